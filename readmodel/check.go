@@ -1,0 +1,126 @@
+package readmodel
+
+import (
+	"context"
+	"strings"
+
+	"example.org/registry/events"
+)
+
+// maxGroup is the most entries a check shows of one list (seed, limits).
+const maxGroup = 20
+
+// CheckResult is who was found, by list, in the order of events.Lists; lists without a match are
+// left out, and legit too where one of the others has one (API contract, check).
+type CheckResult struct{ Groups []Group }
+
+// Group is the matches in one list, best first, at most 20.
+type Group struct {
+	List events.List
+	Rows []*Row
+}
+
+// AppendJSON appends the result as the seed's CheckResponse.
+func (c CheckResult) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"results":[`...)
+	for i, g := range c.Groups {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, `{"kind":"`...), g.List...), `","entries":`...)
+		dst = append(appendRows(dst, g.Rows), '}')
+	}
+	return append(dst, "]}"...)
+}
+
+// Check looks somebody up on all lists. The only error is ctx's.
+func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
+	var found [numLists][]*Row
+	if q.ID != "" {
+		v.checkID(q.ID, &found)
+	} else if err := v.checkName(ctx, Fold(q.Search), &found); err != nil {
+		return CheckResult{}, err
+	}
+	return grouped(&found), nil
+}
+
+func grouped(found *[numLists][]*Row) CheckResult {
+	var c CheckResult
+	for i, l := range events.Lists() {
+		if len(found[i]) > 0 && (l != events.Legit || len(c.Groups) == 0) {
+			c.Groups = append(c.Groups, Group{l, found[i]})
+		}
+	}
+	return c
+}
+
+func (v *View) checkID(id string, found *[numLists][]*Row) {
+	for _, r := range v.withChatID(id) {
+		if r.shown() {
+			found[r.list] = append(found[r.list], r)
+		}
+	}
+	for i := range found {
+		v.lists[i].sort(found[i], Newest)
+		found[i] = found[i][:min(maxGroup, len(found[i]))]
+	}
+}
+
+func (v *View) checkName(ctx context.Context, needle string, found *[numLists][]*Row) error {
+	for i, l := range events.Lists() {
+		if l == events.Legit && (len(found[0]) > 0 || len(found[1]) > 0) {
+			return nil
+		}
+		best, err := v.lists[i].best(ctx, needle)
+		if err != nil {
+			return err
+		}
+		found[i] = best
+	}
+	return nil
+}
+
+// best is the list's best matches of name or chat id, in the order newest within one rank.
+func (l *listView) best(ctx context.Context, needle string) ([]*Row, error) {
+	var ranks [numRanks][]*Row
+	err := l.scan(ctx, &ListQuery{}, func(r *Row) {
+		if rank, ok := r.rank(needle); ok && len(ranks[rank]) < maxGroup {
+			ranks[rank] = append(ranks[rank], r)
+		}
+	})
+	var best []*Row
+	for _, rows := range ranks {
+		best = append(best, rows[:min(len(rows), maxGroup-len(best))]...)
+	}
+	return best, err
+}
+
+// The ranks of a match, best first (API contract, check).
+const (
+	rankIDEqual = iota
+	rankNameEqual
+	rankNameStarts
+	rankNameContains
+	rankIDContains
+	numRanks
+)
+
+// rank says how well the row's name or chat id matches the folded needle, if it does.
+func (r *Row) rank(needle string) (rank int, ok bool) {
+	if !strings.Contains(r.nameAndChat(), needle) {
+		return 0, false
+	}
+	name := r.foldedName()
+	switch {
+	case r.foldedChat() == needle:
+		return rankIDEqual, true
+	case name == needle:
+		return rankNameEqual, true
+	case strings.HasPrefix(name, needle):
+		return rankNameStarts, true
+	case strings.Contains(name, needle):
+		return rankNameContains, true
+	default:
+		return rankIDContains, true
+	}
+}

@@ -1,0 +1,40 @@
+// Package readmodel is the registry as readers see it: the catalogue of entries, kept in every
+// order and under every filter that a list can be asked for, and the queries on it.
+//
+// A Renderer makes a Record of each event: Markdown, folded text, collation key and public JSON,
+// once per change. A Model applies records and publishes an immutable View behind one atomic
+// pointer; handlers take the View of the moment and answer from it. Start with Model.Apply, then
+// View.List.
+//
+// # Promises
+//
+// The numbers are those that tests name.
+//
+//  1. The read model is a pure function of the last valid event of every subject. Nothing here
+//     reads a clock, does I/O or depends on the order of a map: applying an event twice, or events
+//     of different subjects in another interleaving, changes nothing.
+//  2. A reader sees one state: everything read from one View belongs together.
+//  3. The checkpoint of the published view never goes back while a process lives.
+//  4. A store's records plus a replay give what a replay from the start gives; Digest proves it.
+//  5. Queries wait for nothing: a View has no lock. Only Await waits, and only who asks.
+//
+// # Why this shape
+//
+// Order is kept, not computed: for each list, three sort keys times three status times three
+// proofs filters make 27 counted copy-on-write B-trees, of which an entry is in about ten. Any page
+// is a descent to its first row and a walk, and a total is the length of a tree. Sorting at each
+// request costs 100 ms at a million entries; sorted slices rebuilt at each batch cost the writer as
+// much. A tree's items carry their sort key inline, so that a comparison seldom touches a row.
+//
+// An entry is encoded once per change, so that a page is a concatenation of ready fragments;
+// marshalling thirty structures at each request costs a third of the throughput.
+//
+// View totals lie outside the rows, in pages copied on write by the row's slot: a counted view
+// moves its entry in the orders by views and touches nothing else.
+//
+// Chat ids are found through a B-tree over their hashes instead of a map: a map cannot be shared
+// with a view without copying it whole, and the tree is copied on write like the others.
+//
+// Text search is a scan of the folded texts in the order asked for. It is exact by construction:
+// an index can only stand in front of it and say which rows to ask.
+package readmodel

@@ -1,0 +1,143 @@
+package readmodel
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdown renders a reason as the contract says (API contract, events: descHtml). goldmark filters
+// addresses by a list of bad schemes; this is stricter: what is not http, https or mailto is no link.
+type markdown struct{ md goldmark.Markdown }
+
+func newMarkdown() *markdown {
+	never := regexp.MustCompile(`[^\s\S]`) // only http(s) addresses become links by themselves
+	return &markdown{goldmark.New(
+		goldmark.WithExtensions(
+			extension.Strikethrough,
+			extension.NewLinkify(
+				extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
+				extension.WithLinkifyWWWRegexp(never),
+				extension.WithLinkifyEmailRegexp(never),
+			),
+		),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(safeNodes{}, 1))),
+	)}
+}
+
+// render writes the HTML of reason. The writer is a buffer, so there is no error to report.
+func (m *markdown) render(w *bytes.Buffer, reason []byte) {
+	_ = m.md.Convert(reason, w, parser.WithContext(parser.NewContext()))
+}
+
+// safeNodes renders the nodes through which a reason could do harm.
+type safeNodes struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (safeNodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+	reg.Register(ast.KindHTMLBlock, dropped)
+	reg.Register(ast.KindRawHTML, dropped)
+	reg.Register(ast.KindImage, altText)
+	reg.Register(ast.KindLink, link)
+	reg.Register(ast.KindAutoLink, autoLink)
+}
+
+func dropped(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
+	return ast.WalkSkipChildren, nil
+}
+
+// altText stands for a picture: its description as plain text, without the picture.
+func altText(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		plain(w, source, node)
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// plain writes the text below node without its markup.
+func plain(w util.BufWriter, source []byte, node ast.Node) {
+	for c := node.FirstChild(); c != nil; c = c.NextSibling() {
+		switch n := c.(type) {
+		case *ast.Text:
+			html.DefaultWriter.Write(w, n.Segment.Value(source))
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				_ = w.WriteByte('\n')
+			}
+		case *ast.String:
+			_, _ = w.Write(util.EscapeHTML(n.Value))
+		case *ast.AutoLink:
+			_, _ = w.Write(util.EscapeHTML(n.Label(source)))
+		default:
+			plain(w, source, c)
+		}
+	}
+}
+
+func link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	n := node.(*ast.Link)
+	address := util.URLEscape(n.Destination, true)
+	if !allowed(address) {
+		return ast.WalkContinue, nil
+	}
+	if !entering {
+		closeLink(w)
+		return ast.WalkContinue, nil
+	}
+	openLink(w, address)
+	if n.Title != nil {
+		_, _ = io.WriteString(w, ` title="`)
+		html.DefaultWriter.Write(w, n.Title)
+		_ = w.WriteByte('"')
+	}
+	_, _ = io.WriteString(w, linkRel)
+	return ast.WalkContinue, nil
+}
+
+func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.AutoLink)
+	address := util.URLEscape(n.URL(source), false)
+	if n.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(bytes.ToLower(address), []byte("mailto:")) {
+		address = append([]byte("mailto:"), address...)
+	}
+	ok := allowed(address)
+	if ok {
+		openLink(w, address)
+		_, _ = io.WriteString(w, linkRel)
+	}
+	_, _ = w.Write(util.EscapeHTML(n.Label(source)))
+	if ok {
+		closeLink(w)
+	}
+	return ast.WalkContinue, nil
+}
+
+const linkRel = ` rel="nofollow noopener noreferrer">`
+
+func openLink(w util.BufWriter, address []byte) {
+	_, _ = io.WriteString(w, `<a href="`)
+	_, _ = w.Write(util.EscapeHTML(address))
+	_ = w.WriteByte('"')
+}
+
+func closeLink(w util.BufWriter) { _, _ = io.WriteString(w, "</a>") }
+
+// allowed says whether address, entities resolved, begins with one of the three schemes.
+func allowed(address []byte) bool {
+	for _, scheme := range [...]string{"http://", "https://", "mailto:"} {
+		if len(address) >= len(scheme) && bytes.EqualFold(address[:len(scheme)], []byte(scheme)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,214 @@
+package readmodel
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"example.org/registry/events"
+	"github.com/tidwall/btree"
+	"golang.org/x/sync/errgroup"
+)
+
+// Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
+// BeginBulk, EndBulk and Digest; any goroutine may call View and Await.
+type Model struct {
+	// Fixed after New.
+	seed maphash.Seed
+
+	// Owned by the applier.
+	lists            [numLists]*catalogue
+	byChat           *tree // every row by the hash of its chat id
+	donations        *btree.BTreeG[*donation]
+	digest           Digest // of the donations; the lists keep their own
+	chatsChanged     bool   // byChat has changed since the last publish
+	donationsChanged bool   // donations has
+	checkpoint       uint64
+	bulk             bool
+
+	// Shared.
+	view    atomic.Pointer[View]
+	waiting atomic.Int64
+	mu      sync.Mutex
+	next    chan struct{} // closed when a view is published; guarded by mu
+}
+
+type donation struct {
+	events.Donation
+	digest Digest
+}
+
+// New makes an empty model whose view has sequence 0.
+func New() *Model {
+	m := &Model{
+		seed: maphash.MakeSeed(), next: make(chan struct{}),
+		byChat: newTree(lessChat), chatsChanged: true,
+		donations: newDonations(), donationsChanged: true,
+	}
+	first := &View{seed: m.seed}
+	for i := range m.lists {
+		m.lists[i], first.lists[i] = newCatalogue(), &listView{}
+	}
+	m.view.Store(first)
+	m.publish()
+	return m
+}
+
+func newDonations() *btree.BTreeG[*donation] {
+	less := func(a, b *donation) bool { return a.DonationID < b.DonationID }
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+}
+
+// lessChat orders by hash of the chat id, then by what makes a row unique. An item without a row
+// is where the search for a hash starts: before its rows.
+func lessChat(a, b item) bool {
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	if a.row == nil || b.row == nil {
+		return a.row == nil && b.row != nil
+	}
+	if a.row.list != b.row.list {
+		return a.row.list < b.row.list
+	}
+	return a.row.ID() < b.row.ID()
+}
+
+// View is the newest published state. It is never nil, and costs one atomic load.
+func (m *Model) View() *View { return m.view.Load() }
+
+// Apply takes what the stream said up to sequence checkpoint and publishes the next view, which it
+// returns. Records are in stream order; the last one of a subject decides. A checkpoint never goes
+// back (promise 3). In bulk nothing is published and the view returned is the old one.
+func (m *Model) Apply(records []Record, checkpoint uint64) *View {
+	for i := range records {
+		m.apply(&records[i])
+	}
+	m.checkpoint = max(m.checkpoint, checkpoint)
+	if m.bulk {
+		return m.View()
+	}
+	return m.publish()
+}
+
+func (m *Model) apply(r *Record) {
+	switch r.Key.Kind {
+	case KindEntry:
+		list := m.lists[listIndex(r.Key.List)]
+		old := list.put(r.Key.ID, r.row, m.bulk)
+		if !m.bulk {
+			m.reindex(old, r.row)
+		}
+	case KindViews:
+		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)
+	case KindDonation:
+		m.donate(r)
+	}
+}
+
+func (m *Model) reindex(old, row *Row) {
+	m.chatsChanged = true
+	if old != nil {
+		m.byChat.Delete(m.chatItem(old))
+	}
+	if row != nil {
+		m.byChat.Set(m.chatItem(row))
+	}
+}
+
+func (m *Model) chatItem(r *Row) item { return item{maphash.String(m.seed, r.chatID()), r} }
+
+func (m *Model) donate(r *Record) {
+	m.donationsChanged = true
+	var old *donation
+	if r.Removed {
+		old, _ = m.donations.Delete(&donation{Donation: events.Donation{DonationID: r.Key.ID}})
+	} else {
+		old, _ = m.donations.Set(&donation{*r.donation, r.digest})
+		m.digest.add(r.digest)
+	}
+	if old != nil {
+		m.digest.sub(old.digest)
+	}
+}
+
+// BeginBulk starts loading: until EndBulk, Apply fills the catalogue and the digest but neither
+// keeps the orders nor publishes. For a start from a store, or a long replay.
+func (m *Model) BeginBulk() { m.bulk = true }
+
+// EndBulk sorts everything once, on all processors, and publishes the result.
+func (m *Model) EndBulk() *View {
+	m.bulk = false
+	var g errgroup.Group
+	for _, c := range m.lists {
+		g.Go(func() error { c.reload(); return nil })
+	}
+	g.Go(func() error { m.reloadChats(); return nil })
+	_ = g.Wait()
+	return m.publish()
+}
+
+func (m *Model) reloadChats() {
+	var items []item
+	for _, c := range m.lists {
+		for _, cl := range c.cells {
+			if cl.row != nil {
+				items = append(items, m.chatItem(cl.row))
+			}
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		if lessChat(a, b) {
+			return -1
+		}
+		return 1
+	})
+	m.byChat, m.chatsChanged = newTree(lessChat), true
+	for _, it := range items {
+		m.byChat.Load(it)
+	}
+}
+
+// Digest is that of everything applied, also in bulk.
+func (m *Model) Digest() Digest {
+	d := m.digest
+	for _, c := range m.lists {
+		d.add(c.entries)
+		d.add(c.views)
+	}
+	return d
+}
+
+// publish makes the next view out of the last one and what has changed, and wakes who waits.
+func (m *Model) publish() *View {
+	v := m.nextView()
+	m.view.Store(v)
+	if m.waiting.Load() > 0 {
+		m.mu.Lock()
+		close(m.next)
+		m.next = make(chan struct{})
+		m.mu.Unlock()
+	}
+	return v
+}
+
+// Await returns the first view it sees whose sequence has reached seq, or ctx's error.
+func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
+	m.waiting.Add(1)
+	defer m.waiting.Add(-1)
+	for {
+		m.mu.Lock()
+		next := m.next
+		m.mu.Unlock()
+		if v := m.View(); v.sequence >= seq {
+			return v, nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

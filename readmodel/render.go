@@ -1,0 +1,63 @@
+package readmodel
+
+import (
+	"bytes"
+
+	"example.org/registry/events"
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+)
+
+// Renderer turns decoded events into records: Markdown, folding, collation and JSON, the costly
+// part of an event, done once per change. It holds buffers and a collator, which are not safe for
+// concurrent use: one Renderer per goroutine. Its results depend on its arguments alone (promise 1).
+type Renderer struct {
+	markdown *markdown
+	collator *collate.Collator
+	keys     collate.Buffer
+	html     bytes.Buffer
+}
+
+// NewRenderer makes a Renderer. It takes a millisecond: keep it.
+func NewRenderer() *Renderer {
+	return &Renderer{
+		markdown: newMarkdown(),
+		// Plain Polish would part upper from lower case (API contract, lists: case ignored).
+		collator: collate.New(language.Polish, collate.IgnoreCase),
+	}
+}
+
+// Render makes the record of what d says, as of stream sequence seq. d is valid as events.Decode
+// leaves it.
+func (r *Renderer) Render(seq uint64, d events.Data) Record {
+	rec := Record{Key: KeyOf(d), Sequence: seq}
+	switch d := d.(type) {
+	case events.Entry:
+		rec.state = events.CanonicalData(d)
+		rec.digest = hashState(d.Subject(), rec.state)
+		rec.row = newRow(&d, seq, rec.digest, r.render(&d))
+	case events.Views:
+		rec.views = d.Views
+		rec.digest = viewsDigest(rec.Key, d.Views)
+	case events.Donation:
+		rec.state = events.CanonicalData(d)
+		rec.digest = hashState(d.Subject(), rec.state)
+		rec.donation = &d
+	default:
+		rec.Removed = true
+	}
+	return rec
+}
+
+func (r *Renderer) render(e *events.Entry) *rendering {
+	r.html.Reset()
+	r.markdown.render(&r.html, []byte(e.Reason))
+	r.keys.Reset()
+	return &rendering{
+		descHTML:  r.html.String(),
+		collation: r.collator.KeyFromString(&r.keys, e.Name),
+		name:      Fold(e.Name),
+		chat:      Fold(e.ChatID),
+		reason:    Fold(visibleText(r.html.Bytes())),
+	}
+}
