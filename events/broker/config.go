@@ -1,0 +1,147 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/conf"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// allowed are the top-level settings that a configuration file may have, in lower case. All
+// others would open a listener, move the store, or let somebody in without being a user.
+func allowed(setting string) bool {
+	switch setting {
+	case "authorization", "accounts", "tls",
+		"max_connections", "max_conn", "max_subscriptions", "max_subs", "max_control_line",
+		"max_pending", "ping_interval", "ping_max", "write_deadline", "write_timeout":
+		return true
+	}
+	return false
+}
+
+// readConfigFile reads a nats.conf that only says who may connect, and which account holds
+// the registry's streams (nil: the global one).
+func readConfigFile(file, account string) (*server.Options, *server.Account, error) {
+	tree, err := conf.ParseFileWithChecks(file)
+	if err != nil {
+		return nil, nil, oneLine(err)
+	}
+	if err := checkSettings(file, tree); err != nil {
+		return nil, nil, err
+	}
+	opts, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return nil, nil, oneLine(err)
+	}
+	if opts.AuthCallout != nil {
+		return nil, nil, fmt.Errorf("%s: auth_callout is not for the embedded broker", file)
+	}
+	if err := singleUser(file, opts); err != nil {
+		return nil, nil, err
+	}
+	acc, err := streamAccount(file, tree, opts, account)
+	return opts, acc, err
+}
+
+// checkSettings refuses what allowed does not name. Variables that others refer to are no settings.
+func checkSettings(file string, tree map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		if t, ok := tree[name].(interface{ IsUsedVariable() bool }); ok && t.IsUsedVariable() {
+			continue
+		}
+		if !allowed(strings.ToLower(name)) {
+			return fmt.Errorf("%s: the setting %q is not for the embedded broker", file, name)
+		}
+	}
+	return nil
+}
+
+// singleUser turns the one user of an authorization block into a list of users, because the
+// server ignores the former where a list, which the internal user makes, exists.
+func singleUser(file string, opts *server.Options) error {
+	if opts.Authorization != "" {
+		return fmt.Errorf("%s: a token is nobody's name: define users", file)
+	}
+	if opts.Username != "" {
+		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
+		opts.Username, opts.Password = "", ""
+	}
+	return nil
+}
+
+// streamAccount finds the account of the registry's streams.
+func streamAccount(file string, tree map[string]any, opts *server.Options, name string) (*server.Account, error) {
+	if len(opts.Accounts) == 0 && name == "" {
+		return nil, nil
+	}
+	if name == "" {
+		found := jetStreamAccounts(tree)
+		if len(found) != 1 {
+			return nil, fmt.Errorf("%s: exactly one account must have JetStream, for the registry's streams; found %d", file, len(found))
+		}
+		name = found[0]
+	}
+	for _, acc := range opts.Accounts {
+		if acc.Name == name {
+			return acc, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: no account %q", file, name)
+}
+
+// jetStreamAccounts names the accounts whose block turns JetStream on. The server keeps
+// this where it cannot be asked before it runs.
+func jetStreamAccounts(tree map[string]any) []string {
+	var names []string
+	for name, block := range members(tree, "accounts") {
+		settings, _ := value(block).(map[string]any)
+		for k, v := range settings {
+			if strings.EqualFold(k, "jetstream") && turnsOn(value(v)) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func members(tree map[string]any, setting string) map[string]any {
+	for k, v := range tree {
+		if strings.EqualFold(k, setting) {
+			m, _ := value(v).(map[string]any)
+			return m
+		}
+	}
+	return nil
+}
+
+// value unwraps the parser's position token.
+func value(v any) any {
+	if t, ok := v.(interface{ Value() any }); ok {
+		return t.Value()
+	}
+	return v
+}
+
+func turnsOn(v any) bool {
+	switch v := v.(type) {
+	case bool:
+		return v
+	case string:
+		return strings.EqualFold(v, "enabled") || strings.EqualFold(v, "enable")
+	case map[string]any:
+		return true
+	}
+	return false
+}
+
+// oneLine joins the lines of the server's lists of errors.
+func oneLine(err error) error {
+	return errors.New(strings.Join(strings.FieldsFunc(strings.TrimSpace(err.Error()), func(r rune) bool {
+		return r == '\n' || r == '\r'
+	}), "; "))
+}

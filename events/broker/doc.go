@@ -1,0 +1,25 @@
+// Package broker is the JetStream server that runs inside the registry's process:
+// `registry serve` uses it unless an external broker is named, and so does every test.
+//
+// # Promises
+//
+//   - What it acknowledges is on the disk: SyncAlways is on (DESIGN.md, "How an event
+//     arrives"; an atomic batch is synced once, at its end).
+//   - It never ends the process, traps no signal, and writes below Config.StoreDir only.
+//   - It opens one listener at most, the one of Config.Addr. A configuration file that asks
+//     for another one is refused by name rather than ignored.
+//   - Off loopback nobody connects without being a user of the configuration file. An
+//     accounts block alone does not count as users (GHSA-fr2g-9hjm-wr23).
+//   - It takes no lock on its directory: the caller holds the data directory's lock before
+//     it calls Start, because two servers on one store would both write.
+//
+// # Why
+//
+// The projector connects through memory (Connect), as a user of its own that is made up at
+// every start. So it needs no password in a file, works when nothing listens, and cannot be
+// shut out by the operator's users. The alternative, a loopback connection with a configured
+// password, fails in each of these three.
+//
+// The configuration file is read through an allow-list of settings. A deny-list of listeners
+// would have to grow with every release of the server.
+package broker

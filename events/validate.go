@@ -1,0 +1,202 @@
+package events
+
+import (
+	"mime"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Validate checks every bound of the API contract, events, and that the data is that of the
+// type. The error is an *Error; nil means that Encode succeeds and Decode gives e back.
+func Validate(e Event) error {
+	if err := validate(&e); err != nil {
+		return err
+	}
+	return nil
+}
+
+// validate is Validate with a typed nil, for callers that go on.
+func validate(e *Event) *Error {
+	if err := checkAttribute("id", e.ID, maxEventID); err != nil {
+		return err
+	}
+	if err := checkAttribute("source", e.Source, maxSource); err != nil {
+		return err
+	}
+	if !e.Time.IsZero() {
+		if err := checkTime("time", e.Time); err != nil {
+			return err
+		}
+	}
+	if dataKind(e.Type) == unknownKind {
+		return wrong("type", "unknown type "+quote(string(e.Type)))
+	}
+	if kindOf(e.Data) != dataKind(e.Type) {
+		return wrong("data", "not the data of "+string(e.Type))
+	}
+	if entry, ok := e.Data.(Entry); ok && e.Type == TypeVerified && !entry.Verified {
+		return inData("verified", "must be true in "+string(TypeVerified))
+	}
+	return checkData(e.Data)
+}
+
+func checkData(d Data) *Error {
+	switch d := d.(type) {
+	case Entry:
+		return checkEntry(&d)
+	case Delisting:
+		return checkTarget(d.List, d.EntryID)
+	case Views:
+		if err := checkTarget(d.List, d.EntryID); err != nil {
+			return err
+		}
+		return checkInteger("views", d.Views)
+	case Donation:
+		return checkDonation(&d)
+	case DonationRemoval:
+		return checkKey("donationId", d.DonationID)
+	}
+	return wrong("data", "missing")
+}
+
+func checkTarget(l List, entryID string) *Error {
+	if !isList(l) {
+		return inData("list", "must be scammers, servers or legit")
+	}
+	return checkKey("entryId", entryID)
+}
+
+func checkEntry(e *Entry) *Error {
+	if err := checkTarget(e.List, e.EntryID); err != nil {
+		return err
+	}
+	if err := checkText("chatId", e.ChatID, maxChatID); err != nil {
+		return err
+	}
+	if err := checkText("name", e.Name, maxName); err != nil {
+		return err
+	}
+	if len(e.Reason) > maxReasonText {
+		return inData("reason", "longer than 20000 bytes")
+	}
+	if err := checkClean("data.reason", e.Reason); err != nil {
+		return err
+	}
+	if err := checkProofs(e.Proofs); err != nil {
+		return err
+	}
+	if err := checkText("reportId", e.ReportID, maxReportID); err != nil {
+		return err
+	}
+	return checkTime("data.reportedAt", e.ReportedAt)
+}
+
+func checkProofs(p Proofs) *Error {
+	if p.ID == "" {
+		return nil
+	}
+	if p.Private {
+		return inData("proofs.id", "must be null when the proofs are private")
+	}
+	return checkKey("proofs.id", p.ID)
+}
+
+func checkDonation(d *Donation) *Error {
+	if err := checkKey("donationId", d.DonationID); err != nil {
+		return err
+	}
+	switch {
+	case !isDonationStatus(d.Status):
+		return inData("status", "must be pending, confirming, confirmed, failed or expired")
+	case !isAmount(d.Amount):
+		return inData("amount", "must be digits, at most 18 before and 18 after a point")
+	case !isCurrency(d.Currency):
+		return inData("currency", "must be 2 to 10 of A-Z and 0-9")
+	}
+	if err := checkInteger("confirmations", d.Confirmations); err != nil {
+		return err
+	}
+	if err := checkInteger("requiredConfirmations", d.RequiredConfirmations); err != nil {
+		return err
+	}
+	if err := checkTime("data.createdAt", d.CreatedAt); err != nil {
+		return err
+	}
+	return checkTime("data.updatedAt", d.UpdatedAt)
+}
+
+func checkKey(field, s string) *Error {
+	if !isKey(s) {
+		return inData(field, "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	}
+	return nil
+}
+
+// checkText takes 1 to limit characters (Unicode code points).
+func checkText(field, s string, limit int) *Error {
+	if s == "" {
+		return inData(field, "empty")
+	}
+	if err := checkClean("data."+field, s); err != nil {
+		return err
+	}
+	if len(s) > limit && utf8.RuneCountInString(s) > limit {
+		return inData(field, "longer than "+strconv.Itoa(limit)+" characters")
+	}
+	return nil
+}
+
+func checkClean(field, s string) *Error {
+	if !utf8.ValidString(s) {
+		return wrong(field, "invalid UTF-8")
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return wrong(field, "contains NUL")
+	}
+	return nil
+}
+
+// checkAttribute takes what fits a message header unchanged: control characters would break
+// it (and are no CloudEvents string), outer spaces would be trimmed from it.
+func checkAttribute(field, s string, limit int) *Error {
+	switch {
+	case s == "":
+		return wrong(field, "missing or empty")
+	case !utf8.ValidString(s):
+		return wrong(field, "invalid UTF-8")
+	case len(s) > limit && utf8.RuneCountInString(s) > limit:
+		return wrong(field, "longer than "+strconv.Itoa(limit)+" characters")
+	case strings.IndexFunc(s, isControl) >= 0:
+		return wrong(field, "contains a control character")
+	case s[0] == ' ' || s[len(s)-1] == ' ':
+		return wrong(field, "begins or ends with a space")
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r <= 0x9f) }
+
+func checkInteger(field string, n int64) *Error {
+	if n < 0 || n > maxInteger {
+		return inData(field, "must be a whole number from 0 to 9007199254740991")
+	}
+	return nil
+}
+
+func checkTime(field string, t time.Time) *Error {
+	if y := t.UTC().Year(); y < minYear || y > maxYear {
+		return wrong(field, "year outside 1970 to 2200")
+	}
+	return nil
+}
+
+// checkContentType takes the JSON media types: application/json and all that end in +json.
+func checkContentType(s string) *Error {
+	media, _, err := mime.ParseMediaType(s)
+	if err != nil || (media != "application/json" && !strings.HasSuffix(media, "+json")) {
+		return wrong("datacontenttype", "must be JSON")
+	}
+	return nil
+}
