@@ -1,0 +1,159 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/readmodel"
+)
+
+// chunkSize is how many records travel from goroutine to goroutine at once.
+const chunkSize = 256
+
+// chunk is a run of records of one table. Keys and values are memory of the file's map.
+type chunk struct {
+	table table
+	pairs []pair
+}
+
+type pair struct{ key, stored []byte }
+
+// loader reads a store into a model: one goroutine walks the tables, several verify, decode and
+// render, one applies. All of them end before load returns.
+type loader struct {
+	sum      summer
+	workers  int
+	rerender bool // the store has another render version
+
+	// rendered is every record when rerender is set: the store must take them over.
+	rendered []readmodel.Record
+}
+
+// load fills a new model with what tx shows and proves that it is what was saved (promise 4).
+func (l *loader) load(ctx context.Context, tx *bolt.Tx, m meta) (*readmodel.Model, error) {
+	model := readmodel.New()
+	model.BeginBulk()
+	counts, err := l.run(ctx, tx, model, m.Checkpoint.Sequence)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables() {
+		if counts[t.name] != m.Counts[t.name] {
+			return nil, damage{fmt.Errorf("%s: %d records, not %d", t.name, counts[t.name], m.Counts[t.name])}
+		}
+	}
+	if d := model.Digest().String(); d != m.Digest {
+		return nil, damage{fmt.Errorf("digest of the records is %s, not %s", d, m.Digest)}
+	}
+	model.EndBulk()
+	return model, nil
+}
+
+func (l *loader) run(ctx context.Context, tx *bolt.Tx, model *readmodel.Model, checkpoint uint64) (map[string]int, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	chunks := make(chan chunk, 2*l.workers)
+	records := make(chan []readmodel.Record, 2*l.workers)
+	counts := map[string]int{}
+	group.Go(func() error {
+		defer close(chunks)
+		return classify(guard(func() error { return walk(ctx, tx, chunks, counts) }))
+	})
+	group.Go(func() error {
+		defer close(records)
+		workers, ctx := errgroup.WithContext(ctx)
+		for range l.workers {
+			workers.Go(func() error {
+				return classify(guard(func() error { return l.decode(ctx, chunks, records) }))
+			})
+		}
+		return workers.Wait()
+	})
+	group.Go(func() error {
+		for batch := range records {
+			model.Apply(batch, checkpoint)
+			if l.rerender {
+				l.rendered = append(l.rendered, batch...)
+			}
+		}
+		return nil
+	})
+	return counts, group.Wait()
+}
+
+// walk sends every record of every table and counts them.
+func walk(ctx context.Context, tx *bolt.Tx, out chan<- chunk, counts map[string]int) error {
+	for _, t := range tables() {
+		bucket := tx.Bucket([]byte(t.name))
+		if bucket == nil {
+			return fmt.Errorf("%s: missing", t.name)
+		}
+		n, err := walkTable(ctx, bucket, t, out)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		counts[t.name] = n
+	}
+	return nil
+}
+
+func walkTable(ctx context.Context, bucket *bolt.Bucket, t table, out chan<- chunk) (n int, err error) {
+	var last []byte
+	pairs := make([]pair, 0, chunkSize)
+	cursor := bucket.Cursor()
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		if n > 0 && string(k) <= string(last) {
+			return n, errors.New("keys out of order") // and a walk in circles ends here
+		}
+		last = k
+		n++
+		pairs = append(pairs, pair{k, v})
+		if len(pairs) < chunkSize {
+			continue
+		}
+		if err := send(ctx, out, chunk{t, pairs}); err != nil {
+			return n, err
+		}
+		pairs = make([]pair, 0, chunkSize)
+	}
+	return n, send(ctx, out, chunk{t, pairs})
+}
+
+// decode is one worker: it verifies and decodes chunks until there are no more.
+func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readmodel.Record) error {
+	renderer := readmodel.NewRenderer()
+	for c := range in {
+		batch := make([]readmodel.Record, 0, len(c.pairs))
+		for _, p := range c.pairs {
+			r, err := l.record(renderer, c.table, p)
+			if err != nil {
+				return fmt.Errorf("%s: record %.80q: %w", c.table.name, p.key, err)
+			}
+			batch = append(batch, r)
+		}
+		if err := send(ctx, out, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loader) record(renderer *readmodel.Renderer, t table, p pair) (readmodel.Record, error) {
+	value, err := l.sum.open(t.name, p.key, p.stored)
+	if err != nil {
+		return readmodel.Record{}, err
+	}
+	return renderer.DecodeRecord(t.key(p.key), value, l.rerender)
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
