@@ -1,0 +1,93 @@
+package snapshots
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+)
+
+// BenchmarkLoad opens a store of n entries: what a restart costs.
+func BenchmarkLoad(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprintf("entries=%d", n), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "registry.db")
+			fill(b, path, n)
+			for b.Loop() {
+				s, _, err := Open(context.Background(), Config{Path: path})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if s.Checkpoint().Sequence != uint64(n) {
+					b.Fatal("not the store that was saved")
+				}
+				b.StopTimer()
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+		})
+	}
+}
+
+// fill saves n entries in transactions of a replay's size.
+func fill(b *testing.B, path string, n int) {
+	b.Helper()
+	s, m, err := Open(context.Background(), Config{Path: path})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.BeginBulk()
+	renderer := readmodel.NewRenderer()
+	c := readmodel.Commit{}
+	for i, e := range eventstest.Entries(n, 1) {
+		c.Records = append(c.Records, renderer.Render(uint64(i+1), e))
+		if len(c.Records) < 20_000 && i+1 < n {
+			continue
+		}
+		m.Apply(c.Records, uint64(i+1))
+		c.Checkpoint, c.Digest = at(uint64(i+1)), m.Digest()
+		if err := s.Save(c); err != nil {
+			b.Fatal(err)
+		}
+		c.Records = nil
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkSave saves 1 000 records spread over a store of 100 000.
+func BenchmarkSave(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "registry.db")
+	const n = 100_000
+	fill(b, path, n)
+	s, m, err := Open(context.Background(), Config{Path: path})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	entries := eventstest.Entries(n, 1)
+	round := 0
+	for b.Loop() {
+		round++
+		var data []events.Data
+		for i := range 1000 {
+			e := entries[(i*97+round)%n]
+			e.Name = fmt.Sprint("nazwa ", round)
+			data = append(data, e)
+		}
+		b.StopTimer()
+		c := feed(m, data...)
+		b.StartTimer()
+		if err := s.Save(c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package snapshots
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLockDir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	unlock, err := LockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode of the new directory: %v, %v", info.Mode(), err)
+	}
+	_, err = LockDir(dir)
+	if !errors.Is(err, ErrLocked) || err.Error() != "data directory "+dir+" is in use by another process" {
+		t.Errorf("second lock: %v", err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err = LockDir(dir)
+	if err != nil {
+		t.Fatalf("lock after unlock: %v", err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLockDirInTheWay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LockDir(path)
+	if err == nil || strings.Contains(err.Error(), "\n") || errors.Is(err, ErrLocked) {
+		t.Errorf("lock of a file: %v", err)
+	}
+}
