@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+)
+
+// maxPooled is the largest buffer kept for the next answer, in bytes.
+const maxPooled = 1 << 20
+
+// buffers is a pool of bodies under construction.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) get() *[]byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return p
+	}
+	return new(make([]byte, 0, 16<<10))
+}
+
+// put takes back a buffer whose bytes nobody needs any more.
+func (b *buffers) put(p *[]byte, used []byte) {
+	if cap(used) <= maxPooled {
+		*p = used[:0]
+		b.pool.Put(p)
+	}
+}
+
+// content is one cacheable answer in the making.
+type content struct {
+	at     position
+	tags   *tagSet
+	policy *policy
+	// build appends the body. Its only errors are errBusy and that of the context.
+	build func(ctx context.Context, dst []byte) ([]byte, error)
+}
+
+// policy is the caching headers of an answer. CDN is nil where there is none.
+type policy struct{ cache, cdn []string }
+
+// send answers with the content, or with 304 where the reader holds it.
+func (p *Public) send(c *gin.Context, a *content) error {
+	e := negotiate(c.Request.Header["Accept-Encoding"])
+	held := a.tags.held(c.Request.Header["If-None-Match"])
+	if held.settles(e) {
+		p.notModified(c, a, e)
+		return nil
+	}
+	buf := p.bodies.get()
+	body, err := a.build(c.Request.Context(), (*buf)[:0])
+	if err != nil {
+		p.bodies.put(buf, *buf)
+		return err
+	}
+	defer p.bodies.put(buf, body)
+	if len(body) < minEncoded {
+		e = identity
+	}
+	if held.any {
+		p.notModified(c, a, e)
+		return nil
+	}
+	return p.write(c, a, e, body)
+}
+
+func (p *Public) write(c *gin.Context, a *content, e encoding, body []byte) error {
+	if e == identity {
+		p.writeBody(c, a, e, body)
+		return nil
+	}
+	buf := p.bodies.get()
+	encoded, err := p.compressor.appendEncoded((*buf)[:0], body, e)
+	if err != nil {
+		return err
+	}
+	p.writeBody(c, a, e, encoded)
+	p.bodies.put(buf, encoded)
+	return nil
+}
+
+func (p *Public) writeBody(c *gin.Context, a *content, e encoding, body []byte) {
+	h := c.Writer.Header()
+	p.contentHeaders(h, a, e)
+	h["Content-Type"] = p.fixed.json
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if e != identity {
+		h["Content-Encoding"] = p.fixed.encodings[e]
+	}
+	_, _ = c.Writer.Write(body) // fails only when the reader has gone
+}
+
+// notModified is what writeBody writes, without the body and what describes it.
+func (p *Public) notModified(c *gin.Context, a *content, e encoding) {
+	p.contentHeaders(c.Writer.Header(), a, e)
+	c.Writer.WriteHeader(http.StatusNotModified)
+	c.Writer.WriteHeaderNow()
+}
+
+// contentHeaders sets what a 200 and a 304 have in common. Vary is the same whatever the body's
+// size: a 304 is sent without knowing it, and one address may be small today, large tomorrow.
+func (p *Public) contentHeaders(h http.Header, a *content, e encoding) {
+	p.fixed.common(h)
+	h["Etag"] = a.tags.header[e]
+	h["Vary"] = p.fixed.vary
+	p.positionHeaders(h, a.at)
+	if a.at.fresh {
+		h["Cache-Control"] = p.fixed.noStore
+		return
+	}
+	h["Cache-Control"] = a.policy.cache
+	if a.policy.cdn != nil {
+		h["Cdn-Cache-Control"] = a.policy.cdn
+	}
+}
+
+// positionHeaders says which state an answer was computed at.
+func (p *Public) positionHeaders(h http.Header, at position) {
+	h["Registry-Sequence"] = at.heads.sequence
+	h["Registry-As-Of"] = at.heads.asOfText
+}
+
+// fixed holds header values that never change, ready to be put into an answer's header. They are
+// shared by all answers: nobody may change an element of a slice.
+type fixed struct {
+	anyOrigin, exposed, nosniff, robots []string
+	json, noStore, vary                 []string
+	encodings                           [numEncodings][]string
+}
+
+func newFixed() fixed {
+	return fixed{
+		anyOrigin: []string{"*"},
+		exposed:   []string{"Registry-Sequence, Registry-As-Of, ETag, Retry-After"},
+		nosniff:   []string{"nosniff"},
+		robots:    []string{"noindex, nofollow"},
+		json:      []string{"application/json; charset=utf-8"},
+		noStore:   []string{"no-store"},
+		vary:      []string{"Accept-Encoding, Registry-Min-Sequence"},
+		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
+	}
+}
+
+// common sets the headers of every answer (API contract, CORS and headers). CORS does not look
+// at Origin: a shared cache may give any answer to anybody.
+func (f *fixed) common(h http.Header) {
+	h["Access-Control-Allow-Origin"] = f.anyOrigin
+	h["Access-Control-Expose-Headers"] = f.exposed
+	h["X-Content-Type-Options"] = f.nosniff
+	h["X-Robots-Tag"] = f.robots
+}

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// The failures that a handler returns. What each looks like to a reader is decided in replyTo,
+// and nowhere else.
+var (
+	errNotFound = errors.New("not found")
+	errMethod   = errors.New("method not allowed")
+	errLoading  = errors.New("the read model is not ready")
+	errBehind   = errors.New("the read model has not reached the sequence asked for")
+	errBusy     = errors.New("too much work of this kind already")
+)
+
+// paramError is a parameter or header that is wrong or, when missing is set, absent.
+type paramError struct {
+	name    string
+	missing bool
+}
+
+func (e *paramError) Error() string {
+	if e.missing {
+		return "missing parameter " + e.name
+	}
+	return "invalid parameter " + e.name
+}
+
+func invalid(name string) error { return &paramError{name: name} }
+func missing(name string) error { return &paramError{name: name, missing: true} }
+
+// rateError says that a client asks too often.
+type rateError struct{ retryAfter string } // whole seconds
+
+func (e *rateError) Error() string { return "rate limit exceeded" }
+
+// panicError is what a handler panicked with, for the log.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// reply is what a reader gets to see of a failure.
+type reply struct {
+	status     int
+	text       string // Polish, shown to people
+	retryAfter string // seconds, or "" for no header
+}
+
+// How soon to ask again, in seconds.
+const (
+	retryLoading = "5" // loading takes seconds
+	retrySoon    = "1"
+)
+
+// replyTo is the table of failures (API contract, errors). What it does not know is a 500,
+// whose detail belongs in the log alone.
+func replyTo(err error) reply {
+	var param *paramError
+	var limit *rateError
+	switch {
+	case errors.As(err, &param) && param.missing:
+		return reply{http.StatusBadRequest, "Brak wymaganego parametru: " + param.name + ".", ""}
+	case param != nil:
+		return reply{http.StatusBadRequest, "Nieprawidłowy parametr: " + param.name + ".", ""}
+	case errors.Is(err, errNotFound):
+		return reply{http.StatusNotFound, "Nie znaleziono.", ""}
+	case errors.Is(err, errMethod):
+		return reply{http.StatusMethodNotAllowed, "Metoda niedozwolona", ""}
+	case errors.As(err, &limit):
+		return reply{http.StatusTooManyRequests, "Zbyt wiele zapytań.", limit.retryAfter}
+	case errors.Is(err, errLoading):
+		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retryLoading}
+	case errors.Is(err, errBehind):
+		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retrySoon}
+	case errors.Is(err, errBusy), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		// A context ends because the reader left or the server stops: nobody did anything wrong.
+		return reply{http.StatusServiceUnavailable, "Serwer jest przeciążony.", retrySoon}
+	default:
+		return reply{http.StatusInternalServerError, "Błąd podczas pobierania danych.", ""}
+	}
+}
+
+// appendJSON appends the body of the reply: the seed's Error. The texts hold nothing to escape.
+func (r reply) appendJSON(dst []byte) []byte {
+	return append(append(append(dst, `{"error":"`...), r.text...), `"}`...)
+}

@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.org/registry/events"
+)
+
+// Config is what the public API is made of. Health.Reader and Health.State are required.
+type Config struct {
+	Health *Health
+	// Logger gets failures of the server's own. Nil: they are dropped.
+	Logger *slog.Logger
+	// Metrics is where the request metrics are registered, once. Nil: nowhere.
+	Metrics prometheus.Registerer
+	// BaseURL is the own public address, for the servers entry of /openapi.yaml. Empty: "/".
+	BaseURL string
+	// ProofsURL is where /proofs/{id} leads. Empty: that path does not exist.
+	ProofsURL string
+	// AsyncAPI is the bytes of /asyncapi.yaml. Nil: that path does not exist.
+	AsyncAPI []byte
+	// RateLimit is requests a second and client address; bursts of one second's worth pass.
+	// Zero: no limit.
+	RateLimit float64
+	// TrustedProxies are believed about the client's address. Nil: nobody is.
+	TrustedProxies []netip.Prefix
+	// Searches bounds the work that is not cheap.
+	Searches SearchLimits
+}
+
+// Public is the public API. Any goroutine may call ServeHTTP.
+type Public struct {
+	engine     *gin.Engine
+	logger     *slog.Logger
+	metrics    *metrics
+	fixed      fixed
+	listCache  policy
+	checkCache policy
+	admitter   admitter
+	searches   *searches
+	limit      *rateLimit // nil: none
+	compressor *compressor
+	bodies     buffers
+}
+
+// NewPublic makes the public API. It fails only for a configuration that cannot be meant.
+func NewPublic(cfg Config) (*Public, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	comp, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
+	p := &Public{
+		logger:     cfg.Logger,
+		fixed:      newFixed(),
+		listCache:  listPolicy(cfg.Health.MaxStaleness),
+		checkCache: policy{cache: []string{"public, s-maxage=10"}},
+		admitter:   admitter{health: cfg.Health, wait: maxMinWait},
+		searches:   newSearches(cfg.Searches),
+		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
+		compressor: comp,
+	}
+	if p.logger == nil {
+		p.logger = slog.New(slog.DiscardHandler)
+	}
+	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches)
+	p.engine = newEngine()
+	if err := p.routes(cfg); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// ServeHTTP answers one request.
+func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
+
+func (cfg *Config) check() error {
+	if cfg.Health == nil || cfg.Health.Reader == nil || cfg.Health.State == nil {
+		return fmt.Errorf("httpapi: Config.Health with Reader and State is required")
+	}
+	for name, address := range map[string]string{"BaseURL": cfg.BaseURL, "ProofsURL": cfg.ProofsURL} {
+		if err := checkAddress(address); err != nil {
+			return fmt.Errorf("httpapi: Config.%s: %w", name, err)
+		}
+	}
+	if cfg.RateLimit < 0 {
+		return fmt.Errorf("httpapi: Config.RateLimit: %v is negative", cfg.RateLimit)
+	}
+	return nil
+}
+
+// checkAddress accepts "" and plain http(s) addresses.
+func checkAddress(address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("not an address: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%q is not an http(s) address without user, query and fragment", address)
+	}
+	return nil
+}
+
+// listPolicy is how lists are cached (API contract, lists). A shared cache takes s-maxage for an
+// order never to serve stale; CDN-Cache-Control takes that back for those that know it.
+func listPolicy(maxStaleness time.Duration) policy {
+	staleIfError := 86400
+	if maxStaleness > 0 {
+		staleIfError = int(maxStaleness / time.Second)
+	}
+	return policy{
+		cache: []string{"public, s-maxage=30, stale-while-revalidate=300"},
+		cdn:   []string{"max-age=30, stale-while-revalidate=300, stale-if-error=" + strconv.Itoa(staleIfError)},
+	}
+}
+
+// newEngine is gin without what the contract has no room for: redirects, and trust in proxies.
+func newEngine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode) // a switch of the process: else gin prints every route
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.RedirectTrailingSlash = false
+	_ = e.SetTrustedProxies(nil) // cannot fail for nil; addresses are found by rateLimit
+	return e
+}
+
+// routes is the table of what exists. Everything is GET, so gin answers any other method on a
+// path of the table through NoMethod, with Allow: GET, and every other path through NoRoute.
+func (p *Public) routes(cfg Config) error {
+	for _, l := range events.Lists() {
+		p.get("/api/"+string(l), p.list(l))
+	}
+	p.get("/api/check", p.check)
+	p.get("/api/donate/status", p.donation)
+	p.get("/api/status", p.status)
+	p.get("/api/chat/avatar/:chatUserId", p.avatar)
+	if cfg.ProofsURL != "" {
+		p.get("/proofs/:id", p.proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
+	}
+	p.engine.NoRoute(p.adapt("none", func(*gin.Context) error { return errNotFound }))
+	p.engine.NoMethod(p.adapt("none", p.otherMethod))
+	return p.documents(cfg)
+}
+
+func (p *Public) documents(cfg Config) error {
+	for path, body := range map[string][]byte{"/openapi.yaml": openAPI(cfg.BaseURL), "/asyncapi.yaml": cfg.AsyncAPI} {
+		if body == nil {
+			continue
+		}
+		d, err := newDocument(body, p.compressor)
+		if err != nil {
+			return err
+		}
+		p.get(path, p.document(d))
+	}
+	return nil
+}
+
+func (p *Public) get(path string, h handler) { p.engine.GET(path, p.adapt(path, p.limited(h))) }
