@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	dialWithin = 2 * time.Second // one address of the broker
+	askWithin  = 3 * time.Second // one question to JetStream
+)
+
+// options are those of every connection to a broker outside this process.
+func (f natsFlags) options(name string) []nats.Option {
+	opts := []nats.Option{nats.Name(name), nats.Timeout(dialWithin)}
+	if f.NATSCreds != "" {
+		opts = append(opts, nats.UserCredentials(f.NATSCreds))
+	}
+	if f.NATSCA != "" {
+		opts = append(opts, nats.RootCAs(f.NATSCA))
+	}
+	return opts
+}
+
+// reachStream connects for a command that is useless without the stream: it fails within a few
+// seconds, with a line that says what to do. The caller closes the connection.
+func (f natsFlags) reachStream(ctx context.Context, urls []string, stream string) (*nats.Conn, jetstream.JetStream, error) {
+	where := addresses(urls)
+	// A broker that restarts during a long import is waited for, but not for ever.
+	opts := append(f.options("registry publish"), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
+	nc, err := nats.Connect(strings.Join(urls, ","), opts...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot reach the broker at %s: %w; start it (registry serve) or correct --nats-url", where, err)
+	}
+	js, err := jetstream.New(nc)
+	if err == nil {
+		err = findStream(ctx, js, stream)
+	}
+	if err != nil {
+		nc.Close()
+		return nil, nil, fmt.Errorf("broker at %s: %w", where, err)
+	}
+	return nc, js, nil
+}
+
+func findStream(ctx context.Context, js jetstream.JetStream, stream string) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	_, err := js.Stream(ctx, stream)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, or correct --stream", stream)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
+		return errors.New("it has no JetStream, or this user may not use it")
+	case err != nil:
+		return fmt.Errorf("stream %s: %w", stream, err)
+	}
+	return nil
+}
+
+// addresses are the broker's addresses as messages show them: without user and password.
+func addresses(urls []string) string {
+	var shown []string
+	for _, text := range urls {
+		_, host, found := strings.Cut(text, "@") // neither may contain another one unescaped
+		if !found {
+			host = text
+		}
+		shown = append(shown, strings.TrimSpace(host))
+	}
+	return strings.Join(shown, ", ")
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/events"
+)
+
+const (
+	maxLine    = 1 << 20   // bytes of one line (API contract, program)
+	chunkLines = 256       // lines decoded by one worker at a time
+	chunkBytes = 256 << 10 // or this many bytes of them
+	chunksOut  = 16        // chunks read ahead: bounds what waits in memory to 16 × (256 KiB + a line)
+)
+
+// line is one checked line of the input. Blank lines never become one.
+type line struct {
+	file    string
+	number  int    // from 1, within its file
+	size    int    // bytes in the file, line break included
+	payload []byte // the event as written, without surrounding white space
+	message events.Message
+	err     error // why it must not be sent
+}
+
+// place is where to find the line, as compilers write it.
+func (l *line) place() string { return fmt.Sprintf("%s:%d", l.file, l.number) }
+
+// chunk is a run of lines, decoded by one worker. They may be read once done is closed.
+type chunk struct {
+	lines []line
+	done  chan struct{}
+}
+
+func newChunk() *chunk { return &chunk{done: make(chan struct{})} }
+
+// decode checks every line of the chunk.
+func (c *chunk) decode() {
+	for i := range c.lines {
+		if l := &c.lines[i]; l.err == nil {
+			l.message, l.err = events.ParseMessage(l.payload)
+		}
+	}
+	close(c.done)
+}
+
+// eachLine reads the inputs in order, decodes their lines on every core, and calls fn with one
+// line after another, in input order, from one goroutine. It ends with fn's first error, a
+// reading error, or ctx; no goroutine is left behind.
+func eachLine(ctx context.Context, inputs []input, fn func(*line) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	ordered := make(chan *chunk, chunksOut)
+	work := make(chan *chunk, chunksOut)
+	group.Go(func() error {
+		defer close(ordered)
+		defer close(work)
+		return readInputs(ctx, inputs, func(c *chunk) error { return handOut(ctx, c, ordered, work) })
+	})
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() error {
+			for c := range work {
+				c.decode()
+			}
+			return nil
+		})
+	}
+	group.Go(func() error { return consume(ctx, ordered, fn) })
+	return group.Wait()
+}
+
+// handOut queues a chunk for decoding and, in reading order, for the consumer.
+func handOut(ctx context.Context, c *chunk, queues ...chan<- *chunk) error {
+	for _, q := range queues {
+		select {
+		case q <- c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error) error {
+	for c := range ordered {
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for i := range c.lines {
+			if err := fn(&c.lines[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// readInputs cuts the inputs into chunks.
+func readInputs(ctx context.Context, inputs []input, emit func(*chunk) error) error {
+	for _, in := range inputs {
+		r, err := in.open()
+		if err != nil {
+			return err
+		}
+		err = readLines(ctx, in.name, r, emit)
+		if closeErr := r.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readLines(ctx context.Context, file string, r io.Reader, emit func(*chunk) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	c, size := newChunk(), 0
+	for number := 1; ; number++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l, err := readLine(in)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if len(l.payload) > 0 || l.err != nil {
+			l.file, l.number = file, number
+			c.lines = append(c.lines, l)
+			size += len(l.payload)
+		}
+		if last := err != nil; last || len(c.lines) == chunkLines || size >= chunkBytes {
+			if emitErr := emit(c); emitErr != nil || last {
+				return emitErr
+			}
+			c, size = newChunk(), 0
+		}
+	}
+}
+
+// readLine reads one line without ever holding more than maxLine of it. At the end of the
+// input it returns what is left together with io.EOF.
+func readLine(in *bufio.Reader) (line, error) {
+	var l line
+	var text []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		l.size += len(part)
+		if l.size <= maxLine+1 { // the line break is not counted
+			text = append(text, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if l.size-lineBreak(part) > maxLine {
+			l.err = errors.New("line longer than 1 MiB")
+			return l, err
+		}
+		l.payload = bytes.TrimSpace(text)
+		return l, err
+	}
+}
+
+func lineBreak(part []byte) int {
+	if bytes.HasSuffix(part, []byte("\n")) {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"example.org/registry/events"
+	"example.org/registry/projector"
+)
+
+// registerMetrics adds the projection, the Go runtime and the process to the request metrics that
+// httpapi registers itself.
+func registerMetrics(reg *prometheus.Registry, l *live) error {
+	for _, c := range []prometheus.Collector{
+		newProjectionCollector(l),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsMemory)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	} {
+		if err := reg.Register(c); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// gauge is one number of the projector's progress.
+type gauge struct {
+	desc  *prometheus.Desc
+	value func(projector.Progress) float64
+}
+
+// projectionCollector reads the progress once a scrape, so that its numbers belong together.
+// Until the projector runs it reports the entries alone.
+type projectionCollector struct {
+	live    *live
+	gauges  []gauge
+	entries *prometheus.Desc
+}
+
+func newProjectionCollector(l *live) *projectionCollector {
+	c := &projectionCollector{
+		live: l,
+		entries: prometheus.NewDesc("registry_entries",
+			"Entries that a list shows.", []string{"list"}, nil),
+	}
+	add := func(name, help string, value func(projector.Progress) float64) {
+		c.gauges = append(c.gauges, gauge{prometheus.NewDesc("registry_"+name, help, nil, nil), value})
+	}
+	add("stream_last_sequence", "Last sequence of the event stream, at most a second old.",
+		func(p projector.Progress) float64 { return float64(p.LastSequence) })
+	add("checkpoint_sequence", "Stream sequence up to which every event has been dealt with.",
+		func(p projector.Progress) float64 { return float64(p.Checkpoint) })
+	add("saved_sequence", "Checkpoint of the store on disk.",
+		func(p projector.Progress) float64 { return float64(p.Saved) })
+	add("lag_events", "Stream sequences between the checkpoint and the stream's end.",
+		func(p projector.Progress) float64 { return float64(p.Lag) })
+	add("lag_seconds", "Seconds for which the model has not been complete; 0 while it is.",
+		func(p projector.Progress) float64 { return p.LagSeconds })
+	add("as_of_timestamp_seconds", "Last moment at which the model was known to be complete, in seconds since 1970.",
+		func(p projector.Progress) float64 { return unix(p.AsOf) })
+	add("caught_up", "1 once the model has caught up with the stream since the start.",
+		func(p projector.Progress) float64 { return oneIf(p.CaughtUp) })
+	add("connected", "1 while the broker answers.",
+		func(p projector.Progress) float64 { return oneIf(p.Connected) })
+	add("frozen", "1 while the stream is not the one the model was made from, so nothing is applied.",
+		func(p projector.Progress) float64 { return oneIf(p.Frozen) })
+	add("rejected_events", "Copies of rejected events in their stream.",
+		func(p projector.Progress) float64 { return float64(p.Rejected) })
+	add("subjects_without_valid_event", "Subjects of which the stream holds rejected events alone.",
+		func(p projector.Progress) float64 { return float64(len(p.SubjectsWithoutValidEvent)) })
+	return c
+}
+
+// Describe is part of prometheus.Collector.
+func (c *projectionCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- c.entries
+	for _, g := range c.gauges {
+		out <- g.desc
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
+	view := c.live.View()
+	for _, list := range events.Lists() {
+		out <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(view.Entries(list)), string(list))
+	}
+	p, running := c.live.progress()
+	if !running {
+		return
+	}
+	for _, g := range c.gauges {
+		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(p))
+	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

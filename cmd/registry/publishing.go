@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"example.org/registry/events"
+)
+
+// batchLines is how many events go to the stream in one atomic batch: the broker's own limit.
+const batchLines = 1000
+
+// publishing is one run of publish. One goroutine uses it.
+type publishing struct {
+	send      sendFunc
+	maxErrors int
+	complaint io.Writer // takes one line for each bad line of the input
+	bar       *bar
+
+	ids       idSet
+	pending   []line // checked, not sent yet; at most batchLines
+	good, bad int
+	done      events.Summary
+	stopped   string // where --max-errors stopped the run
+}
+
+// sendFunc is events.Publisher.PublishAll: it keeps the order and counts what got through,
+// also when it returns an error.
+type sendFunc func(context.Context, []events.Message) (events.Summary, error)
+
+// errTooManyBad ends the reading of the input.
+var errTooManyBad = errors.New("too many bad lines")
+
+// lines publishes all inputs. An error says why not everything was sent.
+func (r *publishing) lines(ctx context.Context, inputs []input) error {
+	err := eachLine(ctx, inputs, func(l *line) error { return r.line(ctx, l) })
+	if err == nil || errors.Is(err, errTooManyBad) {
+		// The good lines before the one that stops the run are sent.
+		if flushErr := r.flush(ctx); flushErr != nil {
+			err = flushErr
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted: publish the same files again to send the rest")
+	case err == nil && r.bad > 0, errors.Is(err, errTooManyBad):
+		return r.badLines()
+	}
+	return err
+}
+
+// line takes one line of the input: into the next batch, or named as bad.
+func (r *publishing) line(ctx context.Context, l *line) error {
+	if l.err == nil && !r.ids.add(l.message.Event.ID) {
+		l.err = errors.New("id: the input has had an event of this id before")
+	}
+	if l.err != nil {
+		return r.refuse(l)
+	}
+	r.good++
+	r.pending = append(r.pending, *l)
+	if len(r.pending) == batchLines {
+		return r.flush(ctx)
+	}
+	return nil
+}
+
+// refuse names a bad line.
+func (r *publishing) refuse(l *line) error {
+	r.bad++
+	r.bar.add(l.size)
+	if _, err := fmt.Fprintf(r.complaint, "%s: %s\n", l.place(), l.err); err != nil {
+		return err
+	}
+	if r.bad > r.maxErrors {
+		r.stopped = l.place()
+		return errTooManyBad
+	}
+	return nil
+}
+
+// flush sends what is pending and waits until the stream has stored it. A message that the
+// publisher still finds wrong (too long with its headers) is a bad line like any other.
+func (r *publishing) flush(ctx context.Context) error {
+	for len(r.pending) > 0 {
+		at, err := r.sendPending(ctx)
+		var wrong *events.Error
+		switch {
+		case err == nil:
+			r.pending = r.pending[:0]
+		case errors.As(err, &wrong):
+			r.good--
+			at.err = wrong
+			if err := r.refuse(&at); err != nil {
+				return err
+			}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		default:
+			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest", at.place(), err)
+		}
+	}
+	return nil
+}
+
+// sendPending returns the line that an error is about. That line, and those which are stored, are no longer
+// pending then.
+func (r *publishing) sendPending(ctx context.Context) (line, error) {
+	messages := make([]events.Message, len(r.pending))
+	for i := range r.pending {
+		messages[i] = r.pending[i].message
+	}
+	sum, err := r.send(ctx, messages)
+	r.done.Sent += sum.Sent
+	r.done.Duplicates += sum.Duplicates
+	r.done.LastSequence = max(r.done.LastSequence, sum.LastSequence)
+	stored := sum.Sent + sum.Duplicates
+	for i := range r.pending[:stored] {
+		r.bar.add(r.pending[i].size)
+	}
+	var failed *events.MessageError
+	if !errors.As(err, &failed) {
+		return r.pending[0], err
+	}
+	at := r.pending[failed.Index]
+	r.pending = slices.Concat(r.pending[min(stored, failed.Index):failed.Index], r.pending[failed.Index+1:])
+	return at, err
+}
+
+// badLines is the error of a run that had any: what to do about them.
+func (r *publishing) badLines() error {
+	if r.stopped != "" {
+		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", r.stopped)
+	}
+	return fmt.Errorf("%s not sent: correct and publish them again", count(r.bad, "bad line"))
+}
+
+// summary is the one line on standard output.
+func (r *publishing) summary(dry bool) string {
+	var s strings.Builder
+	if dry {
+		fmt.Fprintf(&s, "%s, %s; nothing sent (dry run)", count(r.good, "good line"), count(r.bad, "bad line"))
+	} else {
+		fmt.Fprintf(&s, "%d sent, %d already there, %s; last sequence %d",
+			r.done.Sent, r.done.Duplicates, count(r.bad, "bad line"), r.done.LastSequence)
+	}
+	if r.stopped != "" {
+		fmt.Fprintf(&s, "; stopped at %s", r.stopped)
+	}
+	return s.String()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/events/broker"
+	"example.org/registry/projector"
+	"example.org/registry/snapshots"
+)
+
+// Run serves until the process's context ends, and then stops in order: the listeners, the
+// handlers, the projector with its last save, the store, the broker, the lock.
+func (c *serveCmd) Run(p *process) (err error) {
+	if err := c.check(); err != nil {
+		return err
+	}
+	token, err := c.adminToken()
+	if err != nil {
+		return err
+	}
+	log := c.logger(p.stderr)
+	tune(p.getenv, "/", log)
+	unlock, err := snapshots.LockDir(c.dataDir())
+	if err != nil {
+		return fmt.Errorf("%w; choose another with --data-dir or stop the other process", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	ports, err := c.listen()
+	if err != nil {
+		return err
+	}
+	s := &server{flags: c, log: log, ports: ports, token: token, live: newLive(), terminal: p.stderr}
+	return s.run(p.ctx)
+}
+
+// run serves and projects side by side. Whichever fails ends both.
+func (s *server) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	drained := make(chan struct{})
+	group.Go(func() error {
+		defer close(drained)
+		return s.web(ctx)
+	})
+	group.Go(func() error {
+		err := s.project(ctx, drained)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // stopped before everything had started
+		}
+		return err
+	})
+	group.Go(func() error { return s.announce(ctx) })
+	return group.Wait()
+}
+
+// project opens what the projection needs, from the disk up, and closes it in reverse. It lasts until
+// the handlers have drained, so that they see a running projector to their end.
+func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
+	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.flags.storePath(), Logger: s.log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	s.live.model.Store(model)
+	nc, stop, err := s.connect()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if s.flags.Demo {
+		if err := s.importDemo(ctx, nc, store.Checkpoint()); err != nil {
+			return err
+		}
+	}
+	return s.runProjector(drained, projector.New(projector.Config{
+		Conn:     nc,
+		Stream:   string(s.flags.Stream),
+		Replicas: s.flags.StreamReplicas,
+		History:  s.flags.StreamHistory,
+		Demo:     s.flags.Demo,
+		Model:    model,
+		Store:    store,
+		Saved:    store.Checkpoint(),
+		Logger:   s.log,
+	}))
+}
+
+// runProjector runs the projector until the handlers have drained.
+func (s *server) runProjector(drained <-chan struct{}, p *projector.Projector) error {
+	s.live.projector.Store(p)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error {
+		select {
+		case <-drained:
+			cancel()
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	err := p.Run(ctx)
+	cancel()
+	_ = group.Wait() // its only member returns nil
+	return err
+}
+
+// connect reaches the broker: the embedded one, which it starts, or the one at --nats-url, which
+// may be away. stop closes the connection and then the broker.
+func (s *server) connect() (nc *nats.Conn, stop func(), err error) {
+	if s.flags.external() {
+		opts := append(s.flags.natsFlags.options("registry serve"), projector.ConnectOptions()...)
+		nc, err := nats.Connect(strings.Join(s.flags.NATSURL, ","), opts...)
+		if err != nil {
+			return nil, nil, fmt.Errorf("broker at %s: %w", addresses(s.flags.NATSURL), err)
+		}
+		return nc, nc.Close, nil
+	}
+	return s.embed()
+}
+
+// embed starts the embedded broker and connects to it through memory.
+func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
+	b, err := broker.Start(broker.Config{
+		StoreDir:   s.flags.brokerDir(),
+		Addr:       s.flags.EmbeddedNATSAddr,
+		ConfigFile: s.flags.EmbeddedNATSConfig,
+		Logger:     s.log,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (--embedded-nats-addr, --embedded-nats-config and --data-dir decide about it)", err)
+	}
+	s.live.brokerURL.Store(new(b.ClientURL()))
+	nc, err = b.Connect(projector.ConnectOptions()...)
+	if err != nil {
+		b.Shutdown()
+		return nil, nil, err
+	}
+	return nc, func() { nc.Close(); b.Shutdown() }, nil
+}
+
+// server is one running serve command.
+type server struct {
+	flags    *serveCmd
+	log      *slog.Logger
+	ports    *ports
+	token    string // of the admin listener; empty: none
+	live     *live
+	terminal io.Writer // for the progress bar
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"example.org/registry/httpapi"
+	"example.org/registry/projector"
+)
+
+// state is what the listeners go by: two atomic loads.
+func (l *live) state() httpapi.State {
+	p, running := l.progress()
+	switch {
+	case !running:
+		return httpapi.State{Reason: "loading the saved state"}
+	case l.stopping.Load():
+		return httpapi.State{Reason: "stopping", AsOf: p.AsOf}
+	}
+	return httpapi.State{Ready: p.CaughtUp, Reason: whyNotReady(p), Frozen: p.Frozen, AsOf: p.AsOf}
+}
+
+// whyNotReady names what is waited for.
+func whyNotReady(p projector.Progress) string {
+	switch {
+	case p.CaughtUp:
+		return ""
+	case p.LastError != "":
+		return p.LastError
+	}
+	return "catching up with the stream"
+}
+
+// projection is the document of /projection. Its counts, digest and checkpoint are of one view.
+func (l *live) projection() httpapi.Projection {
+	p, running := l.progress()
+	doc := httpapi.ProjectionOf(l.View())
+	if !running {
+		doc.LastError = new("loading the saved state")
+		return doc
+	}
+	doc.Stream, doc.StreamEpoch, doc.StreamCreated = p.Stream, p.Epoch, p.Created
+	doc.LastSequence = p.LastSequence
+	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
+	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
+	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
+	if p.LastError != "" {
+		doc.LastError = &p.LastError
+	} else if reason := whyNotReady(p); reason != "" {
+		doc.LastError = &reason
+	}
+	return doc
+}

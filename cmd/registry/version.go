@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+)
+
+// version is set by a release build: go build -ldflags "-X main.version=v1.2.3".
+var version string
+
+// versionCmd prints what this program was built from.
+type versionCmd struct{}
+
+// Run prints one line for the program and one for each key dependency.
+func (versionCmd) Run(p *process) error {
+	info, _ := debug.ReadBuildInfo() // nil only for a binary built without modules
+	return printVersion(p.stdout, info)
+}
+
+func printVersion(w io.Writer, info *debug.BuildInfo) error {
+	_, err := fmt.Fprintf(w, "registry %s %s %s/%s\n", programVersion(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if err != nil || info == nil {
+		return err
+	}
+	for _, dep := range info.Deps {
+		if !slices.Contains(keyDependencies(), dep.Path) {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s %s\n", dep.Path, dep.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programVersion prefers the release's own number over what the Go command found out.
+func programVersion(info *debug.BuildInfo) string {
+	switch {
+	case version != "":
+		return version
+	case info != nil && info.Main.Version != "" && info.Main.Version != "(devel)":
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// keyDependencies are those whose version an operator asks for first: the broker and its client, the
+// store, the router, and the renderer whose output readers see.
+func keyDependencies() []string {
+	return []string{
+		"github.com/gin-gonic/gin",
+		"github.com/nats-io/nats-server/v2",
+		"github.com/nats-io/nats.go",
+		"github.com/tidwall/btree",
+		"github.com/yuin/goldmark",
+		"go.etcd.io/bbolt",
+		"golang.org/x/text",
+	}
+}
