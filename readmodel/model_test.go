@@ -2,19 +2,349 @@ package readmodel
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"example.org/registry/events"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
-func TestSmoke(t *testing.T) {
-	r := NewRenderer()
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Few values, so that ids meet, names tie and searches hit.
+func someName() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{"Łukasz", "lukasz", "ŁUKASZ", "zażółć", "Ząb", "Zab", "żaba", "źrebak", "a b", "a \t b",
+			"ab", "AB", "a-b", "a.b", "ａｂ", "straße", "STRASSE", "İstanbul", "10", "9", "ć", "c", "d", `"q"`, "a\\b", "😀", "a\u00a0b"}),
+		rapid.StringOfN(rapid.SampledFrom([]rune("aAąbłŁ zZ1-😀ß")), 1, 6, -1),
+	)
+}
+
+func someChat() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"100", "1001", "ab", "AB", `x"y`})
+}
+
+func someReason() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"", "oszust", "**osz**ust", "Oszust\nnitro", "oszust\n\nnitro", "- a\n- b", "<b>x</b> y",
+		"[ab](https://x.example)", "![ab](x)", "`1001`", "a  b", "ab\\\ncd"})
+}
+
+func someEntryID() *rapid.Generator[string] {
+	return rapid.SampledFrom([]string{"e1", "e2", "e3", "e4", "e5", "E1", "e-1", "e_1", "e10"})
+}
+
+func someList() *rapid.Generator[events.List] {
+	return rapid.SampledFrom([]events.List{"scammers", "scammers", "servers", "legit"})
+}
+
+func someEntry(t *rapid.T) events.Data {
+	e := events.Entry{
+		List: someList().Draw(t, "list"), EntryID: someEntryID().Draw(t, "entry"), ChatID: someChat().Draw(t, "chat"),
+		Name: someName().Draw(t, "name"), Reason: someReason().Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
+		ReportID: "r", ReportedAt: time.Unix(rapid.Int64Range(0, 5).Draw(t, "at"), 0).UTC(),
+	}
+	switch rapid.IntRange(0, 2).Draw(t, "proofs") {
+	case 1:
+		e.Proofs.ID = "p"
+	case 2:
+		e.Proofs.Private = true
+	}
+	return e
+}
+
+func someData(t *rapid.T) events.Data {
+	list, id := someList().Draw(t, "list"), someEntryID().Draw(t, "id")
+	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	case 0, 1:
+		return events.Delisting{List: list, EntryID: id}
+	case 2, 3, 4:
+		return events.Views{List: list, EntryID: id, Views: rapid.Int64Range(0, 4).Draw(t, "views")}
+	case 5:
+		return events.Donation{DonationID: id, Status: "pending", Amount: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "amount")),
+			Currency: "PLN", CreatedAt: time.Unix(0, 0).UTC(), UpdatedAt: time.Unix(0, 0).UTC()}
+	case 6:
+		return events.DonationRemoval{DonationID: id}
+	default:
+		return someEntry(t)
+	}
+}
+
+func someListQuery(t *rapid.T) ListQuery {
+	q := ListQuery{
+		List: someList().Draw(t, "list"), Sort: Sort(rapid.IntRange(0, 5).Draw(t, "sort")),
+		Status: Status(rapid.IntRange(0, 2).Draw(t, "status")), Proofs: Proofs(rapid.IntRange(0, 2).Draw(t, "proofs")),
+		Skip: rapid.IntRange(0, 6).Draw(t, "skip"), Limit: rapid.IntRange(1, 6).Draw(t, "limit"),
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "by") {
+	case 0:
+		q.ID = someChat().Draw(t, "id")
+	case 1:
+		q.Search = rapid.OneOf(someName(), someChat(), rapid.SampledFrom([]string{"oszust", "o", "t n", "x y"})).Draw(t, "search")
+	}
+	return q
+}
+
+// subject under test: a model, the store that it would have, and the twin.
+type pair struct {
+	model    *Model
+	twin     *twin
+	renderer *Renderer
+	store    map[Key][]byte
+	log      []events.Data // everything applied, in order
+}
+
+func newPair() *pair {
+	return &pair{New(), newTwin(), NewRenderer(), map[Key][]byte{}, nil}
+}
+
+func (p *pair) batch(t *rapid.T) {
+	old := p.model.View()
+	before := listAll(old)
+	var records []Record
+	for range rapid.IntRange(1, 12).Draw(t, "size") {
+		d := someData(t)
+		if len(p.log) > 0 && rapid.IntRange(0, 9).Draw(t, "again") == 0 {
+			d = p.log[len(p.log)-1] // a redelivery of the last event: it changes nothing
+		}
+		p.log = append(p.log, d)
+		p.twin.apply(d)
+		records = append(records, p.renderer.Render(uint64(len(p.log)), d))
+		p.save(records[len(records)-1])
+	}
+	p.model.Apply(records, uint64(len(p.log)))
+	if after := listAll(old); after != before {
+		t.Fatalf("an old view changed:\n%s\n%s", before, after)
+	}
+	var want string
+	for _, q := range allQueries() {
+		want += p.twin.list(q)
+	}
+	if got := listAll(p.model.View()); got != want {
+		t.Fatalf("lists:\n got %s\nwant %s", got, want)
+	}
+}
+
+// listAll is everything that the lists of a view show, in each order, and the entries of a chat id.
+func listAll(v *View) string {
+	var b []byte
+	for _, q := range allQueries() {
+		p, _ := v.List(context.Background(), q)
+		b = p.AppendJSON(b)
+	}
+	return string(b)
+}
+
+func allQueries() (qs []ListQuery) {
+	for _, l := range events.Lists() {
+		for s := Newest; s <= ZA; s++ {
+			qs = append(qs, ListQuery{List: l, Sort: s, Limit: 60}, ListQuery{List: l, Sort: s, Limit: 60, ID: "100"})
+		}
+	}
+	return qs
+}
+
+func (p *pair) save(r Record) {
+	if r.Removed {
+		delete(p.store, r.Key)
+	} else {
+		p.store[r.Key] = r.AppendValue(nil)
+	}
+}
+
+// restart is a new model out of the store, rendered anew or not.
+func (p *pair) restart(t *rapid.T) {
+	rerender := rapid.Bool().Draw(t, "rerender")
 	m := New()
-	e := events.Entry{List: events.Scammers, EntryID: "a1", ChatID: "123", Name: "Łukasz", Reason: "**x** <b>y</b>", Verified: true, ReportID: "r", ReportedAt: time.Unix(1e9, 0).UTC()}
-	m.Apply([]Record{r.Render(1, e)}, 1)
-	p, _ := m.View().List(context.Background(), ListQuery{List: events.Scammers, Limit: 30, Search: "X y"})
-	t.Log(string(p.AppendJSON(nil)))
-	c, _ := m.View().Check(context.Background(), CheckQuery{ID: "123"})
-	t.Log(string(c.AppendJSON(nil)))
+	m.BeginBulk()
+	for k, v := range p.store {
+		r, err := p.renderer.DecodeRecord(k, v, rerender)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Apply([]Record{r}, p.model.View().Sequence())
+	}
+	if got, want := m.EndBulk().Digest(), p.model.View().Digest(); got != want {
+		t.Fatalf("digest of the store %s, of the model %s", got, want)
+	}
+	p.sameTags(t, m.View())
+	p.model = m
+}
+
+// replay is a new model out of the last event of every subject, in any order.
+func (p *pair) replay(t *rapid.T) {
+	m := New()
+	for i, d := range rapid.Permutation(p.twin.all()).Draw(t, "order") {
+		m.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))
+	}
+	if got, want := m.View().Digest(), p.model.View().Digest(); got != want {
+		t.Fatalf("digest of a replay %s, of the model %s", got, want)
+	}
+	p.sameTags(t, m.View())
+}
+
+func (p *pair) sameTags(t *rapid.T, v *View) {
+	for _, l := range events.Lists() {
+		for s := Newest; s <= ZA; s++ {
+			if got, want := v.ListTag(l, s), p.model.View().ListTag(l, s); got != want {
+				t.Fatalf("tag of %s %d: %s and %s for one content", l, s, got, want)
+			}
+		}
+	}
+	if v.CheckTag() != p.model.View().CheckTag() {
+		t.Fatal("check tags differ for one content")
+	}
+}
+
+func (p *pair) askList(t *rapid.T) {
+	q := someListQuery(t)
+	page, err := p.model.View().List(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(page.AppendJSON(nil)), p.twin.list(q); got != want {
+		t.Fatalf("%+v\n got %s\nwant %s", q, got, want)
+	}
+}
+
+func (p *pair) askCheck(t *rapid.T) {
+	q := CheckQuery{Search: rapid.OneOf(someName(), someChat()).Draw(t, "search")}
+	if rapid.Bool().Draw(t, "byID") {
+		q.ID = someChat().Draw(t, "id")
+	}
+	c, err := p.model.View().Check(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(c.AppendJSON(nil)), p.twin.check(q); got != want {
+		t.Fatalf("%+v\n got %s\nwant %s", q, got, want)
+	}
+}
+
+func (p *pair) askRest(t *rapid.T) {
+	v := p.model.View()
+	id := someEntryID().Draw(t, "donation")
+	got, ok := v.Donation(id)
+	if want, known := p.twin.donations[id]; ok != known || got != want {
+		t.Fatalf("donation %s: %+v %v, want %+v %v", id, got, ok, want, known)
+	}
+	for _, l := range events.Lists() {
+		shown := 0
+		for _, e := range p.twin.entries {
+			if e.List == l && (l != events.Legit || e.Verified) {
+				shown++
+			}
+		}
+		if v.Entries(l) != shown {
+			t.Fatalf("%s shows %d entries, want %d", l, v.Entries(l), shown)
+		}
+	}
+}
+
+// TestTwin guards promises 1, 2 and 4: after any events in any batches, redelivered or not, restarted
+// from a store or replayed in any order, every answer is the naive twin's.
+func TestTwin(t *testing.T) {
+	for i := range 10 { // times -rapid.checks
+		t.Run(fmt.Sprint(i), func(t *testing.T) { rapid.Check(t, twinSteps) })
+	}
+}
+
+func twinSteps(t *rapid.T) {
+	p := newPair()
+	t.Repeat(map[string]func(*rapid.T){
+		"batch": p.batch, "list": p.askList, "list again": p.askList, "list once more": p.askList,
+		"check": p.askCheck, "rest": p.askRest, "restart": p.restart, "replay": p.replay,
+	})
+}
+
+// TestTagsFollowContent guards the contract's ETag rule: what changes a tag, and what does not.
+func TestTagsFollowContent(t *testing.T) {
+	m, r := New(), NewRenderer()
+	e := events.Entry{List: events.Scammers, EntryID: "a", ChatID: "1", Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)}
+	tags := func() []string {
+		v := m.View()
+		return []string{v.ListTag("scammers", Newest), v.ListTag("scammers", Popular), v.ListTag("servers", AZ), v.CheckTag()}
+	}
+	seq := uint64(0)
+	changed := func(d events.Data) (which []int) {
+		before := tags()
+		seq++
+		m.Apply([]Record{r.Render(seq, d)}, seq)
+		for i, tag := range tags() {
+			if tag != before[i] {
+				which = append(which, i)
+			}
+		}
+		return which
+	}
+	amended := e
+	amended.Name = "y"
+	for _, c := range []struct {
+		what string
+		d    events.Data
+		want []int
+	}{
+		{"an entry of the list", e, []int{0, 1, 3}},
+		{"the same again", e, nil},
+		{"a view total", events.Views{List: "scammers", EntryID: "a", Views: 1}, []int{1}},
+		{"the same view total", events.Views{List: "scammers", EntryID: "a", Views: 1}, nil},
+		{"a donation", events.Donation{DonationID: "d"}, nil},
+		{"an amendment", amended, []int{0, 1, 3}},
+		{"an entry of another list", events.Entry{List: events.Servers, EntryID: "a", ChatID: "1", Name: "x", ReportID: "r"}, []int{2, 3}},
+	} {
+		if got := changed(c.d); !slices.Equal(got, c.want) {
+			t.Errorf("%s changed the tags %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// TestAwait guards promise 5's exception: only who asks for a sequence waits, until it is there.
+func TestAwait(t *testing.T) {
+	m := New()
+	got := make(chan uint64)
+	for range 3 {
+		go func() {
+			v, err := m.Await(context.Background(), 5)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- v.Sequence()
+		}()
+	}
+	m.Apply(nil, 4)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := m.Await(ctx, 5); err != context.Canceled {
+		t.Errorf("a reader that went away got %v", err)
+	}
+	m.Apply(nil, 7)
+	for range 3 {
+		if seq := <-got; seq != 7 {
+			t.Errorf("waited for 5, got the view at %d", seq)
+		}
+	}
+	// Promise 3: an older checkpoint changes nothing.
+	if v := m.Apply(nil, 3); v.Sequence() != 7 {
+		t.Errorf("the checkpoint went back to %d", v.Sequence())
+	}
+}
+
+// TestSearchStops: a search whose reader has gone away ends without an answer.
+func TestSearchStops(t *testing.T) {
+	m, r := New(), NewRenderer()
+	var records []Record
+	for i := range 3000 {
+		records = append(records, r.Render(uint64(i+1), events.Entry{List: "scammers", EntryID: fmt.Sprint(i), ChatID: "1", Name: "x"}))
+	}
+	v := m.Apply(records, 3000)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := v.List(ctx, ListQuery{List: "scammers", Search: "x", Limit: 1}); err != context.Canceled {
+		t.Errorf("list: %v", err)
+	}
+	if _, err := v.Check(ctx, CheckQuery{Search: "x"}); err != context.Canceled {
+		t.Errorf("check: %v", err)
+	}
 }
