@@ -9,6 +9,7 @@ import (
 
 const (
 	maxBatch      = 1000    // messages, the broker's limit for an atomic batch
+	minBatch      = 8       // messages: a batch costs the broker about as much as 8 syncs
 	maxBatchBytes = 4 << 20 // payload of one batch, far below what the broker buffers
 )
 
@@ -106,7 +107,7 @@ func (b *bulk) close() {
 
 // send stores one batch, in one of two ways. It returns the index of what failed.
 func (b *bulk) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
-	if len(msgs) > 1 && !b.p.noAtomic.Load() {
+	if len(msgs) >= minBatch && !b.p.noAtomic.Load() {
 		done, err := b.atomic(ctx, msgs)
 		if done || err != nil {
 			return 0, err

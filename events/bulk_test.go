@@ -60,24 +60,24 @@ func TestPublishAll(t *testing.T) {
 func TestPublishAllKeepsTheOrderOfASubject(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	stream := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = -1 })
-	base := eventstest.Entries(5, 9)
+	base := eventstest.Entries(30, 9)
 	run := 0
 	rapid.Check(t, func(t *rapid.T) {
 		run++
 		if err := stream.Purge(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		n := rapid.IntRange(1, 40).Draw(t, "events")
+		n := rapid.IntRange(1, 80).Draw(t, "events")
 		evs := make([]events.Event, n)
 		for i := range evs {
 			e := base[rapid.IntRange(0, len(base)-1).Draw(t, "entry")]
 			evs[i] = eventstest.Listed(e, i)
-			if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+			if rapid.IntRange(0, 9).Draw(t, "kind") == 0 {
 				evs[i] = delisted(e)
 			}
 			evs[i].ID = fmt.Sprintf("run%d.%d", run, i)
 		}
-		p := events.NewPublisher(js, events.PublisherConfig{BatchSize: rapid.IntRange(1, 20).Draw(t, "batch")})
+		p := events.NewPublisher(js, events.PublisherConfig{BatchSize: rapid.IntRange(1, 80).Draw(t, "batch")})
 		first := rapid.IntRange(0, n).Draw(t, "there")
 		if _, err := p.PublishAll(context.Background(), messages(evs[:first])); err != nil {
 			t.Fatal(err)
@@ -199,19 +199,22 @@ func padded(t *testing.T, e events.Event, size int) []byte {
 func TestPublishAllSendsRawPayloads(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	stream := eventstest.Stream(t, js)
-	evs := eventstest.Events(3, 1)
 	var msgs []events.Message
-	for i, size := range []int{2000, events.MaxPayload - 150, 3000} {
-		m, err := events.ParseMessage(padded(t, evs[i], size))
+	for i, e := range eventstest.Events(10, 1) {
+		size := 2000
+		if i == 5 {
+			size = events.MaxPayload - 150
+		}
+		m, err := events.ParseMessage(padded(t, e, size))
 		if err != nil {
 			t.Fatal(err)
 		}
 		msgs = append(msgs, m)
 	}
-	// With its batch headers the second is too long for the broker, alone it is not.
+	// With its batch headers the sixth is too long for the broker, alone it is not.
 	p := events.NewPublisher(js, events.PublisherConfig{})
 	sum, err := p.PublishAll(t.Context(), msgs)
-	if err != nil || sum.Sent != 3 {
+	if err != nil || sum.Sent != 10 {
 		t.Fatal(sum, err)
 	}
 	for i, m := range msgs {

@@ -3,7 +3,6 @@ package events
 import (
 	"bytes"
 	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -174,36 +173,5 @@ func (r reader) integer(field string, to *int64) error {
 		}
 		*to = *to*10 + int64(c-'0')
 	}
-	return nil
-}
-
-// time reads an RFC 3339 time and makes it UTC.
-func (r reader) time(field string, to *time.Time) error {
-	b, err := r.bytes(field)
-	if err != nil {
-		return err
-	}
-	return parseTime(field, b, to)
-}
-
-// parseTime is as strict as RFC 3339, which allows a small t and z where Go does not. A
-// leap second is refused: no time.Time stands for it.
-func parseTime(field string, s []byte, to *time.Time) error {
-	if len(s) > maxTimeText {
-		return wrong(field, "longer than 64 bytes")
-	}
-	var buf [maxTimeText]byte
-	b := buf[:copy(buf[:], s)]
-	if len(b) > 10 && b[10] == 't' {
-		b[10] = 'T'
-	}
-	if n := len(b); n > 0 && b[n-1] == 'z' {
-		b[n-1] = 'Z'
-	}
-	var t time.Time
-	if t.UnmarshalText(b) != nil {
-		return wrong(field, "not an RFC 3339 time")
-	}
-	*to = t.UTC()
 	return nil
 }

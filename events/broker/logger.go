@@ -2,7 +2,7 @@ package broker
 
 import (
 	"context"
-	"errors"
+
 	"fmt"
 	"log/slog"
 	"sync"
@@ -55,7 +55,7 @@ func (l *logger) Tracef(string, ...any) {}
 
 // Fatalf records why the server cannot go on.
 func (l *logger) Fatalf(format string, v ...any) {
-	reason := oneLine(errors.New(fmt.Sprintf(format, v...))).Error()
+	reason := oneLine(fmt.Errorf(format, v...)).Error()
 	l.slog.Error(reason)
 	l.mu.Lock()
 	defer l.mu.Unlock()
