@@ -91,12 +91,13 @@ func TestAsyncAPIMessages(t *testing.T) {
 			t.Errorf("%s: tombstone is %v in the document", typ, tombstone)
 		}
 	}
-	for _, typ := range events.Types() {
+	types := events.Types()
+	for _, typ := range types {
 		if !found[string(typ)] {
 			t.Error("no message for", typ)
 		}
 	}
-	if len(found) != len(events.Types()) {
+	if len(found) != len(types) {
 		t.Error("messages of no type:", slices.Sorted(maps.Keys(found)))
 	}
 }
