@@ -120,17 +120,13 @@ func (c *catalogue) count(k Key, views int64, digest Digest, bulk bool) {
 	}
 }
 
-// reload sorts the rows for every order: what put left undone in bulk.
-func (c *catalogue) reload() {
+// reload sorts the rows for one order: what put left undone in bulk.
+func (c *catalogue) reload(o order) {
 	items := make([]item, 0, len(c.cells))
-	for o := byTime; o < numOrders; o++ {
-		items = items[:0]
-		for _, cl := range c.cells {
-			if cl.row != nil {
-				items = append(items, itemOf(o, cl.row, cl.total()))
-			}
+	for _, cl := range c.cells {
+		if cl.row != nil {
+			items = append(items, itemOf(o, cl.row, cl.total()))
 		}
-		c.orders.load(o, items)
 	}
-	c.changed = true
+	c.orders.load(o, items)
 }

@@ -34,7 +34,7 @@ func isFoldedASCII(s string) bool {
 
 // oneSpace makes every run of white space one space.
 func oneSpace(s string) string {
-	if !strings.ContainsFunc(s, unicode.IsSpace) {
+	if isSpaced(s) {
 		return s
 	}
 	var b strings.Builder
@@ -49,4 +49,16 @@ func oneSpace(s string) string {
 		space = unicode.IsSpace(r)
 	}
 	return b.String()
+}
+
+// isSpaced says whether the only white space in s is single spaces.
+func isSpaced(s string) bool {
+	space := false
+	for _, r := range s {
+		if r != ' ' && unicode.IsSpace(r) || r == ' ' && space {
+			return false
+		}
+		space = r == ' '
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"regexp"
@@ -8,7 +9,6 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/util"
@@ -16,11 +16,16 @@ import (
 
 // markdown renders a reason as the contract says (API contract, events: descHtml). goldmark filters
 // addresses by a list of bad schemes; this is stricter: what is not http, https or mailto is no link.
-type markdown struct{ md goldmark.Markdown }
+// Not safe for concurrent use: it keeps its buffers.
+type markdown struct {
+	md  goldmark.Markdown
+	out bytes.Buffer
+	w   *bufio.Writer // onto out; given one, goldmark makes none
+}
 
 func newMarkdown() *markdown {
-	never := regexp.MustCompile(`[^\s\S]`) // only http(s) addresses become links by themselves
-	return &markdown{goldmark.New(
+	never := regexp.MustCompile(`^[^\s\S]`) // only http(s) addresses become links by themselves
+	m := &markdown{md: goldmark.New(
 		goldmark.WithExtensions(
 			extension.Strikethrough,
 			extension.NewLinkify(
@@ -31,11 +36,17 @@ func newMarkdown() *markdown {
 		),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(safeNodes{}, 1))),
 	)}
+	m.w = bufio.NewWriter(&m.out)
+	return m
 }
 
-// render writes the HTML of reason. The writer is a buffer, so there is no error to report.
-func (m *markdown) render(w *bytes.Buffer, reason []byte) {
-	_ = m.md.Convert(reason, w, parser.WithContext(parser.NewContext()))
+// render is the HTML of reason. It is written to a buffer, so there is no error to report.
+func (m *markdown) render(reason string) string {
+	m.out.Reset()
+	m.w.Reset(&m.out)
+	_ = m.md.Convert([]byte(reason), m.w)
+	_ = m.w.Flush()
+	return m.out.String()
 }
 
 // safeNodes renders the nodes through which a reason could do harm.

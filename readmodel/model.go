@@ -143,7 +143,10 @@ func (m *Model) EndBulk() *View {
 	m.bulk = false
 	var g errgroup.Group
 	for _, c := range m.lists {
-		g.Go(func() error { c.reload(); return nil })
+		c.changed = true
+		for o := byTime; o < numOrders; o++ {
+			g.Go(func() error { c.reload(o); return nil })
+		}
 	}
 	g.Go(func() error { m.reloadChats(); return nil })
 	_ = g.Wait()

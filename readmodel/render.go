@@ -1,8 +1,6 @@
 package readmodel
 
 import (
-	"bytes"
-
 	"example.org/registry/events"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -15,7 +13,6 @@ type Renderer struct {
 	markdown *markdown
 	collator *collate.Collator
 	keys     collate.Buffer
-	html     bytes.Buffer
 }
 
 // NewRenderer makes a Renderer. It takes a millisecond: keep it.
@@ -50,14 +47,13 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 }
 
 func (r *Renderer) render(e *events.Entry) *rendering {
-	r.html.Reset()
-	r.markdown.render(&r.html, []byte(e.Reason))
+	page := r.markdown.render(e.Reason)
 	r.keys.Reset()
 	return &rendering{
-		descHTML:  r.html.String(),
+		descHTML:  page,
 		collation: r.collator.KeyFromString(&r.keys, e.Name),
 		name:      Fold(e.Name),
 		chat:      Fold(e.ChatID),
-		reason:    Fold(visibleText(r.html.Bytes())),
+		reason:    Fold(visibleText(page)),
 	}
 }

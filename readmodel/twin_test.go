@@ -66,11 +66,7 @@ type twinEntry struct {
 	ReportID string  `json:"reportId"`
 }
 
-func rendered(e events.Entry) string {
-	var b bytes.Buffer
-	newMarkdown().render(&b, []byte(e.Reason))
-	return b.String()
-}
+func rendered(e events.Entry) string { return newMarkdown().render(e.Reason) }
 
 func public(es []events.Entry) []twinEntry {
 	out := []twinEntry{}
@@ -118,7 +114,7 @@ func (w *twin) asked(e events.Entry, q ListQuery) bool {
 		return e.ChatID == q.ID
 	}
 	return q.Search == "" || has(e.Name, q.Search) || has(e.ChatID, q.Search) ||
-		has(visibleText([]byte(rendered(e))), q.Search)
+		has(visibleText(rendered(e)), q.Search)
 }
 
 func (w *twin) filtered(e events.Entry, q ListQuery) bool {

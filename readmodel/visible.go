@@ -1,35 +1,34 @@
 package readmodel
 
 import (
-	"bytes"
+	"html"
 	"strings"
-
-	"golang.org/x/net/html"
 )
 
 // visibleText is a rendered reason as its reader sees it: without markup, block boundaries and
-// breaks being white space (API contract, lists: search).
-func visibleText(page []byte) string {
+// breaks being white space (API contract, lists: search). page is what markdown rendered, where
+// every < opens a tag and every > in an attribute is escaped, so no HTML parser is needed.
+func visibleText(page string) string {
 	var b strings.Builder
 	b.Grow(len(page))
-	z := html.NewTokenizer(bytes.NewReader(page))
 	for {
-		switch z.Next() {
-		case html.ErrorToken:
+		text, rest, tagged := strings.Cut(page, "<")
+		b.WriteString(html.UnescapeString(text))
+		if !tagged {
 			return strings.TrimSpace(b.String())
-		case html.TextToken:
-			b.Write(z.Text())
-		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			if name, _ := z.TagName(); !inline(string(name)) {
-				b.WriteByte(' ')
-			}
+		}
+		var tag string
+		tag, page, _ = strings.Cut(rest, ">")
+		if !inline(tag) {
+			b.WriteByte(' ')
 		}
 	}
 }
 
 // inline says whether a tag of a rendered reason leaves its surroundings on one line.
 func inline(tag string) bool {
-	switch tag {
+	name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " ")
+	switch name {
 	case "a", "code", "del", "em", "strong":
 		return true
 	default:

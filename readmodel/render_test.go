@@ -1,0 +1,188 @@
+package readmodel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+	"pgregory.net/rapid"
+)
+
+const rel = ` rel="nofollow noopener noreferrer">`
+
+// TestMarkdown is the contract's mapping of a reason (API contract, events: descHtml), and what a
+// search sees of it (API contract, lists: search).
+func TestMarkdown(t *testing.T) {
+	for _, c := range []struct{ reason, html, visible string }{
+		{"", "", ""},
+		{"**x** <b>y</b>", "<p><strong>x</strong> y</p>\n", "x y"},
+		{"a\nb", "<p>a\nb</p>\n", "a\nb"},
+		{"a  \nb\\\nc", "<p>a<br>\nb<br>\nc</p>\n", "a \nb \nc"},
+		{"~~x~~ _y_ `z`", "<p><del>x</del> <em>y</em> <code>z</code></p>\n", "x y z"},
+		{"o**szu**st", "<p>o<strong>szu</strong>st</p>\n", "oszust"},
+		{"<div>x</div>", "", ""},
+		{"a <!-- x --> b", "<p>a  b</p>\n", "a  b"},
+		{"<script>alert(1)</script>", "", ""},
+		{"x <script>alert(1)</script>", "<p>x alert(1)</p>\n", "x alert(1)"},
+		{"a & b < c > d \"e\"", "<p>a &amp; b &lt; c &gt; d &quot;e&quot;</p>\n", `a & b < c > d "e"`},
+		{"&lt;b&gt; &amp;amp;", "<p>&lt;b&gt; &amp;amp;</p>\n", "<b> &amp;"},
+		{"![alt *text* &amp; <b>](http://x.pl/a.png \"t\")", "<p>alt text &amp; </p>\n", "alt text &"},
+		{"[a ![b](c)](https://x.pl)", `<p><a href="https://x.pl"` + rel + "a b</a></p>\n", "a b"},
+		{"[x](https://a.pl \"t>t\")", `<p><a href="https://a.pl" title="t&gt;t"` + rel + "x</a></p>\n", "x"},
+		{"[x](HTTP://a.pl)", `<p><a href="HTTP://a.pl"` + rel + "x</a></p>\n", "x"},
+		{"[x](mailto:a@b.pl)", `<p><a href="mailto:a@b.pl"` + rel + "x</a></p>\n", "x"},
+		{"[**x**](javascript:alert(1))", "<p><strong>x</strong></p>\n", "x"},
+		{"[x](java&#115;cript:alert(1))", "<p>x</p>\n", "x"},
+		{"[x](&#106;avascript&colon;alert(1))", "<p>x</p>\n", "x"},
+		{"[x](data:text/html,y) [y](/z) [z](//a.pl) [w](ftp://a.pl)", "<p>x y z w</p>\n", "x y z w"},
+		{"see https://a.pl/b?c=d&e.", `<p>see <a href="https://a.pl/b?c=d&amp;e"` + rel + "https://a.pl/b?c=d&amp;e</a>.</p>\n", "see https://a.pl/b?c=d&e."},
+		{"www.a.pl a@b.pl ftp://a.pl", "<p>www.a.pl a@b.pl ftp://a.pl</p>\n", "www.a.pl a@b.pl ftp://a.pl"},
+		{"<https://a.pl> <a@b.pl> <irc://a.pl>", `<p><a href="https://a.pl"` + rel + `https://a.pl</a> <a href="mailto:a@b.pl"` + rel + "a@b.pl</a> irc://a.pl</p>\n", "https://a.pl a@b.pl irc://a.pl"},
+		{"# H\n\n- a\n- b\n\n> q\n\n```\nc <d>\n```", "<h1>H</h1>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<blockquote>\n<p>q</p>\n</blockquote>\n<pre><code>c &lt;d&gt;\n</code></pre>\n", "H a b q c <d>"},
+		{"| a |\n|---|\n| b |", "<p>| a |\n|---|\n| b |</p>\n", "| a |\n|---|\n| b |"},
+	} {
+		got := newMarkdown().render(c.reason)
+		if got != c.html {
+			t.Errorf("%q\n got %q\nwant %q", c.reason, got, c.html)
+		}
+		if v := visibleText(got); Fold(v) != Fold(c.visible) {
+			t.Errorf("%q is seen as %q, want %q", c.reason, v, c.visible)
+		}
+	}
+}
+
+// TestHostileMarkdown: whatever is written, no script, no handler, no scheme but three. The inputs
+// that are known to make Markdown parsers slow are here at the size that the contract admits.
+func TestHostileMarkdown(t *testing.T) {
+	const size = 20_000
+	var inputs []string
+	for _, s := range []string{"[", "]", "*", "_", "**a ", "`", ">", "> ", "- ", "1. ", "<", "<a ", "![", "[a](", "[a](<b", "&", "\\", "~~", "a@", "http://a.", "(", "[[]", "*a_ ", "<!--", "<?", "\t", "#", "[a]: b\n"} {
+		inputs = append(inputs, strings.Repeat(s, size/len(s)))
+	}
+	for _, s := range []string{"<img src=x onerror=alert(1)>", "[x](javascript&#58;y)", "<svg/onload=x>", "[x](\x01javascript:y)", "<javascript:x>", "[x](JaVaScRiPt:y)", "[x]: javascript:y\n\n[x]"} {
+		inputs = append(inputs, s)
+	}
+	m := newMarkdown()
+	for _, in := range inputs {
+		checkHarmless(t, in, m.render(in))
+	}
+}
+
+func checkHarmless(t interface{ Errorf(string, ...any) }, in, out string) {
+	for rest := out; ; {
+		_, after, found := strings.Cut(rest, "<")
+		if !found {
+			return
+		}
+		var tag string
+		tag, rest, _ = strings.Cut(after, ">")
+		if name, attributes, has := strings.Cut(tag, " "); has {
+			href := name == "a" && (strings.HasPrefix(attributes, `href="http`) || strings.HasPrefix(attributes, `href="mailto:`) || strings.HasPrefix(strings.ToLower(attributes), `href="http`))
+			start := name == "ol" && strings.HasPrefix(attributes, `start="`)
+			if !href && !start && name != "code" {
+				t.Errorf("%.80q gave the tag <%.80s>", in, tag)
+			}
+		} else if !slices.Contains(strings.Fields("p strong em del code pre a ul ol li blockquote br hr h1 h2 h3 h4 h5 h6"), strings.TrimPrefix(name, "/")) {
+			t.Errorf("%.80q gave the tag <%.80s>", in, tag)
+		}
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	for _, s := range []string{"**x** <b>y</b>", "[x](javascript:y)", "![a](b)", "<https://a.pl>", "- a\n\n> b"} {
+		f.Add(s)
+	}
+	m := newMarkdown()
+	f.Fuzz(func(t *testing.T, s string) {
+		out := m.render(strings.ToValidUTF8(s, ""))
+		checkHarmless(t, s, out)
+		visibleText(out)
+	})
+}
+
+func TestFold(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", ""}, {"abc 1", "abc 1"}, {"ABC", "abc"}, {"a  b\t\nc", "a b c"}, {" a ", " a "}, {"ŁÓDŹ", "łódź"},
+		{"Straße", "strasse"}, {"STRASSE", "strasse"}, {"ﬁ", "fi"}, {"ＡＢ", "ab"}, {"²", "2"}, {"İ", "i̇"}, {"ΣΑΣ", "σασ"}, {"ς", "σ"},
+		{"e\u0301", "é"}, {"a\u00a0\u2003b", "a b"}, {"𝐀", "a"}, {"\u1680x", " x"}, {"a\vb", "a b"},
+	} {
+		if got := Fold(c.in); got != c.want {
+			t.Errorf("Fold(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// TestFoldParts: folding leaves no white space but single spaces, whatever it is given, so that the
+// newline between the fields of a row is in no search.
+func TestFoldParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Fold(rapid.String().Draw(t, "text"))
+		if strings.Contains(s, "\n") || strings.Contains(s, "  ") {
+			t.Fatalf("%q", s)
+		}
+	})
+}
+
+// TestPolishOrder is the contract's alphabetical order: ą after a, ł after l, ż after ź, case
+// ignored, punctuation counted, digits as characters; ties by _id.
+func TestPolishOrder(t *testing.T) {
+	want := []string{"", " x", "_x", "-x", "!x", "1", "10", "2", "a", "a b", "a-b", "aa", "ab", "az", "ą", "ąa", "b", "c", "ć", "d", "e", "ę", "l", "lz", "ł", "łą", "m", "n", "ń", "o", "ó", "p", "s", "ś", "z", "zz", "ź", "ż", "żaba"}
+	col := collate.New(language.Polish, collate.IgnoreCase)
+	for i := range len(want) - 1 {
+		a, b := rowNamed(want[i], "1"), rowNamed(want[i+1], "0")
+		if !byName.less(itemOf(byName, a, 0), itemOf(byName, b, 0)) {
+			t.Errorf("%q does not come before %q (collator: %d)", want[i], want[i+1], col.CompareString(want[i], want[i+1]))
+		}
+	}
+	if upper, lower := rowNamed("ŻABA", "1"), rowNamed("żaba", "2"); !byName.less(itemOf(byName, upper, 0), itemOf(byName, lower, 0)) ||
+		!byName.less(itemOf(byName, rowNamed("żaba", "1"), 0), itemOf(byName, rowNamed("ŻABA", "2"), 0)) {
+		t.Error("case decides, not the id")
+	}
+}
+
+func rowNamed(name, id string) *Row {
+	return NewRenderer().Render(1, events.Entry{List: "scammers", EntryID: id, ChatID: "1", Name: name}).row
+}
+
+// TestRenderVersion fails when what is rendered changes: then RenderVersion has to change too, or
+// stores would keep rows that a replay does not give.
+func TestRenderVersion(t *testing.T) {
+	r, h := NewRenderer(), sha256.New()
+	for i, name := range []string{"Łukasz", "ＡＢ", "żaba-1", "straße", `"\`, "😀"} {
+		e := events.Entry{List: "legit", EntryID: fmt.Sprint(i), ChatID: name, Name: name, Verified: true, ReportID: "R",
+			Reason: name + " **a** https://a.pl\n\n- x\n- [y](z)\n", ReportedAt: time.Unix(int64(i), 0)}
+		h.Write(r.Render(1, e).AppendValue(nil))
+	}
+	const want = "1 759bb1459fc8c472"
+	if got := fmt.Sprint(RenderVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
+		t.Errorf("rendering is %q, was %q: raise RenderVersion and write the new one here", got, want)
+	}
+}
+
+// TestDamagedValue: a stored value that was cut or changed is an error or a record, never a panic.
+func TestDamagedValue(t *testing.T) {
+	r := NewRenderer()
+	e := events.Entry{List: "scammers", EntryID: "e", ChatID: "\"1", Name: "n", Reason: "r", ReportID: "R", ReportedAt: time.Unix(1, 0)}
+	rec := r.Render(7, e)
+	value := rec.AppendValue(nil)
+	for i := range value {
+		if _, err := r.DecodeRecord(rec.Key, value[:i], false); err == nil && i < len(value)-len(rec.row.blob) {
+			t.Errorf("%d of %d bytes were accepted", i, len(value))
+		}
+		for bit := range 8 {
+			bad := slices.Clone(value)
+			bad[i] ^= 1 << bit
+			if got, err := r.DecodeRecord(rec.Key, bad, false); err == nil {
+				_, _, _ = got.row.JSON(), got.row.text(), got.row.chatID()
+			}
+			_, _ = r.DecodeRecord(rec.Key, bad, true)
+		}
+	}
+}
