@@ -66,9 +66,7 @@ func TestHostileMarkdown(t *testing.T) {
 	for _, s := range []string{"[", "]", "*", "_", "**a ", "`", ">", "> ", "- ", "1. ", "<", "<a ", "![", "[a](", "[a](<b", "&", "\\", "~~", "a@", "http://a.", "(", "[[]", "*a_ ", "<!--", "<?", "\t", "#", "[a]: b\n"} {
 		inputs = append(inputs, strings.Repeat(s, size/len(s)))
 	}
-	for _, s := range []string{"<img src=x onerror=alert(1)>", "[x](javascript&#58;y)", "<svg/onload=x>", "[x](\x01javascript:y)", "<javascript:x>", "[x](JaVaScRiPt:y)", "[x]: javascript:y\n\n[x]"} {
-		inputs = append(inputs, s)
-	}
+	inputs = append(inputs, "<img src=x onerror=alert(1)>", "[x](javascript&#58;y)", "<svg/onload=x>", "[x](\x01javascript:y)", "<javascript:x>", "[x](JaVaScRiPt:y)", "[x]: javascript:y\n\n[x]")
 	m := newMarkdown()
 	for _, in := range inputs {
 		checkHarmless(t, in, m.render(in))
