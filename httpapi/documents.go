@@ -14,10 +14,10 @@ import (
 //go:embed openapi.yaml
 var openAPIFile string
 
-// openAPI is the description of this API, its servers entry being the public address.
+// openAPI is the description of this API; with a public address, that is its servers entry.
 func openAPI(baseURL string) []byte {
 	if baseURL == "" {
-		baseURL = "/"
+		return []byte(openAPIFile)
 	}
 	return []byte(strings.Replace(openAPIFile, "url: /\n", "url: "+strconv.Quote(baseURL)+"\n", 1))
 }

@@ -1,0 +1,213 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// admin asks the admin listener's handler. Headers are pairs; Host is one of them.
+func admin(t testing.TB, h http.Handler, method, target string, headers ...string) (int, string, http.Header) {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "127.0.0.1:8081"
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec.Code, rec.Body.String(), rec.Header()
+}
+
+func newAdmin(t testing.TB, f *fixture, mutate ...func(*AdminConfig)) http.Handler {
+	t.Helper()
+	cfg := AdminConfig{Health: f.public.admitter.health, Gatherer: f.registry,
+		Projection: func() Projection { return ProjectionOf(f.model.View()) }}
+	for _, m := range mutate {
+		m(&cfg)
+	}
+	h, err := NewAdmin(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// /readyz is 200 exactly when lists are answered, and says by name why it is not.
+func TestReadyz(t *testing.T) {
+	for name, c := range map[string]struct {
+		config func(*Config)
+		state  State
+		status int
+		body   string
+	}{
+		"caught up":   {nil, State{Ready: true}, 200, "ok\n"},
+		"frozen":      {nil, State{Ready: true, Frozen: true}, 200, "ok\n"},
+		"loading":     {nil, State{}, 503, "not caught up with the stream\n"},
+		"by name":     {nil, State{Reason: "the broker is away and nothing is saved"}, 503, "the broker is away and nothing is saved\n"},
+		"stale":       {func(c *Config) { c.Health.MaxStaleness = time.Hour }, State{Ready: true, AsOf: asOf().AddDate(-5, 0, 0)}, 503, "out of touch with the stream since 2021-11-21T10:15:00.007Z\n"},
+		"few entries": {func(c *Config) { c.Health.MinEntries = 9 }, State{Ready: true}, 503, "8 entries, fewer than the 9 required\n"},
+	} {
+		f := serve(t, func(cfg *Config) {
+			if c.config != nil {
+				c.config(cfg)
+			}
+		})
+		f.state.Store(&c.state)
+		h := newAdmin(t, f)
+		if status, body, _ := admin(t, h, "GET", "/readyz"); status != c.status || body != c.body {
+			t.Errorf("%s: %d %q", name, status, body)
+		}
+		if a := f.get(t, "/api/scammers"); a.status != c.status {
+			t.Errorf("%s: lists are %d", name, a.status)
+		}
+		if status, body, _ := admin(t, h, "GET", "/livez"); status != 200 || body != "ok\n" {
+			t.Errorf("%s: /livez %d %q", name, status, body)
+		}
+	}
+}
+
+func TestProjectionDocument(t *testing.T) {
+	f := serve(t)
+	sentence := "the broker is away"
+	for file, p := range map[string]func() Projection{
+		"projection": func() Projection {
+			p := ProjectionOf(f.model.View())
+			p.Stream, p.StreamEpoch, p.StreamCreated = "REGISTRY", "e1", asOf()
+			p.LastSequence, p.Lag, p.LagSeconds, p.CaughtUp = 20, 6, 0.25, true
+			p.Rejected, p.SnapshotSequence, p.LastError = 1, 12, &sentence
+			p.Rebuilding = &Rebuilding{Done: 5, Total: 20, PerSecond: 1000, ETASeconds: 0.015}
+			p.SubjectsWithoutValidEvent = []string{"registry.scammers.x"}
+			return p
+		},
+		"projection_zero": func() Projection { return Projection{} },
+	} {
+		status, body, header := admin(t, newAdmin(t, f, func(c *AdminConfig) { c.Projection = p }), "GET", "/projection")
+		if status != 200 || header.Get("Content-Type") != "application/json; charset=utf-8" || header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%d %v", status, header)
+		}
+		golden(t, file, strings.TrimSuffix(body, "\n"))
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(body), &members); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Fields(`caughtUp checkpoint digest entries indexSequence lag lagSeconds lastError lastSequence
+			rebuilding rejected snapshotSequence stream streamCreated streamEpoch subjectsWithoutValidEvent`)
+		var got []string
+		for name := range members {
+			got = append(got, name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("members %q", got)
+		}
+	}
+}
+
+func TestAdminPaths(t *testing.T) {
+	f := serve(t)
+	h := newAdmin(t, f)
+	f.get(t, "/api/scammers")
+	for target, want := range map[string]string{
+		"/metrics": "registry_http_requests_total{route=\"/api/scammers\",status=\"200\"} 1", "/debug/pprof/": "goroutine",
+		"/debug/pprof/goroutine?debug=1": "goroutine profile", "/debug/pprof/cmdline": "httpapi", "/projection": `"checkpoint":14`,
+	} {
+		if status, body, _ := admin(t, h, "GET", target); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %.200s", target, status, body)
+		}
+	}
+	for _, target := range []string{"/", "/nope", "/api/scammers", "/snapshots", "/rebuild", "/export", "/metrics/"} {
+		for _, method := range []string{"GET", "POST"} {
+			if status, _, _ := admin(t, h, method, target, "Registry-Admin", "1"); status != 404 {
+				t.Errorf("%s %s: %d", method, target, status)
+			}
+		}
+	}
+	if status, _, _ := admin(t, h, "POST", "/projection"); status != 405 {
+		t.Errorf("POST /projection: %d", status)
+	}
+}
+
+// A page in an operator's browser reaches nothing, by whatever name it calls this address.
+func TestAdminGuard(t *testing.T) {
+	h := newAdmin(t, serve(t), func(c *AdminConfig) { c.Host = "registry-admin.internal" })
+	for _, c := range []struct {
+		headers []string
+		status  int
+	}{
+		{nil, 200},
+		{[]string{"Host", "10.1.2.3"}, 200}, {[]string{"Host", "[::1]:8081"}, 200}, {[]string{"Host", "[::1]"}, 200},
+		{[]string{"Host", "localhost"}, 200}, {[]string{"Host", "LOCALHOST:8081"}, 200},
+		{[]string{"Host", "registry-admin.internal:8081"}, 200}, {[]string{"Host", "Registry-Admin.Internal"}, 200},
+		{[]string{"Host", "evil.example"}, 403}, {[]string{"Host", "evil.example:8081"}, 403}, {[]string{"Host", ""}, 403},
+		{[]string{"Host", "localhost.evil.example"}, 403}, {[]string{"Host", "127.0.0.1.evil.example"}, 403}, {[]string{"Host", "xlocalhost"}, 403},
+		{[]string{"Host", "127.1"}, 403}, {[]string{"Host", "2130706433"}, 403},
+		{[]string{"Origin", "http://127.0.0.1:8081"}, 200}, {[]string{"Origin", "http://127.0.0.1:9999"}, 403},
+		{[]string{"Origin", "https://evil.example"}, 403}, {[]string{"Origin", "null"}, 403}, {[]string{"Origin", "%zz"}, 403},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403}, {[]string{"Sec-Fetch-Site", "same-origin"}, 200}, {[]string{"Sec-Fetch-Site", "none"}, 200},
+	} {
+		for _, target := range []string{"/livez", "/readyz", "/projection", "/metrics", "/debug/pprof/cmdline"} {
+			if status, body, _ := admin(t, h, "GET", target, c.headers...); status != c.status {
+				t.Errorf("%q %s: %d %.80s, want %d", c.headers, target, status, body, c.status)
+			}
+		}
+	}
+	if status, _, _ := admin(t, newAdmin(t, serve(t)), "GET", "/livez", "Host", ":8081"); status != 403 {
+		t.Errorf("an empty name is no configured name: %d", status)
+	}
+}
+
+func TestAdminToken(t *testing.T) {
+	h := newAdmin(t, serve(t), func(c *AdminConfig) { c.Token = "s3cret" })
+	for authorization, status := range map[string]int{
+		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer s3cre": 401, "Bearer s3crets": 401, "Basic s3cret": 401, "s3cret": 401,
+		"Bearer s3cret": 200, "bearer s3cret": 200,
+	} {
+		for _, target := range []string{"/projection", "/metrics", "/debug/pprof/cmdline"} {
+			got, body, header := admin(t, h, "GET", target, "Authorization", authorization)
+			if got != status || status == 401 && (header.Get("WWW-Authenticate") != "Bearer" || strings.Contains(body, "s3c")) {
+				t.Errorf("%q %s: %d %.80s", authorization, target, got, body)
+			}
+		}
+		for _, target := range []string{"/livez", "/readyz"} {
+			if got, _, _ := admin(t, h, "GET", target, "Authorization", authorization); got != 200 {
+				t.Errorf("%q %s: %d", authorization, target, got)
+			}
+		}
+	}
+	if got, _, _ := admin(t, h, "GET", "/nope"); got != 401 {
+		t.Errorf("an unknown path without the token: %d", got)
+	}
+}
+
+func TestAdminConfigIsChecked(t *testing.T) {
+	if _, err := NewAdmin(AdminConfig{}); err == nil {
+		t.Error("an empty configuration was accepted")
+	}
+}
+
+// A profile that takes longer than the server's write timeout arrives: pprof moves the deadline.
+func TestProfileOutlastsTheWriteTimeout(t *testing.T) {
+	srv := NewServer(newAdmin(t, serve(t)), nil)
+	srv.WriteTimeout = 10 * time.Millisecond
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("http://" + listen(t, srv) + "/debug/pprof/trace?seconds=0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	profile, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 200 || len(profile) < 100 {
+		t.Errorf("%d, %d bytes, %v", resp.StatusCode, len(profile), err)
+	}
+}

@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// contract holds openapi.yaml against the answers of the tests: a status, header, content type
+// or body that the document does not describe fails the test that got it.
+type contract struct {
+	doc      map[string]any
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex // guards the compiler
+}
+
+const contractURL = "https://registry.example.org/openapi.json"
+
+func newContract(t testing.TB) *contract {
+	t.Helper()
+	text, err := yaml.YAMLToJSON([]byte(openAPIFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &contract{doc: doc.(map[string]any), compiler: jsonschema.NewCompiler()}
+	if err := c.compiler.AddResource(contractURL, doc); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// node is the part of the document at a JSON pointer, references followed, and where it is.
+func (c *contract) node(pointer string) (map[string]any, string) {
+	var at any = c.doc
+	for _, key := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, pointer
+		}
+		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
+	}
+	m, _ := at.(map[string]any)
+	if ref, ok := m["$ref"].(string); ok {
+		return c.node(strings.TrimPrefix(ref, "#"))
+	}
+	return m, pointer
+}
+
+func (c *contract) valid(t testing.TB, pointer string, v any) {
+	t.Helper()
+	c.mu.Lock()
+	schema, err := c.compiler.Compile(contractURL + "#" + pointer)
+	c.mu.Unlock()
+	if err != nil {
+		t.Fatalf("openapi.yaml, %s: %v", pointer, err)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Errorf("openapi.yaml, %s: %v", pointer, err)
+	}
+}
+
+// pathOf is the documented path that a request's path matches, or "".
+func (c *contract) pathOf(path string) string {
+	paths := c.doc["paths"].(map[string]any)
+	if _, ok := paths[path]; ok {
+		return path
+	}
+	for _, template := range []string{"/api/chat/avatar/{chatUserId}", "/proofs/{id}"} {
+		prefix, _, _ := strings.Cut(template, "{")
+		if rest, ok := strings.CutPrefix(path, prefix); ok && rest != "" && !strings.Contains(rest, "/") {
+			return template
+		}
+	}
+	return ""
+}
+
+// check fails the test where the answer is not as documented.
+func (c *contract) check(t testing.TB, method, path string, a *answer) {
+	t.Helper()
+	at := "/components/responses/NotFound"
+	if known := c.pathOf(path); known != "" && !(a.status == http.StatusNotFound && strings.HasPrefix(path, "/proofs/")) {
+		op := "get"
+		if method == http.MethodOptions {
+			op = "options"
+		}
+		at = "/paths/" + strings.ReplaceAll(known, "/", "~1") + "/" + op + "/responses/" + a.statusText()
+	} else if a.status != http.StatusNotFound {
+		t.Errorf("%s %s: status %d, but the path is not in openapi.yaml", method, path, a.status)
+		return
+	}
+	response, at := c.node(at)
+	if response == nil {
+		t.Errorf("%s %s: status %d is not in openapi.yaml", method, path, a.status)
+		return
+	}
+	c.checkHeaders(t, a, at)
+	c.checkBody(t, method, a, response, at)
+}
+
+func (c *contract) checkHeaders(t testing.TB, a *answer, at string) {
+	t.Helper()
+	headers, _ := c.node(at + "/headers")
+	undocumented := a.header.Clone()
+	for _, name := range []string{"Date", "Content-Length", "Content-Type"} {
+		undocumented.Del(name)
+	}
+	for name := range headers {
+		header, where := c.node(at + "/headers/" + name)
+		values := a.header.Values(name)
+		if len(values) > 1 || len(values) == 0 && header["required"] == true {
+			t.Errorf("status %d: header %s: %q", a.status, name, values)
+		}
+		for _, v := range values {
+			c.valid(t, where+"/schema", v)
+		}
+		undocumented.Del(name)
+	}
+	for name := range undocumented {
+		t.Errorf("status %d: header %s is not in openapi.yaml", a.status, name)
+	}
+}
+
+func (c *contract) checkBody(t testing.TB, method string, a *answer, response map[string]any, at string) {
+	t.Helper()
+	content, _ := response["content"].(map[string]any)
+	if len(content) == 0 || method == http.MethodHead {
+		if len(a.raw) > 0 {
+			t.Errorf("status %d: a body of %d bytes where none is documented", a.status, len(a.raw))
+		}
+		return
+	}
+	kind := strings.TrimSuffix(a.header.Get("Content-Type"), "; charset=utf-8")
+	if _, ok := content[kind]; !ok {
+		t.Errorf("status %d: content type %q is not in openapi.yaml", a.status, a.header.Get("Content-Type"))
+		return
+	}
+	if kind != "application/json" {
+		return
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(a.body))
+	if err != nil {
+		t.Errorf("status %d: %v in %q", a.status, err, a.body)
+		return
+	}
+	where := at + "/content/application~1json/schema"
+	if schema, _ := response["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any); schema["$ref"] != nil {
+		where = strings.TrimPrefix(schema["$ref"].(string), "#")
+	}
+	c.valid(t, where, v)
+}
+
+// decoded is a body without its content coding.
+func decoded(t testing.TB, coding string, raw []byte) string {
+	t.Helper()
+	var r io.Reader = bytes.NewReader(raw)
+	switch coding {
+	case "gzip":
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = z
+	case "zstd":
+		z, err := zstd.NewReader(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		r = z
+	}
+	body, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// The document and the router name the same paths, and the document speaks of everything twice
+// over: each operation has a summary, each parameter and header a description.
+func TestOpenAPINamesEveryRoute(t *testing.T) {
+	f := serve(t)
+	var routed, documented []string
+	for _, r := range f.public.engine.Routes() {
+		path := strings.NewReplacer(":chatUserId", "{chatUserId}", ":id", "{id}").Replace(r.Path)
+		routed = append(routed, path)
+		if r.Method != http.MethodGet {
+			t.Errorf("%s %s is routed", r.Method, r.Path)
+		}
+	}
+	for path := range f.contract.doc["paths"].(map[string]any) {
+		documented = append(documented, path)
+	}
+	slices.Sort(routed)
+	slices.Sort(documented)
+	if !slices.Equal(routed, documented) {
+		t.Errorf("routes %q, documented %q", routed, documented)
+	}
+	for _, part := range []string{"parameters", "headers"} {
+		nodes, _ := f.contract.node("/components/" + part)
+		for name, n := range nodes {
+			if n.(map[string]any)["description"] == nil {
+				t.Errorf("%s %s has no description", part, name)
+			}
+		}
+	}
+}
+
+// The parameters that the parser knows are those that the document names, in the same order.
+func TestOpenAPINamesEveryParameter(t *testing.T) {
+	c := newContract(t)
+	names := func(path string) (names []string) {
+		op, _ := c.node("/paths/" + strings.ReplaceAll(path, "/", "~1") + "/get")
+		for _, p := range op["parameters"].([]any) {
+			m := p.(map[string]any)
+			if ref, ok := m["$ref"].(string); ok {
+				m, _ = c.node(strings.TrimPrefix(ref, "#"))
+			}
+			if m["in"] == "query" {
+				names = append(names, m["name"].(string))
+			}
+		}
+		return names
+	}
+	want := listParams()
+	for _, path := range []string{"/api/scammers", "/api/servers", "/api/legit"} {
+		if got := names(path); !slices.Equal(got, want[:]) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if got := names("/api/check"); !slices.Equal(got, []string{"id", "search"}) {
+		t.Errorf("check: %q", got)
+	}
+}

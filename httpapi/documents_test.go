@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+func TestOpenAPIIsServed(t *testing.T) {
+	f := serve(t)
+	a := f.get(t, "/openapi.yaml")
+	if a.body != openAPIFile || a.status != http.StatusOK {
+		t.Errorf("%d, %d bytes", a.status, len(a.body))
+	}
+	for _, coding := range []string{"gzip", "zstd"} {
+		if b := f.get(t, "/openapi.yaml", "Accept-Encoding", coding); b.body != openAPIFile || b.header.Get("Content-Encoding") != coding {
+			t.Errorf("%s: %v", coding, b.header)
+		}
+	}
+	if b := f.get(t, "/asyncapi.yaml", "Accept-Encoding", "gzip"); b.body != "asyncapi: 3.0.0\n" || b.header.Get("Content-Encoding") != "" {
+		t.Errorf("asyncapi: %q %v", b.body, b.header)
+	}
+}
+
+// The document names the public address as its server.
+func TestOpenAPIServer(t *testing.T) {
+	for base, want := range map[string]string{"": "/", "https://registry.example.org": "https://registry.example.org"} {
+		f := serve(t, func(c *Config) { c.BaseURL = base })
+		var doc struct {
+			OpenAPI string
+			Info    struct{ Version string }
+			Servers []struct{ URL string }
+		}
+		if err := yaml.Unmarshal([]byte(f.get(t, "/openapi.yaml").body), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Servers) != 1 || doc.Servers[0].URL != want || doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.0.0" {
+			t.Errorf("%+v", doc)
+		}
+	}
+}
+
+func TestProofs(t *testing.T) {
+	f := serve(t)
+	for _, id := range []string{"p-1", "A_z-9", strings.Repeat("x", 64)} {
+		a := f.get(t, "/proofs/"+id+"?x=%zz")
+		if want := "https://proofs.example.org/p/" + id; a.status != http.StatusFound || a.header.Get("Location") != want {
+			t.Errorf("%s: %d %v", id, a.status, a.header)
+		}
+	}
+	for _, id := range []string{strings.Repeat("x", 65), "a.b", "..", "%2e%2e", "a%2Fb", "%0d%0aSet-Cookie:x", "ą", "%00", "a%20"} {
+		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/proofs/"+id)
+	}
+}
+
+// Without an address of proofs, or an AsyncAPI document, those paths do not exist.
+func TestAbsentDocuments(t *testing.T) {
+	f := serve(t, func(c *Config) { c.ProofsURL, c.AsyncAPI = "", nil })
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		req, err := http.NewRequest(method, "http://"+f.addr+"/asyncapi.yaml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := f.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s /asyncapi.yaml: %d", method, resp.StatusCode)
+		}
+		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", method, "/proofs/p-1")
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	health := &Health{Reader: serve(t).model, State: func() State { return State{} }}
+	for name, cfg := range map[string]Config{
+		"no health": {}, "no reader": {Health: &Health{State: health.State}}, "no state": {Health: &Health{Reader: health.Reader}},
+		"relative proofs": {Health: health, ProofsURL: "proofs"}, "javascript": {Health: health, ProofsURL: "javascript:alert(1)"},
+		"query": {Health: health, ProofsURL: "https://x/?a="}, "user": {Health: health, BaseURL: "https://me:pw@x/"},
+		"base": {Health: health, BaseURL: "://"}, "rate": {Health: health, RateLimit: -1},
+	} {
+		if _, err := NewPublic(cfg); err == nil || !strings.HasPrefix(err.Error(), "httpapi: Config.") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := NewPublic(Config{Health: health, BaseURL: "https://x/y", ProofsURL: "http://x:8080/p"}); err != nil {
+		t.Error(err)
+	}
+}

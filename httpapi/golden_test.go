@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Every answer that the API has, in full: go test ./httpapi -update writes them anew.
+func TestGoldenAnswers(t *testing.T) {
+	f := serve(t)
+	for name, target := range map[string]string{
+		"scammers":             "/api/scammers",
+		"scammers_oldest":      "/api/scammers?sort=oldest",
+		"scammers_popular":     "/api/scammers?sort=popular",
+		"scammers_popular_asc": "/api/scammers?sort=popular_asc",
+		"scammers_az":          "/api/scammers?sort=az",
+		"scammers_za":          "/api/scammers?sort=za",
+		"scammers_verified":    "/api/scammers?status=verified",
+		"scammers_risk":        "/api/scammers?status=risk",
+		"scammers_with":        "/api/scammers?proofs=with",
+		"scammers_private":     "/api/scammers?proofs=private",
+		"scammers_risk_with":   "/api/scammers?status=risk&proofs=with",
+		"scammers_page":        "/api/scammers?skip=1&limit=2",
+		"scammers_beyond":      "/api/scammers?skip=20000",
+		"scammers_id":          "/api/scammers?id=100000000000000003",
+		"scammers_id_risk":     "/api/scammers?id=100000000000000003&status=risk&search=nobody",
+		"scammers_id_unknown":  "/api/scammers?id=1",
+		"scammers_search":      "/api/scammers?search=CELINA",
+		"scammers_search_text": "/api/scammers?search=pod+admina:+strona",
+		"scammers_search_none": "/api/scammers?search=example.org",
+		"scammers_search_chat": "/api/scammers?search=0000000003&sort=az",
+		"servers":              "/api/servers",
+		"servers_az":           "/api/servers?sort=az",
+		"legit":                "/api/legit",
+		"legit_risk":           "/api/legit?status=risk",
+		"check_id":             "/api/check?id=100000000000000003",
+		"check_id_over_search": "/api/check?id=200000000000000001&search=celina",
+		"check_name":           "/api/check?search=nitro",
+		"check_legit":          "/api/check?search=ewa",
+		"check_legit_left_out": "/api/check?search=zenon",
+		"check_legit_unseen":   "/api/check?id=300000000000000002",
+		"check_nobody":         "/api/check?search=kowalski",
+		"check_ranks":          "/api/check?search=a",
+		"check_mention":        "/api/check?search=%3C@!100000000000000001%3E",
+		"check_address":        "/api/check?id=https://chat.example.org/users/200000000000000002",
+		"donation":             "/api/donate/status?id=d-1",
+		"error_invalid":        "/api/scammers?limit=61",
+		"error_query":          "/api/scammers?%zz",
+		"error_missing":        "/api/check?id=&search=%20",
+		"error_missing_id":     "/api/donate/status",
+		"error_header":         "/api/scammers",
+		"error_not_found":      "/api/nobody",
+		"error_donation":       "/api/donate/status?id=unknown",
+		"error_method":         "/api/scammers",
+		"error_loading":        "/api/status",
+	} {
+		t.Run(name, func(t *testing.T) {
+			method, headers := http.MethodGet, []string{}
+			switch name {
+			case "error_method":
+				method = http.MethodPost
+			case "error_header":
+				headers = []string{"Registry-Min-Sequence", "x"}
+			}
+			golden(t, name, f.ask(t, method, target, headers...).body)
+		})
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares body with the golden file of that name.
+func golden(t *testing.T, name, body string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden.json")
+	if *update {
+		if err := os.WriteFile(file, []byte(body+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body+"\n" != string(want) {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+}
