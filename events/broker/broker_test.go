@@ -1,38 +1,239 @@
 package broker
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestStartInMemoryOnly(t *testing.T) {
-	b, err := Start(Config{StoreDir: t.TempDir(), Addr: "-"})
+// start runs a broker for the test.
+func start(t *testing.T, cfg Config) *Broker {
+	t.Helper()
+	if cfg.StoreDir == "" {
+		cfg.StoreDir = t.TempDir()
+	}
+	b, err := Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Shutdown()
-	nc, err := b.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	t.Cleanup(b.Shutdown)
+	return b
+}
+
+// useStream stores a message through nc and reads it back.
+func useStream(t *testing.T, nc *nats.Conn) {
+	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_ = context.Background
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Storage: jetstream.FileStorage}); err != nil {
+	s, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Storage: jetstream.FileStorage})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Addr() != "" || b.ClientURL() != "" {
-		t.Error("an address without a listener:", b.Addr(), b.ClientURL())
+	ack, err := js.Publish(ctx, "s", []byte("x"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	if _, err := s.GetMsg(ctx, ack.Sequence); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func internal(t *testing.T, b *Broker) *nats.Conn {
+	t.Helper()
+	nc, err := b.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestWithoutAListener(t *testing.T) {
+	for _, addr := range []string{"", "-"} {
+		b := start(t, Config{Addr: addr})
+		useStream(t, internal(t, b))
+		if b.Addr() != "" || b.ClientURL() != "" || b.srv.Addr() != nil {
+			t.Error("an address without a listener:", b.Addr(), b.ClientURL())
+		}
+	}
+}
+
+func TestListensOnAFreePort(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0"} {
+		b := start(t, Config{Addr: addr})
+		nc, err := nats.Connect(b.ClientURL())
+		if err != nil {
+			t.Fatal(addr, b.ClientURL(), err)
+		}
+		useStream(t, nc)
+		nc.Close()
+		if host, port, err := net.SplitHostPort(b.Addr()); err != nil || port == "0" || net.ParseIP(host) == nil {
+			t.Errorf("%s: address %q", addr, b.Addr())
+		}
+	}
+}
+
+// What was acknowledged is there after a restart on the same directory.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	for run := range 3 {
+		b := start(t, Config{StoreDir: dir, Addr: "127.0.0.1:0"})
+		nc := internal(t, b)
+		useStream(t, nc)
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := js.Stream(t.Context(), "S")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.CachedInfo().State.Msgs; n != uint64(run+1) {
+			t.Errorf("run %d: %d messages", run, n)
+		}
+		nc.Close()
+		b.Shutdown()
+		b.Shutdown()
+	}
+}
+
+// An error is one line that names what to change, and leaves nothing running (goleak).
+func TestStartRefuses(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "jetstream"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		cfg     Config
+		problem string
+	}{
+		{Config{StoreDir: t.TempDir(), Addr: taken.Addr().String()}, "address already in use"},
+		{Config{Addr: "-"}, "no directory"},
+		{Config{StoreDir: file}, "not a directory"},
+		{Config{StoreDir: filepath.Join(file, "below")}, "not a directory"},
+		{Config{StoreDir: broken}, "Can't start JetStream"},
+		{Config{StoreDir: t.TempDir(), Addr: "4222"}, "is not host:port"},
+		{Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:nats"}, "the port is not a number"},
+		{Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:65536"}, "the port is not a number"},
+		{Config{StoreDir: t.TempDir(), Addr: "0.0.0.0:0"}, "not a loopback address"},
+		{Config{StoreDir: t.TempDir(), Addr: ":0"}, "not a loopback address"},
+		{Config{StoreDir: t.TempDir(), Addr: "[::]:0"}, "not a loopback address"},
+		{Config{StoreDir: t.TempDir(), Addr: "registry.example:0"}, "not a loopback address"},
+		{Config{StoreDir: t.TempDir(), ConfigFile: file + ".conf"}, "no such file"},
+		{Config{StoreDir: t.TempDir(), ConfigFile: file}, "defines no users"},
+	} {
+		fails(t, c.cfg, c.problem)
+	}
+}
+
+// fails wants Start to fail with one line that says problem.
+func fails(t *testing.T, cfg Config, problem string) {
+	t.Helper()
+	b, err := Start(cfg)
+	if err == nil {
+		b.Shutdown()
+		t.Errorf("%+v: started, want %q", cfg, problem)
+		return
+	}
+	if text := err.Error(); !strings.HasPrefix(text, "embedded broker: ") || !strings.Contains(text, problem) || strings.Contains(text, "\n") {
+		t.Errorf("%+v: %v, want %q", cfg, err, problem)
+	}
+}
+
+// A taken port is noticed before the store is touched: it may be another server's.
+func TestTakenPortLeavesTheStoreAlone(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	fails(t, Config{StoreDir: dir, Addr: taken.Addr().String()}, "address already in use")
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+}
+
+func TestDurableUnlessToldOtherwise(t *testing.T) {
+	for unsafe, want := range map[bool]bool{false: true, true: false} {
+		opts, _, err := options(Config{StoreDir: t.TempDir(), UnsafeNoSync: unsafe})
+		if err != nil || opts.SyncAlways != want || !opts.NoSigs {
+			t.Errorf("UnsafeNoSync %v: %+v, %v", unsafe, opts, err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	dir := t.TempDir()
+	if got := storeLimit(Config{StoreDir: dir}); got < minStore || got > maxStore {
+		t.Error("default store limit", got)
+	}
+	if got := storeLimit(Config{StoreDir: dir, MaxStore: 17}); got != 17 {
+		t.Error("store limit", got)
+	}
+	if got := memoryLimit(Config{}); got != 256<<20 {
+		t.Error("default memory limit", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 1234), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := usedBytes(dir); got != 1234 {
+		t.Error("used", got)
+	}
+}
+
+// The server's log reaches slog, and says what was fatal instead of ending the process.
+func TestLogs(t *testing.T) {
+	var out lockedBuffer
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "jetstream"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, Config{StoreDir: dir, Logger: slog.New(slog.NewTextHandler(&out, nil))}, "Can't start JetStream")
+	if text := out.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "component=broker") {
+		t.Error(text)
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

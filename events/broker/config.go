@@ -15,7 +15,7 @@ import (
 // others would open a listener, move the store, or let somebody in without being a user.
 func allowed(setting string) bool {
 	switch setting {
-	case "authorization", "accounts", "tls",
+	case "authorization", "accounts", "system_account", "tls",
 		"max_connections", "max_conn", "max_subscriptions", "max_subs", "max_control_line",
 		"max_pending", "ping_interval", "ping_max", "write_deadline", "write_timeout":
 		return true
@@ -37,10 +37,7 @@ func readConfigFile(file, account string) (*server.Options, *server.Account, err
 	if err != nil {
 		return nil, nil, oneLine(err)
 	}
-	if opts.AuthCallout != nil {
-		return nil, nil, fmt.Errorf("%s: auth_callout is not for the embedded broker", file)
-	}
-	if err := singleUser(file, opts); err != nil {
+	if err := checkUsers(file, opts); err != nil {
 		return nil, nil, err
 	}
 	acc, err := streamAccount(file, tree, opts, account)
@@ -60,15 +57,27 @@ func checkSettings(file string, tree map[string]any) error {
 	return nil
 }
 
-// singleUser turns the one user of an authorization block into a list of users, because the
-// server ignores the former where a list, which the internal user makes, exists.
-func singleUser(file string, opts *server.Options) error {
-	if opts.Authorization != "" {
-		return fmt.Errorf("%s: a token is nobody's name: define users", file)
-	}
+// checkUsers refuses what would let somebody in without a secret of their own, or keep out
+// the internal user. It turns the one user of an authorization block into a list of users,
+// because the server ignores the former where a list, which the internal user makes, exists.
+func checkUsers(file string, opts *server.Options) error {
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
 		opts.Username, opts.Password = "", ""
+	}
+	switch {
+	case opts.AuthCallout != nil:
+		return fmt.Errorf("%s: auth_callout is not for the embedded broker", file)
+	case opts.Authorization != "":
+		return fmt.Errorf("%s: a token is nobody's name: define users", file)
+	case opts.TLSMap:
+		// The server would ask the connection through memory for a certificate.
+		return fmt.Errorf("%s: verify_and_map is not for the embedded broker: define users with passwords or nkeys", file)
+	}
+	for _, u := range opts.Users {
+		if u.Password == "" {
+			return fmt.Errorf("%s: the user %q has no password", file, u.Username)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,211 @@
+package broker
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const users = `
+PASSWORD: "secret"
+authorization {
+	users = [
+		{user: "backend", password: $PASSWORD, permissions: {publish: ["s", "$JS.API.>"], subscribe: "_INBOX.>"}}
+		{user: "other", password: "other"}
+	]
+}
+`
+
+func config(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Off loopback, nobody connects without being a user, in whatever form the file names them;
+// the registry itself always does.
+func TestUsers(t *testing.T) {
+	for name, text := range map[string]string{
+		"users":         users,
+		"one user":      `authorization {user: backend, password: secret}`,
+		"accounts":      `accounts { A: {jetstream: enabled, users: [{user: backend, password: secret}]} }`,
+		"accounts, js":  `accounts { A: {jetstream: {max_streams: 5}, users: [{user: backend, password: secret}]}, B: {users: [{user: b, password: b}]} }`,
+		"with a system": `system_account: SYS, accounts { SYS: {users: [{user: s, password: s}]}, A: {jetstream: true, users: [{user: backend, password: secret}]} }`,
+	} {
+		for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+			t.Run(name+" "+addr, func(t *testing.T) {
+				b := start(t, Config{Addr: addr, ConfigFile: config(t, text)})
+				_, port, err := net.SplitHostPort(b.Addr())
+				if err != nil {
+					t.Fatal(err)
+				}
+				url := "nats://127.0.0.1:" + port
+				refused(t, url)
+				refused(t, url, nats.UserInfo("backend", "wrong"))
+				refused(t, url, nats.UserInfo("registry-internal-", ""))
+				useStream(t, internal(t, b))
+				nc, err := nats.Connect(url, nats.UserInfo("backend", "secret"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer nc.Close()
+				useStream(t, nc) // the same account, so the same stream
+			})
+		}
+	}
+}
+
+func TestUsersWithoutAListener(t *testing.T) {
+	useStream(t, internal(t, start(t, Config{Addr: "-", ConfigFile: config(t, users)})))
+}
+
+func TestAccountByName(t *testing.T) {
+	two := config(t, `accounts { A: {jetstream: true, users: [{user: a, password: a}]}, B: {jetstream: true, users: [{user: b, password: b}]} }`)
+	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: two, Account: "B"})
+	useStream(t, internal(t, b))
+	nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("b", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := nc.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.StreamInfo("S"); err != nil {
+		t.Error("the registry's stream is not in its account:", err)
+	}
+	for account, problem := range map[string]string{"": "exactly one account must have JetStream", "C": `no account "C"`} {
+		fails(t, Config{StoreDir: t.TempDir(), ConfigFile: two, Account: account}, problem)
+	}
+}
+
+func refused(t *testing.T, url string, opts ...nats.Option) {
+	t.Helper()
+	nc, err := nats.Connect(url, opts...)
+	if !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("connected without being a user, or failed otherwise: %v", err)
+	}
+	if err == nil {
+		nc.Close()
+	}
+}
+
+// Nothing in the file opens a second listener, moves the store, or lets anybody in.
+func TestConfigRefuses(t *testing.T) {
+	for setting, problem := range map[string]string{
+		`listen: "0.0.0.0:4333"`:               `the setting "listen"`,
+		`port: 4333`:                           `the setting "port"`,
+		`Port: 4333`:                           `the setting "Port"`,
+		`host: "0.0.0.0"`:                      `the setting "host"`,
+		`net: "0.0.0.0"`:                       `the setting "net"`,
+		`http_port: 8222`:                      `the setting "http_port"`,
+		`monitor_port: 8222`:                   `the setting "monitor_port"`,
+		`https_port: 8222`:                     `the setting "https_port"`,
+		`http: 8222`:                           `the setting "http"`,
+		`cluster {port: 6222}`:                 `the setting "cluster"`,
+		`gateway {port: 7222}`:                 `the setting "gateway"`,
+		`leafnodes {port: 7422}`:               `the setting "leafnodes"`,
+		`leaf {port: 7422}`:                    `the setting "leaf"`,
+		`websocket {port: 8443, no_tls: true}`: `the setting "websocket"`,
+		`mqtt {port: 1883}`:                    `the setting "mqtt"`,
+		`prof_port: 6060`:                      `the setting "prof_port"`,
+		`jetstream {store_dir: "elsewhere"}`:   `the setting "jetstream"`,
+		`store_dir: "elsewhere"`:               `the setting "store_dir"`,
+		`pid_file: "x.pid"`:                    `the setting "pid_file"`,
+		`log_file: "x.log"`:                    `the setting "log_file"`,
+		`no_auth_user: backend`:                `the setting "no_auth_user"`,
+		`operator: "x.jwt"`:                    `the setting "operator"`,
+		`nonsense: 1`:                          `the setting "nonsense"`,
+		`max_connections: "many"`:              `interface conversion`,
+		`authorization {`:                      ``,
+		`authorization {token: "t"}`:           `define users`,
+		`authorization {user: a}`:              `has no password`,
+		`accounts {A: {jetstream: true}}`:      `defines no users`,
+		`accounts {A: {jetstream: true, users: [{user: a}]}}`: `has no password`,
+		`authorization {auth_callout {issuer: "ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA", users: ["u"], account: "A"}, users: [{user: u, password: p}]}, accounts {A: {jetstream: true}}`: `auth_callout`,
+	} {
+		text := setting
+		if !strings.HasPrefix(setting, "auth") && !strings.HasPrefix(setting, "acc") {
+			text = users + setting
+		}
+		fails(t, Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", ConfigFile: config(t, text)}, problem)
+	}
+}
+
+// Clients use TLS; the registry's own connection through memory needs none.
+func TestTLS(t *testing.T) {
+	certFile, keyFile := certificate(t)
+	for _, verify := range []string{"", "verify: true, ca_file: %[1]q"} {
+		tls := fmt.Sprintf("tls {cert_file: %[1]q, key_file: %[2]q, "+verify+"}", certFile, keyFile)
+		b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: config(t, users+tls)})
+		useStream(t, internal(t, b))
+		if nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("backend", "secret")); err == nil {
+			nc.Close()
+			t.Error("connected without trusting the certificate")
+		}
+		if verify != "" {
+			continue
+		}
+		nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("backend", "secret"), nats.RootCAs(certFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		useStream(t, nc)
+		nc.Close()
+	}
+}
+
+func TestCertificatesAreNoUsers(t *testing.T) {
+	certFile, keyFile := certificate(t)
+	file := config(t, users+fmt.Sprintf("tls {cert_file: %[1]q, key_file: %[2]q, ca_file: %[1]q, verify_and_map: true}", certFile, keyFile))
+	fails(t, Config{StoreDir: t.TempDir(), ConfigFile: file}, "verify_and_map")
+}
+
+// certificate makes a self-signed one for 127.0.0.1.
+func certificate(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile:  {Type: "PRIVATE KEY", Bytes: keyDER},
+	} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
