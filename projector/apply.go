@@ -1,0 +1,249 @@
+package projector
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// A batch is what is there, at most so many messages. In bulk nobody sees the views between.
+const (
+	maxBatch     = 1000
+	maxBulkBatch = 8192
+
+	// bulkFrom is the backlog from which the orders are sorted once at its end instead of
+	// being kept up with every batch. A backlog that is small beside the model is not worth
+	// sorting all of it.
+	bulkFrom    = 2000
+	bulkPortion = 10
+)
+
+// advance is watch's finding that the stream holds nothing behind from, and ended at to at asOf.
+type advance struct {
+	from, to uint64
+	asOf     time.Time
+}
+
+// begin takes note of how much there is to do, and decides how.
+func (p *Projector) begin(info *jetstream.StreamInfo, pending uint64) {
+	at := p.checkpoint()
+	p.rejecter.begin(at.Stream.Epoch)
+	if !p.started {
+		p.started, p.target = true, info.State.LastSeq
+	}
+	p.log.Info("following the stream", "epoch", at.Stream.Epoch, "checkpoint", at.Sequence,
+		"lastSequence", info.State.LastSeq, "pending", pending)
+	if p.Progress().CaughtUp {
+		return
+	}
+	p.status.update(func(s *Progress) { s.Total = s.Done + pending })
+	if at.Sequence >= p.target {
+		p.caughtUp(time.Now())
+		return
+	}
+	if pending == 0 {
+		p.look() // the last messages may have been erased
+	}
+	if pending >= bulkFrom && pending >= uint64(shown(p.cfg.Model.View())/bulkPortion) {
+		p.bulk = true
+		p.cfg.Model.BeginBulk()
+	}
+}
+
+func shown(v *readmodel.View) (n int) {
+	for _, l := range events.Lists() {
+		n += v.Entries(l)
+	}
+	return n
+}
+
+// endBulk publishes what has been applied in bulk.
+func (p *Projector) endBulk() {
+	if p.bulk {
+		p.bulk = false
+		p.cfg.Model.EndBulk()
+	}
+}
+
+// apply is the session's loop: it owns the model.
+func (p *Projector) apply(ctx context.Context, r *receiver) error {
+	var held *job // taken, but not decoded when the batch before it was complete
+	for {
+		first, err := p.next(ctx, r, held)
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			held = nil
+			continue
+		}
+		var batch []*job
+		batch, held = p.gather(first, r.ordered)
+		if err := p.take(ctx, batch); err != nil {
+			return err
+		}
+	}
+}
+
+// next waits for work. It returns a decoded job, or nil when it has done other work.
+func (p *Projector) next(ctx context.Context, r *receiver, held *job) (*job, error) {
+	ordered := r.ordered
+	ready := make(chan *job, 1)
+	if held != nil {
+		ready <- held
+		ordered = nil
+	}
+	var j *job
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case err := <-r.trouble:
+		return nil, err
+	case err := <-p.doubt:
+		return nil, err
+	case a := <-p.advance:
+		if held != nil {
+			j = held
+			break
+		}
+		return nil, p.skip(ctx, a)
+	case j = <-ready:
+	case j = <-ordered:
+	}
+	select {
+	case <-j.done:
+		return j, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// gather adds the jobs that are decoded already. It waits for nothing: what is pending makes the next
+// batch.
+func (p *Projector) gather(first *job, ordered <-chan *job) (batch []*job, held *job) {
+	limit := maxBatch
+	if p.bulk {
+		limit = maxBulkBatch
+	}
+	batch = append(batch, first)
+	for n := len(first.messages); n+chunkMessages <= limit; {
+		select {
+		case j := <-ordered:
+			select {
+			case <-j.done:
+			default:
+				return batch, j
+			}
+			batch = append(batch, j)
+			n += len(j.messages)
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
+}
+
+// take applies a batch: memory first, then what the others make of it.
+func (p *Projector) take(ctx context.Context, batch []*job) error {
+	at := p.checkpoint()
+	var records []readmodel.Record
+	var rejected []rejection
+	messages := 0
+	for _, j := range batch {
+		messages += len(j.messages)
+		for _, r := range j.records {
+			if r.Sequence > at.Sequence {
+				records = append(records, r)
+			}
+		}
+		for _, r := range j.rejected {
+			if r.seq > at.Sequence {
+				rejected = append(rejected, r)
+			}
+		}
+	}
+	tail := batch[len(batch)-1].messages
+	last := tail[len(tail)-1]
+	if last.seq > at.Sequence {
+		at.Sequence, at.MessageID, at.MessageTime = last.seq, last.id, last.time.UTC()
+		p.cfg.Model.Apply(records, at.Sequence)
+		p.setCheckpoint(at)
+	}
+	p.note(at, last, messages)
+	p.rejecter.valid(records)
+	if err := p.rejecter.add(ctx, rejected); err != nil {
+		return err
+	}
+	return p.save(ctx, records)
+}
+
+// note brings the progress up to date.
+func (p *Projector) note(at readmodel.Checkpoint, last message, messages int) {
+	p.status.update(func(s *Progress) {
+		s.Applied += uint64(messages)
+		s.LastSequence = max(s.LastSequence, at.Sequence)
+		if !s.CaughtUp {
+			s.Done = min(s.Done+uint64(messages), s.Total)
+		}
+		if last.last.After(s.AsOf) {
+			s.AsOf = last.last
+		}
+	})
+	switch {
+	case p.Progress().CaughtUp:
+	case at.Sequence >= p.target:
+		p.caughtUp(last.last)
+	case !last.last.IsZero():
+		p.look() // nothing is pending, and yet the end is not reached
+	}
+}
+
+// skip moves the checkpoint over a tail of the stream that has been erased: nothing is left that
+// could be applied.
+func (p *Projector) skip(ctx context.Context, a advance) error {
+	at := p.checkpoint()
+	if at.Sequence != a.from || a.to <= a.from {
+		return nil // something came in the meantime
+	}
+	at.Sequence, at.MessageID, at.MessageTime = a.to, "", time.Time{}
+	p.cfg.Model.Apply(nil, at.Sequence)
+	p.setCheckpoint(at)
+	p.status.update(func(s *Progress) { s.AsOf = a.asOf })
+	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", a.to)
+	if at.Sequence >= p.target {
+		p.caughtUp(a.asOf)
+	}
+	return p.save(ctx, nil)
+}
+
+// caughtUp lets the model be served, once.
+func (p *Projector) caughtUp(asOf time.Time) {
+	if p.Progress().CaughtUp {
+		return
+	}
+	p.endBulk()
+	p.complete = true
+	at := p.checkpoint()
+	p.status.update(func(s *Progress) {
+		s.CaughtUp, s.Done = true, s.Total
+		if asOf.After(s.AsOf) {
+			s.AsOf = asOf
+		}
+	})
+	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
+		"digest", p.cfg.Model.Digest().String())
+}
+
+// save hands over what has been applied. A replay that has never been complete is saved with checkpoint 0.
+func (p *Projector) save(ctx context.Context, records []readmodel.Record) error {
+	at := p.checkpoint()
+	if !p.complete {
+		at = readmodel.Checkpoint{Stream: at.Stream}
+	}
+	return p.saver.add(ctx, p.checkpoint().Sequence, readmodel.Commit{
+		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)
+}

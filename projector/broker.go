@@ -1,0 +1,113 @@
+package projector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/readmodel"
+)
+
+// requestTimeout bounds one question to the broker.
+const requestTimeout = 2 * time.Second
+
+// errAway means that there is no connection, so that asking would only wait.
+var errAway = errors.New("not connected")
+
+// streamInfo asks for the stream's configuration and state.
+func (p *Projector) streamInfo(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
+	if !p.cfg.Conn.IsConnected() {
+		return nil, errAway
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s, err := p.js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.CachedInfo(), nil
+}
+
+// stored is a message as its stream keeps it.
+type stored struct {
+	subject string
+	seq     uint64
+	id      string // Nats-Msg-Id; empty without one
+	time    time.Time
+	data    []byte
+}
+
+// getMessage asks the stream's leader for the message at seq, or with next not empty for the first at
+// or after seq on the subjects next; jetstream.ErrMsgNotFound when there is none. The client library
+// would ask any replica, and one that is behind answers with what is no longer true.
+func getMessage(ctx context.Context, nc *nats.Conn, stream string, seq uint64, next string) (stored, error) {
+	if !nc.IsConnected() {
+		return stored{}, errAway
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	question, err := json.Marshal(struct {
+		Seq  uint64 `json:"seq,omitempty"`
+		Next string `json:"next_by_subj,omitempty"`
+	}{seq, next})
+	if err != nil {
+		return stored{}, err
+	}
+	reply, err := nc.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, question)
+	if err != nil {
+		return stored{}, err
+	}
+	return readStored(reply.Data)
+}
+
+func readStored(reply []byte) (stored, error) {
+	var r struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Subject string    `json:"subject"`
+			Seq     uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			Time    time.Time `json:"time"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(reply, &r); err != nil {
+		return stored{}, fmt.Errorf("answer about a message: %w", err)
+	}
+	if r.Error != nil {
+		if r.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+			return stored{}, jetstream.ErrMsgNotFound
+		}
+		return stored{}, r.Error
+	}
+	m := stored{subject: r.Message.Subject, seq: r.Message.Seq, time: r.Message.Time, data: r.Message.Data}
+	if len(r.Message.Header) == 0 {
+		return m, nil
+	}
+	header, err := nats.DecodeHeadersMsg(r.Message.Header)
+	if err != nil {
+		return stored{}, fmt.Errorf("answer about a message: %w", err)
+	}
+	m.id = header.Get(jetstream.MsgIDHeader)
+	return m, nil
+}
+
+// identityOf is what tells the stream from another of its name: the epoch in its metadata, else
+// its creation time.
+func identityOf(info *jetstream.StreamInfo, metadataEpoch string) readmodel.StreamIdentity {
+	id := readmodel.StreamIdentity{
+		Name:    info.Config.Name,
+		Epoch:   info.Config.Metadata[metadataEpoch],
+		Created: info.Created.UTC(),
+	}
+	if id.Epoch == "" {
+		id.Epoch = strconv.FormatInt(info.Created.UnixNano(), 10)
+	}
+	return id
+}

@@ -1,0 +1,102 @@
+package projector
+
+import (
+	"cmp"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// Store keeps what has been applied. Save is called by one goroutine at a time and returns when
+// the commit is durable. After an error the commit may or may not have been kept; everything in
+// it that is still true is given again.
+type Store interface {
+	Save(readmodel.Commit) error
+}
+
+// Config says what to follow and where to put it.
+type Config struct {
+	// Conn is the connection to the broker, made with ConnectOptions. It need not be connected.
+	// The caller closes it, after Run has returned. Required.
+	Conn *nats.Conn
+
+	// Stream is the stream's name. Empty: events.DefaultStream.
+	Stream string
+
+	// Replicas and History (messages kept of a subject, 0 for all) are for streams that have to
+	// be created. Replicas 0: 1. An existing stream is never altered.
+	Replicas, History int
+
+	// Demo says that the stream is, or shall be, the demonstration's.
+	Demo bool
+
+	// Model is what events are applied to. Run owns its writer's side while it runs. Required.
+	Model *readmodel.Model
+
+	// Store takes what has been applied. Required. Saved is the checkpoint that it and the model
+	// stand at; zero when nothing has been saved, and only then is a missing stream created.
+	Store Store
+	Saved readmodel.Checkpoint
+
+	// Logger takes what an operator must know. Nil: it is dropped.
+	Logger *slog.Logger
+
+	// Workers is the number of goroutines that decode and render. 0: one a processor.
+	Workers int
+
+	// PollEvery is the time between two questions for the stream's end. 0: 500 ms.
+	PollEvery time.Duration
+
+	// VerifyEvery is the time between two looks at the checkpoint's message. 0: 5 s.
+	VerifyEvery time.Duration
+
+	// PatienceAtStart is how long a saved state is held back while the broker does not answer.
+	// 0: 10 s.
+	PatienceAtStart time.Duration
+
+	// SaveEvery and SaveCount bound how long applied events wait for the store. 0: 250 ms, 1 000.
+	SaveEvery time.Duration
+	SaveCount int
+
+	// RetryEvery is the wait after a failed Save, a failed copy of a rejected event, and between
+	// two looks at a stream that seems shorter than the checkpoint. 0: 1 s.
+	RetryEvery time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Stream = cmp.Or(c.Stream, events.DefaultStream)
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
+	c.PollEvery = cmp.Or(c.PollEvery, 500*time.Millisecond)
+	c.VerifyEvery = cmp.Or(c.VerifyEvery, 5*time.Second)
+	c.PatienceAtStart = cmp.Or(c.PatienceAtStart, 10*time.Second)
+	c.SaveEvery = cmp.Or(c.SaveEvery, 250*time.Millisecond)
+	c.SaveCount = cmp.Or(c.SaveCount, 1000)
+	c.RetryEvery = cmp.Or(c.RetryEvery, time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// ConnectOptions are the options of a connection that a Projector uses: it reconnects for ever,
+// notices a dead broker within seconds, and fails requests at once while there is none instead of keeping
+// them for later.
+func ConnectOptions() []nats.Option {
+	return []nats.Option{
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.IgnoreAuthErrorAbort(), // credentials may be mended on the broker's side
+		nats.ReconnectBufSize(-1),
+		nats.Timeout(2 * time.Second),
+		nats.PingInterval(2 * time.Second),
+		nats.MaxPingsOutstanding(2),
+	}
+}

@@ -1,0 +1,237 @@
+package projector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/broker"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+// patience bounds every wait of these tests. Nothing should need it.
+const patience = 20 * time.Second
+
+// system is a broker, a store and a projector between them, each of which can be stopped and
+// started again.
+type system struct {
+	t      testing.TB
+	dir    string // of the broker
+	path   string // of the store
+	broker *broker.Broker
+	js     jetstream.JetStream // of the test, not of the projector
+	nc     *nats.Conn          // of the projector
+
+	store *snapshots.Store
+	model *readmodel.Model
+	p     *Projector
+	wrap  func(Store) Store // puts something between projector and store
+	tune  func(*Config)
+	log   *logBuffer
+	stop  func() error
+}
+
+// newSystem starts a broker. The stream is made by the projector, or by the test before start.
+func newSystem(t testing.TB) *system {
+	t.Helper()
+	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &logBuffer{}}
+	s.broker = eventstest.Broker(t, func(c *broker.Config) { c.StoreDir = s.dir })
+	s.js = s.connect()
+	return s
+}
+
+func (s *system) connect() jetstream.JetStream {
+	s.t.Helper()
+	nc, err := nats.Connect(s.broker.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
+		nats.ReconnectJitter(0, 0))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return js
+}
+
+// start opens the store and runs a projector on it, with intervals that suit a test.
+func (s *system) start() {
+	s.t.Helper()
+	store, model, err := snapshots.Open(context.Background(), snapshots.Config{Path: s.path})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.store, s.model = store, model
+	opts := append(ConnectOptions(), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+	if s.nc, err = nats.Connect(s.broker.ClientURL(), opts...); err != nil {
+		s.t.Fatal(err)
+	}
+	cfg := Config{
+		Conn: s.nc, History: events.DefaultHistory, Model: model, Store: store, Saved: store.Checkpoint(),
+		Logger:    slog.New(slog.NewTextHandler(s.log, nil)),
+		PollEvery: 20 * time.Millisecond, VerifyEvery: 40 * time.Millisecond, RetryEvery: 50 * time.Millisecond,
+		PatienceAtStart: 200 * time.Millisecond, SaveEvery: 10 * time.Millisecond,
+	}
+	if s.wrap != nil {
+		cfg.Store = s.wrap(store)
+	}
+	if s.tune != nil {
+		s.tune(&cfg)
+	}
+	s.p = New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.p.Run(ctx) }()
+	s.stop = sync.OnceValue(func() error {
+		cancel()
+		err := <-ended
+		s.nc.Close()
+		return errors.Join(err, store.Close())
+	})
+	s.t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			s.t.Errorf("Run: %v", err)
+		}
+		if s.t.Failed() {
+			s.t.Log(s.log.String())
+		}
+	})
+}
+
+// mustStop stops the projector and closes its store.
+func (s *system) mustStop() {
+	s.t.Helper()
+	if err := s.stop(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// restartBroker stops the broker, lets between change its directory, and starts it on its port.
+func (s *system) restartBroker(between func()) {
+	s.t.Helper()
+	addr := s.broker.Addr()
+	s.broker.Shutdown()
+	if between != nil {
+		between()
+	}
+	s.broker = eventstest.Broker(s.t, func(c *broker.Config) { c.StoreDir, c.Addr = s.dir, addr })
+	s.until("the test's connection is back", func() bool { return s.js.Conn().IsConnected() })
+}
+
+// until waits until condition holds.
+func (s *system) until(what string, condition func() bool) {
+	s.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			s.t.Fatalf("waited for: %s; progress %+v", what, s.p.Progress())
+		}
+	}
+}
+
+// reach waits until the view and the store are at seq, and everything is well.
+func (s *system) reach(seq uint64) *readmodel.View {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	v, err := s.model.Await(ctx, seq)
+	if err != nil {
+		s.t.Fatalf("view at %d, not %d: progress %+v", s.model.View().Sequence(), seq, s.p.Progress())
+	}
+	s.until(fmt.Sprint("saved at ", seq), func() bool { p := s.p.Progress(); return p.Saved >= seq && p.CaughtUp })
+	return v
+}
+
+// until a progress condition holds.
+func (s *system) progress(what string, condition func(Progress) bool) {
+	s.t.Helper()
+	s.until(what, func() bool { return condition(s.p.Progress()) })
+}
+
+func (s *system) publish(evs ...events.Event) uint64 { return eventstest.Publish(s.t, s.js, evs...) }
+
+// inspect replays the stream into an empty model and compares: promises 1 and 4. It stops the
+// projector and opens its store again.
+func (s *system) inspect() {
+	s.t.Helper()
+	want := s.replay()
+	s.mustStop()
+	if got := s.model.View().Digest(); got != want.Digest() {
+		s.t.Errorf("digest of the model %s, of a replay %s", got, want.Digest())
+	}
+	store, loaded, err := snapshots.Open(context.Background(), snapshots.Config{Path: s.path})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer store.Close()
+	if loaded.View().Digest() != want.Digest() || loaded.View().Sequence() != s.model.View().Sequence() {
+		s.t.Errorf("saved %d %s, replay %d %s", loaded.View().Sequence(), loaded.View().Digest(), want.Sequence(), want.Digest())
+	}
+	if found, err := filepath.Glob(s.path + ".*"); err != nil || len(found) > 0 {
+		s.t.Errorf("beside the store: %v, %v", found, err)
+	}
+}
+
+// replay is the naive projection: every message the stream has, one after the other.
+func (s *system) replay() *readmodel.View {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	m := readmodel.New()
+	renderer := readmodel.NewRenderer()
+	for seq := uint64(1); ; seq++ {
+		msg, err := getMessage(ctx, s.js.Conn(), events.DefaultStream, seq, ">")
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return m.View()
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		seq = msg.seq
+		e, err := events.DecodeMessage(msg.subject, msg.data)
+		if err != nil {
+			m.Apply(nil, seq)
+			continue
+		}
+		m.Apply([]readmodel.Record{renderer.Render(seq, e.Data)}, seq)
+	}
+}
+
+// logBuffer takes a log from many goroutines.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logBuffer) count(text string) int { return strings.Count(l.String(), text) }

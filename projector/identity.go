@@ -1,0 +1,81 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// notOurs says that the stream is not the one that the model was made from.
+type notOurs struct {
+	sentence string
+	shorter  bool // it ends before the checkpoint: it may yet grow back
+}
+
+func (n notOurs) Error() string { return n.sentence }
+
+// verify compares the stream with the checkpoint: its epoch, its length, the message at the
+// checkpoint. The error is a notOurs, or says that the broker did not answer.
+func (p *Projector) verify(ctx context.Context) error {
+	info, err := p.streamInfo(ctx, p.cfg.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return notOurs{sentence: "The stream " + p.cfg.Stream + " is missing."}
+	}
+	if err != nil {
+		return err
+	}
+	at := p.checkpoint()
+	if err := compare(info, at); err != nil {
+		return err
+	}
+	return p.compareMessage(ctx, at)
+}
+
+// compare looks at what the stream says of itself.
+func compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
+	epoch := identityOf(info, events.MetadataEpoch).Epoch
+	switch {
+	case at.Stream.Epoch != "" && at.Stream.Epoch != epoch:
+		return notOurs{sentence: fmt.Sprintf("The stream %s is another one: its epoch is %s, not %s.",
+			info.Config.Name, epoch, at.Stream.Epoch)}
+	case info.State.LastSeq < at.Sequence:
+		return notOurs{shorter: true, sentence: fmt.Sprintf("The stream %s ends at %d, before the checkpoint %d.",
+			info.Config.Name, info.State.LastSeq, at.Sequence)}
+	}
+	return nil
+}
+
+// compareMessage looks at the message at the checkpoint, which alone can tell a stream that lost its
+// tail and has grown past the checkpoint since. That there is none proves nothing: newer
+// messages of its subject push it out.
+func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint) error {
+	if at.Sequence == 0 {
+		return nil
+	}
+	m, err := getMessage(ctx, p.cfg.Conn, p.cfg.Stream, at.Sequence, "")
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if m.id == at.MessageID && m.time.Equal(at.MessageTime) {
+		return nil
+	}
+	return notOurs{sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
+}
+
+// back says whether a stream that looked shorter is ours after all: the checkpoint's message is
+// there, unchanged.
+func (p *Projector) back(ctx context.Context) bool {
+	if p.verify(ctx) != nil {
+		return false
+	}
+	_, err := getMessage(ctx, p.cfg.Conn, p.cfg.Stream, p.checkpoint().Sequence, "")
+	return err == nil
+}

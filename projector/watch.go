@@ -1,0 +1,147 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// offerFor is how long watch offers a finding to a session that is busy; it comes back to it later.
+const offerFor = 100 * time.Millisecond
+
+// watcher is the state of watch.
+type watcher struct {
+	*Projector
+	answered time.Time // when the broker last did, or when watching began
+	verified time.Time
+	stood    uint64 // the checkpoint at the poll before
+}
+
+// watch asks the broker, every PollEvery and when asked to look, how long the stream is. It
+// decides nothing about identity: when in doubt it makes the session begin anew.
+func (p *Projector) watch(ctx context.Context) {
+	w := &watcher{Projector: p, answered: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence}
+	timer := time.NewTicker(p.cfg.PollEvery)
+	defer timer.Stop()
+	for {
+		w.poll(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-p.kick:
+			w.stood = p.checkpoint().Sequence
+		}
+	}
+}
+
+func (w *watcher) poll(ctx context.Context) {
+	at, asked := w.checkpoint(), time.Now() // before the question: what it shows is at least this
+	info, err := w.streamInfo(ctx, w.cfg.Stream)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		w.away(err)
+		return
+	}
+	w.answered = asked
+	w.reached(ctx)
+	if err != nil {
+		if at.Stream.Epoch != "" {
+			w.disbelieve(err)
+		}
+		return
+	}
+	w.compare(ctx, info, at, asked)
+}
+
+// away says that the broker does not answer, and lets a saved state be served in the end.
+func (w *watcher) away(err error) {
+	if w.status.say(troubleBroker, "The broker cannot be reached: "+err.Error()+".") {
+		w.log.Warn("broker cannot be reached", "error", err)
+	}
+	serve := w.cfg.Saved.Sequence > 0 && time.Since(w.answered) >= w.cfg.PatienceAtStart
+	w.status.update(func(s *Progress) {
+		s.Connected = false
+		serve = serve && !s.CaughtUp
+		s.CaughtUp = s.CaughtUp || serve
+	})
+	if serve {
+		w.log.Warn("serving the saved state without the broker", "checkpoint", w.cfg.Saved.Sequence)
+	}
+}
+
+// reached says that the broker answers, and counts the copies of rejected events.
+func (w *watcher) reached(ctx context.Context) {
+	if w.status.say(troubleBroker, "") {
+		w.log.Info("broker reached")
+	}
+	info, err := w.streamInfo(ctx, events.RejectedStream)
+	w.status.update(func(s *Progress) {
+		s.Connected = true
+		if err == nil {
+			s.Rejected = info.State.Msgs
+		} else if errors.Is(err, jetstream.ErrStreamNotFound) {
+			s.Rejected = 0
+		}
+	})
+}
+
+// compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail.
+func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
+	if err := compare(info, at); err != nil {
+		w.status.update(func(s *Progress) { s.LastSequence = info.State.LastSeq })
+		w.disbelieve(err)
+		return
+	}
+	last := info.State.LastSeq
+	w.status.update(func(s *Progress) {
+		s.LastSequence = max(last, s.Checkpoint)
+		if last <= at.Sequence && asked.After(s.AsOf) && !s.Frozen {
+			s.AsOf = asked
+		}
+	})
+	if time.Since(w.verified) >= w.cfg.VerifyEvery {
+		w.verified = time.Now()
+		var other notOurs
+		if err := w.compareMessage(ctx, at); errors.As(err, &other) {
+			w.disbelieve(err)
+			return
+		}
+	}
+	if last > at.Sequence && at.Sequence == w.stood {
+		w.lookBehind(ctx, at.Sequence, last, asked)
+	}
+	w.stood = at.Sequence
+}
+
+// lookBehind moves the checkpoint to the stream's end when nothing is left in between. The end was read
+// first: what is published after is either found now or lies behind it.
+func (w *watcher) lookBehind(ctx context.Context, from, last uint64, asked time.Time) {
+	_, err := getMessage(ctx, w.cfg.Conn, w.cfg.Stream, from+1, ">")
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return
+	}
+	timer := time.NewTimer(offerFor)
+	defer timer.Stop()
+	select {
+	case w.advance <- advance{from, last, asked}:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// disbelieve makes the session begin anew, which verifies the stream first.
+func (w *watcher) disbelieve(err error) {
+	select {
+	case w.doubt <- fmt.Errorf("to be verified again: %s", err): // not wrapped: the session decides
+	default:
+	}
+}
