@@ -41,7 +41,19 @@ func readConfigFile(file, account string) (*server.Options, *server.Account, err
 		return nil, nil, err
 	}
 	acc, err := streamAccount(file, tree, opts, account)
-	return opts, acc, err
+	return clientSettings(opts), acc, err
+}
+
+// clientSettings copies what allowed names. A setting that is also used as a variable passes
+// checkSettings ("http_port: 8222, max_conn: $http_port"); here it is left behind.
+func clientSettings(o *server.Options) *server.Options {
+	return &server.Options{
+		Users: o.Users, Nkeys: o.Nkeys, Accounts: o.Accounts, SystemAccount: o.SystemAccount, AuthTimeout: o.AuthTimeout,
+		TLS: o.TLS, TLSConfig: o.TLSConfig, TLSTimeout: o.TLSTimeout, TLSVerify: o.TLSVerify, TLSPinnedCerts: o.TLSPinnedCerts,
+		TLSRateLimit: o.TLSRateLimit, TLSHandshakeFirst: o.TLSHandshakeFirst, TLSHandshakeFirstFallback: o.TLSHandshakeFirstFallback,
+		MaxConn: o.MaxConn, MaxSubs: o.MaxSubs, MaxControlLine: o.MaxControlLine, MaxPending: o.MaxPending,
+		PingInterval: o.PingInterval, MaxPingsOut: o.MaxPingsOut, WriteDeadline: o.WriteDeadline, WriteTimeout: o.WriteTimeout,
+	}
 }
 
 // checkSettings refuses what allowed does not name. Variables that others refer to are no settings.
