@@ -26,22 +26,6 @@ func filled(b *testing.B, n int) (*readmodel.Model, []events.Entry) {
 	return m, entries
 }
 
-func sizes(b *testing.B, f func(b *testing.B, m *readmodel.Model, entries []events.Entry)) {
-	for _, n := range []int{10_000, 1_000_000} {
-		var m *readmodel.Model
-		var entries []events.Entry
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			if m == nil {
-				m, entries = filled(b, n)
-				runtime.GC()
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			f(b, m, entries)
-		})
-	}
-}
-
 func BenchmarkRender(b *testing.B) {
 	entries := eventstest.Entries(1000, 42)
 	r := readmodel.NewRenderer()
@@ -51,100 +35,97 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkApply amends entries one batch at a time; ns/op is for one event.
-func BenchmarkApply(b *testing.B) {
-	for _, size := range []int{1, 1000} {
-		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
-			sizes(b, func(b *testing.B, m *readmodel.Model, entries []events.Entry) {
-				r := readmodel.NewRenderer()
-				seq := m.View().Sequence()
-				for done := 0; done < b.N; done += size {
-					b.StopTimer()
-					records := make([]readmodel.Record, size)
-					for i := range records {
-						seq++
-						e := entries[int(seq*7919)%len(entries)]
-						e.Name += "x"
-						e.ReportedAt = e.ReportedAt.AddDate(0, 0, 1)
-						records[i] = r.Render(seq, e)
-					}
-					b.StartTimer()
-					m.Apply(records, seq)
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkApplyViews(b *testing.B) {
-	sizes(b, func(b *testing.B, m *readmodel.Model, entries []events.Entry) {
-		r := readmodel.NewRenderer()
-		seq := m.View().Sequence()
-		records := make([]readmodel.Record, 1000)
-		for done := 0; done < b.N; done += len(records) {
-			b.StopTimer()
-			for i := range records {
-				seq++
-				e := entries[int(seq*7919)%len(entries)]
-				records[i] = r.Render(seq, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(seq) % 9000})
-			}
-			b.StartTimer()
-			m.Apply(records, seq)
-		}
-	})
-}
-
-func BenchmarkList(b *testing.B) {
-	for _, skip := range []int{0, 20_000} {
-		b.Run(fmt.Sprintf("skip=%d", skip), func(b *testing.B) {
-			sizes(b, func(b *testing.B, m *readmodel.Model, _ []events.Entry) {
-				var buf []byte
-				for b.Loop() {
-					q := readmodel.ListQuery{List: events.Scammers, Skip: skip, Limit: 30}
-					p, _ := m.View().List(context.Background(), q)
-					buf = p.AppendJSON(buf[:0])
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkCheckByID(b *testing.B) {
-	sizes(b, func(b *testing.B, m *readmodel.Model, entries []events.Entry) {
-		var buf []byte
-		for i := 0; b.Loop(); i++ {
-			e := entries[i*7919%len(entries)]
-			c, _ := m.View().Check(context.Background(), readmodel.CheckQuery{ID: e.ChatID})
-			buf = c.AppendJSON(buf[:0])
-		}
-	})
-}
-
-// BenchmarkScan is the search that any index has to beat, and the check by name.
-func BenchmarkScan(b *testing.B) {
-	sizes(b, func(b *testing.B, m *readmodel.Model, _ []events.Entry) {
-		for b.Loop() {
-			_, _ = m.View().List(context.Background(), readmodel.ListQuery{List: events.Scammers, Search: "qqqq", Limit: 30})
-		}
-	})
-}
-
-// BenchmarkEndBulk is the sorting of a start; it also says what an entry takes in memory.
-func BenchmarkEndBulk(b *testing.B) {
+// BenchmarkModel fills one model for each size and asks it everything: run parts of it with
+// -bench 'Model/n=10000/List'.
+func BenchmarkModel(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			m, entries := filled(b, n)
 			runtime.GC()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			m, _ := filled(b, n)
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			for b.Loop() {
-				m.BeginBulk()
-				m.EndBulk()
-			}
-			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/entry")
-			runtime.KeepAlive(m)
+			b.Run("ListSkip0", func(b *testing.B) { list(b, m, 0) })
+			b.Run("ListSkip20000", func(b *testing.B) { list(b, m, 20_000) })
+			b.Run("CheckByID", func(b *testing.B) { checkByID(b, m, entries) })
+			b.Run("Scan", func(b *testing.B) { scan(b, m) })
+			b.Run("Apply1", func(b *testing.B) { apply(b, m, entries, 1) })
+			b.Run("Apply1000", func(b *testing.B) { apply(b, m, entries, 1000) })
+			b.Run("ApplyViews1000", func(b *testing.B) { applyViews(b, m, entries) })
+			b.Run("EndBulk", func(b *testing.B) { endBulk(b, m, n) })
 		})
 	}
+}
+
+// apply amends entries so that they move in two orders of three; ns/op is for one event.
+func apply(b *testing.B, m *readmodel.Model, entries []events.Entry, size int) {
+	r := readmodel.NewRenderer()
+	seq := m.View().Sequence()
+	b.ReportAllocs()
+	for done := 0; done < b.N; done += size {
+		b.StopTimer()
+		records := make([]readmodel.Record, size)
+		for i := range records {
+			seq++
+			e := entries[int(seq*7919)%len(entries)]
+			e.Name += fmt.Sprint(seq % 10)
+			e.ReportedAt = e.ReportedAt.AddDate(0, 0, int(seq%100))
+			records[i] = r.Render(seq, e)
+		}
+		b.StartTimer()
+		m.Apply(records, seq)
+	}
+}
+
+func applyViews(b *testing.B, m *readmodel.Model, entries []events.Entry) {
+	r := readmodel.NewRenderer()
+	seq := m.View().Sequence()
+	records := make([]readmodel.Record, 1000)
+	b.ReportAllocs()
+	for done := 0; done < b.N; done += len(records) {
+		b.StopTimer()
+		for i := range records {
+			seq++
+			e := entries[int(seq*7919)%len(entries)]
+			records[i] = r.Render(seq, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(seq) % 9000})
+		}
+		b.StartTimer()
+		m.Apply(records, seq)
+	}
+}
+
+func list(b *testing.B, m *readmodel.Model, skip int) {
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		p, _ := m.View().List(context.Background(), readmodel.ListQuery{List: events.Scammers, Skip: skip, Limit: 30})
+		buf = p.AppendJSON(buf[:0])
+	}
+}
+
+func checkByID(b *testing.B, m *readmodel.Model, entries []events.Entry) {
+	var buf []byte
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		e := entries[i*7919%len(entries)]
+		c, _ := m.View().Check(context.Background(), readmodel.CheckQuery{ID: e.ChatID})
+		buf = c.AppendJSON(buf[:0])
+	}
+}
+
+// scan is the search that any index has to beat.
+func scan(b *testing.B, m *readmodel.Model) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = m.View().List(context.Background(), readmodel.ListQuery{List: events.Scammers, Search: "qqqq", Limit: 30})
+	}
+}
+
+// endBulk is the sorting of a start; it also says what an entry takes in live memory.
+func endBulk(b *testing.B, m *readmodel.Model, n int) {
+	for b.Loop() {
+		m.BeginBulk()
+		m.EndBulk()
+	}
+	var ms runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&ms)
+	b.ReportMetric(float64(ms.HeapAlloc)/float64(n), "B/entry")
 }

@@ -1,6 +1,11 @@
 package readmodel
 
-import "strings"
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strings"
+)
 
 // cell is what the owner knows of one entry id of a list: its row, its view total, or both.
 // Views are kept whether the entry is listed or not (API contract, events).
@@ -13,62 +18,71 @@ func (c cell) total() int64 { return max(c.views, 0) }
 
 // catalogue is one list on the owner's side.
 type catalogue struct {
+	seed   maphash.Seed
 	cells  map[string]cell
 	orders *orders
-	totals totals
-	free   []uint32 // slots given back
-	next   uint32   // the first slot never used
+	chats  tree         // every row by the hash of its chat id
+	totals paged[int64] // view totals by slot
+	free   []uint32     // slots given back
+	next   uint32       // the first slot never used
 
 	entries Digest // of the entries, shown or not
 	views   Digest // of the view totals, of listed entries or not
 	changed bool   // since the last publish
 }
 
-func newCatalogue() *catalogue {
-	return &catalogue{cells: map[string]cell{}, orders: newOrders(), changed: true}
+func newCatalogue(seed maphash.Seed) *catalogue {
+	return &catalogue{seed: seed, cells: map[string]cell{}, orders: newOrders(), changed: true}
 }
 
-// put sets or removes the row of an entry and returns the one it replaces. In bulk the orders
-// are left alone: they are loaded afterwards.
-func (c *catalogue) put(id string, row *Row, bulk bool) (old *Row) {
-	old, cl := c.swap(id, row)
-	if bulk {
-		return old
-	}
-	for o := byTime; o < numOrders; o++ {
-		if old != nil {
-			c.orders.remove(o, old, cl.total())
-		}
-		if row != nil {
-			c.orders.insert(o, row, cl.total())
-		}
-	}
-	return old
-}
-
-// swap does what put does but for the orders.
-func (c *catalogue) swap(id string, row *Row) (old *Row, cl cell) {
-	c.changed = true
+// put sets or removes the row of an entry. In bulk the orders are left alone: reload makes them.
+func (c *catalogue) put(id string, row *Row, bulk bool) {
 	cl, known := c.cells[id]
 	if !known {
 		cl.views = -1
 	}
-	old, cl.row = cl.row, row
-	if old != nil {
-		c.entries.sub(old.digest)
+	ch := change{cl.row, row, cl.total(), cl.total()}
+	if ch.old == nil && row == nil {
+		return // a tombstone of nothing
+	}
+	c.changed = true
+	c.number(ch)
+	if bulk {
+		c.orders.place(ch)
+	} else {
+		c.rehash(ch)
+		c.orders.apply(ch)
 	}
 	if row != nil {
-		c.entries.add(row.digest)
-		c.number(row, old)
 		c.totals.set(row.slot, cl.total())
-	} else if old != nil {
-		c.free = append(c.free, old.slot)
 	}
-	c.store(id, cl, known)
-	return old, cl
+	cl.row = row
+	c.keep(id, cl, known)
 }
 
-func (c *catalogue) store(id string, cl cell, known bool) {
+// number gives the new row the slot of the one it replaces, or a free one, and keeps the digest.
+func (c *catalogue) number(ch change) {
+	if ch.old != nil {
+		c.entries.sub(ch.old.digest)
+	}
+	if ch.row == nil {
+		c.free = append(c.free, ch.old.slot)
+		return
+	}
+	c.entries.add(ch.row.digest)
+	switch n := len(c.free); {
+	case ch.old != nil:
+		ch.row.slot = ch.old.slot
+	case n > 0:
+		ch.row.slot = c.free[n-1]
+		c.free = c.free[:n-1]
+	default:
+		ch.row.slot = c.next
+		c.next++
+	}
+}
+
+func (c *catalogue) keep(id string, cl cell, known bool) {
 	switch {
 	case cl.row == nil && cl.views < 0:
 		delete(c.cells, id)
@@ -79,18 +93,23 @@ func (c *catalogue) store(id string, cl cell, known bool) {
 	}
 }
 
-// number gives row the slot of the row that it replaces, or a free one.
-func (c *catalogue) number(row, old *Row) {
-	switch n := len(c.free); {
-	case old != nil:
-		row.slot = old.slot
-	case n > 0:
-		row.slot = c.free[n-1]
-		c.free = c.free[:n-1]
-	default:
-		row.slot = c.next
-		c.next++
+// rehash keeps the tree of chat ids. Its items are unique by slot.
+func (c *catalogue) rehash(ch change) {
+	if ch.old != nil && ch.row != nil && ch.old.chatID() == ch.row.chatID() {
+		return
 	}
+	if ch.old != nil {
+		c.chats.remove(c.chatItem(ch.old), compareChats)
+	}
+	if ch.row != nil {
+		c.chats.insert(c.chatItem(ch.row), compareChats)
+	}
+}
+
+func (c *catalogue) chatItem(r *Row) item { return item{maphash.String(c.seed, r.chatID()), r.slot} }
+
+func compareChats(a, b item) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.slot, b.slot))
 }
 
 // count sets the view total of an entry id, listed or not.
@@ -107,26 +126,36 @@ func (c *catalogue) count(k Key, views int64, digest Digest, bulk bool) {
 		c.views.sub(viewsDigest(k, cl.views))
 	}
 	c.views.add(digest)
-	before := cl.total()
-	cl.views = views
-	c.store(k.ID, cl, known)
-	if cl.row == nil {
-		return
-	}
-	c.totals.set(cl.row.slot, views)
-	if !bulk && before != views {
-		c.orders.remove(byViews, cl.row, before)
-		c.orders.insert(byViews, cl.row, views)
-	}
-}
-
-// reload sorts the rows for one order: what put left undone in bulk.
-func (c *catalogue) reload(o order) {
-	items := make([]item, 0, len(c.cells))
-	for _, cl := range c.cells {
-		if cl.row != nil {
-			items = append(items, itemOf(o, cl.row, cl.total()))
+	ch := change{cl.row, cl.row, cl.total(), views}
+	if cl.row != nil {
+		c.totals.set(cl.row.slot, views)
+		if !bulk {
+			c.orders.apply(ch)
 		}
 	}
-	c.orders.load(o, items)
+	cl.views = views
+	c.keep(k.ID, cl, known)
+}
+
+// items are the rows as make sees them: what an order is loaded from.
+func (c *catalogue) items(make func(cell) item) []item {
+	items := []item(nil)
+	for _, cl := range c.cells {
+		if cl.row != nil {
+			items = append(items, make(cl))
+		}
+	}
+	return items
+}
+
+// reload sorts the rows for one order: what put left undone in bulk. Orders may be reloaded at
+// the same time.
+func (c *catalogue) reload(o order) {
+	c.orders.load(o, c.items(func(cl cell) item { return item{o.key(cl.row, cl.total()), cl.row.slot} }))
+}
+
+func (c *catalogue) reloadChats() {
+	items := c.items(func(cl cell) item { return c.chatItem(cl.row) })
+	slices.SortFunc(items, compareChats)
+	c.chats.load(items)
 }

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"example.org/registry/events"
@@ -55,14 +56,10 @@ func grouped(found *[numLists][]*Row) CheckResult {
 }
 
 func (v *View) checkID(id string, found *[numLists][]*Row) {
-	for _, r := range v.withChatID(id) {
-		if r.shown() {
-			found[r.list] = append(found[r.list], r)
-		}
-	}
-	for i := range found {
-		v.lists[i].sort(found[i], Newest)
-		found[i] = found[i][:min(maxGroup, len(found[i]))]
+	for i, l := range v.lists {
+		rows := slices.DeleteFunc(l.withChatID(v.seed, id), func(r *Row) bool { return !r.shown() })
+		l.sort(rows, Newest)
+		found[i] = rows[:min(maxGroup, len(rows))]
 	}
 }
 

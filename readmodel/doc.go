@@ -22,9 +22,16 @@
 //
 // Order is kept, not computed: for each list, three sort keys times three status times three
 // proofs filters make 27 counted copy-on-write B-trees, of which an entry is in about ten. Any page
-// is a descent to its first row and a walk, and a total is the length of a tree. Sorting at each
+// is a descent to its first row and a walk, and a total is the count of a tree. Sorting at each
 // request costs 100 ms at a million entries; sorted slices rebuilt at each batch cost the writer as
-// much. A tree's items carry their sort key inline, so that a comparison seldom touches a row.
+// much.
+//
+// The B-tree is our own (tree.go). We began with tidwall/btree, whose items have to be, or point
+// to, what its comparator reads. An item here is a sort key and a slot number, without a pointer:
+// the comparator is the owner's, and a walk by position needs none. At 300 000 entries that took a
+// collection from 380 ms to 45 ms of processor time, a tree from 33 to 18 bytes an item after a
+// load, and the sorting at a start from 0.89 s to 0.62 s. An amendment that does not move an entry
+// touches no tree at all.
 //
 // An entry is encoded once per change, so that a page is a concatenation of ready fragments;
 // marshalling thirty structures at each request costs a third of the throughput.
@@ -32,8 +39,8 @@
 // View totals lie outside the rows, in pages copied on write by the row's slot: a counted view
 // moves its entry in the orders by views and touches nothing else.
 //
-// Chat ids are found through a B-tree over their hashes instead of a map: a map cannot be shared
-// with a view without copying it whole, and the tree is copied on write like the others.
+// Chat ids are found through such a tree over their hashes instead of a map: a map cannot be shared
+// with a view without copying it whole.
 //
 // Text search is a scan of the folded texts in the order asked for. It is exact by construction:
 // an index can only stand in front of it and say which rows to ask.

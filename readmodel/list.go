@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"slices"
@@ -55,31 +56,37 @@ func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	return p, err
 }
 
-func (l *listView) tree(q *ListQuery) (t *tree, descending bool) {
+// each calls f with the rows of the order and filters that q asks for, from position skip on,
+// until f returns false.
+func (l *listView) each(q *ListQuery, skip int, f func(r *Row) bool) {
 	o, descending := q.Sort.order()
-	return l.trees[treeIndex(o, q.Status, q.Proofs)], descending
+	t := &l.trees[treeIndex(o, q.Status, q.Proofs)]
+	visit := func(slot uint32) bool { return f(l.rows.get(slot)) }
+	if descending {
+		t.descend(skip, visit)
+	} else {
+		t.ascend(skip, visit)
+	}
+}
+
+// size is how many rows q's filters let through.
+func (l *listView) size(q *ListQuery) int {
+	o, _ := q.Sort.order()
+	return l.trees[treeIndex(o, q.Status, q.Proofs)].count
 }
 
 // walk jumps to the first row of the page and takes the page from there.
 func (l *listView) walk(q *ListQuery) Page {
-	t, descending := l.tree(q)
-	total := t.Len()
+	total := l.size(q)
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return Page{Total: total}
 	}
 	p := Page{Rows: make([]*Row, 0, n), Total: total}
-	take := func(it item) bool {
-		p.Rows = append(p.Rows, it.row)
+	l.each(q, q.Skip, func(r *Row) bool {
+		p.Rows = append(p.Rows, r)
 		return len(p.Rows) < n
-	}
-	if descending {
-		first, _ := t.GetAt(total - 1 - q.Skip)
-		t.Descend(first, take)
-	} else {
-		first, _ := t.GetAt(q.Skip)
-		t.Ascend(first, take)
-	}
+	})
 	return p
 }
 
@@ -100,43 +107,33 @@ func (l *listView) search(ctx context.Context, q *ListQuery) (Page, error) {
 	return Page{Rows: rows, Total: total}, err
 }
 
-// scan calls f with every row of the order and filters that q asks for.
+// scan calls f with every row of the order and filters that q asks for, until the reader has gone.
 func (l *listView) scan(ctx context.Context, q *ListQuery, f func(r *Row)) error {
-	t, descending := l.tree(q)
 	seen := 0
-	visit := func(it item) bool {
-		f(it.row)
+	l.each(q, 0, func(r *Row) bool {
+		f(r)
 		seen++
 		return seen%1024 != 0 || ctx.Err() == nil
-	}
-	if descending {
-		t.Reverse(visit)
-	} else {
-		t.Scan(visit)
-	}
+	})
 	return ctx.Err()
 }
 
 // listByID finds the rows of the list with that very chat id; there are seldom more than one.
 func (v *View) listByID(q *ListQuery) Page {
-	rows := slices.DeleteFunc(v.withChatID(q.ID), func(r *Row) bool {
-		return int(r.list) != listIndex(q.List) || !r.matches(q.Status, q.Proofs)
-	})
-	v.list(q.List).sort(rows, q.Sort)
+	l := v.list(q.List)
+	rows := slices.DeleteFunc(l.withChatID(v.seed, q.ID), func(r *Row) bool { return !r.matches(q.Status, q.Proofs) })
+	l.sort(rows, q.Sort)
 	total := len(rows)
 	rows = rows[min(q.Skip, total):]
 	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}
 }
 
-// withChatID is every row, of whatever list, with that very chat id. The caller owns the result.
-func (v *View) withChatID(id string) []*Row {
-	var rows []*Row
-	key := maphash.String(v.seed, id)
-	v.byChat.Ascend(item{key: key}, func(it item) bool {
-		if it.key == key && it.row.chatID() == id {
-			rows = append(rows, it.row)
+// withChatID is every row, shown or not, with that very chat id. The caller owns the result.
+func (l *listView) withChatID(seed maphash.Seed, id string) (rows []*Row) {
+	l.chats.withKey(maphash.String(seed, id), func(slot uint32) {
+		if r := l.rows.get(slot); r.chatID() == id {
+			rows = append(rows, r)
 		}
-		return it.key == key
 	})
 	return rows
 }
@@ -148,7 +145,10 @@ func (l *listView) sort(rows []*Row, s Sort) {
 	}
 	o, descending := s.order()
 	slices.SortFunc(rows, func(a, b *Row) int {
-		c := o.compare(itemOf(o, a, l.totals.get(a.slot)), itemOf(o, b, l.totals.get(b.slot)))
+		c := cmp.Compare(o.key(a, l.totals.get(a.slot)), o.key(b, l.totals.get(b.slot)))
+		if c == 0 {
+			c = o.tie(a, b)
+		}
 		if descending {
 			return -c
 		}

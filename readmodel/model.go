@@ -3,7 +3,7 @@ package readmodel
 import (
 	"context"
 	"hash/maphash"
-	"slices"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -44,12 +44,11 @@ type donation struct {
 func New() *Model {
 	m := &Model{
 		seed: maphash.MakeSeed(), next: make(chan struct{}),
-		byChat: newTree(lessChat), chatsChanged: true,
 		donations: newDonations(), donationsChanged: true,
 	}
 	first := &View{seed: m.seed}
 	for i := range m.lists {
-		m.lists[i], first.lists[i] = newCatalogue(), &listView{}
+		m.lists[i], first.lists[i] = newCatalogue(m.seed), &listView{}
 	}
 	m.view.Store(first)
 	m.publish()
@@ -59,21 +58,6 @@ func New() *Model {
 func newDonations() *btree.BTreeG[*donation] {
 	less := func(a, b *donation) bool { return a.DonationID < b.DonationID }
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
-}
-
-// lessChat orders by hash of the chat id, then by what makes a row unique. An item without a row
-// is where the search for a hash starts: before its rows.
-func lessChat(a, b item) bool {
-	if a.key != b.key {
-		return a.key < b.key
-	}
-	if a.row == nil || b.row == nil {
-		return a.row == nil && b.row != nil
-	}
-	if a.row.list != b.row.list {
-		return a.row.list < b.row.list
-	}
-	return a.row.ID() < b.row.ID()
 }
 
 // View is the newest published state. It is never nil, and costs one atomic load.
@@ -96,29 +80,13 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 func (m *Model) apply(r *Record) {
 	switch r.Key.Kind {
 	case KindEntry:
-		list := m.lists[listIndex(r.Key.List)]
-		old := list.put(r.Key.ID, r.row, m.bulk)
-		if !m.bulk {
-			m.reindex(old, r.row)
-		}
+		m.lists[listIndex(r.Key.List)].put(r.Key.ID, r.row, m.bulk)
 	case KindViews:
 		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)
 	case KindDonation:
 		m.donate(r)
 	}
 }
-
-func (m *Model) reindex(old, row *Row) {
-	m.chatsChanged = true
-	if old != nil {
-		m.byChat.Delete(m.chatItem(old))
-	}
-	if row != nil {
-		m.byChat.Set(m.chatItem(row))
-	}
-}
-
-func (m *Model) chatItem(r *Row) item { return item{maphash.String(m.seed, r.chatID()), r} }
 
 func (m *Model) donate(r *Record) {
 	m.donationsChanged = true
@@ -142,36 +110,16 @@ func (m *Model) BeginBulk() { m.bulk = true }
 func (m *Model) EndBulk() *View {
 	m.bulk = false
 	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range m.lists {
 		c.changed = true
 		for o := byTime; o < numOrders; o++ {
 			g.Go(func() error { c.reload(o); return nil })
 		}
+		g.Go(func() error { c.reloadChats(); return nil })
 	}
-	g.Go(func() error { m.reloadChats(); return nil })
 	_ = g.Wait()
 	return m.publish()
-}
-
-func (m *Model) reloadChats() {
-	var items []item
-	for _, c := range m.lists {
-		for _, cl := range c.cells {
-			if cl.row != nil {
-				items = append(items, m.chatItem(cl.row))
-			}
-		}
-	}
-	slices.SortFunc(items, func(a, b item) int {
-		if lessChat(a, b) {
-			return -1
-		}
-		return 1
-	})
-	m.byChat, m.chatsChanged = newTree(lessChat), true
-	for _, it := range items {
-		m.byChat.Load(it)
-	}
 }
 
 // Digest is that of everything applied, also in bulk.

@@ -1,18 +1,10 @@
 package readmodel
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/btree"
 )
-
-// item is a row in one order. Its key decides nearly every comparison without touching the row:
-// the time of the report, the view total, or the first bytes of the collation key.
-type item struct {
-	key uint64
-	row *Row
-}
 
 // order is what a tree is sorted by; each serves two of the six sorts, read from either end.
 type order uint8
@@ -41,25 +33,15 @@ func (s Sort) order() (o order, descending bool) {
 	}
 }
 
-const (
-	numStatus = 3
-	numProofs = 3
-	numTrees  = int(numOrders) * numStatus * numProofs
-)
-
-func treeIndex(o order, s Status, p Proofs) int {
-	return (int(o)*numStatus+int(s))*numProofs + int(p)
-}
-
-// itemOf is r in order o, views being its view total.
-func itemOf(o order, r *Row, views int64) item {
+// key is the number that r, with so many views, is sorted by first.
+func (o order) key(r *Row, views int64) uint64 {
 	switch o {
 	case byViews:
-		return item{uint64(views), r}
+		return uint64(views)
 	case byName:
-		return item{prefix(r.collation()), r}
+		return prefix(r.collation())
 	default:
-		return item{uint64(r.reported) ^ 1<<63, r} // so that times before 1970 sort first
+		return uint64(r.reported) ^ 1<<63 // so that times before 1970 sort first
 	}
 }
 
@@ -75,99 +57,132 @@ func prefix(s string) uint64 {
 	return n
 }
 
-// compare is the ascending order of items within o (API contract, lists: ties by _id, bytewise).
-func (o order) compare(a, b item) int {
-	if a.key != b.key {
-		if a.key < b.key {
-			return -1
-		}
-		return 1
-	}
-	if a.row == b.row {
-		return 0
-	}
+// tie decides between rows of equal keys (API contract, lists: ties by _id, bytewise). Names of
+// equal keys may differ further on.
+func (o order) tie(a, b *Row) int {
 	if o == byName {
-		if c := strings.Compare(a.row.collation(), b.row.collation()); c != 0 {
+		if c := strings.Compare(a.collation(), b.collation()); c != 0 {
 			return c
 		}
 	}
-	return strings.Compare(a.row.ID(), b.row.ID())
+	return strings.Compare(a.ID(), b.ID())
 }
 
-func (o order) less(a, b item) bool { return o.compare(a, b) < 0 }
+const (
+	numStatus = 3
+	numProofs = 3
+	numTrees  = int(numOrders) * numStatus * numProofs
+)
 
-// tree is a counted B-tree. A published one is never written again: the owner goes on in a copy.
-type tree = btree.BTreeG[item]
-
-func newTree(less func(a, b item) bool) *tree {
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 32})
+func treeIndex(o order, s Status, p Proofs) int {
+	return (int(o)*numStatus+int(s))*numProofs + int(p)
 }
 
-// orders are the trees of one list, for every order and filter, on the owner's side.
+// treeOf is the inverse of treeIndex.
+func treeOf(i int) (order, Status, Proofs) {
+	return order(i / (numStatus * numProofs)), Status(i / numProofs % numStatus), Proofs(i % numProofs)
+}
+
+// orders are the trees of one list, for every order and filter, on the owner's side, and the rows
+// that their items name by slot.
 type orders struct {
-	trees [numTrees]*tree
-	dirty [numTrees]bool
+	rows    paged[*Row]
+	trees   [numTrees]tree
+	dirty   [numTrees]bool
+	compare [numOrders]func(a, b item) int
 }
 
 func newOrders() *orders {
-	o := &orders{}
-	for i := range o.trees {
-		o.trees[i], o.dirty[i] = newTree(orderOf(i).less), true
+	os := &orders{}
+	for o := byTime; o < numOrders; o++ {
+		os.compare[o] = func(a, b item) int {
+			if a.key != b.key {
+				return cmp.Compare(a.key, b.key)
+			}
+			if a.slot == b.slot {
+				return 0
+			}
+			return o.tie(os.rows.get(a.slot), os.rows.get(b.slot))
+		}
 	}
-	return o
+	return os
 }
 
-func orderOf(i int) order { return order(i / (numStatus * numProofs)) }
+// change is what becomes of one slot: either row may be nil.
+type change struct {
+	old, row      *Row
+	before, after int64 // view totals
+}
 
-// each calls f with every tree of order o that holds r.
-func (os *orders) each(o order, r *Row, f func(t *tree)) {
-	for s := StatusAll; s <= StatusRisk; s++ {
-		for p := ProofsAll; p <= ProofsPrivate; p++ {
-			if r.matches(s, p) {
-				i := treeIndex(o, s, p)
-				os.dirty[i] = true
-				f(os.trees[i])
+// same says whether the change leaves the row where it is in o.
+func (c *change) same(o order) bool {
+	return o.key(c.old, c.before) == o.key(c.row, c.after) &&
+		(o != byName || c.old.collation() == c.row.collation())
+}
+
+// apply moves the slot in every tree that the change concerns. Items name rows by slot, so the old
+// row stays in its place until no tree has it, and the new one is there before any tree gets it.
+func (os *orders) apply(c change) {
+	var same [numOrders]bool
+	if c.old != nil && c.row != nil {
+		for o := range same {
+			same[o] = c.same(order(o))
+		}
+	}
+	var enters [numTrees]bool
+	for i := range os.trees {
+		o, s, p := treeOf(i)
+		was, is := c.old != nil && c.old.matches(s, p), c.row != nil && c.row.matches(s, p)
+		if was && is && same[o] {
+			continue
+		}
+		if was {
+			os.trees[i].remove(item{o.key(c.old, c.before), c.old.slot}, os.compare[o])
+		}
+		enters[i] = is
+		os.dirty[i] = os.dirty[i] || was || is
+	}
+	os.place(c)
+	for i, in := range enters {
+		if o, _, _ := treeOf(i); in {
+			os.trees[i].insert(item{o.key(c.row, c.after), c.row.slot}, os.compare[o])
+		}
+	}
+}
+
+// place puts the row into its slot and nothing else.
+func (os *orders) place(c change) {
+	switch {
+	case c.row == c.old:
+	case c.row != nil:
+		os.rows.set(c.row.slot, c.row)
+	default:
+		os.rows.set(c.old.slot, nil)
+	}
+}
+
+// load replaces the trees of one order by those of items, which it sorts once.
+func (os *orders) load(o order, items []item) {
+	slices.SortFunc(items, os.compare[o])
+	some := make([]item, 0, len(items))
+	for i := treeIndex(o, 0, 0); i < treeIndex(o+1, 0, 0); i++ {
+		_, s, p := treeOf(i)
+		some = some[:0]
+		for _, it := range items {
+			if os.rows.get(it.slot).matches(s, p) {
+				some = append(some, it)
 			}
 		}
+		os.trees[i].load(some)
+		os.dirty[i] = true
 	}
 }
 
-func (os *orders) insert(o order, r *Row, views int64) {
-	it := itemOf(o, r, views)
-	os.each(o, r, func(t *tree) { t.Set(it) })
-}
-
-func (os *orders) remove(o order, r *Row, views int64) {
-	it := itemOf(o, r, views)
-	os.each(o, r, func(t *tree) { t.Delete(it) })
-}
-
-// load replaces the trees of one order by those of the rows given, sorting them once.
-func (os *orders) load(o order, items []item) {
-	slices.SortFunc(items, o.compare)
-	for s := StatusAll; s <= StatusRisk; s++ {
-		for p := ProofsAll; p <= ProofsPrivate; p++ {
-			i := treeIndex(o, s, p)
-			os.trees[i], os.dirty[i] = loaded(o, items, s, p), true
-		}
-	}
-}
-
-func loaded(o order, sorted []item, s Status, p Proofs) *tree {
-	t := newTree(o.less)
-	for _, it := range sorted {
-		if it.row.matches(s, p) {
-			t.Load(it)
-		}
-	}
-	return t
-}
-
-// publish gives the trees that changed to a view, and goes on in copies of them.
-func (os *orders) publish(into *[numTrees]*tree) {
-	for i, t := range os.trees {
+// publish gives the trees that changed to a view, and goes on in copies of their nodes.
+func (os *orders) publish(into *[numTrees]tree) {
+	for i := range os.trees {
 		if os.dirty[i] {
-			into[i], os.dirty[i] = t.Copy(), false
+			into[i], os.dirty[i] = os.trees[i].share(), false
 		}
 	}
 }

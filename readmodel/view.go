@@ -17,15 +17,16 @@ type View struct {
 	sequence  uint64
 	digest    Digest
 	lists     [numLists]*listView
-	byChat    *tree
 	donations *btree.BTreeG[*donation]
 	checkTag  string
 }
 
 // listView is one list of a View; a list that did not change is shared by the views that follow.
 type listView struct {
-	trees           [numTrees]*tree
-	totals          totals
+	trees           [numTrees]tree
+	chats           tree
+	rows            paged[*Row]
+	totals          paged[int64]
 	tag, popularTag string
 }
 
@@ -37,7 +38,7 @@ func (v *View) Digest() Digest { return v.digest }
 
 // Entries is how many entries the list shows without a filter.
 func (v *View) Entries(l events.List) int {
-	return v.list(l).trees[treeIndex(byTime, StatusAll, ProofsAll)].Len()
+	return v.list(l).trees[treeIndex(byTime, StatusAll, ProofsAll)].count
 }
 
 // ListTag is a tag of the list's content as sort s shows it: 32 hexadecimal digits, the same
@@ -74,9 +75,6 @@ func (m *Model) nextView() *View {
 			v.checkTag = contentTag("check", m.lists[0].entries, m.lists[1].entries, m.lists[2].entries)
 		}
 	}
-	if m.chatsChanged {
-		v.byChat, m.chatsChanged = m.byChat.Copy(), false
-	}
 	if m.donationsChanged {
 		v.donations, m.donationsChanged = m.donations.Copy(), false
 	}
@@ -84,7 +82,7 @@ func (m *Model) nextView() *View {
 }
 
 func (c *catalogue) publish(name events.List, last *listView) *listView {
-	l := &listView{trees: last.trees, totals: c.totals.share()}
+	l := &listView{trees: last.trees, chats: c.chats.share(), rows: c.orders.rows.share(), totals: c.totals.share()}
 	c.orders.publish(&l.trees)
 	l.tag = contentTag(string(name), c.entries)
 	l.popularTag = contentTag(string(name)+" by views", c.entries, c.views)
