@@ -108,32 +108,35 @@ func retained(evs []events.Event) []events.Event {
 	return out
 }
 
-// A batch whose acknowledgement is lost is sent again singly and stored once.
+// What is not acknowledged is sent again, with its id, and stored once.
 func TestPublishAllAfterALostAcknowledgement(t *testing.T) {
-	b := eventstest.Broker(t)
-	stream := eventstest.Stream(t, eventstest.Connect(t, b))
-	var lost atomic.Bool
-	nc, err := nats.Connect(b.ClientURL(), nats.SetCustomDialer(dialer(func(read []byte) bool {
-		return bytes.Contains(read, []byte(`"batch":`)) && lost.CompareAndSwap(false, true)
-	})))
-	if err != nil {
-		t.Fatal(err)
+	for _, atomically := range []bool{true, false} {
+		b := eventstest.Broker(t)
+		stream := eventstest.Stream(t, eventstest.Connect(t, b), func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = atomically })
+		var lost atomic.Bool
+		nc, err := nats.Connect(b.ClientURL(), nats.SetCustomDialer(dialer(func(read []byte) bool {
+			ack := bytes.Contains(read, []byte(`"seq":`)) && !bytes.Contains(read, []byte(`"error":`))
+			return ack && bytes.Contains(read, []byte(`"batch":`)) == atomically && lost.CompareAndSwap(false, true)
+		})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evs := eventstest.Events(300, 4)
+		p := events.NewPublisher(js, events.PublisherConfig{BatchSize: 100, Timeout: 500 * time.Millisecond})
+		sum, err := p.PublishAll(t.Context(), messages(evs))
+		if err != nil || sum.Sent+sum.Duplicates != 300 || sum.LastSequence != 300 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+		if !lost.Load() || sum.Duplicates == 0 || (atomically && sum.Duplicates != 100) {
+			t.Errorf("lost: %v, %+v", lost.Load(), sum)
+		}
+		sameEvents(t, readAll(t, stream), evs)
 	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	evs := eventstest.Events(300, 4)
-	p := events.NewPublisher(js, events.PublisherConfig{BatchSize: 100, Timeout: 500 * time.Millisecond})
-	sum, err := p.PublishAll(t.Context(), messages(evs))
-	if want := (events.Summary{Sent: 200, Duplicates: 100, LastSequence: 300}); err != nil || sum != want {
-		t.Errorf("%+v, %v", sum, err)
-	}
-	if !lost.Load() {
-		t.Error("no acknowledgement was lost")
-	}
-	sameEvents(t, readAll(t, stream), evs)
 }
 
 // dialer makes connections that lose every read for which it is true.

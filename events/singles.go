@@ -3,9 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,9 +13,6 @@ const (
 	maxAttempts  = 4                      // for a message that got no answer
 	attemptPause = 250 * time.Millisecond // before sending such a message again
 )
-
-// errNoAnswer says that the acknowledgement did not come in time.
-var errNoAnswer = errors.New("no acknowledgement from the broker in time")
 
 // singly sends msgs as messages of their own, in runs that have no subject twice, and
 // returns the index of the first that is not stored.
@@ -54,38 +48,43 @@ func distinct(msgs []*nats.Msg) []*nats.Msg {
 
 // run stores messages of different subjects; what got no answer is sent again.
 func (b *bulk) run(ctx context.Context, msgs []*nats.Msg) (int, error) {
-	left := make([]int, len(msgs))
+	left := make([]int, len(msgs)) // indices of what is not stored yet
 	for i := range left {
 		left[i] = i
 	}
 	for attempt := 1; ; attempt++ {
-		answers := b.acks.exchange(ctx, msgs, left)
-		var again []int
-		var first error
-		for k, a := range answers {
-			switch {
-			case a.err == nil:
-				b.count(a.ack, 1)
-			default:
-				if again = append(again, left[k]); first == nil || !transient(a.err) {
-					first = a.err
-				}
-			}
-		}
-		if len(again) == 0 {
+		var err error
+		if left, err = b.attempt(ctx, msgs, left); len(left) == 0 {
 			return 0, nil
 		}
 		if ctx.Err() != nil {
-			return again[0], ctx.Err()
+			return left[0], ctx.Err()
 		}
-		if attempt == maxAttempts || !transient(first) {
-			return again[0], first
+		if attempt == maxAttempts || !transient(err) {
+			return left[0], err
 		}
 		if err := pause(ctx, attemptPause); err != nil {
-			return again[0], err
+			return left[0], err
 		}
-		left = again
 	}
+}
+
+// attempt sends msgs[i] for each i of left once. It returns the rest that is not stored, and
+// why: a refusal, if there was one, before a missing answer.
+func (b *bulk) attempt(ctx context.Context, msgs []*nats.Msg, left []int) ([]int, error) {
+	var again []int
+	var why error
+	for k, a := range b.acks.exchange(ctx, msgs, left) {
+		if a.err == nil {
+			b.count(a.ack, 1)
+			continue
+		}
+		again = append(again, left[k])
+		if why == nil || !transient(a.err) {
+			why = a.err
+		}
+	}
+	return again, why
 }
 
 // transient errors say nothing about the message: it may be stored or not, and is sent again
@@ -107,73 +106,4 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// window sends many messages and gathers their acknowledgements on one subscription. It has
-// one owner. The asynchronous publishing of nats.go would do it too, but its bounds and
-// handlers belong to whoever made the JetStream value, and a lost answer hangs there for ever.
-type window struct {
-	nc      *nats.Conn
-	sub     *nats.Subscription
-	prefix  string // of the reply subjects: prefix + round + "." + index
-	round   int
-	timeout time.Duration
-}
-
-func newWindow(nc *nats.Conn, timeout time.Duration) (*window, error) {
-	prefix := nc.NewInbox() + "."
-	sub, err := nc.SubscribeSync(prefix + ">")
-	if err != nil {
-		return nil, fmt.Errorf("subscribe to acknowledgements: %w", err)
-	}
-	return &window{nc: nc, sub: sub, prefix: prefix, timeout: timeout}, nil
-}
-
-func (w *window) close() { _ = w.sub.Unsubscribe() } // fails only when the connection is gone
-
-type answer struct {
-	ack
-	err error
-}
-
-// exchange sends msgs[i] for each i of which and waits for the answers, in that order. All
-// that got none by the timeout have errNoAnswer, or why they could not be sent.
-func (w *window) exchange(ctx context.Context, msgs []*nats.Msg, which []int) []answer {
-	w.round++
-	prefix := w.prefix + strconv.Itoa(w.round) + "."
-	answers := make([]answer, len(which))
-	waiting := 0
-	for k, i := range which {
-		out := *msgs[i]
-		out.Reply = prefix + strconv.Itoa(k)
-		answers[k].err = errNoAnswer
-		if err := w.nc.PublishMsg(&out); err != nil {
-			answers[k].err = err
-			continue
-		}
-		waiting++
-	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
-	for waiting > 0 {
-		reply, err := w.sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return answers
-		}
-		if k, ours := w.index(reply.Subject, prefix, len(answers)); ours && answers[k].err == errNoAnswer {
-			answers[k].ack, answers[k].err = parseAck(reply)
-			waiting--
-		}
-	}
-	return answers
-}
-
-// index reads a reply's number; answers of an earlier round are nobody's any more.
-func (w *window) index(subject, prefix string, n int) (int, bool) {
-	text, ok := strings.CutPrefix(subject, prefix)
-	if !ok {
-		return 0, false
-	}
-	k, err := strconv.Atoi(text)
-	return k, err == nil && k >= 0 && k < n
 }
