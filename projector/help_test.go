@@ -31,6 +31,7 @@ type system struct {
 	t      testing.TB
 	dir    string // of the broker
 	path   string // of the store
+	addr   string // of the broker, the same over restarts
 	broker *broker.Broker
 	js     jetstream.JetStream // of the test, not of the projector
 	nc     *nats.Conn          // of the projector
@@ -40,8 +41,10 @@ type system struct {
 	p     *Projector
 	wrap  func(Store) Store // puts something between projector and store
 	tune  func(*Config)
-	log   *logBuffer
-	stop  func() error
+
+	beforeRun func(*Projector)
+	log       *logBuffer
+	stop      func() error
 }
 
 // newSystem starts a broker. The stream is made by the projector, or by the test before start.
@@ -49,13 +52,14 @@ func newSystem(t testing.TB) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &logBuffer{}}
 	s.broker = eventstest.Broker(t, func(c *broker.Config) { c.StoreDir = s.dir })
+	s.addr = s.broker.Addr()
 	s.js = s.connect()
 	return s
 }
 
 func (s *system) connect() jetstream.JetStream {
 	s.t.Helper()
-	nc, err := nats.Connect(s.broker.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
+	nc, err := nats.Connect("nats://"+s.addr, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
 		nats.ReconnectJitter(0, 0))
 	if err != nil {
 		s.t.Fatal(err)
@@ -68,8 +72,8 @@ func (s *system) connect() jetstream.JetStream {
 	return js
 }
 
-// start opens the store and runs a projector on it, with intervals that suit a test.
-func (s *system) start() {
+// open opens the store and makes a projector on it, with intervals that suit a test.
+func (s *system) open() {
 	s.t.Helper()
 	store, model, err := snapshots.Open(context.Background(), snapshots.Config{Path: s.path})
 	if err != nil {
@@ -77,7 +81,7 @@ func (s *system) start() {
 	}
 	s.store, s.model = store, model
 	opts := append(ConnectOptions(), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
-	if s.nc, err = nats.Connect(s.broker.ClientURL(), opts...); err != nil {
+	if s.nc, err = nats.Connect("nats://"+s.addr, opts...); err != nil {
 		s.t.Fatal(err)
 	}
 	cfg := Config{
@@ -93,21 +97,32 @@ func (s *system) start() {
 		s.tune(&cfg)
 	}
 	s.p = New(cfg)
+	if s.beforeRun != nil {
+		s.beforeRun(s.p)
+	}
+}
+
+// start opens and runs, until mustStop or the test's end.
+func (s *system) start() {
+	s.t.Helper()
+	s.open()
+	p, nc, store, log := s.p, s.nc, s.store, s.log
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.p.Run(ctx) }()
-	s.stop = sync.OnceValue(func() error {
+	go func() { ended <- p.Run(ctx) }()
+	stop := sync.OnceValue(func() error {
 		cancel()
 		err := <-ended
-		s.nc.Close()
+		nc.Close()
 		return errors.Join(err, store.Close())
 	})
+	s.stop = stop
 	s.t.Cleanup(func() {
-		if err := s.stop(); err != nil {
+		if err := stop(); err != nil {
 			s.t.Errorf("Run: %v", err)
 		}
 		if s.t.Failed() {
-			s.t.Log(s.log.String())
+			s.t.Log(log.String())
 		}
 	})
 }
@@ -123,12 +138,24 @@ func (s *system) mustStop() {
 // restartBroker stops the broker, lets between change its directory, and starts it on its port.
 func (s *system) restartBroker(between func()) {
 	s.t.Helper()
-	addr := s.broker.Addr()
-	s.broker.Shutdown()
+	s.away()
 	if between != nil {
 		between()
 	}
-	s.broker = eventstest.Broker(s.t, func(c *broker.Config) { c.StoreDir, c.Addr = s.dir, addr })
+	s.back()
+}
+
+// away stops the broker.
+func (s *system) away() {
+	s.t.Helper()
+	s.broker.Shutdown()
+	s.until("the test's connection is cut", func() bool { return !s.js.Conn().IsConnected() })
+}
+
+// back starts the broker on the port it had before.
+func (s *system) back() {
+	s.t.Helper()
+	s.broker = eventstest.Broker(s.t, func(c *broker.Config) { c.StoreDir, c.Addr = s.dir, s.addr })
 	s.until("the test's connection is back", func() bool { return s.js.Conn().IsConnected() })
 }
 
@@ -143,7 +170,10 @@ func (s *system) until(what string, condition func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			s.t.Fatalf("waited for: %s; progress %+v", what, s.p.Progress())
+			if s.p != nil {
+				s.t.Logf("progress %+v", s.p.Progress())
+			}
+			s.t.Fatalf("waited for: %s", what)
 		}
 	}
 }
@@ -165,6 +195,17 @@ func (s *system) reach(seq uint64) *readmodel.View {
 func (s *system) progress(what string, condition func(Progress) bool) {
 	s.t.Helper()
 	s.until(what, func() bool { return condition(s.p.Progress()) })
+}
+
+func (s *system) info(stream string) *jetstream.StreamInfo {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	st, err := s.js.Stream(ctx, stream)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return st.CachedInfo()
 }
 
 func (s *system) publish(evs ...events.Event) uint64 { return eventstest.Publish(s.t, s.js, evs...) }

@@ -1,0 +1,91 @@
+package projector
+
+import (
+	"strings"
+	"testing"
+
+	"example.org/registry/events/eventstest"
+)
+
+// Promise 5: the broker goes away and comes back under a running projector; readers keep the last
+// state, and nothing is lost.
+func TestBrokerRestart(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	evs := eventstest.Events(100, 1)
+	v := s.reach(s.publish(evs[:20]...))
+	for round := range 3 {
+		s.restartBroker(func() {
+			s.progress("away", func(p Progress) bool { return !p.Connected && strings.Contains(p.LastError, "cannot be reached") })
+			if got := s.model.View(); got.Digest() != v.Digest() || !s.p.Progress().CaughtUp {
+				t.Error("the last state is not served")
+			}
+		})
+		v = s.reach(s.publish(evs[20*(round+1) : 20*(round+2)]...))
+		s.progress("well again", func(p Progress) bool { return p.Connected && p.Lag == 0 && p.LastError == "" })
+	}
+	s.inspect()
+}
+
+// The broker is away at start. A saved state is served after a while, and caught up with later; with
+// nothing saved there is nothing to serve (promise 7).
+func TestBrokerAwayAtStart(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	v := s.reach(s.publish(eventstest.Events(20, 1)...))
+	s.mustStop()
+	s.away()
+	s.start()
+	if p := s.p.Progress(); p.CaughtUp || p.Checkpoint != v.Sequence() {
+		t.Errorf("progress at start: %+v", p)
+	}
+	s.progress("served from the store", func(p Progress) bool { return p.CaughtUp && !p.Connected })
+	if got := s.model.View(); got.Digest() != v.Digest() {
+		t.Error("not the saved state")
+	}
+	if p := s.p.Progress(); !strings.Contains(p.LastError, "cannot be reached") || p.AsOf.IsZero() {
+		t.Errorf("progress: %+v", p)
+	}
+	s.back()
+	s.reach(s.publish(eventstest.Events(40, 1)[20:]...))
+	s.inspect()
+}
+
+func TestBrokerAwayNothingSaved(t *testing.T) {
+	s := newSystem(t)
+	s.away()
+	s.start()
+	polls := 0
+	s.until("several polls and the time that a saved state is held back", func() bool {
+		p := s.p.Progress()
+		if p.CaughtUp {
+			t.Fatal("nothing is served as if it were the registry")
+		}
+		if strings.Contains(p.LastError, "cannot be reached") {
+			polls++
+		}
+		return polls > 200
+	})
+	s.back()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp && p.Connected && p.LastError == "" })
+	s.reach(s.publish(eventstest.Events(5, 1)...))
+	s.inspect()
+}
+
+// Connections that are cut again and again lose nothing and leave nothing behind.
+func TestFlappingConnection(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	evs := eventstest.Events(200, 1)
+	var last uint64
+	for i := range 10 {
+		last = s.publish(evs[20*i : 20*i+10]...)
+		if err := s.nc.ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
+		last = s.publish(evs[20*i+10 : 20*i+20]...)
+	}
+	s.reach(last)
+	s.progress("well", func(p Progress) bool { return p.Lag == 0 && p.LastError == "" && p.Checkpoint == last })
+	s.inspect()
+}

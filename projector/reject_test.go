@@ -1,0 +1,274 @@
+package projector
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// good is an event, encoded.
+func good(t *testing.T) (subject string, payload []byte) {
+	t.Helper()
+	e := eventstest.Events(1, 1)[0]
+	payload, err := events.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Data.Subject(), payload
+}
+
+// Promise 8: each kind of bad event is copied with its reason, counted, logged once and passed over; the
+// events around it are applied.
+func TestRejections(t *testing.T) {
+	subject, payload := good(t)
+	tests := []struct {
+		name, subject string
+		payload       []byte
+		reason        string // part of it
+	}{
+		{"not JSON", subject, []byte("{"), "not JSON"},
+		{"empty", subject, nil, "event"},
+		{"binary", subject, []byte{0, 1, 2, 0xff}, "event"},
+		{"duplicate member", subject, bytes.Replace(payload, []byte("{"), []byte(`{"id":"x",`), 1), "twice"},
+		{"no id", subject, bytes.Replace(payload, []byte(`"id":`), []byte(`"ID":`), 1), "id"},
+		{"unknown type", subject, bytes.Replace(payload, []byte("registry.entry.listed"), []byte("registry.entry.praised"), 1), "type"},
+		{"bound", subject, bytes.Replace(payload, []byte(`"name":"`), fmt.Appendf(nil, `"name":"%s`, strings.Repeat("x", 201)), 1), "data.name"},
+		{"unknown subject", "registry.unknown.a.b", payload, "unknown subject"},
+		{"other subject", "registry.servers.nobody", payload, "subject"},
+		{"deep", subject, []byte(strings.Repeat(`{"a":`, 20_000)), "event"},
+		{"long", subject, append(payload, bytes.Repeat([]byte(" "), 100_000)...), ""}, // valid: white space
+		{"long and bad", subject, bytes.Repeat([]byte("x"), 100_000), "not JSON"},
+	}
+	s := newSystem(t)
+	s.start()
+	rejected := map[uint64]int{}
+	for i, test := range tests {
+		seq := eventstest.PublishRaw(t, s.js, test.subject, test.payload)
+		if test.reason != "" {
+			rejected[seq] = i
+		}
+	}
+	last := s.publish(eventstest.Events(5, 2)...)
+	s.reach(last)
+	s.progress("copies counted", func(p Progress) bool { return p.Rejected == uint64(len(rejected)) && p.Lag == 0 })
+	epoch := s.p.Progress().Epoch
+	for seq, i := range rejected {
+		test := tests[i]
+		m := s.copyOf(epoch, seq)
+		reason := m.Header.Get(events.HeaderReason)
+		if !strings.Contains(reason, test.reason) || len(reason) > 200 || strings.ContainsAny(reason, "\r\n") {
+			t.Errorf("%s: reason %q", test.name, reason)
+		}
+		if m.Header.Get(events.HeaderSequence) != fmt.Sprint(seq) || m.Header.Get(events.HeaderSubject) != test.subject {
+			t.Errorf("%s: headers %v", test.name, m.Header)
+		}
+		cut := min(len(test.payload), events.MaxRejected)
+		if !bytes.Equal(m.Data, test.payload[:cut]) || (m.Header.Get(events.HeaderTruncated) == "1") != (cut < len(test.payload)) {
+			t.Errorf("%s: %d bytes of %d, headers %v", test.name, len(m.Data), len(test.payload), m.Header)
+		}
+		if m.Header.Get(jetstream.MsgIDHeader) != "" {
+			t.Errorf("%s: the copy has a message id", test.name)
+		}
+	}
+	if n := s.log.count("event rejected"); n != len(rejected) {
+		t.Errorf("%d lines about %d rejections", n, len(rejected))
+	}
+	if p := s.p.Progress(); p.RejectedHere != uint64(len(rejected)) || p.LastError != "" {
+		t.Errorf("progress %+v", p)
+	}
+	s.inspect()
+}
+
+// copyOf is the copy of the event rejected at seq.
+func (s *system) copyOf(epoch string, seq uint64) *jetstream.RawStreamMsg {
+	s.t.Helper()
+	st, err := s.js.Stream(context.Background(), events.RejectedStream)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m, err := st.GetLastMsgForSubject(context.Background(), fmt.Sprint(events.RejectedPrefix, epoch, ".", seq))
+	if err != nil {
+		s.t.Fatalf("copy of %d: %v", seq, err)
+	}
+	return m
+}
+
+// A rebuild, or a second replica, copies again and adds nothing.
+func TestCopiesAreIdempotent(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	for n := range 20 {
+		eventstest.PublishRaw(t, s.js, fmt.Sprint("registry.servers.e", n), []byte("bad"))
+	}
+	last := s.publish(eventstest.Events(1, 1)...)
+	s.reach(last)
+	for range 2 {
+		if err := s.store.SetAside(); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.stop()
+		s.path += ".new"
+		s.start()
+		s.reach(last)
+		s.progress("20 copies", func(p Progress) bool { return p.RejectedHere == 20 && p.Rejected == 20 })
+	}
+}
+
+// The checkpoint on disk never passes a rejection that has not been copied; the one in memory may.
+func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
+	s := newSystem(t)
+	ctx := context.Background()
+	// Another stream has the subjects: the one of rejected events cannot be made.
+	_, err := s.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry-rejected.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	before := s.reach(s.publish(eventstest.Events(10, 1)...)).Sequence()
+	eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
+	last := s.publish(eventstest.Events(20, 1)[10:]...)
+	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
+	s.progress("said", func(p Progress) bool { return strings.Contains(p.LastError, "cannot be copied") })
+	if p := s.p.Progress(); p.Saved > before {
+		t.Errorf("saved at %d, behind a rejection at %d that is not copied", p.Saved, before+1)
+	}
+	if err := s.js.DeleteStream(ctx, "OTHER"); err != nil {
+		t.Fatal(err)
+	}
+	s.reach(last)
+	s.progress("well again", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
+	s.inspect()
+}
+
+// The same when the process ends before the copy: the next one rejects again and copies.
+func TestUncopiedRejectionAtStop(t *testing.T) {
+	s := newSystem(t)
+	ctx := context.Background()
+	if _, err := s.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry-rejected.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	bad := eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
+	last := s.publish(eventstest.Events(3, 1)...)
+	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
+	s.mustStop()
+	if saved := s.store.Checkpoint().Sequence; saved >= bad {
+		t.Errorf("saved at %d, behind the rejection at %d", saved, bad)
+	}
+	if err := s.js.DeleteStream(ctx, "OTHER"); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.reach(last)
+	s.copyOf(s.p.Progress().Epoch, bad)
+	s.inspect()
+}
+
+// The stream of rejected events is made again when it has been deleted.
+func TestRejectedStreamDeleted(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
+	s.progress("first copy", func(p Progress) bool { return p.Rejected == 1 })
+	if err := s.js.DeleteStream(context.Background(), events.RejectedStream); err != nil {
+		t.Fatal(err)
+	}
+	s.progress("none", func(p Progress) bool { return p.Rejected == 0 })
+	s.reach(eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad")))
+	s.progress("second copy", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
+}
+
+// Subjects of which nothing valid is left are named, also after a restart, until a good event comes.
+func TestSubjectsWithoutValidEvent(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	e := eventstest.Events(1, 1)[0]
+	subject := e.Data.Subject()
+	spoil := func(n int) (last uint64) {
+		for range n {
+			last = eventstest.PublishRaw(t, s.js, subject, []byte("bad"))
+		}
+		return last
+	}
+	named := func(want ...string) {
+		t.Helper()
+		s.progress(fmt.Sprint("named: ", want), func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, want) })
+	}
+	s.reach(s.publish(e))
+	s.reach(spoil(events.DefaultHistory - 1))
+	s.progress("copied", func(p Progress) bool { return p.Rejected == events.DefaultHistory-1 })
+	named() // the good one is still there
+	v := s.reach(spoil(1))
+	named(subject)
+	if got := v.Entries(e.Data.(events.Entry).List); got != 1 {
+		t.Errorf("the last valid state is not kept: %d entries", got)
+	}
+	other := eventstest.PublishRaw(t, s.js, "registry.unknown", []byte("{}"))
+	s.reach(other)
+	named(subject, "registry.unknown")
+	s.mustStop()
+	s.start() // knows it from the copies
+	named(subject, "registry.unknown")
+	e.ID += "-repaired"
+	s.reach(s.publish(e))
+	named("registry.unknown")
+}
+
+// What is rejected is one line of at most 200 bytes, whatever a panic says.
+func TestPanicCostsOneEvent(t *testing.T) {
+	d := decoder{log: slog.New(slog.DiscardHandler)} // without a renderer, rendering panics
+	subject, payload := good(t)
+	m := &message{subject: subject, data: payload, seq: 7}
+	if _, err := d.one(m); err == nil || !strings.HasPrefix(err.Error(), "internal: ") {
+		t.Errorf("a panic became %v", err)
+	}
+	if r, err := d.one(m); err != nil || r.Sequence != 7 {
+		t.Errorf("the event after a panic: %v", err)
+	}
+	if got := oneLine("a\r\nb\x00" + strings.Repeat("ż", 500)); len(got) > 190 || strings.ContainsAny(got, "\r\n\x00") {
+		t.Errorf("one line: %q", got)
+	}
+}
+
+func TestToken(t *testing.T) {
+	for epoch, want := range map[string]string{
+		"1763712900123456789": "1763712900123456789", "a.b c>*": "a_b_c__", "Ab-_9": "Ab-_9",
+	} {
+		if got := token(epoch); got != want {
+			t.Errorf("token(%q) = %q", epoch, got)
+		}
+	}
+	if epoch := events.NewEpoch(); token(epoch) != epoch {
+		t.Errorf("token changes %q", epoch)
+	}
+}
+
+// An epoch from outside that would not fit a subject, and a stream without one.
+func TestForeignEpochs(t *testing.T) {
+	for name, epoch := range map[string]string{"none": "", "odd": "a.b >*"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t)
+			eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) {
+				c.Metadata = map[string]string{events.MetadataEpoch: epoch}
+			})
+			s.start()
+			s.reach(eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad")))
+			s.progress("copied", func(p Progress) bool { return p.Rejected == 1 })
+			s.mustStop()
+			s.start()
+			s.progress("ours again", func(p Progress) bool { return p.CaughtUp && p.Connected && !p.Frozen })
+			if p := s.p.Progress(); p.Epoch == "" || epoch != "" && p.Epoch != epoch {
+				t.Errorf("epoch %q", p.Epoch)
+			}
+		})
+	}
+}

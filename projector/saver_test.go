@@ -1,0 +1,144 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+)
+
+// faulty fails some Saves: each fails twice, once lost, once kept although it reported failure.
+type faulty struct {
+	Store
+	mu    sync.Mutex
+	calls int
+	fail  func(call int) (fail, kept bool)
+}
+
+var errFault = errors.New("fsync: input/output error")
+
+func (f *faulty) Save(c readmodel.Commit) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	fail, kept := f.fail(f.calls)
+	if fail && !kept {
+		return errFault
+	}
+	if err := f.Store.Save(c); err != nil {
+		return err
+	}
+	if fail {
+		return errFault
+	}
+	return nil
+}
+
+// The table of faults: the n-th Save fails, lost or kept. What is saved in the end is promise 4.
+func TestSaveFaults(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		for _, kept := range []bool{false, true} {
+			t.Run(fmt.Sprintf("save %d, kept %v", n, kept), func(t *testing.T) {
+				s := newSystem(t)
+				s.wrap = func(st Store) Store {
+					return &faulty{Store: st, fail: func(call int) (bool, bool) { return call == n || call == n+1, kept }}
+				}
+				s.start()
+				var last uint64
+				for part := range 5 {
+					last = s.publish(changes(20, uint64(100*n+part))...)
+					s.until("visible", func() bool { return s.model.View().Sequence() >= last })
+				}
+				s.reach(last)
+				s.progress("well again", func(p Progress) bool { return p.LastError == "" && p.Saved == last })
+				s.inspect()
+			})
+		}
+	}
+}
+
+// While the store fails, events are applied and served; it is said once; and when it works again
+// everything is saved.
+func TestStoreAway(t *testing.T) {
+	s := newSystem(t)
+	var mu sync.Mutex
+	broken := true
+	s.wrap = func(st Store) Store {
+		return &faulty{Store: st, fail: func(int) (bool, bool) { mu.Lock(); defer mu.Unlock(); return broken, false }}
+	}
+	s.start()
+	evs := eventstest.Events(60, 1)
+	var last uint64
+	for part := range 3 {
+		last = s.publish(evs[20*part : 20*part+20]...)
+		s.until("visible", func() bool { return s.model.View().Sequence() >= last })
+	}
+	s.progress("said", func(p Progress) bool { return strings.Contains(p.LastError, "store cannot be written") && p.Saved == 0 })
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	s.reach(last)
+	s.progress("well again", func(p Progress) bool { return p.LastError == "" })
+	if n := s.log.count("store cannot be written"); n != 1 {
+		t.Errorf("%d log lines", n)
+	}
+	s.inspect()
+}
+
+// A store that fails to the end: the next process reads the rest from the stream again.
+func TestStoreAwayAtStop(t *testing.T) {
+	s := newSystem(t)
+	s.wrap = func(st Store) Store {
+		return &faulty{Store: st, fail: func(call int) (bool, bool) { return call > 1, false }}
+	}
+	s.start()
+	s.until("one save", func() bool { return s.p.Progress().CaughtUp })
+	last := s.publish(eventstest.Events(30, 1)...)
+	s.until("visible", func() bool { return s.model.View().Sequence() >= last })
+	s.mustStop()
+	s.wrap = nil
+	s.start()
+	s.reach(last)
+	s.inspect()
+}
+
+// Too much waiting for the store stops applying instead of growing without bound.
+func TestBacklogIsBounded(t *testing.T) {
+	st := &status{}
+	st.update(func(*Progress) {})
+	blocked := make(chan struct{})
+	cfg := Config{Store: storeFunc(func(readmodel.Commit) error { <-blocked; return nil })}.withDefaults()
+	log := cfg.Logger
+	s := newSaver(cfg, st, newRejecter(cfg, st, log), log)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { s.run(ctx) })
+	records := make([]readmodel.Record, maxWaiting+1)
+	for i := range records {
+		records[i] = readmodel.Record{Key: readmodel.Key{Kind: readmodel.KindViews, ID: fmt.Sprint(i)}}
+	}
+	added := make(chan error)
+	running.Go(func() { added <- s.add(ctx, 1, readmodel.Commit{Records: records}, false) })
+	for !strings.Contains(st.read(time.Now()).LastError, "Too much") {
+		select {
+		case err := <-added:
+			t.Fatalf("add did not wait: %v", err)
+		default:
+		}
+	}
+	close(blocked)
+	if err := <-added; err != nil {
+		t.Error(err)
+	}
+	if got := st.read(time.Now()); strings.Contains(got.LastError, "Too much") {
+		t.Errorf("still said: %q", got.LastError)
+	}
+}
