@@ -90,6 +90,7 @@ func (p *Public) writeBody(c *gin.Context, a *content, e encoding, body []byte) 
 	if e != identity {
 		h["Content-Encoding"] = p.fixed.encodings[e]
 	}
+	joinWrites(c.Request, len(body))
 	_, _ = c.Writer.Write(body) // fails only when the reader has gone
 }
 

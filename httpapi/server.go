@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -24,18 +25,20 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 		WriteTimeout:                 15 * time.Second,
 		IdleTimeout:                  60 * time.Second,
 		MaxHeaderBytes:               16 << 10,
+		ConnContext:                  withConn,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is an unknown path like any other
 		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 }
 
 // LimitConnections makes l accept at most n connections at a time; more wait to be accepted.
-// Zero: as many as the process's descriptor limit leaves beside its own files.
+// Zero: as many as the process's descriptor limit leaves beside its own files. On a server of
+// NewServer, pages are sent in one write each over the connections of the listener returned.
 func LimitConnections(l net.Listener, n int) net.Listener {
 	if n <= 0 {
 		n = connectionsFor(descriptorLimit())
 	}
-	return netutil.LimitListener(l, n)
+	return joinListener{netutil.LimitListener(l, n), &sync.Pool{}}
 }
 
 // The bounds on connections that follow from the descriptor limit.
