@@ -107,6 +107,9 @@ func (b *bulk) close() {
 
 // send stores one batch, in one of two ways. It returns the index of what failed.
 func (b *bulk) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
+	if ctx.Err() != nil { // begin no batch that would be left half sent in the broker
+		return 0, ctx.Err()
+	}
 	if len(msgs) >= minBatch && !b.p.noAtomic.Load() {
 		done, err := b.atomic(ctx, msgs)
 		if done || err != nil {

@@ -24,6 +24,10 @@
 // name the one at fault, and to be cheap: one pass when type comes before data, as Encode
 // writes it. Unmarshalling needed pointers for every member and two passes.
 //
+// The Publisher sends bulk as atomic batches because the broker then syncs to disk once a
+// batch, ten times as fast as once a message; pipelining single messages changes nothing
+// about the syncs. It remains the way out when a batch is refused.
+//
 // There is one validate for everything that comes in or goes out; decoding checks only what
 // is lost afterwards: presence, JSON types and how a number or a time is written.
 package events

@@ -25,8 +25,9 @@ type Config struct {
 	// ConfigFile with users.
 	Addr string
 
-	// ConfigFile is a nats.conf with users or accounts, TLS and client limits. Empty: none;
-	// whoever reaches Addr may do everything.
+	// ConfigFile is a nats.conf that says who may connect: authorization or accounts with
+	// users (passwords or nkeys), tls, and limits for clients. Any other top-level setting
+	// is an error, and so are no users at all. Empty: whoever reaches Addr may do everything.
 	ConfigFile string
 
 	// Account is the account of ConfigFile in which the registry's streams are. Empty: the
