@@ -1,11 +1,6 @@
 package readmodel
 
-import (
-	"cmp"
-	"hash/maphash"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // cell is what the owner knows of one entry id of a list: its row, its view total, or both.
 // Views are kept whether the entry is listed or not (API contract, events).
@@ -18,10 +13,8 @@ func (c cell) total() int64 { return max(c.views, 0) }
 
 // catalogue is one list on the owner's side.
 type catalogue struct {
-	seed   maphash.Seed
 	cells  map[string]cell
 	orders *orders
-	chats  tree         // every row by the hash of its chat id
 	totals paged[int64] // view totals by slot
 	free   []uint32     // slots given back
 	next   uint32       // the first slot never used
@@ -31,26 +24,26 @@ type catalogue struct {
 	changed bool   // since the last publish
 }
 
-func newCatalogue(seed maphash.Seed) *catalogue {
-	return &catalogue{seed: seed, cells: map[string]cell{}, orders: newOrders(), changed: true}
+func newCatalogue() *catalogue {
+	return &catalogue{cells: map[string]cell{}, orders: newOrders(), changed: true}
 }
 
-// put sets or removes the row of an entry. In bulk the orders are left alone: reload makes them.
-func (c *catalogue) put(id string, row *Row, bulk bool) {
+// put sets or removes the row of an entry and says what that changed. In bulk the orders are left
+// alone: reload makes them.
+func (c *catalogue) put(id string, row *Row, bulk bool) change {
 	cl, known := c.cells[id]
 	if !known {
 		cl.views = -1
 	}
 	ch := change{cl.row, row, cl.total(), cl.total()}
 	if ch.old == nil && row == nil {
-		return // a tombstone of nothing
+		return ch // a tombstone of nothing
 	}
 	c.changed = true
 	c.number(ch)
 	if bulk {
 		c.orders.place(ch)
 	} else {
-		c.rehash(ch)
 		c.orders.apply(ch)
 	}
 	if row != nil {
@@ -58,6 +51,7 @@ func (c *catalogue) put(id string, row *Row, bulk bool) {
 	}
 	cl.row = row
 	c.keep(id, cl, known)
+	return ch
 }
 
 // number gives the new row the slot of the one it replaces, or a free one, and keeps the digest.
@@ -93,25 +87,6 @@ func (c *catalogue) keep(id string, cl cell, known bool) {
 	}
 }
 
-// rehash keeps the tree of chat ids. Its items are unique by slot.
-func (c *catalogue) rehash(ch change) {
-	if ch.old != nil && ch.row != nil && ch.old.chatID() == ch.row.chatID() {
-		return
-	}
-	if ch.old != nil {
-		c.chats.remove(c.chatItem(ch.old), compareChats)
-	}
-	if ch.row != nil {
-		c.chats.insert(c.chatItem(ch.row), compareChats)
-	}
-}
-
-func (c *catalogue) chatItem(r *Row) item { return item{maphash.String(c.seed, r.chatID()), r.slot} }
-
-func compareChats(a, b item) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.slot, b.slot))
-}
-
 // count sets the view total of an entry id, listed or not.
 func (c *catalogue) count(k Key, views int64, digest Digest, bulk bool) {
 	cl, known := c.cells[k.ID]
@@ -137,25 +112,14 @@ func (c *catalogue) count(k Key, views int64, digest Digest, bulk bool) {
 	c.keep(k.ID, cl, known)
 }
 
-// items are the rows as make sees them: what an order is loaded from.
-func (c *catalogue) items(make func(cell) item) []item {
-	items := []item(nil)
-	for _, cl := range c.cells {
-		if cl.row != nil {
-			items = append(items, make(cl))
-		}
-	}
-	return items
-}
-
 // reload sorts the rows for one order: what put left undone in bulk. Orders may be reloaded at
 // the same time.
 func (c *catalogue) reload(o order) {
-	c.orders.load(o, c.items(func(cl cell) item { return item{o.key(cl.row, cl.total()), cl.row.slot} }))
-}
-
-func (c *catalogue) reloadChats() {
-	items := c.items(func(cl cell) item { return c.chatItem(cl.row) })
-	slices.SortFunc(items, compareChats)
-	c.chats.load(items)
+	items := make([]item, 0, len(c.cells))
+	for _, cl := range c.cells {
+		if cl.row != nil {
+			items = append(items, item{o.key(cl.row, cl.total()), cl.row.slot})
+		}
+	}
+	c.orders.load(o, items)
 }

@@ -2,7 +2,6 @@ package readmodel
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"example.org/registry/events"
@@ -56,10 +55,14 @@ func grouped(found *[numLists][]*Row) CheckResult {
 }
 
 func (v *View) checkID(id string, found *[numLists][]*Row) {
+	v.withChatID(id, func(list int, r *Row) {
+		if r.shown() {
+			found[list] = append(found[list], r)
+		}
+	})
 	for i, l := range v.lists {
-		rows := slices.DeleteFunc(l.withChatID(v.seed, id), func(r *Row) bool { return !r.shown() })
-		l.sort(rows, Newest)
-		found[i] = rows[:min(maxGroup, len(rows))]
+		l.sort(found[i], Newest)
+		found[i] = found[i][:min(maxGroup, len(found[i]))]
 	}
 }
 

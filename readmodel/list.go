@@ -3,7 +3,6 @@ package readmodel
 import (
 	"cmp"
 	"context"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,22 +119,16 @@ func (l *listView) scan(ctx context.Context, q *ListQuery, f func(r *Row)) error
 
 // listByID finds the rows of the list with that very chat id; there are seldom more than one.
 func (v *View) listByID(q *ListQuery) Page {
-	l := v.list(q.List)
-	rows := slices.DeleteFunc(l.withChatID(v.seed, q.ID), func(r *Row) bool { return !r.matches(q.Status, q.Proofs) })
-	l.sort(rows, q.Sort)
-	total := len(rows)
-	rows = rows[min(q.Skip, total):]
-	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}
-}
-
-// withChatID is every row, shown or not, with that very chat id. The caller owns the result.
-func (l *listView) withChatID(seed maphash.Seed, id string) (rows []*Row) {
-	l.chats.withKey(maphash.String(seed, id), func(slot uint32) {
-		if r := l.rows.get(slot); r.chatID() == id {
+	var rows []*Row
+	v.withChatID(q.ID, func(list int, r *Row) {
+		if list == listIndex(q.List) && r.matches(q.Status, q.Proofs) {
 			rows = append(rows, r)
 		}
 	})
-	return rows
+	v.list(q.List).sort(rows, q.Sort)
+	total := len(rows)
+	rows = rows[min(q.Skip, total):]
+	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}
 }
 
 // sort puts rows of the list into the order of s.

@@ -15,9 +15,6 @@ import (
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
 // BeginBulk, EndBulk and Digest; any goroutine may call View and Await.
 type Model struct {
-	// Fixed after New.
-	seed maphash.Seed
-
 	// Owned by the applier.
 	lists            [numLists]*catalogue
 	byChat           *tree // every row by the hash of its chat id
@@ -43,12 +40,12 @@ type donation struct {
 // New makes an empty model whose view has sequence 0.
 func New() *Model {
 	m := &Model{
-		seed: maphash.MakeSeed(), next: make(chan struct{}),
+		next: make(chan struct{}), chats: chats{seed: maphash.MakeSeed()},
 		donations: newDonations(), donationsChanged: true,
 	}
-	first := &View{seed: m.seed}
+	first := &View{}
 	for i := range m.lists {
-		m.lists[i], first.lists[i] = newCatalogue(m.seed), &listView{}
+		m.lists[i], first.lists[i] = newCatalogue(), &listView{}
 	}
 	m.view.Store(first)
 	m.publish()
@@ -80,7 +77,10 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 func (m *Model) apply(r *Record) {
 	switch r.Key.Kind {
 	case KindEntry:
-		m.lists[listIndex(r.Key.List)].put(r.Key.ID, r.row, m.bulk)
+		ch := m.lists[listIndex(r.Key.List)].put(r.Key.ID, r.row, m.bulk)
+		if !m.bulk {
+			m.chats.apply(ch)
+		}
 	case KindViews:
 		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)
 	case KindDonation:
@@ -116,8 +116,8 @@ func (m *Model) EndBulk() *View {
 		for o := byTime; o < numOrders; o++ {
 			g.Go(func() error { c.reload(o); return nil })
 		}
-		g.Go(func() error { c.reloadChats(); return nil })
 	}
+	g.Go(func() error { m.chats.reload(&m.lists); return nil })
 	_ = g.Wait()
 	return m.publish()
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash/maphash"
 
 	"example.org/registry/events"
 	"github.com/tidwall/btree"
@@ -13,10 +12,10 @@ import (
 // View is one state of the whole read model. It never changes: any number of goroutines may read
 // it for as long as they like, and everything read from one View belongs together (promise 2).
 type View struct {
-	seed      maphash.Seed
 	sequence  uint64
 	digest    Digest
 	lists     [numLists]*listView
+	chats     chats
 	donations *btree.BTreeG[*donation]
 	checkTag  string
 }
@@ -24,7 +23,6 @@ type View struct {
 // listView is one list of a View; a list that did not change is shared by the views that follow.
 type listView struct {
 	trees           [numTrees]tree
-	chats           tree
 	rows            paged[*Row]
 	totals          paged[int64]
 	tag, popularTag string
@@ -69,6 +67,7 @@ func (v *View) list(l events.List) *listView { return v.lists[listIndex(l)] }
 func (m *Model) nextView() *View {
 	v := *m.View()
 	v.sequence, v.digest = m.checkpoint, m.Digest()
+	v.chats = chats{m.chats.seed, m.chats.tree.share()}
 	for i, c := range m.lists {
 		if c.changed {
 			v.lists[i] = c.publish(events.Lists()[i], v.lists[i])
@@ -82,7 +81,7 @@ func (m *Model) nextView() *View {
 }
 
 func (c *catalogue) publish(name events.List, last *listView) *listView {
-	l := &listView{trees: last.trees, chats: c.chats.share(), rows: c.orders.rows.share(), totals: c.totals.share()}
+	l := &listView{trees: last.trees, rows: c.orders.rows.share(), totals: c.totals.share()}
 	c.orders.publish(&l.trees)
 	l.tag = contentTag(string(name), c.entries)
 	l.popularTag = contentTag(string(name)+" by views", c.entries, c.views)
