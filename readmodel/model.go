@@ -17,6 +17,7 @@ import (
 type Model struct {
 	// Owned by the applier.
 	lists            [numLists]*catalogue
+	chats            chats
 	byChat           *tree // every row by the hash of its chat id
 	donations        *btree.BTreeG[*donation]
 	digest           Digest // of the donations; the lists keep their own
