@@ -18,11 +18,9 @@ type Model struct {
 	// Owned by the applier.
 	lists            [numLists]*catalogue
 	chats            chats
-	byChat           *tree // every row by the hash of its chat id
 	donations        *btree.BTreeG[*donation]
 	digest           Digest // of the donations; the lists keep their own
-	chatsChanged     bool   // byChat has changed since the last publish
-	donationsChanged bool   // donations has
+	donationsChanged bool   // since the last publish
 	checkpoint       uint64
 	bulk             bool
 
