@@ -33,7 +33,7 @@ func many(n int) []events.Data {
 }
 
 // busyAPI is the API over n entries, without a listener.
-func busyAPI(b *testing.B, n int) *Public {
+func busyAPI(b testing.TB, n int) *Public {
 	b.Helper()
 	m, r := readmodel.New(), readmodel.NewRenderer()
 	m.BeginBulk()
@@ -75,6 +75,22 @@ func handle(b *testing.B, p http.Handler, target string, want int, headers ...st
 	}
 	if s.status != want {
 		b.Fatalf("%s: status %d", target, s.status)
+	}
+}
+
+// A list answer allocates at most 20 times in its handler, whatever the page size.
+func TestListAllocations(t *testing.T) {
+	p := busyAPI(t, 200)
+	for _, target := range []string{"/api/scammers", "/api/scammers?limit=1", "/api/scammers?sort=za&status=risk&proofs=all&skip=3&limit=60", "/api/check?id=1"} {
+		req := httptest.NewRequest(http.MethodGet, target, nil)
+		s := &sink{header: http.Header{}}
+		n := testing.AllocsPerRun(100, func() {
+			clear(s.header)
+			p.ServeHTTP(s, req)
+		})
+		if n > 20 || s.n == 0 {
+			t.Errorf("%s: %v allocations, %d bytes", target, n, s.n)
+		}
 	}
 }
 

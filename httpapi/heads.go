@@ -12,11 +12,18 @@ import (
 // heads holds header values that depend on the state answered from alone, ready to be put into
 // an answer's header. They are shared by many answers: nobody may change an element of a slice.
 type heads struct {
-	view     *readmodel.View
+	state    stateKey
 	asOf     int64    // milliseconds since 1970
 	sequence []string // Registry-Sequence
 	asOfText []string // Registry-As-Of
 	tags     *viewTags
+}
+
+// stateKey identifies what heads say of a view: entity tags are a function of the content, and so
+// is its digest. It stands for the view, which would otherwise be kept in memory by its heads.
+type stateKey struct {
+	sequence uint64
+	digest   readmodel.Digest
 }
 
 // viewTags are the entity tags of one view.
@@ -45,26 +52,20 @@ type headCache struct{ last atomic.Pointer[heads] }
 
 // of is called by any goroutine.
 func (c *headCache) of(view *readmodel.View, asOf time.Time) *heads {
-	ms := asOf.UnixMilli()
+	state, ms := stateKey{view.Sequence(), view.Digest()}, asOf.UnixMilli()
 	last := c.last.Load()
-	if last != nil && last.view == view && last.asOf == ms {
+	if last != nil && last.state == state && last.asOf == ms {
 		return last
 	}
-	next := newHeads(view, asOf, last)
+	next := &heads{state: state, asOf: ms, asOfText: []string{stamp(asOf)}}
+	if last != nil && last.state == state {
+		next.sequence, next.tags = last.sequence, last.tags
+	} else {
+		next.sequence = []string{strconv.FormatUint(state.sequence, 10)}
+		next.tags = newViewTags(view)
+	}
 	c.last.Store(next)
 	return next
-}
-
-// newHeads takes over what last has of the same view.
-func newHeads(view *readmodel.View, asOf time.Time, last *heads) *heads {
-	h := &heads{view: view, asOf: asOf.UnixMilli(), asOfText: []string{stamp(asOf)}}
-	if last != nil && last.view == view {
-		h.sequence, h.tags = last.sequence, last.tags
-		return h
-	}
-	h.sequence = []string{strconv.FormatUint(view.Sequence(), 10)}
-	h.tags = newViewTags(view)
-	return h
 }
 
 func newViewTags(view *readmodel.View) *viewTags {

@@ -27,7 +27,7 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 		MaxHeaderBytes:               16 << 10,
 		ConnContext:                  withConn,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is an unknown path like any other
-		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 }
 
