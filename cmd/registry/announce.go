@@ -51,7 +51,7 @@ func (s *server) sayReady() {
 	for _, list := range events.Lists() {
 		attrs = append(attrs, string(list), view.Entries(list))
 	}
-	// "nitro" is what a search for it is worth trying with; the demonstration has servers of that name.
-	attrs = append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search=nitro")
+	// The search finds somebody in the demonstration; elsewhere it is an example.
+	attrs = append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demoSearch)
 	s.log.Info("ready", attrs...)
 }

@@ -19,6 +19,9 @@ const (
 	demoHidden    = 10
 	demoDonations = 20
 	demoSource    = "/demo"
+
+	// demoSearch is a name that the demonstration has: the ready line offers it.
+	demoSearch = "nitro"
 )
 
 // demo makes the demonstration registry: always the same events in the same order, so that

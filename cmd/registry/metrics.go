@@ -27,9 +27,10 @@ func registerMetrics(reg *prometheus.Registry, l *live) error {
 	return nil
 }
 
-// gauge is one number of the projector's progress.
-type gauge struct {
+// number is one of those in the projector's progress.
+type number struct {
 	desc  *prometheus.Desc
+	kind  prometheus.ValueType
 	value func(projector.Progress) float64
 }
 
@@ -37,7 +38,7 @@ type gauge struct {
 // Until the projector runs it reports the entries alone.
 type projectionCollector struct {
 	live    *live
-	gauges  []gauge
+	numbers []number
 	entries *prometheus.Desc
 }
 
@@ -47,8 +48,18 @@ func newProjectionCollector(l *live) *projectionCollector {
 		entries: prometheus.NewDesc("registry_entries",
 			"Entries that a list shows.", []string{"list"}, nil),
 	}
+	c.addGauges()
+	c.addCounters()
+	return c
+}
+
+func (c *projectionCollector) add(kind prometheus.ValueType, name, help string, value func(projector.Progress) float64) {
+	c.numbers = append(c.numbers, number{prometheus.NewDesc("registry_"+name, help, nil, nil), kind, value})
+}
+
+func (c *projectionCollector) addGauges() {
 	add := func(name, help string, value func(projector.Progress) float64) {
-		c.gauges = append(c.gauges, gauge{prometheus.NewDesc("registry_"+name, help, nil, nil), value})
+		c.add(prometheus.GaugeValue, name, help, value)
 	}
 	add("stream_last_sequence", "Last sequence of the event stream, at most a second old.",
 		func(p projector.Progress) float64 { return float64(p.LastSequence) })
@@ -72,14 +83,20 @@ func newProjectionCollector(l *live) *projectionCollector {
 		func(p projector.Progress) float64 { return float64(p.Rejected) })
 	add("subjects_without_valid_event", "Subjects of which the stream holds rejected events alone.",
 		func(p projector.Progress) float64 { return float64(len(p.SubjectsWithoutValidEvent)) })
-	return c
+}
+
+func (c *projectionCollector) addCounters() {
+	c.add(prometheus.CounterValue, "events_dealt_with_total", "Events that this process has dealt with, rejected ones included.",
+		func(p projector.Progress) float64 { return float64(p.Applied) })
+	c.add(prometheus.CounterValue, "events_rejected_total", "Events that this process has rejected.",
+		func(p projector.Progress) float64 { return float64(p.RejectedHere) })
 }
 
 // Describe is part of prometheus.Collector.
 func (c *projectionCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.entries
-	for _, g := range c.gauges {
-		out <- g.desc
+	for _, n := range c.numbers {
+		out <- n.desc
 	}
 }
 
@@ -93,8 +110,8 @@ func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
 	if !running {
 		return
 	}
-	for _, g := range c.gauges {
-		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(p))
+	for _, n := range c.numbers {
+		out <- prometheus.MustNewConstMetric(n.desc, n.kind, n.value(p))
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *serveCmd) check() error {
 		bad  bool
 		need string
 	}{
-		{"rate-limit", c.RateLimit < 0 || c.RateLimit > 1e6, "0 to 1000000"},
+		{"rate-limit", !(c.RateLimit >= 0 && c.RateLimit <= 1e6), "0 to 1000000"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
 		{"min-entries", c.MinEntries < 0, "0 or more"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"example.org/registry/httpapi"
-	"example.org/registry/projector"
 )
 
 // state is what the listeners go by: two atomic loads.
@@ -14,18 +13,7 @@ func (l *live) state() httpapi.State {
 	case l.stopping.Load():
 		return httpapi.State{Reason: "stopping", AsOf: p.AsOf}
 	}
-	return httpapi.State{Ready: p.CaughtUp, Reason: whyNotReady(p), Frozen: p.Frozen, AsOf: p.AsOf}
-}
-
-// whyNotReady names what is waited for.
-func whyNotReady(p projector.Progress) string {
-	switch {
-	case p.CaughtUp:
-		return ""
-	case p.LastError != "":
-		return p.LastError
-	}
-	return "catching up with the stream"
+	return httpapi.State{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf}
 }
 
 // projection is the document of /projection. Its counts, digest and checkpoint are of one view.
@@ -43,8 +31,6 @@ func (l *live) projection() httpapi.Projection {
 	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
 	if p.LastError != "" {
 		doc.LastError = &p.LastError
-	} else if reason := whyNotReady(p); reason != "" {
-		doc.LastError = &reason
 	}
 	return doc
 }

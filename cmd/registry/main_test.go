@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary be the program itself when it is started as "registry", and
+// looks for goroutines left behind at the end.
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){"registry": main})
+}
+
+type leakChecked struct{ m *testing.M }
+
+func (l leakChecked) Run() int {
+	status := l.m.Run()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
+}
