@@ -79,7 +79,7 @@ func TestFlappingConnection(t *testing.T) {
 	evs := eventstest.Events(200, 1)
 	var last uint64
 	for i := range 10 {
-		last = s.publish(evs[20*i : 20*i+10]...)
+		s.publish(evs[20*i : 20*i+10]...)
 		if err := s.nc.ForceReconnect(); err != nil {
 			t.Fatal(err)
 		}

@@ -63,13 +63,13 @@ func (p *Projector) suspect(ctx context.Context, other notOurs) {
 // freeze applies nothing until ctx ends or a stream that looked shorter is back.
 func (p *Projector) freeze(ctx context.Context, why notOurs) {
 	at := p.checkpoint()
+	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
+		"nothing is applied", "reason", why.sentence, "checkpoint", at.Sequence, "epoch", at.Stream.Epoch)
 	p.status.say(troubleFrozen, why.sentence+" Nothing is applied until registry rebuild --accept-stream.")
 	p.status.update(func(s *Progress) {
 		s.Frozen = true
 		s.CaughtUp = s.CaughtUp || p.complete
 	})
-	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
-		"nothing is applied", "reason", why.sentence, "checkpoint", at.Sequence, "epoch", at.Stream.Epoch)
 	for pause(ctx, p.cfg.RetryEvery) {
 		if why.shorter && p.back(ctx) {
 			break

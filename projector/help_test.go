@@ -50,6 +50,9 @@ type system struct {
 // newSystem starts a broker. The stream is made by the projector, or by the test before start.
 func newSystem(t testing.TB) *system {
 	t.Helper()
+	if t, ok := t.(*testing.T); ok {
+		t.Parallel() // most of what a test does is wait
+	}
 	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &logBuffer{}}
 	s.broker = eventstest.Broker(t, func(c *broker.Config) { c.StoreDir = s.dir })
 	s.addr = s.broker.Addr()

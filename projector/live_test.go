@@ -203,9 +203,9 @@ func TestErasedWhileRunning(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
 	s.start()
-	last := s.reach(s.publish(eventstest.Events(10, 1)...)).Sequence()
+	s.reach(s.publish(eventstest.Events(10, 1)...))
 	s.mustStop()
-	last = s.publish(eventstest.Events(12, 1)[10:]...)
+	last := s.publish(eventstest.Events(12, 1)[10:]...)
 	s.start()
 	s.reach(last)
 	if err := stream.Purge(context.Background()); err != nil {

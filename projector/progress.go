@@ -18,7 +18,8 @@ type Progress struct {
 	// most a second old while Connected. Lag is their difference; 0 when nothing is kept in between.
 	Checkpoint, LastSequence, Lag uint64
 
-	// LagSeconds is 0 while Lag is, else the time since AsOf: an idle stream is not stuck.
+	// LagSeconds is 0 while Lag is, else the time since AsOf (since New where that is not known): an
+	// idle stream is not stuck.
 	LagSeconds float64
 
 	// AsOf is the last moment at which the model was known to be complete. At start it is the
@@ -69,6 +70,8 @@ const (
 // status is the Progress in the making: written by every goroutine under mu, read by an atomic
 // load.
 type status struct {
+	began time.Time // fixed before the first read
+
 	mu        sync.Mutex
 	progress  Progress
 	sentences [troubles]string
@@ -122,8 +125,12 @@ func (s *status) sentence(p Progress) string {
 func (s *status) read(now time.Time) Progress {
 	p := *s.published.Load()
 	p.SubjectsWithoutValidEvent = slices.Clone(p.SubjectsWithoutValidEvent)
-	if p.Lag > 0 && !p.AsOf.IsZero() {
-		p.LagSeconds = max(0, now.Sub(p.AsOf).Seconds())
+	if p.Lag > 0 {
+		since := p.AsOf
+		if since.IsZero() {
+			since = s.began
+		}
+		p.LagSeconds = max(0, now.Sub(since).Seconds())
 	}
 	return p
 }

@@ -54,6 +54,7 @@ func New(cfg Config) *Projector {
 	}
 	at := cfg.Saved
 	p.at.Store(&at)
+	p.status.began = time.Now()
 	p.rejecter = newRejecter(cfg, &p.status, p.log)
 	p.saver = newSaver(cfg, &p.status, p.rejecter, p.log)
 	p.status.update(func(s *Progress) {

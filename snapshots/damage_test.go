@@ -20,7 +20,7 @@ import (
 func saved(t *testing.T) (file []byte, want string) {
 	t.Helper()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	data := sample(150)
+	data := sample(80)
 	for half := range 2 {
 		part := data[half*len(data)/2 : (half+1)*len(data)/2]
 		if err := s.Save(feed(m, part...)); err != nil {
@@ -137,7 +137,7 @@ func TestZeroedPages(t *testing.T) {
 // A flipped bit is noticed, or is where nothing is.
 func TestFlippedBits(t *testing.T) {
 	file, want := saved(t)
-	flips, noticed := 300, 0
+	flips, noticed := 200, 0
 	if testing.Short() {
 		flips = 50
 	}

@@ -20,6 +20,12 @@ const fullPages = 0.95
 // takeOverSize is how many records one transaction of takeOver writes.
 const takeOverSize = 20_000
 
+// An arena holds some hundred values; few are larger than what is left when the next one is begun.
+const (
+	arenaSize  = 1 << 20
+	arenaSpare = 8 << 10
+)
+
 // errClosed is the answer of a store after Close.
 var errClosed = errors.New("store: closed")
 
@@ -141,8 +147,8 @@ func (s *Store) write(tx *bolt.Tx, records []readmodel.Record, next meta) error 
 	return next.write(tx, s.sum)
 }
 
-// writer puts records into tables. Its arena holds the values, which bbolt does not copy, until the
-// transaction ends; where the arena grows, earlier values keep the memory they have.
+// writer puts records into tables. Its arena holds values, which bbolt does not copy, until the
+// transaction ends; when it is nearly full a new one is begun, since growing it would copy them.
 type writer struct {
 	sum   summer
 	arena []byte
@@ -188,6 +194,9 @@ func (w *writer) record(bucket *bolt.Bucket, t table, r *readmodel.Record) (int,
 }
 
 func (w *writer) value(t table, key []byte, r *readmodel.Record) []byte {
+	if cap(w.arena)-len(w.arena) < arenaSpare {
+		w.arena = make([]byte, 0, arenaSize)
+	}
 	start := len(w.arena)
 	w.arena = append(w.arena, make([]byte, sumSize)...)
 	w.arena = r.AppendValue(w.arena)
