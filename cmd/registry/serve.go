@@ -37,7 +37,8 @@ func (c *serveCmd) Run(p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &server{flags: c, log: log, ports: ports, token: token, live: newLive(), terminal: p.stderr}
+	s := &server{flags: c, log: log, ports: ports, token: token, live: newLive(), terminal: p.stderr,
+		headroom: p.getenv("GOGC") == ""}
 	return s.run(p.ctx)
 }
 
@@ -57,6 +58,9 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return s.announce(ctx) })
+	if s.headroom {
+		group.Go(func() error { keepHeadroom(ctx); return nil })
+	}
 	return group.Wait()
 }
 
@@ -154,4 +158,5 @@ type server struct {
 	token    string // of the admin listener; empty: none
 	live     *live
 	terminal io.Writer // for the progress bar
+	headroom bool      // the collector's percentage is ours to set
 }
