@@ -14,9 +14,9 @@ import (
 )
 
 // runOnce runs a projector that must end by itself and returns its error.
-func (s *system) runOnce(demo bool) error {
+func (s *system) runOnce(tune func(*Config)) error {
 	s.t.Helper()
-	s.tune = func(c *Config) { c.Demo = demo }
+	s.tune = tune
 	s.open()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -41,7 +41,7 @@ func TestUnusableStreams(t *testing.T) {
 			s := newSystem(t)
 			eventstest.Stream(t, s.js, change)
 			before := s.info(events.DefaultStream).Config
-			err := s.runOnce(false)
+			err := s.runOnce(nil)
 			if err == nil || !strings.Contains(err.Error(), word) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("Run: %v", err)
 			}
@@ -58,8 +58,12 @@ func TestStreamThatCannotBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.runOnce(false); err == nil || !strings.Contains(err.Error(), "overlap") {
+	if err := s.runOnce(nil); err == nil || !strings.Contains(err.Error(), "overlap") {
 		t.Errorf("Run: %v", err)
+	}
+	alone := newSystemIn(t)
+	if err := alone.runOnce(func(c *Config) { c.Replicas = 3 }); err == nil || !strings.Contains(err.Error(), "replicas") {
+		t.Errorf("Run with replicas and without a cluster: %v", err)
 	}
 }
 
@@ -86,7 +90,7 @@ func TestDemoMark(t *testing.T) {
 			eventstest.Stream(t, s.js, test.change)
 			s.publish(eventstest.Events(test.events, 1)...)
 			if test.refuse {
-				if err := s.runOnce(test.demo); err == nil || !strings.Contains(err.Error(), "demo") {
+				if err := s.runOnce(func(c *Config) { c.Demo = test.demo }); err == nil || !strings.Contains(err.Error(), "demo") {
 					t.Errorf("Run: %v", err)
 				}
 				return

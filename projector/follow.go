@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -31,7 +32,7 @@ func (p *Projector) follow(ctx context.Context) error {
 			if established {
 				wait = firstWait
 			}
-			p.lost(err)
+			p.lost(err, established)
 			pause(ctx, wait)
 			wait = min(2*wait, p.cfg.RetryEvery)
 		}
@@ -39,12 +40,16 @@ func (p *Projector) follow(ctx context.Context) error {
 	return nil
 }
 
-// lost says what ended a session.
-func (p *Projector) lost(err error) {
-	if p.status.say(troubleSession, "The stream is not being followed: "+err.Error()+".") {
-		p.log.Warn("stream lost; following again as soon as it can be reached",
-			"error", err, "checkpoint", p.checkpoint().Sequence)
+// lost says what ended a session; in the log, the first time after a good one.
+func (p *Projector) lost(err error, established bool) {
+	p.status.say(troubleSession, "The stream is not being followed: "+err.Error()+".")
+	level := slog.LevelDebug
+	if established || !p.began {
+		level = slog.LevelWarn
 	}
+	p.began = true
+	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
+		"error", err, "checkpoint", p.checkpoint().Sequence)
 }
 
 // suspect freezes, except that a stream that looks shorter is looked at twice.

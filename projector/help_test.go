@@ -53,6 +53,12 @@ func newSystem(t testing.TB) *system {
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel() // most of what a test does is wait
 	}
+	return newSystemIn(t)
+}
+
+// newSystemIn is newSystem for a test that is parallel already.
+func newSystemIn(t testing.TB) *system {
+	t.Helper()
 	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &logBuffer{}}
 	s.broker = eventstest.Broker(t, func(c *broker.Config) { c.StoreDir = s.dir })
 	s.addr = s.broker.Addr()

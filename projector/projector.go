@@ -32,6 +32,7 @@ type Projector struct {
 	// Owned by follow.
 	complete bool // the model has been caught up once, in this life or before it was saved
 	bulk     bool
+	began    bool   // a first session has been tried
 	accepted bool   // the stream's configuration has been looked at
 	started  bool   // target is known
 	target   uint64 // the stream's end at start

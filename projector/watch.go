@@ -21,6 +21,7 @@ type watcher struct {
 	answered time.Time // when the broker last did, or when watching began
 	verified time.Time
 	stood    uint64 // the checkpoint at the poll before
+	gone     bool   // the broker did not answer the poll before
 }
 
 // watch asks the broker, every PollEvery and when asked to look, how long the stream is. It
@@ -64,9 +65,14 @@ func (w *watcher) poll(ctx context.Context) {
 
 // away says that the broker does not answer, and lets a saved state be served in the end.
 func (w *watcher) away(err error) {
-	if w.status.say(troubleBroker, "The broker cannot be reached: "+err.Error()+".") {
-		w.log.Warn("broker cannot be reached", "error", err)
+	if last := w.cfg.Conn.LastError(); errors.Is(err, errAway) && last != nil {
+		err = fmt.Errorf("%w: %w", err, last)
 	}
+	w.status.say(troubleBroker, "The broker cannot be reached: "+err.Error()+".")
+	if !w.gone {
+		w.log.Warn("broker cannot be reached; the last state is served", "error", err)
+	}
+	w.gone = true
 	serve := w.cfg.Saved.Sequence > 0 && time.Since(w.answered) >= w.cfg.PatienceAtStart
 	w.status.update(func(s *Progress) {
 		s.Connected = false
@@ -80,9 +86,11 @@ func (w *watcher) away(err error) {
 
 // reached says that the broker answers, and counts the copies of rejected events.
 func (w *watcher) reached(ctx context.Context) {
-	if w.status.say(troubleBroker, "") {
-		w.log.Info("broker reached")
+	w.status.say(troubleBroker, "")
+	if w.gone {
+		w.log.Info("broker reached again")
 	}
+	w.gone = false
 	info, err := w.streamInfo(ctx, events.RejectedStream)
 	w.status.update(func(s *Progress) {
 		s.Connected = true
