@@ -54,7 +54,11 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 		return false, err
 	}
 	p.begin(info, r.pending)
-	defer p.endBulk()
+	defer func() {
+		if ctx.Err() == nil { // nobody reads a model that is being left: do not sort it
+			p.endBulk()
+		}
+	}()
 	if err := r.start(ctx, p.jobs); err != nil {
 		return false, err
 	}
