@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -35,6 +34,8 @@ type content struct {
 	at     position
 	tags   *tagSet
 	policy *policy
+	key    pageKey
+	keep   bool // worth remembering by key
 	// build appends the body. Its only errors are errBusy and that of the context.
 	build func(ctx context.Context, dst []byte) ([]byte, error)
 }
@@ -50,6 +51,10 @@ func (p *Public) send(c *gin.Context, a *content) error {
 		p.notModified(c, a, e)
 		return nil
 	}
+	saved, again := p.pages.find(a)
+	if saved != nil {
+		return p.sendSaved(c, a, e, held, saved)
+	}
 	buf := p.bodies.get()
 	body, err := a.build(c.Request.Context(), (*buf)[:0])
 	if err != nil {
@@ -57,6 +62,7 @@ func (p *Public) send(c *gin.Context, a *content) error {
 		return err
 	}
 	defer p.bodies.put(buf, body)
+	p.pages.save(a, body, again)
 	if len(body) < minEncoded {
 		e = identity
 	}
@@ -67,9 +73,26 @@ func (p *Public) send(c *gin.Context, a *content) error {
 	return p.write(c, a, e, body)
 }
 
+// sendSaved is the rest of send where the body is remembered.
+func (p *Public) sendSaved(c *gin.Context, a *content, e encoding, held held, saved *savedPage) error {
+	if len(saved.variants[identity].Load().body) < minEncoded {
+		e = identity
+	}
+	if held.any {
+		p.notModified(c, a, e)
+		return nil
+	}
+	v, err := saved.in(e, p.compressor)
+	if err != nil {
+		return err
+	}
+	p.writeBody(c, a, e, v)
+	return nil
+}
+
 func (p *Public) write(c *gin.Context, a *content, e encoding, body []byte) error {
 	if e == identity {
-		p.writeBody(c, a, e, body)
+		p.writeBody(c, a, e, newVariant(body))
 		return nil
 	}
 	buf := p.bodies.get()
@@ -77,21 +100,21 @@ func (p *Public) write(c *gin.Context, a *content, e encoding, body []byte) erro
 	if err != nil {
 		return err
 	}
-	p.writeBody(c, a, e, encoded)
+	p.writeBody(c, a, e, newVariant(encoded))
 	p.bodies.put(buf, encoded)
 	return nil
 }
 
-func (p *Public) writeBody(c *gin.Context, a *content, e encoding, body []byte) {
+func (p *Public) writeBody(c *gin.Context, a *content, e encoding, v *variant) {
 	h := c.Writer.Header()
 	p.contentHeaders(h, a, e)
 	h["Content-Type"] = p.fixed.json
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = v.length
 	if e != identity {
 		h["Content-Encoding"] = p.fixed.encodings[e]
 	}
-	joinWrites(c.Request, len(body))
-	_, _ = c.Writer.Write(body) // fails only when the reader has gone
+	joinWrites(c.Request, len(v.body))
+	_, _ = c.Writer.Write(v.body) // fails only when the reader has gone
 }
 
 // notModified is what writeBody writes, without the body and what describes it.

@@ -20,7 +20,8 @@ func (p *Public) list(l events.List) handler {
 			return err
 		}
 		scan := q.Search != "" && q.ID == ""
-		return p.send(c, &content{at, at.heads.tags.list(l, q.Sort), &p.listCache,
+		// Look-ups by id are many, and cheaper than to remember.
+		return p.send(c, &content{at, at.heads.tags.list(l, q.Sort), &p.listCache, pageKey{list: q}, q.ID == "",
 			func(ctx context.Context, dst []byte) ([]byte, error) {
 				leave, err := p.searches.enter(ctx, scan)
 				if err != nil {
@@ -46,7 +47,7 @@ func (p *Public) check(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.send(c, &content{at, &at.heads.tags.check, &p.checkCache,
+	return p.send(c, &content{at, &at.heads.tags.check, &p.checkCache, pageKey{check: q}, q.ID == "",
 		func(ctx context.Context, dst []byte) ([]byte, error) {
 			leave, err := p.searches.enter(ctx, q.ID == "")
 			if err != nil {

@@ -36,6 +36,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Searches bounds the work that is not cheap.
 	Searches SearchLimits
+	// PageBytes bounds the memory of answers that are asked for again and again. Zero: 32 MiB.
+	PageBytes int
 }
 
 // Public is the public API. Any goroutine may call ServeHTTP.
@@ -51,6 +53,7 @@ type Public struct {
 	limit      *rateLimit // nil: none
 	compressor *compressor
 	bodies     buffers
+	pages      *pages
 }
 
 // NewPublic makes the public API. It fails only for a configuration that cannot be meant.
@@ -59,6 +62,10 @@ func NewPublic(cfg Config) (*Public, error) {
 		return nil, err
 	}
 	comp, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
+	remembered, err := newPages(cfg.PageBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +78,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		searches:   newSearches(cfg.Searches),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		compressor: comp,
+		pages:      remembered,
 	}
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
