@@ -14,7 +14,7 @@ import (
 
 // importDemo publishes the demonstration registry into an empty stream, before the projector
 // starts: what the server then catches up with is the whole of it. saved is the data directory's
-// checkpoint. Whether the stream fits at all is the projector's to say.
+// checkpoint.
 func (s *server) importDemo(ctx context.Context, nc *nats.Conn, saved readmodel.Checkpoint) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -40,13 +40,14 @@ func (s *server) importDemo(ctx context.Context, nc *nats.Conn, saved readmodel.
 	return nil
 }
 
-// demoStream finds the marked stream, or makes it where the data directory is new. nil: there is
-// none that the demonstration may be published into, which the projector will report.
+// demoStream finds the marked stream, or makes it where the data directory is new. An unmarked one
+// belongs to a real registry, be it empty. nil: there is none although the data directory has a
+// checkpoint, which the projector will report.
 func (s *server) demoStream(ctx context.Context, js jetstream.JetStream, saved readmodel.Checkpoint) (jetstream.Stream, error) {
 	stream, err := js.Stream(ctx, string(s.flags.Stream))
 	switch {
 	case err == nil && stream.CachedInfo().Config.Metadata[events.MetadataDemo] != "true":
-		return nil, nil
+		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", s.flags.Stream, s.flags.dataDir())
 	case err == nil:
 		return stream, nil
 	case !errors.Is(err, jetstream.ErrStreamNotFound):

@@ -16,7 +16,7 @@ import (
 func registerMetrics(reg *prometheus.Registry, l *live) error {
 	for _, c := range []prometheus.Collector{
 		newProjectionCollector(l),
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC, collectors.MetricsMemory)),
+		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	} {

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"example.org/registry/events"
+	"example.org/registry/events/broker"
+	"example.org/registry/events/eventstest"
+)
+
+// patience bounds every wait in the scripts; nothing is expected to take this long.
+const patience = 60 * time.Second
+
+// TestScripts runs what a user sees of the program: one file a topic in testdata.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Values[serversKey{}] = &servers{byName: map[string]*child{}}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve":     scriptServe,
+			"terminate": scriptTerminate,
+			"get":       scriptGet,
+			"occupy":    scriptOccupy,
+			"make":      scriptMake,
+			"await":     scriptAwait,
+			"broker":    scriptBroker,
+		},
+	})
+}
+
+type serversKey struct{}
+
+// servers are the running servers of one script.
+type servers struct{ byName map[string]*child }
+
+// child is a server process. Its log goes to a file; the addresses come from its log lines.
+type child struct {
+	cmd   *exec.Cmd
+	log   string        // file
+	lines chan logLine  // closed at the end of the log
+	ended chan struct{} // closed when the process has ended
+}
+
+// logLine is what the scripts use of a log line.
+type logLine struct {
+	Msg, HTTP, Admin, NATS string
+}
+
+// startChild runs "registry serve" with free ports and the log as JSON. binary is run as
+// "registry", which TestMain takes for the program.
+func startChild(binary, dir, log string, env []string, args ...string) (*child, error) {
+	all := append([]string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0",
+		"--embedded-nats-addr=127.0.0.1:0", "--log-format=json"}, args...)
+	c := &child{
+		cmd: &exec.Cmd{Path: binary, Args: all, Dir: dir, Env: env},
+		log: log, lines: make(chan logLine, 1000), ended: make(chan struct{}),
+	}
+	stderr, err := c.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go c.follow(stderr, file)
+	return c, nil
+}
+
+// follow copies the log and then waits for the process.
+func (c *child) follow(stderr io.Reader, file *os.File) {
+	defer close(c.ended)
+	defer file.Close()
+	in := bufio.NewScanner(stderr)
+	for in.Scan() {
+		fmt.Fprintln(file, in.Text())
+		var l logLine
+		if json.Unmarshal(in.Bytes(), &l) == nil {
+			select {
+			case c.lines <- l:
+			default:
+			}
+		}
+	}
+	close(c.lines)
+	_ = c.cmd.Wait() // the status is read from ProcessState
+}
+
+// await returns the first log line with this message, or false when the log ends without one.
+func (c *child) await(msg string) (logLine, bool) {
+	timeout := time.After(patience)
+	for {
+		select {
+		case l, more := <-c.lines:
+			if !more || l.Msg == msg {
+				return l, more
+			}
+		case <-timeout:
+			return logLine{}, false
+		}
+	}
+}
+
+// end signals the process and returns its exit status, -1 when a signal killed it.
+func (c *child) end(signal os.Signal) int {
+	_ = c.cmd.Process.Signal(signal) // it may have ended by itself
+	<-c.ended
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// scriptServe is: serve NAME MESSAGE [flags…]. It starts a server, waits for the log line "listening" or
+// "ready", and sets NAME_HTTP, NAME_ADMIN and NAME_NATS. The log is NAME.log.
+func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: serve NAME MESSAGE [flags...]")
+	}
+	name, message := args[0], args[1]
+	binary, err := exec.LookPath("registry")
+	if err != nil {
+		binary, err = os.Executable()
+	}
+	ts.Check(err)
+	c, err := startChild(binary, ts.Getenv("WORK"), ts.MkAbs(name+".log"), scriptEnv(ts), args[2:]...)
+	ts.Check(err)
+	all := ts.Value(serversKey{}).(*servers)
+	all.byName[name] = c
+	ts.Defer(func() { c.end(os.Kill) })
+	line, ok := c.await(message)
+	if !ok {
+		c.end(os.Kill)
+		ts.Fatalf("%s never said %q (%s): %s", name, message, c.cmd.ProcessState, ts.ReadFile(name+".log"))
+	}
+	ts.Setenv(name+"_HTTP", line.HTTP)
+	ts.Setenv(name+"_ADMIN", line.Admin)
+	ts.Setenv(name+"_NATS", line.NATS)
+}
+
+func scriptEnv(ts *testscript.TestScript) []string {
+	env := []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR")}
+	if v := ts.Getenv("GORACE"); v != "" {
+		env = append(env, "GORACE="+v)
+	}
+	return env
+}
+
+// scriptTerminate is: terminate NAME STATUS. SIGTERM, and the exit status must be STATUS.
+func scriptTerminate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: terminate NAME STATUS")
+	}
+	c := ts.Value(serversKey{}).(*servers).byName[args[0]]
+	if status := c.end(syscall.SIGTERM); strconv.Itoa(status) != args[1] {
+		ts.Fatalf("%s ended with %d: %s", args[0], status, ts.ReadFile(args[0]+".log"))
+	}
+}
+
+// scriptGet is: get STATUS ADDRESS PATH FILE. It asks http://ADDRESS PATH and keeps the body in FILE.
+func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: get STATUS ADDRESS PATH FILE")
+	}
+	status, body, err := ask("http://" + args[1] + args[2])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), body, 0o644))
+	if strconv.Itoa(status) != args[0] {
+		ts.Fatalf("%s: status %d: %s", args[2], status, body)
+	}
+}
+
+// ask makes one request on a connection of its own.
+func ask(url string) (int, []byte, error) {
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(url)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, body, err
+}
+
+// scriptAwait is: await ADDRESS PATH TEXT. It asks until the answer is 200 and contains TEXT.
+func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: await ADDRESS PATH TEXT")
+	}
+	var status int
+	var body []byte
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		var err error
+		status, body, err = ask("http://" + args[0] + args[1])
+		ts.Check(err)
+		if status == http.StatusOK && strings.Contains(string(body), args[2]) {
+			return
+		}
+	}
+	ts.Fatalf("%s never showed %q; last: %d %s", args[1], args[2], status, body)
+}
+
+// scriptOccupy is: occupy NAME. It listens on a port until the script ends and sets NAME to its address.
+func scriptOccupy(ts *testscript.TestScript, neg bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+}
+
+// scriptMake is: make FILE COUNT SEED. It writes COUNT events as NDJSON.
+func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	seed, err := strconv.ParseUint(args[2], 10, 64)
+	ts.Check(err)
+	var out strings.Builder
+	for _, e := range eventstest.Events(count, seed) {
+		text, err := events.Encode(e)
+		ts.Check(err)
+		out.Write(append(text, '\n'))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(out.String()), 0o644))
+}
+
+// scriptBroker is: broker NAME KIND. It starts a broker of its own until the script ends and sets NAME to
+// its address. KIND: none (no stream), plain (as the contract has it) or maxage.
+func scriptBroker(ts *testscript.TestScript, neg bool, args []string) {
+	b, err := broker.Start(broker.Config{StoreDir: ts.MkAbs(args[0] + ".broker"), Addr: "127.0.0.1:0", UnsafeNoSync: true})
+	ts.Check(err)
+	ts.Defer(b.Shutdown)
+	ts.Setenv(args[0], b.ClientURL())
+	if args[1] == "none" {
+		return
+	}
+	nc, err := b.Connect()
+	ts.Check(err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	ts.Check(err)
+	cfg := events.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	if args[1] == "maxage" {
+		cfg.MaxAge = 24 * time.Hour
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err = js.CreateStream(ctx, cfg)
+	ts.Check(err)
+}
