@@ -10,6 +10,9 @@ import (
 	"golang.org/x/net/netutil"
 )
 
+// readTimeout is how long a reader may take to send a request.
+const readTimeout = 5 * time.Second
+
 // NewServer is an http.Server for either listener that no reader can hold up for long: 5 s for
 // the headers of a request, 10 s for all of it, 15 s to take the answer, 60 s between two, 16 KiB
 // of headers. What it refuses itself it answers in plain text. Nil logger: its messages are
@@ -20,8 +23,8 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	}
 	return &http.Server{
 		Handler:                      h,
-		ReadHeaderTimeout:            5 * time.Second,
-		ReadTimeout:                  10 * time.Second,
+		ReadHeaderTimeout:            readTimeout,
+		ReadTimeout:                  readTimeout, // the same, which spares every request a timer: there are no bodies
 		WriteTimeout:                 15 * time.Second,
 		IdleTimeout:                  60 * time.Second,
 		MaxHeaderBytes:               16 << 10,

@@ -12,7 +12,10 @@ const maxGroup = 20
 
 // CheckResult is who was found, by list, in the order of events.Lists; lists without a match are
 // left out, and legit too where one of the others has one (API contract, check).
-type CheckResult struct{ Groups []Group }
+type CheckResult struct {
+	Groups  []Group
+	Similar []Group // who did not match, but is named like it; never of legit
+}
 
 // Group is the matches in one list, best first, at most 20.
 type Group struct {
@@ -22,36 +25,49 @@ type Group struct {
 
 // AppendJSON appends the result as the seed's CheckResponse.
 func (c CheckResult) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"results":[`...)
-	for i, g := range c.Groups {
+	dst = appendGroups(append(dst, `{"results":`...), c.Groups)
+	if len(c.Similar) > 0 {
+		dst = appendGroups(append(dst, `,"similar":`...), c.Similar)
+	}
+	return append(dst, '}')
+}
+
+func appendGroups(dst []byte, groups []Group) []byte {
+	dst = append(dst, '[')
+	for i, g := range groups {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(append(append(dst, `{"kind":"`...), g.List...), `","entries":`...)
 		dst = append(appendRows(dst, g.Rows), '}')
 	}
-	return append(dst, "]}"...)
+	return append(dst, ']')
 }
 
 // Check looks somebody up on all lists. The only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
-	var found [numLists][]*Row
+	var found, alike [numLists][]*Row
 	if q.ID != "" {
 		v.checkID(q.ID, &found)
-	} else if err := v.checkName(ctx, Fold(q.Search), &found); err != nil {
+		return CheckResult{Groups: grouped(&found)}, nil
+	}
+	needle := Fold(q.Search)
+	if err := v.checkName(ctx, needle, &found); err != nil {
 		return CheckResult{}, err
 	}
-	return grouped(&found), nil
+	if err := v.checkAlike(ctx, newLikeness(q.Search, needle), &alike); err != nil {
+		return CheckResult{}, err
+	}
+	return CheckResult{grouped(&found), grouped(&alike)}, nil
 }
 
-func grouped(found *[numLists][]*Row) CheckResult {
-	var c CheckResult
+func grouped(found *[numLists][]*Row) (groups []Group) {
 	for i, l := range events.Lists() {
-		if len(found[i]) > 0 && (l != events.Legit || len(c.Groups) == 0) {
-			c.Groups = append(c.Groups, Group{l, found[i]})
+		if len(found[i]) > 0 && (l != events.Legit || len(groups) == 0) {
+			groups = append(groups, Group{l, found[i]})
 		}
 	}
-	return c
+	return groups
 }
 
 func (v *View) checkID(id string, found *[numLists][]*Row) {

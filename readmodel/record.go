@@ -13,9 +13,9 @@ const (
 	// ProjectionVersion changes when decoding or a bound does: what a store of another version
 	// holds may not be what a replay would give, so it is replayed from the stream.
 	ProjectionVersion uint32 = 1
-	// RenderVersion changes when Markdown, collation, folding or the public JSON do (a golden test
-	// notices): rows of another version are rendered anew from the canonical state.
-	RenderVersion uint32 = 1
+	// RenderVersion changes when Markdown, collation, folding, look-alike keys or the public JSON do
+	// (a golden test notices): rows of another version are rendered anew from the canonical state.
+	RenderVersion uint32 = 2
 )
 
 // Record is one subject's new state, rendered: what Apply takes and what a store keeps.

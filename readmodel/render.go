@@ -2,11 +2,12 @@ package readmodel
 
 import (
 	"example.org/registry/events"
+	"example.org/registry/readmodel/lookalike"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 )
 
-// Renderer turns decoded events into records: Markdown, folding, collation and JSON, the costly
+// Renderer turns decoded events into records: Markdown, folding, collation, look-alike keys and JSON, the costly
 // part of an event, done once per change. It holds buffers and a collator, which are not safe for
 // concurrent use: one Renderer per goroutine. Its results depend on its arguments alone (promise 1).
 type Renderer struct {
@@ -55,5 +56,6 @@ func (r *Renderer) render(e *events.Entry) *rendering {
 		name:      Fold(e.Name),
 		chat:      Fold(e.ChatID),
 		reason:    Fold(visibleText(page)),
+		keys:      lookalike.KeysOf(e.Name),
 	}
 }

@@ -7,17 +7,19 @@ import (
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/lookalike"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Row is one entry as the catalogue keeps it: encoded once per change, immutable once applied.
 // Everything textual lies in one string, so that a row costs the collector two objects.
 //
-//	blob = public JSON | collation key | folded name \n folded chat id \n folded reason | chat id
+//	blob = public JSON | collation key | folded name \n folded chat id \n folded reason | keys | chat id
 //
 // A newline parts the folded fields: folding leaves none in any text, so no search can
-// match across two fields. The last part is there only when the chat id does not stand in the
-// JSON as it is.
+// match across two fields. The keys are the look-alike keys of the name, each only when it is not
+// what stands before it (alike). The last part is there only when the chat id does not stand in
+// the JSON as it is.
 type Row struct {
 	blob     string
 	reported int64  // Unix nanoseconds: the key of the orders by time
@@ -25,12 +27,14 @@ type Row struct {
 	digest   Digest
 
 	jsonEnd, collEnd, nameEnd, chatEnd, textEnd uint32 // offsets into blob
+	shapeEnd, keysEnd                           uint32 // of the look-alike keys
 	chatAt                                      uint32 // where the exact chat id starts
 	slot                                        uint32 // dense number within the list; set by Apply
 	chatLen                                     uint16
 	idLen                                       uint8
 	list                                        uint8
 	filter                                      filterBits
+	alike                                       alikeBits
 }
 
 // jsonIDAt is where the entry id stands in the public JSON: {"_id":"…
@@ -61,6 +65,7 @@ type rendering struct {
 	name      string // folded, as the next two
 	chat      string
 	reason    string
+	keys      lookalike.Keys // of the name
 }
 
 func newRow(e *events.Entry, seq uint64, digest Digest, r *rendering) *Row {
@@ -80,6 +85,7 @@ func newRow(e *events.Entry, seq uint64, digest Digest, r *rendering) *Row {
 	row.chatEnd = uint32(len(b))
 	b = append(append(b, '\n'), r.reason...)
 	row.textEnd = uint32(len(b))
+	b = row.appendKeys(b, r)
 	if at := bytes.Index(b[:row.jsonEnd], []byte(e.ChatID)); at >= 0 {
 		row.chatAt = uint32(at)
 	} else {
@@ -124,18 +130,18 @@ func appendString(b []byte, s string) []byte {
 // errRow says that a stored row is not one that this program wrote.
 var errRow = errors.New("row is damaged")
 
-const rowHeader = 8 + 16 + 6*4 + 2 + 3
+const rowHeader = 8 + 16 + 8*4 + 2 + 4
 
 // appendRow writes r but for its slot, which means nothing outside one process, and its
 // sequence, which every record has.
 func appendRow(b []byte, r *Row) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
 	b = append(b, r.digest[:]...)
-	for _, n := range [...]uint32{r.jsonEnd, r.collEnd, r.nameEnd, r.chatEnd, r.textEnd, r.chatAt} {
+	for _, n := range [...]uint32{r.jsonEnd, r.collEnd, r.nameEnd, r.chatEnd, r.textEnd, r.shapeEnd, r.keysEnd, r.chatAt} {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
 	b = binary.BigEndian.AppendUint16(b, r.chatLen)
-	b = append(b, r.idLen, r.list, byte(r.filter))
+	b = append(b, r.idLen, r.list, byte(r.filter), byte(r.alike))
 	return append(b, r.blob...)
 }
 
@@ -145,11 +151,11 @@ func decodeRow(b []byte, seq uint64) (*Row, error) {
 		return nil, errRow
 	}
 	r := &Row{sequence: seq, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24])}
-	for i, p := range [...]*uint32{&r.jsonEnd, &r.collEnd, &r.nameEnd, &r.chatEnd, &r.textEnd, &r.chatAt} {
+	for i, p := range [...]*uint32{&r.jsonEnd, &r.collEnd, &r.nameEnd, &r.chatEnd, &r.textEnd, &r.shapeEnd, &r.keysEnd, &r.chatAt} {
 		*p = binary.BigEndian.Uint32(b[24+4*i:])
 	}
-	r.chatLen = binary.BigEndian.Uint16(b[48:])
-	r.idLen, r.list, r.filter = b[50], b[51], filterBits(b[52])
+	r.chatLen = binary.BigEndian.Uint16(b[56:])
+	r.idLen, r.list, r.filter, r.alike = b[58], b[59], filterBits(b[60]), alikeBits(b[61])
 	r.blob = string(b[rowHeader:])
 	if !r.sane() {
 		return nil, errRow
@@ -160,6 +166,7 @@ func decodeRow(b []byte, seq uint64) (*Row, error) {
 func (r *Row) sane() bool {
 	end := uint32(len(r.blob))
 	return r.list < numLists && r.jsonEnd >= uint32(jsonIDAt)+uint32(r.idLen) && r.jsonEnd <= r.collEnd &&
-		r.collEnd <= r.nameEnd && r.nameEnd < r.chatEnd && r.chatEnd < r.textEnd && r.textEnd <= end &&
+		r.collEnd <= r.nameEnd && r.nameEnd < r.chatEnd && r.chatEnd < r.textEnd &&
+		r.textEnd <= r.shapeEnd && r.shapeEnd <= r.keysEnd && r.keysEnd <= end &&
 		r.chatAt <= end && end-r.chatAt >= uint32(r.chatLen) && strings.HasPrefix(r.blob, `{"_id":"`)
 }
