@@ -104,11 +104,7 @@ func (l *listView) best(ctx context.Context, needle string) ([]*Row, error) {
 			ranks[rank] = append(ranks[rank], r)
 		}
 	})
-	var best []*Row
-	for _, rows := range ranks {
-		best = append(best, rows[:min(len(rows), maxGroup-len(best))]...)
-	}
-	return best, err
+	return firstOf(ranks[:]), err
 }
 
 // The ranks of a match, best first (API contract, check).

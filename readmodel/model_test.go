@@ -20,6 +20,16 @@ func someName() *rapid.Generator[string] {
 		rapid.SampledFrom([]string{"Łukasz", "lukasz", "ŁUKASZ", "zażółć", "Ząb", "Zab", "żaba", "źrebak", "a b", "a \t b",
 			"ab", "AB", "a-b", "a.b", "ａｂ", "straße", "STRASSE", "İstanbul", "10", "9", "ć", "c", "d", `"q"`, "a\\b", "😀", "a\u00a0b"}),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aAąbłŁ zZ1-😀ß")), 1, 6, -1),
+		someAlike(),
+	)
+}
+
+// someAlike are names that look like each other, more or less: the parts of a look-alike key, and
+// what confuses its two case orders.
+func someAlike() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{"paypal", "paypaI", "PAYPAL", "pаypal", "pay\u200bpal", "pa\u0301ypal", "ilona", "Ilona", "IlonA", "ll0na", "ｉ1ona"}),
+		rapid.StringOfN(rapid.SampledFrom([]rune("aаáAΑ\u00ad\u0301IlіО0o٣mM3")), 3, 9, -1),
 	)
 }
 

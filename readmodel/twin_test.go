@@ -14,15 +14,16 @@ import (
 
 // twin is the naive read model: the last event of every subject, and a scan and a sort for every
 // question. It shares with the real one only Fold and the rendering of Markdown, which have
-// tables of their own.
+// tables of their own (look-alike keys it makes itself, out of Unicode's files).
 type twin struct {
+	likeness  *twinLikeness
 	entries   map[string]events.Entry // by subject
 	views     map[string]int64        // by subject of the entry
 	donations map[string]events.Donation
 }
 
 func newTwin() *twin {
-	return &twin{map[string]events.Entry{}, map[string]int64{}, map[string]events.Donation{}}
+	return &twin{newTwinLikeness(), map[string]events.Entry{}, map[string]int64{}, map[string]events.Donation{}}
 }
 
 func (w *twin) apply(d events.Data) {
@@ -161,7 +162,16 @@ func (w *twin) check(q CheckQuery) string {
 			groups = append(groups, group{string(l), public(match)})
 		}
 	}
-	return marshal(map[string]any{"results": groups})
+	answer := struct {
+		Results []group `json:"results"`
+		Similar []group `json:"similar,omitempty"`
+	}{Results: groups}
+	for _, l := range []events.List{events.Scammers, events.Servers} {
+		if match := w.similar(l, q); len(match) > 0 {
+			answer.Similar = append(answer.Similar, group{string(l), public(match)})
+		}
+	}
+	return marshal(answer)
 }
 
 func (w *twin) ranked(l events.List, q CheckQuery) []events.Entry {

@@ -1,0 +1,119 @@
+package lookalike
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+//go:generate go run ./generate
+
+// Keys are the two look-alike keys of a text; either may be empty. Only keys of the same kind are
+// comparable.
+type Keys struct {
+	// Shape keeps the letters' shapes: case is folded after the skeleton is taken, so that I looks
+	// like l, and not like i.
+	Shape string
+	// Folded folds case before the skeleton is taken, so that I is i, and not l.
+	Folded string
+}
+
+// KeysOf makes the keys of s, which is valid UTF-8. Any goroutine may call it.
+func KeysOf(s string) Keys {
+	s = visible(norm.NFKC.String(s))
+	return Keys{
+		Shape:  bare(fold(skeleton(s))),
+		Folded: bare(skeleton(fold(s))),
+	}
+}
+
+// fold is full case folding. A Caser may keep state, so each call has its own.
+func fold(s string) string { return cases.Fold().String(s) }
+
+// visible is s without what is shown as nothing.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if ignorable(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// skeleton is that of UTS #39, section 4: each code point of the decomposed text gives way to what
+// it looks like.
+func skeleton(s string) string {
+	s = norm.NFD.String(s)
+	var b strings.Builder
+	b.Grow(len(s) + 8)
+	for _, r := range s {
+		if p := prototype(r); p != "" {
+			b.WriteString(p)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return norm.NFD.String(b.String())
+}
+
+// bare is s without marks, and without the strokes that Unicode does not count as marks.
+func bare(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < utf8.RuneSelf:
+			return r
+		case unicode.Is(unicode.M, r):
+			return -1
+		default:
+			return unstroked(r)
+		}
+	}, norm.NFD.String(s))
+}
+
+// unstroked is the base letter of a letter with a stroke or bar through it, which has no
+// decomposition. confusables.txt makes most of them letter and overlaid mark, but knows some in one
+// case only, and folding after the skeleton brings the other back. The list is the letters with a
+// stroke, bar or diagonal stroke of the alphabets that names are written in (Latin-1, Latin
+// Extended-A to -C). Hooks, tails and curls make other letters, and stay.
+func unstroked(r rune) rune {
+	switch r {
+	case 'ⱥ':
+		return 'a'
+	case 'ƀ':
+		return 'b'
+	case 'ȼ':
+		return 'c'
+	case 'đ':
+		return 'd'
+	case 'ɇ':
+		return 'e'
+	case 'ǥ':
+		return 'g'
+	case 'ħ':
+		return 'h'
+	case 'ɨ':
+		return 'i'
+	case 'ɉ':
+		return 'j'
+	case 'ł', 'ƚ', 'ⱡ':
+		return 'l'
+	case 'ø':
+		return 'o'
+	case 'ᵽ':
+		return 'p'
+	case 'ɍ':
+		return 'r'
+	case 'ŧ', 'ⱦ':
+		return 't'
+	case 'ʉ':
+		return 'u'
+	case 'ɏ':
+		return 'y'
+	case 'ƶ':
+		return 'z'
+	}
+	return r
+}
