@@ -44,6 +44,10 @@ func TestGoldenAnswers(t *testing.T) {
 		"check_legit_unseen":   "/api/check?id=300000000000000002",
 		"check_nobody":         "/api/check?search=kowalski",
 		"check_ranks":          "/api/check?search=a",
+		"check_similar":        "/api/check?search=zen0n+lotr",
+		"check_similar_legit":  "/api/check?search=Ew%D0%B0+Zaufana",
+		"check_similar_risk":   "/api/check?search=%E2%80%8BCeIina",
+		"check_similar_part":   "/api/check?search=zabka+giveaway",
 		"check_mention":        "/api/check?search=%3C@!100000000000000001%3E",
 		"check_address":        "/api/check?id=https://chat.example.org/users/200000000000000002",
 		"donation":             "/api/donate/status?id=d-1",
@@ -55,10 +59,11 @@ func TestGoldenAnswers(t *testing.T) {
 		"error_not_found":      "/api/nobody",
 		"error_donation":       "/api/donate/status?id=unknown",
 		"error_method":         "/api/scammers",
-		"error_loading":        "/api/status",
+		"error_loading":        "/api/scammers",
 	} {
 		t.Run(name, func(t *testing.T) {
 			method, headers := http.MethodGet, []string{}
+			f.set(func(s *State) { s.Ready = name != "error_loading" })
 			switch name {
 			case "error_method":
 				method = http.MethodPost
