@@ -91,25 +91,22 @@ func (r *publishing) flush(ctx context.Context) error {
 		var wrong *events.Error
 		switch {
 		case err == nil:
-			r.pending = r.pending[:0]
-		case errors.As(err, &wrong):
-			r.good--
-			at.err = wrong
-			if err := r.refuse(&at); err != nil {
-				return err
-			}
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.As(err, &wrong):
+			if err := r.dropPending(ctx, at, wrong); err != nil {
+				return err
+			}
 		default:
-			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest", at.place(), err)
+			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest", r.pending[at].place(), err)
 		}
 	}
 	return nil
 }
 
-// sendPending returns the line that an error is about. That line, and those which are stored, are no longer
-// pending then.
-func (r *publishing) sendPending(ctx context.Context) (line, error) {
+// sendPending sends one batch. What is certain to be stored is no longer pending then; an error is about the
+// pending line at the index returned.
+func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	messages := make([]events.Message, len(r.pending))
 	for i := range r.pending {
 		messages[i] = r.pending[i].message
@@ -118,17 +115,36 @@ func (r *publishing) sendPending(ctx context.Context) (line, error) {
 	r.done.Sent += sum.Sent
 	r.done.Duplicates += sum.Duplicates
 	r.done.LastSequence = max(r.done.LastSequence, sum.LastSequence)
-	stored := sum.Sent + sum.Duplicates
+	stored := len(r.pending)
+	var failed *events.MessageError
+	if errors.As(err, &failed) {
+		stored = min(sum.Sent+sum.Duplicates, failed.Index) // beyond a lost one some may be stored: sent again they are duplicates
+	} else if err != nil {
+		stored = 0
+	}
 	for i := range r.pending[:stored] {
 		r.bar.add(r.pending[i].size)
 	}
-	var failed *events.MessageError
-	if !errors.As(err, &failed) {
-		return r.pending[0], err
+	r.pending = append(r.pending[:0], r.pending[stored:]...)
+	if failed == nil {
+		return 0, err
 	}
-	at := r.pending[failed.Index]
-	r.pending = slices.Concat(r.pending[min(stored, failed.Index):failed.Index], r.pending[failed.Index+1:])
-	return at, err
+	return failed.Index - stored, err
+}
+
+// dropPending names the pending line at an index as bad. If it is one too many, the lines before it are sent
+// and those after it are not.
+func (r *publishing) dropPending(ctx context.Context, at int, why error) error {
+	bad := r.pending[at]
+	bad.err = why
+	r.good--
+	err := r.refuse(&bad)
+	if err == nil {
+		r.pending = slices.Delete(r.pending, at, at+1)
+		return nil
+	}
+	r.pending = r.pending[:at]
+	return errors.Join(err, r.flush(ctx))
 }
 
 // badLines is the error of a run that had any: what to do about them.

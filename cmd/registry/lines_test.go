@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// text is an input that is not a file.
+func text(name, content string) input {
+	return input{name: name, open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+}
+
+// FuzzReadLines compares the reading in chunks with the obvious way: split, trim, drop blanks.
+func FuzzReadLines(f *testing.F) {
+	f.Add("a\nb", "")
+	f.Add("\n \r\n\tx\r\n", "y\n")
+	f.Add(strings.Repeat("long ", 40_000), strings.Repeat("s\n", 600))
+	f.Fuzz(func(t *testing.T, first, second string) {
+		var got []string
+		err := readInputs(t.Context(), []input{text("1", first), text("2", second)}, func(c *chunk) error {
+			for _, l := range c.lines {
+				if l.err != nil {
+					l.payload = nil
+				}
+				got = append(got, fmt.Sprintf("%s %q", l.place(), l.payload))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(naiveLines("1", first), naiveLines("2", second)...)
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func naiveLines(file, content string) []string {
+	var out []string
+	for i, l := range strings.Split(content, "\n") {
+		payload := bytes.TrimSpace([]byte(l))
+		if len(l) > maxLine {
+			out = append(out, fmt.Sprintf("%s:%d %q", file, i+1, ""))
+		} else if len(payload) > 0 {
+			out = append(out, fmt.Sprintf("%s:%d %q", file, i+1, payload))
+		}
+	}
+	return out
+}
+
+// The bound counts the line without its break, whatever the reader's buffer.
+func TestLongestLine(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		end  string
+		ok   bool
+	}{{maxLine, "\n", true}, {maxLine, "", true}, {maxLine + 1, "\n", false}, {maxLine + 1, "", false}, {3 * maxLine, "\nx", false}} {
+		var lines []line
+		in := text("f", strings.Repeat("x", c.size)+c.end)
+		err := readInputs(t.Context(), []input{in}, func(ch *chunk) error { lines = append(lines, ch.lines...); return nil })
+		if err != nil || (lines[0].err == nil) != c.ok || c.ok && len(lines[0].payload) != c.size {
+			t.Errorf("%d bytes and %q: %v, %v", c.size, c.end, lines[0].err, err)
+		}
+		if !c.ok && lines[0].payload != nil {
+			t.Errorf("%d bytes: the line is kept", c.size)
+		}
+	}
+}
+
+// Lines come in input order though they are decoded on several cores.
+func TestEachLineKeepsTheOrder(t *testing.T) {
+	var all strings.Builder
+	made := eventstest.Events(5000, 9)
+	for _, e := range made {
+		payload, err := events.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(append(payload, '\n'))
+	}
+	n := 0
+	err := eachLine(t.Context(), []input{text("f", all.String())}, func(l *line) error {
+		if l.err != nil || l.number != n+1 || l.message.Event != made[n] {
+			return fmt.Errorf("line %d: %v", l.number, l.err)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != len(made) {
+		t.Errorf("%d lines, %v", n, err)
+	}
+}
+
+// A reader that stops early, or fails, must leave no goroutine behind (goleak in TestMain).
+func TestEachLineEnds(t *testing.T) {
+	enough := errors.New("enough")
+	many := text("many", strings.Repeat("{}\n", 100_000))
+	if err := eachLine(t.Context(), []input{many}, func(*line) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	broken := input{name: "broken", open: func() (io.ReadCloser, error) { return nil, enough }}
+	if err := eachLine(t.Context(), []input{many, broken}, func(*line) error { return nil }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := eachLine(ctx, []input{many}, func(*line) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
