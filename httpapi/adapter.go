@@ -76,6 +76,9 @@ func (p *Public) fail(c *gin.Context, route string, err error) {
 	}
 	h := c.Writer.Header()
 	p.fixed.common(h)
+	if route == avatarRoute {
+		sandboxed(c)
+	}
 	h["Cache-Control"] = p.fixed.noStore
 	h["Content-Type"] = p.fixed.json
 	if r.retryAfter != "" {

@@ -60,6 +60,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		t.Fatal(err)
 	}
 	f.public = public
+	t.Cleanup(public.Close)
 	f.addr = listen(t, NewServer(public, cfg.Logger))
 	f.client = &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},

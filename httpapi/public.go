@@ -38,9 +38,14 @@ type Config struct {
 	Searches SearchLimits
 	// PageBytes bounds the memory of answers that are asked for again and again. Zero: 32 MiB.
 	PageBytes int
+	// Status is what /api/status asks. Zero: nobody, and no component is ok.
+	Status StatusConfig
+	// Avatars is where pictures of users come from. Zero: all are drawn.
+	Avatars AvatarConfig
 }
 
-// Public is the public API. Any goroutine may call ServeHTTP.
+// Public is the public API. Any goroutine may call ServeHTTP. Its owner calls Close once no request
+// is being answered any more.
 type Public struct {
 	engine     *gin.Engine
 	logger     *slog.Logger
@@ -54,6 +59,7 @@ type Public struct {
 	compressor *compressor
 	bodies     buffers
 	pages      *pages
+	outside
 }
 
 // NewPublic makes the public API. It fails only for a configuration that cannot be meant.
@@ -84,6 +90,9 @@ func NewPublic(cfg Config) (*Public, error) {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
 	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches)
+	if err := p.newOutside(cfg); err != nil {
+		return nil, err
+	}
 	p.engine = newEngine()
 	if err := p.routes(cfg); err != nil {
 		return nil, err
@@ -156,7 +165,7 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/check", p.check)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
-	p.get("/api/chat/avatar/:chatUserId", p.avatar)
+	p.get(avatarRoute, p.avatar)
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", p.proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}
