@@ -18,6 +18,7 @@ type Model struct {
 	// Owned by the applier.
 	lists            [numLists]*catalogue
 	chats            chats
+	likes            likes
 	donations        *btree.BTreeG[*donation]
 	digest           Digest // of the donations; the lists keep their own
 	donationsChanged bool   // since the last publish
@@ -39,7 +40,7 @@ type donation struct {
 // New makes an empty model whose view has sequence 0.
 func New() *Model {
 	m := &Model{
-		next: make(chan struct{}), chats: chats{seed: maphash.MakeSeed()},
+		next: make(chan struct{}), chats: chats{seed: maphash.MakeSeed()}, likes: newLikes(),
 		donations: newDonations(), donationsChanged: true,
 	}
 	first := &View{}
@@ -79,6 +80,7 @@ func (m *Model) apply(r *Record) {
 		ch := m.lists[listIndex(r.Key.List)].put(r.Key.ID, r.row, m.bulk)
 		if !m.bulk {
 			m.chats.apply(ch)
+			m.likes.apply(ch)
 		}
 	case KindViews:
 		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)
@@ -117,6 +119,7 @@ func (m *Model) EndBulk() *View {
 		}
 	}
 	g.Go(func() error { m.chats.reload(&m.lists); return nil })
+	g.Go(func() error { m.likes.reload(&m.lists); return nil })
 	_ = g.Wait()
 	return m.publish()
 }

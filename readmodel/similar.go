@@ -1,7 +1,9 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -67,24 +69,41 @@ func keyRank(name, search string, n int) int {
 	}
 }
 
+// numAccused is how many lists have similar entries: scammers and servers, the first of
+// events.Lists.
+const numAccused = 2
+
 // checkAlike finds the similar entries of scammers and servers. Its error is ctx's.
 func (v *View) checkAlike(ctx context.Context, k *likeness, found *[numLists][]*Row) error {
 	if !k.possible() {
 		return nil
 	}
-	for i, l := range v.lists[:2] {
-		var ranks [numAlike][]*Row
-		err := l.scan(ctx, &ListQuery{}, func(r *Row) {
-			if rank, ok := k.rank(r); ok && len(ranks[rank]) < maxGroup {
-				ranks[rank] = append(ranks[rank], r)
-			}
-		})
-		if err != nil {
-			return err
+	var ranks [numAccused][numAlike][]*Row
+	for i, ref := range v.likes.candidates(&k.keys) {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		found[i] = firstOf(ranks[:])
+		list := ref >> listShift
+		r := v.lists[list].rows.get(ref & (1<<listShift - 1))
+		if rank, ok := k.rank(r); ok {
+			ranks[list][rank] = keepNewest(ranks[list][rank], r)
+		}
 	}
-	return nil
+	for list := range ranks {
+		found[list] = firstOf(ranks[list][:])
+	}
+	return ctx.Err()
+}
+
+// keepNewest puts r among rows, which are the newest so far in the order newest, if it is one.
+func keepNewest(rows []*Row, r *Row) []*Row {
+	at, _ := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(b.reported, a.reported), byTime.tie(b, a))
+	})
+	if at == maxGroup {
+		return rows
+	}
+	return slices.Insert(rows[:min(len(rows), maxGroup-1)], at, r)
 }
 
 // firstOf is the first rows of all ranks, as many as a group shows.

@@ -16,6 +16,7 @@ type View struct {
 	digest    Digest
 	lists     [numLists]*listView
 	chats     chats
+	likes     likes
 	donations *btree.BTreeG[*donation]
 	checkTag  string
 }
@@ -67,7 +68,7 @@ func (v *View) list(l events.List) *listView { return v.lists[listIndex(l)] }
 func (m *Model) nextView() *View {
 	v := *m.View()
 	v.sequence, v.digest = m.checkpoint, m.Digest()
-	v.chats = chats{m.chats.seed, m.chats.tree.share()}
+	v.chats, v.likes = chats{m.chats.seed, m.chats.tree.share()}, m.likes.share()
 	for i, c := range m.lists {
 		if c.changed {
 			v.lists[i] = c.publish(events.Lists()[i], v.lists[i])

@@ -1,0 +1,148 @@
+package readmodel
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"example.org/registry/readmodel/lookalike"
+)
+
+// likes finds the rows of scammers and servers that can be similar to a search, without asking the
+// others: a tree by hash, as chats is, of parts of the look-alike keys.
+//
+// What is searched for has at least half as many code points as the key that it stands in, so it
+// covers any key in a window of that length, wherever it lies. Of each key only as many grams are
+// kept as it takes for every such window to hold a whole one: three or so, whatever the length.
+// Whoever asks looks up all grams of the search. Rows of the risk list are similar only when the
+// keys are equal, and are kept under their whole keys alone.
+type likes struct {
+	grams, whole maphash.Seed // random, so nobody can choose keys that meet
+	tree         tree
+	scratch      []item // of the owner
+}
+
+func newLikes() likes { return likes{grams: maphash.MakeSeed(), whole: maphash.MakeSeed()} }
+
+// share is for a view.
+func (l *likes) share() likes { return likes{grams: l.grams, whole: l.whole, tree: l.tree.share()} }
+
+// gramLen is how many code points the grams have of a key that is found by window code points or
+// more. Longer grams would be rarer, but more of them would have to be kept; beyond six they are
+// rare enough, and a long search is a look-up for each length and position.
+func gramLen(window int) int { return min((window+1)/2+1, 6) }
+
+// windowOf is the fewest code points of a search that can be similar to a key of n.
+func windowOf(n int) int { return max(minAlike, (n+1)/2) }
+
+// apply keeps the tree true to a change.
+func (l *likes) apply(ch change) {
+	if ch.old != nil && ch.row != nil && ch.old.keys() == ch.row.keys() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
+		return
+	}
+	for _, it := range l.items(ch.old) {
+		l.tree.remove(it, compareChats)
+	}
+	for _, it := range l.items(ch.row) {
+		l.tree.insert(it, compareChats)
+	}
+}
+
+// reload makes the tree anew from the rows of both lists.
+func (l *likes) reload(lists *[numLists]*catalogue) {
+	var items []item
+	for _, c := range lists[:numAccused] {
+		items = slices.Grow(items, 4*len(c.cells))
+		for _, cl := range c.cells {
+			items = append(items, l.items(cl.row)...)
+		}
+	}
+	slices.SortFunc(items, compareChats)
+	l.tree.load(items)
+}
+
+// items are those of r, each once, in l.scratch: none of a row that no search can be similar to.
+func (l *likes) items(r *Row) []item {
+	l.scratch = l.scratch[:0]
+	if r == nil || r.list >= numAccused {
+		return nil
+	}
+	k := r.keys()
+	add := l.addGrams
+	if r.filter&bitVerified == 0 {
+		add = l.addWhole
+	}
+	add(r, k.Shape)
+	if k.Folded != k.Shape {
+		add(r, k.Folded)
+	}
+	slices.SortFunc(l.scratch, compareChats)
+	return slices.Compact(l.scratch)
+}
+
+func (l *likes) addWhole(r *Row, key string) { l.add(r, maphash.String(l.whole, key)) }
+
+func (l *likes) addGrams(r *Row, key string) {
+	for gram := range keptGrams(key) {
+		l.add(r, maphash.String(l.grams, gram))
+	}
+}
+
+func (l *likes) add(r *Row, hash uint64) {
+	l.scratch = append(l.scratch, item{hash, uint32(r.list)<<listShift | r.slot})
+}
+
+// keptGrams are the grams of a name's key that a search is found by.
+func keptGrams(key string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		at := codePoints(key)
+		n := len(at) - 1
+		window := windowOf(n)
+		size := gramLen(window)
+		if n < minAlike {
+			return
+		}
+		// A gram at p lies in the windows that start at p-window+size to p.
+		for p := window - size; yield(key[at[p]:at[p+size]]) && p < n-window; {
+			p += window - size + 1
+		}
+	}
+}
+
+// codePoints is where each code point of s starts, and where the last one ends.
+func codePoints(s string) []int {
+	at := make([]int, 0, len(s)+1)
+	for i := range s {
+		at = append(at, i)
+	}
+	return append(at, len(s))
+}
+
+// candidates are all rows, by list and slot and in that order, that may be similar to k.
+func (l *likes) candidates(k *lookalike.Keys) []uint32 {
+	var hashes []uint64
+	for _, key := range [...]string{k.Shape, k.Folded} {
+		hashes = append(l.gramsOf(hashes, key), maphash.String(l.whole, key))
+	}
+	slices.Sort(hashes)
+	var refs []uint32
+	for _, h := range slices.Compact(hashes) {
+		l.tree.withKey(h, func(ref uint32) { refs = append(refs, ref) })
+	}
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
+
+// gramsOf appends the hashes of all grams of a search's key that a key may be kept by.
+func (l *likes) gramsOf(hashes []uint64, key string) []uint64 {
+	at := codePoints(key)
+	n := len(at) - 1
+	if n < minAlike {
+		return hashes
+	}
+	for size := minAlike; size <= gramLen(n); size++ {
+		for p := 0; p+size <= n; p++ {
+			hashes = append(hashes, maphash.String(l.grams, key[at[p]:at[p+size]]))
+		}
+	}
+	return hashes
+}
