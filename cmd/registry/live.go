@@ -14,6 +14,7 @@ type live struct {
 	model     atomic.Pointer[readmodel.Model]     // empty until the saved state is loaded
 	projector atomic.Pointer[projector.Projector] // nil until then
 	brokerURL atomic.Pointer[string]              // of the embedded broker; nil or empty without a listener
+	storage   atomic.Pointer[storage]             // for the status page; nil until it is open
 	stopping  atomic.Bool
 }
 

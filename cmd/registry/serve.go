@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events/broker"
+	"example.org/registry/httpapi"
 	"example.org/registry/projector"
 	"example.org/registry/snapshots"
 )
@@ -26,6 +27,10 @@ func (c *serveCmd) Run(p *process) (err error) {
 	if err != nil {
 		return err
 	}
+	chatToken, err := c.chatToken()
+	if err != nil {
+		return err
+	}
 	log := c.logger(p.stderr)
 	tune(p.getenv, "/", log)
 	unlock, err := snapshots.LockDir(c.dataDir())
@@ -37,7 +42,7 @@ func (c *serveCmd) Run(p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &server{flags: c, log: log, ports: ports, token: token, live: newLive(), terminal: p.stderr,
+	s := &server{flags: c, log: log, ports: ports, token: token, chatToken: chatToken, live: newLive(), terminal: p.stderr,
 		headroom: p.getenv("GOGC") == ""}
 	return s.run(p.ctx)
 }
@@ -78,6 +83,9 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		return err
 	}
 	defer stop()
+	if err := s.showStorage(store, nc); err != nil {
+		return err
+	}
 	if s.flags.Demo {
 		if err := s.importDemo(ctx, nc, store.Checkpoint()); err != nil {
 			return err
@@ -158,5 +166,7 @@ type server struct {
 	token    string // of the admin listener; empty: none
 	live     *live
 	terminal io.Writer // for the progress bar
-	headroom bool      // the collector's percentage is ours to set
+
+	chatToken httpapi.Secret // of the chat platform; empty: none
+	headroom  bool           // the collector's percentage is ours to set
 }

@@ -33,6 +33,12 @@ type serveCmd struct {
 	Stream             streamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
 	StreamReplicas     int        `default:"1" help:"Replicas of a stream that is created, 1 to 5. The embedded broker has one." group:"Broker and stream"`
 	StreamHistory      int        `default:"5" help:"Messages kept of a subject in a stream that is created. 0: all." group:"Broker and stream"`
+	GuardURL           publicURL  `name:"guard-url" placeholder:"URL" help:"External guard service whose state /api/status shows: any answer below 500 within 6 s is a good one." group:"Outside services"`
+	ChatURL            publicURL  `name:"chat-url" placeholder:"URL" help:"Chat platform, for /api/status alike." group:"Outside services"`
+	CoinURL            publicURL  `name:"coin-url" placeholder:"URL" help:"Cryptocurrency network, for /api/status alike." group:"Outside services"`
+	ChatAPIURL         publicURL  `name:"chat-api-url" placeholder:"URL" help:"API of a Discord-compatible chat platform, asked for users' pictures at URL/users/{id}. Without it every picture is drawn." group:"Outside services"`
+	ChatCDNURL         publicURL  `name:"chat-cdn-url" placeholder:"URL" help:"Where that platform keeps the pictures: URL/avatars/{id}/{name}.png. Goes with --chat-api-url." group:"Outside services"`
+	ChatTokenFile      string     `placeholder:"FILE" help:"Bot token for --chat-api-url. The file may be readable by its owner and group alone." group:"Outside services"`
 	natsFlags
 	logFlags
 }
@@ -68,6 +74,9 @@ func (c *serveCmd) check() error {
 	}
 	if !c.AdminAddr.loopback() && c.AdminTokenFile == "" {
 		return usagef("--admin-addr: %s is reachable from other machines and needs --admin-token-file", c.AdminAddr)
+	}
+	if err := c.checkAvatars(); err != nil {
+		return err
 	}
 	return c.natsFlags.check()
 }

@@ -20,11 +20,18 @@ const profileWithin = 2 * time.Minute
 // web serves both listeners until ctx ends. The operators' one goes last, so that the draining of
 // the public one can be watched.
 func (s *server) web(ctx context.Context) error {
+	stopOutside, err := s.outside()
+	if err != nil {
+		s.ports.close()
+		return err
+	}
+	defer stopOutside()
 	public, admin, err := s.handlers()
 	if err != nil {
 		s.ports.close()
 		return err
 	}
+	defer public.Close()
 	s.log.Info("listening", "http", s.ports.public.Addr().String(), "admin", s.ports.admin.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	drained := make(chan struct{})
@@ -43,7 +50,7 @@ func (s *server) web(ctx context.Context) error {
 }
 
 // handlers makes what the listeners answer with.
-func (s *server) handlers() (public, admin http.Handler, err error) {
+func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err error) {
 	f := s.flags
 	metrics := prometheus.NewRegistry()
 	if err := registerMetrics(metrics, s.live); err != nil {
@@ -64,6 +71,13 @@ func (s *server) handlers() (public, admin http.Handler, err error) {
 		AsyncAPI:       events.AsyncAPI(),
 		RateLimit:      f.RateLimit,
 		TrustedProxies: prefixes(f.TrustedProxies),
+		Status: httpapi.StatusConfig{
+			Database: s.live.database,
+			Guard:    string(f.GuardURL),
+			Chat:     string(f.ChatURL),
+			Coin:     string(f.CoinURL),
+		},
+		Avatars: f.avatars(s.chatToken),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)
