@@ -57,13 +57,18 @@ func addProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
-// ready is 200 exactly when lists and checks are answered, else 503 with the reason by name.
+// ready is 200 exactly when lists and checks are answered, else 503 with the reason by name; and
+// 503 while the process stops, though those who are here are answered.
 func (cfg *AdminConfig) ready(w http.ResponseWriter, _ *http.Request) {
-	if _, _, err := cfg.Health.look(); err != nil {
+	_, state, err := cfg.Health.look()
+	switch {
+	case err != nil:
 		plain(w, http.StatusServiceUnavailable, err.Error())
-		return
+	case state.Stopping:
+		plain(w, http.StatusServiceUnavailable, "stopping")
+	default:
+		plain(w, http.StatusOK, "ok")
 	}
-	plain(w, http.StatusOK, "ok")
 }
 
 func (cfg *AdminConfig) projection(w http.ResponseWriter, r *http.Request) {

@@ -76,6 +76,18 @@ func TestReadyz(t *testing.T) {
 	}
 }
 
+// While the process stops, nobody is sent here any more, but who is here is answered.
+func TestReadyzStopping(t *testing.T) {
+	f := serve(t)
+	f.set(func(s *State) { s.Stopping = true })
+	if status, body, _ := admin(t, newAdmin(t, f), "GET", "/readyz"); status != 503 || body != "stopping\n" {
+		t.Errorf("/readyz: %d %q", status, body)
+	}
+	if a := f.get(t, "/api/scammers"); a.status != 200 {
+		t.Errorf("lists are %d", a.status)
+	}
+}
+
 func TestProjectionDocument(t *testing.T) {
 	f := serve(t)
 	sentence := "the broker is away"

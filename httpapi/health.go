@@ -19,10 +19,13 @@ type Reader interface {
 
 // State is what the projection says of itself. The zero value is not ready.
 type State struct {
-	Ready  bool      // has caught up once (API contract, operators)
-	Reason string    // while not ready: why, in English, for /readyz
-	Frozen bool      // applies nothing any more: waiting for a sequence is in vain
-	AsOf   time.Time // the last moment at which the model was known to be complete
+	Ready  bool   // has caught up once (API contract, operators)
+	Reason string // while not ready: why, in English, for /readyz
+	Frozen bool   // applies nothing any more: waiting for a sequence is in vain
+	// Stopping is said by /readyz alone, so that nobody is sent here any more; who is here already
+	// is answered to the end.
+	Stopping bool
+	AsOf     time.Time // the last moment at which the model was known to be complete
 }
 
 // Health decides whether lists, checks and donations are answered. One is shared by the public

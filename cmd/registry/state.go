@@ -7,13 +7,10 @@ import (
 // state is what the listeners go by: two atomic loads.
 func (l *live) state() httpapi.State {
 	p, running := l.progress()
-	switch {
-	case !running:
+	if !running {
 		return httpapi.State{Reason: "loading the saved state"}
-	case l.stopping.Load():
-		return httpapi.State{Reason: "stopping", AsOf: p.AsOf}
 	}
-	return httpapi.State{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf}
+	return httpapi.State{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
 // projection is the document of /projection. Its counts, digest and checkpoint are of one view.
