@@ -11,10 +11,11 @@ import (
 // others: a tree by hash, as chats is, of parts of the look-alike keys.
 //
 // What is searched for has at least half as many code points as the key that it stands in, so it
-// covers any key in a window of that length, wherever it lies. Of each key only as many grams are
-// kept as it takes for every such window to hold a whole one: three or so, whatever the length.
-// Whoever asks looks up all grams of the search. Rows of the risk list are similar only when the
-// keys are equal, and are kept under their whole keys alone.
+// covers any key in a window of that length, wherever it lies. A gram is one code point shorter than
+// the window, so that every other one is enough for each window to hold one whole: four or so of a
+// key. Of two neighbouring grams of the search one is kept, if the key holds the search at all;
+// whoever asks takes the rarest two. Rows of the risk list are similar only when the keys are equal,
+// and are kept under their whole keys alone.
 type likes struct {
 	grams, whole maphash.Seed // random, so nobody can choose keys that meet
 	tree         tree
@@ -26,10 +27,18 @@ func newLikes() likes { return likes{grams: maphash.MakeSeed(), whole: maphash.M
 // share is for a view.
 func (l *likes) share() likes { return likes{grams: l.grams, whole: l.whole, tree: l.tree.share()} }
 
-// gramLen is how many code points the grams have of a key that is found by window code points or
-// more. Longer grams would be rarer, but more of them would have to be kept; beyond six they are
-// rare enough, and a long search is a look-up for each length and position.
-func gramLen(window int) int { return min((window+1)/2+1, 6) }
+// The bounds of a gram, in code points.
+const (
+	minGram = minAlike
+	maxGram = 12 // longer ones are no rarer
+)
+
+// gramsFor says how long the grams are of a key that a window of so many code points finds, and how
+// far apart the ones that are kept.
+func gramsFor(window int) (size, step int) {
+	size = min(max(window-1, minGram), maxGram)
+	return size, window - size + 1
+}
 
 // windowOf is the fewest code points of a search that can be similar to a key of n.
 func windowOf(n int) int { return max(minAlike, (n+1)/2) }
@@ -97,13 +106,13 @@ func keptGrams(key string) func(yield func(string) bool) {
 		at := codePoints(key)
 		n := len(at) - 1
 		window := windowOf(n)
-		size := gramLen(window)
+		size, step := gramsFor(window)
 		if n < minAlike {
 			return
 		}
-		// A gram at p lies in the windows that start at p-window+size to p.
-		for p := window - size; yield(key[at[p]:at[p+size]]) && p < n-window; {
-			p += window - size + 1
+		// A gram at p lies in the windows that start at p-step+1 to p.
+		for p := step - 1; yield(key[at[p]:at[p+size]]) && p < n-window; {
+			p += step
 		}
 	}
 }
@@ -121,7 +130,11 @@ func codePoints(s string) []int {
 func (l *likes) candidates(k *lookalike.Keys) []uint32 {
 	var hashes []uint64
 	for _, key := range [...]string{k.Shape, k.Folded} {
-		hashes = append(l.gramsOf(hashes, key), maphash.String(l.whole, key))
+		at := codePoints(key)
+		for size := minGram; size <= min(maxGram, len(at)-1); size++ {
+			hashes = l.gramsOf(hashes, key, at, size)
+		}
+		hashes = append(hashes, maphash.String(l.whole, key))
 	}
 	slices.Sort(hashes)
 	var refs []uint32
@@ -132,17 +145,28 @@ func (l *likes) candidates(k *lookalike.Keys) []uint32 {
 	return slices.Compact(refs)
 }
 
-// gramsOf appends the hashes of all grams of a search's key that a key may be kept by.
-func (l *likes) gramsOf(hashes []uint64, key string) []uint64 {
-	at := codePoints(key)
+// gramsOf appends the hashes of grams of a search's key: so many in a row that one of them is kept
+// of any key with grams of that size that holds the search, and of those the rarest.
+func (l *likes) gramsOf(hashes []uint64, key string, at []int, size int) []uint64 {
 	n := len(at) - 1
-	if n < minAlike {
-		return hashes
+	first := len(hashes)
+	for p := 0; p+size <= n; p++ {
+		hashes = append(hashes, maphash.String(l.grams, key[at[p]:at[p+size]]))
 	}
-	for size := minAlike; size <= gramLen(n); size++ {
-		for p := 0; p+size <= n; p++ {
-			hashes = append(hashes, maphash.String(l.grams, key[at[p]:at[p+size]]))
+	if size == maxGram || len(hashes)-first <= 2 {
+		return hashes // the keys of the longest grams are of any length, and their steps too
+	}
+	best, fewest := first, int(^uint(0)>>1)
+	last := l.tree.countKey(hashes[first])
+	for i := first + 1; i < min(len(hashes), first+maxTried); i++ {
+		next := l.tree.countKey(hashes[i])
+		if last+next < fewest {
+			best, fewest = i-1, last+next
 		}
+		last = next
 	}
-	return hashes
+	return append(hashes[:first], hashes[best:best+2]...)
 }
+
+// maxTried bounds the look for the rarest grams in long searches.
+const maxTried = 32
