@@ -64,7 +64,7 @@ func scanAlike(b *testing.B, v *View, entries []events.Entry) {
 		search := entries[i*7919%len(entries)].Name
 		k := newLikeness(search, Fold(search))
 		for _, l := range v.lists[:numAccused] {
-			_ = l.scan(context.Background(), &ListQuery{}, func(r *Row) { k.rank(r) })
+			l.each(&ListQuery{}, 0, func(r *Row) bool { k.rank(r); return true })
 		}
 	}
 }

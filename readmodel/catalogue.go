@@ -37,7 +37,7 @@ func (c *catalogue) put(id string, row *Row, bulk bool) change {
 	}
 	ch := change{cl.row, row, cl.total(), cl.total()}
 	if ch.old == nil && row == nil {
-		return ch // a tombstone of nothing
+		return change{} // a tombstone of nothing
 	}
 	c.changed = true
 	c.number(ch)

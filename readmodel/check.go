@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/gramindex"
 )
 
 // maxGroup is the most entries a check shows of one list (seed, limits).
@@ -87,7 +88,7 @@ func (v *View) checkName(ctx context.Context, needle string, found *[numLists][]
 		if l == events.Legit && (len(found[0]) > 0 || len(found[1]) > 0) {
 			return nil
 		}
-		best, err := v.lists[i].best(ctx, needle)
+		best, err := v.best(ctx, i, needle)
 		if err != nil {
 			return err
 		}
@@ -97,14 +98,21 @@ func (v *View) checkName(ctx context.Context, needle string, found *[numLists][]
 }
 
 // best is the list's best matches of name or chat id, in the order newest within one rank.
-func (l *listView) best(ctx context.Context, needle string) ([]*Row, error) {
+func (v *View) best(ctx context.Context, list int, needle string) ([]*Row, error) {
+	slots, err := v.matching(ctx, searchKey{list, gramindex.Names, needle})
+	if err != nil {
+		return nil, err
+	}
 	var ranks [numRanks][]*Row
-	err := l.scan(ctx, &ListQuery{}, func(r *Row) {
-		if rank, ok := r.rank(needle); ok && len(ranks[rank]) < maxGroup {
-			ranks[rank] = append(ranks[rank], r)
+	slots.Iterate(func(slot uint32) bool {
+		if r := v.lists[list].rows.get(slot); r != nil && r.shown() {
+			if rank, ok := r.rank(needle); ok {
+				ranks[rank] = keepNewest(ranks[rank], r)
+			}
 		}
+		return true
 	})
-	return firstOf(ranks[:]), err
+	return firstOf(ranks[:]), nil
 }
 
 // The ranks of a match, best first (API contract, check).

@@ -9,6 +9,7 @@ const (
 	bitVerified filterBits = 1 << iota
 	bitProofs              // has a public proofs page
 	bitPrivate             // has private proofs
+	bitShown               // its list shows it at all: legit shows verified entries only
 )
 
 func filterOf(e *events.Entry) filterBits {
@@ -22,29 +23,37 @@ func filterOf(e *events.Entry) filterBits {
 	if e.Proofs.Private {
 		f |= bitPrivate
 	}
-	return f
+	return f.in(listIndex(e.List))
 }
 
-// shown says whether the list shows the row at all: legit shows verified entries only.
-func (r *Row) shown() bool {
-	return r.list != uint8(listIndex(events.Legit)) || r.filter&bitVerified != 0
+// in is f with the bit that depends on the list.
+func (f filterBits) in(list int) filterBits {
+	if events.Lists()[list] != events.Legit || f&bitVerified != 0 {
+		return f | bitShown
+	}
+	return f &^ bitShown
 }
 
-func (r *Row) matches(s Status, p Proofs) bool {
-	return r.shown() && r.hasStatus(s) && r.hasProofs(p)
+// shown says whether the list shows the row at all.
+func (r *Row) shown() bool { return r.filter&bitShown != 0 }
+
+func (r *Row) matches(s Status, p Proofs) bool { return r.filter.match(s, p) }
+
+// match says whether an entry of these bits is let through. The zero value, no entry, never is.
+func (f filterBits) match(s Status, p Proofs) bool {
+	return f&bitShown != 0 && f.hasStatus(s) && f.hasProofs(p)
 }
 
-func (r *Row) hasStatus(s Status) bool {
-	verified := r.filter&bitVerified != 0
-	return s == StatusAll || verified == (s == StatusVerified)
+func (f filterBits) hasStatus(s Status) bool {
+	return s == StatusAll || (f&bitVerified != 0) == (s == StatusVerified)
 }
 
-func (r *Row) hasProofs(p Proofs) bool {
+func (f filterBits) hasProofs(p Proofs) bool {
 	switch p {
 	case ProofsWith:
-		return r.filter&bitProofs != 0
+		return f&bitProofs != 0
 	case ProofsPrivate:
-		return r.filter&bitPrivate != 0
+		return f&bitPrivate != 0
 	default:
 		return true
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"example.org/registry/events"
 )
@@ -47,7 +46,7 @@ func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	case q.ID != "":
 		p = v.listByID(&q)
 	case q.Search != "":
-		p, err = v.list(q.List).search(ctx, &q)
+		p, err = v.search(ctx, &q)
 	default:
 		p = v.list(q.List).walk(&q)
 	}
@@ -58,13 +57,17 @@ func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 // each calls f with the rows of the order and filters that q asks for, from position skip on,
 // until f returns false.
 func (l *listView) each(q *ListQuery, skip int, f func(r *Row) bool) {
+	l.eachSlot(q, skip, func(slot uint32) bool { return f(l.rows.get(slot)) })
+}
+
+// eachSlot is each without a look at the rows.
+func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
 	o, descending := q.Sort.order()
 	t := &l.trees[treeIndex(o, q.Status, q.Proofs)]
-	visit := func(slot uint32) bool { return f(l.rows.get(slot)) }
 	if descending {
-		t.descend(skip, visit)
+		t.descend(skip, f)
 	} else {
-		t.ascend(skip, visit)
+		t.ascend(skip, f)
 	}
 }
 
@@ -87,34 +90,6 @@ func (l *listView) walk(q *ListQuery) Page {
 		return len(p.Rows) < n
 	})
 	return p
-}
-
-// search scans the whole order: every row is asked, so that the total is exact.
-func (l *listView) search(ctx context.Context, q *ListQuery) (Page, error) {
-	needle := Fold(q.Search)
-	rows := make([]*Row, 0, q.Limit)
-	total := 0
-	err := l.scan(ctx, q, func(r *Row) {
-		if !strings.Contains(r.text(), needle) {
-			return
-		}
-		if total >= q.Skip && len(rows) < q.Limit {
-			rows = append(rows, r)
-		}
-		total++
-	})
-	return Page{Rows: rows, Total: total}, err
-}
-
-// scan calls f with every row of the order and filters that q asks for, until the reader has gone.
-func (l *listView) scan(ctx context.Context, q *ListQuery, f func(r *Row)) error {
-	seen := 0
-	l.each(q, 0, func(r *Row) bool {
-		f(r)
-		seen++
-		return seen%1024 != 0 || ctx.Err() == nil
-	})
-	return ctx.Err()
 }
 
 // listByID finds the rows of the list with that very chat id; there are seldom more than one.

@@ -22,8 +22,11 @@ type Model struct {
 	donations        *btree.BTreeG[*donation]
 	digest           Digest // of the donations; the lists keep their own
 	donationsChanged bool   // since the last publish
+	changes          changeLog
 	checkpoint       uint64
 	bulk             bool
+
+	accelerator *accelerator // fixed after New; shared with the views
 
 	// Shared.
 	view    atomic.Pointer[View]
@@ -41,9 +44,9 @@ type donation struct {
 func New() *Model {
 	m := &Model{
 		next: make(chan struct{}), chats: chats{seed: maphash.MakeSeed()}, likes: newLikes(),
-		donations: newDonations(), donationsChanged: true,
+		donations: newDonations(), donationsChanged: true, accelerator: newAccelerator(),
 	}
-	first := &View{}
+	first := &View{accelerator: m.accelerator}
 	for i := range m.lists {
 		m.lists[i], first.lists[i] = newCatalogue(), &listView{}
 	}
@@ -78,9 +81,10 @@ func (m *Model) apply(r *Record) {
 	switch r.Key.Kind {
 	case KindEntry:
 		ch := m.lists[listIndex(r.Key.List)].put(r.Key.ID, r.row, m.bulk)
-		if !m.bulk {
+		if !m.bulk && ch != (change{}) {
 			m.chats.apply(ch)
 			m.likes.apply(ch)
+			m.changes.add(r.Sequence, listIndex(r.Key.List), ch.slot())
 		}
 	case KindViews:
 		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)
@@ -110,6 +114,7 @@ func (m *Model) BeginBulk() { m.bulk = true }
 // EndBulk sorts everything once, on all processors, and publishes the result.
 func (m *Model) EndBulk() *View {
 	m.bulk = false
+	m.changes = changeLog{floor: m.checkpoint} // nobody has heard of anything
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range m.lists {

@@ -87,6 +87,7 @@ func treeOf(i int) (order, Status, Proofs) {
 // that their items name by slot.
 type orders struct {
 	rows    paged[*Row]
+	filters paged[filterBits] // of the rows; zero where there is none
 	trees   [numTrees]tree
 	dirty   [numTrees]bool
 	compare [numOrders]func(a, b item) int
@@ -112,6 +113,14 @@ func newOrders() *orders {
 type change struct {
 	old, row      *Row
 	before, after int64 // view totals
+}
+
+// slot is where it happens. The change is not empty.
+func (c *change) slot() uint32 {
+	if c.row != nil {
+		return c.row.slot
+	}
+	return c.old.slot
 }
 
 // same says whether the change leaves the row where it is in o.
@@ -156,8 +165,10 @@ func (os *orders) place(c change) {
 	case c.row == c.old:
 	case c.row != nil:
 		os.rows.set(c.row.slot, c.row)
+		os.filters.set(c.row.slot, c.row.filter)
 	default:
 		os.rows.set(c.old.slot, nil)
+		os.filters.set(c.old.slot, 0)
 	}
 }
 

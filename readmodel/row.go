@@ -141,7 +141,7 @@ func appendRow(b []byte, r *Row) []byte {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
 	b = binary.BigEndian.AppendUint16(b, r.chatLen)
-	b = append(b, r.idLen, r.list, byte(r.filter), byte(r.alike))
+	b = append(b, r.idLen, r.list, byte(r.filter&^bitShown), byte(r.alike))
 	return append(b, r.blob...)
 }
 
@@ -160,6 +160,7 @@ func decodeRow(b []byte, seq uint64) (*Row, error) {
 	if !r.sane() {
 		return nil, errRow
 	}
+	r.filter = r.filter.in(int(r.list))
 	return r, nil
 }
 

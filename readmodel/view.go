@@ -19,12 +19,16 @@ type View struct {
 	likes     likes
 	donations *btree.BTreeG[*donation]
 	checkTag  string
+
+	changes     changeLog
+	accelerator *accelerator // shared with the model and its other views
 }
 
 // listView is one list of a View; a list that did not change is shared by the views that follow.
 type listView struct {
 	trees           [numTrees]tree
 	rows            paged[*Row]
+	filters         paged[filterBits]
 	totals          paged[int64]
 	tag, popularTag string
 }
@@ -67,7 +71,7 @@ func (v *View) list(l events.List) *listView { return v.lists[listIndex(l)] }
 // nextView is the last view with what has changed since put in its place.
 func (m *Model) nextView() *View {
 	v := *m.View()
-	v.sequence, v.digest = m.checkpoint, m.Digest()
+	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
 	v.chats, v.likes = chats{m.chats.seed, m.chats.tree.share()}, m.likes.share()
 	for i, c := range m.lists {
 		if c.changed {
@@ -82,7 +86,8 @@ func (m *Model) nextView() *View {
 }
 
 func (c *catalogue) publish(name events.List, last *listView) *listView {
-	l := &listView{trees: last.trees, rows: c.orders.rows.share(), totals: c.totals.share()}
+	l := &listView{trees: last.trees}
+	l.rows, l.filters, l.totals = c.orders.rows.share(), c.orders.filters.share(), c.totals.share()
 	c.orders.publish(&l.trees)
 	l.tag = contentTag(string(name), c.entries)
 	l.popularTag = contentTag(string(name)+" by views", c.entries, c.views)
