@@ -42,10 +42,10 @@ func (b *backOff) note(began time.Duration, err error) {
 	now := b.clock.now()
 	var pause *Pause
 	switch {
-	case err == nil, errors.Is(err, ErrNoPicture), errors.Is(err, ErrUnusable):
-		b.failures = 0
 	case errors.As(err, &pause):
 		b.until = max(b.until, now+pauseFor(pause.For))
+	case err == nil, errors.Is(err, ErrNoPicture), errors.Is(err, ErrUnusable):
+		b.failures = 0
 	case b.failures == 0 || began >= b.counted:
 		b.failures++
 		b.counted = now

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -45,7 +46,7 @@ func (u *publicURL) UnmarshalText(text []byte) error {
 	parsed, err := url.Parse(string(text))
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
 		parsed.RawQuery != "" || parsed.Fragment != "" || parsed.User != nil {
-		return fmt.Errorf("%q is not an address like https://registry.example", text)
+		return errors.New("not an address like https://registry.example, without user, query and fragment")
 	}
 	*u = publicURL(strings.TrimRight(string(text), "/"))
 	return nil

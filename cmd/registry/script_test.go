@@ -173,7 +173,7 @@ func scriptTerminate(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	c := ts.Value(serversKey{}).(*servers).byName[args[0]]
 	if status := c.end(syscall.SIGTERM); strconv.Itoa(status) != args[1] {
-		ts.Fatalf("%s ended with %d: %s", args[0], status, ts.ReadFile(args[0]+".log"))
+		ts.Fatalf("%s ended with %s: %s", args[0], c.cmd.ProcessState, ts.ReadFile(args[0]+".log"))
 	}
 }
 

@@ -35,7 +35,7 @@ func (c *serveCmd) Run(p *process) (err error) {
 	tune(p.getenv, "/", log)
 	unlock, err := snapshots.LockDir(c.dataDir())
 	if err != nil {
-		return fmt.Errorf("%w; choose another with --data-dir or stop the other process", err)
+		return c.lockError(err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	ports, err := c.listen()

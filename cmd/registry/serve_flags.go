@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"example.org/registry/snapshots"
 )
 
 // serveCmd runs everything in one process. Its fields are its flags.
@@ -115,6 +117,14 @@ func (c *serveCmd) dataDir() string {
 		return "data-demo"
 	}
 	return "data"
+}
+
+// lockError says what to do about a data directory that cannot be had.
+func (c *serveCmd) lockError(err error) error {
+	if errors.Is(err, snapshots.ErrLocked) {
+		return fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
+	}
+	return fmt.Errorf("%w; make it writable for this user, or choose another with --data-dir", err)
 }
 
 // storePath and brokerDir divide the data directory.

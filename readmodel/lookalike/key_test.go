@@ -1,0 +1,158 @@
+package lookalike
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestKeys(t *testing.T) {
+	for name, want := range map[string]Keys{
+		"":               {"", ""},
+		"adam":           {"adarn", "adarn"},
+		"Łukasz":         {"lukasz", "lukasz"},
+		"ŁUKASZ":         {"lukasz", "lukasz"},
+		"Øđłħŧ":          {"odlht", "odlht"},
+		"ȺɃȻɆǤƗɈȽⱣɌȾɄɎƵ": {"abcegljlprtuyz", "abcegijlprtuyz"}, // folding brings strokes back
+		"żółć":           {"zolc", "zolc"},
+		"аdmin":          {"adrnin", "adrnin"}, // Cyrillic
+		"paypal":         {"paypal", "paypal"},
+		"paypaI":         {"paypal", "paypai"},
+		"PAYPAL":         {"paypal", "paypal"},
+		"Ilona":          {"llona", "ilona"},
+		"ILONA":          {"llona", "ilona"},
+		"ig0r1":          {"igorl", "igOrl"}, // no folding after the skeleton
+		"ａdｍiｎ":          {"adrnin", "adrnin"},
+		"𝓪𝖉𝕒m":           {"adarn", "adarn"},
+		"ﬃ ꜳ":            {"ffi aa", "ffi aa"},
+		"Straße":         {"strasse", "strasse"},
+		"pay\u00adpal":   {"paypal", "paypal"},
+		"\u202epay\u2066pal\u200b\u034f\U000E0041": {"paypal", "paypal"},
+		"p̷a⃝ÿ":        {"pay", "pay"},
+		"ABC rn m":     {"abc rn rn", "abc rn rn"},
+		"a  b":         {"a  b", "a  b"}, // white space is no part of the rule
+		"\u200d\u0301": {"", ""},
+		"35@$":         {"35@$", "35@$"}, // Unicode confuses only 0 and 1 with letters
+	} {
+		if got := KeysOf(name); got != want {
+			t.Errorf("%+q: %+q, want %+q", name, got, want)
+		}
+	}
+}
+
+// TestPrototypes: nothing that something looks like looks like something else, so one pass is enough.
+func TestPrototypes(t *testing.T) {
+	known := 0
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		p := prototype(r)
+		if p == "" {
+			continue
+		}
+		known++
+		for _, c := range p {
+			if again := prototype(c); again != "" {
+				t.Errorf("%+q looks like %+q, and %+q like %+q", r, p, c, again)
+			}
+		}
+	}
+	if known != 6311 { // the total of confusables.txt
+		t.Errorf("%d code points look like others", known)
+	}
+}
+
+// TestIgnorable compares the table with the property's derivation (DerivedCoreProperties.txt), as
+// far as the standard library knows the same Unicode.
+func TestIgnorable(t *testing.T) {
+	if unicode.Version != UnicodeVersion {
+		t.Skipf("unicode is of %s", unicode.Version)
+	}
+	prepended := unicode.Prepended_Concatenation_Mark
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		want := unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector) &&
+			!unicode.In(r, unicode.White_Space, prepended) && (r < 0xFFF9 || r > 0xFFFB) && (r < 0x13430 || r > 0x13440)
+		if got := ignorable(r); got != want {
+			t.Errorf("%+q: %v, want %v", r, got, want)
+		}
+	}
+}
+
+// TestVersionsAgree: normalization and table are of one Unicode, or a name may have two keys.
+func TestVersionsAgree(t *testing.T) {
+	if norm.Version != UnicodeVersion {
+		t.Errorf("norm is of Unicode %s, the tables of %s: renew testdata and raise readmodel.RenderVersion", norm.Version, UnicodeVersion)
+	}
+}
+
+// TestInvisible: what is shown as nothing, and marks, change no key, wherever they are put.
+func TestInvisible(t *testing.T) {
+	added := rapid.OneOf(
+		rapid.SampledFrom([]rune("\u00ad\u034f\u061c\u115f\u180e\u200b\u200d\u202e\u2066\ufe0f\ufeff\U000E0100")),
+		rapid.SampledFrom([]rune("\u0301\u0307\u0323\u0328\u0336\u0338\u0489\u20dd")),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		name := []rune(someText().Draw(t, "name"))
+		want := KeysOf(string(name))
+		for range rapid.IntRange(1, 40).Draw(t, "times") {
+			name = slices.Insert(name, rapid.IntRange(0, len(name)).Draw(t, "at"), added.Draw(t, "added"))
+		}
+		if got := KeysOf(string(name)); got != want {
+			t.Fatalf("%+q: %+q, want %+q", string(name), got, want)
+		}
+	})
+}
+
+// someText is letters of the scripts that confuse, digits and anything.
+func someText() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringOf(rapid.SampledFrom([]rune("aAąlIłŁ1oO0øßmMﬁжЖаАσςΣ αΑıiİ｜ａ𝐀가ㄱ"))),
+		rapid.String(),
+	)
+}
+
+// TestForms: the normal form that a name comes in changes no key.
+func TestForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := someText().Draw(t, "name")
+		want := KeysOf(name)
+		for _, f := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
+			if got := KeysOf(f.String(name)); got != want {
+				t.Fatalf("%+q in form %d: %+q, want %+q", name, f, got, want)
+			}
+		}
+	})
+}
+
+// FuzzKeys: whatever the name, keys are text without marks and without what is shown as nothing,
+// and the same each time.
+func FuzzKeys(f *testing.F) {
+	for _, s := range []string{"", "Łukasz", "аdmin", "paypaI", "\u200b", "\ufdfa\ufdfa", "p̷a⃝ÿ", "\u0345", "각ᆨ", "\U000E0041"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = strings.ToValidUTF8(s, "")
+		keys := KeysOf(s)
+		if KeysOf(s) != keys {
+			t.Fatalf("%+q has other keys each time", s)
+		}
+		for _, k := range [...]string{keys.Shape, keys.Folded} {
+			if !utf8.ValidString(k) || strings.ContainsFunc(k, func(r rune) bool { return unicode.IsMark(r) || ignorable(r) }) {
+				t.Fatalf("%+q has the key %+q", s, k)
+			}
+		}
+	})
+}
+
+func BenchmarkKeys(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		KeysOf("Łukasz Kowalski")
+	}
+}
