@@ -3,6 +3,7 @@ package readmodel
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -75,7 +76,7 @@ func (x *Indexer) build(ctx context.Context, m *Model) (err error) {
 		return err
 	}
 	x.trouble.Store(nil)
-	x.logger().Info("text index complete", "entries", f.written, "checkpoint", f.done, "took", time.Since(start).Round(time.Millisecond))
+	x.logger().Info("text index complete", "entries", f.written, "checkpoint", f.done, "took", time.Since(start).Round(time.Millisecond).String())
 	for {
 		v, err := m.Await(ctx, f.done+1)
 		if err != nil {
@@ -119,6 +120,7 @@ type feed struct {
 	done    uint64 // the index covers everything up to here
 	begun   bool
 	written int
+	took    time.Duration // by the last batch
 	pending []gramindex.Document
 }
 
@@ -191,7 +193,9 @@ func (f *feed) add(ctx context.Context, r *Row, ref uint32) error {
 	if len(f.pending) < f.batch {
 		return nil
 	}
-	return f.flush()
+	err := f.flush()
+	f.rest(ctx)
+	return err
 }
 
 func (f *feed) flush() error {
@@ -199,9 +203,19 @@ func (f *feed) flush() error {
 		return nil
 	}
 	f.written += len(f.pending)
+	start := time.Now()
 	err := f.index.Write(f.pending)
+	f.took = time.Since(start)
 	f.pending = f.pending[:0]
 	return err
+}
+
+// rest leaves readers their processors after a full batch: a batch keeps about one busy, and the
+// index is to take a quarter of them while it is behind.
+func (f *feed) rest(ctx context.Context) {
+	if idle := 4 - runtime.GOMAXPROCS(0); idle > 0 {
+		wait(ctx, f.took*time.Duration(idle)/time.Duration(4-idle))
+	}
 }
 
 // IndexSequence is the sequence up to which the text index covers the model: that of v while there

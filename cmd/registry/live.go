@@ -15,6 +15,7 @@ type live struct {
 	projector atomic.Pointer[projector.Projector] // nil until then
 	brokerURL atomic.Pointer[string]              // of the embedded broker; nil or empty without a listener
 	storage   atomic.Pointer[storage]             // for the status page; nil until it is open
+	indexer   atomic.Pointer[readmodel.Indexer]   // nil until then
 	stopping  atomic.Bool
 }
 

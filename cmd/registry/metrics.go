@@ -40,6 +40,7 @@ type projectionCollector struct {
 	live    *live
 	numbers []number
 	entries *prometheus.Desc
+	indexed *prometheus.Desc
 }
 
 func newProjectionCollector(l *live) *projectionCollector {
@@ -47,6 +48,8 @@ func newProjectionCollector(l *live) *projectionCollector {
 		live: l,
 		entries: prometheus.NewDesc("registry_entries",
 			"Entries that a list shows.", []string{"list"}, nil),
+		indexed: prometheus.NewDesc("registry_index_sequence",
+			"Stream sequence that the text index covers; 0 while there is none, when searches look at every entry.", nil, nil),
 	}
 	c.addGauges()
 	c.addCounters()
@@ -95,6 +98,7 @@ func (c *projectionCollector) addCounters() {
 // Describe is part of prometheus.Collector.
 func (c *projectionCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.entries
+	out <- c.indexed
 	for _, n := range c.numbers {
 		out <- n.desc
 	}
@@ -106,6 +110,8 @@ func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
 	for _, list := range events.Lists() {
 		out <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(view.Entries(list)), string(list))
 	}
+	sequence, _ := c.live.indexState()
+	out <- prometheus.MustNewConstMetric(c.indexed, prometheus.GaugeValue, float64(sequence))
 	p, running := c.live.progress()
 	if !running {
 		return

@@ -78,6 +78,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	s.live.model.Store(model)
+	defer s.index(model)()
 	nc, stop, err := s.connect()
 	if err != nil {
 		return err

@@ -127,8 +127,9 @@ func (c *serveCmd) lockError(err error) error {
 	return fmt.Errorf("%w; make it writable for this user, or choose another with --data-dir", err)
 }
 
-// storePath and brokerDir divide the data directory.
+// storePath, indexDir and brokerDir divide the data directory.
 func (c *serveCmd) storePath() string { return filepath.Join(c.dataDir(), "registry.db") }
+func (c *serveCmd) indexDir() string  { return filepath.Join(c.dataDir(), "index") }
 func (c *serveCmd) brokerDir() string { return filepath.Join(c.dataDir(), "broker") }
 
 // minToken is the least length of an admin token in bytes: shorter ones can be guessed.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"example.org/registry/httpapi"
 )
 
@@ -26,8 +28,10 @@ func (l *live) projection() httpapi.Projection {
 	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
 	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
 	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
-	if p.LastError != "" {
-		doc.LastError = &p.LastError
+	sequence, trouble := l.indexState()
+	doc.IndexSequence = min(sequence, doc.Checkpoint)
+	if trouble = cmp.Or(p.LastError, trouble); trouble != "" {
+		doc.LastError = &trouble
 	}
 	return doc
 }
