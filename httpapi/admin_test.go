@@ -210,10 +210,10 @@ func TestAdminConfigIsChecked(t *testing.T) {
 // A profile that takes longer than the server's write timeout arrives: pprof moves the deadline.
 func TestProfileOutlastsTheWriteTimeout(t *testing.T) {
 	srv := NewServer(newAdmin(t, serve(t)), nil)
-	srv.WriteTimeout = 10 * time.Millisecond
+	srv.WriteTimeout = 500 * time.Millisecond // time enough for a busy machine to get to the handler
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	resp, err := client.Get("http://" + listen(t, srv) + "/debug/pprof/trace?seconds=0.1")
+	resp, err := client.Get("http://" + listen(t, srv) + "/debug/pprof/trace?seconds=1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 // What is kept, and for how long (API contract, avatars). Negative answers are kept shorter than
 // pictures: they are cheap, and somebody may be waiting for the first picture.
 const (
-	cacheBytes    = 64 << 20
+	cacheBytes    = 32 << 20
 	pictureKept   = time.Hour
 	noPictureKept = 10 * time.Minute
 	failureKept   = time.Minute
 	entryOverhead = 256 // bytes of an entry besides its picture, roughly
 )
 
-// newAvatarCache keeps so many bytes; 0 means 64 MiB.
+// newAvatarCache keeps so many bytes; 0 means 32 MiB.
 func newAvatarCache(bytes int) (*otter.Cache[avatarKey, kept], error) {
 	if bytes == 0 {
 		bytes = cacheBytes

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,6 +31,7 @@ type chatPlatform struct {
 	token    Secret
 	client   *http.Client
 	metrics  *upstreamMetrics
+	bodies   sync.Pool // of *bytes.Buffer; a picture's size at most
 }
 
 // newChatPlatform takes addresses that AvatarConfig.Check has seen.
@@ -126,7 +129,7 @@ func (p *chatPlatform) call(ctx context.Context, address string, headers http.He
 	if err := refusal(resp); err != nil {
 		return nil, err
 	}
-	return readBody(resp, limit)
+	return p.readBody(resp, limit)
 }
 
 // refusal is what a status other than 200 means.
@@ -153,22 +156,28 @@ func refusal(resp *http.Response) error {
 }
 
 // readBody reads at most limit bytes. An encoded body is not read at all: without Accept-Encoding
-// nobody was asked for one.
-func readBody(resp *http.Response, limit int64) ([]byte, error) {
+// nobody was asked for one. The result is no larger than it must be, since it may be kept.
+func (p *chatPlatform) readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, fmt.Errorf("encoded although that was not asked for: %w", ErrUnusable)
 	}
 	if resp.ContentLength > limit {
 		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrUnusable)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	buf, ok := p.bodies.Get().(*bytes.Buffer)
+	if !ok {
+		buf = new(bytes.Buffer)
+	}
+	defer p.bodies.Put(buf)
+	buf.Reset()
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
 		return nil, failedCall(err)
-	case int64(len(body)) > limit:
+	case n > limit:
 		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrUnusable)
 	}
-	return body, nil
+	return bytes.Clone(buf.Bytes()), nil
 }
 
 func outcomeOf(err error) outcome {

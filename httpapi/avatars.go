@@ -27,7 +27,7 @@ type AvatarConfig struct {
 	Token Secret
 	// Platform is asked in place of API and CDN. Nil: those are.
 	Platform Platform
-	// CacheBytes bounds the pictures kept. Zero: 64 MiB.
+	// CacheBytes bounds the pictures kept. Zero: 32 MiB.
 	CacheBytes int
 	// Timeout bounds all that is asked for one picture, waiting for its turn included. Zero: 6 s.
 	Timeout time.Duration

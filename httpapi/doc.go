@@ -12,6 +12,7 @@
 //   - 5: an answer waits for nothing, but for a sequence where the reader asked for one
 //     (Registry-Min-Sequence, 2 s at most) and, a text search only, for other text searches
 //     ([SearchLimits]). Lists and look-ups by id never stand behind a search.
+//     The status and the avatars wait for other people's servers, 6 s at most, and nothing else does.
 //   - 7: unknown is never clean. While [Health] says no, lists, checks and donations are 503.
 //
 // And its own: every answer that a handler writes is in the table of errors or one of the
@@ -33,6 +34,14 @@
 // read. Compression uses klauspost's encoders and not its gzhttp wrapper, which stands around
 // every request, leaves the tag of a 304 without the variant's suffix, and does not know when
 // Vary is needed. Both lost to being measured against the contract, not against taste.
+//
+// What asks other people's servers (status*.go, avatar*.go, upstream*.go) takes them for hostile. A
+// question is asked once for everybody who waits, in work that no reader owns, so that neither a
+// crowd nor a reader who leaves changes what they see; [Public.Close] ends that work and waits for
+// it. Sizes, headers, time, connections and addresses are bounded before anything is read, nothing
+// is unpacked, no redirect is followed, and what goes to a log or a metric is our own words: neither
+// an id, nor the token, nor a text of theirs. The flights that share a question are written here:
+// x/sync/singleflight has no end that can be waited for and no bound.
 //
 // gin's release mode is a switch of the whole process, and [NewPublic] sets it.
 //

@@ -12,12 +12,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// similarIn is who of entries, whose ids are their places, is similar to the search: "scammers 1 0".
+// similarIn is who of entries, whose ids and times are their places unless they have some, is similar to the search: "scammers 1 0".
 func similarIn(t *testing.T, search CheckQuery, entries ...events.Entry) (similar, results string) {
 	t.Helper()
 	m, r := New(), NewRenderer()
 	for i, e := range entries {
-		e.EntryID, e.ReportedAt = fmt.Sprint(i), time.Unix(int64(i), 0)
+		if e.EntryID == "" {
+			e.EntryID, e.ReportedAt = fmt.Sprint(i), time.Unix(int64(i), 0)
+		}
 		if e.ChatID == "" {
 			e.ChatID = "9"
 		}
@@ -53,6 +55,8 @@ func TestSimilar(t *testing.T) {
 	legit := events.Entry{List: events.Legit, Name: "pаypal", Verified: true}
 	chat := scammer("paypaI")
 	chat.ChatID = "x-paypal"
+	a, b := scammer("paypaI"), scammer("paypaI")
+	a.EntryID, b.EntryID = "a", "b"
 	for _, c := range []struct {
 		what, search  string
 		entries       []events.Entry
@@ -63,6 +67,7 @@ func TestSimilar(t *testing.T) {
 		{"two code points", "ał", []events.Entry{scammer("al")}, "", ""},
 		{"three code points", "ałe", []events.Entry{scammer("ale")}, "scammers 0", ""},
 		{"three of a key, not of a name", "łm", []events.Entry{scammer("lm")}, "scammers 0", ""}, // m is rn
+		{"a key of two code points beside one of three", "Mł", []events.Entry{accused("MI")}, "", ""},
 		{"half of the name", "łoko", []events.Entry{scammer("lokoloko")}, "scammers 0", ""},
 		{"less than half", "łoko", []events.Entry{scammer("lokolokol")}, "", ""},
 		{"at the end", "łoko", []events.Entry{scammer("1234loko")}, "scammers 0", ""},
@@ -77,6 +82,7 @@ func TestSimilar(t *testing.T) {
 		{"leaves legit in", "pаypal", []events.Entry{legit, scammer("paypal")}, "scammers 1", "legit 0"},
 		{"equal, starts, contains, then newest", "łoko", []events.Entry{scammer("1loko"), scammer("loko1"), scammer("loko"),
 			scammer("2loko"), scammer("loko2"), scammer("LOKO\u200b")}, "scammers 5 2 4 1 3 0", ""},
+		{"ties by id", "paypal", []events.Entry{b, a}, "scammers b a", ""},
 		{"digits are an id", "1230", []events.Entry{scammer("l230")}, "", ""},
 		{"other digits too", "１２３٠", []events.Entry{scammer("l23.")}, "", ""},
 		{"nothing to see", "\u200b\u200b\u200b", []events.Entry{scammer("\u200b")}, "", ""},
@@ -106,6 +112,20 @@ func TestSimilarTwenty(t *testing.T) {
 	}
 	if similar != want || len(strings.Fields(results)) != 21 {
 		t.Errorf("similar %q, want %q; results %q", similar, want, results)
+	}
+}
+
+// TestSimilarVerified: who becomes verified is found by more than the whole key, and back.
+func TestSimilarVerified(t *testing.T) {
+	m, r := New(), NewRenderer()
+	for i, want := range []string{"", "scammers e", "", "scammers e"} {
+		e := accused("loko1")
+		e.EntryID, e.ChatID, e.Verified = "e", "9", i%2 == 1
+		v := m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
+		c, err := v.Check(context.Background(), CheckQuery{Search: "łoko"})
+		if got := show(c.Similar); err != nil || got != want {
+			t.Errorf("verified %v: %q %v, want %q", e.Verified, got, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -9,9 +10,19 @@ import (
 
 // main turns a signal into a cancelled context and an error into an exit status, nothing else.
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default disposition is back: a second one ends the process at once.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go obey(signals, cancel)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	os.Exit(report(os.Stderr, err))
+}
+
+// obey asks the program to stop at the first signal and ends it at the second. (With
+// signal.NotifyContext, a second signal close behind the first can be lost.)
+func obey(signals <-chan os.Signal, stop context.CancelFunc) {
+	<-signals
+	stop()
+	<-signals
+	os.Exit(report(os.Stderr, errors.New("ended by a second signal before everything was done")))
 }

@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"occupy":    scriptOccupy,
 			"make":      scriptMake,
 			"await":     scriptAwait,
+			"ready":     scriptReady,
 			"broker":    scriptBroker,
 		},
 	})
@@ -164,6 +165,13 @@ func scriptEnv(ts *testscript.TestScript) []string {
 		env = append(env, "GORACE="+v)
 	}
 	return env
+}
+
+// scriptReady is: ready NAME. It waits until a server that was listening says that it is ready.
+func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
+	if _, ok := ts.Value(serversKey{}).(*servers).byName[args[0]].await("ready"); !ok {
+		ts.Fatalf("%s did not become ready: %s", args[0], ts.ReadFile(args[0]+".log"))
+	}
 }
 
 // scriptTerminate is: terminate NAME STATUS. SIGTERM, and the exit status must be STATUS.

@@ -9,4 +9,31 @@
 //
 // The steps and their order are the contract's. So keys are not idempotent: M is m in the key
 // Shape, and m looks like rn.
+//
+// # Data
+//
+// testdata holds confusables.txt of UTS #39 and the section Default_Ignorable_Code_Point of
+// DerivedCoreProperties.txt, both of Unicode 15.0.0, which is what the standard library and x/text
+// are of under Go 1.26 (a test compares them). go generate makes tables.go of them. The libraries
+// with such a table that we found are of older versions, or hold only a part.
+//
+// # Reach
+//
+// readmodel tries twelve disguises on 1 000 names each, in both directions (the registry holds the
+// name or the disguise): Cyrillic, Greek, full-width, mathematical letters, digits for letters,
+// capital I for l, zero-width characters, combining marks, strokes (ł for l), ligatures, soft
+// hyphens, bidi controls. All are found, by similar or, where NFKC alone undoes the disguise, as
+// literal matches. Of 20 000 clean names asked for in a registry of 20 000 others, 5 are told of
+// somebody similar: kamil0 of kamiloffer478.
+//
+// Out of reach is what Unicode does not count as confusable:
+//
+//   - digits for letters other than 0 for o and 1 for l or I: 3 for e, 4 for a, 5 for s, 7 for t,
+//     and @ or $;
+//   - 1 for a lower-case i;
+//   - letters that only resemble each other: Greek κ, Cyrillic т, к and н in lower case;
+//   - several letters for one, but for rn and m, and ligatures;
+//   - a name that needs one key for one letter and the other for the next: IG0R for igor;
+//   - U+0345, the one mark that folds to a letter (an iota);
+//   - a name in the registry without white space that the search has, or the other way round.
 package lookalike

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"example.org/registry/events"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestReadmeRequests asks the demonstration what the README asks it, and wants the answer that is meant.
+func TestReadmeRequests(t *testing.T) {
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--demo", "--data-dir="+filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.end(syscall.SIGTERM)
+	line, ok := c.await("ready")
+	if !ok {
+		t.Fatal("the demonstration did not become ready")
+	}
+	requests := regexp.MustCompile(`curl 'http://localhost:8080([^']*)'`).FindAllStringSubmatch(readme(t), -1)
+	if len(requests) < 7 {
+		t.Fatalf("%d requests in the README", len(requests))
+	}
+	for _, r := range requests {
+		status, body, err := ask("http://" + line.HTTP + r[1])
+		empty := strings.HasPrefix(string(body), `{"data":[]`) || strings.HasPrefix(string(body), `{"results":[]`)
+		if err != nil || status != http.StatusOK || empty {
+			t.Errorf("%s: %d %.200s %v", r[1], status, body, err)
+		}
+	}
+}
+
+// TestReadmeFlags looks for flags that do not exist, or no longer.
+func TestReadmeFlags(t *testing.T) {
+	var flags cli
+	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		if f, ok := node.(*kong.Flag); ok {
+			known["--"+f.Name] = true
+		}
+		return next(nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := map[string]bool{"--output": true, "--jetstream": true} // of curl and nats
+	for _, name := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(readme(t), -1) {
+		if !known[name] && !foreign[name] {
+			t.Errorf("the README names %s, which is no flag", name)
+		}
+	}
+}
+
+// TestReadmeEvent decodes the event that the README publishes from another language.
+func TestReadmeEvent(t *testing.T) {
+	sample := regexp.MustCompile(`(?s)nats pub --jetstream (\S+) .*Nats-Msg-Id: (\S+)' \\\n  '(.*?)'\n`).FindStringSubmatch(readme(t))
+	if sample == nil {
+		t.Fatal("no example of the nats command in the README")
+	}
+	e, err := events.DecodeMessage(sample[1], []byte(sample[3]))
+	if err != nil || e.ID != sample[2] {
+		t.Errorf("id %s, header %s: %v", e.ID, sample[2], err)
+	}
+}
+
+// TestReadmeLinks looks for files that are not there.
+func TestReadmeLinks(t *testing.T) {
+	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme(t), -1) {
+		if _, err := os.Stat(filepath.Join("..", "..", link[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}

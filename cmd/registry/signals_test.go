@@ -1,0 +1,105 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waiting starts a server with a request under way that takes two seconds: it asks for a
+// sequence that does not come. The status of its answer arrives on the channel, 0 if it was cut off.
+func waiting(t *testing.T) (*child, logLine, <-chan int) {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--data-dir="+filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.end(os.Kill) })
+	line, ok := c.await("ready")
+	if !ok {
+		t.Fatal("server did not become ready")
+	}
+	status := make(chan int, 1)
+	go func() { status <- askFor(line.HTTP, "1000000") }()
+	for end := time.Now().Add(patience); ; {
+		_, body, err := ask("http://" + line.Admin + "/metrics")
+		if err != nil || time.Now().After(end) {
+			t.Fatal("the request never began to wait: ", err)
+		}
+		if contains(body, "\nregistry_http_sequence_waiters 1\n") {
+			return c, line, status
+		}
+	}
+}
+
+func askFor(address, sequence string) int {
+	request, err := http.NewRequest(http.MethodGet, "http://"+address+"/api/scammers", nil)
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("Registry-Min-Sequence", sequence)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+// refused waits until an address accepts no connection any more.
+func refused(t *testing.T, address string) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		conn.Close()
+	}
+	t.Fatal("still accepts connections")
+}
+
+// The first signal lets the requests under way be answered, and takes no new ones.
+func TestFirstSignalDrains(t *testing.T) {
+	c, line, status := waiting(t)
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, line.HTTP)
+	if got := <-status; got != http.StatusServiceUnavailable {
+		t.Errorf("the request under way got %d", got)
+	}
+	<-c.ended
+	if got := c.cmd.ProcessState.ExitCode(); got != 0 {
+		t.Errorf("exit status %d", got)
+	}
+}
+
+// A second signal ends the process while it drains.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	c, line, status := waiting(t)
+	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, line.HTTP)
+	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-c.ended
+	if got := c.cmd.ProcessState.ExitCode(); got != exitFailed {
+		t.Errorf("exit status %d", got)
+	}
+	if got := <-status; got != 0 {
+		t.Errorf("the request under way got %d", got)
+	}
+}
