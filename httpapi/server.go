@@ -13,9 +13,8 @@ import (
 // readTimeout is how long a reader may take to send a request.
 const readTimeout = 5 * time.Second
 
-// NewServer is an http.Server for either listener that no reader can hold up for long: 5 s for
-// the headers of a request, 10 s for all of it, 15 s to take the answer, 60 s between two, 16 KiB
-// of headers. What it refuses itself it answers in plain text. Nil logger: its messages are
+// NewServer is an http.Server for either listener that no reader can hold up for long: 5 s to
+// send a request, 15 s to get the answer and take it, 60 s between two, 16 KiB of headers. What it refuses itself it answers in plain text. Nil logger: its messages are
 // dropped. The caller serves, shuts down and waits.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
