@@ -78,7 +78,11 @@ func plain(w util.BufWriter, source []byte, node ast.Node) {
 	for c := node.FirstChild(); c != nil; c = c.NextSibling() {
 		switch n := c.(type) {
 		case *ast.Text:
-			html.DefaultWriter.Write(w, n.Segment.Value(source))
+			if n.IsRaw() { // of a code span: neither escapes nor entities
+				html.DefaultWriter.RawWrite(w, n.Segment.Value(source))
+			} else {
+				html.DefaultWriter.Write(w, n.Segment.Value(source))
+			}
 			if n.SoftLineBreak() || n.HardLineBreak() {
 				_ = w.WriteByte('\n')
 			}

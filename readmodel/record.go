@@ -15,7 +15,7 @@ const (
 	ProjectionVersion uint32 = 1
 	// RenderVersion changes when Markdown, collation, folding, look-alike keys or the public JSON do
 	// (a golden test notices): rows of another version are rendered anew from the canonical state.
-	RenderVersion uint32 = 2
+	RenderVersion uint32 = 3
 )
 
 // Record is one subject's new state, rendered: what Apply takes and what a store keeps.

@@ -3,8 +3,6 @@ package readmodel
 import (
 	"example.org/registry/events"
 	"example.org/registry/readmodel/lookalike"
-	"golang.org/x/text/collate"
-	"golang.org/x/text/language"
 )
 
 // Renderer turns decoded events into records: Markdown, folding, collation, look-alike keys and JSON, the costly
@@ -12,17 +10,12 @@ import (
 // concurrent use: one Renderer per goroutine. Its results depend on its arguments alone (promise 1).
 type Renderer struct {
 	markdown *markdown
-	collator *collate.Collator
-	keys     collate.Buffer
+	polish   *polish
 }
 
 // NewRenderer makes a Renderer. It takes a millisecond: keep it.
 func NewRenderer() *Renderer {
-	return &Renderer{
-		markdown: newMarkdown(),
-		// Plain Polish would part upper from lower case (API contract, lists: case ignored).
-		collator: collate.New(language.Polish, collate.IgnoreCase),
-	}
+	return &Renderer{markdown: newMarkdown(), polish: newPolish()}
 }
 
 // Render makes the record of what d says, as of stream sequence seq. d is valid as events.Decode
@@ -49,10 +42,9 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 
 func (r *Renderer) render(e *events.Entry) *rendering {
 	page := r.markdown.render(e.Reason)
-	r.keys.Reset()
 	return &rendering{
 		descHTML:  page,
-		collation: r.collator.KeyFromString(&r.keys, e.Name),
+		collation: r.polish.key(e.Name),
 		name:      Fold(e.Name),
 		chat:      Fold(e.ChatID),
 		reason:    Fold(visibleText(page)),

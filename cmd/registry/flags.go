@@ -57,16 +57,34 @@ type network netip.Prefix
 
 // UnmarshalText takes 10.0.0.0/8 and 10.1.2.3 alike.
 func (n *network) UnmarshalText(text []byte) error {
-	if prefix, err := netip.ParsePrefix(string(text)); err == nil {
-		*n = network(prefix.Masked())
-		return nil
-	}
-	addr, err := netip.ParseAddr(string(text))
+	prefix, err := parseNetwork(strings.TrimSpace(string(text)))
 	if err != nil {
 		return fmt.Errorf("%q is neither an address nor a range like 10.0.0.0/8", text)
 	}
-	*n = network(netip.PrefixFrom(addr, addr.BitLen()))
+	*n = network(prefix)
 	return nil
+}
+
+// mappedBits is how much of an IPv6 address says that it is an IPv4 one.
+const mappedBits = 96
+
+// parseNetwork writes IPv4 ranges as such, however they are given: clients' addresses are.
+func parseNetwork(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, err
+		}
+		prefix = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	if prefix.Addr().Is4In6() {
+		if prefix.Bits() < mappedBits {
+			return netip.Prefix{}, errors.New("a range of IPv4 and other addresses")
+		}
+		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mappedBits)
+	}
+	return prefix.Masked(), nil
 }
 
 func prefixes(networks []network) []netip.Prefix {

@@ -16,8 +16,12 @@ const (
 	indexStops = 5 * time.Second
 )
 
-// index keeps the text index from when the model has caught up until stop is called.
+// index keeps the text index, if there is to be one, from when the model has caught up until stop
+// is called.
 func (s *server) index(model *readmodel.Model) (stop func()) {
+	if !s.flags.TextIndex {
+		return func() {}
+	}
 	x := &readmodel.Indexer{Dir: s.flags.indexDir(), Logger: s.log}
 	s.live.indexer.Store(x)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,10 +58,12 @@ func (s *server) caughtUp(ctx context.Context) bool {
 	}
 }
 
-// indexState is the sequence that the text index covers, and why there is none.
+// indexState is the sequence that the text index covers, and why there is none. Where there is to
+// be none nobody waits for it: it is where the model is.
 func (l *live) indexState() (sequence uint64, trouble string) {
-	if x := l.indexer.Load(); x != nil {
-		trouble = x.Trouble()
+	x := l.indexer.Load()
+	if x == nil {
+		return l.View().Sequence(), ""
 	}
-	return l.model.Load().IndexSequence(), trouble
+	return l.model.Load().IndexSequence(), x.Trouble()
 }

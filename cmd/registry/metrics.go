@@ -49,7 +49,7 @@ func newProjectionCollector(l *live) *projectionCollector {
 		entries: prometheus.NewDesc("registry_entries",
 			"Entries that a list shows.", []string{"list"}, nil),
 		indexed: prometheus.NewDesc("registry_index_sequence",
-			"Stream sequence that the text index covers; 0 while there is none, when searches look at every entry.", nil, nil),
+			"Stream sequence that the text index covers: the checkpoint without --text-index, 0 while it is being built.", nil, nil),
 	}
 	c.addGauges()
 	c.addCounters()

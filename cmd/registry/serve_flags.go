@@ -27,6 +27,8 @@ type serveCmd struct {
 	MaxStaleness   time.Duration `default:"0s" help:"Out of touch with the stream for longer, answers are 503 instead of old data. 0: never." group:"State"`
 	MinEntries     int           `default:"0" help:"With fewer entries in all, answers are 503: a wrong or empty stream must not look like an empty world. 0: off." group:"State"`
 
+	TextIndex bool `help:"Keep a text index in the data directory, so that searches nobody asked before are fast, too. It is made anew at each start, by a quarter of the processors." group:"State"`
+
 	DataDir string `placeholder:"DIR" help:"Saved state and the embedded broker's store. One process at a time (default: data, with --demo data-demo)." group:"State"`
 
 	NATSURL            []string   `name:"nats-url" placeholder:"URL" help:"Broker to use instead of the embedded one, one or more addresses separated by commas." group:"Broker and stream"`
@@ -63,7 +65,7 @@ func (c *serveCmd) check() error {
 		bad  bool
 		need string
 	}{
-		{"rate-limit", !(c.RateLimit >= 0 && c.RateLimit <= 1e6), "0 to 1000000"},
+		{"rate-limit", c.RateLimit != 0 && !(c.RateLimit >= 1e-4 && c.RateLimit <= 1e6), "0, or 0.0001 to 1000000"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
 		{"min-entries", c.MinEntries < 0, "0 or more"},
