@@ -25,18 +25,24 @@ type contract struct {
 
 const contractURL = "https://registry.example.org/openapi.json"
 
-func newContract(t testing.TB) *contract {
-	t.Helper()
+// readContract reads the document once for all tests: there are hundreds of servers in them.
+var readContract = sync.OnceValues(func() (*contract, error) {
 	text, err := yaml.YAMLToJSON([]byte(openAPIFile))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	c := &contract{doc: doc.(map[string]any), compiler: jsonschema.NewCompiler()}
-	if err := c.compiler.AddResource(contractURL, doc); err != nil {
+	return c, c.compiler.AddResource(contractURL, doc)
+})
+
+func newContract(t testing.TB) *contract {
+	t.Helper()
+	c, err := readContract()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -162,11 +162,14 @@ func missing(t *testing.T, registry, searches []string) {
 	t.Helper()
 	v, failed := named(registry), 0
 	for i, search := range searches {
-		c, err := v.Check(context.Background(), CheckQuery{Search: search})
+		if slices.Contains(similarIDs(t, v, search), fmt.Sprint(i)) {
+			continue
+		}
+		c, err := v.Check(context.Background(), CheckQuery{Search: search}) // NFKC may be all it takes
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !finds(c, fmt.Sprint(i)) {
+		if !slices.Contains(strings.Fields(show(c.Groups)), fmt.Sprint(i)) {
 			if failed++; failed <= 5 {
 				t.Errorf("%+q is not found by %+q", registry[i], search)
 			}
@@ -177,32 +180,42 @@ func missing(t *testing.T, registry, searches []string) {
 	}
 }
 
-func finds(c CheckResult, id string) bool {
-	for _, g := range slices.Concat(c.Groups, c.Similar) {
-		if slices.ContainsFunc(g.Rows, func(r *Row) bool { return r.ID() == id }) {
-			return true
-		}
+// similarIDs are the scammers that the search is told are similar.
+func similarIDs(t testing.TB, v *View, search string) (ids []string) {
+	var found [numLists][]*Row
+	if err := v.checkAlike(context.Background(), newLikeness(search, Fold(search)), &found); err != nil {
+		t.Fatal(err)
 	}
-	return false
+	for _, r := range found[0] {
+		ids = append(ids, r.ID())
+	}
+	return ids
 }
 
-// TestCleanNames measures the other side: how many of 20 000 clean names, asked for in a registry of
-// 20 000 others, are told of somebody. The number is in doc.go.
-func TestCleanNames(t *testing.T) {
-	all := someNames(40_000, 2)
-	v := named(all[:20_000])
-	similar := 0
-	for _, search := range all[20_000:] {
-		var found [numLists][]*Row
-		if err := v.checkAlike(context.Background(), newLikeness(search, Fold(search)), &found); err != nil {
-			t.Fatal(err)
-		}
-		if len(found[0]) > 0 {
-			similar++
-			t.Logf("%s: %s", search, found[0][0].JSON()[:60])
+// wronglySimilar is how many of n clean names, asked for in a registry of n others, are told of
+// somebody similar.
+func wronglySimilar(t testing.TB, n int) (count int) {
+	all := someNames(2*n, 2)
+	v := named(all[:n])
+	for _, search := range all[n:] {
+		if ids := similarIDs(t, v, search); len(ids) > 0 {
+			t.Logf("%s: %v", search, ids)
+			count++
 		}
 	}
-	if similar != 5 {
-		t.Errorf("%d of 20 000 clean names are called similar, were 5: write the new number into doc.go", similar)
+	return count
+}
+
+// TestCleanNames: the rule points at hardly anybody by mistake.
+func TestCleanNames(t *testing.T) {
+	if n := wronglySimilar(t, 4000); n != 2 {
+		t.Errorf("%d of 4000 clean names are called similar, were 2: measure anew and write the number into lookalike/doc.go", n)
+	}
+}
+
+// BenchmarkCleanNames measures the number in lookalike/doc.go.
+func BenchmarkCleanNames(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(float64(wronglySimilar(b, 20_000)), "similar/20000")
 	}
 }

@@ -44,7 +44,7 @@
 //
 // Similar names are found by their look-alike keys (package lookalike), of which the rows keep what is
 // not their folded name: 18 bytes an entry. A third such tree, over grams of those keys, tells which
-// rows to ask (likes.go). At 300 000 entries it has 3.2 items an entry and takes 0.35 s of a start;
+// rows to ask (likes.go). At 300 000 entries it has 3.2 items, 66 bytes, an entry and takes 0.35 s of a start;
 // a change of name or verification costs a batch 30 µs more at a million entries, any other nothing. A
 // search takes 0.15 ms at 100 000 entries and 1.3 ms at a million where asking every row takes 10
 // and 160 ms, with names of which a third recur a thousand times.

@@ -21,13 +21,14 @@ import (
 type twinLikeness struct {
 	confusable map[rune]string
 	ignorable  map[rune]bool
+	known      map[string][2][]rune // by text, since tests ask for few texts and often
 }
 
 // newTwinLikeness reads the files once.
 func newTwinLikeness() *twinLikeness { return readTwinLikeness() }
 
 var readTwinLikeness = sync.OnceValue(func() *twinLikeness {
-	w := &twinLikeness{map[rune]string{}, map[rune]bool{}}
+	w := &twinLikeness{map[rune]string{}, map[rune]bool{}, map[string][2][]rune{}}
 	for _, f := range lines("confusables.txt", `^([0-9A-F]+) ;\t([0-9A-F ]+) ;\tMA`) {
 		target := ""
 		for _, hex := range strings.Fields(f[2]) {
@@ -65,6 +66,9 @@ func codePoint(hex string) rune {
 
 // keys are the key and the second key of the contract.
 func (w *twinLikeness) keys(s string) [2][]rune {
+	if keys, ok := w.known[s]; ok {
+		return keys
+	}
 	var visible []rune
 	for _, r := range norm.NFKC.String(s) {
 		if !w.ignorable[r] {
@@ -74,7 +78,8 @@ func (w *twinLikeness) keys(s string) [2][]rune {
 	fold := cases.Fold()
 	first := w.markless(fold.String(w.skeleton(string(visible))))
 	second := w.markless(w.skeleton(fold.String(string(visible))))
-	return [2][]rune{first, second}
+	w.known[s] = [2][]rune{first, second}
+	return w.known[s]
 }
 
 func (w *twinLikeness) skeleton(s string) string {
