@@ -71,8 +71,19 @@ func (cfg *AdminConfig) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// because is why nothing is answered, and what is behind it where that is known.
+func because(reason string, cause *string) *string {
+	if cause != nil && *cause != "" && *cause != reason {
+		reason += ": " + *cause
+	}
+	return &reason
+}
+
 func (cfg *AdminConfig) projection(w http.ResponseWriter, r *http.Request) {
 	p := cfg.Projection()
+	if _, _, err := cfg.Health.look(); err != nil {
+		p.LastError = because(err.Error(), p.LastError)
+	}
 	if p.SubjectsWithoutValidEvent == nil {
 		p.SubjectsWithoutValidEvent = []string{} // never null
 	}

@@ -125,6 +125,38 @@ func TestProjectionDocument(t *testing.T) {
 	}
 }
 
+// Whenever lists are 503, the document says why (API contract, operators).
+func TestProjectionSaysWhy(t *testing.T) {
+	cause := "The broker cannot be reached."
+	for name, c := range map[string]struct {
+		config func(*Config)
+		state  State
+		cause  *string
+		want   string
+	}{
+		"few":              {func(c *Config) { c.Health.MinEntries = 999 }, State{Ready: true, AsOf: asOf()}, nil, "8 entries, fewer than the 999 required"},
+		"stale":            {func(c *Config) { c.Health.MaxStaleness = time.Hour }, State{Ready: true, AsOf: asOf().AddDate(-5, 0, 0)}, &cause, "out of touch with the stream since 2021-11-21T10:15:00.007Z: The broker cannot be reached."},
+		"loading":          {nil, State{Reason: cause}, &cause, cause},
+		"loading, unnamed": {nil, State{}, nil, "not caught up with the stream"},
+	} {
+		f := serve(t, func(cfg *Config) {
+			if c.config != nil {
+				c.config(cfg)
+			}
+		})
+		f.state.Store(&c.state)
+		h := newAdmin(t, f, func(cfg *AdminConfig) {
+			cfg.Health = f.public.admitter.health
+			cfg.Projection = func() Projection { return Projection{LastError: c.cause} }
+		})
+		_, body, _ := admin(t, h, "GET", "/projection")
+		var got Projection
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.LastError == nil || *got.LastError != c.want {
+			t.Errorf("%s: %s (%v), want %q", name, body, err, c.want)
+		}
+	}
+}
+
 func TestAdminPaths(t *testing.T) {
 	f := serve(t)
 	h := newAdmin(t, f)

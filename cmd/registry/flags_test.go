@@ -138,15 +138,20 @@ func TestFlagsAreDocumented(t *testing.T) {
 }
 
 func TestTrustedProxies(t *testing.T) {
-	var a, b network
-	if a.UnmarshalText([]byte("10.1.2.3/8")) != nil || b.UnmarshalText([]byte("::1")) != nil {
-		t.Fatal("not accepted")
-	}
 	var got []string
-	for _, p := range prefixes([]network{a, b}) {
-		got = append(got, p.String())
+	for _, text := range []string{"10.1.2.3/8", "::1", " 10.0.0.1", "::ffff:127.0.0.1", "::ffff:172.16.0.0/108"} {
+		var n network
+		if err := n.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, prefixes([]network{n})[0].String())
 	}
-	if want := []string{"10.0.0.0/8", "::1/128"}; !reflect.DeepEqual(got, want) {
+	if want := []string{"10.0.0.0/8", "::1/128", "10.0.0.1/32", "127.0.0.1/32", "172.16.0.0/12"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	for _, text := range []string{"", "10.0.0.0/33", "::ffff:0.0.0.0/80", "x"} {
+		if err := new(network).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
 	}
 }

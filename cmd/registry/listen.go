@@ -44,6 +44,9 @@ func bind(addr address, flag string) (net.Listener, error) {
 // serveHTTP serves until stop is closed, then accepts nothing more and waits for the running
 // requests, at most drainWithin; those that take longer are cut off. It returns when no goroutine
 // of the server is left.
+//
+// The listener is closed a little before Shutdown: net/http drops what it reads after that, so a
+// request on a connection that was just accepted would be lost.
 func serveHTTP(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
@@ -52,6 +55,8 @@ func serveHTTP(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 		return fmt.Errorf("listener %s: %w", l.Addr(), err)
 	case <-stop:
 	}
+	_ = l.Close() // Shutdown closes it again, and says what there is to say
+	time.Sleep(leaveWithin / 2)
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
 	defer cancel()
 	err := srv.Shutdown(ctx)
@@ -59,6 +64,9 @@ func serveHTTP(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 		err = srv.Close()
 	}
 	<-failed
+	if errors.Is(err, net.ErrClosed) {
+		return nil // the listener, by us
+	}
 	return err
 }
 

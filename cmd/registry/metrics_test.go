@@ -20,11 +20,11 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	if err := reg.Register(newProjectionCollector(l)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 3 {
-		t.Errorf("%d metrics before the projector runs, want the entries of three lists: %v", n, err)
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 4 {
+		t.Errorf("%d metrics before the projector runs, want the entries of three lists and the index: %v", n, err)
 	}
 	l.projector.Store(projector.New(projector.Config{Model: readmodel.New()})) // Progress may be asked before Run
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 3+len(newProjectionCollector(l).numbers) {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 4+len(newProjectionCollector(l).numbers) {
 		t.Errorf("%d metrics once there is a projector: %v", n, err)
 	}
 	problems, err := testutil.GatherAndLint(reg)

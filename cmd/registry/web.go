@@ -34,19 +34,39 @@ func (s *server) web(ctx context.Context) error {
 	defer public.Close()
 	s.log.Info("listening", "http", s.ports.public.Addr().String(), "admin", s.ports.admin.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
-	drained := make(chan struct{})
+	drained, leaving := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
 		defer close(drained)
 		listener := httpapi.LimitConnections(s.ports.public, s.flags.MaxConnections)
-		return serveHTTP(ctx.Done(), httpapi.NewServer(public, s.log), listener)
+		return serveHTTP(leaving, httpapi.NewServer(s.farewell(public), s.log), listener)
 	})
 	group.Go(func() error {
 		srv := httpapi.NewServer(admin, s.log)
 		srv.WriteTimeout = profileWithin
 		return serveHTTP(drained, srv, s.ports.admin)
 	})
-	context.AfterFunc(ctx, func() { s.live.stopping.Store(true) })
+	group.Go(func() error {
+		defer close(leaving)
+		<-ctx.Done()
+		s.live.stopping.Store(true)
+		time.Sleep(leaveWithin) // the one place where waiting itself is the purpose
+		return nil
+	})
 	return group.Wait()
+}
+
+// leaveWithin is how long readers are told to leave before the listener closes. A connection that is
+// closed by surprise may have a request on its way, which would be lost.
+const leaveWithin = 300 * time.Millisecond
+
+// farewell tells every reader with its answer, once the process stops, that the connection ends.
+func (s *server) farewell(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.live.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handlers makes what the listeners answer with.
