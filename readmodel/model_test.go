@@ -256,7 +256,7 @@ func (p *pair) askRest(t *rapid.T) {
 // TestTwin guards promises 1, 2 and 4: after any events in any batches, redelivered or not, restarted
 // from a store or replayed in any order, every answer is the naive twin's.
 func TestTwin(t *testing.T) {
-	for i := range 10 { // times -rapid.checks
+	for i := range 4 { // times -rapid.checks
 		t.Run(fmt.Sprint(i), func(t *testing.T) { rapid.Check(t, twinSteps) })
 	}
 }
