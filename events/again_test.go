@@ -1,9 +1,11 @@
 package events_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +40,7 @@ func newRestartable(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *rest
 func (r *restartable) start() {
 	r.t.Helper()
 	var err error
-	if r.b, err = broker.Start(broker.Config{StoreDir: r.dir, UnsafeNoSync: true}); err != nil {
+	if r.b, err = broker.Start(broker.Config{StoreDir: r.dir, Addr: "127.0.0.1:0", UnsafeNoSync: true}); err != nil {
 		r.t.Fatal(err)
 	}
 	if r.nc, err = r.b.Connect(); err != nil {
@@ -191,6 +193,35 @@ func TestPublishAgainAfterARunThatWasKilled(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	r.lastAreThoseOf(t, all)
+}
+
+// Whichever acknowledgement is lost, of the old state, of the duplicate or of the state stored once
+// more, the order holds.
+func TestPublishAgainWithALostAcknowledgement(t *testing.T) {
+	all := states(eventstest.Entries(1, 7)[0], 2, true)
+	for lose := range int32(3) {
+		r := newRestartable(t)
+		r.publish(t, all, 1000, 1000)
+		r.restart()
+		var acks atomic.Int32
+		nc, err := nats.Connect(r.b.ClientURL(), nats.SetCustomDialer(dialer(func(read []byte) bool {
+			return bytes.Contains(read, []byte(`"seq":`)) && acks.Add(1) == lose+1
+		})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := events.NewPublisher(js, events.PublisherConfig{Timeout: 300 * time.Millisecond})
+		sum, err := p.PublishAll(t.Context(), messages(all))
+		if err != nil || sum.Sent+sum.Duplicates != 2 || acks.Load() != 4 {
+			t.Errorf("acknowledgement %d lost: %+v, %v, %d acknowledgements", lose, sum, err, acks.Load())
+		}
+		r.lastAreThoseOf(t, all)
+	}
 }
 
 // The second run begins after the broker's window has closed over the first states and before it
