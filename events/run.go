@@ -10,7 +10,7 @@ import "context"
 // After an error go on in the same Run, from the message at fault, or begin the sequence again
 // in a new Run: a Run knows nothing of what another one has stored.
 //
-// It remembers each subject in about 27 bytes, 270 MB for ten million, and needs no closing.
+// It remembers each subject in 30 to 40 bytes, 300 MB for ten million, and needs no closing.
 // One goroutine at a time may use it.
 type Run struct {
 	p     *Publisher
