@@ -41,7 +41,7 @@ func (b *bulk) atomic(ctx context.Context, msgs []*nats.Msg) (done bool, err err
 		b.refused(err)
 		return false, nil
 	}
-	b.count(a, len(msgs))
+	b.count(a, msgs...)
 	return true, nil
 }
 

@@ -16,9 +16,9 @@ const (
 // Summary counts what PublishAll has done. Sent and Duplicates together are the messages of
 // the slice that are certain to be in the stream.
 type Summary struct {
-	Sent         int    // new to the stream
+	Sent         int    // stored: new to the stream, or once more because it had them in another order
 	Duplicates   int    // already there, by event id, within the last two minutes
-	LastSequence uint64 // the highest acknowledged
+	LastSequence uint64 // the highest acknowledged, 0 for none
 }
 
 // MessageError says which message of PublishAll failed: the first of which it is not certain
@@ -34,36 +34,10 @@ func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %v", e.I
 // Unwrap is the reason.
 func (e *MessageError) Unwrap() error { return e.Err }
 
-// PublishAll sends messages in their order and returns when all are stored. When one breaks
-// the contract, nothing is sent. Any error is a *MessageError, or the context's; what the
-// summary counts is stored nevertheless, and publishing the same messages again is safe.
-//
-// It sends atomic batches, which the broker syncs once each. A batch that the stream refuses
-// (a message known already, no atomic publishing) or does not acknowledge is sent again
-// message by message with the same ids, many at a time but never two of one subject. So the
-// messages of a subject are stored in order, come what may.
+// PublishAll publishes messages as a Run of their own: see Run.PublishAll. Publishing the same
+// messages again is safe; a part of them alone, after an error, is not (see Run).
 func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
-	for i := range messages {
-		if err := p.check(&messages[i]); err != nil {
-			return Summary{}, &MessageError{i, err}
-		}
-	}
-	b := bulk{p: p, nc: p.js.Conn()}
-	defer b.close()
-	for next := 0; next < len(messages); {
-		msgs, err := p.cut(messages[next:])
-		if err != nil {
-			return b.sum, &MessageError{next, err}
-		}
-		if failed, err := b.send(ctx, msgs); err != nil {
-			return b.sum, &MessageError{next + failed, err}
-		}
-		next += len(msgs)
-		if p.cfg.Progress != nil {
-			p.cfg.Progress(b.sum)
-		}
-	}
-	return b.sum, nil
+	return p.NewRun().PublishAll(ctx, messages)
 }
 
 // cut takes the messages of the next batch. In an atomic batch a roll-up must be the first
@@ -93,10 +67,11 @@ func (p *Publisher) cut(messages []Message) ([]*nats.Msg, error) {
 
 // bulk is one call of PublishAll.
 type bulk struct {
-	p    *Publisher
-	nc   *nats.Conn
-	acks *window // made at the first message sent singly
-	sum  Summary
+	p     *Publisher
+	nc    *nats.Conn
+	acks  *window // made at the first message sent singly
+	order order   // the run's
+	sum   Summary
 }
 
 func (b *bulk) close() {
@@ -119,12 +94,15 @@ func (b *bulk) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	return b.singly(ctx, msgs)
 }
 
-// count adds one acknowledgement.
-func (b *bulk) count(a ack, messages int) {
+// count adds one acknowledgement, of one message or of a batch.
+func (b *bulk) count(a ack, msgs ...*nats.Msg) {
 	if a.Duplicate {
-		b.sum.Duplicates += messages
+		b.sum.Duplicates += len(msgs)
 	} else {
-		b.sum.Sent += messages
+		b.sum.Sent += len(msgs)
 	}
 	b.sum.LastSequence = max(b.sum.LastSequence, a.Sequence)
+	for _, msg := range msgs {
+		b.order.add(msg.Subject, a)
+	}
 }

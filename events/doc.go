@@ -11,6 +11,9 @@
 //     event). Encode and the Publisher refuse the same, so a Go backend finds out first.
 //   - Decode gives back what Encode wrote, and CanonicalData is one text for one value:
 //     the digest rests on it (promise 4).
+//   - After a Run, first or repeated, interrupted before or not, the stream's last message of
+//     every subject in it is not older than the run's last of that subject. The duplicate
+//     table of the broker alone does not give that: see order.
 //   - The JSON Schemas and the AsyncAPI document embedded here accept what Decode accepts,
 //     but for the rules JSON Schema cannot express, which a test lists.
 //

@@ -29,9 +29,9 @@ func ParseMessage(payload []byte) (Message, error) {
 	return Message{Event: e, Payload: payload, checked: true}, nil
 }
 
-// check says whether the message may be sent: nothing that it lets through is refused by
-// message.
-func (p *Publisher) check(m *Message) error {
+// Check says whether PublishAll would send the message, its headers counted; the error is an
+// *Error. It needs no connection: the Publisher may have been made with a nil JetStream.
+func (p *Publisher) Check(m *Message) error {
 	if m.Payload == nil {
 		return Validate(m.Event)
 	}

@@ -46,7 +46,7 @@ type Ack struct {
 	Duplicate bool   // the stream had an event of this id within the last two minutes
 }
 
-// NewPublisher makes a Publisher.
+// NewPublisher makes a Publisher. With a nil js only its Check may be called.
 func NewPublisher(js jetstream.JetStream, cfg PublisherConfig) *Publisher {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 10 * time.Second
@@ -59,7 +59,8 @@ func NewPublisher(js jetstream.JetStream, cfg PublisherConfig) *Publisher {
 
 // Publish sends one event and waits until it is stored. An *Error in the chain means that
 // the event breaks the contract and was not sent. After any other error it may be stored or
-// not: publishing the same event again, with its id, is safe.
+// not: publishing the same event again, with its id, is safe as long as nothing newer has been
+// published on its subject. Several events that are to be repeated in order are for a Run.
 func (p *Publisher) Publish(ctx context.Context, e Event) (Ack, error) {
 	return p.publish(ctx, e)
 }

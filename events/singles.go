@@ -3,9 +3,11 @@ package events
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 	attemptPause = 250 * time.Millisecond // before sending such a message again
 )
 
-// singly sends msgs as messages of their own, in runs that have no subject twice, and
+// singly sends msgs as messages of their own, in groups that have no subject twice, and
 // returns the index of the first that is not stored.
 func (b *bulk) singly(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	if b.acks == nil {
@@ -25,11 +27,11 @@ func (b *bulk) singly(ctx context.Context, msgs []*nats.Msg) (int, error) {
 		b.acks = w
 	}
 	for start := 0; start < len(msgs); {
-		run := distinct(msgs[start:])
-		if failed, err := b.run(ctx, run); err != nil {
+		group := distinct(msgs[start:])
+		if failed, err := b.group(ctx, group); err != nil {
 			return start + failed, err
 		}
-		start += len(run)
+		start += len(group)
 	}
 	return 0, nil
 }
@@ -46,8 +48,9 @@ func distinct(msgs []*nats.Msg) []*nats.Msg {
 	return msgs
 }
 
-// run stores messages of different subjects; what got no answer is sent again.
-func (b *bulk) run(ctx context.Context, msgs []*nats.Msg) (int, error) {
+// group stores messages of different subjects; what got no answer is sent again, and so,
+// without its id, is what the stream has in another order than the run.
+func (b *bulk) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	left := make([]int, len(msgs)) // indices of what is not stored yet
 	for i := range left {
 		left[i] = i
@@ -60,6 +63,10 @@ func (b *bulk) run(ctx context.Context, msgs []*nats.Msg) (int, error) {
 		if ctx.Err() != nil {
 			return left[0], ctx.Err()
 		}
+		if err == nil { // all that is left has just lost its id, which happens to a message once
+			attempt = 0
+			continue
+		}
 		if attempt == maxAttempts || !transient(err) {
 			return left[0], err
 		}
@@ -70,21 +77,36 @@ func (b *bulk) run(ctx context.Context, msgs []*nats.Msg) (int, error) {
 }
 
 // attempt sends msgs[i] for each i of left once. It returns the rest that is not stored, and
-// why: a refusal, if there was one, before a missing answer.
+// why: a refusal, if there was one, before a missing answer. Outdated duplicates are of the
+// rest, without an error, and have no id any more.
 func (b *bulk) attempt(ctx context.Context, msgs []*nats.Msg, left []int) ([]int, error) {
 	var again []int
 	var why error
 	for k, a := range b.acks.exchange(ctx, msgs, left) {
-		if a.err == nil {
-			b.count(a.ack, 1)
-			continue
-		}
-		again = append(again, left[k])
-		if why == nil || !transient(a.err) {
-			why = a.err
+		i := left[k]
+		switch {
+		case a.err != nil:
+			again = append(again, i)
+			if why == nil || !transient(a.err) {
+				why = a.err
+			}
+		case b.order.outdated(msgs[i].Subject, a.ack):
+			again = append(again, i)
+			msgs[i] = withoutID(msgs[i])
+		default:
+			b.count(a.ack, msgs[i])
 		}
 	}
 	return again, why
+}
+
+// withoutID is msg as the broker stores it whatever it knows (API contract, events: the header
+// may be missing). An id made up for it would say that there is another event. Without one, a
+// repetition after a lost acknowledgement is stored twice, which changes nothing.
+func withoutID(msg *nats.Msg) *nats.Msg {
+	header := maps.Clone(msg.Header)
+	header.Del(jetstream.MsgIDHeader)
+	return &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}
 }
 
 // transient errors say nothing about the message: it may be stored or not, and is sent again

@@ -19,8 +19,15 @@
 //   - One bad event costs one event (promise 8), a panic in decoding or rendering it included: it is
 //     copied to the stream of rejected events, counted, logged once and passed over.
 //   - A stream that is not ours any more freezes the projector: nothing is applied, nothing is
-//     wiped, Progress says why. Only a stream that looked shorter than the checkpoint thaws by
-//     itself, when the checkpoint's message is back unchanged.
+//     wiped, Progress says why. Only a stream that looked shorter than the checkpoint, and never like
+//     anything else, thaws by itself, when the checkpoint's message is back unchanged. A frozen
+//     projector looks at the stream at every poll, so that the reason it gives is the present one.
+//   - A stream whose settings would lose last states (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits
+//     retention) is refused; every other difference from the stream that would be made here is
+//     one warning.
+//   - Subjects without a valid event are those of the contract whose every retained message was
+//     rejected. One that a good event reaches, or that is purged, is taken off. A subject that the
+//     contract does not have is never listed: it has no state that could be lost.
 //
 // # The parts
 //

@@ -25,7 +25,7 @@ func (p *Projector) follow(ctx context.Context) error {
 		case errors.As(err, &bad) && !p.Progress().CaughtUp:
 			return bad.error
 		case errors.As(err, &bad): // readers have a state: keep it rather than end the process
-			p.freeze(ctx, notOurs{sentence: "The stream cannot be used: " + bad.Error() + "."})
+			p.freeze(ctx, cannotBeUsed(bad))
 		case errors.As(err, &other):
 			p.suspect(ctx, other)
 		default:
@@ -50,40 +50,4 @@ func (p *Projector) lost(err error, established bool) {
 	p.began = true
 	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
 		"error", err, "checkpoint", p.checkpoint().Sequence)
-}
-
-// suspect freezes, except that a stream that looks shorter is looked at twice.
-func (p *Projector) suspect(ctx context.Context, other notOurs) {
-	if other.shorter {
-		if !pause(ctx, p.cfg.RetryEvery) {
-			return
-		}
-		if err := p.verify(ctx); !errors.As(err, &other) {
-			return // ours, or no answer: the next session finds out
-		}
-	}
-	p.freeze(ctx, other)
-}
-
-// freeze applies nothing until ctx ends or a stream that looked shorter is back.
-func (p *Projector) freeze(ctx context.Context, why notOurs) {
-	at := p.checkpoint()
-	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
-		"nothing is applied", "reason", why.sentence, "checkpoint", at.Sequence, "epoch", at.Stream.Epoch)
-	p.status.say(troubleFrozen, why.sentence+" Nothing is applied until registry rebuild --accept-stream.")
-	p.status.update(func(s *Progress) {
-		s.Frozen = true
-		s.CaughtUp = s.CaughtUp || p.complete
-	})
-	for pause(ctx, p.cfg.RetryEvery) {
-		if why.shorter && p.back(ctx) {
-			break
-		}
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	p.status.say(troubleFrozen, "")
-	p.status.update(func(s *Progress) { s.Frozen = false })
-	p.log.Info("thawed: the checkpoint's message is back unchanged", "checkpoint", at.Sequence)
 }

@@ -11,11 +11,26 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// notOurs says that the stream is not the one that the model was made from.
+// notOurs says that the stream is not the one that the model was made from, or not as it must be.
 type notOurs struct {
 	sentence string
-	shorter  bool // it ends before the checkpoint: it may yet grow back
+	kind     wrong
 }
+
+// wrong is what is wrong with a stream. The zero value is that it is another one, or unusable.
+type wrong int
+
+const (
+	wrongStream wrong = iota
+	missing
+	shorter  // it ends before the checkpoint: it may yet grow back
+	regrown  // it did, and has no message at the checkpoint
+	replaced // it has another message at the checkpoint
+	healed   // nothing is, any more
+)
+
+// mayThaw says that the stream only looks shorter than it was.
+func (n notOurs) mayThaw() bool { return n.kind == shorter || n.kind == regrown }
 
 func (n notOurs) Error() string { return n.sentence }
 
@@ -24,7 +39,7 @@ func (n notOurs) Error() string { return n.sentence }
 func (p *Projector) verify(ctx context.Context) error {
 	info, err := p.streamInfo(ctx, p.cfg.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return notOurs{sentence: "The stream " + p.cfg.Stream + " is missing."}
+		return p.isMissing()
 	}
 	if err != nil {
 		return err
@@ -44,7 +59,7 @@ func compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 		return notOurs{sentence: fmt.Sprintf("The stream %s is another one: its epoch is %s, not %s.",
 			info.Config.Name, epoch, at.Stream.Epoch)}
 	case info.State.LastSeq < at.Sequence:
-		return notOurs{shorter: true, sentence: fmt.Sprintf("The stream %s ends at %d, before the checkpoint %d.",
+		return notOurs{kind: shorter, sentence: fmt.Sprintf("The stream %s ends at %d, before the checkpoint %d.",
 			info.Config.Name, info.State.LastSeq, at.Sequence)}
 	}
 	return nil
@@ -67,15 +82,13 @@ func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint)
 	if m.id == at.MessageID && m.time.Equal(at.MessageTime) {
 		return nil
 	}
-	return notOurs{sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
+	return notOurs{kind: replaced, sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
 }
 
-// back says whether a stream that looked shorter is ours after all: the checkpoint's message is
-// there, unchanged.
-func (p *Projector) back(ctx context.Context) bool {
-	if p.verify(ctx) != nil {
-		return false
-	}
-	_, err := getMessage(ctx, p.cfg.Conn, p.cfg.Stream, p.checkpoint().Sequence, "")
-	return err == nil
+func (p *Projector) isMissing() error {
+	return notOurs{kind: missing, sentence: "The stream " + p.cfg.Stream + " is missing."}
+}
+
+func cannotBeUsed(err unusable) notOurs {
+	return notOurs{sentence: "The stream cannot be used: " + err.Error() + "."}
 }

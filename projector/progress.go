@@ -46,8 +46,9 @@ type Progress struct {
 	// rejected.
 	Rejected, RejectedHere uint64
 
-	// SubjectsWithoutValidEvent are subjects of which every message that the stream still has was
-	// rejected, sorted, at most 1 000: a rebuild would not know their last state.
+	// SubjectsWithoutValidEvent are subjects of the contract of which every message that the stream
+	// still has was rejected, sorted, at most 1 000: a rebuild would not know their last state.
+	// A subject that is purged leaves it within seconds (ten are asked for at a poll).
 	SubjectsWithoutValidEvent []string
 
 	// LastError is a sentence when anything is not well, else empty.

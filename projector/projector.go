@@ -72,9 +72,9 @@ func (p *Projector) Progress() Progress { return p.status.read(time.Now()) }
 
 // Run follows the stream until ctx ends, then gives the store what has been applied and returns nil.
 // It returns an error only for what the operator must mend before anything is served: a stream whose
-// configuration loses events (MaxAge, MaxMsgs, DiscardOld, no limits retention), one that is the
-// demonstration's when it should not be or the reverse, or one that cannot be created. It may be
-// called once.
+// configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention), one that is
+// the demonstration's when it should not be or the reverse, or one that cannot be created. The error
+// is one line and says what to do. Run may be called once.
 func (p *Projector) Run(ctx context.Context) (err error) {
 	if p.js, err = jetstream.New(p.cfg.Conn, jetstream.WithDefaultTimeout(requestTimeout)); err != nil {
 		return fmt.Errorf("projector: %w", err)

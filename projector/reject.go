@@ -160,6 +160,7 @@ func (r *rejecter) run(ctx context.Context) {
 		}
 		r.status.say(troubleRejects, "")
 		r.subjects.examineAll(ctx, r, batch)
+		r.subjects.recheck(ctx, r)
 		if len(batch) == 0 {
 			r.idle(ctx)
 		}
@@ -172,7 +173,7 @@ func (r *rejecter) complain(ctx context.Context, err error) {
 	}
 }
 
-// idle waits for something to copy.
+// idle waits for something to copy, or until subjects want to be gone over again.
 func (r *rejecter) idle(ctx context.Context) {
 	r.mu.Lock()
 	changed, some := r.changed, len(r.waiting) > 0
@@ -180,8 +181,15 @@ func (r *rejecter) idle(ctx context.Context) {
 	if some {
 		return
 	}
+	var poll <-chan time.Time
+	if !r.subjects.none() {
+		timer := time.NewTimer(r.cfg.PollEvery)
+		defer timer.Stop()
+		poll = timer.C
+	}
 	select {
 	case <-changed:
+	case <-poll:
 	case <-ctx.Done():
 	}
 }

@@ -212,15 +212,99 @@ func TestSubjectsWithoutValidEvent(t *testing.T) {
 	if got := v.Entries(e.Data.(events.Entry).List); got != 1 {
 		t.Errorf("the last valid state is not kept: %d entries", got)
 	}
-	other := eventstest.PublishRaw(t, s.js, "registry.unknown", []byte("{}"))
-	s.reach(other)
-	named(subject, "registry.unknown")
+	// Subjects that the contract does not have cannot be repaired, and hold nothing to lose.
+	eventstest.PublishRaw(t, s.js, "registry.unknown", []byte("{}"))
+	s.reach(eventstest.PublishRaw(t, s.js, "registry.scammers.a.b", []byte("{}")))
+	second := eventstest.PublishRaw(t, s.js, "registry.views.legit.e1", []byte("{}"))
+	s.reach(second)
+	named(subject, "registry.views.legit.e1")
 	s.mustStop()
 	s.start() // knows it from the copies
-	named(subject, "registry.unknown")
+	named(subject, "registry.views.legit.e1")
+	if p := s.p.Progress(); p.Rejected != events.DefaultHistory+3 {
+		t.Errorf("%d copies", p.Rejected)
+	}
 	e.ID += "-repaired"
 	s.reach(s.publish(e))
-	named("registry.unknown")
+	named("registry.views.legit.e1")
+}
+
+// Subjects that are purged are taken off, a few at a poll, and those that are not stay.
+func TestSubjectsPurged(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	const n = 3*recheckAtOnce + 1
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("registry.servers.e%02d", i))
+		eventstest.PublishRaw(t, s.js, all[i], []byte("bad"))
+	}
+	s.progress("all named", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all) })
+	stream, err := s.js.Stream(context.Background(), events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range all[1:] {
+		if err := stream.Purge(context.Background(), jetstream.WithPurgeSubject(subject)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.progress("one left", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all[:1]) })
+	eventstest.PublishRaw(t, s.js, all[5], []byte("bad again"))
+	s.progress("two", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{all[0], all[5]}) })
+}
+
+// A stream that has taken the other's place has none of its messages, which proves nothing: the list
+// stays while frozen.
+func TestSubjectsWhileFrozen(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	bad := "registry.servers.bad"
+	s.reach(eventstest.PublishRaw(t, s.js, bad, []byte("bad")))
+	named := func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{bad}) }
+	s.progress("named", named)
+	if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Stream(t, s.js)
+	r := s.p.rejecter
+	if r.subjects.ours(context.Background(), r) {
+		t.Error("another stream is taken for the one that the list is of")
+	}
+	s.progress("frozen", func(p Progress) bool { return p.Frozen })
+	if p := s.p.Progress(); !named(p) {
+		t.Errorf("named when frozen: %v", p.SubjectsWithoutValidEvent)
+	}
+}
+
+// Every listed subject has its turn.
+func TestTurns(t *testing.T) {
+	s := newSubjects(&status{})
+	for i := range 25 {
+		s.known[fmt.Sprintf("s%02d", i)] = true
+	}
+	s.known["examined"] = false
+	var lengths []int
+	seen := map[string]int{}
+	for range 6 {
+		part := s.turn()
+		lengths = append(lengths, len(part))
+		for _, subject := range part {
+			seen[subject]++
+		}
+	}
+	if !slices.Equal(lengths, []int{10, 10, 5, 10, 10, 5}) || len(seen) != 25 {
+		t.Errorf("turns of %v, %d subjects", lengths, len(seen))
+	}
+	for subject, n := range seen {
+		if n != 2 {
+			t.Errorf("%s: %d turns", subject, n)
+		}
+	}
+	clear(s.known)
+	if part := s.turn(); len(part) != 0 {
+		t.Errorf("turn of nothing: %v", part)
+	}
 }
 
 // What is rejected is one line of at most 200 bytes, whatever a panic says.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,17 +24,26 @@ const (
 	// maxRetained bounds the messages of a subject that are looked at. A stream that keeps all has
 	// more; one good message among the first decides.
 	maxRetained = 1000
+	// recheckAtOnce is how many listed subjects are gone over again at a poll, one question each.
+	recheckAtOnce = 10
 )
 
 // subjects finds those of which every message that the stream still has was rejected: a rebuild
 // would not know the state that the model has of them (API contract, rejection). It asks the
-// stream after each rejection, so it needs no history of its own and is right after a restart.
+// stream after each rejection, so it needs no history of its own and is right after a restart; and
+// goes over the listed ones again, since a subject may be purged. Subjects that the contract does not
+// have (registry.x) are no such: they never had a state that could be lost, and no good event could
+// take them off the list again. Their rejections are counted and copied like all others.
 type subjects struct {
 	status *status
 	count  atomic.Int64 // of known
 
 	mu    sync.Mutex
 	known map[string]bool // false while being examined, true when found to have no valid event
+
+	// Owned by the rejecter's run.
+	rechecked time.Time
+	upTo      string // the last one gone over
 }
 
 func newSubjects(s *status) *subjects { return &subjects{status: s, known: map[string]bool{}} }
@@ -56,15 +66,20 @@ func (s *subjects) clear(subject string) {
 	}
 }
 
-// publish shows the listed ones. s.mu is held.
-func (s *subjects) publish() {
-	var listed []string
+// listed is sorted. s.mu is held.
+func (s *subjects) listed() (listed []string) {
 	for subject, is := range maps.All(s.known) {
 		if is {
 			listed = append(listed, subject)
 		}
 	}
 	slices.Sort(listed)
+	return listed
+}
+
+// publish shows the listed ones. s.mu is held.
+func (s *subjects) publish() {
+	listed := s.listed()
 	s.status.update(func(p *Progress) { p.SubjectsWithoutValidEvent = listed })
 }
 
@@ -153,6 +168,9 @@ func (s *subjects) examineAll(ctx context.Context, r *rejecter, batch []rejectio
 // examine looks at what the stream still has of subject. When the stream does not answer the question
 // is open, and the subject not listed: the next rejection or start asks again.
 func (s *subjects) examine(ctx context.Context, r *rejecter, subject string) {
+	if _, err := events.ParseSubject(subject); err != nil {
+		return
+	}
 	if !s.mark(subject) {
 		return
 	}

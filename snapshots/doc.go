@@ -11,7 +11,7 @@
 //     beside itself (registry.db.damaged-<UTC time>), never deleted and never overwritten, named
 //     in one log line, and an empty store takes its place. The stream fills it again.
 //   - What is no damage (no permission, a directory in the way, an input/output error, a file
-//     in use) is an error of one line, and nothing is renamed.
+//     in use) is an error of one line that says what to do, and nothing is renamed.
 //   - Nobody waits for this package but its callers: readers are served from memory.
 //
 // # How damage is found

@@ -54,7 +54,8 @@ type Store struct {
 // Open opens the store, or makes an empty one, and loads it into a new model, which has published
 // its view. A store that is damaged or of another format is set aside as the package says, and an
 // empty store and model are returned. The error is of the system (permission, no space, a lock,
-// an input/output error), or that of ctx, which ends the loading; nothing has been renamed then.
+// an input/output error), in one line with what to do, or that of ctx, which ends the loading;
+// nothing has been renamed then.
 // The caller ends the store with Close.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := &Store{path: cfg.Path, logger: cfg.Logger, sum: newSummer()}
@@ -73,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	}
 	var bad damage
 	if !errors.As(err, &bad) {
-		return nil, nil, fmt.Errorf("store: %w", err)
+		return nil, nil, fmt.Errorf("store: %w%s", err, remedy(err))
 	}
 	return s.startEmpty(bad)
 }
@@ -81,16 +82,16 @@ func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 // startEmpty sets a damaged file aside and makes a new one.
 func (s *Store) startEmpty(reason damage) (*Store, *readmodel.Model, error) {
 	if err := readThrough(s.path); err != nil {
-		return nil, nil, fmt.Errorf("store: %w", err)
+		return nil, nil, fmt.Errorf("store: %w%s", err, remedy(err))
 	}
 	name, err := setAside(s.path, "damaged", time.Now())
 	if err != nil {
-		return nil, nil, fmt.Errorf("store: set aside (%w): %w", reason, err)
+		return nil, nil, fmt.Errorf("store: set aside (%w): %w%s", reason, err, remedy(err))
 	}
 	s.logger.Error("store set aside; starting empty, the stream will fill it again",
 		"path", s.path, "aside", filepath.Base(name), "reason", reason.Error())
 	if err := s.create(); err != nil {
-		return nil, nil, fmt.Errorf("store: %w", err)
+		return nil, nil, fmt.Errorf("store: %w%s", err, remedy(err))
 	}
 	return s, readmodel.New(), nil
 }

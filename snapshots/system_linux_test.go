@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
 	"example.org/registry/readmodel"
@@ -84,32 +85,33 @@ func open755(t *testing.T) string {
 	return dir
 }
 
-// What is no damage is an error of one line, and nothing is renamed.
+// What is no damage is an error of one line that says what to do, and nothing is renamed.
 func TestNotDamage(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(t *testing.T, path string)
 		want    error
+		remedy  string
 	}{
 		"directory in the way": {func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, syscall.EISDIR},
+		}, syscall.EISDIR, "registry.db: is a directory; move that directory away"},
 		"file without permission": {func(t *testing.T, path string) {
 			if err := os.WriteFile(path, []byte("x"), 0); err != nil {
 				t.Fatal(err)
 			}
-		}, fs.ErrPermission},
+		}, fs.ErrPermission, "; make it readable and writable"},
 		"directory without permission": {func(t *testing.T, path string) {
 			if err := os.Chmod(filepath.Dir(path), 0o500); err != nil {
 				t.Fatal(err)
 			}
-		}, fs.ErrPermission},
+		}, fs.ErrPermission, "; make it readable and writable"},
 		"no directory": {func(t *testing.T, path string) {
 			if err := os.Remove(filepath.Dir(path)); err != nil {
 				t.Fatal(err)
 			}
-		}, fs.ErrNotExist},
+		}, fs.ErrNotExist, "; make that directory"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +123,7 @@ func TestNotDamage(t *testing.T) {
 			test.prepare(t, path)
 			asNobody(t, func() {
 				_, _, err := Open(context.Background(), Config{Path: path})
-				if !errors.Is(err, test.want) || strings.Contains(err.Error(), "\n") {
+				if !errors.Is(err, test.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), test.remedy) {
 					t.Errorf("Open: %v", err)
 				}
 			})
@@ -143,11 +145,24 @@ func TestDamagedReadOnlyDirectory(t *testing.T) {
 	}
 	asNobody(t, func() {
 		_, _, err := Open(context.Background(), Config{Path: path})
-		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "set aside") {
+		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "set aside") ||
+			!strings.Contains(err.Error(), "; make it readable and writable") {
 			t.Errorf("Open: %v", err)
 		}
 	})
 	if b, err := os.ReadFile(path); err != nil || string(b) != "damaged" {
 		t.Errorf("the file afterwards: %q, %v", b, err)
+	}
+}
+
+// The same for a file that another program has open.
+func TestFileInUse(t *testing.T) {
+	s, _ := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
+	_, _, err := Open(context.Background(), Config{Path: s.path})
+	if !errors.Is(err, bolterrors.ErrTimeout) || !strings.Contains(err.Error(), "; close the other program") {
+		t.Errorf("Open: %v", err)
+	}
+	if a := asides(t, s.path); len(a) != 0 {
+		t.Errorf("set aside: %v", a)
 	}
 }

@@ -64,11 +64,11 @@ func (s *server) demoStream(ctx context.Context, js jetstream.JetStream, saved r
 }
 
 // wantsDemo is true for a stream that never held a message, and for one whose import was
-// interrupted: fewer messages than the demonstration has, and none on its last subject.
+// interrupted, however often: it has messages, but none on the demonstration's last subject.
 func wantsDemo(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
-	last := stream.CachedInfo().State.LastSeq
-	if last == 0 || last >= uint64(len(all)) {
-		return last == 0, nil
+	state := stream.CachedInfo().State
+	if state.Msgs == 0 {
+		return state.LastSeq == 0, nil // else somebody has purged it
 	}
 	_, err := stream.GetLastMsgForSubject(ctx, all[len(all)-1].Data.Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -80,10 +80,16 @@ func wantsDemo(ctx context.Context, stream jetstream.Stream, all []events.Event)
 	return false, nil
 }
 
+// publishDemo publishes the last event by itself, when everything before it is stored: it is the
+// mark of a finished import.
 func publishDemo(ctx context.Context, js jetstream.JetStream, stream string, all []events.Event) (events.Summary, error) {
 	messages := make([]events.Message, len(all))
 	for i, e := range all {
 		messages[i] = events.Message{Event: e}
 	}
-	return events.NewPublisher(js, events.PublisherConfig{Stream: stream}).PublishAll(ctx, messages)
+	run, mark := events.NewPublisher(js, events.PublisherConfig{Stream: stream}).NewRun(), len(all)-1
+	if sum, err := run.PublishAll(ctx, messages[:mark]); err != nil {
+		return sum, err
+	}
+	return run.PublishAll(ctx, messages[mark:])
 }

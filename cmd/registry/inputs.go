@@ -25,7 +25,7 @@ func openInputs(files []string, stdin io.Reader) ([]input, error) {
 				return nil, usagef("FILE: standard input (-) is given twice")
 			}
 			standard = true
-			inputs = append(inputs, input{name: "-", open: func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }})
+			inputs = append(inputs, input{name: "-", open: func() (io.ReadCloser, error) { return closable(stdin), nil }})
 			continue
 		}
 		in, err := fileInput(name)
@@ -35,6 +35,18 @@ func openInputs(files []string, stdin io.Reader) ([]input, error) {
 		inputs = append(inputs, in)
 	}
 	return inputs, nil
+}
+
+// closable makes a reader that Close interrupts in the middle of a Read, which standard input
+// does not have. The goroutine that copies ends with its input; if the run ends earlier, it is
+// the one that nobody waits for, because a process cannot stop its own read of a silent pipe.
+func closable(in io.Reader) io.ReadCloser {
+	out, copied := io.Pipe()
+	go func() {
+		_, err := io.Copy(copied, in)
+		copied.CloseWithError(err)
+	}()
+	return out
 }
 
 func fileInput(name string) (input, error) {

@@ -30,6 +30,7 @@ var (
 // process loses nothing that the kernel has been given; what a power failure takes is another matter
 // (see the README, durability).
 func TestKill(t *testing.T) {
+	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,10 +16,11 @@ import (
 )
 
 const (
-	maxLine    = 1 << 20   // bytes of one line (API contract, program)
-	chunkLines = 256       // lines decoded by one worker at a time
-	chunkBytes = 256 << 10 // or this many bytes of them
-	chunksOut  = 16        // chunks read ahead: bounds what waits in memory to 16 × (256 KiB + a line)
+	maxLine    = 1 << 20                // bytes of one line (API contract, program)
+	chunkLines = 256                    // lines decoded by one worker at a time
+	chunkBytes = 256 << 10              // or this many bytes of them
+	inputPause = 100 * time.Millisecond // without a line: what has come is sent without waiting for more
+	chunksOut  = 16                     // chunks read ahead: bounds what waits in memory to 16 × (256 KiB + a line)
 )
 
 // line is one checked line of the input. Blank lines never become one.
@@ -53,9 +55,10 @@ func (c *chunk) decode() {
 }
 
 // eachLine reads the inputs in order, decodes their lines on every core, and calls fn with one
-// line after another, in input order, from one goroutine. It ends with fn's first error, a
-// reading error, or ctx; no goroutine is left behind.
-func eachLine(ctx context.Context, inputs []input, fn func(*line) error) error {
+// line after another, in input order, from one goroutine; when the input pauses, as a pipe
+// does, it calls paused from there. It ends with the first error of either, a reading error, or
+// ctx; no goroutine is left behind.
+func eachLine(ctx context.Context, inputs []input, fn func(*line) error, paused func() error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ordered := make(chan *chunk, chunksOut)
 	work := make(chan *chunk, chunksOut)
@@ -72,7 +75,7 @@ func eachLine(ctx context.Context, inputs []input, fn func(*line) error) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return consume(ctx, ordered, fn) })
+	group.Go(func() error { return consume(ctx, ordered, fn, paused) })
 	return group.Wait()
 }
 
@@ -88,8 +91,12 @@ func handOut(ctx context.Context, c *chunk, queues ...chan<- *chunk) error {
 	return nil
 }
 
-func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error) error {
-	for c := range ordered {
+func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error, paused func() error) error {
+	for {
+		c, err := nextChunk(ctx, ordered, paused)
+		if c == nil {
+			return err
+		}
 		select {
 		case <-c.done:
 		case <-ctx.Done():
@@ -101,7 +108,28 @@ func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error) e
 			}
 		}
 	}
-	return ctx.Err()
+}
+
+// nextChunk waits for a chunk, and calls paused once if that takes long. It returns nil at the
+// end, with ctx's error if that is why.
+func nextChunk(ctx context.Context, ordered <-chan *chunk, paused func() error) (*chunk, error) {
+	pause := time.NewTimer(inputPause)
+	defer pause.Stop()
+	for {
+		select {
+		case c, more := <-ordered:
+			if !more {
+				return nil, ctx.Err()
+			}
+			return c, nil
+		case <-pause.C:
+			if err := paused(); err != nil {
+				return nil, err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // readInputs cuts the inputs into chunks.
@@ -111,7 +139,12 @@ func readInputs(ctx context.Context, inputs []input, emit func(*chunk) error) er
 		if err != nil {
 			return err
 		}
-		err = readLines(ctx, in.name, r, emit)
+		// A read that waits for a pipe ends with the run.
+		stop := context.AfterFunc(ctx, func() { _ = r.Close() })
+		if err = readLines(ctx, in.name, r, emit); ctx.Err() != nil {
+			err = ctx.Err() // not that the input was closed
+		}
+		stop()
 		if closeErr := r.Close(); err == nil {
 			err = closeErr
 		}
@@ -138,13 +171,20 @@ func readLines(ctx context.Context, file string, r io.Reader, emit func(*chunk) 
 			c.lines = append(c.lines, l)
 			size += len(l.payload)
 		}
-		if last := err != nil; last || len(c.lines) == chunkLines || size >= chunkBytes {
+		full := len(c.lines) == chunkLines || size >= chunkBytes || len(c.lines) > 0 && !lineBuffered(in)
+		if last := err != nil; last || full {
 			if emitErr := emit(c); emitErr != nil || last {
 				return emitErr
 			}
 			c, size = newChunk(), 0
 		}
 	}
+}
+
+// lineBuffered is false when the next line may have to be waited for.
+func lineBuffered(in *bufio.Reader) bool {
+	there, err := in.Peek(in.Buffered())
+	return err == nil && bytes.IndexByte(there, '\n') >= 0
 }
 
 // readLine reads one line without ever holding more than maxLine of it. At the end of the

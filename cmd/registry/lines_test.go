@@ -76,6 +76,61 @@ func TestLongestLine(t *testing.T) {
 	}
 }
 
+// never is for inputs that do not pause; if they do, there is nothing to be done.
+func never() error { return nil }
+
+// What a pipe has brought is handed on before it brings more, or ends.
+func TestEachLineOfAPause(t *testing.T) {
+	read, write := io.Pipe()
+	in := input{name: "-", open: func() (io.ReadCloser, error) { return read, nil }}
+	lines, pauses := 0, 0
+	more := func(text string) { // the write returns once it is read: not here, on the consumer's goroutine
+		go func() {
+			if _, err := io.WriteString(write, text); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	more("1\n2\n3 has no end y")
+	err := eachLine(t.Context(), []input{in}, func(*line) error { lines++; return nil }, func() error {
+		pauses++
+		switch pauses {
+		case 1:
+			if lines != 2 {
+				t.Errorf("%d lines before the pause, want 2", lines)
+			}
+			more("et\n")
+		case 2:
+			if lines != 3 {
+				t.Errorf("%d lines before the second pause, want 3", lines)
+			}
+			return write.Close()
+		}
+		return nil
+	})
+	if err != nil || lines != 3 || pauses != 2 {
+		t.Errorf("%d lines, %d pauses, %v", lines, pauses, err)
+	}
+}
+
+// A run that ends does not wait for an input that is silent, standard input included.
+func TestEachLineEndsWhileTheInputIsSilent(t *testing.T) {
+	enough := errors.New("enough")
+	silent, write := io.Pipe()
+	inputs, err := openInputs([]string{"-"}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := eachLine(ctx, inputs, nil, func() error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := eachLine(t.Context(), inputs, nil, func() error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	write.Close() // the copying goroutines end with their input (goleak in TestMain)
+}
+
 // Lines come in input order though they are decoded on several cores.
 func TestEachLineKeepsTheOrder(t *testing.T) {
 	var all strings.Builder
@@ -94,7 +149,7 @@ func TestEachLineKeepsTheOrder(t *testing.T) {
 		}
 		n++
 		return nil
-	})
+	}, never)
 	if err != nil || n != len(made) {
 		t.Errorf("%d lines, %v", n, err)
 	}
@@ -104,16 +159,16 @@ func TestEachLineKeepsTheOrder(t *testing.T) {
 func TestEachLineEnds(t *testing.T) {
 	enough := errors.New("enough")
 	many := text("many", strings.Repeat("{}\n", 100_000))
-	if err := eachLine(t.Context(), []input{many}, func(*line) error { return enough }); !errors.Is(err, enough) {
+	if err := eachLine(t.Context(), []input{many}, func(*line) error { return enough }, never); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 	broken := input{name: "broken", open: func() (io.ReadCloser, error) { return nil, enough }}
-	if err := eachLine(t.Context(), []input{many, broken}, func(*line) error { return nil }); !errors.Is(err, enough) {
+	if err := eachLine(t.Context(), []input{many, broken}, func(*line) error { return nil }, never); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := eachLine(ctx, []input{many}, func(*line) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := eachLine(ctx, []input{many}, func(*line) error { return nil }, never); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

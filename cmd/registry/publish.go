@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"example.org/registry/events"
 )
 
@@ -20,8 +22,9 @@ type publishCmd struct {
 // Help is what registry publish --help says beyond the flags.
 func (publishCmd) Help() string {
 	return "Each line is checked before it is sent. A bad line, or one whose event id has been there before in the same run, " +
-		"is named with its number and the reason and not sent; the exit status is then 1. Sending the same file again within two " +
-		"minutes adds nothing (the stream knows the ids); later it sets the same states again."
+		"is named with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe: " +
+		"what the stream still knows by its id, for two minutes at most, is not stored twice, and each subject ends with its last state in the files. " +
+		"Files that belong together go into one command, in their order."
 }
 
 // Run publishes the files in order and prints the summary, also when it stops early.
@@ -63,20 +66,30 @@ func (c *publishCmd) check(p *process) ([]input, error) {
 	return openInputs(c.Files, p.stdin)
 }
 
-// sender connects to the stream. A dry run gets one that accepts everything.
+// sender connects to the stream. A dry run gets one that only checks.
 func (c *publishCmd) sender(ctx context.Context) (send sendFunc, hangUp func(), err error) {
 	if c.DryRun {
-		return pretend, func() {}, nil
+		return c.pretend, func() {}, nil
 	}
 	nc, js, err := c.natsFlags.reachStream(ctx, c.NATSURL, string(c.Stream))
 	if err != nil {
 		return nil, nil, err
 	}
-	publisher := events.NewPublisher(js, events.PublisherConfig{Stream: string(c.Stream)})
-	return publisher.PublishAll, nc.Close, nil
+	// One run for the whole command: it must remember across the batches.
+	return c.publisher(js).NewRun().PublishAll, nc.Close, nil
 }
 
-// pretend is the sender of a dry run.
-func pretend(_ context.Context, all []events.Message) (events.Summary, error) {
+func (c *publishCmd) publisher(js jetstream.JetStream) *events.Publisher {
+	return events.NewPublisher(js, events.PublisherConfig{Stream: string(c.Stream)})
+}
+
+// pretend is the sender of a dry run: it refuses what the publisher would.
+func (c *publishCmd) pretend(_ context.Context, all []events.Message) (events.Summary, error) {
+	publisher := c.publisher(nil)
+	for i := range all {
+		if err := publisher.Check(&all[i]); err != nil {
+			return events.Summary{}, &events.MessageError{Index: i, Err: err}
+		}
+	}
 	return events.Summary{Sent: len(all)}, nil
 }

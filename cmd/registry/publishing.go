@@ -28,7 +28,7 @@ type publishing struct {
 	stopped   string // where --max-errors stopped the run
 }
 
-// sendFunc is events.Publisher.PublishAll: it keeps the order and counts what got through,
+// sendFunc is PublishAll of one events.Run: it keeps the order and counts what got through,
 // also when it returns an error.
 type sendFunc func(context.Context, []events.Message) (events.Summary, error)
 
@@ -37,7 +37,7 @@ var errTooManyBad = errors.New("too many bad lines")
 
 // lines publishes all inputs. An error says why not everything was sent.
 func (r *publishing) lines(ctx context.Context, inputs []input) error {
-	err := eachLine(ctx, inputs, func(l *line) error { return r.line(ctx, l) })
+	err := eachLine(ctx, inputs, func(l *line) error { return r.line(ctx, l) }, func() error { return r.flush(ctx) })
 	if err == nil || errors.Is(err, errTooManyBad) {
 		// The good lines before the one that stops the run are sent.
 		if flushErr := r.flush(ctx); flushErr != nil {
@@ -161,8 +161,10 @@ func (r *publishing) summary(dry bool) string {
 	if dry {
 		fmt.Fprintf(&s, "%s, %s; nothing sent (dry run)", count(r.good, "good line"), count(r.bad, "bad line"))
 	} else {
-		fmt.Fprintf(&s, "%d sent, %d already there, %s; last sequence %d",
-			r.done.Sent, r.done.Duplicates, count(r.bad, "bad line"), r.done.LastSequence)
+		fmt.Fprintf(&s, "%d sent, %d already there, %s", r.done.Sent, r.done.Duplicates, count(r.bad, "bad line"))
+	}
+	if r.done.LastSequence > 0 { // something was acknowledged
+		fmt.Fprintf(&s, "; last sequence %d", r.done.LastSequence)
 	}
 	if r.stopped != "" {
 		fmt.Fprintf(&s, "; stopped at %s", r.stopped)

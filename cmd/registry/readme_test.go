@@ -25,6 +25,7 @@ func readme(t *testing.T) string {
 
 // TestReadmeRequests asks the demonstration what the README asks it, and wants the answer that is meant.
 func TestReadmeRequests(t *testing.T) {
+	t.Parallel()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

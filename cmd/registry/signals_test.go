@@ -71,6 +71,7 @@ func refused(t *testing.T, address string) {
 
 // The first signal lets the requests under way be answered, and takes no new ones.
 func TestFirstSignalDrains(t *testing.T) {
+	t.Parallel()
 	c, line, status := waiting(t)
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -87,6 +88,7 @@ func TestFirstSignalDrains(t *testing.T) {
 
 // A second signal ends the process while it drains.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	c, line, status := waiting(t)
 	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
