@@ -35,7 +35,7 @@ func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %v", e.I
 func (e *MessageError) Unwrap() error { return e.Err }
 
 // PublishAll publishes messages as a Run of their own: see Run.PublishAll. Publishing the same
-// messages again is safe; a part of them alone, after an error, is not (see Run).
+// messages again, all of them, is safe.
 func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
 	return p.NewRun().PublishAll(ctx, messages)
 }

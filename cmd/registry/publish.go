@@ -23,7 +23,7 @@ type publishCmd struct {
 func (publishCmd) Help() string {
 	return "Each line is checked before it is sent. A bad line, or one whose event id has been there before in the same run, " +
 		"is named with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe: " +
-		"what the stream still knows by its id, for two minutes at most, is not stored twice, and each subject ends with its last state in the files. " +
+		"what the stream still knows by its id, for two minutes at most, is not stored twice, and no state ends up over a later one in the files. What the stream has forgotten is set again. " +
 		"Files that belong together go into one command, in their order."
 }
 
