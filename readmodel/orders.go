@@ -180,7 +180,7 @@ func (os *orders) load(o order, items []item) {
 		_, s, p := treeOf(i)
 		some = some[:0]
 		for _, it := range items {
-			if os.rows.get(it.slot).matches(s, p) {
+			if os.filters.get(it.slot).match(s, p) {
 				some = append(some, it)
 			}
 		}
