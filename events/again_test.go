@@ -26,6 +26,8 @@ type restartable struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
+	name   string // of the stream
+	made   int    // streams so far
 }
 
 func newRestartable(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *restartable {
@@ -59,20 +61,24 @@ func (r *restartable) restart() {
 	r.stop()
 	r.start()
 	var err error
-	if r.stream, err = r.js.Stream(context.Background(), events.DefaultStream); err != nil {
+	if r.stream, err = r.js.Stream(context.Background(), r.name); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-// recreate makes the stream, new.
+// recreate makes the stream, new and under a new name: the broker may still be removing the
+// directory of the old one.
 func (r *restartable) recreate(mutate ...func(*jetstream.StreamConfig)) {
 	r.t.Helper()
 	if r.stream != nil {
-		if err := r.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
+		if err := r.js.DeleteStream(context.Background(), r.name); err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	r.stream = eventstest.Stream(r.t, r.js, mutate...)
+	r.made++
+	r.name = fmt.Sprint(events.DefaultStream, r.made)
+	named := func(c *jetstream.StreamConfig) { c.Name = r.name }
+	r.stream = eventstest.Stream(r.t, r.js, append(mutate, named)...)
 }
 
 // publish publishes the messages as one run, in pieces of a size as a file is.
