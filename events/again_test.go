@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -77,8 +78,25 @@ func (r *restartable) recreate(mutate ...func(*jetstream.StreamConfig)) {
 	}
 	r.made++
 	r.name = fmt.Sprint(events.DefaultStream, r.made)
-	named := func(c *jetstream.StreamConfig) { c.Name = r.name }
-	r.stream = eventstest.Stream(r.t, r.js, append(mutate, named)...)
+	cfg := events.StreamConfig(r.name, 1, events.DefaultHistory, events.NewEpoch())
+	for _, m := range mutate {
+		m(&cfg)
+	}
+	var err error
+	for range 100 {
+		if r.stream, err = r.js.CreateStream(context.Background(), cfg); !storeBusy(err) {
+			break
+		}
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// storeBusy is the broker's answer while it is still removing what was there.
+func storeBusy(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == 10049
 }
 
 // publish publishes the messages as one run, in pieces of a size as a file is.
