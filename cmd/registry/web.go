@@ -49,7 +49,7 @@ func (s *server) web(ctx context.Context) error {
 		defer close(leaving)
 		<-ctx.Done()
 		s.live.stopping.Store(true)
-		time.Sleep(leaveWithin) // the one place where waiting itself is the purpose
+		time.Sleep(leaveWithin) // here, as in serveHTTP, waiting itself is the purpose
 		return nil
 	})
 	return group.Wait()
