@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -18,10 +19,18 @@ type AdminConfig struct {
 	Gatherer prometheus.Gatherer
 	// Projection makes the document of /projection. Any goroutine may call it.
 	Projection func() Projection
+	// History is the lag that the page's chart shows. Nil: no chart.
+	History *History
+	// Rejected is at most so many of the last rejected events, newest first, and Snapshots those in
+	// the object store, newest first. They are asked whenever the page is, by any goroutine, and
+	// return when ctx ends at the latest. Nil: the page does not show them.
+	Rejected  func(ctx context.Context, most int) ([]RejectedEvent, error)
+	Snapshots func(ctx context.Context) ([]SnapshotInfo, error)
 	// Host is a name, without port, under which the listener may be addressed, beside IP
 	// addresses and localhost. Empty: none.
 	Host string
-	// Token is what everything but /livez and /readyz requires as a bearer token. Empty: nothing.
+	// Token is what everything but /livez and /readyz requires as a bearer token, and the page in a
+	// browser as the password of any user. Empty: nothing.
 	Token string
 	// Logger gets failures of the server's own. Nil: they are dropped.
 	Logger *slog.Logger
@@ -36,16 +45,21 @@ func NewAdmin(cfg AdminConfig) (http.Handler, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	probes, rest := http.NewServeMux(), http.NewServeMux()
-	probes.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
-	probes.HandleFunc("GET /readyz", cfg.ready)
-	probes.Handle("/", cfg.withToken(rest))
-	rest.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
+	mux := http.NewServeMux()
+	cfg.routes(mux)
+	return guard(cfg.Host, cfg.withToken(mux)), nil
+}
+
+// routes is the table of what exists. What changes something is a POST behind [command].
+func (cfg *AdminConfig) routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+livePath, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET "+readyPath, cfg.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelError),
 	}))
-	rest.HandleFunc("GET /projection", cfg.projection)
-	addProfiles(rest)
-	return guard(cfg.Host, probes), nil
+	mux.HandleFunc("GET /projection", cfg.projection)
+	cfg.pageRoutes(mux)
+	addProfiles(mux)
 }
 
 // addProfiles routes net/http/pprof, which by itself would only be on the default mux.
@@ -79,7 +93,8 @@ func because(reason string, cause *string) *string {
 	return &reason
 }
 
-func (cfg *AdminConfig) projection(w http.ResponseWriter, r *http.Request) {
+// document is what /projection and the page show.
+func (cfg *AdminConfig) document() Projection {
 	p := cfg.Projection()
 	if _, _, err := cfg.Health.look(); err != nil {
 		p.LastError = because(err.Error(), p.LastError)
@@ -87,14 +102,17 @@ func (cfg *AdminConfig) projection(w http.ResponseWriter, r *http.Request) {
 	if p.SubjectsWithoutValidEvent == nil {
 		p.SubjectsWithoutValidEvent = []string{} // never null
 	}
-	body, err := json.Marshal(p)
+	return p
+}
+
+func (cfg *AdminConfig) projection(w http.ResponseWriter, r *http.Request) {
+	body, err := json.Marshal(cfg.document())
 	if err != nil {
 		cfg.Logger.ErrorContext(r.Context(), "cannot show the projection", "error", err)
 		plain(w, http.StatusInternalServerError, "internal error")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(append(body, '\n')) // fails only when the reader has gone
 }
 

@@ -169,15 +169,17 @@ func TestAdminPaths(t *testing.T) {
 			t.Errorf("%s: %d %.200s", target, status, body)
 		}
 	}
-	for _, target := range []string{"/", "/nope", "/api/scammers", "/snapshots", "/rebuild", "/export", "/metrics/"} {
+	for _, target := range []string{"/nope", "/api/scammers", "/snapshots", "/rebuild", "/export", "/metrics/"} {
 		for _, method := range []string{"GET", "POST"} {
 			if status, _, _ := admin(t, h, method, target, "Registry-Admin", "1"); status != 404 {
 				t.Errorf("%s %s: %d", method, target, status)
 			}
 		}
 	}
-	if status, _, _ := admin(t, h, "POST", "/projection"); status != 405 {
-		t.Errorf("POST /projection: %d", status)
+	for _, target := range []string{"/livez", "/readyz", "/projection", "/metrics", "/debug/pprof/"} {
+		if status, _, header := admin(t, h, "POST", target); status != 405 || header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("POST %s: %d %q", target, status, header.Get("Allow"))
+		}
 	}
 }
 
@@ -207,6 +209,65 @@ func TestAdminGuard(t *testing.T) {
 	}
 	if status, _, _ := admin(t, newAdmin(t, serve(t)), "GET", "/livez", "Host", ":8081"); status != 403 {
 		t.Errorf("an empty name is no configured name: %d", status)
+	}
+}
+
+// What changes something needs a header that makes a browser ask first, and is never told yes.
+func TestAdminCommand(t *testing.T) {
+	cfg := AdminConfig{}
+	done := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /change", command(func(w http.ResponseWriter, _ *http.Request) { done++; plain(w, 200, "done") }))
+	h := guard(cfg.Host, cfg.withToken(mux))
+	for _, c := range []struct {
+		method  string
+		headers []string
+		status  int
+	}{
+		{"POST", []string{"Registry-Admin", "1"}, 200}, {"POST", nil, 403}, {"POST", []string{"Registry-Admin", ""}, 403},
+		{"POST", []string{"Registry-Admin", "0"}, 403}, {"POST", []string{"Registry-Admin", "1", "Registry-Admin", "1"}, 403},
+		{"POST", []string{"Registry-Admin", "1", "Origin", "http://127.0.0.1:8081"}, 200},
+		{"POST", []string{"Registry-Admin", "1", "Origin", "https://evil.example"}, 403},
+		{"POST", []string{"Registry-Admin", "1", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"POST", []string{"Registry-Admin", "1", "Host", "evil.example"}, 403},
+		{"GET", []string{"Registry-Admin", "1"}, 405}, {"PUT", nil, 405},
+		{"OPTIONS", []string{"Origin", "https://evil.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "registry-admin"}, 403},
+		{"OPTIONS", []string{"Origin", "http://127.0.0.1:8081", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "registry-admin"}, 405},
+	} {
+		done = 0
+		status, body, header := admin(t, h, c.method, "/change", c.headers...)
+		if status != c.status || done != map[bool]int{true: 1}[status == 200] {
+			t.Errorf("%s %q: %d %s, done %d times, want %d", c.method, c.headers, status, body, done, c.status)
+		}
+		if status == 405 && header.Get("Allow") != "POST" {
+			t.Errorf("%s: Allow: %q", c.method, header.Get("Allow"))
+		}
+		for name := range header {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("%s %q: %s", c.method, c.headers, name)
+			}
+		}
+	}
+}
+
+// A body that nobody needs is not read.
+func TestAdminBody(t *testing.T) {
+	h := guard("", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		plain(w, map[bool]int{true: 200, false: 413}[err == nil], "")
+	}))
+	for _, c := range []struct {
+		size   int
+		length int64
+		status int
+	}{{64 << 10, 64 << 10, 200}, {64<<10 + 1, 64<<10 + 1, 413}, {64<<10 + 1, -1, 413}, {64 << 10, -1, 200}} {
+		r := httptest.NewRequest("POST", "http://127.0.0.1/", strings.NewReader(strings.Repeat("x", c.size)))
+		r.ContentLength = c.length
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		if rec.Code != c.status {
+			t.Errorf("%+v: %d", c, rec.Code)
+		}
 	}
 }
 
