@@ -96,16 +96,9 @@ func decodeEntry(k Key, seq uint64, b []byte) (Record, error) {
 }
 
 func (r *Renderer) decodeState(k Key, seq uint64, state []byte) (Record, error) {
-	t := events.TypeListed
-	if k.Kind == KindDonation {
-		t = events.TypeDonationUpdated
-	}
-	d, err := events.DecodeData(t, state)
+	d, _, err := decodeData(k, state)
 	if err != nil {
-		return Record{}, fmt.Errorf("%s: stored state: %w", k.Subject(), err)
-	}
-	if KeyOf(d) != k {
-		return Record{}, fmt.Errorf("%s: %w", k.Subject(), errRow)
+		return Record{}, err
 	}
 	return r.Render(seq, d), nil
 }

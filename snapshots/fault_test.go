@@ -18,6 +18,9 @@ import (
 
 // child is what the test binary does as a child process.
 func child(job, path string) int {
+	if job == "restore" {
+		return restoreForEver(path)
+	}
 	s, m, err := Open(context.Background(), Config{Path: path})
 	if err != nil {
 		fmt.Println("open:", err)

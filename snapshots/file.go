@@ -130,20 +130,28 @@ func createFile(path string, m meta, s summer) error {
 
 // setAside renames the file at path, with what in its new name, which nothing had before.
 func setAside(path, what string, now time.Time) (string, error) {
-	base := path + "." + what + "-" + now.UTC().Format("20060102T150405Z")
-	name := base
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
-			break
-		} else if err != nil {
-			return "", err
-		}
-		name = base + "-" + strconv.Itoa(n)
+	name, err := freeName(path, what, now)
+	if err != nil {
+		return "", err
 	}
 	if err := os.Rename(path, name); err != nil {
 		return "", err
 	}
 	return name, syncDir(filepath.Dir(path))
+}
+
+// freeName is path with what and the time behind it, and a number where there is such a file.
+func freeName(path, what string, now time.Time) (string, error) {
+	base := path + "." + what + "-" + now.UTC().Format("20060102T150405Z")
+	name := base
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+		name = base + "-" + strconv.Itoa(n)
+	}
 }
 
 // syncDir makes a rename in dir durable.

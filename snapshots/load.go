@@ -29,6 +29,11 @@ type loader struct {
 	workers  int
 	rerender bool // the store has another render version
 
+	// prove computes each record's digest from what the event said, instead of trusting the one stored
+	// with it. rest is how long each worker rests for its work (pacer).
+	prove bool
+	rest  float64
+
 	// rendered is every record when rerender is set: the store must take them over.
 	rendered []readmodel.Record
 }
@@ -37,23 +42,37 @@ type loader struct {
 func (l *loader) load(ctx context.Context, tx *bolt.Tx, m meta) (*readmodel.Model, error) {
 	model := readmodel.New()
 	model.BeginBulk()
-	counts, err := l.run(ctx, tx, model, m.Checkpoint.Sequence)
+	counts, err := l.run(ctx, tx, func(batch []readmodel.Record) {
+		model.Apply(batch, m.Checkpoint.Sequence)
+		if l.rerender {
+			l.rendered = append(l.rendered, batch...)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tables() {
-		if counts[t.name] != m.Counts[t.name] {
-			return nil, damage{fmt.Errorf("%s: %d records, not %d", t.name, counts[t.name], m.Counts[t.name])}
-		}
-	}
-	if d := model.Digest().String(); d != m.Digest {
-		return nil, damage{fmt.Errorf("digest of the records is %s, not %s", d, m.Digest)}
+	if err := m.matches(counts, model.Digest()); err != nil {
+		return nil, err
 	}
 	model.EndBulk()
 	return model, nil
 }
 
-func (l *loader) run(ctx context.Context, tx *bolt.Tx, model *readmodel.Model, checkpoint uint64) (map[string]int, error) {
+// matches says whether a content with these counts and this digest is the one that m was saved with.
+func (m meta) matches(counts map[string]int, d readmodel.Digest) error {
+	for _, t := range tables() {
+		if counts[t.name] != m.Counts[t.name] {
+			return damage{fmt.Errorf("%s: %d records, not %d", t.name, counts[t.name], m.Counts[t.name])}
+		}
+	}
+	if d.String() != m.Digest {
+		return damage{fmt.Errorf("digest of the records is %s, not %s", d, m.Digest)}
+	}
+	return nil
+}
+
+// run reads every record and gives them to take, which one goroutine calls, and counts them.
+func (l *loader) run(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	chunks := make(chan chunk, 2*l.workers)
 	records := make(chan []readmodel.Record, 2*l.workers)
@@ -74,10 +93,7 @@ func (l *loader) run(ctx context.Context, tx *bolt.Tx, model *readmodel.Model, c
 	})
 	group.Go(func() error {
 		for batch := range records {
-			model.Apply(batch, checkpoint)
-			if l.rerender {
-				l.rendered = append(l.rendered, batch...)
-			}
+			take(batch)
 		}
 		return nil
 	})
@@ -125,7 +141,11 @@ func walkTable(ctx context.Context, bucket *bolt.Bucket, t table, out chan<- chu
 // decode is one worker: it verifies and decodes chunks until there are no more.
 func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readmodel.Record) error {
 	renderer := readmodel.NewRenderer()
+	pace := pacer{rest: l.rest}
 	for c := range in {
+		if err := pace.turn(ctx); err != nil {
+			return err
+		}
 		batch := make([]readmodel.Record, 0, len(c.pairs))
 		for _, p := range c.pairs {
 			r, err := l.record(renderer, c.table, p)
@@ -146,7 +166,15 @@ func (l *loader) record(renderer *readmodel.Renderer, t table, p pair) (readmode
 	if err != nil {
 		return readmodel.Record{}, err
 	}
-	return renderer.DecodeRecord(t.key(p.key), value, l.rerender)
+	r, err := renderer.DecodeRecord(t.key(p.key), value, l.rerender)
+	if err != nil || !l.prove {
+		return r, err
+	}
+	_, digest, err := readmodel.DecodeState(r.Key, value)
+	if err == nil && digest != r.Digest() {
+		err = errors.New("digest is not that of its state")
+	}
+	return r, err
 }
 
 func send[T any](ctx context.Context, to chan<- T, v T) error {

@@ -119,3 +119,19 @@ func (c checkpoint) model() readmodel.Checkpoint {
 		MessageTime: c.MessageTime,
 	}
 }
+
+// fileMeta reads the meta record of a file that nobody has open.
+func fileMeta(path string) (m meta, err error) {
+	db, err := openFile(path)
+	if err != nil {
+		return meta{}, err
+	}
+	defer db.Close()
+	err = guard(func() error {
+		return db.View(func(tx *bolt.Tx) (err error) {
+			m, err = readMeta(tx, newSummer())
+			return err
+		})
+	})
+	return m, err
+}

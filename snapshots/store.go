@@ -163,14 +163,19 @@ func (s *Store) load(ctx context.Context, l *loader) (*readmodel.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	return model, checkPages(tx)
+}
+
+// checkPages is for a file every page of which has been read.
+func checkPages(tx *bolt.Tx) error {
 	var bad error
 	for err := range tx.Check() { // to the end, or its goroutine stays
 		bad = cmp.Or(bad, err)
 	}
 	if bad != nil {
-		return nil, damage{fmt.Errorf("page structure: %w", bad)}
+		return damage{fmt.Errorf("page structure: %w", bad)}
 	}
-	return model, nil
+	return nil
 }
 
 // Checkpoint is what the last transaction saved; zero when nothing has been. It never waits.

@@ -1,0 +1,197 @@
+package snapshots
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// packWindow bounds the memory that packing and unpacking take, in bytes.
+const packWindow = 4 << 20
+
+// Archive is a snapshot in a temporary file: proved, and ready to be sent anywhere. One goroutine at a
+// time may use it.
+type Archive struct {
+	Manifest Manifest
+
+	header []byte
+	packed *os.File
+}
+
+// Archive makes an archive of what the store holds at this moment, while it goes on saving, and proves it:
+// every record of the copy has been read, and what was packed unpacks to it. The caller
+// ends it with Close. The error is that of the system, of the store, or of ctx.
+func (s *Store) Archive(ctx context.Context, w Work) (*Archive, error) {
+	path, m, err := s.copy(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	defer os.Remove(path)
+	a, err := pack(ctx, path, manifestOf(m, time.Now()), w)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return a, nil
+}
+
+// pack makes an archive of the file at path.
+func pack(ctx context.Context, path string, m Manifest, w Work) (a *Archive, err error) {
+	f, err := w.temporary("snapshot-*.packed")
+	if err != nil {
+		return nil, err
+	}
+	a = &Archive{Manifest: m, packed: f}
+	defer func() {
+		if err != nil {
+			_ = a.Close() // the first error counts
+		}
+	}()
+	if err := a.fill(ctx, path, w); err != nil {
+		return nil, err
+	}
+	if a.header, err = a.Manifest.header(); err != nil {
+		return nil, err
+	}
+	return a, a.unpacks(ctx, w)
+}
+
+// fill packs the file at path, and takes down its length and checksum.
+func (a *Archive) fill(ctx context.Context, path string, w Work) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	to, err := zstd.NewWriter(a.packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
+		zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(pacedWriter{ctx, &pacer{rest: w.Rest}, io.MultiWriter(sum, to)}, in)
+	if err := cmp.Or(err, to.Close()); err != nil {
+		return err
+	}
+	packed, err := a.packed.Seek(0, io.SeekCurrent)
+	a.Manifest.Size, a.Manifest.Packed, a.Manifest.SHA256 = n, packed, hex.EncodeToString(sum.Sum(nil))
+	return err
+}
+
+// unpacks reads the archive back.
+func (a *Archive) unpacks(ctx context.Context, w Work) error {
+	sum := sha256.New()
+	r := bufio.NewReader(a.Reader())
+	if _, err := ReadManifest(r); err != nil {
+		return err
+	}
+	return unpackTo(pacedWriter{ctx, &pacer{rest: w.Rest}, sum}, sum, r, a.Manifest)
+}
+
+// Size is the archive's length in bytes.
+func (a *Archive) Size() int64 { return int64(len(a.header)) + a.Manifest.Packed }
+
+// Reader reads the archive from its beginning.
+func (a *Archive) Reader() io.Reader {
+	return io.MultiReader(bytes.NewReader(a.header), io.NewSectionReader(a.packed, 0, a.Manifest.Packed))
+}
+
+// Close removes the temporary file.
+func (a *Archive) Close() error {
+	return errors.Join(a.packed.Close(), os.Remove(a.packed.Name()))
+}
+
+// Unpack reads an archive from r, writes the file that it holds to path, which must not exist, and proves
+// it as Open would: nothing that the archive says of itself is trusted, and no more than what it
+// says is written. Accept, if not nil, may refuse it by its manifest before anything is written. After
+// an error there is nothing at path.
+func Unpack(ctx context.Context, r io.Reader, path string, w Work, accept func(Manifest) error) (Manifest, error) {
+	in := bufio.NewReaderSize(r, maxHeader)
+	m, err := ReadManifest(in)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if accept != nil {
+		if err := accept(m); err != nil {
+			return m, err
+		}
+	}
+	if err := space(filepath.Dir(path), m.Size); err != nil {
+		return m, err
+	}
+	if err := unpackFile(ctx, in, path, m, w); err != nil {
+		return m, err
+	}
+	if err := m.prove(ctx, path, w); err != nil {
+		os.Remove(path)
+		return m, err
+	}
+	return m, nil
+}
+
+func unpackFile(ctx context.Context, in *bufio.Reader, path string, m Manifest, w Work) (err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(path)
+		}
+	}()
+	sum := sha256.New()
+	to := pacedWriter{ctx, &pacer{rest: w.Rest}, io.MultiWriter(f, sum)}
+	return unpackTo(to, sum, in, m)
+}
+
+// unpackTo unpacks what follows the header, to its very end.
+func unpackTo(to io.Writer, sum hash.Hash, in *bufio.Reader, m Manifest) error {
+	packed := &io.LimitedReader{R: in, N: m.Packed}
+	from, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(packWindow))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	defer from.Close()
+	n, err := io.Copy(to, io.LimitReader(from, m.Size+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("unpack: %w", err)
+	case n != m.Size:
+		return fmt.Errorf("unpack: not the %d bytes of the manifest", m.Size)
+	case packed.N != 0:
+		return errors.New("unpack: the archive is cut short")
+	}
+	if _, err := in.ReadByte(); err == nil {
+		return errors.New("unpack: something follows the archive")
+	} else if !errors.Is(err, io.EOF) {
+		return err // of a source that proves itself at its end
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
+		return errors.New("unpack: checksum does not match")
+	}
+	return nil
+}
+
+// prove says whether the file at path is the one that m describes, and sound.
+func (m Manifest) prove(ctx context.Context, path string, w Work) error {
+	found, err := fileMeta(path)
+	if err != nil {
+		return err
+	}
+	if err := m.describes(found); err != nil {
+		return err
+	}
+	return proveFile(ctx, path, found, w)
+}

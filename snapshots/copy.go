@@ -1,0 +1,133 @@
+package snapshots
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	bolt "go.etcd.io/bbolt"
+
+	"example.org/registry/readmodel"
+)
+
+// Work says where and how hard archives are made, unpacked and exported.
+type Work struct {
+	// Dir is where temporary files go: as much as the store takes, and its packed form. Empty: the
+	// system's directory for such. Each is removed when it is done with; after a crash the caller does.
+	Dir string
+
+	// Rest is how long the work rests for every moment that it has worked, so that readers keep the
+	// processors. 0: never.
+	Rest float64
+
+	// Workers is the number of goroutines that decode. 0: one a processor.
+	Workers int
+}
+
+func (w Work) workers() int {
+	if w.Workers > 0 {
+		return w.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// temporary makes an empty file.
+func (w Work) temporary(pattern string) (*os.File, error) {
+	if w.Dir != "" {
+		if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return os.CreateTemp(w.Dir, pattern)
+}
+
+// copy copies the store's file as it stands at this moment into a temporary one and proves the copy. The
+// store goes on saving meanwhile. The caller removes the file.
+func (s *Store) copy(ctx context.Context, w Work) (path string, m meta, err error) {
+	f, err := w.temporary("store-*.db")
+	if err != nil {
+		return "", meta{}, err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if m, err = s.writeTo(ctx, f, w); err != nil {
+		return "", meta{}, err
+	}
+	return f.Name(), m, proveFile(ctx, f.Name(), m, w)
+}
+
+// writeTo writes the store's file to f, from one read transaction.
+func (s *Store) writeTo(ctx context.Context, f *os.File, w Work) (m meta, err error) {
+	tx, err := s.begin()
+	if err != nil {
+		return meta{}, err
+	}
+	defer func() { _ = tx.Rollback() }() // of a reader: nothing can fail
+	if err := guard(func() error { m, err = readMeta(tx, s.sum); return err }); err != nil {
+		return meta{}, err
+	}
+	if err := space(w.Dir, tx.Size()); err != nil {
+		return meta{}, err
+	}
+	_, err = tx.WriteTo(pacedWriter{ctx, &pacer{rest: w.Rest}, f})
+	return m, cmp.Or(ctx.Err(), err) // bbolt wraps by text
+}
+
+// begin opens a read transaction. Until it ends, Close and the opening anew after a failed write wait.
+func (s *Store) begin() (*bolt.Tx, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	return s.db.Begin(false)
+}
+
+// proveFile loads the file at path as Open does, without keeping it: checksums, digest, counts, pages. Want
+// is what its meta record must say.
+func proveFile(ctx context.Context, path string, want meta, w Work) error {
+	db, err := openFile(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	sum := newSummer()
+	return db.View(func(tx *bolt.Tx) error {
+		var found meta
+		err := guard(func() (err error) { found, err = readMeta(tx, sum); return err })
+		if err != nil {
+			return err
+		}
+		if !found.same(want) {
+			return errors.New("meta record is not the one expected")
+		}
+		l := &loader{sum: sum, workers: w.workers(), rest: w.Rest, prove: true,
+			rerender: found.Render != readmodel.RenderVersion}
+		return l.proveAll(ctx, tx, found)
+	})
+}
+
+func (l *loader) proveAll(ctx context.Context, tx *bolt.Tx, m meta) error {
+	var d readmodel.Digest
+	counts, err := l.run(ctx, tx, func(batch []readmodel.Record) {
+		for i := range batch {
+			d.Add(batch[i].Digest())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.matches(counts, d); err != nil {
+		return err
+	}
+	if err := checkPages(tx); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// ErrExists says that there is a store where one is to be restored.
+var ErrExists = errors.New("there is a read model already")
+
+// Restoring says what Restore does with an archive.
+type Restoring struct {
+	// Path is the store's file. Its directory must exist and be locked by the caller (LockDir).
+	Path string
+
+	// Replace renames a store that is there aside (registry.db.replaced-<UTC time>). Without it the
+	// error matches ErrExists, before anything is read.
+	Replace bool
+
+	// Accept, if not nil, may refuse the archive by its manifest.
+	Accept func(Manifest) error
+
+	// Workers is the number of goroutines that decode. 0: one a processor.
+	Workers int
+}
+
+// Restore makes the store at cfg.Path out of the archive that r reads: into a file beside it, which is
+// proved, given a data-set id of its own, synced and renamed. At every moment there is the old store,
+// or none where there was none, or the whole new one. aside is the new name of an old one, or empty.
+func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside string, err error) {
+	if _, err := os.Lstat(cfg.Path); err == nil && !cfg.Replace {
+		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
+	}
+	temporary := cfg.Path + ".restoring"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Manifest{}, "", err
+	}
+	m, err = Unpack(ctx, r, temporary, Work{Workers: cfg.Workers}, cfg.Accept)
+	if err != nil {
+		return m, "", err
+	}
+	if err = renewDataSet(temporary); err == nil {
+		aside, err = moveInto(temporary, cfg.Path)
+	}
+	if err != nil {
+		os.Remove(temporary)
+	}
+	return m, aside, err
+}
+
+// renewDataSet gives the store at path another data-set id, so that no index made from the old content is
+// taken for one of the new, and syncs the whole file.
+func renewDataSet(path string) error {
+	db, err := openFile(path)
+	if err != nil {
+		return err
+	}
+	sum := newSummer()
+	err = db.Update(func(tx *bolt.Tx) error {
+		m, err := readMeta(tx, sum)
+		if err != nil {
+			return err
+		}
+		m.DataSet = newMeta().DataSet
+		return m.write(tx, sum)
+	})
+	return errors.Join(err, db.Sync(), db.Close())
+}
+
+// moveInto renames the file at from to path. What is at path gets a second name before, so that there is
+// always something.
+func moveInto(from, path string) (aside string, err error) {
+	aside, err = freeName(path, "replaced", time.Now())
+	if err != nil {
+		return "", err
+	}
+	switch err := os.Link(path, aside); {
+	case errors.Is(err, os.ErrNotExist):
+		aside = ""
+	case err != nil:
+		return "", err
+	}
+	if err := os.Rename(from, path); err != nil {
+		return "", err
+	}
+	return aside, syncDir(filepath.Dir(path))
+}
