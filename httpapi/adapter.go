@@ -85,6 +85,9 @@ func (p *Public) fail(c *gin.Context, route string, err error) {
 		h["Retry-After"] = []string{r.retryAfter}
 	}
 	body := r.appendJSON(nil)
+	if p.failsAsPage(c.Request.URL.Path, r.status) {
+		body = p.failurePage(c, r, blamed(err))
+	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	c.Writer.WriteHeader(r.status)
 	_, _ = c.Writer.Write(body) // fails only when the reader has gone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 )
@@ -36,6 +37,9 @@ type content struct {
 	policy *policy
 	key    pageKey
 	keep   bool // worth remembering by key
+	page   bool // of the site: HTML
+	// indexed says that search engines may show the page.
+	indexed bool
 	// build appends the body. Its only errors are errBusy and that of the context.
 	build func(ctx context.Context, dst []byte) ([]byte, error)
 }
@@ -109,6 +113,9 @@ func (p *Public) writeBody(c *gin.Context, a *content, e encoding, v *variant) {
 	h := c.Writer.Header()
 	p.contentHeaders(h, a, e)
 	h["Content-Type"] = p.fixed.json
+	if a.page {
+		h["Content-Type"] = p.fixed.html
+	}
 	h["Content-Length"] = v.length
 	if e != identity {
 		h["Content-Encoding"] = p.fixed.encodings[e]
@@ -131,6 +138,11 @@ func (p *Public) contentHeaders(h http.Header, a *content, e encoding) {
 	h["Etag"] = a.tags.header[e]
 	h["Vary"] = p.fixed.vary
 	p.positionHeaders(h, a.at)
+	if a.page {
+		p.fixed.pageHeaders(h, a.indexed)
+		// A page from a cache tells its reader by this how old its data is; see site.js.
+		h["Last-Modified"] = []string{time.UnixMilli(a.at.heads.asOf).UTC().Format(http.TimeFormat)}
+	}
 	if a.at.fresh {
 		h["Cache-Control"] = p.fixed.noStore
 		return
@@ -153,6 +165,7 @@ type fixed struct {
 	anyOrigin, exposed, nosniff, robots []string
 	json, noStore, vary                 []string
 	encodings                           [numEncodings][]string
+	siteFixed
 }
 
 func newFixed() fixed {
@@ -165,6 +178,7 @@ func newFixed() fixed {
 		noStore:   []string{"no-store"},
 		vary:      []string{"Accept-Encoding, Registry-Min-Sequence"},
 		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
+		siteFixed: newSiteFixed(),
 	}
 }
 

@@ -26,11 +26,14 @@ func openAPI(baseURL string) []byte {
 type document struct {
 	tags   tagSet
 	bodies [numEncodings][]byte
+	kind   []string // Content-Type
+	cache  []string // Cache-Control
+	page   bool     // of the site
 }
 
 func newDocument(body []byte, comp *compressor) (*document, error) {
 	sum := sha256.Sum256(body)
-	d := &document{tags: newTagSet(hex.EncodeToString(sum[:16]))}
+	d := &document{tags: newTagSet(hex.EncodeToString(sum[:16])), cache: []string{"public, max-age=300"}}
 	for e := range numEncodings {
 		if e == identity || len(body) < minEncoded {
 			d.bodies[e] = body
@@ -54,7 +57,10 @@ func (p *Public) document(d *document) handler {
 		}
 		h := c.Writer.Header()
 		p.fixed.common(h)
-		h.Set("Cache-Control", "public, max-age=300")
+		if d.page {
+			p.fixed.pageHeaders(h, true)
+		}
+		h["Cache-Control"] = d.cache
 		h.Set("Vary", "Accept-Encoding")
 		h["Etag"] = d.tags.header[e]
 		if d.tags.held(c.Request.Header["If-None-Match"]).any {
@@ -65,7 +71,7 @@ func (p *Public) document(d *document) handler {
 		if e != identity {
 			h["Content-Encoding"] = p.fixed.encodings[e]
 		}
-		c.Data(http.StatusOK, "application/yaml; charset=utf-8", d.bodies[e])
+		c.Data(http.StatusOK, d.kind[0], d.bodies[e])
 		return nil
 	}
 }

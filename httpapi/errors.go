@@ -33,6 +33,21 @@ func (e *paramError) Error() string {
 func invalid(name string) error { return &paramError{name: name} }
 func missing(name string) error { return &paramError{name: name, missing: true} }
 
+// blamed is the parameter that err is about, or "".
+func blamed(err error) string {
+	var param *paramError
+	if errors.As(err, &param) {
+		return param.name
+	}
+	return ""
+}
+
+// isMissing says whether err is about a parameter that is absent.
+func isMissing(err error) bool {
+	var param *paramError
+	return errors.As(err, &param) && param.missing
+}
+
 // rateError says that a client asks too often.
 type rateError struct{ retryAfter string } // whole seconds
 

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel"
 )
 
 // list answers GET /api/scammers, /api/servers and /api/legit (API contract, lists).
@@ -19,22 +20,27 @@ func (p *Public) list(l events.List) handler {
 		if err != nil {
 			return err
 		}
-		scan := q.Search != "" && q.ID == ""
 		// Look-ups by id are many, and cheaper than to remember.
-		return p.send(c, &content{at, at.heads.tags.list(l, q.Sort), &p.listCache, pageKey{list: q}, q.ID == "",
-			func(ctx context.Context, dst []byte) ([]byte, error) {
-				leave, err := p.searches.enter(ctx, scan)
-				if err != nil {
-					return nil, err
-				}
-				defer leave()
-				page, err := at.view.List(ctx, q)
+		return p.send(c, &content{
+			at: at, tags: at.heads.tags.list(l, q.Sort), policy: &p.listCache, key: pageKey{list: q}, keep: q.ID == "",
+			build: func(ctx context.Context, dst []byte) ([]byte, error) {
+				page, err := p.findPage(ctx, at.view, q)
 				if err != nil {
 					return nil, err
 				}
 				return page.AppendJSON(dst), nil
 			}})
 	}
+}
+
+// findPage looks a page up; text searches wait for their turn.
+func (p *Public) findPage(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, error) {
+	leave, err := p.searches.enter(ctx, q.Search != "" && q.ID == "")
+	if err != nil {
+		return readmodel.Page{}, err
+	}
+	defer leave()
+	return view.List(ctx, q)
 }
 
 // check answers GET /api/check (API contract, check).
@@ -47,17 +53,23 @@ func (p *Public) check(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.send(c, &content{at, &at.heads.tags.check, &p.checkCache, pageKey{check: q}, q.ID == "",
-		func(ctx context.Context, dst []byte) ([]byte, error) {
-			leave, err := p.searches.enter(ctx, q.ID == "")
-			if err != nil {
-				return nil, err
-			}
-			defer leave()
-			found, err := at.view.Check(ctx, q)
+	return p.send(c, &content{
+		at: at, tags: &at.heads.tags.check, policy: &p.checkCache, key: pageKey{check: q}, keep: q.ID == "",
+		build: func(ctx context.Context, dst []byte) ([]byte, error) {
+			found, err := p.findPerson(ctx, at.view, q)
 			if err != nil {
 				return nil, err
 			}
 			return found.AppendJSON(dst), nil
 		}})
+}
+
+// findPerson looks somebody up; text searches wait for their turn.
+func (p *Public) findPerson(ctx context.Context, view *readmodel.View, q readmodel.CheckQuery) (readmodel.CheckResult, error) {
+	leave, err := p.searches.enter(ctx, q.ID == "")
+	if err != nil {
+		return readmodel.CheckResult{}, err
+	}
+	defer leave()
+	return view.Check(ctx, q)
 }

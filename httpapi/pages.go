@@ -27,6 +27,7 @@ const defaultPages = 32 << 20
 type pageKey struct {
 	list  readmodel.ListQuery
 	check readmodel.CheckQuery
+	part  uint8 // of a page of the site, from 1; 0 for the API's JSON
 }
 
 // savedPage is one remembered answer, or the memory that it was asked for once.

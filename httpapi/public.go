@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/site"
 )
 
 // Config is what the public API is made of. Health.Reader and Health.State are required.
@@ -25,6 +26,10 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// BaseURL is the own public address, for the servers entry of /openapi.yaml. Empty: "/".
 	BaseURL string
+	// AppealsURL is where accused persons appeal, for the site. Empty: it names no address.
+	AppealsURL string
+	// Site is whether people get pages at / and beside it.
+	Site bool
 	// ProofsURL is where /proofs/{id} leads. Empty: that path does not exist.
 	ProofsURL string
 	// AsyncAPI is the bytes of /asyncapi.yaml. Nil: that path does not exist.
@@ -59,6 +64,8 @@ type Public struct {
 	compressor *compressor
 	bodies     buffers
 	pages      *pages
+	site       *site.Site      // nil: none
+	sitePaths  map[string]bool // of pages; fixed after construction
 	outside
 }
 
@@ -85,6 +92,10 @@ func NewPublic(cfg Config) (*Public, error) {
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		compressor: comp,
 		pages:      remembered,
+		sitePaths:  map[string]bool{},
+	}
+	if p.site, err = newSite(cfg); err != nil {
+		return nil, err
 	}
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
@@ -107,7 +118,7 @@ func (cfg *Config) check() error {
 	if cfg.Health == nil || cfg.Health.Reader == nil || cfg.Health.State == nil {
 		return fmt.Errorf("httpapi: Config.Health with Reader and State is required")
 	}
-	for name, address := range map[string]string{"BaseURL": cfg.BaseURL, "ProofsURL": cfg.ProofsURL} {
+	for name, address := range map[string]string{"BaseURL": cfg.BaseURL, "ProofsURL": cfg.ProofsURL, "AppealsURL": cfg.AppealsURL} {
 		if err := checkAddress(address); err != nil {
 			return fmt.Errorf("httpapi: Config.%s: %w", name, err)
 		}
@@ -171,6 +182,9 @@ func (p *Public) routes(cfg Config) error {
 	}
 	p.engine.NoRoute(p.adapt("none", func(*gin.Context) error { return errNotFound }))
 	p.engine.NoMethod(p.adapt("none", p.otherMethod))
+	if err := p.siteRoutes(); err != nil {
+		return err
+	}
 	return p.documents(cfg)
 }
 
@@ -183,6 +197,7 @@ func (p *Public) documents(cfg Config) error {
 		if err != nil {
 			return err
 		}
+		d.kind = []string{"application/yaml; charset=utf-8"}
 		p.get(path, p.document(d))
 	}
 	return nil

@@ -88,6 +88,8 @@ func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err err
 		Metrics:        metrics,
 		BaseURL:        string(f.BaseURL),
 		ProofsURL:      string(f.ProofsURL),
+		AppealsURL:     string(f.AppealsURL),
+		Site:           f.Site,
 		AsyncAPI:       events.AsyncAPI(),
 		RateLimit:      f.RateLimit,
 		TrustedProxies: prefixes(f.TrustedProxies),

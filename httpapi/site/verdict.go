@@ -1,0 +1,49 @@
+package site
+
+import "example.org/registry/events"
+
+// verdictOf says what was found, for somebody who reads nothing else. Only what was asked for exactly
+// decides it.
+func verdictOf(exact, partial []match, byID bool) verdict {
+	v := verdict{Class: "none", Title: "Nikogo nie znaleziono", Text: "Na żadnej liście nie ma nikogo o takiej nazwie ani o takim identyfikatorze."}
+	switch strongest(exact) {
+	case "scam":
+		v = verdict{"scam", "Uwaga: " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
+	case "risk":
+		v = verdict{"risk", "Ostrożnie: " + where(exact, "risk", "na liście ryzyka", "na liście ryzyka (serwer)"),
+			"Jest zgłoszenie, ale nikt go jeszcze nie zweryfikował. Może się okazać niesłuszne."}
+	case "legit":
+		v = verdict{"legit", "Na liście zaufanych", "Oszuści chętnie podszywają się pod osoby zaufane."}
+	default:
+		if len(partial) > 0 {
+			return verdict{"part", "Nie ma dokładnie takiej nazwy", "Są wpisy, których nazwa lub identyfikator zawiera ten tekst. To mogą być inne osoby: porównaj identyfikator."}
+		}
+		return v
+	}
+	if !byID {
+		v.Text += " Nazwy się powtarzają i łatwo je skopiować: porównaj identyfikator konta."
+	}
+	return v
+}
+
+// strongest is the class of the gravest match; empty when there is none.
+func strongest(found []match) string {
+	for _, c := range []string{"scam", "risk", "legit"} {
+		for _, m := range found {
+			if class(m.list, m.row.Verified()) == c {
+				return c
+			}
+		}
+	}
+	return ""
+}
+
+// where says on which of the accusing lists the matches of a class are.
+func where(found []match, c, scammers, servers string) string {
+	for _, m := range found {
+		if m.list == events.Scammers && class(m.list, m.row.Verified()) == c {
+			return scammers
+		}
+	}
+	return servers
+}
