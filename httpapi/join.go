@@ -124,7 +124,7 @@ func (l joinListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &joinConn{Conn: c, buffers: l.buffers}, nil
+	return &joinConn{Conn: newLazyConn(c), buffers: l.buffers}, nil
 }
 
 // connKey is where NewServer puts the joinConn of a request's context.
