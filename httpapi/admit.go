@@ -88,3 +88,11 @@ func minSequence(lines []string) (seq uint64, given bool, err error) {
 	}
 	return seq, true, nil
 }
+
+// ready is 1 while lists, checks and donations are answered, for the metrics.
+func (a *admitter) ready() float64 {
+	if _, _, err := a.health.look(); err != nil {
+		return 0
+	}
+	return 1
+}

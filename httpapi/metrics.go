@@ -30,7 +30,7 @@ type statusCount struct {
 }
 
 // newMetrics registers with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, a *admitter, s *searches) *metrics {
+func newMetrics(reg prometheus.Registerer, a *admitter, s *searches, p *pages) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
@@ -44,14 +44,22 @@ func newMetrics(reg prometheus.Registerer, a *admitter, s *searches) *metrics {
 		reg.MustRegister(m.requests, m.seconds,
 			gauge("registry_http_requests_in_flight", "Requests being answered by the public API.", &m.inFlight),
 			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", &a.waiting),
-			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", &s.waiting))
+			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", &s.waiting),
+			measure("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", a.ready),
+			measure("registry_remembered_pages", "Answers that are remembered because they were asked for again.",
+				func() float64 { return float64(p.cache.EstimatedSize()) }),
+			measure("registry_remembered_pages_bytes", "Memory of the remembered answers, by estimate.",
+				func() float64 { return float64(p.cache.WeightedSize()) }))
 	}
 	return m
 }
 
+func measure(name, help string, value func() float64) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
 func gauge(name, help string, n *atomic.Int64) prometheus.GaugeFunc {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
-		func() float64 { return float64(n.Load()) })
+	return measure(name, help, func() float64 { return float64(n.Load()) })
 }
 
 // route makes the metrics of a route; the statuses most often seen come first.

@@ -100,7 +100,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
-	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches)
+	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches, p.pages)
 	if err := p.newOutside(cfg); err != nil {
 		return nil, err
 	}

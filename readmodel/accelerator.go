@@ -15,6 +15,22 @@ import (
 type accelerator struct {
 	index      atomic.Pointer[indexed]
 	remembered *otter.Cache[searchKey, *remembered]
+
+	hits, misses atomic.Uint64 // of remembered
+}
+
+// Remembered is what is known of the searches that a model remembers. Hits and Misses count, since the
+// model was made, the searches that found their result remembered and those that did not.
+type Remembered struct {
+	Searches     int
+	Bytes        uint64 // by estimate
+	Hits, Misses uint64
+}
+
+// Remembered is shared by all views of a model.
+func (v *View) Remembered() Remembered {
+	a := v.accelerator
+	return Remembered{a.remembered.EstimatedSize(), a.remembered.WeightedSize(), a.hits.Load(), a.misses.Load()}
 }
 
 // rememberedBytes bounds the remembered results.

@@ -31,9 +31,11 @@ func (v *View) matching(ctx context.Context, k searchKey) (*roaring.Bitmap, erro
 			if slots != r.slots {
 				v.accelerator.remember(k, v.sequence, slots)
 			}
+			v.accelerator.hits.Add(1)
 			return slots, nil
 		}
 	}
+	v.accelerator.misses.Add(1)
 	slots, err := v.find(ctx, k)
 	if err == nil {
 		v.accelerator.remember(k, v.sequence, slots)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"example.org/registry/httpapi"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 )
@@ -17,6 +18,7 @@ type live struct {
 	storage   atomic.Pointer[storage]             // for the status page; nil until it is open
 	indexer   atomic.Pointer[readmodel.Indexer]   // nil until then
 	stopping  atomic.Bool
+	history   httpapi.History // of the lag
 }
 
 func newLive() *live {
@@ -41,4 +43,10 @@ func (l *live) progress() (projector.Progress, bool) {
 		return projector.Progress{}, false
 	}
 	return p.Progress(), true
+}
+
+// lag is how many stream sequences wait to be dealt with; 0 until the projector runs.
+func (l *live) lag() uint64 {
+	p, _ := l.progress()
+	return p.Lag
 }

@@ -9,6 +9,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/projector"
+	"example.org/registry/readmodel"
 )
 
 // registerMetrics adds the projection, the Go runtime and the process to the request metrics that
@@ -41,6 +42,33 @@ type projectionCollector struct {
 	numbers []number
 	entries *prometheus.Desc
 	indexed *prometheus.Desc
+	behind  *prometheus.Desc
+	memory  searchMemory
+}
+
+// searchMemory is what is known of the remembered searches.
+type searchMemory struct{ searches, bytes, lookups *prometheus.Desc }
+
+func newSearchMemory() searchMemory {
+	return searchMemory{
+		prometheus.NewDesc("registry_remembered_searches", "Text searches of which the result is remembered.", nil, nil),
+		prometheus.NewDesc("registry_remembered_searches_bytes", "Memory of the remembered results, by estimate.", nil, nil),
+		prometheus.NewDesc("registry_remembered_search_lookups_total",
+			"Text searches that were not answered by a remembered page: hit, where the result was remembered, or miss.", []string{"outcome"}, nil),
+	}
+}
+
+func (m searchMemory) describe(out chan<- *prometheus.Desc) {
+	out <- m.searches
+	out <- m.bytes
+	out <- m.lookups
+}
+
+func (m searchMemory) collect(out chan<- prometheus.Metric, r readmodel.Remembered) {
+	out <- prometheus.MustNewConstMetric(m.searches, prometheus.GaugeValue, float64(r.Searches))
+	out <- prometheus.MustNewConstMetric(m.bytes, prometheus.GaugeValue, float64(r.Bytes))
+	out <- prometheus.MustNewConstMetric(m.lookups, prometheus.CounterValue, float64(r.Hits), "hit")
+	out <- prometheus.MustNewConstMetric(m.lookups, prometheus.CounterValue, float64(r.Misses), "miss")
 }
 
 func newProjectionCollector(l *live) *projectionCollector {
@@ -50,6 +78,9 @@ func newProjectionCollector(l *live) *projectionCollector {
 			"Entries that a list shows.", []string{"list"}, nil),
 		indexed: prometheus.NewDesc("registry_index_sequence",
 			"Stream sequence that the text index covers: the checkpoint without --text-index, 0 while it is being built.", nil, nil),
+		behind: prometheus.NewDesc("registry_index_lag_events",
+			"Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.", nil, nil),
+		memory: newSearchMemory(),
 	}
 	c.addGauges()
 	c.addCounters()
@@ -99,6 +130,8 @@ func (c *projectionCollector) addCounters() {
 func (c *projectionCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.entries
 	out <- c.indexed
+	out <- c.behind
+	c.memory.describe(out)
 	for _, n := range c.numbers {
 		out <- n.desc
 	}
@@ -111,7 +144,10 @@ func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(view.Entries(list)), string(list))
 	}
 	sequence, _ := c.live.indexState()
+	sequence = min(sequence, view.Sequence())
 	out <- prometheus.MustNewConstMetric(c.indexed, prometheus.GaugeValue, float64(sequence))
+	out <- prometheus.MustNewConstMetric(c.behind, prometheus.GaugeValue, float64(view.Sequence()-sequence))
+	c.memory.collect(out, view.Remembered())
 	p, running := c.live.progress()
 	if !running {
 		return

@@ -45,6 +45,7 @@ func (s *server) web(ctx context.Context) error {
 		srv.WriteTimeout = profileWithin
 		return serveHTTP(drained, srv, s.ports.admin)
 	})
+	group.Go(func() error { s.live.history.Run(ctx, s.live.lag); return nil })
 	group.Go(func() error {
 		defer close(leaving)
 		<-ctx.Done()
@@ -108,6 +109,8 @@ func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err err
 		Health:     health,
 		Gatherer:   metrics,
 		Projection: s.live.projection,
+		History:    &s.live.history,
+		Rejected:   s.live.lastRejected,
 		Host:       f.AdminHost,
 		Token:      s.token,
 		Logger:     s.log,
