@@ -4,7 +4,8 @@
 // # Promises
 //
 //   - The checkpoint on disk never goes back (DESIGN.md, promise 3): Save refuses an older one.
-//     Only SetAside, an operator's rebuild, starts again at zero.
+//     Only Begin, an operator's rebuild, starts again at zero, in a file of its own, and Replace gives
+//     it the name in one step: whoever dies on the way leaves the old store or the new one.
 //   - Snapshot plus replay equals replay from the start (promise 4): what Open loads has the
 //     digest that was saved with it, or is not used at all.
 //   - A store that is damaged, of another format or of another projection version is renamed

@@ -34,12 +34,12 @@ type Config struct {
 // from any goroutine.
 type Store struct {
 	// Fixed after Open.
-	path   string
 	logger *slog.Logger
 	sum    summer
 
 	// mu is held for the length of a transaction, so Save and Probe exclude each other.
 	mu      sync.Mutex
+	path    string   // another one after Replace
 	db      *bolt.DB // nil when it has to be opened anew, and after Close
 	attempt *meta    // what a failed transaction wanted to leave behind; nil after a good one
 	closed  bool
@@ -214,20 +214,6 @@ func (s *Store) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	return s.closeFile()
-}
-
-// SetAside closes the store and renames its file (registry.db.replaced-<UTC time>), so that the next
-// Open starts empty: an operator's rebuild. The store cannot be used afterwards.
-func (s *Store) SetAside() error {
-	if err := s.Close(); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	name, err := setAside(s.path, "replaced", time.Now())
-	if err != nil {
-		return fmt.Errorf("store: set aside: %w", err)
-	}
-	s.logger.Info("store set aside", "path", s.path, "aside", filepath.Base(name))
-	return nil
 }
 
 func (s *Store) closeFile() error {

@@ -148,27 +148,6 @@ func TestRerender(t *testing.T) {
 	}
 }
 
-func TestSetAside(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "registry.db")
-	s, m := mustOpen(t, path)
-	if err := s.Save(feed(m, sample(5)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SetAside(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Save(readmodel.Commit{Checkpoint: at(99)}); !errors.Is(err, errClosed) {
-		t.Errorf("Save after SetAside: %v", err)
-	}
-	again, _ := mustOpen(t, path)
-	if again.Checkpoint().Sequence != 0 || again.DataSet() == s.DataSet() {
-		t.Error("the store after SetAside is not a new one")
-	}
-	if a := asides(t, path); len(a) != 1 {
-		t.Errorf("beside the new store: %v", a)
-	}
-}
-
 // Loading ends when its context does, and nothing is set aside for that.
 func TestOpenCancelled(t *testing.T) {
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))

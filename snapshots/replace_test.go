@@ -1,0 +1,138 @@
+package snapshots
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.org/registry/readmodel"
+)
+
+// fresh is a store begun beside old, with a content of its own.
+func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
+	t.Helper()
+	s, err := Begin(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	m := readmodel.New()
+	if err := s.Save(feed(m, sample(n)...)); err != nil {
+		t.Fatal(err)
+	}
+	return s, m.Digest()
+}
+
+// A store that replaces another has its name, another data set, and goes on taking commits; the replaced
+// one is beside it, whole, and goes on too.
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	old, was := mustOpen(t, path)
+	if err := old.Save(feed(was, sample(5)...)); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := fresh(t, path, 3)
+	aside, err := s.Replace(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := asides(t, path); len(a) != 1 || filepath.Base(a[0]) != aside {
+		t.Errorf("beside the new store: %v, not %s", a, aside)
+	}
+	if s.DataSet() == old.DataSet() {
+		t.Error("the same data set")
+	}
+	more := readmodel.Commit{Checkpoint: at(1000), Digest: was.Digest()}
+	if err := old.Save(more); err != nil {
+		t.Errorf("Save into the replaced store: %v", err)
+	}
+	is := readmodel.New()
+	if err := s.Save(feed(is, sample(9)...)); err != nil {
+		t.Errorf("Save after Replace: %v", err)
+	}
+	for _, st := range []*Store{s, old} {
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, m := mustOpen(t, path); m.Digest() != is.Digest() {
+		t.Errorf("under the name: %s, want %s", m.Digest(), is.Digest())
+	}
+	if again, m := mustOpen(t, filepath.Join(filepath.Dir(path), aside)); m.Digest() != was.Digest() || again.Checkpoint().Sequence != 1000 {
+		t.Errorf("aside: %d %s, want %s", again.Checkpoint().Sequence, m.Digest(), was.Digest())
+	}
+}
+
+// What a rebuild leaves when the process dies, at each step of Replace, and what the next start makes of it:
+// the old store until it is replaced, and nothing beside it.
+func TestTidy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	old, m := mustOpen(t, path)
+	if err := old.Save(feed(m, sample(5)...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	for name, die := range map[string]func(s *Store) error{
+		"while it is filled":    func(*Store) error { return nil },
+		"between the two names": func(*Store) error { return secondName(path, path+".replaced-20261121T000000Z") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := fresh(t, path, 3)
+			if err := die(s); err != nil {
+				t.Fatal(err)
+			}
+			_ = s.Close()
+			if err := Tidy(path, log); err != nil {
+				t.Fatal(err)
+			}
+			if again, is := mustOpen(t, path); is.Digest() != m.Digest() {
+				t.Errorf("after Tidy: %s, want %s", is.Digest(), m.Digest())
+			} else {
+				_ = again.Close()
+			}
+			if found, _ := filepath.Glob(path + ".*"); len(found) != 0 {
+				t.Errorf("left: %v", found)
+			}
+		})
+	}
+}
+
+// A store that was replaced for good stays.
+func TestTidyKeepsReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	old, _ := mustOpen(t, path)
+	s, _ := fresh(t, path, 3)
+	if _, err := s.Replace(old); err != nil {
+		t.Fatal(err)
+	}
+	if err := Tidy(path, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if a := asides(t, path); len(a) != 1 {
+		t.Errorf("beside the store: %v", a)
+	}
+}
+
+// A store that replaces nothing leaves nothing, and one that cannot take its place leaves the old one.
+func TestReplaceFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	old, _ := mustOpen(t, path)
+	s, _ := fresh(t, path, 3)
+	if err := os.Remove(path + rebuildingSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Replace(old); err == nil {
+		t.Error("replaced by a file that is not there")
+	}
+	if err := s.Discard(); err != nil {
+		t.Error(err)
+	}
+	found, err := filepath.Glob(path + "*")
+	if err != nil || len(found) != 1 || found[0] != path {
+		t.Errorf("left: %v, %v", found, err)
+	}
+}
