@@ -21,6 +21,7 @@ const (
 	HeaderReason    = "Registry-Reason"    // one line, at most 200 bytes
 	HeaderSequence  = "Registry-Sequence"  // of the rejected message in its stream, decimal
 	HeaderSubject   = "Registry-Subject"   // of the rejected message
+	HeaderTime      = "Registry-Time"      // when the rejected message was stored, RFC 3339
 	HeaderTruncated = "Registry-Truncated" // "1" where the payload was cut at MaxRejected
 
 	MaxRejected = 64 << 10 // bytes of payload kept of a rejected message

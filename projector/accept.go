@@ -52,6 +52,9 @@ func (p *Projector) refuse(info *jetstream.StreamInfo) error {
 
 // acceptMark keeps the demonstration and the real registry apart (API contract, serve --demo).
 func (p *Projector) acceptMark(info *jetstream.StreamInfo) error {
+	if p.cfg.ReadOnly {
+		return nil
+	}
 	marked := info.Config.Metadata[events.MetadataDemo] == "true"
 	switch {
 	case marked && !p.cfg.Demo:

@@ -50,7 +50,7 @@ func (p *Projector) begin(info *jetstream.StreamInfo, pending uint64) {
 	}
 	if pending >= bulkFrom && pending >= uint64(shown(p.cfg.Model.View())/bulkPortion) {
 		p.bulk = true
-		p.cfg.Model.BeginBulk()
+		p.Inspect(func(m *readmodel.Model) { m.BeginBulk() })
 	}
 }
 
@@ -65,7 +65,7 @@ func shown(v *readmodel.View) (n int) {
 func (p *Projector) endBulk() {
 	if p.bulk {
 		p.bulk = false
-		p.cfg.Model.EndBulk()
+		p.Inspect(func(m *readmodel.Model) { m.EndBulk() })
 	}
 }
 
@@ -147,57 +147,57 @@ func (p *Projector) gather(first *job, ordered <-chan *job) (batch []*job, held 
 	return batch, nil
 }
 
-// take applies a batch: memory first, then what the others make of it.
+// take applies a batch: memory first, then what the others make of it. Where the bound lies in the
+// middle of it, it waits for the bound to move.
 func (p *Projector) take(ctx context.Context, batch []*job) error {
+	for {
+		part, moved := p.applyPart(batch)
+		p.note(part)
+		p.rejecter.valid(part.records)
+		if err := p.rejecter.add(ctx, part.rejected); err != nil {
+			return err
+		}
+		if err := p.save(ctx, part.records); err != nil || !part.rest {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// applyPart applies what of a batch the bound allows, and says when the bound moves.
+func (p *Projector) applyPart(batch []*job) (b batchPart, moved <-chan struct{}) {
+	p.bound.mu.Lock()
+	defer p.bound.mu.Unlock()
 	at := p.checkpoint()
-	var records []readmodel.Record
-	var rejected []rejection
-	messages := 0
-	for _, j := range batch {
-		messages += len(j.messages)
-		for _, r := range j.records {
-			if r.Sequence > at.Sequence {
-				records = append(records, r)
-			}
-		}
-		for _, r := range j.rejected {
-			if r.seq > at.Sequence {
-				rejected = append(rejected, r)
-			}
-		}
+	b = part(batch, at, p.bound.limit)
+	if b.at.Sequence > at.Sequence {
+		p.cfg.Model.Apply(b.records, b.at.Sequence)
+		p.setCheckpoint(b.at)
 	}
-	tail := batch[len(batch)-1].messages
-	last := tail[len(tail)-1]
-	if last.seq > at.Sequence {
-		at.Sequence, at.MessageID, at.MessageTime = last.seq, last.id, last.time.UTC()
-		p.cfg.Model.Apply(records, at.Sequence)
-		p.setCheckpoint(at)
-	}
-	p.note(at, last, messages)
-	p.rejecter.valid(records)
-	if err := p.rejecter.add(ctx, rejected); err != nil {
-		return err
-	}
-	return p.save(ctx, records)
+	return b, p.bound.changed
 }
 
 // note brings the progress up to date.
-func (p *Projector) note(at readmodel.Checkpoint, last message, messages int) {
+func (p *Projector) note(b batchPart) {
 	p.status.update(func(s *Progress) {
-		s.Applied += uint64(messages)
-		s.LastSequence = max(s.LastSequence, at.Sequence)
+		s.Applied += uint64(b.messages)
+		s.LastSequence = max(s.LastSequence, b.at.Sequence)
 		if !s.CaughtUp {
-			s.Done = min(s.Done+uint64(messages), s.Total)
+			s.Done = min(s.Done+uint64(b.messages), s.Total)
 		}
-		if last.last.After(s.AsOf) {
-			s.AsOf = last.last
+		if b.last.last.After(s.AsOf) {
+			s.AsOf = b.last.last
 		}
 	})
 	switch {
 	case p.Progress().CaughtUp:
-	case at.Sequence >= p.target:
-		p.caughtUp(last.last)
-	case !last.last.IsZero():
+	case b.at.Sequence >= p.target:
+		p.caughtUp(b.last.last)
+	case !b.last.last.IsZero():
 		p.look() // nothing is pending, and yet the end is not reached
 	}
 }
@@ -205,19 +205,31 @@ func (p *Projector) note(at readmodel.Checkpoint, last message, messages int) {
 // skip moves the checkpoint over a tail of the stream that has been erased: nothing is left that
 // could be applied.
 func (p *Projector) skip(ctx context.Context, a advance) error {
-	at := p.checkpoint()
-	if at.Sequence != a.from || a.to <= a.from {
-		return nil // something came in the meantime
+	if !p.moveOver(a) {
+		return nil
 	}
-	at.Sequence, at.MessageID, at.MessageTime = a.to, "", time.Time{}
-	p.cfg.Model.Apply(nil, at.Sequence)
-	p.setCheckpoint(at)
+	at := p.checkpoint()
 	p.status.update(func(s *Progress) { s.AsOf = a.asOf })
-	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", a.to)
+	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", at.Sequence)
 	if at.Sequence >= p.target {
 		p.caughtUp(a.asOf)
 	}
 	return p.save(ctx, nil)
+}
+
+// moveOver says whether it has moved the checkpoint: not when something came in the meantime.
+func (p *Projector) moveOver(a advance) bool {
+	p.bound.mu.Lock()
+	defer p.bound.mu.Unlock()
+	at := p.checkpoint()
+	to := min(a.to, p.bound.limit)
+	if at.Sequence != a.from || to <= a.from {
+		return false
+	}
+	at.Sequence, at.MessageID, at.MessageTime = to, "", time.Time{}
+	p.cfg.Model.Apply(nil, at.Sequence)
+	p.setCheckpoint(at)
+	return true
 }
 
 // caughtUp lets the model be served, once.

@@ -38,10 +38,19 @@ type Config struct {
 	// Model is what events are applied to. Run owns its writer's side while it runs. Required.
 	Model *readmodel.Model
 
-	// Store takes what has been applied. Required. Saved is the checkpoint that it and the model
-	// stand at; zero when nothing has been saved, and only then is a missing stream created.
+	// Store takes what has been applied. Required but for ReadOnly. Saved is the checkpoint that it and the
+	// model stand at; zero when nothing has been saved, and only then is a missing stream created. One
+	// with a stream and no sequence replays that stream from its start, and no other.
 	Store Store
 	Saved readmodel.Checkpoint
+
+	// Known is the sequence up to which rejected events have been logged by the projector that this one
+	// is to replace. 0: none.
+	Known uint64
+
+	// ReadOnly makes a replay that leaves no trace: no stream is created, no rejected event copied, nothing
+	// saved, and the demonstration's stream is as good as any.
+	ReadOnly bool
 
 	// Logger takes what an operator must know. Nil: it is dropped.
 	Logger *slog.Logger
@@ -68,6 +77,11 @@ type Config struct {
 	RetryEvery time.Duration
 }
 
+// nowhere is the store of a replay that leaves no trace.
+type nowhere struct{}
+
+func (nowhere) Save(readmodel.Commit) error { return nil }
+
 func (c Config) withDefaults() Config {
 	c.Stream = cmp.Or(c.Stream, events.DefaultStream)
 	c.Replicas = cmp.Or(c.Replicas, 1)
@@ -78,6 +92,9 @@ func (c Config) withDefaults() Config {
 	c.SaveEvery = cmp.Or(c.SaveEvery, 250*time.Millisecond)
 	c.SaveCount = cmp.Or(c.SaveCount, 1000)
 	c.RetryEvery = cmp.Or(c.RetryEvery, time.Second)
+	if c.ReadOnly {
+		c.Store = nowhere{}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

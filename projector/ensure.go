@@ -23,7 +23,7 @@ func (p *Projector) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return info, err
 	}
-	if at := p.checkpoint(); at.Sequence > 0 || at.Stream.Epoch != "" {
+	if at := p.checkpoint(); at.Sequence > 0 || at.Stream.Epoch != "" || p.cfg.ReadOnly {
 		return nil, p.isMissing()
 	}
 	cfg := events.StreamConfig(p.cfg.Stream, p.cfg.Replicas, p.cfg.History, events.NewEpoch())

@@ -37,6 +37,8 @@ type Projector struct {
 	started  bool   // target is known
 	target   uint64 // the stream's end at start
 
+	bound bound // how far messages are applied
+
 	// at is where the model stands, and which stream that is. Written by follow only.
 	at atomic.Pointer[readmodel.Checkpoint]
 }
@@ -52,6 +54,7 @@ func New(cfg Config) *Projector {
 		advance:  make(chan advance),
 		doubt:    make(chan error, 1),
 		complete: cfg.Saved.Sequence > 0,
+		bound:    newBound(),
 	}
 	at := cfg.Saved
 	p.at.Store(&at)

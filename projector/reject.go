@@ -70,7 +70,11 @@ func (r *rejecter) add(ctx context.Context, rejected []rejection) error {
 		if len(x.data) > events.MaxRejected {
 			x.data = bytes.Clone(x.data[:events.MaxRejected+1]) // one more tells that it was longer
 		}
-		r.log.Warn("event rejected", "seq", x.seq, "subject", x.subject, "reason", x.reason)
+		level := slog.LevelWarn
+		if x.seq <= r.cfg.Known {
+			level = slog.LevelDebug
+		}
+		r.log.Log(ctx, level, "event rejected", "seq", x.seq, "subject", x.subject, "reason", x.reason)
 		if err := r.push(ctx, x); err != nil {
 			return err
 		}
@@ -79,6 +83,9 @@ func (r *rejecter) add(ctx context.Context, rejected []rejection) error {
 }
 
 func (r *rejecter) push(ctx context.Context, x rejection) error {
+	if r.cfg.ReadOnly {
+		return nil
+	}
 	for {
 		r.mu.Lock()
 		if len(r.waiting) < maxRejections && r.bytes < maxRejectionBytes {
@@ -137,6 +144,9 @@ func (r *rejecter) copied(ctx context.Context, seq uint64) error {
 
 // run copies until ctx ends.
 func (r *rejecter) run(ctx context.Context) {
+	if r.cfg.ReadOnly {
+		return
+	}
 	select {
 	case r.epoch = <-r.epochs:
 	case <-ctx.Done():
@@ -262,6 +272,7 @@ func (r *rejecter) message(x rejection) *nats.Msg {
 			events.HeaderReason:   {x.reason},
 			events.HeaderSequence: {seq},
 			events.HeaderSubject:  {x.subject},
+			events.HeaderTime:     {x.time.UTC().Format(time.RFC3339Nano)},
 		},
 		Data: x.data,
 	}

@@ -112,10 +112,7 @@ func TestCopiesAreIdempotent(t *testing.T) {
 	last := s.publish(eventstest.Events(1, 1)...)
 	s.reach(last)
 	for range 2 {
-		if err := s.store.SetAside(); err != nil {
-			t.Fatal(err)
-		}
-		_ = s.stop()
+		s.mustStop()
 		s.path += ".new"
 		s.start()
 		s.reach(last)

@@ -37,12 +37,19 @@ type saver struct {
 	bulk    bool
 	saving  int           // records in the transaction under way
 	room    chan struct{} // closed when records have been saved
+
+	// For flush.
+	urgent int           // who waits for the store: nothing waits for its turn then
+	kept   uint64        // the checkpoint that the store was given last
+	failed error         // of the last attempt
+	tried  chan struct{} // closed after the next attempt
 }
 
 func newSaver(cfg Config, s *status, r *rejecter, log *slog.Logger) *saver {
 	return &saver{
 		cfg: cfg, log: log, status: s, rejecter: r, wake: make(chan struct{}, 1),
 		waiting: map[readmodel.Key]readmodel.Record{}, room: make(chan struct{}),
+		kept: cfg.Saved.Sequence, tried: make(chan struct{}),
 	}
 }
 
@@ -126,7 +133,7 @@ func (s *saver) due() (time.Duration, bool) {
 	if s.bulk {
 		every, count = bulkSaveEvery, bulkSaveCount
 	}
-	if !s.dirty || len(s.waiting) >= count {
+	if !s.dirty || s.urgent > 0 || len(s.waiting) >= count {
 		return 0, s.dirty
 	}
 	return time.Until(s.since.Add(every)), true
@@ -164,6 +171,7 @@ func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saving = 0
+	s.attempted(c.Checkpoint.Sequence, err)
 	if err != nil {
 		s.putBack(batch)
 		return false
