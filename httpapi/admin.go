@@ -26,6 +26,12 @@ type AdminConfig struct {
 	// return when ctx ends at the latest. Nil: the page does not show them.
 	Rejected  func(ctx context.Context, most int) ([]RejectedEvent, error)
 	Snapshots func(ctx context.Context) ([]SnapshotInfo, error)
+	// Rebuild makes the read model anew and returns when it is shown; when ctx ends there is none. Errors
+	// that are Refused or Unavailable are told as such. Nil: there is no /rebuild. Any goroutine may call it.
+	Rebuild func(ctx context.Context, o RebuildOptions) (Rebuilt, error)
+	// Records lists what the server holds at a sequence of at least atLeast, for which it waits a little.
+	// Errors are told as those of Rebuild. Nil: there is no /records. Any goroutine may call it.
+	Records func(ctx context.Context, atLeast uint64) (Records, error)
 	// Host is a name, without port, under which the listener may be addressed, beside IP
 	// addresses and localhost. Empty: none.
 	Host string
@@ -58,6 +64,12 @@ func (cfg *AdminConfig) routes(mux *http.ServeMux) {
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelError),
 	}))
 	mux.HandleFunc("GET /projection", cfg.projection)
+	if cfg.Rebuild != nil {
+		mux.HandleFunc("POST /rebuild", command(cfg.rebuild))
+	}
+	if cfg.Records != nil {
+		mux.HandleFunc("GET /records", cfg.records)
+	}
 	cfg.pageRoutes(mux)
 	addProfiles(mux)
 }
