@@ -51,6 +51,9 @@ func (s *server) sayReady() {
 	for _, list := range events.Lists() {
 		attrs = append(attrs, string(list), view.Entries(list))
 	}
+	if s.flags.Site {
+		attrs = append(attrs, "site", base+"/")
+	}
 	// The search finds somebody in the demonstration; elsewhere it is an example.
 	attrs = append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demoSearch)
 	s.log.Info("ready", attrs...)

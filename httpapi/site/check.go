@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"time"
 
 	"example.org/registry/events"
@@ -108,7 +109,16 @@ func split(p *CheckPage) (exact, partial []match) {
 			}
 		}
 	}
+	slices.SortStableFunc(exact, func(a, b match) int { return gravity(a) - gravity(b) })
 	return exact, partial
+}
+
+// gravity puts what was verified before what was only reported: who reads one entry reads that.
+func gravity(m match) int {
+	if class(m.list, m.row.Verified()) == "scam" {
+		return 0
+	}
+	return 1
 }
 
 func (s *Site) matches(found []match) ([]piece, error) {
@@ -160,6 +170,8 @@ func (s *Site) similar(v *checkView, p *CheckPage, room int) error {
 			}
 		}
 	}
-	v.Similar = template.HTML(out.String())
+	if v.Similar = template.HTML(out.String()); v.Similar != "" && v.Verdict.Class == "none" {
+		v.Verdict.Text += " Są jednak nazwy, które wyglądają podobnie: zobacz niżej."
+	}
 	return nil
 }

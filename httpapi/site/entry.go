@@ -42,13 +42,15 @@ func (e *entry) Status() string { return status(e.List, e.Verified) }
 func status(l events.List, verified bool) string {
 	switch {
 	case l == events.Legit:
-		return "Lista zaufanych"
-	case !verified:
-		return "Lista ryzyka: zgłoszono, nie zweryfikowano"
+		return "Zaufana osoba"
+	case l == events.Servers && verified:
+		return "Serwer: zweryfikowane oszustwo"
 	case l == events.Servers:
-		return "Lista serwerów oszustów: zweryfikowano"
+		return "Serwer: lista ryzyka, niezweryfikowane"
+	case verified:
+		return "Zweryfikowane oszustwo"
 	default:
-		return "Lista oszustów: zweryfikowano"
+		return "Lista ryzyka, niezweryfikowane"
 	}
 }
 

@@ -16,8 +16,8 @@ func statusNames() []string { return []string{"all", "verified", "risk"} }
 func proofsNames() []string { return []string{"all", "with", "private"} }
 
 func sortOptions(chosen readmodel.Sort) []option {
-	return options(sortNames(), int(chosen), "Najnowsze zgłoszenia", "Najstarsze zgłoszenia", "Najczęściej oglądane",
-		"Najrzadziej oglądane", "Nazwa od A do Ż", "Nazwa od Ż do A")
+	return options(sortNames(), int(chosen), "Najnowsze", "Najstarsze", "Popularne", "Mało popularne",
+		"Od A do Ż", "Od Ż do A")
 }
 
 func statusOptions(chosen readmodel.Status) []option {
@@ -25,7 +25,7 @@ func statusOptions(chosen readmodel.Status) []option {
 }
 
 func proofsOptions(chosen readmodel.Proofs) []option {
-	return options(proofsNames(), int(chosen), "Z dowodami i bez", "Z dowodami", "Z dowodami niejawnymi")
+	return options(proofsNames(), int(chosen), "Dowolne", "Są dowody", "Dowody niejawne")
 }
 
 func options(values []string, chosen int, texts ...string) []option {

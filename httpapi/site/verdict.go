@@ -1,6 +1,10 @@
 package site
 
-import "example.org/registry/events"
+import (
+	"strings"
+
+	"example.org/registry/events"
+)
 
 // verdictOf says what was found, for somebody who reads nothing else. Only what was asked for exactly
 // decides it.
@@ -8,22 +12,47 @@ func verdictOf(exact, partial []match, byID bool) verdict {
 	v := verdict{Class: "none", Title: "Nikogo nie znaleziono", Text: "Na żadnej liście nie ma nikogo o takiej nazwie ani o takim identyfikatorze."}
 	switch strongest(exact) {
 	case "scam":
-		v = verdict{"scam", "Uwaga: " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
+		v = verdict{"scam", "Uwaga: jest " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
 	case "risk":
-		v = verdict{"risk", "Ostrożnie: " + where(exact, "risk", "na liście ryzyka", "na liście ryzyka (serwer)"),
+		v = verdict{"risk", "Ostrożnie: jest " + where(exact, "risk", "na liście ryzyka", "na liście ryzyka (serwer)"),
 			"Jest zgłoszenie, ale nikt go jeszcze nie zweryfikował. Może się okazać niesłuszne."}
 	case "legit":
-		v = verdict{"legit", "Na liście zaufanych", "Oszuści chętnie podszywają się pod osoby zaufane."}
+		v = verdict{"legit", "Jest na liście zaufanych", "Oszuści chętnie podszywają się pod osoby zaufane."}
 	default:
 		if len(partial) > 0 {
 			return verdict{"part", "Nie ma dokładnie takiej nazwy", "Są wpisy, których nazwa lub identyfikator zawiera ten tekst. To mogą być inne osoby: porównaj identyfikator."}
 		}
 		return v
 	}
+	if len(exact) > 1 {
+		v.Text = "Tak się nazywa lub taki identyfikator ma " + entries().count(len(exact)) + ": " + tally(exact) + "."
+	}
 	if !byID {
 		v.Text += " Nazwy się powtarzają i łatwo je skopiować: porównaj identyfikator konta."
 	}
 	return v
+}
+
+// tally says how many matches there are of each class.
+func tally(found []match) string {
+	n := map[string]int{}
+	for _, m := range found {
+		n[class(m.list, m.row.Verified())]++
+	}
+	var said []string
+	for _, kind := range []struct {
+		class string
+		words forms
+	}{
+		{"scam", forms{"zweryfikowane oszustwo", "zweryfikowane oszustwa", "zweryfikowanych oszustw"}},
+		{"risk", forms{"niezweryfikowane zgłoszenie", "niezweryfikowane zgłoszenia", "niezweryfikowanych zgłoszeń"}},
+		{"legit", forms{"zaufana osoba", "zaufane osoby", "zaufanych osób"}},
+	} {
+		if n[kind.class] > 0 {
+			said = append(said, kind.words.count(n[kind.class]))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 // strongest is the class of the gravest match; empty when there is none.

@@ -13,8 +13,8 @@ func why(name, search string) string {
 	for _, l := range w.Letters[:min(len(w.Letters), 3)] {
 		reasons = append(reasons, letter(l))
 	}
-	if w.Marks {
-		reasons = append(reasons, "różni się znakami nad lub w literach, np. „ł” i „l”")
+	for _, l := range w.Marks[:min(len(w.Marks), 3)] {
+		reasons = append(reasons, "„"+string(l.Rune)+"” to nie „"+l.Looks+"”")
 	}
 	if w.Hidden {
 		reasons = append(reasons, "są w niej lub w pytaniu niewidoczne znaki")

@@ -23,7 +23,7 @@ func TestPlural(t *testing.T) {
 // The reason why a name is similar names the difference that is there.
 func TestWhy(t *testing.T) {
 	for _, c := range []struct{ name, search, want string }{
-		{"Zenon Łotr", "zenon lotr", "Podobna, bo różni się znakami nad lub w literach, np. „ł” i „l”."},
+		{"Zenon Łotr", "zenon lotr", "Podobna, bo „ł” to nie „l”."},
 		{"аdmin", "admin", "Podobna, bo litera cyrylicy „а” wygląda jak „a”."},
 		{"admin", "аdmin", "Podobna, bo litera cyrylicy „а” wygląda jak „a”."},
 		{"paypal", "paypaI", "Podobna, bo znak „I” wygląda jak „l”."},
@@ -50,9 +50,9 @@ func TestVerdict(t *testing.T) {
 		person(events.Scammers, "g", "5", "Ktoś", "", false, none, 1),
 	)
 	for search, want := range map[string]string{
-		"ADAM": "Uwaga: na liście oszustów", "klub": "Ostrożnie: na liście ryzyka (serwer)", "Sklep": "Uwaga: na liście serwerów oszustów",
-		"ewa": "Na liście zaufanych", "basia": "Nie ma dokładnie takiej nazwy", "nikt": "Nikogo nie znaleziono", "Ad\u200bam": "Nikogo nie znaleziono",
-		"5": "Ostrożnie: na liście ryzyka",
+		"ADAM": "Uwaga: jest na liście oszustów", "klub": "Ostrożnie: jest na liście ryzyka (serwer)", "Sklep": "Uwaga: jest na liście serwerów oszustów",
+		"ewa": "Jest na liście zaufanych", "basia": "Nie ma dokładnie takiej nazwy", "nikt": "Nikogo nie znaleziono", "Ad\u200bam": "Nikogo nie znaleziono",
+		"5": "Ostrożnie: jest na liście ryzyka",
 	} {
 		page := w.check(t, readmodel.CheckQuery{Search: search})
 		var got string

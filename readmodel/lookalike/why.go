@@ -11,7 +11,7 @@ import (
 // true; for two texts with equal keys at least one is.
 type Why struct {
 	Hidden  bool     // one has characters that are shown as nothing
-	Marks   bool     // they differ in accents and strokes: ł and l
+	Marks   []Letter // letters with marks or strokes that the other text has without: ł and l
 	Letters []Letter // letters of the first that stand for others, each once, in their order
 }
 
@@ -30,23 +30,26 @@ func Explain(name, search string) Why {
 	if strings.Contains(fold(n), fold(s)) {
 		return why
 	}
-	why.Marks = marked(n, s) || marked(s, n)
+	if why.Marks = marked(n, s); len(why.Marks) == 0 {
+		why.Marks = marked(s, n)
+	}
 	if !strings.Contains(bare(fold(n)), bare(fold(s))) {
 		why.Letters = letters(n, s)
 	}
 	return why
 }
 
-// marked says whether text has a letter with a mark or stroke that other has only without.
-func marked(text, other string) bool {
+// marked are the letters of text with a mark or stroke that other has only without.
+func marked(text, other string) (found []Letter) {
 	other = fold(other)
 	for _, r := range fold(text) {
 		plain := bare(string(r))
-		if plain != string(r) && plain != "" && !strings.ContainsRune(other, r) && strings.Contains(other, plain) {
-			return true
+		if plain == string(r) || plain == "" || strings.ContainsRune(other, r) || !strings.Contains(other, plain) || named(found, r) {
+			continue
 		}
+		found = append(found, Letter{r, plain})
 	}
-	return false
+	return found
 }
 
 // letters are the characters of n that s does not have and that look like something in it, or, where
