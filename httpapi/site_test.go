@@ -73,7 +73,7 @@ func isPage(t testing.TB, what string, a *answer, status int) {
 }
 
 // Pages carry the headers of the answers that they show, and nobody's accusation is to be indexed.
-func TestPageHeaders(t *testing.T) {
+func TestSitePageHeaders(t *testing.T) {
 	f := serveSite(t)
 	for target, index := range map[string]bool{
 		"/": true, "/?search=": true, "/?search=adam": false, "/?id=1": false, "/scammers": false, "/servers?sort=az": false, "/legit": false,

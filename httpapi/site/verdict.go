@@ -25,7 +25,7 @@ func verdictOf(exact, partial []match, byID bool) verdict {
 		return v
 	}
 	if len(exact) > 1 {
-		v.Text = "Tak się nazywa lub taki identyfikator ma " + entries().count(len(exact)) + ": " + tally(exact) + "."
+		v.Text = forms{"Pasuje", "Pasują", "Pasuje"}.of(len(exact)) + " " + entries().count(len(exact)) + ": " + tally(exact) + "."
 	}
 	if !byID {
 		v.Text += " Nazwy się powtarzają i łatwo je skopiować: porównaj identyfikator konta."
