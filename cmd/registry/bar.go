@@ -19,15 +19,19 @@ func newBar(w io.Writer, title string, total int64, bytes bool) *bar {
 	if total <= 0 {
 		total = -1
 	}
-	return &bar{progressbar.NewOptions64(total,
+	options := []progressbar.Option{
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(title),
 		progressbar.OptionShowBytes(bytes),
 		progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionThrottle(100 * time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetWidth(30),
-	)}
+	}
+	if !bytes {
+		options = append(options, progressbar.OptionShowIts(), progressbar.OptionSetItsString("events"))
+	}
+	return &bar{progressbar.NewOptions64(total, options...)}
 }
 
 // add moves the bar by n steps.

@@ -30,10 +30,10 @@ func (f natsFlags) options(name string) []nats.Option {
 
 // reachStream connects for a command that is useless without the stream: it fails within a few
 // seconds, with a line that says what to do. The caller closes the connection.
-func (f natsFlags) reachStream(ctx context.Context, urls []string, stream string) (*nats.Conn, jetstream.JetStream, error) {
+func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, stream string) (*nats.Conn, jetstream.JetStream, error) {
 	where := addresses(urls)
 	// A broker that restarts during a long import is waited for, but not for ever.
-	opts := append(f.options("registry publish"), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
+	opts := append(f.options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	nc, err := nats.Connect(strings.Join(urls, ","), opts...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot reach the broker at %s: %w; start it (registry serve) or correct --nats-url", where, err)
@@ -47,6 +47,11 @@ func (f natsFlags) reachStream(ctx context.Context, urls []string, stream string
 		return nil, nil, fmt.Errorf("broker at %s: %w", where, err)
 	}
 	return nc, js, nil
+}
+
+// reach is reachStream for the broker and stream of the flags.
+func (f brokerFlags) reach(ctx context.Context, name string) (*nats.Conn, jetstream.JetStream, error) {
+	return f.reachStream(ctx, name, f.NATSURL, string(f.Stream))
 }
 
 func findStream(ctx context.Context, js jetstream.JetStream, stream string) error {

@@ -16,20 +16,26 @@ const (
 	indexStops = 5 * time.Second
 )
 
-// index keeps the text index, if there is to be one, from when the model has caught up until stop
-// is called.
-func (s *server) index(model *readmodel.Model) (stop func()) {
+// newIndexer is nil where there is to be no text index.
+func (s *server) newIndexer() *readmodel.Indexer {
 	if !s.flags.TextIndex {
+		return nil
+	}
+	return &readmodel.Indexer{Dir: s.flags.indexDir(), Logger: s.log}
+}
+
+// index keeps a generation's text index, if there is to be one, from when its model has caught up until
+// stop is called.
+func (s *server) index(g *generation) (stop func()) {
+	if g.indexer == nil {
 		return func() {}
 	}
-	x := &readmodel.Indexer{Dir: s.flags.indexDir(), Logger: s.log}
-	s.live.indexer.Store(x)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if s.caughtUp(ctx) {
-			x.Run(ctx, model)
+		if g.caughtUp(ctx) {
+			g.indexer.Run(ctx, g.model)
 		}
 	}()
 	return func() {
@@ -43,11 +49,11 @@ func (s *server) index(model *readmodel.Model) (stop func()) {
 }
 
 // caughtUp waits until the model has caught up; false when ctx ends before.
-func (s *server) caughtUp(ctx context.Context) bool {
+func (g *generation) caughtUp(ctx context.Context) bool {
 	tick := time.NewTicker(indexAfter)
 	defer tick.Stop()
 	for {
-		if p, running := s.live.progress(); running && p.CaughtUp {
+		if p, running := g.progress(); running && p.CaughtUp {
 			return true
 		}
 		select {
@@ -60,10 +66,9 @@ func (s *server) caughtUp(ctx context.Context) bool {
 
 // indexState is the sequence that the text index covers, and why there is none. Where there is to
 // be none nobody waits for it: it is where the model is.
-func (l *live) indexState() (sequence uint64, trouble string) {
-	x := l.indexer.Load()
-	if x == nil {
-		return l.View().Sequence(), ""
+func (g *generation) indexState() (sequence uint64, trouble string) {
+	if g.indexer == nil {
+		return g.model.View().Sequence(), ""
 	}
-	return l.model.Load().IndexSequence(), x.Trouble()
+	return g.model.IndexSequence(), g.indexer.Trouble()
 }

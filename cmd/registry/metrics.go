@@ -17,6 +17,7 @@ import (
 func registerMetrics(reg *prometheus.Registry, l *live) error {
 	for _, c := range []prometheus.Collector{
 		newProjectionCollector(l),
+		newRebuildCollector(l),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
@@ -139,16 +140,17 @@ func (c *projectionCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect is part of prometheus.Collector.
 func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
-	view := c.live.View()
+	g := c.live.now()
+	view := g.model.View()
 	for _, list := range events.Lists() {
 		out <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(view.Entries(list)), string(list))
 	}
-	sequence, _ := c.live.indexState()
+	sequence, _ := g.indexState()
 	sequence = min(sequence, view.Sequence())
 	out <- prometheus.MustNewConstMetric(c.indexed, prometheus.GaugeValue, float64(sequence))
 	out <- prometheus.MustNewConstMetric(c.behind, prometheus.GaugeValue, float64(view.Sequence()-sequence))
 	c.memory.collect(out, view.Remembered())
-	p, running := c.live.progress()
+	p, running := g.progress()
 	if !running {
 		return
 	}

@@ -29,7 +29,8 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone {
 		t.Errorf("%d metrics before the projector runs, want those of the entries, the index and the searches: %v", n, err)
 	}
-	l.projector.Store(projector.New(projector.Config{Model: readmodel.New()})) // Progress may be asked before Run
+	model := readmodel.New()
+	l.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})})) // Progress may be asked before Run
 	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone+len(newProjectionCollector(l).numbers) {
 		t.Errorf("%d metrics once there is a projector: %v", n, err)
 	}
@@ -43,7 +44,8 @@ func TestMetricsAreWellNamed(t *testing.T) {
 // Prometheus's conventions.
 func TestMetricsOfAllRooms(t *testing.T) {
 	s := &server{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), live: newLive()}
-	s.live.projector.Store(projector.New(projector.Config{Model: readmodel.New()}))
+	model := readmodel.New()
+	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
 	public, admin, err := s.handlers()
 	if err != nil {
 		t.Fatal(err)

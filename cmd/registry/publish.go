@@ -71,7 +71,7 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, hangUp func(), 
 	if c.DryRun {
 		return c.pretend, func() {}, nil
 	}
-	nc, js, err := c.natsFlags.reachStream(ctx, c.NATSURL, string(c.Stream))
+	nc, js, err := c.natsFlags.reachStream(ctx, "registry publish", c.NATSURL, string(c.Stream))
 	if err != nil {
 		return nil, nil, err
 	}

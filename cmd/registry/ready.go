@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 )
@@ -20,11 +18,11 @@ type readyCmd struct {
 
 // Run prints "ready", or returns the reason as the error.
 func (c *readyCmd) Run(p *process) error {
-	target, err := c.url()
+	target, err := adminFlags{AdminAddr: c.AdminAddr}.url()
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(p.ctx, http.MethodGet, target, nil)
+	request, err := http.NewRequestWithContext(p.ctx, http.MethodGet, target+"/readyz", nil)
 	if err != nil {
 		return fmt.Errorf("not ready: %w", err)
 	}
@@ -40,16 +38,4 @@ func (c *readyCmd) Run(p *process) error {
 	}
 	_, err = fmt.Fprintln(p.stdout, "ready")
 	return err
-}
-
-// url replaces "every interface" by the loopback one: that is where the server is, seen from here.
-func (c *readyCmd) url() (string, error) {
-	host, port, _ := net.SplitHostPort(string(c.AdminAddr))
-	if port == "0" {
-		return "", usagef("--admin-addr: port 0 is no address to ask")
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port) + "/readyz", nil
 }

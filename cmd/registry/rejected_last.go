@@ -17,7 +17,7 @@ const lookedAt = 3
 
 // lastRejected is at most so many of the last rejected events, newest first, for the operators' page.
 func (l *live) lastRejected(ctx context.Context, most int) ([]httpapi.RejectedEvent, error) {
-	s := l.storage.Load()
+	s := l.broker.Load()
 	if s == nil {
 		return nil, errors.New("loading the saved state")
 	}

@@ -12,11 +12,14 @@ import (
 
 // cli is the command line: one field a command.
 type cli struct {
-	Help    helpFlag   `short:"h" help:"Explain the command and its flags."`
-	Serve   serveCmd   `cmd:"" help:"Run the registry: broker (embedded unless --nats-url is given), projector and HTTP in one process."`
-	Publish publishCmd `cmd:"" help:"Publish events from NDJSON files into the stream, in file order."`
-	Ready   readyCmd   `cmd:"" help:"Ask a running server whether it is ready: exit 0 if so, else 1 and the reason. For container health checks."`
-	Version versionCmd `cmd:"" help:"Print the version, the Go version and the versions of the key dependencies."`
+	Help     helpFlag    `short:"h" help:"Explain the command and its flags."`
+	Serve    serveCmd    `cmd:"" help:"Run the registry: broker (embedded unless --nats-url is given), projector and HTTP in one process."`
+	Publish  publishCmd  `cmd:"" help:"Publish events from NDJSON files into the stream, in file order."`
+	Rebuild  rebuildCmd  `cmd:"" help:"Ask a running server to build its read model anew from the stream and to put it in the place of the one that it serves."`
+	Verify   verifyCmd   `cmd:"" help:"Replay the stream and compare every record with those of a running server."`
+	Rejected rejectedCmd `cmd:"" help:"See to events that were rejected: list, retry, purge."`
+	Ready    readyCmd    `cmd:"" help:"Ask a running server whether it is ready: exit 0 if so, else 1 and the reason. For container health checks."`
+	Version  versionCmd  `cmd:"" help:"Print the version, the Go version and the versions of the key dependencies."`
 }
 
 // process is what a command may use of the process it runs in. Nothing else of the

@@ -43,7 +43,7 @@ func (c *serveCmd) Run(p *process) (err error) {
 		return err
 	}
 	s := &server{flags: c, log: log, ports: ports, token: token, chatToken: chatToken, live: newLive(), terminal: p.stderr,
-		headroom: p.getenv("GOGC") == ""}
+		headroom: p.getenv("GOGC") == "", rebuilds: newRebuilds()}
 	return s.run(p.ctx)
 }
 
@@ -72,19 +72,21 @@ func (s *server) run(ctx context.Context) error {
 // project opens what the projection needs, from the disk up, and closes it in reverse. It lasts until
 // the handlers have drained, so that they see a running projector to their end.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
+	if err := snapshots.Tidy(s.flags.storePath(), s.log); err != nil {
+		return err
+	}
 	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.flags.storePath(), Logger: s.log})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	s.live.model.Store(model)
-	defer s.index(model)()
+	s.live.show(newGeneration(generation{model: model, store: store}))
+	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have shown another
 	nc, stop, err := s.connect()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := s.showStorage(store, nc); err != nil {
+	if err := s.showBroker(nc); err != nil {
 		return err
 	}
 	if s.flags.Demo {
@@ -92,37 +94,9 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 			return err
 		}
 	}
-	return s.runProjector(drained, projector.New(projector.Config{
-		Conn:     nc,
-		Stream:   string(s.flags.Stream),
-		Replicas: s.flags.StreamReplicas,
-		History:  s.flags.StreamHistory,
-		Demo:     s.flags.Demo,
-		Model:    model,
-		Store:    store,
-		Saved:    store.Checkpoint(),
-		Logger:   s.log,
-	}))
-}
-
-// runProjector runs the projector until the handlers have drained.
-func (s *server) runProjector(drained <-chan struct{}, p *projector.Projector) error {
-	s.live.projector.Store(p)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var group errgroup.Group
-	group.Go(func() error {
-		select {
-		case <-drained:
-			cancel()
-		case <-ctx.Done():
-		}
-		return nil
-	})
-	err := p.Run(ctx)
-	cancel()
-	_ = group.Wait() // its only member returns nil
-	return err
+	first := s.newGeneration(nc, store, store, model, store.Checkpoint(), 0)
+	s.live.show(first)
+	return s.keep(drained, nc, s.start(first))
 }
 
 // connect reaches the broker: the embedded one, which it starts, or the one at --nats-url, which
@@ -170,4 +144,5 @@ type server struct {
 
 	chatToken httpapi.Secret // of the chat platform; empty: none
 	headroom  bool           // the collector's percentage is ours to set
+	rebuilds  *rebuilds      // what operators ask for
 }

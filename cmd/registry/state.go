@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"time"
 
 	"example.org/registry/httpapi"
 )
@@ -17,8 +18,10 @@ func (l *live) state() httpapi.State {
 
 // projection is the document of /projection. Its counts, digest and checkpoint are of one view.
 func (l *live) projection() httpapi.Projection {
-	p, running := l.progress()
-	doc := httpapi.ProjectionOf(l.View())
+	g := l.now()
+	p, running := g.progress()
+	doc := httpapi.ProjectionOf(g.model.View())
+	doc.Rebuilding = l.rebuild.Load().document(time.Now())
 	if !running {
 		doc.LastError = new("loading the saved state")
 		return doc
@@ -28,7 +31,7 @@ func (l *live) projection() httpapi.Projection {
 	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
 	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
 	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
-	sequence, trouble := l.indexState()
+	sequence, trouble := g.indexState()
 	doc.IndexSequence = min(sequence, doc.Checkpoint)
 	if trouble = cmp.Or(p.LastError, trouble); trouble != "" {
 		doc.LastError = &trouble

@@ -16,8 +16,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// running is a projection whose parts a test can break.
-type running struct {
+// projecting is a projection whose parts a test can break.
+type projecting struct {
 	*server
 	broker *broker.Broker
 	store  *snapshots.Store
@@ -25,9 +25,9 @@ type running struct {
 }
 
 // project starts a projection as serve does, and waits until it has caught up.
-func project(t *testing.T) running {
+func project(t *testing.T) projecting {
 	t.Helper()
-	r := running{broker: eventstest.Broker(t), server: &server{flags: &serveCmd{Stream: "REGISTRY"}, live: newLive()}}
+	r := projecting{broker: eventstest.Broker(t), server: &server{flags: &serveCmd{Stream: "REGISTRY"}, live: newLive()}}
 	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
 	if err != nil {
 		t.Fatal(err)
@@ -41,12 +41,12 @@ func project(t *testing.T) running {
 	if err := r.live.database(t.Context()); err == nil {
 		t.Error("well before anything is open")
 	}
-	if err := r.showStorage(store, nc); err != nil {
+	if err := r.showBroker(nc); err != nil {
 		t.Fatal(err)
 	}
 	p := projector.New(projector.Config{Conn: nc, Stream: "REGISTRY", Replicas: 1, History: 5, Model: model, Store: store, Saved: store.Checkpoint()})
-	r.live.projector.Store(p)
-	r.store, r.js = store, r.live.storage.Load().js
+	r.live.show(newGeneration(generation{model: model, store: store, projector: p}))
+	r.store, r.js = store, r.live.broker.Load().js
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
@@ -70,16 +70,16 @@ func until(t *testing.T, ok func() bool) {
 // database asks the store and the stream, live: it does not go by what the projector last knew.
 func TestDatabase(t *testing.T) {
 	for name, c := range map[string]struct {
-		breaks func(running)
+		breaks func(projecting)
 		want   string
 	}{
-		"the stream is gone": {func(r running) {
+		"the stream is gone": {func(r projecting) {
 			if err := r.js.DeleteStream(t.Context(), "REGISTRY"); err != nil {
 				t.Error(err)
 			}
 		}, ""},
-		"the broker is gone": {func(r running) { r.broker.Shutdown() }, ""},
-		"the store is gone":  {func(r running) { _ = r.store.Close() }, "store"},
+		"the broker is gone": {func(r projecting) { r.broker.Shutdown() }, ""},
+		"the store is gone":  {func(r projecting) { _ = r.store.Close() }, "store"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := project(t)

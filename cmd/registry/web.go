@@ -111,6 +111,8 @@ func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err err
 		Projection: s.live.projection,
 		History:    &s.live.history,
 		Rejected:   s.live.lastRejected,
+		Rebuild:    s.rebuild,
+		Records:    s.live.records,
 		Host:       f.AdminHost,
 		Token:      s.token,
 		Logger:     s.log,
