@@ -28,6 +28,9 @@ type Config struct {
 	BaseURL string
 	// AppealsURL is where accused persons appeal, for the site. Empty: it names no address.
 	AppealsURL string
+	// Contact is where holes are reported, for security.txt: a mailto:, https: or tel: address. Empty: the
+	// mailbox security@ of the BaseURL's host.
+	Contact string
 	// Site is whether people get pages at / and beside it.
 	Site bool
 	// ProofsURL is where /proofs/{id} leads. Empty: that path does not exist.
@@ -123,6 +126,9 @@ func (cfg *Config) check() error {
 			return fmt.Errorf("httpapi: Config.%s: %w", name, err)
 		}
 	}
+	if err := CheckContact(cfg.Contact); err != nil {
+		return fmt.Errorf("httpapi: Config.Contact: %w", err)
+	}
 	if cfg.RateLimit < 0 {
 		return fmt.Errorf("httpapi: Config.RateLimit: %v is negative", cfg.RateLimit)
 	}
@@ -199,6 +205,9 @@ func (p *Public) documents(cfg Config) error {
 		}
 		d.kind = []string{"application/yaml; charset=utf-8"}
 		p.get(path, p.document(d))
+	}
+	if p.site != nil {
+		return p.siteDocuments(cfg)
 	}
 	return nil
 }

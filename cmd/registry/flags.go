@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"example.org/registry/httpapi"
 )
 
 // address is a TCP address as host:port. The host may be empty (every interface), the port 0
@@ -49,6 +51,18 @@ func (u *publicURL) UnmarshalText(text []byte) error {
 		return errors.New("not an address like https://registry.example, without user, query and fragment")
 	}
 	*u = publicURL(strings.TrimRight(string(text), "/"))
+	return nil
+}
+
+// contact is an address that people can write to or call: of the schemes mailto, https and tel.
+type contact string
+
+// UnmarshalText leaves the check of the parts to httpapi.
+func (c *contact) UnmarshalText(text []byte) error {
+	if err := httpapi.CheckContact(string(text)); err != nil {
+		return err
+	}
+	*c = contact(text)
 	return nil
 }
 

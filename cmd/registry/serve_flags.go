@@ -22,6 +22,7 @@ type serveCmd struct {
 	BaseURL        publicURL     `name:"base-url" placeholder:"URL" help:"Public address of this service, for the OpenAPI document." group:"Listeners"`
 	ProofsURL      publicURL     `name:"proofs-url" placeholder:"URL" help:"Where proofs pages are: /proofs/{id} redirects to URL/{id}. Without it they are 404." group:"Listeners"`
 	AppealsURL     publicURL     `name:"appeals-url" placeholder:"URL" help:"Where an accused person appeals: the site links to it with every listed person." group:"Listeners"`
+	Contact        contact       `name:"security-contact" placeholder:"ADDRESS" help:"Where holes are reported, for security.txt: a mailto:, https: or tel: address (default: the mailbox security@ of --base-url's host)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Pages for people at /, beside the API. --site=false turns them off." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests a second and client address (IPv6: a /64). 0: no limit." group:"Listeners"`
 	TrustedProxies []network     `placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed, separated by commas." group:"Listeners"`

@@ -91,6 +91,7 @@ func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err err
 		ProofsURL:      string(f.ProofsURL),
 		AppealsURL:     string(f.AppealsURL),
 		Site:           f.Site,
+		Contact:        string(f.Contact),
 		AsyncAPI:       events.AsyncAPI(),
 		RateLimit:      f.RateLimit,
 		TrustedProxies: prefixes(f.TrustedProxies),
