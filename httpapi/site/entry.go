@@ -44,18 +44,21 @@ func status(l events.List, verified bool) string {
 	case l == events.Legit:
 		return "Zaufana osoba"
 	case l == events.Servers && verified:
-		return "Serwer: zweryfikowane oszustwo"
+		return "Zweryfikowany serwer oszustów"
 	case l == events.Servers:
-		return "Serwer: lista ryzyka, niezweryfikowane"
+		return "Ryzyko: serwer niezweryfikowany"
 	case verified:
 		return "Zweryfikowane oszustwo"
 	default:
-		return "Lista ryzyka, niezweryfikowane"
+		return "Ryzyko: niezweryfikowane"
 	}
 }
 
 // Accused says whether the entry says something bad of somebody.
 func (e *entry) Accused() bool { return e.List != events.Legit }
+
+// Blank says that no reason was given.
+func (e *entry) Blank() bool { return strings.TrimSpace(e.DescHTML) == "" }
 
 // Avatar is the address of a picture, "" for ids that no picture has.
 func (e *entry) Avatar() string {

@@ -25,7 +25,11 @@ func verdictOf(exact, partial []match, byID bool) verdict {
 		return v
 	}
 	if len(exact) > 1 {
-		v.Text = forms{"Pasuje", "Pasują", "Pasuje"}.of(len(exact)) + " " + entries().count(len(exact)) + ": " + tally(exact) + "."
+		all := forms{"Pasuje", "Pasują", "Pasuje"}.of(len(exact)) + " " + entries().count(len(exact)) + ": " + tally(exact) + "."
+		if v.Class != "scam" {
+			all += " " + v.Text
+		}
+		v.Text = all
 	}
 	if !byID {
 		v.Text += " Nazwy się powtarzają i łatwo je skopiować: porównaj identyfikator konta."
