@@ -21,6 +21,11 @@ const MaxPage = 60_000
 //go:embed templates/*.html
 var templateFiles embed.FS
 
+// sources is this package itself: a page is a function of it, too, and so is Version.
+//
+//go:embed *.go templates/*.html
+var sources embed.FS
+
 // Config is what pages say of the place they are at.
 type Config struct {
 	// AppealsURL is where an accused person appeals. Empty: pages name no address.
@@ -75,7 +80,7 @@ func New(cfg Config) (*Site, error) {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	s.entries, s.looks = alone.Lookup("entry"), alone.Lookup("similar")
-	s.version, err = s.fingerprint(names)
+	s.version, err = s.fingerprint()
 	return s, err
 }
 
@@ -127,24 +132,25 @@ func (s *Site) Assets() []Asset {
 // every page's entity tag.
 func (s *Site) Version() string { return s.version }
 
-func (s *Site) fingerprint(names []string) (string, error) {
+func (s *Site) fingerprint() (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %q %v\n", codeVersion, s.cfg.AppealsURL, s.cfg.Proofs)
-	for _, name := range names {
-		text, err := templateFiles.ReadFile(name)
-		if err != nil {
-			return "", fmt.Errorf("site: templates: %w", err)
+	fmt.Fprintf(h, "%q %v\n", s.cfg.AppealsURL, s.cfg.Proofs)
+	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
+			return err
 		}
+		text, err := sources.ReadFile(name)
 		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("site: sources: %w", err)
 	}
 	for _, a := range s.Assets() {
 		fmt.Fprintln(h, a.Path)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
-
-// codeVersion is raised by hand when the Go code makes other pages of the same templates.
-const codeVersion = 1
 
 func (s *Site) funcs() template.FuncMap {
 	return template.FuncMap{
