@@ -45,6 +45,8 @@ func TestScripts(t *testing.T) {
 			"await":     scriptAwait,
 			"ready":     scriptReady,
 			"broker":    scriptBroker,
+			"recreate":  scriptRecreate,
+			"raw":       scriptRaw,
 		},
 	})
 }
