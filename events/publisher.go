@@ -88,7 +88,7 @@ func (p *Publisher) publish(ctx context.Context, e Event, opts ...jetstream.Publ
 	defer cancel()
 	ack, err := p.js.PublishMsg(ctx, msg, opts...)
 	if err != nil {
-		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, err)
+		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, Refusal(p.js.Conn(), err, msg.Subject))
 	}
 	return Ack{Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
 }

@@ -67,6 +67,9 @@ func (b *bulk) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 			attempt = 0
 			continue
 		}
+		if refusal := Refusal(b.nc, err, msgs[left[len(left)-1]].Subject); refusal != err { // of the last one sent, the broker has spoken last
+			return left[0], refusal
+		}
 		if attempt == maxAttempts || !transient(err) {
 			return left[0], err
 		}

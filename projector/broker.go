@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
@@ -29,7 +30,7 @@ func (p *Projector) streamInfo(ctx context.Context, name string) (*jetstream.Str
 	defer cancel()
 	s, err := p.js.Stream(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+name)
 	}
 	return s.CachedInfo(), nil
 }
@@ -59,9 +60,10 @@ func getMessage(ctx context.Context, nc *nats.Conn, stream string, seq uint64, n
 	if err != nil {
 		return stored{}, err
 	}
-	reply, err := nc.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, question)
+	subject := jetstream.DefaultAPIPrefix + "STREAM.MSG.GET." + stream
+	reply, err := nc.RequestWithContext(ctx, subject, question)
 	if err != nil {
-		return stored{}, err
+		return stored{}, events.Refusal(nc, err, subject)
 	}
 	return readStored(reply.Data)
 }

@@ -42,7 +42,8 @@ func (p *Projector) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 func (p *Projector) createStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return p.js.CreateStream(ctx, cfg)
+	s, err := p.js.CreateStream(ctx, cfg)
+	return s, events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+cfg.Name)
 }
 
 // The broker's codes for replicas without a cluster, and for subjects that another stream has.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
 )
 
 const (
@@ -99,7 +101,7 @@ func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 		InactiveThreshold: consumerLife,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", err)
+		return nil, fmt.Errorf("consumer: %w", events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+p.cfg.Stream))
 	}
 	return &receiver{
 		consumer: c,

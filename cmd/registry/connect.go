@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
 )
 
 const (
@@ -18,14 +21,34 @@ const (
 
 // options are those of every connection to a broker outside this process.
 func (f natsFlags) options(name string) []nats.Option {
-	opts := []nats.Option{nats.Name(name), nats.Timeout(dialWithin)}
+	opts := []nats.Option{nats.Name(name), nats.Timeout(dialWithin),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else the library prints what the questions' errors say
+	}
 	if f.NATSCreds != "" {
-		opts = append(opts, nats.UserCredentials(f.NATSCreds))
+		opts = append(opts, credentials(f.NATSCreds))
+	}
+	if f.NATSInbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(f.NATSInbox))
 	}
 	if f.NATSCA != "" {
 		opts = append(opts, nats.RootCAs(f.NATSCA))
 	}
 	return opts
+}
+
+// credentials understands both kinds of file: a signed token with its key, and the seed of an nkey alone.
+func credentials(file string) nats.Option {
+	text, err := os.ReadFile(file)
+	if err == nil && !strings.Contains(string(text), "NATS USER JWT") {
+		var option nats.Option
+		if option, err = nats.NkeyOptionFromSeed(file); err == nil {
+			return option
+		}
+	}
+	if err != nil {
+		return func(*nats.Options) error { return fmt.Errorf("--nats-creds: %w", err) }
+	}
+	return nats.UserCredentials(file)
 }
 
 // reachStream connects for a command that is useless without the stream: it fails within a few
@@ -40,7 +63,7 @@ func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, 
 	}
 	js, err := jetstream.New(nc)
 	if err == nil {
-		err = findStream(ctx, js, stream)
+		err = events.Refusal(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream)
 	}
 	if err != nil {
 		nc.Close()

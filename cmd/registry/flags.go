@@ -127,12 +127,16 @@ func (s *streamName) UnmarshalText(text []byte) error {
 
 // natsFlags say how to reach a broker that is not the embedded one.
 type natsFlags struct {
-	NATSCreds string `name:"nats-creds" placeholder:"FILE" help:"Credentials file for the broker at --nats-url." group:"Broker and stream"`
+	NATSCreds string `name:"nats-creds" placeholder:"FILE" help:"Credentials for the broker at --nats-url: a .creds file, or one with the seed of an nkey." group:"Broker and stream"`
+	NATSInbox string `name:"nats-inbox-prefix" default:"_INBOX" placeholder:"SUBJECT" help:"Where this user of the broker may listen to answers." group:"Broker and stream"`
 	NATSCA    string `name:"nats-ca" placeholder:"FILE" help:"Certificate authority (PEM) of the broker at --nats-url, where the system's do not vouch for it." group:"Broker and stream"`
 }
 
 // check reports a file that cannot be read before anything is started.
 func (f natsFlags) check() error {
+	if strings.ContainsAny(f.NATSInbox, "*> \t") || strings.HasPrefix(f.NATSInbox, ".") || strings.HasSuffix(f.NATSInbox, ".") {
+		return usagef("--nats-inbox-prefix: %q is not a subject without wildcards, such as _INBOX.replica", f.NATSInbox)
+	}
 	for _, file := range []struct{ flag, path string }{{"nats-creds", f.NATSCreds}, {"nats-ca", f.NATSCA}} {
 		if file.path == "" {
 			continue

@@ -56,6 +56,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --nats-url http://x", "--nats-url"},
 		{nil, "serve --nats-url nats://x:99999", "--nats-url"},
 		{nil, "serve --nats-url nats://", "--nats-url"},
+		{nil, "serve --nats-url nats://127.0.0.1:1 --nats-inbox-prefix _INBOX.>", "--nats-inbox-prefix"},
 		{nil, "serve --demo --nats-url nats://127.0.0.1:4222", "--demo"},
 		{nil, "serve --embedded-nats-addr nowhere", "--embedded-nats-addr"},
 		{nil, "serve --embedded-nats-config x --nats-url nats://127.0.0.1:1", "--embedded-nats-config"},
