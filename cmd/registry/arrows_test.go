@@ -31,7 +31,7 @@ func strangers() map[string][]string {
 	return map[string][]string{
 		"events":    append(web, "go.etcd.io/bbolt"),
 		"readmodel": append(web, "go.etcd.io/bbolt", "github.com/nats-io/"),
-		"snapshots": append(web, "github.com/nats-io/"),
+		"snapshots": append(web, "github.com/nats-io/nats-server/"),
 		"projector": append(web, "go.etcd.io/bbolt", "github.com/nats-io/nats-server/"),
 		"httpapi":   {"go.etcd.io/bbolt", "github.com/nats-io/"},
 	}
