@@ -32,6 +32,8 @@ type AdminConfig struct {
 	// Records lists what the server holds at a sequence of at least atLeast, for which it waits a little.
 	// Errors are told as those of Rebuild. Nil: there is no /records. Any goroutine may call it.
 	Records func(ctx context.Context, atLeast uint64) (Records, error)
+	// Archives is behind POST /snapshots and GET /export. Nil: there are none.
+	Archives Archives
 	// Host is a name, without port, under which the listener may be addressed, beside IP
 	// addresses and localhost. Empty: none.
 	Host string
@@ -69,6 +71,10 @@ func (cfg *AdminConfig) routes(mux *http.ServeMux) {
 	}
 	if cfg.Records != nil {
 		mux.HandleFunc("GET /records", cfg.records)
+	}
+	if cfg.Archives != nil {
+		mux.HandleFunc("POST /snapshots", command(cfg.createSnapshot))
+		mux.HandleFunc("GET /export", cfg.export)
 	}
 	cfg.pageRoutes(mux)
 	addProfiles(mux)

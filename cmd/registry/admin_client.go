@@ -18,7 +18,7 @@ type adminFlags struct {
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, where it has one." group:"Server"`
 }
 
-// ask makes a request to the operators' listener. An answer that is not 200 is an error with its text. The
+// ask makes a request to the operators' listener. An answer that is not 2xx is an error with its text. The
 // caller closes the body. It has no time limit but ctx.
 func (f adminFlags) ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.request(ctx, method, path)
@@ -30,7 +30,7 @@ func (f adminFlags) ask(ctx context.Context, method, path string) (io.ReadCloser
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)
 	}
-	if answer.StatusCode == http.StatusOK {
+	if answer.StatusCode/100 == 2 {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()

@@ -51,6 +51,7 @@ type live struct {
 	brokerURL atomic.Pointer[string]     // of the embedded broker; nil or empty without a listener
 	broker    atomic.Pointer[asked]      // for the status page; nil until there is a connection
 	rebuilds  [outcomes]atomic.Uint64    // by how they ended
+	starting  atomic.Pointer[string]     // what is done before there is a projector; nil: loading
 	stopping  atomic.Bool
 	history   httpapi.History // of the lag
 }

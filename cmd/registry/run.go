@@ -15,6 +15,8 @@ type cli struct {
 	Help     helpFlag    `short:"h" help:"Explain the command and its flags."`
 	Serve    serveCmd    `cmd:"" help:"Run the registry: broker (embedded unless --nats-url is given), projector and HTTP in one process."`
 	Publish  publishCmd  `cmd:"" help:"Publish events from NDJSON files into the stream, in file order."`
+	Snapshot snapshotCmd `cmd:"" help:"Snapshots of the read model: create, list, verify, restore."`
+	Export   exportCmd   `cmd:"" help:"Write the whole content of a snapshot, or of the running server, as NDJSON events."`
 	Rebuild  rebuildCmd  `cmd:"" help:"Ask a running server to build its read model anew from the stream and to put it in the place of the one that it serves."`
 	Verify   verifyCmd   `cmd:"" help:"Replay the stream and compare every record with those of a running server."`
 	Rejected rejectedCmd `cmd:"" help:"See to events that were rejected: list, retry, purge."`

@@ -44,6 +44,7 @@ func (c *serveCmd) Run(p *process) (err error) {
 	}
 	s := &server{flags: c, log: log, ports: ports, token: token, chatToken: chatToken, live: newLive(), terminal: p.stderr,
 		headroom: p.getenv("GOGC") == "", rebuilds: newRebuilds()}
+	s.snapshots = newSnapshotter(s.live, c, log)
 	return s.run(p.ctx)
 }
 
@@ -75,17 +76,20 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	if err := snapshots.Tidy(s.flags.storePath(), s.log); err != nil {
 		return err
 	}
+	nc, stop, err := s.connect()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := s.bootstrap(ctx, nc); err != nil {
+		return err
+	}
 	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.flags.storePath(), Logger: s.log})
 	if err != nil {
 		return err
 	}
 	s.live.show(newGeneration(generation{model: model, store: store}))
 	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have shown another
-	nc, stop, err := s.connect()
-	if err != nil {
-		return err
-	}
-	defer stop()
 	if err := s.showBroker(nc); err != nil {
 		return err
 	}
@@ -96,6 +100,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	}
 	first := s.newGeneration(nc, store, store, model, store.Checkpoint(), 0)
 	s.live.show(first)
+	defer s.keepSnapshots(ctx)()
 	return s.keep(drained, nc, s.start(first))
 }
 
@@ -145,4 +150,5 @@ type server struct {
 	chatToken httpapi.Secret // of the chat platform; empty: none
 	headroom  bool           // the collector's percentage is ours to set
 	rebuilds  *rebuilds      // what operators ask for
+	snapshots *snapshotter
 }

@@ -30,6 +30,9 @@ type serveCmd struct {
 	MaxStaleness   time.Duration `default:"0s" help:"Out of touch with the stream for longer, answers are 503 instead of old data. 0: never." group:"State"`
 	MinEntries     int           `default:"0" help:"With fewer entries in all, answers are 503: a wrong or empty stream must not look like an empty world. 0: off." group:"State"`
 
+	SnapshotEvery time.Duration `default:"1h" help:"Time between two snapshots into the object store REGISTRY_SNAPSHOTS, made unasked while anything changes. 0: none." group:"State"`
+	SnapshotKeep  int           `default:"5" help:"Snapshots of the stream that are kept there." group:"State"`
+
 	TextIndex bool `help:"Keep a text index in the data directory, so that searches nobody asked before are fast, too. It is made anew at each start, by a quarter of the processors." group:"State"`
 
 	DataDir string `placeholder:"DIR" help:"Saved state and the embedded broker's store. One process at a time (default: data, with --demo data-demo)." group:"State"`
@@ -72,6 +75,8 @@ func (c *serveCmd) check() error {
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
 		{"min-entries", c.MinEntries < 0, "0 or more"},
+		{"snapshot-every", c.SnapshotEvery != 0 && c.SnapshotEvery < time.Second, "0, or 1s or more"},
+		{"snapshot-keep", c.SnapshotKeep < 1, "1 or more"},
 		{"stream-replicas", c.StreamReplicas < 1 || c.StreamReplicas > 5, "1 to 5"},
 		{"stream-history", c.StreamHistory < 0 || c.StreamHistory > 1_000_000, "0 to 1000000"},
 	} {
@@ -132,10 +137,13 @@ func (c *serveCmd) lockError(err error) error {
 	return fmt.Errorf("%w; make it writable for this user, or choose another with --data-dir", err)
 }
 
-// storePath, indexDir and brokerDir divide the data directory.
+// storePath, indexDir, brokerDir and temporaryDir divide the data directory.
 func (c *serveCmd) storePath() string { return filepath.Join(c.dataDir(), "registry.db") }
 func (c *serveCmd) indexDir() string  { return filepath.Join(c.dataDir(), "index") }
 func (c *serveCmd) brokerDir() string { return filepath.Join(c.dataDir(), "broker") }
+
+// temporaryDir is for files that mean nothing after a crash: it is emptied at each start.
+func (c *serveCmd) temporaryDir() string { return filepath.Join(c.dataDir(), "temporary") }
 
 // minToken is the least length of an admin token in bytes: shorter ones can be guessed.
 const minToken = 16

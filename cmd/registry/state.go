@@ -11,7 +11,7 @@ import (
 func (l *live) state() httpapi.State {
 	p, running := l.progress()
 	if !running {
-		return httpapi.State{Reason: "loading the saved state"}
+		return httpapi.State{Reason: l.beginning()}
 	}
 	return httpapi.State{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
@@ -23,7 +23,7 @@ func (l *live) projection() httpapi.Projection {
 	doc := httpapi.ProjectionOf(g.model.View())
 	doc.Rebuilding = l.rebuild.Load().document(time.Now())
 	if !running {
-		doc.LastError = new("loading the saved state")
+		doc.LastError = new(l.beginning())
 		return doc
 	}
 	doc.Stream, doc.StreamEpoch, doc.StreamCreated = p.Stream, p.Epoch, p.Created

@@ -77,6 +77,9 @@ func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err err
 	if err := registerMetrics(metrics, s.live); err != nil {
 		return nil, nil, err
 	}
+	if err := metrics.Register(newSnapshotCollector(&s.snapshots.stats)); err != nil {
+		return nil, nil, fmt.Errorf("metrics: %w", err)
+	}
 	health := &httpapi.Health{
 		Reader:       s.live,
 		State:        s.live.state,
@@ -114,6 +117,8 @@ func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err err
 		Rejected:   s.live.lastRejected,
 		Rebuild:    s.rebuild,
 		Records:    s.live.records,
+		Archives:   s.snapshots,
+		Snapshots:  s.snapshots.shown,
 		Host:       f.AdminHost,
 		Token:      s.token,
 		Logger:     s.log,

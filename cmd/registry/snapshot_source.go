@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/snapshots"
+	"example.org/registry/snapshots/bucket"
+)
+
+// bucketFlags say how a command reaches the object store.
+type bucketFlags struct {
+	NATSURL []string `name:"nats-url" default:"nats://127.0.0.1:4222" placeholder:"URL" help:"Broker with the object store, one or more addresses separated by commas. The default is the embedded broker of a server on this machine." group:"Broker and stream"`
+	natsFlags
+}
+
+// with connects, calls do, and hangs up.
+func (f bucketFlags) with(p *process, do func(context.Context, *bucket.Bucket) error) error {
+	if err := checkURLs(f.NATSURL); err != nil {
+		return err
+	}
+	if err := f.natsFlags.check(); err != nil {
+		return err
+	}
+	where := addresses(f.NATSURL)
+	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), f.options("registry snapshot")...)
+	if err != nil {
+		return fmt.Errorf("cannot reach the broker at %s: %w; start it (registry serve) or correct --nats-url", where, err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("broker at %s: %w", where, err)
+	}
+	if err := do(p.ctx, bucket.New(js, bucket.Config{})); err != nil {
+		return plainly(p.ctx, err)
+	}
+	return nil
+}
+
+// open calls do with the archive of a file or, where there is none of this name, of the object store.
+func (f bucketFlags) open(p *process, name string, do func(context.Context, io.Reader) error) error {
+	file, err := os.Open(name)
+	if err == nil {
+		defer file.Close()
+		return plainly(p.ctx, do(p.ctx, file))
+	}
+	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
+		return err
+	}
+	return f.with(p, func(ctx context.Context, b *bucket.Bucket) error {
+		item, err := b.Find(ctx, name)
+		if errors.Is(err, bucket.ErrUnknown) || errors.Is(err, bucket.ErrNone) {
+			return fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", printable(name))
+		}
+		if err != nil {
+			return fmt.Errorf("object store: %w", err)
+		}
+		archive, err := b.Open(ctx, item)
+		if err != nil {
+			return fmt.Errorf("%s: %w", printable(name), err)
+		}
+		return do(ctx, archive)
+	})
+}
+
+// unpacked calls do with the proved store file of a snapshot, in a temporary directory.
+func (f bucketFlags) unpacked(p *process, name string, do func(path string, m snapshots.Manifest) error) error {
+	dir, err := os.MkdirTemp("", "registry-snapshot-")
+	if err != nil {
+		return fmt.Errorf("temporary directory: %w; set TMPDIR", err)
+	}
+	defer os.RemoveAll(dir)
+	return f.open(p, name, func(ctx context.Context, archive io.Reader) error {
+		path := filepath.Join(dir, "registry.db")
+		m, err := snapshots.Unpack(ctx, archive, path, snapshots.Work{}, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", printable(name), err)
+		}
+		return do(path, m)
+	})
+}
