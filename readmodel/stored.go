@@ -10,6 +10,9 @@ import (
 // Digest is what r adds to a content's digest; not of a Removed record, which adds nothing.
 func (r Record) Digest() Digest { return r.digest }
 
+// Shown says whether r is an entry that its list shows: legit shows verified ones only.
+func (r Record) Shown() bool { return r.row != nil && r.row.shown() }
+
 // Add makes d the digest of both contents together, which have no subject in common.
 func (d *Digest) Add(o Digest) { d.add(o) }
 

@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -39,7 +39,7 @@ func (s *Store) Archive(ctx context.Context, w Work) (*Archive, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	defer os.Remove(path)
-	a, err := pack(ctx, path, manifestOf(m, time.Now()), w)
+	a, err := pack(ctx, path, m, w)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
@@ -193,5 +193,9 @@ func (m Manifest) prove(ctx context.Context, path string, w Work) error {
 	if err := m.describes(found); err != nil {
 		return err
 	}
-	return proveFile(ctx, path, found, w)
+	shown, err := proveFile(ctx, path, found, w)
+	if err == nil && !maps.Equal(shown, m.Entries) {
+		err = errors.New("manifest is not that of the file: other entries are shown")
+	}
+	return err
 }

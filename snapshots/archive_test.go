@@ -52,7 +52,7 @@ func filled(t testing.TB, n int) (*Store, *readmodel.Model) {
 func TestArchive(t *testing.T) {
 	s, m := filled(t, 300)
 	manifest, b := archiveOf(t, s)
-	if manifest.Checkpoint() != s.Checkpoint() || manifest.Digest != m.Digest().String() || manifest.Entries() == 0 {
+	if manifest.Checkpoint() != s.Checkpoint() || manifest.Digest != m.Digest().String() || manifest.Shown() == 0 {
 		t.Errorf("manifest %+v", manifest)
 	}
 	path := filepath.Join(t.TempDir(), "registry.db")
@@ -199,6 +199,7 @@ func TestLyingArchives(t *testing.T) {
 		"epoch":           {keep(func(m *Manifest) { m.StreamEpoch = "other" }), "not that of the file"},
 		"message":         {keep(func(m *Manifest) { m.MessageID = "other" }), "not that of the file"},
 		"counts":          {keep(func(m *Manifest) { m.Records["donations"]++ }), "not that of the file"},
+		"entries":         {keep(func(m *Manifest) { m.Entries["legit"]-- }), "not that of the file"},
 		"newer format":    {keep(func(m *Manifest) { m.Format++ }), "format 2"},
 		"projection":      {keep(func(m *Manifest) { m.Projection++ }), "projection version"},
 		"store format":    {keep(func(m *Manifest) { m.Store++ }), "format 2"},
@@ -339,7 +340,7 @@ func TestRestoreKilled(t *testing.T) {
 		if err != nil || !digests[found.Digest] {
 			t.Fatalf("after a kill: %+v, %v", found, err)
 		}
-		if err := proveFile(context.Background(), path, found, Work{}); err != nil {
+		if _, err := proveFile(context.Background(), path, found, Work{}); err != nil {
 			t.Fatal(err)
 		}
 	}

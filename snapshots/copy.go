@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -46,20 +46,23 @@ func (w Work) temporary(pattern string) (*os.File, error) {
 
 // copy copies the store's file as it stands at this moment into a temporary one and proves the copy. The
 // store goes on saving meanwhile. The caller removes the file.
-func (s *Store) copy(ctx context.Context, w Work) (path string, m meta, err error) {
+func (s *Store) copy(ctx context.Context, w Work) (path string, m Manifest, err error) {
 	f, err := w.temporary("store-*.db")
 	if err != nil {
-		return "", meta{}, err
+		return "", Manifest{}, err
 	}
 	defer func() {
 		if err = errors.Join(err, f.Close()); err != nil {
 			os.Remove(f.Name())
 		}
 	}()
-	if m, err = s.writeTo(ctx, f, w); err != nil {
-		return "", meta{}, err
+	saved, err := s.writeTo(ctx, f, w)
+	if err != nil {
+		return "", Manifest{}, err
 	}
-	return f.Name(), m, proveFile(ctx, f.Name(), m, w)
+	m = manifestOf(saved, time.Now())
+	m.Entries, err = proveFile(ctx, f.Name(), saved, w)
+	return f.Name(), m, err
 }
 
 // writeTo writes the store's file to f, from one read transaction.
@@ -90,15 +93,15 @@ func (s *Store) begin() (*bolt.Tx, error) {
 }
 
 // proveFile loads the file at path as Open does, without keeping it: checksums, digest, counts, pages. Want
-// is what its meta record must say.
-func proveFile(ctx context.Context, path string, want meta, w Work) error {
+// is what its meta record must say; shown is how many entries each list shows.
+func proveFile(ctx context.Context, path string, want meta, w Work) (shown map[string]int, err error) {
 	db, err := openFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
 	sum := newSummer()
-	return db.View(func(tx *bolt.Tx) error {
+	err = db.View(func(tx *bolt.Tx) error {
 		var found meta
 		err := guard(func() (err error) { found, err = readMeta(tx, sum); return err })
 		if err != nil {
@@ -109,25 +112,28 @@ func proveFile(ctx context.Context, path string, want meta, w Work) error {
 		}
 		l := &loader{sum: sum, workers: w.workers(), rest: w.Rest, prove: true,
 			rerender: found.Render != readmodel.RenderVersion}
-		return l.proveAll(ctx, tx, found)
+		shown, err = l.proveAll(ctx, tx, found)
+		return err
 	})
+	return shown, err
 }
 
-func (l *loader) proveAll(ctx context.Context, tx *bolt.Tx, m meta) error {
+func (l *loader) proveAll(ctx context.Context, tx *bolt.Tx, m meta) (map[string]int, error) {
 	var d readmodel.Digest
+	shown := map[string]int{}
 	counts, err := l.run(ctx, tx, func(batch []readmodel.Record) {
 		for i := range batch {
 			d.Add(batch[i].Digest())
+			if batch[i].Shown() {
+				shown[string(batch[i].Key.List)]++
+			}
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := m.matches(counts, d); err != nil {
-		return err
+		return nil, err
 	}
-	if err := checkPages(tx); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
+	return shown, checkPages(tx)
 }

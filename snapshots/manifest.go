@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
@@ -46,6 +45,7 @@ type Manifest struct {
 	DataSet string         `json:"dataSet"` // that of the store it was made from; a restore makes a new one
 	Digest  string         `json:"digest"`  // of the content, 32 hexadecimal digits
 	Records map[string]int `json:"records"` // by table
+	Entries map[string]int `json:"entries"` // what each list shows
 
 	Time   time.Time `json:"time"`   // when the archive was made
 	Size   int64     `json:"size"`   // bytes of the bbolt file
@@ -53,11 +53,10 @@ type Manifest struct {
 	SHA256 string    `json:"sha256"` // of the bbolt file, hexadecimal
 }
 
-// Entries is how many entries the lists hold, those of legit that are not verified, and so never
-// shown, included.
-func (m Manifest) Entries() (n int) {
-	for _, l := range events.Lists() {
-		n += m.Records["entries-"+string(l)]
+// Shown is how many entries the lists show in all.
+func (m Manifest) Shown() (n int) {
+	for _, shown := range m.Entries {
+		n += shown
 	}
 	return n
 }
@@ -80,7 +79,7 @@ func (m Manifest) Usable() error {
 	return meta{Format: m.Store, Projection: m.Projection}.usable()
 }
 
-// manifestOf describes the file that m is the meta record of. Size, packed size and checksum are left.
+// manifestOf describes the file that m is the meta record of. Entries, size, packed size and checksum are left.
 func manifestOf(m meta, now time.Time) Manifest {
 	at := m.Checkpoint
 	return Manifest{
@@ -96,7 +95,7 @@ func manifestOf(m meta, now time.Time) Manifest {
 // describes says whether m is the manifest of the file that f is the meta record of.
 func (m Manifest) describes(f meta) error {
 	is := manifestOf(f, m.Time)
-	is.Size, is.Packed, is.SHA256 = m.Size, m.Packed, m.SHA256
+	is.Entries, is.Size, is.Packed, is.SHA256 = m.Entries, m.Size, m.Packed, m.SHA256
 	a, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -216,6 +215,11 @@ func (m Manifest) checkRecords() error {
 	for name, n := range m.Records {
 		if !known[name] || n < 0 || int64(n) > m.Size {
 			return errors.New("no such records")
+		}
+	}
+	for list, n := range m.Entries {
+		if n < 0 || n > m.Records[entriesPrefix+list] {
+			return errors.New("no such entries")
 		}
 	}
 	return nil

@@ -82,17 +82,17 @@ func secondName(path, name string) error {
 	return nil
 }
 
-// Tidy removes what a rebuild that was interrupted left beside the store at path. It is called before
+// Tidy removes what a rebuild or restore that was interrupted left beside the store at path. It is called before
 // Open, with the directory locked.
 func Tidy(path string, log *slog.Logger) error {
-	for _, left := range []string{path + rebuildingSuffix, path + rebuildingSuffix + ".new"} {
+	for _, left := range []string{path + rebuildingSuffix, path + rebuildingSuffix + ".new", path + restoringSuffix} {
 		if _, err := os.Lstat(left); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err := os.Remove(left); err != nil {
 			return fmt.Errorf("store: %w%s", err, remedy(err))
 		}
-		log.Info("removed what an interrupted rebuild had left; the read model of before it is used", "path", left)
+		log.Info("removed what an interrupted rebuild or restore had left; the read model of before it is used", "path", left)
 	}
 	return removeSecondNames(path)
 }

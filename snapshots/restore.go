@@ -15,6 +15,9 @@ import (
 // ErrExists says that there is a store where one is to be restored.
 var ErrExists = errors.New("there is a read model already")
 
+// restoringSuffix is behind the name of a store that is being restored.
+const restoringSuffix = ".restoring"
+
 // Restoring says what Restore does with an archive.
 type Restoring struct {
 	// Path is the store's file. Its directory must exist and be locked by the caller (LockDir).
@@ -38,7 +41,7 @@ func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside
 	if _, err := os.Lstat(cfg.Path); err == nil && !cfg.Replace {
 		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
 	}
-	temporary := cfg.Path + ".restoring"
+	temporary := cfg.Path + restoringSuffix
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Manifest{}, "", err
 	}
@@ -77,15 +80,13 @@ func renewDataSet(path string) error {
 // moveInto renames the file at from to path. What is at path gets a second name before, so that there is
 // always something.
 func moveInto(from, path string) (aside string, err error) {
-	aside, err = freeName(path, "replaced", time.Now())
-	if err != nil {
-		return "", err
-	}
-	switch err := os.Link(path, aside); {
-	case errors.Is(err, os.ErrNotExist):
-		aside = ""
-	case err != nil:
-		return "", err
+	if _, err := os.Lstat(path); err == nil {
+		if aside, err = freeName(path, "replaced", time.Now()); err != nil {
+			return "", err
+		}
+		if err := secondName(path, aside); err != nil {
+			return "", err
+		}
 	}
 	if err := os.Rename(from, path); err != nil {
 		return "", err

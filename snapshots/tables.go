@@ -12,6 +12,9 @@ const (
 	metaKey    = "meta"
 )
 
+// entriesPrefix and a list are the name of a table of entries.
+const entriesPrefix = "entries-"
+
 // table is a bucket of records: one kind, and one list where the kind has lists.
 type table struct {
 	name string
@@ -24,7 +27,7 @@ func tables() []table {
 	var ts []table
 	for _, l := range events.Lists() {
 		ts = append(ts,
-			table{"entries-" + string(l), readmodel.KindEntry, l},
+			table{entriesPrefix + string(l), readmodel.KindEntry, l},
 			table{"views-" + string(l), readmodel.KindViews, l})
 	}
 	return append(ts, table{"donations", readmodel.KindDonation, ""})

@@ -47,6 +47,10 @@ func TestScripts(t *testing.T) {
 			"broker":    scriptBroker,
 			"recreate":  scriptRecreate,
 			"raw":       scriptRaw,
+			"name":      scriptName,
+			"cut":       scriptCut,
+			"digest":    scriptDigest,
+			"same":      scriptSame,
 		},
 	})
 }

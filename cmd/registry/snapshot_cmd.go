@@ -51,7 +51,7 @@ func (c *snapshotCreateCmd) Run(p *process) error {
 
 // summary is one snapshot in words.
 func summary(m snapshots.Manifest) string {
-	return fmt.Sprintf("stream %s, sequence %d, %d entries, digest %s", printable(m.Stream), m.Sequence, m.Entries(), m.Digest)
+	return fmt.Sprintf("stream %s, sequence %d, %d entries, digest %s", printable(m.Stream), m.Sequence, m.Shown(), m.Digest)
 }
 
 // take writes beside the file and renames at the end.
@@ -124,7 +124,7 @@ func printItems(w io.Writer, items []bucket.Item) error {
 			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", printable(i.Name), at, i.Bytes, printable(oneLine(i.Bad.Error())))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", printable(i.Name), i.Manifest.Sequence, at, i.Manifest.Entries(), i.Bytes, i.Manifest.Digest)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", printable(i.Name), i.Manifest.Sequence, at, i.Manifest.Shown(), i.Bytes, i.Manifest.Digest)
 	}
 	return table.Flush()
 }

@@ -34,7 +34,7 @@ func (k *snapshotter) shown(ctx context.Context) ([]httpapi.SnapshotInfo, error)
 	var shown []httpapi.SnapshotInfo
 	for _, i := range items {
 		shown = append(shown, httpapi.SnapshotInfo{Name: i.Name, Sequence: i.Manifest.Sequence, Made: i.Time,
-			Entries: uint64(i.Manifest.Entries()), Bytes: i.Bytes})
+			Entries: uint64(i.Manifest.Shown()), Bytes: i.Bytes})
 	}
 	return shown, nil
 }

@@ -69,11 +69,10 @@ type created struct {
 	Name  string `json:"name"`
 	Bytes uint64 `json:"bytes"` // of the archive
 	snapshots.Manifest
-	Entries int `json:"entries"`
 }
 
 func createdFrom(i bucket.Item) created {
-	return created{Name: i.Name, Bytes: i.Bytes, Manifest: i.Manifest, Entries: i.Manifest.Entries()}
+	return created{Name: i.Name, Bytes: i.Bytes, Manifest: i.Manifest}
 }
 
 // Create puts a snapshot at the checkpoint into the object store, for an operator.

@@ -40,11 +40,14 @@ type Config struct {
 	// Replicas are those of a bucket that has to be made. 0: 1.
 	Replicas int
 
-	// Holder is how this process is named to others that wait for the lock.
+	// Holder is how this process is named to others that want the lock. Empty: "unnamed".
 	Holder string
 
 	// Lease is how long a lock outlives its holder. 0: 1 min.
 	Lease time.Duration
+
+	// Chunk is the length of a chunk in bytes. 0: 512 KiB. Never more than half of what a message may have.
+	Chunk int
 
 	// OrphanAfter is the age from which chunks without a name are erased. 0: 10 min.
 	OrphanAfter time.Duration
@@ -59,6 +62,8 @@ type Bucket struct {
 // New makes a Bucket. Nothing is asked yet.
 func New(js jetstream.JetStream, cfg Config) *Bucket {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
+	cfg.Holder = cmp.Or(cfg.Holder, "unnamed")
+	cfg.Chunk = cmp.Or(cfg.Chunk, maxChunk)
 	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
 	cfg.OrphanAfter = cmp.Or(cfg.OrphanAfter, 10*time.Minute)
 	return &Bucket{js, cfg}

@@ -108,7 +108,7 @@ func (l *Lock) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := l.write(ctx, held{l.b.cfg.Holder, l.b.cfg.Lease})
+		err := l.write(context.WithoutCancel(ctx), held{l.b.cfg.Holder, l.b.cfg.Lease}) // to know its sequence
 		switch {
 		case err == nil:
 			renewed = began

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -16,7 +17,8 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// maxChunk is the length of a chunk in bytes: each is synced once, and kept in memory once.
+// maxChunk is the length of a chunk in bytes unless it is configured: each is synced once, and kept in
+// memory once.
 const maxChunk = 512 << 10
 
 // Put puts a proved archive into the bucket under the name that its manifest gives it. After an error there
@@ -47,16 +49,14 @@ func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reade
 	switch {
 	case findErr == nil && item.info.NUID == info.NUID:
 		return item, nil // also when its acknowledgement was lost
-	case err == nil:
-		return Item{}, findErr
-	case errors.Is(findErr, ErrUnknown):
+	case findErr == nil, errors.Is(findErr, ErrUnknown):
 		_ = s.Purge(after, jetstream.WithPurgeSubject(chunkPrefix+info.NUID)) // else Clean does it, later
 	}
-	return Item{}, err
+	return Item{}, cmp.Or(err, findErr)
 }
 
 func (b *Bucket) chunkSize() int {
-	return int(min(maxChunk, b.js.Conn().MaxPayload()/2))
+	return int(min(int64(b.cfg.Chunk), b.js.Conn().MaxPayload()/2))
 }
 
 // chunks publishes the archive and takes down its length and checksum.
