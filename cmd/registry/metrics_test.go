@@ -44,6 +44,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 // Prometheus's conventions.
 func TestMetricsOfAllRooms(t *testing.T) {
 	s := &server{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), live: newLive()}
+	s.snapshots = newSnapshotter(s.live, s.flags, s.log)
 	model := readmodel.New()
 	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
 	public, admin, err := s.handlers()
