@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// The drill of the README: the whole data directory is lost, the broker's store included. What was exported
+// from a snapshot file is published into the stream that a new server made, and the content is
+// the file's to the last record.
+func TestDrill(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	first := d.start("first.log")
+	d.publish(first, drillEvents(t))
+	want := d.projection(first)
+	d.run("snapshot", "create", "--admin-addr="+first.Admin, "--output="+d.file)
+	first.stop(t)
+	if err := os.RemoveAll(d.data); err != nil {
+		t.Fatal(err)
+	}
+	if said := d.run("snapshot", "verify", d.file); !strings.Contains(said, want.Digest) {
+		t.Errorf("the file says %q, not digest %s", said, want.Digest)
+	}
+
+	second := d.start("second.log")
+	d.publish(second, d.run("export", d.file))
+	d.run("rebuild", "--accept-stream", "--yes", "--admin-addr="+second.Admin)
+	if got := d.projection(second); got.Digest != want.Digest || got.Entries != want.Entries || got.StreamEpoch == want.StreamEpoch {
+		t.Errorf("after the drill %+v, before %+v", got, want)
+	}
+	second.stop(t)
+}
+
+// The other way: the file is restored at once, so that readers have it while the stream is being
+// brought back; until it is accepted the new stream is not ours.
+func TestDrillRestored(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	first := d.start("first.log")
+	d.publish(first, drillEvents(t))
+	want := d.projection(first)
+	d.run("snapshot", "create", "--admin-addr="+first.Admin, "--output="+d.file)
+	first.stop(t)
+	if err := os.RemoveAll(d.data); err != nil {
+		t.Fatal(err)
+	}
+	d.run("snapshot", "restore", d.file, "--data-dir="+d.data)
+	second := d.start("second.log")
+	if got := d.projection(second); got.Digest != want.Digest || got.LastError == nil || !strings.Contains(*got.LastError, "missing") {
+		t.Errorf("restored, without a stream: %+v", got)
+	}
+	d.run("rebuild", "--accept-stream", "--yes", "--admin-addr="+second.Admin)
+	d.publish(second, d.run("export", d.file))
+	if got := d.projection(second); got.Digest != want.Digest || got.LastError != nil {
+		t.Errorf("after the drill %+v, before %+v", got, want)
+	}
+	second.stop(t)
+}
+
+// drill is a server of the real program and the commands to it.
+type drill struct {
+	t          *testing.T
+	dir        string
+	data, file string
+}
+
+func newDrill(t *testing.T) *drill {
+	dir := t.TempDir()
+	return &drill{t: t, dir: dir, data: filepath.Join(dir, "data"), file: filepath.Join(t.TempDir(), "registry.snapshot")}
+}
+
+type drilled struct {
+	*child
+	logLine
+}
+
+func (d *drill) start(log string) drilled {
+	d.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	c, err := startChild(self, d.dir, filepath.Join(d.dir, log), os.Environ(), "--data-dir="+d.data, "--snapshot-every=0")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { c.end(os.Kill) })
+	line, ok := c.await("ready")
+	if !ok {
+		text, _ := os.ReadFile(c.log)
+		d.t.Fatalf("not ready: %s", text)
+	}
+	return drilled{c, line}
+}
+
+func (c drilled) stop(t *testing.T) {
+	t.Helper()
+	if status := c.end(syscall.SIGTERM); status != 0 {
+		t.Fatalf("exit status %d", status)
+	}
+}
+
+// run runs a command inside the test and returns what it prints.
+func (d *drill) run(args ...string) string { return d.runWith(nil, args...) }
+
+func (d *drill) runWith(stdin io.Reader, args ...string) string {
+	d.t.Helper()
+	var out, complaint bytes.Buffer
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	if err := run(ctx, args, func(string) string { return "" }, stdin, &out, &complaint); err != nil {
+		d.t.Fatalf("%v: %v; %s", args, err, complaint.String())
+	}
+	return out.String()
+}
+
+// publish publishes and waits until the server has applied everything.
+func (d *drill) publish(to drilled, ndjson string) {
+	d.t.Helper()
+	said := d.runWith(strings.NewReader(ndjson), "publish", "--nats-url="+to.NATS, "-")
+	_, last, _ := strings.Cut(said, "last sequence ")
+	want, err := strconv.ParseUint(strings.TrimSpace(last), 10, 64)
+	if err != nil {
+		d.t.Fatalf("publish says %q", said)
+	}
+	for until := time.Now().Add(patience); d.projection(to).Checkpoint < want; {
+		if time.Now().After(until) {
+			d.t.Fatalf("checkpoint %d is not reached", want)
+		}
+	}
+}
+
+// drillEvents are entries, view totals of listed and other entries, and donations.
+func drillEvents(t *testing.T) string {
+	t.Helper()
+	all := eventstest.Events(300, 3)
+	for i, e := range eventstest.Entries(50, 3) {
+		all = append(all, events.Event{ID: fmt.Sprint("v", i), Source: "/drill", Type: events.TypeViewsCounted,
+			Data: events.Views{List: e.List, EntryID: e.EntryID, Views: int64(i)}})
+	}
+	all = append(all,
+		events.Event{ID: "nobody", Source: "/drill", Type: events.TypeViewsCounted,
+			Data: events.Views{List: events.Legit, EntryID: "not-listed", Views: 7}},
+		events.Event{ID: "gone", Source: "/drill", Type: events.TypeDelisted,
+			Data: events.Delisting{List: events.Scammers, EntryID: "gone"}},
+		events.Event{ID: "donation", Source: "/drill", Type: events.TypeDonationUpdated,
+			Data: events.Donation{DonationID: "d1", Status: events.DonationPending, Amount: "1.50", Currency: "PLN",
+				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
+	var out strings.Builder
+	for _, e := range all {
+		line, err := events.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(append(line, '\n'))
+	}
+	return out.String()
+}
+
+type drillState struct {
+	Digest, StreamEpoch      string
+	Checkpoint, LastSequence uint64
+	Entries                  struct{ Scammers, Servers, Legit int }
+	LastError                *string
+}
+
+func (d *drill) projection(of drilled) (p drillState) {
+	d.t.Helper()
+	status, body, err := ask("http://" + of.Admin + "/projection")
+	if err == nil && status == http.StatusOK {
+		err = json.Unmarshal(body, &p)
+	}
+	if err != nil || status != http.StatusOK {
+		d.t.Fatalf("%d %s %v", status, body, err)
+	}
+	return p
+}
