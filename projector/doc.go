@@ -29,6 +29,13 @@
 //     rejected. One that a good event reaches, or that is purged, is taken off. A subject that the
 //     contract does not have is never listed: it has no state that could be lost.
 //
+// # Rebuild and verify
+//
+// A rebuild is a second Projector with a model and a store of its own: Config.Saved names the stream and no
+// sequence. Hold makes either stand still, at a sequence to the message, so that two models can be
+// compared, or one put in the place of the other. ReadOnly leaves no trace: registry verify is such a
+// replay. Rejected is the stream of copies as an operator sees it.
+//
 // # The parts
 //
 // Run keeps four kinds of goroutine, and waits for all of them:

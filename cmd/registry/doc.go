@@ -3,6 +3,9 @@
 //
 //	registry serve [--demo]   broker, projector and HTTP in one process
 //	registry publish FILE…    NDJSON events into the stream
+//	registry rebuild          a new read model beside the one that is served
+//	registry verify           compares the served one with a replay
+//	registry rejected …       list, retry, purge
 //	registry ready            for container health checks
 //	registry version
 //
@@ -13,6 +16,10 @@
 //
 // Those of DESIGN.md that are kept here:
 //
+//   - 2 and 3: model, store, projector and index stand behind one pointer (generation, in live.go). A rebuild makes
+//     another generation, lets it catch up, holds the old one still, brings the new one beside it, gives
+//     its store the name in one rename, and moves the pointer. Only after an accepted stream that is another
+//     one may the checkpoint be lower.
 //   - 3: one process at a time owns a data directory. The lock is taken before anything in it is opened
 //     and given back after everything in it is closed.
 //   - 5: the listeners are bound first and answer from the start; nothing they do waits for the
