@@ -307,3 +307,17 @@ func mustRequest(target string) *http.Request {
 	r, _ := http.NewRequest(http.MethodGet, target, nil) // constant targets
 	return r
 }
+
+// The parts of a long reason are different pages, remembered or not.
+func TestPartsAreRemembered(t *testing.T) {
+	f := serveSite(t)
+	f.apply(events.Entry{List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: strings.Repeat("&", 20000),
+		Verified: true, ReportID: "R-long", ReportedAt: asOf()})
+	for range 3 {
+		for part, want := range map[string]string{"1": "Część 1 z 3", "2": "Część 2 z 3", "3": "Część 3 z 3", "20": "Część 3 z 3"} {
+			if a := f.open(t, http.MethodGet, "/scammers?id=77&part="+part); !strings.Contains(a.body, want) || len(a.body) > site.MaxPage {
+				t.Errorf("part %s: %q is not said, %d bytes", part, want, len(a.body))
+			}
+		}
+	}
+}
