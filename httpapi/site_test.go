@@ -104,6 +104,9 @@ func TestPageTags(t *testing.T) {
 	for _, target := range append(sitePages(), "/?search=adam", "/scammers?sort=popular") {
 		a := f.open(t, http.MethodGet, target)
 		tag := a.header.Get("ETag")
+		if !strings.Contains(tag, f.public.site.Version()) {
+			t.Errorf("%s: the tag %s does not change with the site", target, tag)
+		}
 		for range 3 { // remembered from the second time on
 			if b := f.open(t, http.MethodGet, target); b.header.Get("ETag") != tag || b.body != a.body {
 				t.Errorf("%s: another page or tag", target)

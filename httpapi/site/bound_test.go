@@ -103,6 +103,18 @@ func TestNothingIsLostByPaging(t *testing.T) {
 	}
 }
 
+// Paging ends where the API's does, and says so instead of linking to an error.
+func TestPagingEnds(t *testing.T) {
+	for skip, want := range map[int]string{19970: "/scammers?skip=20000", 19971: "", 20000: ""} {
+		p := ListPage{Query: readmodel.ListQuery{List: events.Scammers, Skip: skip, Limit: 30}, Found: readmodel.Page{Total: 30000}}
+		var v listView
+		v.page(&p, 30)
+		if v.Older != want || v.TooFar != (want == "") {
+			t.Errorf("skip %d: next %q, too far %v", skip, v.Older, v.TooFar)
+		}
+	}
+}
+
 // The parts of a reason make up the whole of it.
 func TestNothingIsLostOfAReason(t *testing.T) {
 	for name, reason := range longReasons() {

@@ -86,6 +86,9 @@ func TestHostileTextsStayText(t *testing.T) {
 			if n := strings.Count(seen(t, page), name); n < 2 {
 				t.Errorf("%q is shown %d times", name, n)
 			}
+			if said := strings.Contains(page, "są niewidoczne znaki"); said != strings.ContainsAny(name, "\u200b\u202e") {
+				t.Errorf("%q: said to have hidden characters: %v", name, said)
+			}
 			for _, n := range elements(t, page, "img") {
 				if !strings.HasPrefix(attr(n, "src"), "/api/chat/avatar/") {
 					t.Errorf("%q: a picture of %q", name, attr(n, "src"))
