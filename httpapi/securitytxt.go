@@ -53,7 +53,7 @@ func CheckContact(contact string) error {
 	}
 	known := u.Scheme == "https" && u.Host != "" || (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != ""
 	if !known {
-		return fmt.Errorf("%q is not an address that begins with mailto:, https:// or tel:", contact)
+		return fmt.Errorf("%q is not a mailto:, https: or tel: address", contact)
 	}
 	return nil
 }

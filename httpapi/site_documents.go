@@ -57,7 +57,7 @@ func (p *Public) statusPage(c *gin.Context) error {
 	if body == nil {
 		return errors.New("status: the round failed") // it has logged why
 	}
-	page, err := pageOfStatus(body)
+	page, err := p.rounds.page(body)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (p *Public) statusPage(c *gin.Context) error {
 	return nil
 }
 
-// pageOfStatus is the page of an answer of /api/status.
-func pageOfStatus(body []byte) (site.Page, error) {
+// page is the page of an answer of /api/status.
+func (s *statusRounds) page(body []byte) (site.Page, error) {
 	var in statusBody
 	if err := json.Unmarshal(body, &in); err != nil {
 		return site.Page{}, fmt.Errorf("status: %w", err)
@@ -85,7 +85,7 @@ func pageOfStatus(body []byte) (site.Page, error) {
 	}
 	checks := make([]site.Component, len(in.Checks))
 	for i, c := range in.Checks {
-		checks[i] = site.Component{ID: c.ID, OK: c.OK, Latency: time.Duration(c.LatencyMs) * time.Millisecond}
+		checks[i] = site.Component{ID: c.ID, Checked: s.components[i].ask != nil, OK: c.OK, Latency: time.Duration(c.LatencyMs) * time.Millisecond}
 	}
 	return site.StatusPage(checks, at), nil
 }

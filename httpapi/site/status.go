@@ -8,6 +8,7 @@ import (
 // Component is the outcome of one check of the status (seed, status).
 type Component struct {
 	ID      string // database, guard, chat or coin
+	Checked bool   // false: the operator has not said where it is
 	OK      bool
 	Latency time.Duration
 }
@@ -16,7 +17,6 @@ type Component struct {
 type statusView struct {
 	Components []statusRow
 	Summary    string
-	Well       bool // all of them answer
 	Time       string
 	TimeISO    string
 }
@@ -24,41 +24,51 @@ type statusView struct {
 // statusRow is one component.
 type statusRow struct {
 	Name, About string
-	OK          bool
+	Class, Mark string // of its look
 	State       string // in words: not by colour alone
-	Latency     string
+	Latency     string // empty: it took no time worth telling
 }
 
-// StatusPage is the page /status, of the round that /api/status tells, too. A component whose address the
-// operator has not given is not ok and took no time.
+// StatusPage is the page /status, of the round that /api/status tells, too.
 func StatusPage(checks []Component, at time.Time) Page {
-	s := statusView{Well: true, Time: second(at), TimeISO: at.UTC().Format("2006-01-02T15:04:05.000Z")}
-	failed := 0
+	v := statusView{Time: second(at), TimeISO: at.UTC().Format("2006-01-02T15:04:05.000Z")}
+	checked, well := 0, 0
 	for _, c := range checks {
-		row := statusRow{OK: c.OK, State: "Działa", Latency: fmt.Sprintf("%d ms", c.Latency.Milliseconds())}
-		row.Name, row.About = componentWords(c.ID)
-		if !c.OK {
-			failed++
-			row.State = "Nie odpowiada"
-			if c.Latency == 0 {
-				row.State, row.Latency = "Nie odpowiada albo nie jest sprawdzane", ""
-			}
+		v.Components = append(v.Components, c.row())
+		if c.Checked {
+			checked++
 		}
-		s.Components = append(s.Components, row)
+		if c.OK {
+			well++
+		}
 	}
-	s.Well = failed == 0
-	s.Summary = "Wszystko działa."
-	if failed > 0 {
-		s.Summary = fmt.Sprintf("Odpowiada %d z %d składników.", len(checks)-failed, len(checks))
+	v.Summary = "Wszystko działa."
+	if well < checked {
+		v.Summary = fmt.Sprintf("Nie wszystko działa: odpowiada %d z %d.", well, checked)
 	}
-	return Page{Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: s}
+	return Page{Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}
+}
+
+func (c Component) row() statusRow {
+	row := statusRow{Class: "fails", Mark: "✕", State: "Nie odpowiada"}
+	switch {
+	case c.OK:
+		row = statusRow{Class: "works", Mark: "✓", State: "Działa"}
+	case !c.Checked:
+		row = statusRow{Class: "unchecked", Mark: "–", State: "Nie jest sprawdzane"}
+	}
+	if c.Latency > 0 {
+		row.Latency = fmt.Sprintf("%d ms", c.Latency.Milliseconds())
+	}
+	row.Name, row.About = componentWords(c.ID)
+	return row
 }
 
 // componentWords names a component and says what it is for.
 func componentWords(id string) (name, about string) {
 	switch id {
 	case "database":
-		return "Dane rejestru", "Własna baza i strumień zdarzeń, z którego rejestr powstaje. Gdy nie odpowiadają, listy pokazują ostatni znany stan."
+		return "Dane rejestru", "Własna baza i strumień zdarzeń, z którego rejestr powstaje. Gdy nie odpowiadają, listy pokazują ostatni znany stan albo czekają na dane."
 	case "guard":
 		return "Usługa ochronna", "Zewnętrzna usługa, z którą rejestr współpracuje."
 	case "chat":

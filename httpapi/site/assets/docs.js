@@ -11,7 +11,7 @@ function element(name, text, ...children) {
 }
 
 // body is the answer as people read it: pictures as pictures, JSON indented, anything else as its text.
-async function body(response) {
+async function body(response, address) {
   const kind = response.headers.get('Content-Type') ?? '';
   if (kind.startsWith('image/')) {
     const picture = element('img', null);
@@ -24,7 +24,7 @@ async function body(response) {
   const pre = element('pre', text);
   pre.tabIndex = 0;
   pre.setAttribute('role', 'region');
-  pre.setAttribute('aria-label', 'Treść odpowiedzi');
+  pre.setAttribute('aria-label', 'Treść odpowiedzi: ' + address);
   return pre;
 }
 
@@ -42,7 +42,8 @@ async function ask(address, into) {
       if (value !== null) headers.append(element('dt', name), element('dd', value));
     }
     const { pathname, search } = new URL(address, location);
-    rest.replaceChildren(element('code', pathname + search), headers, await body(response));
+    const path = pathname + search;
+    rest.replaceChildren(element('code', path), headers, await body(response, path));
     line.textContent = 'Odpowiedź: ' + response.status;
   } catch {
     line.textContent = 'Serwer nie odpowiedział. Spróbuj ponownie.';
