@@ -1,0 +1,117 @@
+//go:build !race
+
+package browser
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// until waits for an expression of the page to be true.
+func (tb *tab) until(expression string) {
+	tb.t.Helper()
+	tb.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience))(ctx, t)
+		return chromedp.Void{}, err
+	})
+}
+
+// The API's page asks this very server, and shows the answer where the question is.
+func TestAPIIsTriedInPlace(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, desk(false))
+	tb.get("/api")
+	tb.do(click("#listScammers .examples a"))
+	tb.until(`document.querySelector("#listScammers .answer pre")?.textContent.includes('"hasMore": true')`)
+	if shown := eval[string](tb, `document.querySelector("#listScammers .answer").innerText`); !strings.Contains(shown, "200") || !strings.Contains(shown, "Registry-Sequence") {
+		t.Errorf("status and headers are not told: %s", cut(shown, 300))
+	}
+	tb.do(click("#check summary"), chromedp.SendKeys(chromedp.CSS("#check-search"), "99000000000000000000"), click("#check form button"))
+	tb.until(`document.querySelector("#check .answer pre")?.textContent.includes('"kind": "scammers"')`)
+	tb.do(click("#avatar .examples a"))
+	tb.until(`document.querySelector("#avatar .answer img")?.naturalWidth === 64`)
+	if tb.path() != "/api" {
+		t.Errorf("the page has gone to %s", tb.path())
+	}
+	tb.accessible()
+	tb.picture("api-tried")
+}
+
+// An example of an error is one, and is told as one.
+func TestAPIErrorIsTriedInPlace(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, phone(false))
+	tb.expect("Failed to load resource")
+	tb.get("/api")
+	tb.do(click("#donationStatus .examples a"))
+	tb.until(`document.querySelector("#donationStatus .answer pre")?.textContent.includes("Nie znaleziono.")`)
+}
+
+// Without scripts the examples and the forms lead to the answers themselves.
+func TestAPIIsTriedWithoutScripts(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, desk(false)).withoutScripts()
+	tb.get("/api")
+	tb.loads(click("#listServers .examples a"))
+	if !strings.HasPrefix(tb.path(), "/api/servers?") {
+		t.Errorf("at %s", tb.path())
+	}
+	tb.back()
+	tb.do(click("#listLegit summary"))
+	tb.loads(click("#listLegit form button"))
+	if !strings.HasPrefix(tb.path(), "/api/legit?") {
+		t.Errorf("at %s", tb.path())
+	}
+}
+
+// Every example of the page is answered by this server, as it says.
+func TestAPIExamplesWork(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, desk(false))
+	tb.expect("Failed to load resource")
+	tb.get("/api")
+	wrong := evalAsync[[]string](tb, `(async () => {
+		const wrong = [], links = [...document.querySelectorAll(".examples a")];
+		if (links.length < 7) wrong.push("only " + links.length + " examples");
+		for (const a of links) {
+			const want = a.closest("li").textContent.includes("404") ? 404 : 200, got = (await fetch(a.href)).status;
+			if (got !== want) wrong.push(a.href + ": " + got);
+		}
+		return wrong;
+	})()`)
+	for _, w := range wrong {
+		t.Error(w)
+	}
+}
+
+// The status asks again by itself, until it is told not to.
+func TestStatusStaysFresh(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, phone(false))
+	tb.get("/status")
+	tb.do(chromedp.Evaluate[chromedp.Void](`window.first = document.querySelector("time").dateTime`))
+	tb.until(`document.querySelector("time").dateTime !== window.first`)
+	tb.do(click(".refresh button"))
+	tb.until(`document.querySelector(".refresh button").textContent.startsWith("Odświeżaj")`)
+	tb.accessible()
+}
+
+// Who comes while the model is loading is told so, and the page asks again by itself, with and without scripts.
+func TestLoadingAsksAgain(t *testing.T) {
+	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tb := prepare(open(t, shared.loading, phone(false)))
+			tb.expect("Failed to load resource")
+			tb.get("/scammers")
+			tb.wants("wczytywanie")
+			if status := tb.load(); status != 503 || tb.path() != "/scammers" {
+				t.Errorf("asked again: %d at %s", status, tb.path())
+			}
+		})
+	}
+}

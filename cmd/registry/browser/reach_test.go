@@ -1,0 +1,160 @@
+//go:build !race
+
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Getting around with the mouse or a finger, and back with the browser's own button.
+func TestByClick(t *testing.T) {
+	for _, l := range []look{phone(false), desk(true)} {
+		for name, prepare := range map[string]func(*tab) *tab{"": same, "-without-scripts": (*tab).withoutScripts} {
+			t.Run(l.String()+name, func(t *testing.T) {
+				t.Parallel()
+				walk(prepare(open(t, shared.site, l)))
+			})
+		}
+	}
+}
+
+func same(tb *tab) *tab { return tb }
+
+// walk is a visit: a check, a list with filters and pages, and the pages at the foot.
+func walk(tb *tab) {
+	tb.get("/")
+	tb.do(chromedp.SendKeys(chromedp.CSS("main input[type=search]"), "99000000000000000001"))
+	tb.loads(click("main form button"))
+	tb.wants("na liście ryzyka")
+
+	tb.loads(click(`nav a[href="/scammers"]`))
+	tb.do(chromedp.SetValue(chromedp.CSS("#sort"), "az"), chromedp.SetValue(chromedp.CSS("#status"), "verified"))
+	tb.do(chromedp.SendKeys(chromedp.CSS("#q"), "blik"))
+	tb.loads(click("main form button"))
+	tb.isAt(map[string]string{"search": "blik", "sort": "az", "status": "verified"})
+	if sort := eval[string](tb, `document.querySelector("#sort").value`); sort != "az" {
+		tb.t.Errorf("the order was forgotten: %s", sort)
+	}
+
+	tb.loads(click(`nav a[href="/scammers"]`))
+	first := tb.text()
+	tb.loads(click("a[rel=next]"))
+	tb.isAt(map[string]string{"skip": "30"})
+	if tb.text() == first {
+		tb.t.Error("the second page is the first one")
+	}
+	tb.back()
+	if tb.parameter("skip") != "" || tb.text() != first {
+		tb.t.Errorf("back led to %s", tb.path())
+	}
+
+	for _, path := range []string{"/servers", "/legit", "/status", "/api", "/"} {
+		tb.loads(click(`:is(header, footer) a[href="` + path + `"]`))
+		if tb.path() != path || eval[int](tb, `document.querySelectorAll("[aria-current=page]").length`) != 1 {
+			tb.t.Errorf("%s: at %s", path, tb.path())
+		}
+	}
+}
+
+func click(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
+}
+
+// loads expects the steps to lead to a page that is there.
+func (tb *tab) loads(steps ...chromedp.Action[chromedp.Void]) {
+	tb.t.Helper()
+	if status := tb.load(steps...); status != 200 {
+		tb.t.Errorf("%s: status %d", tb.path(), status)
+	}
+}
+
+func (tb *tab) isAt(parameters map[string]string) {
+	tb.t.Helper()
+	for name, want := range parameters {
+		if got := tb.parameter(name); got != want {
+			tb.t.Errorf("%s: %s is %q, want %q", tb.path(), name, got, want)
+		}
+	}
+}
+
+// back presses the browser's button.
+func (tb *tab) back() {
+	tb.t.Helper()
+	tb.do(chromedp.NavigateBack())
+}
+
+// Everything that can be clicked is reached by Tab, and one sees where one is.
+func TestByKeyboard(t *testing.T) {
+	for _, path := range []string{"/", "/scammers?limit=3", search("Administrator Wsparcia"), "/status", "/api", "/scammers?id=" + strings.Repeat("9", 64)} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			tb := open(t, shared.site, desk(false))
+			tb.get(path)
+			tb.tabThrough()
+		})
+	}
+}
+
+// tabbable marks what must be reached, and forgets where the focus is.
+const tabbable = `(() => {
+	document.activeElement.blur();
+	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")].filter(e => e.checkVisibility());
+	all.forEach(e => e.dataset.unreached = "");
+	return all.length;
+})()`
+
+// stop looks at the element that has the focus: 1 for one that is reached for the first time, 0
+// for another, -1 for one that does not show that it has it.
+const stop = `(() => {
+	const e = document.activeElement, style = getComputedStyle(e);
+	const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+	const first = "unreached" in e.dataset;
+	delete e.dataset.unreached;
+	return !first ? 0 : seen ? 1 : -1;
+})()`
+
+func (tb *tab) tabThrough() {
+	tb.t.Helper()
+	total := eval[int](tb, tabbable)
+	for range total + 20 {
+		tb.do(chromedp.KeyEvent(kb.Tab))
+		if eval[int](tb, stop) == -1 {
+			tb.t.Errorf("%s: no outline around %s", tb.path(), eval[string](tb, `document.activeElement.outerHTML.slice(0, 200)`))
+		}
+	}
+	for _, e := range eval[[]string](tb, `[...document.querySelectorAll("[data-unreached]")].map(e => e.outerHTML.slice(0, 200))`) {
+		tb.t.Errorf("%s: not reached: %s", tb.path(), e)
+	}
+	if total < 8 {
+		tb.t.Errorf("%s: only %d things to reach: is this the page?", tb.path(), total)
+	}
+}
+
+// Typing and Enter check somebody; the first stop leads past the navigation.
+func TestCheckByKeyboard(t *testing.T) {
+	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tb := prepare(open(t, shared.site, phone(true)))
+			tb.get("/status")
+			tb.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+			if focus := eval[string](tb, `document.activeElement.localName`); focus != "main" || !strings.HasSuffix(tb.path(), "#tresc") {
+				t.Errorf("past the navigation: focus on %s at %s", focus, tb.path())
+			}
+			tb.get("/")
+			tb.do(chromedp.Focus(chromedp.CSS("main input[type=search]")))
+			tb.loads(chromedp.KeyEvent("99000000000000000000"), chromedp.KeyEvent(kb.Enter))
+			tb.wants("na liście oszustów")
+			history := call(tb, page.GetNavigationHistory, struct{}{})
+			tb.back()
+			if tb.path() != "/" || history.CurrentIndex == 0 {
+				t.Errorf("back led to %s", tb.path())
+			}
+		})
+	}
+}

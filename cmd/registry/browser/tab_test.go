@@ -1,0 +1,259 @@
+//go:build !race
+
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// look is how a reader looks at the site.
+type look struct {
+	width, height int64 // in CSS pixels
+	dark, mobile  bool
+}
+
+// The looks of every page. Heights are those of the screens.
+func phone(dark bool) look { return look{width: 390, height: 844, dark: dark, mobile: true} }
+func desk(dark bool) look  { return look{width: 1280, height: 800, dark: dark} }
+
+func (l look) String() string {
+	name, scheme := "desk", "light"
+	if l.mobile {
+		name = "phone"
+	}
+	if l.dark {
+		scheme = "dark"
+	}
+	return fmt.Sprintf("%s-%d-%s", name, l.width, scheme)
+}
+
+// tab is one page in a profile of its own. Its methods fail the test. At the test's end whatever
+// the page did that it must not do fails the test, too.
+type tab struct {
+	t      *testing.T
+	ctx    context.Context
+	origin string
+
+	mu       sync.Mutex
+	problems []string
+	expected string // part of the console's line about an error page that is asked for
+}
+
+// open makes a tab for the program's pages.
+func open(t *testing.T, p *program, l look) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(shared.browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	tb := &tab{t: t, origin: p.base}
+	if err := chromedp.Listen(ctx, tb.watch); err != nil {
+		t.Fatal(err)
+	}
+	limited, done := context.WithTimeout(ctx, patience)
+	t.Cleanup(done)
+	tb.ctx = limited
+	call(tb, audits.Enable, cdp.Empty{})
+	tb.resize(l)
+	t.Cleanup(tb.finish)
+	return tb
+}
+
+// call runs a command of the protocol.
+func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
+	tb.t.Helper()
+	result, err := chromedp.Call(tb.ctx, command, params)
+	if err != nil {
+		tb.t.Fatalf("%s: %v", command.Method, err)
+	}
+	return result
+}
+
+func (tb *tab) resize(l look) {
+	tb.t.Helper()
+	scheme := "light"
+	if l.dark {
+		scheme = "dark"
+	}
+	call(tb, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: l.width, Height: l.height, DeviceScaleFactor: 1, Mobile: l.mobile})
+	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// withoutScripts turns JavaScript off for what is loaded from now on.
+func (tb *tab) withoutScripts() *tab {
+	tb.t.Helper()
+	call(tb, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	return tb
+}
+
+// watch notes what a page must not do. It runs on the goroutine that reads from the browser.
+func (tb *tab) watch(event any) {
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, tb.origin+"/") {
+			tb.problem("request to %s", e.Request.URL)
+		}
+	case *log.EventEntryAdded:
+		tb.problem("log: %s %s", e.Entry.Text, e.Entry.URL)
+	case *runtime.EventConsoleAPICalled:
+		tb.problem("console.%s", e.Type)
+	case *runtime.EventExceptionThrown:
+		tb.problem("exception: %s", e.ExceptionDetails.Text)
+	case *audits.EventIssueAdded:
+		if e.Issue.Details != nil && e.Issue.Details.ContentSecurityPolicyIssueDetails != nil {
+			tb.problem("content security policy: %+v", *e.Issue.Details.ContentSecurityPolicyIssueDetails)
+		}
+	case *page.EventJavascriptDialogOpening:
+		tb.problem("dialog: %s", e.Message)
+	}
+}
+
+func (tb *tab) problem(format string, args ...any) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	text := fmt.Sprintf(format, args...)
+	if tb.expected == "" || !strings.Contains(text, tb.expected) {
+		tb.problems = append(tb.problems, text)
+	}
+}
+
+// expect lets the console say this from now on, as it does about pages that are errors; empty: nothing.
+func (tb *tab) expect(text string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.expected = text
+}
+
+// finish looks at what has become of the page.
+func (tb *tab) finish() {
+	tb.t.Helper()
+	if tb.ctx.Err() == nil {
+		if cookies := call(tb, network.GetCookies, network.GetCookiesParams{}).Cookies; len(cookies) > 0 {
+			tb.problem("cookie %s", cookies[0].Name)
+		}
+	}
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	for _, p := range tb.problems {
+		tb.t.Error(p)
+	}
+}
+
+// get opens a page and returns its status.
+func (tb *tab) get(path string) int64 {
+	tb.t.Helper()
+	return tb.load(chromedp.Navigate(tb.origin + path))
+}
+
+// load runs what leads to another page and returns that page's status once it is loaded.
+func (tb *tab) load(steps ...chromedp.Action[chromedp.Void]) int64 {
+	tb.t.Helper()
+	response, err := chromedp.RunResponse(tb.ctx, steps...)
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	return response.Status
+}
+
+func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	tb.t.Helper()
+	if err := chromedp.Do(tb.ctx, steps...); err != nil {
+		tb.t.Fatal(err)
+	}
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](tb *tab, expression string) T {
+	tb.t.Helper()
+	value, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		tb.t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// evalAsync is eval of a promise's outcome.
+func evalAsync[T any](tb *tab, expression string) T {
+	tb.t.Helper()
+	value, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		tb.t.Fatalf("%s: %v", cut(expression, 80), err)
+	}
+	return value
+}
+
+// path is the page's address without its origin.
+func (tb *tab) path() string {
+	tb.t.Helper()
+	address, err := chromedp.Run(tb.ctx, chromedp.Location())
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	return strings.TrimPrefix(address, tb.origin)
+}
+
+// parameter is one value of the address's query.
+func (tb *tab) parameter(name string) string {
+	tb.t.Helper()
+	u, err := url.Parse(tb.path())
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	return u.Query().Get(name)
+}
+
+// text is what a reader sees of the page's main part, one space for each run of white space.
+func (tb *tab) text() string {
+	tb.t.Helper()
+	return strings.Join(strings.Fields(eval[string](tb, `document.querySelector("main").innerText`)), " ")
+}
+
+// wants fails the test where the page does not say this.
+func (tb *tab) wants(texts ...string) {
+	tb.t.Helper()
+	shown := tb.text()
+	for _, text := range texts {
+		if !strings.Contains(strings.ToLower(shown), strings.ToLower(text)) {
+			tb.t.Errorf("%s does not say %q: %s", tb.path(), text, cut(shown, 600))
+		}
+	}
+}
+
+func cut(s string, most int) string {
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// picture keeps a picture of the whole page where REGISTRY_SCREENSHOTS says, else none.
+func (tb *tab) picture(name string) {
+	tb.t.Helper()
+	dir := os.Getenv("REGISTRY_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	png := call(tb, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)}).Data
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		tb.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		tb.t.Fatal(err)
+	}
+}
