@@ -108,7 +108,7 @@ func TestJudge(t *testing.T) {
 		{State{Ready: true}, nil, Projection{}, "good", "In order", ""},
 		{State{Ready: true}, nil, Projection{Lag: 5, LagSeconds: 4}, "good", "In order", ""},
 		{State{Ready: true}, nil, Projection{Lag: 5, LagSeconds: 6}, "warn", "waiting to be applied", ""},
-		{State{Ready: true}, nil, Projection{SubjectsWithoutValidEvent: []string{"x"}}, "warn", "would lose 1 subjects", ""},
+		{State{Ready: true}, nil, Projection{SubjectsWithoutValidEvent: []string{"x"}}, "warn", "would lose the subjects", ""},
 		{State{Ready: true}, nil, Projection{Rebuilding: &Rebuilding{}}, "warn", "Rebuilding", ""},
 		{State{Ready: true}, nil, Projection{LastError: &sentence}, "bad", "something is wrong", ""},
 		{State{}, notReady(""), Projection{LastError: &sentence}, "bad", "answered with 503", "wait"},

@@ -1,7 +1,5 @@
 package httpapi
 
-import "fmt"
-
 // pageState is how things stand, in plain words: one sentence, what is behind it, and what an operator
 // is to do. Level is good, warn or bad.
 type pageState struct {
@@ -32,7 +30,7 @@ func judge(state State, unfit error, p Projection) pageState {
 	case p.Rebuilding != nil:
 		s.Level, s.Sentence = "warn", "Rebuilding beside the present content, which is served meanwhile."
 	case len(p.SubjectsWithoutValidEvent) > 0:
-		s.Level, s.Sentence = "warn", fmt.Sprintf("Lists and checks are answered, but a rebuild would lose %d subjects.", len(p.SubjectsWithoutValidEvent))
+		s.Level, s.Sentence = "warn", "Lists and checks are answered, but a rebuild would lose the subjects listed below."
 	case p.LagSeconds > behind:
 		s.Level, s.Sentence = "warn", "Lists and checks are answered, but events are waiting to be applied."
 	}

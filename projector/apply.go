@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/internal/failpoint"
 	"example.org/registry/readmodel"
 )
 
@@ -151,7 +152,11 @@ func (p *Projector) gather(first *job, ordered <-chan *job) (batch []*job, held 
 // middle of it, it waits for the bound to move.
 func (p *Projector) take(ctx context.Context, batch []*job) error {
 	for {
+		if err := failpoint.Hit("projector/received"); err != nil {
+			return err
+		}
 		part, moved := p.applyPart(batch)
+		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
 		p.note(part)
 		p.rejecter.valid(part.records)
 		if err := p.rejecter.add(ctx, part.rejected); err != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events"
+	"example.org/registry/internal/failpoint"
 	"example.org/registry/readmodel"
 )
 
@@ -258,8 +259,13 @@ func (r *rejecter) copyOne(ctx context.Context, x rejection) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	_, err := r.js.PublishMsg(ctx, r.message(x), jetstream.WithExpectStream(events.RejectedStream))
-	return err
+	if err := failpoint.Hit("projector/before-copy"); err != nil {
+		return err
+	}
+	if _, err := r.js.PublishMsg(ctx, r.message(x), jetstream.WithExpectStream(events.RejectedStream)); err != nil {
+		return err
+	}
+	return failpoint.Hit("projector/after-copy")
 }
 
 // message is the copy of x. It has no message id: the stream keeps one message a subject, so

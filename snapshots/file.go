@@ -12,6 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"example.org/registry/internal/failpoint"
 )
 
 const (
@@ -122,7 +124,13 @@ func createFile(path string, m meta, s summer) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
+	if err := failpoint.Hit("store/before-create"); err != nil {
+		return err
+	}
 	if err := os.Rename(temporary, path); err != nil {
+		return err
+	}
+	if err := failpoint.Hit("store/after-create"); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
@@ -134,7 +142,13 @@ func setAside(path, what string, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := failpoint.Hit("store/before-set-aside"); err != nil {
+		return "", err
+	}
 	if err := os.Rename(path, name); err != nil {
+		return "", err
+	}
+	if err := failpoint.Hit("store/after-set-aside"); err != nil {
 		return "", err
 	}
 	return name, syncDir(filepath.Dir(path))

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"example.org/registry/internal/failpoint"
 )
 
 // rebuildingSuffix is behind the name of a store that is to replace the one of that name.
@@ -49,11 +52,14 @@ func (s *Store) Replace(old *Store) (aside string, err error) {
 	if err := secondName(target, aside); err != nil {
 		return "", fmt.Errorf("store: keep the replaced one: %w%s", err, remedy(err))
 	}
-	if err := os.Rename(s.path, target); err != nil {
+	if err = failpoint.Hit("rebuild/before-replace"); err == nil {
+		err = os.Rename(s.path, target)
+	}
+	if err != nil {
 		return "", fmt.Errorf("store: %w%s", errors.Join(err, os.Remove(aside)), remedy(err))
 	}
 	old.path, s.path = aside, target
-	if err := syncDir(filepath.Dir(target)); err != nil {
+	if err := cmp.Or(failpoint.Hit("rebuild/after-replace"), syncDir(filepath.Dir(target))); err != nil {
 		s.logger.Warn("store replaced, but the directory cannot be synced: a power failure may bring the old one back",
 			"path", target, "error", err)
 	}

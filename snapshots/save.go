@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"example.org/registry/internal/failpoint"
 	"example.org/registry/readmodel"
 )
 
@@ -88,7 +89,7 @@ func (s *Store) takeOver(records []readmodel.Record) {
 
 // commit runs one transaction that leaves next behind, and keeps in mind when it failed.
 func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
-	err := guard(func() error { return s.db.Update(write) })
+	err := guard(func() error { return s.update(write) })
 	if err != nil {
 		err = fmt.Errorf("store: %w", err)
 		s.attempt = &next
@@ -97,6 +98,23 @@ func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
 	}
 	s.setSaved(next)
 	return nil
+}
+
+// update is the transaction, with the points at which tests make it fail.
+func (s *Store) update(write func(*bolt.Tx) error) error {
+	if err := failpoint.Hit("store/before-transaction"); err != nil {
+		return err
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		return failpoint.Hit("store/in-transaction")
+	})
+	if err != nil {
+		return err
+	}
+	return failpoint.Hit("store/after-transaction")
 }
 
 // ready opens the file anew when the last transaction failed, and finds out what became of it.

@@ -50,6 +50,10 @@ type killer struct {
 	dir  string
 	pool []events.Entry // few entries, so that events supersede each other
 
+	env      []string // of the server, beside the test's own
+	poisoned bool     // the stream may hold events that cannot be decoded
+	poison   int      // as many as the stream was last seen to hold
+
 	acked      []sent
 	checkpoint uint64 // the highest ever seen over HTTP
 	serial     int
@@ -71,7 +75,7 @@ func (k *killer) start(round int) *child {
 		k.t.Fatal(err)
 	}
 	log := filepath.Join(k.dir, fmt.Sprintf("server-%d.log", round))
-	c, err := startChild(binary, k.dir, log, append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")), "--stream-history=0")
+	c, err := startChild(binary, k.dir, log, append(os.Environ(), append(k.env, "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data"))...), "--stream-history=0")
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -262,6 +266,7 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, pending
 	}
 	defer messages.Stop()
 	out := make([]stored, 0, pending)
+	k.poison = 0
 	for range pending {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
@@ -272,6 +277,10 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, pending
 			k.t.Fatal(err)
 		}
 		e, err := events.DecodeMessage(msg.Subject(), msg.Data())
+		if err != nil && k.poisoned {
+			k.poison++
+			continue
+		}
 		if err != nil {
 			k.t.Fatal(err)
 		}

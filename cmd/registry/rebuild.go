@@ -11,6 +11,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi"
+	"example.org/registry/internal/failpoint"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -116,6 +117,10 @@ func (b *rebuilding) run(ctx context.Context) (httpapi.Rebuilt, error) {
 	b.begin(store)
 	b.server.live.rebuild.Store(b)
 	defer b.server.live.rebuild.Store(nil)
+	if err := failpoint.Hit("rebuild/begun"); err != nil {
+		_ = b.fresh.stop()
+		return httpapi.Rebuilt{}, errors.Join(err, store.Discard())
+	}
 	aside, err := b.complete(ctx)
 	if err != nil {
 		_ = b.fresh.stop() // err says more
@@ -186,6 +191,9 @@ func (b *rebuilding) complete(ctx context.Context) (aside string, err error) {
 		return "", err
 	}
 	if err := b.save(ctx); err != nil { // most of it, while the old one goes on
+		return "", err
+	}
+	if err := failpoint.Hit("rebuild/saved"); err != nil {
 		return "", err
 	}
 	at := b.old.projector.Hold(0)

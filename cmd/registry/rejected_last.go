@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,6 +45,7 @@ func (l *live) lastRejected(ctx context.Context, most int) ([]httpapi.RejectedEv
 		}
 		found = append(found, rejectedEvent(m))
 	}
+	slices.SortFunc(found, func(a, b httpapi.RejectedEvent) int { return cmp.Compare(b.Sequence, a.Sequence) }) // copies are made side by side
 	return found, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"example.org/registry/events/broker"
 	"example.org/registry/httpapi"
+	"example.org/registry/internal/failpoint"
 	"example.org/registry/projector"
 	"example.org/registry/snapshots"
 )
@@ -38,6 +39,9 @@ func (c *serveCmd) Run(p *process) (err error) {
 		return c.lockError(err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if err := failpoint.Hit("start/locked"); err != nil {
+		return err
+	}
 	ports, err := c.listen()
 	if err != nil {
 		return err
@@ -73,6 +77,9 @@ func (s *server) run(ctx context.Context) error {
 // project opens what the projection needs, from the disk up, and closes it in reverse. It lasts until
 // the handlers have drained, so that they see a running projector to their end.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
+	if err := failpoint.Hit("start/before-load"); err != nil {
+		return err
+	}
 	if err := snapshots.Tidy(s.flags.storePath(), s.log); err != nil {
 		return err
 	}
@@ -81,6 +88,9 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		return err
 	}
 	defer stop()
+	if err := failpoint.Hit("start/connected"); err != nil {
+		return err
+	}
 	if err := s.bootstrap(ctx, nc); err != nil {
 		return err
 	}

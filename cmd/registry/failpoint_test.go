@@ -1,0 +1,339 @@
+//go:build faultinject
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+)
+
+// place is a failpoint and how a server comes by it.
+type place struct {
+	name    string
+	hits    int           // how often a server passes it in a short life; 0: as often as it is fed
+	prepare func(*killer) // before each start that is to fail
+	poison  bool          // events that are rejected are published, too
+	rebuild bool          // a rebuild is asked for
+}
+
+// places is every failpoint of the program; TestFailpointsAreAllKilledAt compares it with the sources.
+func places() []place {
+	return []place{
+		{name: "start/locked", hits: 1},
+		{name: "start/before-load", hits: 1},
+		{name: "start/connected", hits: 1},
+		{name: "store/before-create", hits: 1, prepare: noStore},
+		{name: "store/after-create", hits: 1, prepare: noStore},
+		{name: "store/before-set-aside", hits: 1, prepare: damageStore},
+		{name: "store/after-set-aside", hits: 1, prepare: damageStore},
+		{name: "store/before-transaction"},
+		{name: "store/in-transaction"},
+		{name: "store/after-transaction"},
+		{name: "projector/received"},
+		{name: "projector/applied"},
+		{name: "rebuild/begun", hits: 1, rebuild: true},
+		{name: "rebuild/saved", hits: 1, rebuild: true},
+		{name: "rebuild/before-replace", hits: 1, rebuild: true},
+		{name: "rebuild/after-replace", hits: 1, rebuild: true},
+		{name: "projector/before-copy", poison: true},
+		{name: "projector/after-copy", poison: true},
+	}
+}
+
+// The program dies as by kill -9 at each of its failpoints, at the first, second and third hit, and starts
+// again: no acknowledged event is lost, the digest is that of a replay, and no store had to be set
+// aside (promises 1, 3 and 4).
+func TestFailpoints(t *testing.T) {
+	for _, p := range places() {
+		t.Run(strings.ReplaceAll(p.name, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			k := newFailing(t)
+			k.poisoned = p.poison
+			k.survive(0) // something is saved
+			for hit := 1; hit <= 3 && (p.hits == 0 || hit <= p.hits); hit++ {
+				if p.prepare != nil {
+					p.prepare(k)
+				}
+				k.dieAt(p, hit)
+				k.survive(2 * hit)
+			}
+			if aside, _ := filepath.Glob(filepath.Join(k.dir, "data", "registry.db.damaged-*")); (len(aside) > 0) != strings.HasSuffix(p.name, "set-aside") {
+				t.Errorf("set aside: %q", aside)
+			}
+		})
+	}
+}
+
+func newFailing(t *testing.T) *killer {
+	return &killer{t: t, rng: rand.New(rand.NewPCG(1, 1)), dir: t.TempDir(), pool: eventstest.Entries(40, 1)}
+}
+
+// dieAt runs the server until it dies at a hit of the point, feeding it meanwhile.
+func (k *killer) dieAt(p place, hit int) {
+	k.t.Helper()
+	k.env = []string{fmt.Sprintf("REGISTRY_FAILPOINTS=%s=kill:%d", p.name, hit)}
+	defer func() { k.env = nil }()
+	c := k.start(2*hit - 1)
+	if line, ok := c.await("ready"); ok {
+		k.feed(c, line, p)
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(patience):
+		c.end(os.Kill)
+		k.t.Fatalf("hit %d of %s was never reached", hit, p.name)
+	}
+	if state := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !state.Signaled() || state.Signal() != syscall.SIGKILL {
+		text, _ := os.ReadFile(c.log)
+		k.t.Fatalf("not killed at %s: %v %s", p.name, c.cmd.ProcessState, text)
+	}
+}
+
+// feed publishes a few events at a time until the server dies.
+func (k *killer) feed(c *child, line logLine, p place) {
+	for range 1000 {
+		select {
+		case <-c.ended:
+			return
+		default:
+		}
+		if p.poison {
+			publishPoison(line.NATS)
+		}
+		if p.rebuild {
+			askForRebuild(line.Admin)
+		}
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(20), k.rng.Uint64())...)
+		k.rest(50) // so that the saver and the projector see more than one batch
+	}
+}
+
+// publishPoison publishes an event that is rejected; failing is no matter.
+func publishPoison(url string) {
+	nc, err := nats.Connect(url, nats.NoReconnect())
+	if err != nil {
+		return
+	}
+	defer nc.Close()
+	_ = nc.Publish("registry.scammers.poison", []byte("{"))
+	_ = nc.Flush()
+}
+
+// askForRebuild waits for its end, or the server's.
+func askForRebuild(admin string) {
+	r, err := http.NewRequest(http.MethodPost, "http://"+admin+"/rebuild?yes=true", nil)
+	if err != nil {
+		return
+	}
+	r.Header.Set("Registry-Admin", "1")
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	if answer, err := client.Do(r); err == nil {
+		answer.Body.Close()
+	}
+}
+
+// survive starts the server as usual, compares it with the stream, and stops it.
+func (k *killer) survive(round int) {
+	k.t.Helper()
+	c := k.start(round)
+	line := k.ready(c)
+	k.notBackwards(line)
+	if round == 0 {
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(200), 1)...)
+	}
+	stream := k.readStream(line.NATS)
+	k.nothingLost(stream)
+	k.digestIsReplays(line, stream)
+	k.answersAreRight(line, naive(stream))
+	if status := c.end(syscall.SIGTERM); status != 0 {
+		k.t.Errorf("stopped with status %d", status)
+	}
+}
+
+// digestIsReplays compares the server's digest with that of the stream applied to an empty model, once
+// the server has come as far.
+func (k *killer) digestIsReplays(line logLine, stream []stored) {
+	k.t.Helper()
+	model, renderer := readmodel.New(), readmodel.NewRenderer()
+	var last uint64
+	for _, m := range stream {
+		last = m.seq
+		model.Apply([]readmodel.Record{renderer.Render(m.seq, m.event.Data)}, m.seq)
+	}
+	var doc struct {
+		Checkpoint, Lag, SnapshotSequence uint64
+		Digest                            string
+		Rejected                          int
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		k.get("http://"+line.Admin+"/projection", &doc)
+		if doc.Checkpoint >= last && doc.Lag == 0 && doc.Rejected >= k.poison {
+			break
+		}
+	}
+	if want := model.Digest().String(); doc.Digest != want || doc.Checkpoint < last {
+		k.t.Errorf("digest %s at %d, a replay up to %d has %s", doc.Digest, doc.Checkpoint, last, want)
+	}
+	if doc.Rejected != k.poison {
+		k.t.Errorf("%d copies of %d rejected events", doc.Rejected, k.poison)
+	}
+	k.checkpoint = max(k.checkpoint, doc.Checkpoint)
+}
+
+func noStore(k *killer) {
+	if err := os.Remove(k.storePath()); err != nil {
+		k.t.Fatal(err)
+	}
+	k.checkpoint = 0 // by the operator's doing
+}
+
+func damageStore(k *killer) {
+	if err := os.Truncate(k.storePath(), 100); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *killer) storePath() string { return filepath.Join(k.dir, "data", "registry.db") }
+
+// A transaction that fails at any point, kept or not, costs nothing: it is written again, readers see
+// nothing of it, and a kill afterwards finds the right state.
+func TestFailpointErrors(t *testing.T) {
+	for _, name := range []string{"store/before-transaction", "store/in-transaction", "store/after-transaction",
+		"projector/received", "projector/before-copy", "projector/after-copy"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			k := newFailing(t)
+			k.poisoned = true
+			k.survive(0)
+			k.env = []string{"REGISTRY_FAILPOINTS=" + name + "=error:1"}
+			c := k.start(1)
+			line := k.ready(c)
+			for range 5 {
+				publishPoison(line.NATS)
+				k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(20), k.rng.Uint64())...)
+			}
+			stream := k.readStream(line.NATS)
+			k.nothingLost(stream)
+			k.digestIsReplays(line, stream)
+			k.saved(line)
+			c.end(syscall.SIGKILL)
+			k.env = nil
+			k.survive(2)
+		})
+	}
+}
+
+// saved waits until all that is applied is on disk, and nothing is wrong any more.
+func (k *killer) saved(line logLine) {
+	k.t.Helper()
+	var doc struct {
+		Checkpoint, SnapshotSequence uint64
+		LastError                    *string
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		k.get("http://"+line.Admin+"/projection", &doc)
+		if doc.SnapshotSequence == doc.Checkpoint && doc.LastError == nil {
+			return
+		}
+	}
+	k.t.Errorf("not saved: %+v", doc)
+}
+
+// A disk that hangs stops neither the readers nor what is applied (promise 5).
+func TestFailpointHangingDisk(t *testing.T) {
+	t.Parallel()
+	k := newFailing(t)
+	k.survive(0)
+	k.env = []string{"REGISTRY_FAILPOINTS=store/in-transaction=block:1"}
+	c := k.start(1)
+	line := k.ready(c)
+	for range 3 {
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(100), k.rng.Uint64())...)
+		stream := k.readStream(line.NATS)
+		k.digestIsReplays(line, stream)
+		k.answersAreRight(line, naive(stream))
+	}
+	var doc struct{ Checkpoint, SnapshotSequence uint64 }
+	k.get("http://"+line.Admin+"/projection", &doc)
+	if doc.SnapshotSequence >= doc.Checkpoint {
+		t.Errorf("saved although the disk hangs: %+v", doc)
+	}
+	c.end(syscall.SIGKILL)
+	k.env = nil
+	k.survive(2)
+}
+
+// Every failpoint in the sources is killed at, and every one that is killed at is in the sources.
+func TestFailpointsAreAllKilledAt(t *testing.T) {
+	call := regexp.MustCompile(`failpoint\.Hit\("([^"]+)"\)`)
+	var there, killed []string
+	for room := range arrows() {
+		err := filepath.WalkDir(filepath.Join("..", "..", room), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "doc.go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range call.FindAllSubmatch(text, -1) {
+				there = append(there, string(m[1]))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range places() {
+		killed = append(killed, p.name)
+	}
+	slices.Sort(there)
+	slices.Sort(killed)
+	if !slices.Equal(there, killed) {
+		t.Errorf("in the sources: %q\nkilled at: %q", there, killed)
+	}
+}
+
+// While the copying of a rejected event hangs, the checkpoint on disk stays before it, so that the event is
+// copied after all (promise 8; API contract, rejection). What comes after it is applied all the same.
+func TestFailpointHangingCopy(t *testing.T) {
+	t.Parallel()
+	k := newFailing(t)
+	k.poisoned = true
+	k.survive(0)
+	k.env = []string{"REGISTRY_FAILPOINTS=projector/before-copy=block:1"}
+	c := k.start(1)
+	line := k.ready(c)
+	publishPoison(line.NATS)
+	for range 20 { // long enough for the saver to have come by, several times over
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(100), k.rng.Uint64())...)
+		k.rest(100)
+	}
+	stream := k.readStream(line.NATS)
+	k.applied(line, stream[len(stream)-1].seq)
+	k.answersAreRight(line, naive(stream))
+	c.end(syscall.SIGKILL)
+	k.env = nil
+	k.survive(2)
+}
+
+// applied waits until the server has dealt with seq.
+func (k *killer) applied(line logLine, seq uint64) {
+	k.t.Helper()
+	var doc struct{ Checkpoint uint64 }
+	for end := time.Now().Add(patience); doc.Checkpoint < seq && time.Now().Before(end); {
+		k.get("http://"+line.Admin+"/projection", &doc)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !faultinject
+
+package failpoint
+
+// Hit does nothing.
+func Hit(string) error { return nil }
