@@ -1,0 +1,109 @@
+package events_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.org/registry/events"
+)
+
+// The corpus of poison events is made of the table of TestDecodeStrictness, one file an event:
+// go test ./events -run PoisonCorpus -write-poison. A file holds the subject, the text that the reason must
+// contain (nothing: the event is good), an empty line and the payload as it is.
+var writePoison = flag.Bool("write-poison", false, "write testdata/poison anew")
+
+// maxPoison keeps the corpus small: longer payloads are in the tables alone.
+const maxPoison = 8 << 10
+
+// poison is one file of the corpus.
+type poison struct{ name, subject, problem, payload string }
+
+// poisons is the corpus as the tables have it.
+func poisons() []poison {
+	var all []poison
+	add := func(subject, problem, payload string) {
+		if len(payload) <= maxPoison {
+			all = append(all, poison{fmt.Sprintf("%03d-%s", len(all)+1, slug(problem)), subject, problem, payload})
+		}
+	}
+	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits()} {
+		for _, e := range group {
+			payload := strings.Replace(e.from, e.old, e.new, 1)
+			add(subjectFor(payload, e.from), e.problem, payload)
+		}
+	}
+	for _, subject := range []string{"registry.servers.e_1-A", "registry.scammers.e_1-a", "registry.legit.e_1-A"} {
+		add(subject, "subject: subject says "+subject, entryJSON)
+	}
+	for _, subject := range []string{"registry.scammers", "registry.scammers.a.b", "registry.views.e1", "registry.Scammers.e_1-A",
+		"registry.donations.d1.x", "registry.unknown.e1", "registry.views.unknown.e1", "registry.scammers." + strings.Repeat("x", 65)} {
+		add(subject, "subject: ", entryJSON)
+	}
+	return all
+}
+
+// subjectFor is the subject of the first of the payloads that is valid.
+func subjectFor(payloads ...string) string {
+	for _, payload := range payloads {
+		if e, err := events.Decode([]byte(payload)); err == nil {
+			return e.Data.Subject()
+		}
+	}
+	return "registry.scammers.e_1-A"
+}
+
+func slug(problem string) string {
+	if problem == "" {
+		return "good"
+	}
+	text := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(problem), "-")
+	return strings.Trim(text[:min(len(text), 40)], "-")
+}
+
+// TestPoisonCorpus keeps the files and the tables the same.
+func TestPoisonCorpus(t *testing.T) {
+	dir := filepath.Join("testdata", "poison")
+	want := map[string]string{}
+	for _, p := range poisons() {
+		want[p.name] = p.subject + "\n" + p.problem + "\n\n" + p.payload
+	}
+	if *writePoison {
+		rewrite(t, dir, want)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want[f.Name()] != string(text) {
+			t.Errorf("%s is not what the table has: run go test ./events -run PoisonCorpus -write-poison", f.Name())
+		}
+	}
+	if len(files) != len(want) || len(files) < 200 {
+		t.Errorf("%d files of %d", len(files), len(want))
+	}
+}
+
+func rewrite(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
