@@ -14,6 +14,11 @@
 //   - What is no damage (no permission, a directory in the way, an input/output error, a file
 //     in use) is an error of one line that says what to do, and nothing is renamed.
 //   - Nobody waits for this package but its callers: readers are served from memory.
+//   - An archive is one state of the store, however much is saved meanwhile, and has been proved before
+//     anybody gets it. What Unpack, Restore and ExportFile are given by others is not trusted: it is written beside,
+//     no longer than its manifest says, and used when its checksum, every record, the counts, the digest
+//     and the pages have been found to be what the manifest says.
+//   - A restore leaves the old store or the new one under the name, never neither and never a part.
 //
 // # How damage is found
 //
@@ -44,6 +49,17 @@
 //     aside, and the stream is replayed. The cost is time, never a wrong answer.
 //
 // A full or read-only disk is the same path without the doubt, and heals when there is space again.
+//
+// # Archives
+//
+// Two lines of text, the second of which is the manifest and the first its checksum, then the bbolt file in one
+// zstd frame. The manifest comes first, so that a reader knows how much to expect before it unpacks
+// anything; to write it first the packed file has to be there, so archives are made in temporary files.
+// A copy of the file is made from one read transaction and proved and packed after that has ended: such a
+// transaction keeps pages from being used again. All of it rests between stretches of work
+// (Work.Rest), because readers need the processors.
+//
+// A copied file holds what bbolt has not yet overwritten of deleted records. Snapshots are for operators.
 //
 // # Why
 //

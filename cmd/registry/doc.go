@@ -3,6 +3,8 @@
 //
 //	registry serve [--demo]   broker, projector and HTTP in one process
 //	registry publish FILE…    NDJSON events into the stream
+//	registry snapshot …       create, list, verify, restore
+//	registry export           a whole content as NDJSON events
 //	registry rebuild          a new read model beside the one that is served
 //	registry verify           compares the served one with a replay
 //	registry rejected …       list, retry, purge
@@ -39,7 +41,7 @@
 // fields are its flags, which kong fills; the alternative, the flag package, has neither commands nor
 // environment variables, and its help is a list.
 //
-// On the way up: lock, listeners, saved state, broker, connection, projector. On the way down: no new
+// On the way up: lock, listeners, broker, connection, saved state (of a snapshot where nothing is saved), projector. On the way down: no new
 // requests, running ones end (10 s at most), the projector saves what it has applied, store, connection,
 // broker, lock. Two goroutines carry this, web and project, so that requests are answered (with 503)
 // while a large store is being loaded, and a projector still runs while requests drain. A chain of defers
