@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// workFor is how long a pacer lets work go on without a rest.
-const workFor = 5 * time.Millisecond
+// workFor is how long a pacer lets work go on without a rest. What is longer than mostWork was not work but
+// waiting for a processor, which needs no rest.
+const (
+	workFor  = 5 * time.Millisecond
+	mostWork = 2 * workFor
+)
 
 // pacer keeps long work from taking a processor from the readers: after each stretch of work it rests
 // Rest times as long. It belongs to one goroutine. The zero value never rests.
@@ -27,7 +31,7 @@ func (p *pacer) turn(ctx context.Context) error {
 	if p.rest <= 0 || worked < workFor {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(time.Duration(float64(worked) * p.rest))
+	timer := time.NewTimer(time.Duration(float64(min(worked, mostWork)) * p.rest))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
