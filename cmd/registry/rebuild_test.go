@@ -297,6 +297,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.log = discard()
+	r.server.snapshots = newSnapshotter(r.live, r.flags, r.server.log)
 	public, admin, err := r.handlers()
 	if err != nil {
 		t.Fatal(err)
