@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
 

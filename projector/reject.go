@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events"
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
 

@@ -13,7 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 )
 
 // rebuildingSuffix is behind the name of a store that is to replace the one of that name.

@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
 

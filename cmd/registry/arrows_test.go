@@ -93,7 +93,7 @@ func TestArrows(t *testing.T) {
 	seen := map[string]bool{}
 	eachImport(t, func(room, file, imported string, test bool) {
 		target := roomOf(imported)
-		if target == "" || target == room || imported == module+"internal/failpoint" {
+		if target == "" || target == room || imported == module+"events/failpoint" {
 			return
 		}
 		seen[room+" "+target] = true

@@ -11,7 +11,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi"
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )

@@ -13,7 +13,7 @@ import (
 
 	"example.org/registry/events/broker"
 	"example.org/registry/httpapi"
-	"example.org/registry/internal/failpoint"
+	"example.org/registry/events/failpoint"
 	"example.org/registry/projector"
 	"example.org/registry/snapshots"
 )
