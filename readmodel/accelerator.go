@@ -9,11 +9,11 @@ import (
 	"example.org/registry/readmodel/gramindex"
 )
 
-// accelerator is what makes searches fast and is allowed to be missing, behind or wiped: the text
-// index and the remembered results. It belongs to a Model and is shared by all its views; any
-// goroutine may use it. Nothing in it decides an answer: see View.matching.
+// accelerator is what makes searches fast and is allowed to be missing or behind: the text index
+// and the remembered results. It belongs to a Model and is shared by all its views; any goroutine
+// may use it. Nothing in it decides an answer: see View.matching.
 type accelerator struct {
-	index      atomic.Pointer[indexed]
+	index      atomic.Pointer[textIndex] // nil until an Indexer has begun
 	remembered *otter.Cache[searchKey, *remembered]
 
 	hits, misses atomic.Uint64 // of remembered
@@ -34,7 +34,7 @@ func (v *View) Remembered() Remembered {
 }
 
 // rememberedBytes bounds the remembered results.
-const rememberedBytes = 32 << 20
+const rememberedBytes = 24 << 20
 
 func newAccelerator() *accelerator {
 	return &accelerator{remembered: otter.Must(&otter.Options[searchKey, *remembered]{
@@ -63,49 +63,33 @@ func (a *accelerator) remember(k searchKey, sequence uint64, slots *roaring.Bitm
 	a.remembered.Set(k, &remembered{sequence, slots, uint32(slots.GetSizeInBytes()) + overhead})
 }
 
-// indexed is a snapshot of the index, which covers the model up to a sequence.
-type indexed struct {
-	snapshot *gramindex.Snapshot
-	made     uint64        // at this sequence
-	sequence atomic.Uint64 // grows while nothing with text changes
-	users    atomic.Int64  // the accelerator is one of them
+// textIndex is the index of all lists as it was at one moment. Immutable.
+type textIndex struct {
+	sequence uint64 // every change up to here is known to a part
+	complete uint64 // the last such sequence at which no part was waiting to be built
+	lists    [numLists][]part
 }
 
-// covers is the sequence up to which the snapshot is true for v; false for a view that is older.
-func (x *indexed) covers(v *View) (sequence uint64, ok bool) {
-	return min(x.sequence.Load(), v.sequence), x.made <= v.sequence
+// part is the index of BlockLen neighbouring slots of a list: a block, and the slots of which the
+// block does not know the text, since it has changed or did not fit. Those are looked at.
+type part struct {
+	block  *gramindex.Block // nil: empty
+	built  uint64           // the sequence of the view that block was made from
+	direct *gramindex.Set   // nil: none
+	waits  int              // how many of direct a new block would take in
 }
 
-func newIndexed(s *gramindex.Snapshot, sequence uint64) *indexed {
-	x := &indexed{snapshot: s, made: sequence}
-	x.sequence.Store(sequence)
-	x.users.Store(1)
-	return x
-}
-
-// acquire is the index as far as it has come, nil when there is none. Whoever gets one releases it.
-func (a *accelerator) acquire() *indexed {
-	for {
-		x := a.index.Load()
-		if x == nil {
-			return nil
-		}
-		if n := x.users.Load(); n > 0 && x.users.CompareAndSwap(n, n+1) {
-			return x
-		}
-		// It was replaced between the two loads: the next one is there already.
+// candidates sets found to the slots of the part that may contain the needle in v. sure says whether
+// those that are not direct do so without a doubt.
+func (p *part) candidates(v *View, k *searchKey, found *gramindex.Set) (sure bool) {
+	sure = gramindex.Exact(k.needle)
+	// An older view may have other texts than the block. One that cannot be read makes a search slower.
+	if p.built > v.sequence || p.block.Find(k.text, k.needle, found) != nil {
+		found.Fill()
+		sure = false
 	}
-}
-
-func (x *indexed) release() {
-	if x.users.Add(-1) == 0 {
-		_ = x.snapshot.Release() // its error would be that it was released already
+	if p.direct != nil {
+		found.Or(p.direct)
 	}
-}
-
-// replace makes x the index that searches use; nil for none.
-func (a *accelerator) replace(x *indexed) {
-	if old := a.index.Swap(x); old != nil {
-		old.release()
-	}
+	return sure
 }

@@ -2,91 +2,76 @@ package readmodel
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"time"
-
-	"example.org/registry/readmodel/gramindex"
 )
 
-// Indexer feeds a text index from a model's views. Nobody waits for it: searches are exact without
-// it, and faster as far as it has come.
+// Indexer keeps a text index of a model. Nobody waits for it: searches are exact without it, and
+// faster as far as it has come.
 type Indexer struct {
-	// Dir is where the index is kept while the process lives. What is there is removed.
+	// Dir is where the index's files are made. What is there is removed.
 	Dir string
-	// Logger gets one line when the index is complete and one for each failure. Nil: none.
+	// Logger gets one line when the index is first complete and one for each failure. Nil: none.
 	Logger *slog.Logger
-	// Batch is how many entries are indexed at a time. Zero: 1000.
-	Batch int
-	// Pause is how long to wait between batches once the index is complete, so that a busy stream
-	// makes few segments rather than many. Zero: 100 ms.
+	// Slack is how many changed entries of one part of a list are looked at rather than indexed
+	// anew with the rest of the part. Zero: 512.
+	Slack int
+	// Pause is how long to wait after a view before the next one is followed. Zero: 100 ms.
 	Pause time.Duration
 
 	trouble atomic.Pointer[string]
+	writing atomic.Int64 // since when, Unix nanoseconds; 0 while it is not
 }
 
-// Trouble is why there is no index, in a sentence; "" when there is one or it is being built. Any
+const (
+	// afterFailure is how long to wait before the index is written to again.
+	afterFailure = 30 * time.Second
+	// tooLong is when a block that is being written is said to hang.
+	tooLong = 10 * time.Second
+)
+
+// Trouble is why the index is not what it should be, in a sentence; "" when nothing is wrong. Any
 // goroutine may call it.
 func (x *Indexer) Trouble() string {
+	if since := x.writing.Load(); since > 0 {
+		if d := time.Since(time.Unix(0, since)); d > tooLong {
+			return fmt.Sprintf("The text index has been writing for %s; searches look at every entry it lacks.", d.Round(time.Second))
+		}
+	}
 	if t := x.trouble.Load(); t != nil {
 		return *t
 	}
 	return ""
 }
 
-// afterFailure is how long to wait before the index is begun anew.
-const afterFailure = 30 * time.Second
-
-// Run keeps an index of m until ctx ends. When the index fails it is wiped and, after a while,
-// begun anew. One Indexer runs for a model at a time.
+// Run keeps an index of m until ctx ends. What fails is tried again after a while; what has been
+// indexed stays in use. One Indexer runs for a model at a time.
 func (x *Indexer) Run(ctx context.Context, m *Model) {
+	f := &feed{indexer: x, model: m}
+	start, told := time.Now(), false
 	for ctx.Err() == nil {
-		err := x.build(ctx, m)
-		m.accelerator.replace(nil)
-		if ctx.Err() != nil {
-			return
+		v := m.View()
+		more, err := f.step(ctx, v)
+		if err != nil && ctx.Err() == nil {
+			x.failed(err)
 		}
-		sentence := "The text index failed and is begun anew: " + err.Error() + "."
-		x.trouble.Store(&sentence)
-		x.logger().Error("text index failed; searches look at every entry until it is built again", "error", err)
-		wait(ctx, afterFailure)
+		if !told && f.next.complete > 0 {
+			told = true
+			x.logger().Info("text index complete", "checkpoint", v.sequence, "took", time.Since(start).Round(time.Millisecond).String())
+		}
+		if !more {
+			f.idle(ctx, v)
+		}
 	}
 }
 
-// build makes an index from nothing and follows the model with it. It returns ctx's error or what
-// went wrong.
-func (x *Indexer) build(ctx context.Context, m *Model) (err error) {
-	ix, err := gramindex.Create(x.Dir)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		m.accelerator.replace(nil)
-		if cerr := ix.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	f := &feed{index: ix, model: m, batch: x.Batch}
-	if f.batch <= 0 {
-		f.batch = 1000
-	}
-	start := time.Now()
-	if err := f.follow(ctx, m.View()); err != nil {
-		return err
-	}
-	x.trouble.Store(nil)
-	x.logger().Info("text index complete", "entries", f.written, "checkpoint", f.done, "took", time.Since(start).Round(time.Millisecond).String())
-	for {
-		v, err := m.Await(ctx, f.done+1)
-		if err != nil {
-			return err
-		}
-		if err := f.follow(ctx, v); err != nil {
-			return err
-		}
-		wait(ctx, x.pause())
-	}
+func (x *Indexer) failed(err error) {
+	sentence := "The text index cannot be written, so searches look at the entries it lacks: " + err.Error() + "."
+	x.trouble.Store(&sentence)
+	x.logger().Error("text index cannot be written; searches look at the entries it lacks", "error", err, "retry", afterFailure.String())
 }
 
 func (x *Indexer) pause() time.Duration {
@@ -94,6 +79,13 @@ func (x *Indexer) pause() time.Duration {
 		return x.Pause
 	}
 	return 100 * time.Millisecond
+}
+
+func (x *Indexer) slack() int {
+	if x.Slack > 0 {
+		return x.Slack
+	}
+	return 512
 }
 
 func (x *Indexer) logger() *slog.Logger {
@@ -112,117 +104,19 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// feed brings one index up to view after view.
-type feed struct {
-	index   *gramindex.Index
-	model   *Model
-	batch   int
-	done    uint64 // the index covers everything up to here
-	begun   bool
-	written int
-	took    time.Duration // by the last batch
-	pending []gramindex.Document
-}
-
-// follow indexes what has changed since the last view and offers the result to searches. In between
-// the index holds texts of v that are newer than done: nobody sees them before all of v is in.
-func (f *feed) follow(ctx context.Context, v *View) error {
-	before := f.written
-	if err := f.changes(ctx, v); err != nil {
-		return err
-	}
-	if err := f.flush(); err != nil {
-		return err
-	}
-	f.done = v.sequence
-	a := f.model.accelerator
-	if x := a.index.Load(); x != nil && f.written == before {
-		x.sequence.Store(v.sequence)
-		return nil
-	}
-	s, err := f.index.Snapshot()
-	if err != nil {
-		return err
-	}
-	f.begun = true
-	a.replace(newIndexed(s, v.sequence))
-	return nil
-}
-
-// changes writes the rows of v that the index does not have as they are.
-func (f *feed) changes(ctx context.Context, v *View) error {
-	changes, ok := v.changes.since(f.done)
-	if !ok || !f.begun {
-		return f.rows(ctx, v)
-	}
-	for _, c := range changes {
-		if err := f.add(ctx, v.lists[c.list()].rows.get(c.slot()), c.ref); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rows is changes by a look at every row.
-func (f *feed) rows(ctx context.Context, v *View) error {
-	for list, l := range v.lists {
-		for n, page := range l.rows.pages {
-			for i, r := range page.values {
-				if r == nil || f.begun && r.sequence <= f.done {
-					continue
-				}
-				if err := f.add(ctx, r, uint32(list)<<listShift|uint32(n*pageLen+i)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// add takes a row that was set; the document of one that is gone may stay, since an empty slot
-// matches nothing.
-func (f *feed) add(ctx context.Context, r *Row, ref uint32) error {
-	if r == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	f.pending = append(f.pending, gramindex.Document{Number: ref, All: r.text(), Names: r.nameAndChat()})
-	if len(f.pending) < f.batch {
-		return nil
-	}
-	err := f.flush()
-	f.rest(ctx)
-	return err
-}
-
-func (f *feed) flush() error {
-	if len(f.pending) == 0 {
-		return nil
-	}
-	f.written += len(f.pending)
-	start := time.Now()
-	err := f.index.Write(f.pending)
-	f.took = time.Since(start)
-	f.pending = f.pending[:0]
-	return err
-}
-
-// rest leaves readers their processors after a full batch: a batch keeps about one busy, and the
-// index is to take a quarter of them while it is behind.
-func (f *feed) rest(ctx context.Context) {
-	if idle := 4 - runtime.GOMAXPROCS(0); idle > 0 {
-		wait(ctx, f.took*time.Duration(idle)/time.Duration(4-idle))
+// rest leaves readers their processors: after busy the caller waits so long that it takes a quarter
+// of them at most.
+func rest(ctx context.Context, busy time.Duration) {
+	if n := runtime.GOMAXPROCS(0); n < 4 {
+		wait(ctx, busy*time.Duration(4-n)/time.Duration(n))
 	}
 }
 
-// IndexSequence is the sequence up to which the text index covers the model: that of v while there
-// is nothing with text behind it, 0 while there is no index. Any goroutine may call it.
+// IndexSequence is the last sequence up to which the text index covers the model, but for a few
+// entries that it names; 0 while it has never come so far. Any goroutine may call it.
 func (m *Model) IndexSequence() uint64 {
 	if x := m.accelerator.index.Load(); x != nil {
-		return x.sequence.Load()
+		return x.complete
 	}
 	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,31 +29,56 @@ type indexedPair struct {
 
 func (p *indexedPair) index(t *rapid.T) {
 	if p.feed == nil {
-		ix, err := gramindex.Create(filepath.Join(p.t.TempDir(), "index"))
-		if err != nil {
+		x := &Indexer{Dir: filepath.Join(p.t.TempDir(), "index"), Slack: rapid.IntRange(1, 3).Draw(t, "slack")}
+		p.feed = &feed{indexer: x, model: p.model}
+	}
+	p.feed.failed = time.Time{} // try again
+	for more := true; more && rapid.IntRange(0, 3).Draw(t, "stop") > 0; {
+		var err error
+		if more, err = p.feed.step(context.Background(), p.model.View()); err != nil {
 			t.Fatal(err)
 		}
-		p.feed = &feed{index: ix, model: p.model, batch: rapid.IntRange(1, 5).Draw(t, "batch")}
-	}
-	if err := p.feed.follow(context.Background(), p.model.View()); err != nil {
-		t.Fatal(err)
 	}
 }
 
-func (p *indexedPair) lose(*rapid.T) { p.close() }
+// lose forgets the index, as a restart does.
+func (p *indexedPair) lose(*rapid.T) {
+	p.model.accelerator.index.Store(nil)
+	p.feed = nil
+}
 
-func (p *indexedPair) close() {
-	p.model.accelerator.replace(nil)
-	if p.feed != nil {
-		if err := p.feed.index.Close(); err != nil {
-			p.t.Error(err)
-		}
-		p.feed = nil
+// fail is an index that cannot be written for once.
+func (p *indexedPair) fail(t *rapid.T) {
+	if p.feed == nil {
+		return
 	}
+	p.feed.failed, p.feed.dir = time.Time{}, nil
+	good := p.feed.indexer.Dir
+	p.feed.indexer.Dir = "/dev/null/index"
+	_, _ = p.feed.step(context.Background(), p.model.View())
+	p.feed.indexer.Dir = good
+}
+
+// damage makes a block unreadable.
+func (p *indexedPair) damage(*rapid.T) {
+	x := p.model.accelerator.index.Load()
+	if x == nil {
+		return
+	}
+	bad := *x
+	for list, parts := range bad.lists {
+		bad.lists[list] = slices.Clone(parts)
+		for i := range parts {
+			if parts[i].block != nil {
+				bad.lists[list][i].block = gramindex.Unreadable()
+			}
+		}
+	}
+	p.model.accelerator.index.Store(&bad)
 }
 
 func (p *indexedPair) restart(t *rapid.T) {
-	p.close()
+	p.lose(t)
 	p.pair.restart(t)
 }
 
@@ -80,14 +106,13 @@ func (p *indexedPair) askOld(t *rapid.T) {
 	}
 }
 
-// TestTwinIndexed guards promise 6: the index may be behind, gone or back, and results remembered
+// TestTwinIndexed guards promise 6: the index may be behind, gone, damaged or back, and results remembered
 // or forgotten; an answer, to a new view or an old one, is the naive twin's.
 func TestTwinIndexed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &indexedPair{pair: newPair(), t: t}
-		defer func() { p.close() }()
 		rt.Repeat(map[string]func(*rapid.T){
-			"batch": p.batch, "batch again": p.batch, "index": p.index, "index again": p.index, "lose": p.lose,
+			"batch": p.batch, "batch again": p.batch, "index": p.index, "index again": p.index, "lose": p.lose, "fail": p.fail, "damage": p.damage,
 			"list": p.askList, "list again": p.askList, "check": p.askCheck, "restart": p.restart,
 			"keep": p.keep, "keep again": p.keep, "old": p.askOld, "old again": p.askOld,
 		})
@@ -99,7 +124,7 @@ func TestTwinIndexed(t *testing.T) {
 func TestIndexerFollows(t *testing.T) {
 	m, r := New(), NewRenderer()
 	ctx, cancel := context.WithCancel(context.Background())
-	x := &Indexer{Dir: filepath.Join(t.TempDir(), "index"), Batch: 7, Pause: time.Millisecond}
+	x := &Indexer{Dir: filepath.Join(t.TempDir(), "index"), Slack: 7, Pause: time.Millisecond}
 	var done sync.WaitGroup
 	done.Go(func() { x.Run(ctx, m) })
 	defer done.Wait()
@@ -124,25 +149,62 @@ func TestIndexerFollows(t *testing.T) {
 	}
 }
 
-// TestIndexerFails: a directory that cannot be made is a sentence and a log line; searches go on.
+// TestIndexerFails: an index that cannot be written is a sentence and a log line, and searches go on;
+// once it can, it is.
 func TestIndexerFails(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+	place := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(place, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	ctx, cancel := context.WithCancel(context.Background())
-	x := &Indexer{Dir: filepath.Join(file, "index"), Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	m := New()
-	var done sync.WaitGroup
-	done.Go(func() { x.Run(ctx, m) })
-	for x.Trouble() == "" && !t.Failed() {
-		wait(ctx, time.Millisecond)
+	x := &Indexer{Dir: filepath.Join(place, "index"), Slack: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	m, r := New(), NewRenderer()
+	for seq := uint64(1); seq <= 9; seq++ {
+		m.Apply([]Record{r.Render(seq, events.Entry{List: events.Legit, EntryID: fmt.Sprint(seq), ChatID: "1", Name: "ktoś", Verified: true, ReportID: "r"})}, seq)
 	}
-	cancel()
-	done.Wait()
-	if !strings.Contains(log.String(), "text index failed") || m.IndexSequence() != 0 {
-		t.Errorf("%q, index at %d", log.String(), m.IndexSequence())
+	f := &feed{indexer: x, model: m}
+	for range 2 { // the second time it does not try
+		_, err := f.step(context.Background(), m.View())
+		if err != nil {
+			x.failed(err)
+		}
+	}
+	if n := strings.Count(log.String(), "text index cannot be written"); n != 1 || x.Trouble() == "" || m.IndexSequence() != 0 {
+		t.Errorf("%q, %q, index at %d", log.String(), x.Trouble(), m.IndexSequence())
+	}
+	ask := func() {
+		if p, err := m.View().List(context.Background(), ListQuery{List: events.Legit, Search: "toś", Limit: 1}); err != nil || p.Total != 9 {
+			t.Errorf("%d found, %v", p.Total, err)
+		}
+		m.accelerator.remembered.InvalidateAll()
+	}
+	ask()
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	f.failed = time.Now().Add(-2 * afterFailure)
+	for more := true; more; {
+		var err error
+		if more, err = f.step(context.Background(), m.View()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x.Trouble() != "" || m.IndexSequence() != 9 || m.accelerator.index.Load().lists[2][0].block == nil {
+		t.Errorf("%q, index at %d", x.Trouble(), m.IndexSequence())
+	}
+	ask()
+}
+
+// TestIndexerHangs: a disk that does not answer is a sentence.
+func TestIndexerHangs(t *testing.T) {
+	var x Indexer
+	x.writing.Store(time.Now().Add(-tooLong / 2).UnixNano())
+	if s := x.Trouble(); s != "" {
+		t.Error(s)
+	}
+	x.writing.Store(time.Now().Add(-2 * tooLong).UnixNano())
+	if s := x.Trouble(); !strings.Contains(s, "has been writing for 20s") {
+		t.Error(s)
 	}
 }
 

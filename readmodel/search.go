@@ -79,53 +79,44 @@ func (k *searchKey) in(r *Row) bool {
 
 // find asks the index, or every row where there is no index that this view can use.
 func (v *View) find(ctx context.Context, k searchKey) (*roaring.Bitmap, error) {
-	x := v.accelerator.acquire()
+	x := v.accelerator.index.Load()
 	if x == nil {
 		return v.look(ctx, k)
 	}
-	defer x.release()
-	sequence, ok := x.covers(v)
-	if ok {
-		_, ok = v.changes.since(sequence)
-	}
-	if !ok {
+	if _, ok := v.changes.since(x.sequence); !ok {
 		return v.look(ctx, k)
 	}
-	slots, err := v.ask(ctx, x.snapshot, k)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	slots, err := v.ask(ctx, x, k)
+	if err == nil {
+		slots, _ = v.after(k, slots, x.sequence)
 	}
-	if err != nil {
-		return v.look(ctx, k) // a broken index makes a search slower
-	}
-	slots, _ = v.after(k, slots, sequence)
-	return slots, nil
+	return slots, err
 }
 
 // ask takes the index's candidates and keeps those that contain the needle.
-func (v *View) ask(ctx context.Context, s *gramindex.Snapshot, k searchKey) (*roaring.Bitmap, error) {
-	rows, exact := &v.lists[k.list].rows, gramindex.Exact(k.needle)
-	slots := roaring.New()
-	err := s.Find(k.text, k.needle, func(numbers []uint32) bool {
-		kept := numbers[:0]
-		for i, ref := range numbers {
-			if i%1024 == 0 && ctx.Err() != nil {
-				return false
-			}
-			if int(ref>>listShift) != k.list {
-				continue
-			}
-			slot := ref & (1<<listShift - 1)
-			if exact {
+func (v *View) ask(ctx context.Context, x *textIndex, k searchKey) (*roaring.Bitmap, error) {
+	rows, slots := &v.lists[k.list].rows, roaring.New()
+	var found gramindex.Set
+	var kept []uint32
+	for i := range x.lists[k.list] {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		p := &x.lists[k.list][i]
+		sure := p.candidates(v, &k, &found)
+		kept = kept[:0]
+		found.Each(func(n uint16) bool {
+			slot := uint32(i)*gramindex.BlockLen + uint32(n)
+			if sure && (p.direct == nil || !p.direct.Has(n)) {
 				kept = append(kept, slot)
 			} else if r := rows.get(slot); r != nil && k.in(r) {
 				kept = append(kept, slot)
 			}
-		}
+			return true
+		})
 		slots.AddMany(kept)
-		return true
-	})
-	return slots, err
+	}
+	return slots, nil
 }
 
 // look asks every row of the list, in the order of slots.

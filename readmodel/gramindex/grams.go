@@ -1,48 +1,84 @@
 package gramindex
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
-// maxGram is the longest gram in characters.
-const maxGram = 3
+// gram is up to three characters as a number: 21 bits for each, one more than the code point, so
+// that none is 0. Numbers sort by the first character, then the second. The top bit is for grams of
+// names.
+type gram uint64
+
+const (
+	charBits      = 21
+	charMask      = 1<<charBits - 1
+	inNames  gram = 1 << (3 * charBits)
+)
+
+// maxExact is the longest needle that is itself what the index holds, in characters.
+const maxExact = 3
+
+func gramOf(a, b, c rune) gram { return gram(a)<<(2*charBits) | gram(b)<<charBits | gram(c) }
 
 // separator parts the fields of a text. No gram crosses it, and no needle holds it.
 const separator = '\n'
 
-// eachGram calls f with every gram of text of one to maxGram characters, repeated ones too.
-func eachGram(text string, f func(gram string)) {
-	var starts [maxGram]int // of the last characters, the newest last
-	known := 0
-	for i, r := range text {
+// eachGram calls f with the grams of text, repeated ones too: every character; every three in a
+// row; and the last two of each field, which no third one follows. Two characters in a row are thus
+// found as the beginning of grams, without grams of their own.
+func eachGram(text string, f func(gram)) {
+	var a, b rune // the last two characters of the field, plus one; 0 for none
+	for _, r := range text {
 		if r == separator {
-			known = 0
+			endField(a, b, f)
+			a, b = 0, 0
 			continue
 		}
-		copy(starts[:], starts[1:])
-		starts[maxGram-1] = i
-		known = min(known+1, maxGram)
-		end := i + utf8.RuneLen(r)
-		for n := 1; n <= known; n++ {
-			f(text[starts[maxGram-n]:end])
+		c := r + 1
+		f(gramOf(c, 0, 0))
+		if a != 0 {
+			f(gramOf(a, b, c))
 		}
+		a, b = b, c
+	}
+	endField(a, b, f)
+}
+
+func endField(a, b rune, f func(gram)) {
+	if a != 0 {
+		f(gramOf(a, b, 0))
 	}
 }
 
-// needleGrams are the grams that a text with needle in it must hold: the needle itself when it is
-// short, else its longest grams, each once.
-func needleGrams(needle string) []string {
-	if utf8.RuneCountInString(needle) <= maxGram {
-		return []string{needle}
-	}
-	seen := map[string]bool{}
-	var grams []string
-	eachGram(needle, func(gram string) {
-		if utf8.RuneCountInString(gram) == maxGram && !seen[gram] {
-			seen[gram] = true
-			grams = append(grams, gram)
+// span is the grams from low to high, both included.
+type span struct{ low, high gram }
+
+// spansOf is what a text with needle in it has a gram of each of. of is 0 or inNames.
+func spansOf(needle string, of gram) (spans []span) {
+	var chars [maxExact]rune
+	known := 0
+	for _, r := range needle {
+		copy(chars[:], chars[1:])
+		chars[maxExact-1] = r + 1
+		if known++; known >= maxExact {
+			g := of | gramOf(chars[0], chars[1], chars[2])
+			spans = append(spans, span{g, g})
 		}
-	})
-	return grams
+	}
+	switch known {
+	case 1:
+		g := of | gramOf(chars[2], 0, 0)
+		return []span{{g, g}}
+	case 2:
+		g := of | gramOf(chars[1], chars[2], 0)
+		return []span{{g, g | charMask}}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return int(int64(a.low - b.low)) })
+	return slices.Compact(spans)
 }
 
-// Exact says whether Find needs no verification for needle.
-func Exact(needle string) bool { return utf8.RuneCountInString(needle) <= maxGram }
+// Exact says whether what Find finds for needle contains it without a doubt.
+func Exact(needle string) bool {
+	return utf8.RuneCountInString(needle) <= maxExact && utf8.ValidString(needle)
+}

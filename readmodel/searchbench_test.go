@@ -1,0 +1,186 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+)
+
+// wordy is a model of n entries whose reasons are words of a usual distribution, the first ones in
+// most of them, with an index.
+func wordy(b testing.TB, n int) (*Model, *feed) {
+	b.Helper()
+	r := rand.New(rand.NewPCG(7, 7))
+	words := strings.Fields("oszust konto nitro discord kupujący paysafecard serwer zł phishing token przelew")
+	for len(words) < 8000 {
+		words = append(words, syllables(r, 2+r.IntN(3)))
+	}
+	z := rand.NewZipf(r, 1.1, 8, uint64(len(words)-1))
+	m, render := New(), NewRenderer()
+	m.BeginBulk()
+	for i := range n {
+		reason := make([]string, 6+r.IntN(30))
+		for j := range reason {
+			reason[j] = words[z.Uint64()]
+		}
+		e := events.Entry{
+			List: events.Scammers, EntryID: fmt.Sprintf("e%07d", i), ChatID: fmt.Sprint(100000000000000000 + r.Int64N(8e17)),
+			Name: fmt.Sprintf("%s%d", syllables(r, 2+r.IntN(3)), r.IntN(9999)), Reason: strings.Join(reason, " "),
+			Verified: r.IntN(3) > 0, ReportID: "r", ReportedAt: time.Unix(1.6e9+r.Int64N(1e8), 0).UTC(),
+		}
+		if r.IntN(10) > 6 {
+			e.List = events.Servers
+		}
+		m.Apply([]Record{render.Render(uint64(i+1), e)}, uint64(i+1))
+	}
+	m.EndBulk()
+	return m, &feed{indexer: &Indexer{Dir: filepath.Join(b.TempDir(), "index")}, model: m}
+}
+
+func syllables(r *rand.Rand, n int) string {
+	var b strings.Builder
+	all := strings.Fields("ka mi ro szy nek wo ja cz to pa le dra gon xx pro ghost sni per dar k łu żó wik tor max zi om el bar tek")
+	for range n {
+		b.WriteString(all[r.IntN(len(all))])
+	}
+	return b.String()
+}
+
+func (f *feed) all(b testing.TB) {
+	for more := true; more; {
+		var err error
+		if more, err = f.step(context.Background(), f.model.View()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// processor is the time that the process has had of all processors.
+func processor() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkSearch asks a model what nobody asked before, and says how many times as long a look at
+// every row takes, in processor time: run one size with -bench 'Search/n=100000/'.
+func BenchmarkSearch(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			m, f := wordy(b, n)
+			b.Run("Indexing", func(b *testing.B) { indexing(b, f, n) })
+			f.all(b)
+			v, r := m.View(), rand.New(rand.NewPCG(1, 2))
+			var rare, words []string
+			for range 64 {
+				row := v.lists[0].rows.get(r.Uint32N(uint32(n / 2)))
+				rare = append(rare, row.foldedName(), row.foldedChat()[:9])
+				words = append(words, sixLetters(r, row))
+			}
+			b.Run("Rare", func(b *testing.B) { asking(b, v, rare) })
+			b.Run("SixLetters", func(b *testing.B) { asking(b, v, words) })
+			b.Run("HalfOfAll", func(b *testing.B) { asking(b, v, []string{"nitro"}) })
+			b.Run("TwoCharacters", func(b *testing.B) { asking(b, v, strings.Fields("zł ka gh 12 xx ło")) })
+			b.Run("OneCharacter", func(b *testing.B) { asking(b, v, strings.Fields("k w z 7 ł")) })
+			b.Run("Remembered", func(b *testing.B) { again(b, v) })
+			b.Run("Hostile", func(b *testing.B) { asking(b, v, hostile()) })
+		})
+	}
+}
+
+func sixLetters(r *rand.Rand, row *Row) string {
+	text := []rune(row.text()[row.chatEnd-row.collEnd+1:])
+	at := r.IntN(len(text) - 6)
+	return string(text[at : at+6])
+}
+
+// hostile is what a search could be made expensive with.
+func hostile() []string {
+	return []string{strings.Repeat("a", 100), strings.Repeat("ka", 50), " ", "o", strings.Repeat("oszust ", 14), `.*[a-z]+(x|y)?$^\`,
+		`name:"x" OR *:* ~2 ?`, strings.Repeat("konto nitro", 9), strings.Repeat("\u0301", 100), strings.Repeat("😀", 100)}
+}
+
+// asking also reports the slowest answer.
+func asking(b *testing.B, v *View, needles []string) {
+	ctx := context.Background()
+	key := func(i int) searchKey { return searchKey{0, 0, Fold(needles[i%len(needles)])} }
+	begun, rounds := processor(), max(3, len(needles))
+	for i := range rounds {
+		_, _ = v.look(ctx, key(i))
+	}
+	look := float64(processor()-begun) / float64(rounds)
+	var slowest time.Duration
+	b.ResetTimer()
+	begun = processor()
+	for i := range b.N {
+		start := time.Now()
+		if _, err := v.find(ctx, key(i)); err != nil {
+			b.Fatal(err)
+		}
+		slowest = max(slowest, time.Since(start))
+	}
+	b.ReportMetric(look/(float64(processor()-begun)/float64(b.N)), "times-faster")
+	b.ReportMetric(float64(slowest.Microseconds())/1000, "ms-slowest")
+}
+
+// again compares a search that is remembered with the same list without a search.
+func again(b *testing.B, v *View) {
+	q := ListQuery{List: events.Scammers, Limit: 30}
+	page := func(q ListQuery) time.Duration {
+		begun := processor()
+		for range b.N {
+			_, _ = v.List(context.Background(), q)
+		}
+		return processor() - begun
+	}
+	plain := page(q)
+	q.Search = "nitro"
+	_, _ = v.List(context.Background(), q)
+	b.ResetTimer()
+	b.ReportMetric(float64(page(q))/float64(plain), "times-a-list")
+}
+
+// indexing makes the whole index, without rests; ns/op is for all of it.
+func indexing(b *testing.B, f *feed, n int) {
+	var took time.Duration
+	for range b.N {
+		before := resident(b)
+		f.begun, f.next = false, textIndex{}
+		for l := range f.own {
+			f.own[l] = nil
+		}
+		begun := processor()
+		f.all(b)
+		took += processor() - begun
+		bytes := 0
+		for _, parts := range f.next.lists {
+			for _, p := range parts {
+				bytes += p.block.Bytes()
+			}
+		}
+		b.ReportMetric(float64(bytes)/float64(n), "B/entry")
+		b.ReportMetric(float64(resident(b)-before)/float64(n), "resident-B/entry")
+	}
+	b.ReportMetric(float64(n*b.N)/took.Seconds(), "entries/processor-s")
+}
+
+// resident is the process's memory in bytes; 0 where the system does not say.
+func resident(b testing.TB) int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		b.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
