@@ -15,28 +15,36 @@ type feed struct {
 	model   *Model
 
 	next    textIndex // the parts belong to what was published last, too
-	own     [numLists][]bool
+	care    [numLists][]care
 	begun   bool
-	dir     *gramindex.Dir // nil: to be opened
+	quiet   bool          // the last note found nothing
+	dir     gramindex.Dir // empty: to be opened
 	builder *gramindex.Builder
 	failed  time.Time // when writing did; zero: not of late
+}
+
+// care is what the feed knows of a part beside it.
+type care struct {
+	own   bool      // its set of direct slots has not been published
+	rows  int       // in its block
+	built time.Time // its block
 }
 
 // step learns what v says has changed, offers that to searches, and builds the block that needs it
 // most. more says that it built one, and another may be needed.
 func (f *feed) step(ctx context.Context, v *View) (more bool, err error) {
 	f.note(v)
-	list, i, found := f.neediest()
-	if !found {
+	list, i, need := f.neediest()
+	if need == none {
 		f.next.complete = v.sequence
-		f.builder, f.dir = nil, f.dir.Shrunk() // their memory is worth more than their speed
+		f.builder = nil // its memory is worth more than its speed
 	}
 	f.publish()
-	if !found || f.waitsForDisk() {
+	if need != now || f.waitsForDisk() {
 		return false, nil
 	}
 	if err := f.build(ctx, v, list, i); err != nil {
-		f.dir, f.failed = nil, time.Now()
+		f.dir, f.failed = "", time.Now()
 		return false, err
 	}
 	f.publish()
@@ -50,18 +58,16 @@ func (f *feed) waitsForDisk() bool {
 
 // idle waits for something to do after v.
 func (f *feed) idle(ctx context.Context, v *View) {
-	until, cancel := ctx, context.CancelFunc(func() {})
-	if !f.failed.IsZero() {
-		until, cancel = context.WithDeadline(ctx, f.failed.Add(afterFailure))
+	if f.next.complete == v.sequence {
+		_, _ = f.model.Await(ctx, v.sequence+1) // its error is ctx's
 	}
-	defer cancel()
-	_, _ = f.model.Await(until, v.sequence+1) // whatever ends it, there is another look
 	wait(ctx, f.indexer.pause())
 }
 
 // note marks what has changed since the last view as not indexed.
 func (f *feed) note(v *View) {
 	changes, ok := v.changes.since(f.next.sequence)
+	f.quiet = ok && len(changes) == 0
 	if !ok || !f.begun {
 		f.compare(v)
 	}
@@ -88,15 +94,15 @@ func (f *feed) mark(list int, slot uint32) {
 	i := int(slot / gramindex.BlockLen)
 	for len(f.next.lists[list]) <= i {
 		f.next.lists[list] = append(f.next.lists[list], part{})
-		f.own[list] = append(f.own[list], false)
+		f.care[list] = append(f.care[list], care{})
 	}
 	p := &f.next.lists[list][i]
-	if !f.own[list][i] {
+	if !f.care[list][i].own {
 		var direct gramindex.Set
 		if p.direct != nil {
 			direct = *p.direct
 		}
-		p.direct, f.own[list][i] = &direct, true
+		p.direct, f.care[list][i].own = &direct, true
 	}
 	if p.direct.Add(uint16(slot % gramindex.BlockLen)) {
 		p.waits++
@@ -108,22 +114,51 @@ func (f *feed) publish() {
 	x := f.next
 	for list := range x.lists {
 		x.lists[list] = slices.Clone(x.lists[list])
-		clear(f.own[list])
+		for i := range f.care[list] {
+			f.care[list][i].own = false
+		}
 	}
 	f.model.accelerator.index.Store(&x)
 }
 
-// neediest is the part that lacks most entries; false when none lacks more than is worth a block.
-func (f *feed) neediest() (list, i int, found bool) {
-	most := f.indexer.slack()
+// need is whether a part's block is to be made anew.
+type need int
+
+const (
+	none  need = iota
+	later      // it lacks some slots, but is about to lack more
+	now
+)
+
+// seldom is how often a block is made anew at most while it lacks less than half of what it has.
+const seldom = 5 * time.Second
+
+// need grows with what the part lacks. While much is changing a block grows by half each time, so that
+// filling it costs three times what making it once does.
+func (f *feed) need(list, i int) need {
+	waits, c := f.next.lists[list][i].waits, f.care[list][i]
+	switch {
+	case waits <= f.indexer.slack():
+		return none
+	case f.quiet || waits > c.rows/2 || time.Since(c.built) > seldom:
+		return now
+	default:
+		return later
+	}
+}
+
+// neediest is the part that needs a new block most.
+func (f *feed) neediest() (list, i int, most need) {
+	waits := 0
 	for l := range f.next.lists {
 		for n := range f.next.lists[l] {
-			if w := f.next.lists[l][n].waits; w > most {
-				list, i, most, found = l, n, w, true
+			w, need := f.next.lists[l][n].waits, f.need(l, n)
+			if need > most || need == most && need != none && w > waits {
+				list, i, most, waits = l, n, need, w
 			}
 		}
 	}
-	return list, i, found
+	return list, i, most
 }
 
 // build makes a new block of the part's rows in v, which is the view of the last note.
@@ -133,7 +168,7 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 			err = fmt.Errorf("text index: %v", p)
 		}
 	}()
-	direct, err := f.collect(ctx, v, list, i)
+	direct, rows, err := f.collect(ctx, v, list, i)
 	if err != nil {
 		return err
 	}
@@ -142,37 +177,41 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 		return err
 	}
 	f.next.lists[list][i] = part{block: block, built: v.sequence, direct: direct}
+	f.care[list][i] = care{rows: rows, built: time.Now()}
 	return nil
 }
 
 // restEvery is how many rows are indexed without a rest: some milliseconds.
 const restEvery = 512
 
-// collect puts the part's texts into the builder, and says which did not fit.
-func (f *feed) collect(ctx context.Context, v *View, list, i int) (direct *gramindex.Set, err error) {
+// collect puts the part's texts into the builder, and says how many there are and which did not fit.
+func (f *feed) collect(ctx context.Context, v *View, list, i int) (direct *gramindex.Set, rows int, err error) {
 	if f.builder == nil {
 		f.builder = &gramindex.Builder{}
 	}
 	f.builder.Reset()
-	rows, begun := &v.lists[list].rows, time.Now()
+	begun := time.Now()
 	for n := range gramindex.BlockLen {
 		if n%restEvery == restEvery-1 {
 			rest(ctx, time.Since(begun))
 			begun = time.Now()
 			if ctx.Err() != nil {
-				return nil, ctx.Err()
+				return nil, 0, ctx.Err()
 			}
 		}
-		r := rows.get(uint32(i*gramindex.BlockLen + n))
-		if r == nil || f.builder.Add(uint16(n), r.text(), len(r.nameAndChat())) {
+		r := v.lists[list].rows.get(uint32(i*gramindex.BlockLen + n))
+		if r == nil {
 			continue
 		}
-		if direct == nil {
-			direct = &gramindex.Set{}
+		rows++
+		if !f.builder.Add(uint16(n), r.text(), len(r.nameAndChat())) {
+			if direct == nil {
+				direct = &gramindex.Set{}
+			}
+			direct.Add(uint16(n))
 		}
-		direct.Add(uint16(n))
 	}
-	return direct, nil
+	return direct, rows, nil
 }
 
 // write makes a block of what the builder has. The disk may take its time, or for ever: see Trouble.
@@ -180,7 +219,7 @@ func (f *feed) write() (block *gramindex.Block, err error) {
 	x := f.indexer
 	x.writing.Store(time.Now().UnixNano())
 	defer x.writing.Store(0)
-	if f.dir == nil {
+	if f.dir == "" {
 		if f.dir, err = gramindex.Open(x.Dir); err != nil {
 			return nil, err
 		}

@@ -52,7 +52,7 @@ func (p *indexedPair) fail(t *rapid.T) {
 	if p.feed == nil {
 		return
 	}
-	p.feed.failed, p.feed.dir = time.Time{}, nil
+	p.feed.failed, p.feed.dir = time.Time{}, ""
 	good := p.feed.indexer.Dir
 	p.feed.indexer.Dir = "/dev/null/index"
 	_, _ = p.feed.step(context.Background(), p.model.View())

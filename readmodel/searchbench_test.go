@@ -154,9 +154,7 @@ func indexing(b *testing.B, f *feed, n int) {
 	for range b.N {
 		before := resident(b)
 		f.begun, f.next = false, textIndex{}
-		for l := range f.own {
-			f.own[l] = nil
-		}
+		f.care = [numLists][]care{}
 		begun := processor()
 		f.all(b)
 		took += processor() - begun

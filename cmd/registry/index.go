@@ -12,7 +12,7 @@ const (
 	// processors belong to what readers wait for.
 	indexAfter = 50 * time.Millisecond
 	// indexStops is how long the process waits for the indexer when it stops. The index is a cache
-	// that the next start makes anew, and its library can block for ever.
+	// that the next start makes anew, and a disk can block for ever.
 	indexStops = 5 * time.Second
 )
 

@@ -78,7 +78,7 @@ func newProjectionCollector(l *live) *projectionCollector {
 		entries: prometheus.NewDesc("registry_entries",
 			"Entries that a list shows.", []string{"list"}, nil),
 		indexed: prometheus.NewDesc("registry_index_sequence",
-			"Stream sequence that the text index covers: the checkpoint without --text-index, 0 while it is being built.", nil, nil),
+			"Stream sequence that the text index covers: the checkpoint with --text-index=false, 0 until it has been made.", nil, nil),
 		behind: prometheus.NewDesc("registry_index_lag_events",
 			"Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.", nil, nil),
 		memory: newSearchMemory(),

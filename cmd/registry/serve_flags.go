@@ -33,7 +33,7 @@ type serveCmd struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Time between two snapshots into the object store REGISTRY_SNAPSHOTS, made unasked while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Snapshots of the stream that are kept there." group:"State"`
 
-	TextIndex bool `help:"Keep a text index in the data directory, so that searches nobody asked before are fast, too. It is made anew at each start, by a quarter of the processors." group:"State"`
+	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, in nameless files in the data directory, so that searches nobody asked before are fast, too. --text-index=false saves its memory: some 300 bytes an entry." group:"State"`
 
 	DataDir string `placeholder:"DIR" help:"Saved state and the embedded broker's store. One process at a time (default: data, with --demo data-demo)." group:"State"`
 

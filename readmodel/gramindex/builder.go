@@ -1,22 +1,26 @@
 package gramindex
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 )
 
-// Builder collects the texts of one block. One goroutine owns it. The zero value is ready.
+// Builder collects the texts of one block. One goroutine owns it. The zero value is ready. It takes about
+// twice the memory of the largest block that it made.
 type Builder struct {
 	table []int32 // open addressing: positions in lists, plus one
 	lists []list
-	bytes int // that the block will have, at most
+	slots slots
+	bytes int // that the block will have
 }
 
 // list is the slots of one gram.
 type list struct {
 	gram  gram
-	slots []uint16
+	cells cells
+	n     int // slots in it
 }
 
 // maxBlock bounds a block: what usual entries take, five times over. Texts that do not fit any more
@@ -37,13 +41,9 @@ func (b *Builder) Add(slot uint16, text string, names int) bool {
 
 func (b *Builder) add(g gram, slot uint16) {
 	l := b.list(g)
-	if n := len(l.slots); n > 0 && l.slots[n-1] == slot {
-		return
-	}
-	if len(l.slots) < setSize/slotSize {
-		b.bytes += slotSize
-	}
-	l.slots = append(l.slots, slot)
+	before := b.slots.size(l)
+	b.slots.add(l, slot)
+	b.bytes += b.slots.size(l) - before
 }
 
 // list finds the list of a gram, or makes one.
@@ -53,22 +53,11 @@ func (b *Builder) list(g gram) *list {
 	}
 	at := b.place(g)
 	if b.table[at] == 0 {
-		b.lists = b.another(g)
+		b.lists = append(b.lists, list{gram: g})
 		b.table[at] = int32(len(b.lists))
 		b.bytes += entrySize
 	}
 	return &b.lists[b.table[at]-1]
-}
-
-// another appends an empty list, over one of an earlier block where there is one.
-func (b *Builder) another(g gram) []list {
-	n := len(b.lists)
-	if n == cap(b.lists) {
-		return append(b.lists, list{gram: g})
-	}
-	lists := b.lists[:n+1]
-	lists[n] = list{g, lists[n].slots[:0]}
-	return lists
 }
 
 // place is where in the table the gram is or belongs.
@@ -94,6 +83,7 @@ func (b *Builder) grow() {
 func (b *Builder) Reset() {
 	clear(b.table)
 	b.lists, b.bytes = b.lists[:0], 0
+	b.slots.reset()
 }
 
 // A block is written as its number of lists (8 bytes), their grams (8 each, ascending), where each
@@ -105,24 +95,27 @@ const (
 	entrySize = gramSize + endSize
 )
 
-// appendBlock writes the block. It changes the order of the lists, so Reset has to follow.
-func (b *Builder) appendBlock(dst []byte) []byte {
-	slices.SortFunc(b.lists, func(x, y list) int {
-		if x.gram < y.gram {
-			return -1
+// writeTo writes the block. It changes the order of the lists, so Reset has to follow.
+func (b *Builder) writeTo(w *bufio.Writer) error {
+	slices.SortFunc(b.lists, func(x, y list) int { return cmp.Compare(x.gram, y.gram) })
+	number := func(n uint64, size int) {
+		var bytes [8]byte
+		binary.LittleEndian.PutUint64(bytes[:], n)
+		_, _ = w.Write(bytes[:size]) // Flush says what went wrong
+	}
+	number(uint64(len(b.lists)), headSize)
+	for i := range b.lists {
+		number(uint64(b.lists[i].gram), gramSize)
+	}
+	end := 0
+	for i := range b.lists {
+		end += b.slots.size(&b.lists[i])
+		number(uint64(end), endSize)
+	}
+	for i := range b.lists {
+		for _, cell := range b.slots.of(&b.lists[i]) {
+			number(uint64(cell), slotSize)
 		}
-		return 1
-	})
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(b.lists)))
-	for i := range b.lists {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(b.lists[i].gram))
 	}
-	ends := len(dst)
-	dst = append(dst, make([]byte, endSize*len(b.lists))...)
-	first := len(dst)
-	for i := range b.lists {
-		dst = appendList(dst, b.lists[i].slots)
-		binary.LittleEndian.PutUint32(dst[ends+endSize*i:], uint32(min(len(dst)-first, math.MaxUint32)))
-	}
-	return dst
+	return w.Flush()
 }

@@ -1,6 +1,7 @@
 package gramindex
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -10,37 +11,25 @@ import (
 )
 
 // Dir is where blocks are kept: in files without a name, which nobody can damage and which are
-// gone when the process is. One goroutine owns it.
-type Dir struct {
-	path    string
-	scratch []byte
-}
+// gone when the process is.
+type Dir string
 
 // Open makes an empty directory. What is there is removed: an index is a cache.
-func Open(path string) (*Dir, error) {
+func Open(path string) (Dir, error) {
 	err := os.RemoveAll(path)
 	if err == nil {
 		err = os.MkdirAll(path, 0o700)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("text index: %w", err)
+		return "", fmt.Errorf("text index: %w", err)
 	}
-	return &Dir{path: path}, nil
-}
-
-// Shrunk is d without the memory that Keep works in. Nil is nil.
-func (d *Dir) Shrunk() *Dir {
-	if d != nil {
-		d.scratch = nil
-	}
-	return d
+	return Dir(path), nil
 }
 
 // Keep makes a block of what the builder has, and resets the builder.
-func (d *Dir) Keep(b *Builder) (*Block, error) {
+func (d Dir) Keep(b *Builder) (*Block, error) {
 	defer b.Reset()
-	d.scratch = b.appendBlock(d.scratch[:0])
-	data, err := d.mapped(d.scratch)
+	data, err := d.mapped(b)
 	if err != nil {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
@@ -49,9 +38,9 @@ func (d *Dir) Keep(b *Builder) (*Block, error) {
 	return block, nil
 }
 
-// mapped writes data into a file and maps it.
-func (d *Dir) mapped(data []byte) (m mmap.MMap, err error) {
-	f, err := os.CreateTemp(d.path, "block-")
+// mapped writes the block into a file and maps it.
+func (d Dir) mapped(b *Builder) (m mmap.MMap, err error) {
+	f, err := os.CreateTemp(string(d), "block-")
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +55,7 @@ func (d *Dir) mapped(data []byte) (m mmap.MMap, err error) {
 			err = errors.Join(cerr, m.Unmap())
 		}
 	}()
-	if _, err := f.Write(data); err != nil {
+	if err := b.writeTo(bufio.NewWriterSize(f, 1<<16)); err != nil {
 		return nil, err
 	}
 	return mmap.Map(f, mmap.RDONLY, 0)

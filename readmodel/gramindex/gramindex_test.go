@@ -1,6 +1,8 @@
 package gramindex
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -22,7 +24,7 @@ type doc struct {
 
 func (d doc) text() string { return d.names + "\n" + d.rest }
 
-func open(t testing.TB) *Dir {
+func open(t testing.TB) Dir {
 	t.Helper()
 	d, err := Open(filepath.Join(t.TempDir(), "index"))
 	if err != nil {
@@ -31,7 +33,7 @@ func open(t testing.TB) *Dir {
 	return d
 }
 
-func keep(t interface{ Fatal(...any) }, d *Dir, b *Builder) *Block {
+func keep(t interface{ Fatal(...any) }, d Dir, b *Builder) *Block {
 	block, err := d.Keep(b)
 	if err != nil {
 		t.Fatal(err)
@@ -194,13 +196,21 @@ func TestNameless(t *testing.T) {
 	}
 }
 
+func written(t testing.TB, b *Builder) []byte {
+	var data bytes.Buffer
+	if err := b.writeTo(bufio.NewWriter(&data)); err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
+}
+
 // TestDamaged: a block that is not what was written is an error or a wrong set, never a panic.
 func TestDamaged(t *testing.T) {
 	var b Builder
 	for slot := range uint16(200) {
 		b.Add(slot, fmt.Sprintf("abc%d\noszust", slot), 3)
 	}
-	good := b.appendBlock(nil)
+	good := written(t, &b)
 	rapid.Check(t, func(t *rapid.T) {
 		data := slices.Clone(good[:rapid.IntRange(0, len(good)).Draw(t, "length")])
 		for range rapid.IntRange(0, 3).Draw(t, "flips") {
@@ -250,7 +260,7 @@ func FuzzFind(f *testing.F) {
 		if !b.Add(5, text, len(names)) {
 			t.Skip()
 		}
-		data := b.appendBlock(nil)
+		data := written(t, &b)
 		var s Set
 		if err := (&Block{data: data, n: len(b.lists)}).Find(All, needle, &s); err != nil || !s.Has(5) {
 			t.Errorf("%q in %q: %v, %v", needle, text, s.Has(5), err)

@@ -73,21 +73,3 @@ func (s *Set) addList(list []byte) {
 		s[slot/64] |= 1 << (slot % 64)
 	}
 }
-
-// appendList writes a list.
-func appendList(dst []byte, slots []uint16) []byte {
-	if len(slots)*slotSize < setSize {
-		for _, slot := range slots {
-			dst = binary.LittleEndian.AppendUint16(dst, slot)
-		}
-		return dst
-	}
-	var s Set
-	for _, slot := range slots {
-		s.Add(slot)
-	}
-	for _, word := range s {
-		dst = binary.LittleEndian.AppendUint64(dst, word)
-	}
-	return dst
-}
