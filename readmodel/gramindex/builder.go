@@ -98,23 +98,19 @@ const (
 // writeTo writes the block. It changes the order of the lists, so Reset has to follow.
 func (b *Builder) writeTo(w *bufio.Writer) error {
 	slices.SortFunc(b.lists, func(x, y list) int { return cmp.Compare(x.gram, y.gram) })
-	number := func(n uint64, size int) {
-		var bytes [8]byte
-		binary.LittleEndian.PutUint64(bytes[:], n)
-		_, _ = w.Write(bytes[:size]) // Flush says what went wrong
-	}
-	number(uint64(len(b.lists)), headSize)
+	put := func(number []byte) { _, _ = w.Write(number) } // Flush says what went wrong
+	put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(len(b.lists))))
 	for i := range b.lists {
-		number(uint64(b.lists[i].gram), gramSize)
+		put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(b.lists[i].gram)))
 	}
 	end := 0
 	for i := range b.lists {
 		end += b.slots.size(&b.lists[i])
-		number(uint64(end), endSize)
+		put(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), uint32(end)))
 	}
 	for i := range b.lists {
 		for _, cell := range b.slots.of(&b.lists[i]) {
-			number(uint64(cell), slotSize)
+			put(binary.LittleEndian.AppendUint16(w.AvailableBuffer(), cell))
 		}
 	}
 	return w.Flush()
