@@ -346,6 +346,18 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
+// What is there keeps its name until the new one has it, also when the new one never gets it.
+func TestMoveIntoFails(t *testing.T) {
+	s, _ := filled(t, 5)
+	_ = s.Close()
+	if _, err := moveInto(s.path+".nothing", s.path); err == nil {
+		t.Fatal("moved nothing")
+	}
+	if _, err := fileMeta(s.path); err != nil || len(asides(t, s.path)) > 0 {
+		t.Errorf("%v; beside it %v", err, asides(t, s.path))
+	}
+}
+
 // killSoon lets the child say that it has begun, and kills it after so long.
 func killSoon(t *testing.T, cmd *exec.Cmd, after time.Duration) {
 	t.Helper()

@@ -89,6 +89,9 @@ func moveInto(from, path string) (aside string, err error) {
 		}
 	}
 	if err := os.Rename(from, path); err != nil {
+		if aside != "" {
+			err = errors.Join(err, os.Remove(aside))
+		}
 		return "", err
 	}
 	return aside, syncDir(filepath.Dir(path))
