@@ -1,0 +1,178 @@
+package deploy
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// instruction is one line of the Dockerfile, continued lines joined.
+type instruction struct{ name, rest string }
+
+func dockerfile(t *testing.T) (all []instruction) {
+	t.Helper()
+	text, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := regexp.MustCompile(`^(FROM|WORKDIR|COPY|RUN|ARG|USER|ENV|VOLUME|EXPOSE|HEALTHCHECK|ENTRYPOINT|CMD) \S`)
+	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !known.MatchString(line) {
+			t.Fatalf("Dockerfile: %q is no instruction that this test understands", line)
+		}
+		name, rest, _ := strings.Cut(line, " ")
+		all = append(all, instruction{name, rest})
+	}
+	return all
+}
+
+// last is the rest of the last instruction of that name.
+func last(all []instruction, name string) (rest string) {
+	for _, i := range all {
+		if i.name == name {
+			rest = i.rest
+		}
+	}
+	return rest
+}
+
+// The image is built by the release's own command, from the Go that this module is built with.
+func TestImageIsTheRelease(t *testing.T) {
+	all := dockerfile(t)
+	source, err := os.ReadFile("release/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(`"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "([^"]*)"\+version`).FindSubmatch(source)
+	if flags == nil {
+		t.Fatal("release/main.go builds otherwise than this test knows")
+	}
+	want := `CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "` + string(flags[1]) + `$VERSION" -o /out/registry ./cmd/registry`
+	built := false
+	for _, i := range all {
+		built = built || i.name == "RUN" && i.rest == want
+	}
+	if !built {
+		t.Error("the Dockerfile does not run:", want)
+	}
+	if all[0].rest != "golang:"+strings.TrimPrefix(strings.Fields(output(t, "go", "env", "GOVERSION"))[0], "go")+"-trixie AS build" {
+		t.Errorf("built from %s, here %s", all[0].rest, output(t, "go", "env", "GOVERSION"))
+	}
+}
+
+// The program runs as the image's user, in the image's file system, with nothing to write to but its volume; and the image's
+// health check agrees. There is no engine here: the root is a directory, the user one of a user namespace.
+func TestContainer(t *testing.T) {
+	all := dockerfile(t)
+	if last(all, "FROM") != "scratch" || last(all, "USER") != "65532:65532" || last(all, "VOLUME") != "/data" {
+		t.Fatal("this test is about another image:", all)
+	}
+	root := t.TempDir()
+	copyFile(t, registry, filepath.Join(root, "registry"))
+	if err := os.Mkdir(filepath.Join(root, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in := container{root: root}
+	in.own(t, "data")
+	in.seal(t)
+
+	env := []string{"REGISTRY_DEMO=true", "REGISTRY_HTTP_ADDR=127.0.0.1:0", "REGISTRY_ADMIN_ADDR=127.0.0.1:0", "REGISTRY_EMBEDDED_NATS_ADDR=-"}
+	for setting := range strings.FieldsSeq(last(all, "ENV")) {
+		env = append(env, setting)
+	}
+	r := start(t, in.command(env, words(t, last(all, "ENTRYPOINT")), words(t, last(all, "CMD"))))
+	await(t, r.Admin+"/readyz", "")
+	if status, _, body := get(t, r.HTTP+"/api/scammers?limit=1", http.Header{}); status != http.StatusOK {
+		t.Error(status, body)
+	}
+	_, check, _ := strings.Cut(last(all, "HEALTHCHECK"), " CMD ")
+	healthy := in.command([]string{"REGISTRY_ADMIN_ADDR=" + strings.TrimPrefix(r.Admin, "http://")}, words(t, check))
+	if said, err := healthy.CombinedOutput(); err != nil {
+		t.Errorf("health check: %v: %s", err, said)
+	}
+	unhealthy := in.command([]string{"REGISTRY_ADMIN_ADDR=127.0.0.1:1"}, words(t, check))
+	if said, err := unhealthy.CombinedOutput(); err == nil {
+		t.Errorf("health check of nothing: %s", said)
+	}
+	if files, err := os.ReadDir(root); err != nil || len(files) != 2 {
+		t.Error("written outside the volume:", files, err)
+	}
+}
+
+// words are those of an instruction in its JSON form, which needs no shell.
+func words(t *testing.T, list string) (all []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(list), &all); err != nil {
+		t.Fatalf("%s: %v", list, err)
+	}
+	return all
+}
+
+// container is a directory to run programs in as user 65532.
+type container struct{ root string }
+
+// own gives a directory to the container's user.
+func (c container) own(t *testing.T, dir string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return // the namespace's user is this one
+	}
+	if err := os.Chown(filepath.Join(c.root, dir), 65532, 65532); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seal lets nobody but root write into the root directory.
+func (c container) seal(t *testing.T) {
+	t.Helper()
+	if err := os.Chmod(c.root, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(c.root, 0o700) }) // so that it can be removed
+}
+
+func (c container) command(env []string, parts ...[]string) *exec.Cmd {
+	var words []string
+	for _, part := range parts {
+		words = append(words, part...)
+	}
+	cmd := &exec.Cmd{Path: words[0], Args: words, Env: env, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Chroot: c.root}}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65532, Gid: 65532}
+		return cmd
+	}
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 65532, HostID: os.Getuid(), Size: 1}}
+	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 65532, HostID: os.Getgid(), Size: 1}}
+	return cmd
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

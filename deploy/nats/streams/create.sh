@@ -1,0 +1,10 @@
+#!/bin/sh
+# Makes the registry's streams where they are missing, with the nats command and the operator's key (NATS_URL, NATS_NKEY).
+# A stream that is there is left as it is.
+set -eu
+cd "$(dirname "$0")"
+for file in *.json; do
+  name=${file%.json}
+  nats --inbox-prefix _INBOX.operator stream info "$name" > /dev/null 2>&1 ||
+    nats --inbox-prefix _INBOX.operator stream add "$name" --config "$file"
+done

@@ -1,0 +1,183 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Prometheus' own tool understands configuration and rules, and each alert fires when it must and not before.
+func TestRules(t *testing.T) {
+	promtool := program(t, "promtool")
+	output(t, promtool, "check", "rules", "prometheus/rules.yml")
+	output(t, promtool, "test", "rules", "prometheus/rules_test.yml")
+	output(t, promtool, "check", "config", "--syntax-only", "prometheus/prometheus.yml")
+	tests, err := os.ReadFile("prometheus/rules_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for alert := range alerts(t) {
+		if !strings.Contains(string(tests), alert) {
+			t.Errorf("rules_test.yml does not let %s fire", alert)
+		}
+	}
+}
+
+// alerts are the expressions by the alert's name.
+func alerts(t *testing.T) map[string]string {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	text, err := os.ReadFile("prometheus/rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, rule := range file.Groups[0].Rules {
+		all[rule.Alert] = rule.Expr
+	}
+	return all
+}
+
+// panelQueries are the dashboard's, by panel and legend, with its variables filled in.
+func panelQueries(t *testing.T) map[string]string {
+	t.Helper()
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	text, err := os.ReadFile("grafana/registry.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			expr := strings.NewReplacer("$instance", ".*", "$__rate_interval", "10s").Replace(target.Expr)
+			all[panel.Title+": "+target.LegendFormat] = expr
+		}
+	}
+	return all
+}
+
+// Every query of the dashboard has a result in a Prometheus that scrapes a running registry; every metric in an alert is one
+// that it exports; and nothing fires.
+func TestQueriesAgainstARunningRegistry(t *testing.T) {
+	r := serve(t, "--demo", "--data-dir="+t.TempDir())
+	await(t, r.Admin+"/readyz", "")
+	get(t, r.HTTP+"/api/status", nil)
+	get(t, r.HTTP+"/api/check?search=nitro", nil)
+	api := startPrometheus(t, strings.TrimPrefix(r.Admin, "http://"))
+	await(t, api+"/api/v1/query?query="+url.QueryEscape(`count_over_time(registry_caught_up[1m]) >= 4`), `"value"`)
+	for panel, expr := range panelQueries(t) {
+		if n := results(t, api, expr); n == 0 {
+			t.Errorf("%s: %s has no result", panel, expr)
+		}
+	}
+	names := regexp.MustCompile(`\bregistry_\w+`)
+	for alert, expr := range alerts(t) {
+		results(t, api, expr)
+		for _, metric := range names.FindAllString(expr, -1) {
+			if results(t, api, metric) == 0 {
+				t.Errorf("%s: nothing exports %s", alert, metric)
+			}
+		}
+	}
+	if n := results(t, api, `ALERTS`); n != 0 {
+		_, _, said := get(t, api+"/api/v1/query?query=ALERTS", nil)
+		t.Error("alerts about a healthy registry:", said)
+	}
+	// The routes that an alert names are those of the metric.
+	if results(t, api, `registry_http_requests_total{route=~"/api/(scammers|servers|legit|check)",status="200"} > 0`) == 0 {
+		t.Error("RegistrySlow names no route")
+	}
+}
+
+// startPrometheus starts one with this repository's configuration, which scrapes target alone, and returns its address.
+func startPrometheus(t *testing.T, target string) string {
+	t.Helper()
+	binary, dir := program(t, "prometheus"), t.TempDir()
+	for _, file := range []string{"prometheus.yml", "rules.yml"} {
+		text, err := os.ReadFile(filepath.Join("prometheus", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.NewReplacer("15s", "1s", `"replica-1:8081", "replica-2:8081"`, `"`+target+`"`,
+			`authorization: { credentials_file: /run/secrets/admin-token }`, "").Replace(string(text))
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := freeAddress(t)
+	cmd := exec.Command(binary, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address)
+	background(t, cmd)
+	await(t, "http://"+address+"/-/ready", "")
+	return "http://" + address
+}
+
+// background runs cmd until the test ends.
+func background(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait() // by the signal
+		_ = log.Close()
+		if said, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("%s", said)
+		}
+	})
+}
+
+// freeAddress is one for a program that cannot say which port it got.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// results is the number of series that a query yields.
+func results(t *testing.T, api, expr string) int {
+	t.Helper()
+	status, _, body := get(t, api+"/api/v1/query?query="+url.QueryEscape(expr), http.Header{})
+	var answer struct {
+		Error string
+		Data  struct{ Result []any }
+	}
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK {
+		t.Error(fmt.Sprint(expr, ": ", status, " ", answer.Error, err))
+	}
+	return len(answer.Data.Result)
+}

@@ -1,0 +1,119 @@
+// Command release builds what is published of a version: for each platform a static binary, and what it was made from as a
+// CycloneDX bill of materials; and the SHA-256 of everything. Anybody who builds the same version with the same Go gets
+// the same bytes:
+//
+//	go run ./deploy/release -version v1.0.0 && (cd dist && sha256sum -c SHA256SUMS)
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+func main() {
+	version := flag.String("version", "", "version, such as v1.0.0 (required)")
+	out := flag.String("out", "dist", "directory for the files; what is in it is replaced")
+	platforms := flag.String("platforms", "linux/amd64,linux/arm64", "what to build for")
+	flag.Parse()
+	if err := run(*version, *out, strings.Split(*platforms, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(version, out string, platforms []string) error {
+	if !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(version) {
+		return fmt.Errorf("-version: %q is not a version such as v1.0.0", version)
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, platform := range platforms {
+		system, arch, _ := strings.Cut(platform, "/")
+		name := "registry_" + version + "_" + system + "_" + arch
+		binary := filepath.Join(out, name)
+		if err := build(binary, version, system, arch); err != nil {
+			return err
+		}
+		if err := writeBill(binary+".cdx.json", binary, version); err != nil {
+			return err
+		}
+		for _, file := range []string{name, name + ".cdx.json"} {
+			content, err := os.ReadFile(filepath.Join(out, file))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), file)
+		}
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
+
+// build is what deploy/Dockerfile does. -trimpath and no VCS stamp: nothing of where and when it was built is in the binary.
+func build(file, version, system, arch string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", file, "./cmd/registry")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOFLAGS=-mod=readonly")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build for %s/%s (in the repository's root?): %w: %s", system, arch, err, output)
+	}
+	return nil
+}
+
+// writeBill describes binary by what the linker wrote into it.
+func writeBill(file, binary, version string) error {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	encoder := cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON)
+	encoder.SetPretty(true)
+	if err := encoder.Encode(bill(info, version)); err != nil {
+		_ = out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// bill has neither time nor serial number, so that it is the same for the same binary.
+func bill(info *debug.BuildInfo, version string) *cdx.BOM {
+	root := component(cdx.ComponentTypeApplication, info.Main.Path, version)
+	needs := []string{}
+	components := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", info.GoVersion)}
+	for _, module := range info.Deps {
+		if module.Replace != nil {
+			module = module.Replace
+		}
+		c := component(cdx.ComponentTypeLibrary, module.Path, module.Version)
+		c.Properties = &[]cdx.Property{{Name: "go.sum", Value: module.Sum}}
+		components = append(components, c)
+	}
+	for _, c := range components {
+		needs = append(needs, c.BOMRef)
+	}
+	bom := cdx.NewBOM()
+	bom.SerialNumber = ""
+	bom.Metadata = &cdx.Metadata{Component: &root}
+	bom.Components = &components
+	bom.Dependencies = &[]cdx.Dependency{{Ref: root.BOMRef, Dependencies: &needs}}
+	return bom
+}
+
+func component(kind cdx.ComponentType, path, version string) cdx.Component {
+	url := "pkg:golang/" + path + "@" + version
+	return cdx.Component{BOMRef: url, Type: kind, Name: path, Version: version, PackageURL: url}
+}

@@ -1,0 +1,132 @@
+package deploy
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// The same sources in another directory give the same release, to the byte.
+func TestReproducible(t *testing.T) {
+	elsewhere, again := t.TempDir(), t.TempDir()
+	copySources(t, "..", elsewhere)
+	if err := release(elsewhere, again); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(released)
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		first, err := os.ReadFile(filepath.Join(released, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := os.ReadFile(filepath.Join(again, file.Name()))
+		if err != nil || !bytes.Equal(first, second) {
+			t.Errorf("%s is another one when it is made elsewhere (%v)", file.Name(), err)
+		}
+	}
+	if out := output(t, "sh", "-c", `cd "$0" && sha256sum -c SHA256SUMS`, released); strings.Count(out, ": OK") != 2 {
+		t.Error(out)
+	}
+}
+
+// copySources copies what a build reads.
+func copySources(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".git") || d.Name() == "testdata" || name == "dist" || strings.HasPrefix(name, "data")):
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, name), 0o755)
+		case strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), text, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The program needs nothing of the system's, names its version, and tells nothing of the machine that built it.
+func TestStaticBinary(t *testing.T) {
+	file, err := elf.Open(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
+			t.Error("the program is linked dynamically")
+		}
+	}
+	if said := output(t, registry, "version"); !strings.HasPrefix(said, "registry "+testVersion+" go") {
+		t.Error(said)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{home + "/go/", here + "/"} {
+		if bytes.Contains(content, []byte(path)) {
+			t.Error("a path of this machine is in the program:", path)
+		}
+	}
+}
+
+// The bill names every module that the linker used, and the standard library.
+func TestBillOfMaterials(t *testing.T) {
+	file, err := os.Open(registry + ".cdx.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var bill cdx.BOM
+	if err := cdx.NewBOMDecoder(file, cdx.BOMFileFormatJSON).Decode(&bill); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]string{}
+	for _, c := range *bill.Components {
+		named[c.Name] = c.Version
+	}
+	info, err := buildinfo.ReadFile(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range info.Deps {
+		if named[module.Path] != module.Version {
+			t.Errorf("%s %s: the bill says %q", module.Path, module.Version, named[module.Path])
+		}
+	}
+	if len(named) != len(info.Deps)+1 || named["std"] != info.GoVersion || bill.Metadata.Component.Version != testVersion {
+		t.Errorf("%d components for %d modules, Go %q, version %q", len(named), len(info.Deps), named["std"], bill.Metadata.Component.Version)
+	}
+}

@@ -1,0 +1,327 @@
+package deploy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// documents are those of a YAML file.
+func documents(t *testing.T, file string) (all []map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range bytes.SplitSeq(text, []byte("\n---\n")) {
+		var doc map[string]any
+		if err := yaml.UnmarshalWithOptions(part, &doc, yaml.Strict()); err != nil { // strict: no member twice
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, doc)
+	}
+	return all
+}
+
+// schema compiles a part of a file of testdata; an empty part is the whole.
+func schema(t *testing.T, file, part string) *jsonschema.Schema {
+	t.Helper()
+	text, err := os.Open(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	doc, err := jsonschema.UnmarshalJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("file:///"+file, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("file:///" + file + part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asJSON is what a validator of JSON takes: numbers as it makes them.
+func asJSON(t *testing.T, doc any) any {
+	t.Helper()
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// Every manifest is what Kubernetes' own description says of its kind, with no member that it does not know.
+func TestManifests(t *testing.T) {
+	kinds := manifestKinds(t)
+	seen := map[string]bool{}
+	for _, doc := range manifests(t) {
+		kind := fmt.Sprint(doc["apiVersion"], "/", doc["kind"])
+		definition, known := kinds[kind]
+		if !known {
+			t.Errorf("no schema for %s: testdata/README.md says how to get it", kind)
+			continue
+		}
+		seen[kind] = true
+		if err := schema(t, "kubernetes.schema.json", "#/definitions/"+definition).Validate(asJSON(t, doc)); err != nil {
+			t.Errorf("%s %v: %v", kind, name(doc), err)
+		}
+	}
+	if len(seen) < 7 {
+		t.Error("seen only", seen)
+	}
+}
+
+// A misspelt member, one in the wrong place and a number for a text are found.
+func TestManifestsAreComparedStrictly(t *testing.T) {
+	s := schema(t, "kubernetes.schema.json", "#/definitions/"+manifestKinds(t)["policy/v1/PodDisruptionBudget"])
+	good := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}`
+	for text, right := range map[string]bool{
+		good: true,
+		strings.Replace(good, "maxUnavailable", "maxUnavailble", 1):   false,
+		strings.Replace(good, "name: a", "name: 1", 1):                false,
+		strings.Replace(good, "metadata", "replicas: 1, metadata", 1): false,
+	} {
+		var doc any
+		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(asJSON(t, doc)); (err == nil) != right {
+			t.Error(text, err)
+		}
+	}
+}
+
+func manifestKinds(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/kubernetes.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Kinds map[string]string }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Kinds
+}
+
+// manifests are those that kustomization.yaml names, which must be all that there are; its files must exist, too.
+func manifests(t *testing.T) (all []map[string]any) {
+	t.Helper()
+	var k struct {
+		Resources          []string
+		ConfigMapGenerator []struct {
+			Name  string
+			Files []string
+		} `yaml:"configMapGenerator"`
+	}
+	text, err := os.ReadFile("kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	there, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil || len(there) != len(k.Resources) {
+		t.Errorf("kustomization.yaml names %v, there are %v (%v)", k.Resources, there, err)
+	}
+	for _, generated := range k.ConfigMapGenerator {
+		for _, file := range generated.Files {
+			if _, err := os.Stat(file); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, file := range k.Resources {
+		all = append(all, documents(t, file)...)
+	}
+	return all
+}
+
+func name(doc map[string]any) any { return at(doc, "metadata", "name") }
+
+// at follows a path through members and indices; nil where it ends.
+func at(value any, path ...any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := value.(map[string]any)
+			value = m[step]
+		case int:
+			l, _ := value.([]any)
+			if step >= len(l) {
+				return nil
+			}
+			value = l[step]
+		}
+	}
+	return value
+}
+
+// What no schema says: the right probes, no rights, labels that meet.
+func TestPods(t *testing.T) {
+	labels := map[string]any{}
+	var pods int
+	for _, doc := range manifests(t) {
+		pod := at(doc, "spec", "template", "spec")
+		if pod == nil {
+			continue
+		}
+		pods++
+		labels[fmt.Sprint(at(doc, "spec", "template", "metadata", "labels", "app"))] = true
+		container := at(pod, "containers", 0)
+		for _, want := range []struct {
+			of    any
+			path  []any
+			value any
+		}{
+			{pod, []any{"securityContext", "runAsNonRoot"}, true},
+			{pod, []any{"automountServiceAccountToken"}, false},
+			{container, []any{"securityContext", "readOnlyRootFilesystem"}, true},
+			{container, []any{"securityContext", "allowPrivilegeEscalation"}, false},
+			{container, []any{"securityContext", "capabilities", "drop", 0}, "ALL"},
+		} {
+			if got := at(want.of, want.path...); got != want.value {
+				t.Errorf("%v: %v is %v", name(doc), want.path, got)
+			}
+		}
+		if at(container, "args", 0) == "serve" {
+			checkReplica(t, doc, container)
+		}
+	}
+	if pods != 4 {
+		t.Error(pods, "kinds of pods")
+	}
+	for _, doc := range manifests(t) {
+		selector := at(doc, "spec", "selector", "matchLabels", "app")
+		if doc["kind"] == "Service" {
+			selector = at(doc, "spec", "selector", "app")
+		}
+		if doc["kind"] == "NetworkPolicy" {
+			selector = at(doc, "spec", "podSelector", "matchLabels", "app")
+		}
+		if selector != nil && labels[fmt.Sprint(selector)] != true {
+			t.Errorf("%v %v selects %v, which no pod is", doc["kind"], name(doc), selector)
+		}
+	}
+}
+
+func checkReplica(t *testing.T, doc map[string]any, container any) {
+	t.Helper()
+	if at(container, "livenessProbe", "httpGet", "path") != "/livez" || at(container, "readinessProbe", "httpGet", "path") != "/readyz" {
+		t.Errorf("%v: liveness must ask /livez and readiness /readyz", name(doc))
+	}
+	settings, _ := at(container, "env").([]any)
+	env := map[string]string{}
+	for _, setting := range settings {
+		env[fmt.Sprint(at(setting, "name"))] = fmt.Sprint(at(setting, "value"))
+	}
+	checkSettings(t, fmt.Sprint(name(doc)), env)
+}
+
+// Settings are the program's: a misspelt one would be ignored there.
+func checkSettings(t *testing.T, where string, env map[string]string) {
+	t.Helper()
+	known := output(t, registry, "serve", "--help")
+	for setting := range env {
+		if setting == "REGISTRY_SNAPSHOT_EVERY" {
+			continue // of the API contract; to be taken out of here when the program has it
+		}
+		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(setting, "REGISTRY_"), "_", "-"))
+		if !regexp.MustCompile(regexp.QuoteMeta(flag) + `\b`).MatchString(known) {
+			t.Errorf("%s: %s is no setting of the program", where, setting)
+		}
+	}
+}
+
+// The Compose file is what the specification says, and each service the same kind of container as in a cluster.
+func TestCompose(t *testing.T) {
+	doc := documents(t, "compose.yaml")[0]
+	if err := schema(t, "compose.schema.json", "").Validate(asJSON(t, doc)); err != nil {
+		t.Error(err)
+	}
+	services, _ := doc["services"].(map[string]any)
+	for service := range services {
+		s := services[service]
+		if at(s, "cap_drop", 0) != "ALL" {
+			t.Errorf("%s keeps capabilities", service)
+		}
+		for _, list := range []string{"secrets", "configs", "networks"} {
+			used, _ := at(s, list).([]any)
+			for _, use := range used {
+				if source := at(use, "source"); source != nil {
+					use = source
+				}
+				if _, defined := at(doc, list).(map[string]any)[fmt.Sprint(use)]; !defined {
+					t.Errorf("%s: %v is none of the file's %s", service, use, list)
+				}
+			}
+		}
+		if env, ok := at(s, "environment").(map[string]any); ok && strings.HasPrefix(service, "replica") {
+			settings := map[string]string{}
+			for k, v := range env {
+				settings[k] = fmt.Sprint(v)
+			}
+			checkSettings(t, service, settings)
+		}
+	}
+	configs, _ := doc["configs"].(map[string]any)
+	for name := range configs {
+		if _, err := os.Stat(fmt.Sprint(at(configs[name], "file"))); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(services) < 7 {
+		t.Error("only", len(services), "services")
+	}
+}
+
+// Images are pinned, and the broker is the version that the program is tested with.
+func TestImages(t *testing.T) {
+	module, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := regexp.MustCompile(`nats-server/v2 v(\S+)`).FindSubmatch(module)
+	files, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := 0
+	for _, file := range append(files, "compose.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, image := range regexp.MustCompile(`image: (\S+)`).FindAllSubmatch(text, -1) {
+			images++
+			if !regexp.MustCompile(`^([a-z/-]+:v?\d+\.\d+\.\d+(-alpine)?|registry:\$\{VERSION:-dev\})$`).Match(image[1]) {
+				t.Errorf("%s: %s is not pinned", file, image[1])
+			}
+			if version, ok := bytes.CutPrefix(image[1], []byte("nats:")); ok && string(version) != string(broker[1])+"-alpine" {
+				t.Errorf("%s: %s, while the program is tested with %s", file, image[1], broker[1])
+			}
+		}
+	}
+	if images < 7 {
+		t.Error("only", images, "images found")
+	}
+}

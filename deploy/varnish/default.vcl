@@ -1,0 +1,94 @@
+# A cache in front of the replicas (Varnish 7). It obeys CDN-Cache-Control (RFC 9213) before Cache-Control, serves what it has
+# while it asks for something newer, and the old while no replica answers.
+vcl 4.1;
+
+import directors;
+import std;
+
+# 200 once a replica answers lists and checks, 503 before: the same question that readers ask.
+probe answers {
+  .url = "/api/check?id=0";
+  .interval = 2s;
+  .timeout = 2s;
+  .window = 3;
+  .threshold = 2;
+  .initial = 1;
+}
+
+backend replica1 { .host = "replica-1"; .port = "8080"; .probe = answers; .connect_timeout = 1s; .first_byte_timeout = 15s; }
+backend replica2 { .host = "replica-2"; .port = "8080"; .probe = answers; .connect_timeout = 1s; .first_byte_timeout = 15s; }
+
+sub vcl_init {
+  new replicas = directors.round_robin();
+  replicas.add_backend(replica1);
+  replicas.add_backend(replica2);
+}
+
+sub vcl_recv {
+  set req.backend_hint = replicas.backend();
+  # Nothing here depends on who asks; a cookie would only keep the answer out of the cache.
+  unset req.http.Cookie;
+  unset req.http.Authorization;
+  unset req.http.Proxy;
+  # What is not a GET the replica refuses, but for preflights. Whoever has just published waits for an answer at least as
+  # new, so none from here. Donations are never stored.
+  if (req.method != "GET" || req.http.Registry-Min-Sequence || req.url ~ "^/api/donate/") {
+    return (pass);
+  }
+  # Old answers are for a while in which nobody can give a new one (stale-if-error, below). While somebody can,
+  # stale-while-revalidate is the bound, 300 s by the API.
+  if (std.healthy(req.backend_hint)) {
+    set req.grace = 300s;
+  }
+  return (hash);
+}
+
+sub vcl_backend_response {
+  # A failing replica takes no good answer out of the cache.
+  if (beresp.status >= 500 && bereq.is_bgfetch) {
+    return (abandon);
+  }
+  if (beresp.status >= 400 || beresp.http.Cache-Control ~ "no-store") {
+    set beresp.uncacheable = true;
+    set beresp.ttl = 30s; # for so long, those who ask for it do not wait for each other
+    return (deliver);
+  }
+  # Without stale-…, s-maxage is to be kept to.
+  set beresp.grace = 0s;
+  if (beresp.http.CDN-Cache-Control ~ "max-age=[0-9]+") {
+    set beresp.ttl = std.duration(regsub(beresp.http.CDN-Cache-Control, "^.*max-age=([0-9]+).*$", "\1") + "s", 0s);
+  }
+  if (beresp.http.CDN-Cache-Control ~ "stale-while-revalidate=[0-9]+") {
+    set beresp.grace = std.duration(regsub(beresp.http.CDN-Cache-Control, "^.*stale-while-revalidate=([0-9]+).*$", "\1") + "s", 0s);
+  }
+  if (beresp.http.CDN-Cache-Control ~ "stale-if-error=[0-9]+") {
+    set beresp.grace = std.duration(regsub(beresp.http.CDN-Cache-Control, "^.*stale-if-error=([0-9]+).*$", "\1") + "s", 0s);
+  }
+  return (deliver);
+}
+
+# A replica that has just gone away: the other one. When there is none and nothing old to show: in the API's own words.
+sub vcl_backend_error {
+  if (bereq.retries == 0) {
+    return (retry);
+  }
+  set beresp.http.Content-Type = "application/json; charset=utf-8";
+  set beresp.http.Cache-Control = "no-store";
+  set beresp.http.Access-Control-Allow-Origin = "*";
+  set beresp.http.Retry-After = "5";
+  set beresp.uncacheable = true;
+  set beresp.ttl = 0s;
+  synthetic({"{"error":"Trwa wczytywanie danych.""} + "}");
+  return (deliver);
+}
+
+sub vcl_deliver {
+  unset resp.http.CDN-Cache-Control; # meant for this cache (RFC 9213, 2.1)
+  unset resp.http.Via;
+  unset resp.http.X-Varnish;
+  if (obj.hits > 0) {
+    set resp.http.Cache-Status = "varnish; hit";
+  } else {
+    set resp.http.Cache-Status = "varnish; fwd=miss";
+  }
+}
