@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi"
 	"example.org/registry/events/failpoint"
+	"example.org/registry/httpapi"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )

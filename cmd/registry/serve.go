@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events/broker"
-	"example.org/registry/httpapi"
 	"example.org/registry/events/failpoint"
+	"example.org/registry/httpapi"
 	"example.org/registry/projector"
 	"example.org/registry/snapshots"
 )
