@@ -59,10 +59,8 @@
 //
 // The index (package gramindex) is blocks of 16 384 slots, made of the rows alone. A change only marks
 // its slot, which searches then look at beside what the block finds; a block with more than 512 marks
-// is made anew. So there is nothing to merge or delete, and following a view costs next to nothing:
-// at a thousand changes a second anywhere among a million entries, blocks take a quarter of one
-// processor, and among a hundred thousand as much. A quarter of all processors is also the bound: the Indexer rests
-// in between.
+// is made anew. So there is nothing to merge or delete, and a change costs the indexing of 32 rows,
+// later. The Indexer rests in between, so that it takes a quarter of the processors at most.
 //
 // It is made anew at each start, in a goroutine that nobody waits for. Keeping it over a restart would
 // need slots that stay, checksums, and the stream's identity beside it, to save what is less than what the
