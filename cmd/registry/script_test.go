@@ -76,8 +76,14 @@ type logLine struct {
 // startChild runs "registry serve" with free ports and the log as JSON. binary is run as
 // "registry", which TestMain takes for the program.
 func startChild(binary, dir, log string, env []string, args ...string) (*child, error) {
-	all := append([]string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0",
-		"--embedded-nats-addr=127.0.0.1:0", "--log-format=json"}, args...)
+	return startChildAs(binary, dir, log, env, []string{"registry", "serve"}, args...)
+}
+
+// startChildAs is startChild with the beginning of the command line, for a program that runs ours.
+func startChildAs(binary, dir, log string, env, command []string, args ...string) (*child, error) {
+	all := append(command, "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0",
+		"--embedded-nats-addr=127.0.0.1:0", "--log-format=json")
+	all = append(all, args...)
 	c := &child{
 		cmd: &exec.Cmd{Path: binary, Args: all, Dir: dir, Env: env},
 		log: log, lines: make(chan logLine, 1000), ended: make(chan struct{}),

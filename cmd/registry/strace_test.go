@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.org/registry/events/eventstest"
+)
+
+// TestKillAtWrites kills the real program at the Nth of the system calls by which it changes its files, those
+// of the libraries included, and starts it again: what TestKill promises holds at each of them. strace
+// counts for each thread, so this covers rather than repeats. REGISTRY_STRACE_KILLS=60 is the long run.
+func TestKillAtWrites(t *testing.T) {
+	t.Parallel()
+	strace, err := exec.LookPath("strace")
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("strace is missing")
+	}
+	if err != nil {
+		t.Skip("strace is missing")
+	}
+	rounds := 3
+	if _, err := fmt.Sscan(os.Getenv("REGISTRY_STRACE_KILLS"), &rounds); err != nil && os.Getenv("REGISTRY_STRACE_KILLS") != "" {
+		t.Fatal(err)
+	}
+	k := &killer{t: t, rng: rand.New(rand.NewPCG(2, 2)), dir: t.TempDir(), pool: eventstest.Entries(40, 2)}
+	killed := 0
+	for round := range rounds {
+		for _, call := range []string{"pwrite64", "fdatasync", "fsync", "ftruncate", "/^rename", "/^unlink"} {
+			if k.killAt(strace, call, 1+round) {
+				killed++
+			}
+			k.compare(1000 + round)
+		}
+	}
+	if killed < 4 { // every call comes once, at least where it is the first of its thread
+		t.Errorf("killed %d times: the test has tested next to nothing", killed)
+	}
+	t.Logf("killed %d times", killed)
+}
+
+// killAt runs the server under strace, feeds it, and says whether it died of the nth call.
+func (k *killer) killAt(strace, call string, nth int) bool {
+	k.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	program := filepath.Join(k.dir, "registry")
+	_ = os.Symlink(self, program) // it may be there
+	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
+		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")),
+		[]string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
+			"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, nth), program, "serve"}, "--stream-history=0")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer endTraced(c)
+	line, ok := c.await("ready")
+	for n := 0; ok && n < 10; n++ {
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(30), k.rng.Uint64())...)
+		select {
+		case <-c.ended:
+			return true
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return !ok
+}
+
+// endTraced stops the server that strace runs; strace itself ignores the signal and ends with it.
+func endTraced(c *child) {
+	pid := c.cmd.Process.Pid
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // none: it has ended
+	for _, text := range strings.Fields(string(children)) {
+		if server, err := strconv.Atoi(text); err == nil {
+			_ = syscall.Kill(server, syscall.SIGTERM) // it may have ended by itself
+		}
+	}
+	<-c.ended
+}
+
+// compare starts the server as usual and compares it with the stream.
+func (k *killer) compare(round int) {
+	k.t.Helper()
+	c := k.start(round)
+	line := k.ready(c)
+	k.notBackwards(line)
+	stream := k.readStream(line.NATS)
+	k.nothingLost(stream)
+	k.answersAreRight(line, naive(stream))
+	if aside, _ := filepath.Glob(filepath.Join(k.dir, "data", "registry.db.damaged-*")); len(aside) > 0 {
+		k.t.Errorf("set aside: %q", aside)
+	}
+	c.end(syscall.SIGTERM)
+}
