@@ -44,8 +44,8 @@ func TestRolesAtWork(t *testing.T) {
 	eventstest.PublishRaw(t, jetStream(t, publisher), "registry.scammers.bad", []byte("nonsense"))
 	clean("publisher publishes")
 
-	for _, role := range []string{"replica", "snapshots"} {
-		r := serve(t, c.as(role)...)
+	for role, every := range map[string]string{"replica": "0", "snapshots": "1s"} {
+		r := serve(t, append(c.as(role), "--snapshot-every="+every)...)
 		await(t, r.Admin+"/projection", `"checkpoint":201,`)
 		await(t, r.Admin+"/projection", `"rejected":1,`)
 		await(t, r.Admin+"/readyz", "")
@@ -55,6 +55,8 @@ func TestRolesAtWork(t *testing.T) {
 		t.Error("the publisher hears of no mistake:", err)
 	}
 	clean("replicas serve")
+	awaitSnapshot(t, c)
+	clean("the server's own snapshots")
 
 	snapshotWork(t, c)
 	clean("snapshots are written and read")
@@ -81,6 +83,17 @@ func TestRolesAtWork(t *testing.T) {
 	clean("operator")
 }
 
+// awaitSnapshot waits until a replica's user sees the first snapshot in the bucket.
+func awaitSnapshot(t *testing.T, c *cluster) {
+	t.Helper()
+	list := append([]string{"snapshot", "list"}, c.as("replica")...)
+	for deadline := time.Now().Add(patience); !strings.Contains(output(t, registry, list...), "201"); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no snapshot: ", output(t, registry, list...))
+		}
+	}
+}
+
 // snapshotWork is what the snapshot writer and a replica do with the bucket.
 func snapshotWork(t *testing.T, c *cluster) {
 	t.Helper()
@@ -101,7 +114,7 @@ func snapshotWork(t *testing.T, c *cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := read.List(t.Context()); err != nil || len(all) != 1 {
+	if all, err := read.List(t.Context()); err != nil || len(all) < 2 { // the server's, too
 		t.Error("a replica lists:", all, err)
 	}
 	if got, err := read.GetBytes(t.Context(), "b"); err != nil || !bytes.Equal(got, content) {

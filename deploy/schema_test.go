@@ -242,9 +242,6 @@ func checkSettings(t *testing.T, where string, env map[string]string) {
 	t.Helper()
 	known := output(t, registry, "serve", "--help")
 	for setting := range env {
-		if setting == "REGISTRY_SNAPSHOT_EVERY" {
-			continue // of the API contract; to be taken out of here when the program has it
-		}
 		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(setting, "REGISTRY_"), "_", "-"))
 		if !regexp.MustCompile(regexp.QuoteMeta(flag) + `\b`).MatchString(known) {
 			t.Errorf("%s: %s is no setting of the program", where, setting)
