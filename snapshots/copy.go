@@ -44,19 +44,22 @@ func (w Work) temporary(pattern string) (*os.File, error) {
 	return os.CreateTemp(w.Dir, pattern)
 }
 
-// copy copies the store's file as it stands at this moment into a temporary one and proves the copy. The
-// store goes on saving meanwhile. The caller removes the file.
+// copy copies what the store holds at this moment into a temporary file and proves the copy. The store
+// goes on saving meanwhile. The caller removes the file.
 func (s *Store) copy(ctx context.Context, w Work) (path string, m Manifest, err error) {
 	f, err := w.temporary("store-*.db")
 	if err != nil {
 		return "", Manifest{}, err
 	}
 	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err != nil {
 			os.Remove(f.Name())
 		}
 	}()
-	saved, err := s.writeTo(ctx, f, w)
+	if err := f.Close(); err != nil {
+		return "", Manifest{}, err
+	}
+	saved, err := s.writeTo(ctx, f.Name(), w)
 	if err != nil {
 		return "", Manifest{}, err
 	}
@@ -65,8 +68,10 @@ func (s *Store) copy(ctx context.Context, w Work) (path string, m Manifest, err 
 	return f.Name(), m, err
 }
 
-// writeTo writes the store's file to f, from one read transaction.
-func (s *Store) writeTo(ctx context.Context, f *os.File, w Work) (m meta, err error) {
+// writeTo writes the store's records into the empty file at path, from one read transaction. Records and
+// not pages (bbolt's WriteTo): the pages that are free still hold what was deleted, and a person who was
+// taken off the lists is not to travel on in snapshots.
+func (s *Store) writeTo(ctx context.Context, path string, w Work) (m meta, err error) {
 	tx, err := s.begin()
 	if err != nil {
 		return meta{}, err
@@ -78,8 +83,44 @@ func (s *Store) writeTo(ctx context.Context, f *os.File, w Work) (m meta, err er
 	if err := space(w.Dir, tx.Size()); err != nil {
 		return meta{}, err
 	}
-	_, err = tx.WriteTo(pacedWriter{ctx, &pacer{rest: w.Rest}, f})
-	return m, cmp.Or(ctx.Err(), err) // bbolt wraps by text
+	to, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true, NoSync: true})
+	if err != nil {
+		return meta{}, err
+	}
+	p := &pacer{rest: w.Rest}
+	err = guard(func() error {
+		return tx.ForEach(func(name []byte, from *bolt.Bucket) error { return copyBucket(ctx, to, name, from, p) })
+	})
+	return m, cmp.Or(ctx.Err(), err, to.Close())
+}
+
+// copyBatch is how much is copied in one transaction, in bytes.
+const copyBatch = 4 << 20
+
+// copyBucket copies the pairs of from, in their order, into the bucket of that name.
+func copyBucket(ctx context.Context, to *bolt.DB, name []byte, from *bolt.Bucket, p *pacer) error {
+	c := from.Cursor()
+	k, v := c.First()
+	for first := true; first || k != nil; first = false {
+		err := to.Update(func(tx *bolt.Tx) error {
+			into, err := tx.CreateBucketIfNotExists(name)
+			if err != nil {
+				return err
+			}
+			into.FillPercent = 0.9 // the keys come in order
+			for n := 0; k != nil && n < copyBatch; k, v = c.Next() {
+				n += len(k) + len(v)
+				if err := cmp.Or(p.turn(ctx), into.Put(k, v)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin opens a read transaction. Until it ends, Close and the opening anew after a failed write wait.

@@ -55,11 +55,12 @@
 // Two lines of text, the second of which is the manifest and the first its checksum, then the bbolt file in one
 // zstd frame. The manifest comes first, so that a reader knows how much to expect before it unpacks
 // anything; to write it first the packed file has to be there, so archives are made in temporary files.
-// A copy of the file is made from one read transaction and proved and packed after that has ended: such a
+// A copy of the store is made from one read transaction and proved and packed after that has ended: such a
 // transaction keeps pages from being used again. All of it rests between stretches of work
 // (Work.Rest), because readers need the processors.
 //
-// A copied file holds what bbolt has not yet overwritten of deleted records. Snapshots are for operators.
+// Records are copied, not pages: bbolt leaves in its free pages what was deleted, and somebody who was taken
+// off the lists is not in a snapshot that is made afterwards.
 //
 // # Why
 //
