@@ -72,7 +72,7 @@ func counts(n [3]int) []string {
 // answer fills in what was found: first who it is about, then whom else it may be about.
 func (s *Site) answer(v *checkView, p *CheckPage) error {
 	exact, partial := split(p)
-	v.Verdict = verdictOf(exact, partial, v.ByID)
+	v.Verdict = verdictOf(exact, partial, v.ByID || sameID(exact, p.Query.Search), endless(p))
 	room := entryRoom
 	for _, part := range []struct {
 		found []match
@@ -102,7 +102,7 @@ type match struct {
 func split(p *CheckPage) (exact, partial []match) {
 	for _, g := range p.Found.Groups {
 		for _, r := range g.Rows {
-			if p.Query.ID != "" || r.Named(p.Query.Search) {
+			if p.exact(r) {
 				exact = append(exact, match{g.List, r})
 			} else {
 				partial = append(partial, match{g.List, r})
@@ -112,6 +112,21 @@ func split(p *CheckPage) (exact, partial []match) {
 	slices.SortStableFunc(exact, func(a, b match) int { return gravity(a) - gravity(b) })
 	return exact, partial
 }
+
+// sameID: whoever typed an id and found it needs no warning about names.
+func sameID(exact []match, search string) bool {
+	return len(exact) > 0 && !slices.ContainsFunc(exact, func(m match) bool { return m.row.ChatID() != search })
+}
+
+// endless: a list has as many exact matches as a check shows, so there may be more.
+func endless(p *CheckPage) bool {
+	return slices.ContainsFunc(p.Found.Groups, func(g readmodel.Group) bool {
+		return len(g.Rows) == maxGroup && p.exact(g.Rows[maxGroup-1])
+	})
+}
+
+// exact: the row is of that very name or id.
+func (p *CheckPage) exact(r *readmodel.Row) bool { return p.Query.ID != "" || r.Named(p.Query.Search) }
 
 // gravity puts what was verified before what was only reported: who reads one entry reads that.
 func gravity(m match) int {
@@ -136,8 +151,11 @@ func (s *Site) matches(found []match) ([]piece, error) {
 // rest names the lists that a search continues in.
 func rest(p *CheckPage, left bool) (lists []option) {
 	for _, g := range p.Found.Groups {
-		if p.Query.ID == "" && (left || len(g.Rows) == maxGroup) {
-			link := "/" + string(g.List) + "?search=" + url.QueryEscape(p.Query.Search)
+		if left || len(g.Rows) == maxGroup {
+			link := entryLink(g.List, p.Query.ID)
+			if p.Query.ID == "" {
+				link = "/" + string(g.List) + "?search=" + url.QueryEscape(p.Query.Search)
+			}
 			lists = append(lists, option{Value: link, Text: wordsOf(g.List).Title})
 		}
 	}
@@ -170,8 +188,13 @@ func (s *Site) similar(v *checkView, p *CheckPage, room int) error {
 			}
 		}
 	}
-	if v.Similar = template.HTML(out.String()); v.Similar != "" && v.Verdict.Class == "none" {
+	v.Similar = template.HTML(out.String())
+	switch class := v.Verdict.Class; {
+	case v.Similar == "":
+	case class == "none":
 		v.Verdict.Text += " Są jednak nazwy, które wyglądają podobnie: zobacz niżej."
+	case class == "legit": // the green answer must not hide whoever poses as that person
+		v.Verdict.Text += " Zgłoszono też kogoś o podobnej nazwie: zobacz niżej."
 	}
 	return nil
 }

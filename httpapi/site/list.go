@@ -109,7 +109,10 @@ func (p *ListPage) alone() bool { return p.Query.ID != "" && len(p.Found.Rows) =
 func (v *listView) page(p *ListPage, shown int) {
 	q, next := p.Query, p.Query.Skip+shown
 	if shown > 0 {
-		v.Range = number(q.Skip+1) + "–" + number(next)
+		v.Range = "pozycje " + number(q.Skip+1) + "–" + number(next)
+		if shown == 1 {
+			v.Range = "pozycja " + number(next)
+		}
 	}
 	if q.Skip > 0 {
 		before := q

@@ -7,9 +7,12 @@ import (
 )
 
 // verdictOf says what was found, for somebody who reads nothing else. Only what was asked for exactly
-// decides it.
-func verdictOf(exact, partial []match, byID bool) verdict {
+// decides it. There may be more of that than was found: a check ends after so many.
+func verdictOf(exact, partial []match, byID, more bool) verdict {
 	v := verdict{Class: "none", Title: "Nikogo nie znaleziono", Text: "Na żadnej liście nie ma nikogo o takiej nazwie ani o takim identyfikatorze."}
+	if byID {
+		v.Text = "Na żadnej liście nie ma nikogo o takim identyfikatorze."
+	}
 	switch strongest(exact) {
 	case "scam":
 		v = verdict{"scam", "Uwaga: jest " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
@@ -26,6 +29,9 @@ func verdictOf(exact, partial []match, byID bool) verdict {
 	}
 	if len(exact) > 1 {
 		all := forms{"Pasuje", "Pasują", "Pasuje"}.of(len(exact)) + " " + entries().count(len(exact)) + ": " + tally(exact) + "."
+		if more {
+			all = "Pasuje co najmniej " + entries().count(len(exact)) + ", wśród nich " + tally(exact) + "."
+		}
 		if v.Class != "scam" {
 			all += " " + v.Text
 		}

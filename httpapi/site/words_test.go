@@ -1,6 +1,7 @@
 package site
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,6 +65,42 @@ func TestVerdict(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", search, got, want)
 		}
+	}
+}
+
+// The answer says no more than what was asked and found.
+func TestVerdictText(t *testing.T) {
+	none := events.Proofs{}
+	all := []events.Data{
+		person(events.Legit, "e", "5", "Ewa Zaufana", "", true, none, 1),
+		person(events.Scammers, "f", "6", "Ewa Zaufаna", "", true, none, 1), // with a Cyrillic а
+		person(events.Scammers, "g", "777", "Olek", "", true, none, 1),
+	}
+	for i := range maxGroup + 1 {
+		all = append(all, person(events.Servers, fmt.Sprint("h", i), fmt.Sprint(1000+i), "Klub", "", false, none, i),
+			person(events.Servers, fmt.Sprint("i", i), "99", fmt.Sprint("Klub ", i), "", false, none, i))
+	}
+	w := newWorld(t, full(), all...)
+	for _, c := range []struct {
+		query         readmodel.CheckQuery
+		says, saysNot string
+	}{
+		{readmodel.CheckQuery{Search: "ewa zaufana"}, "Zgłoszono też kogoś o podobnej nazwie", "jednak"},
+		{readmodel.CheckQuery{ID: "5"}, "zaufanych", "podobnej"},
+		{readmodel.CheckQuery{Search: "klub"}, "Pasuje co najmniej 20 wpisów, wśród nich 20 niezweryfikowanych zgłoszeń.", "Pasuje 20"},
+		{readmodel.CheckQuery{ID: "99"}, "Pasuje co najmniej 20 wpisów", "Nazwy się powtarzają"},
+		{readmodel.CheckQuery{Search: "olek"}, "Nazwy się powtarzają", "co najmniej"},
+		{readmodel.CheckQuery{Search: "777"}, "Zgłoszenie zweryfikowano.", "Nazwy się powtarzają"},
+		{readmodel.CheckQuery{ID: "olek"}, "nikogo o takim identyfikatorze", "o takiej nazwie"},
+		{readmodel.CheckQuery{Search: "olga"}, "o takiej nazwie ani o takim identyfikatorze", "jednak"},
+	} {
+		said := strings.ReplaceAll(seenIn(elements(t, w.check(t, c.query), "section")[0]), "\u00a0", " ")
+		if !strings.Contains(said, c.says) || strings.Contains(said, c.saysNot) {
+			t.Errorf("%+v: %q, want %q, not %q", c.query, said, c.says, c.saysNot)
+		}
+	}
+	if page := w.check(t, readmodel.CheckQuery{ID: "99"}); !strings.Contains(page, `<a href="/servers?id=99">Serwery oszustów</a>`) {
+		t.Error("no link to the rest of an id's entries")
 	}
 }
 
