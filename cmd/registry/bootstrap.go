@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ func (s *server) bootstrap(ctx context.Context, nc *nats.Conn) error {
 	if err := s.snapshots.reach(nc); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.flags.temporaryDir()); err != nil {
+	if err := emptyDir(s.flags.temporaryDir()); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	if _, err := os.Lstat(s.flags.storePath()); !errors.Is(err, fs.ErrNotExist) {
@@ -209,4 +210,16 @@ func (c *candidates) acceptMessage(ctx context.Context, m snapshots.Manifest) er
 		return fmt.Errorf("the stream has another message at %d", m.Sequence)
 	}
 	return nil
+}
+
+// emptyDir removes what is in a directory, if there is one. It stays: it may be a disk of its own.
+func emptyDir(path string) error {
+	left, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+	}
+	return err
 }

@@ -46,14 +46,15 @@ func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, er
 // live is what the listeners see of the rest of the process while it starts, runs and stops. Any
 // goroutine may use it; each part is set once it exists.
 type live struct {
-	current   atomic.Pointer[generation] // never nil; an empty model until the saved state is loaded
-	rebuild   atomic.Pointer[rebuilding] // nil while none is under way
-	brokerURL atomic.Pointer[string]     // of the embedded broker; nil or empty without a listener
-	broker    atomic.Pointer[asked]      // for the status page; nil until there is a connection
-	rebuilds  [outcomes]atomic.Uint64    // by how they ended
-	starting  atomic.Pointer[string]     // what is done before there is a projector; nil: loading
-	stopping  atomic.Bool
-	history   httpapi.History // of the lag
+	current       atomic.Pointer[generation] // never nil; an empty model until the saved state is loaded
+	rebuild       atomic.Pointer[rebuilding] // nil while none is under way
+	brokerURL     atomic.Pointer[string]     // of the embedded broker; nil or empty without a listener
+	brokerTrouble atomic.Pointer[string]     // of the embedded broker; nil: none
+	broker        atomic.Pointer[asked]      // for the status page; nil until there is a connection
+	rebuilds      [outcomes]atomic.Uint64    // by how they ended
+	starting      atomic.Pointer[string]     // what is done before there is a projector; nil: loading
+	stopping      atomic.Bool
+	history       httpapi.History // of the lag
 }
 
 func newLive() *live {

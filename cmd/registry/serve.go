@@ -145,7 +145,8 @@ func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
 		b.Shutdown()
 		return nil, nil, err
 	}
-	return nc, func() { nc.Close(); b.Shutdown() }, nil
+	unwatch := s.watchHealth(b)
+	return nc, func() { unwatch(); nc.Close(); b.Shutdown() }, nil
 }
 
 // server is one running serve command.

@@ -33,7 +33,7 @@ func (l *live) projection() httpapi.Projection {
 	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
 	sequence, trouble := g.indexState()
 	doc.IndexSequence = min(sequence, doc.Checkpoint)
-	if trouble = cmp.Or(p.LastError, trouble); trouble != "" {
+	if trouble = cmp.Or(p.LastError, l.trouble(), trouble); trouble != "" {
 		doc.LastError = &trouble
 	}
 	return doc

@@ -38,6 +38,8 @@ func (l *live) database(ctx context.Context) error {
 		return errors.New("the broker is away")
 	case p.Frozen:
 		return errors.New("frozen: " + p.LastError)
+	case l.trouble() != "":
+		return errors.New(l.trouble())
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

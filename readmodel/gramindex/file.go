@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/edsrzf/mmap-go"
@@ -14,9 +15,10 @@ import (
 // gone when the process is.
 type Dir string
 
-// Open makes an empty directory. What is there is removed: an index is a cache.
+// Open makes an empty directory. What is there is removed: an index is a cache. A directory that is there
+// stays, since it may be a disk of its own.
 func Open(path string) (Dir, error) {
-	err := os.RemoveAll(path)
+	err := empty(path)
 	if err == nil {
 		err = os.MkdirAll(path, 0o700)
 	}
@@ -24,6 +26,17 @@ func Open(path string) (Dir, error) {
 		return "", fmt.Errorf("text index: %w", err)
 	}
 	return Dir(path), nil
+}
+
+func empty(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return os.RemoveAll(path) // a link, too, rather than what it leads to
+	}
+	inside, err := os.ReadDir(path)
+	for _, entry := range inside {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+	}
+	return err
 }
 
 // Keep makes a block of what the builder has, and resets the builder.
