@@ -92,6 +92,16 @@ func (p *Projector) identify(info *jetstream.StreamInfo) {
 	p.setCheckpoint(at)
 }
 
+// recreated keeps when a stream was made that has just been found to be ours, which changes when it is
+// restored into a cluster.
+func (p *Projector) recreated(info *jetstream.StreamInfo) {
+	at := p.checkpoint()
+	if created := info.Created.UTC(); !created.Equal(at.Stream.Created) {
+		at.Stream.Created = created
+		p.setCheckpoint(at)
+	}
+}
+
 func (p *Projector) setCheckpoint(at readmodel.Checkpoint) {
 	p.at.Store(&at)
 	p.status.update(func(s *Progress) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -48,7 +49,7 @@ func (p *Projector) verify(ctx context.Context) error {
 	if err := compare(info, at); err != nil {
 		return err
 	}
-	return p.compareMessage(ctx, at)
+	return p.compareMessage(ctx, at, info)
 }
 
 // compare looks at what the stream says of itself.
@@ -66,15 +67,16 @@ func compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 }
 
 // compareMessage looks at the message at the checkpoint, which alone can tell a stream that lost its
-// tail and has grown past the checkpoint since. That there is none proves nothing: newer
-// messages of its subject push it out.
-func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint) error {
+// tail and has grown past the checkpoint since. That there is none proves nothing, since newer messages of
+// its subject push it out, unless the stream was made at another time: then it may be a new one with the
+// old one's metadata.
+func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint, info *jetstream.StreamInfo) error {
 	if at.Sequence == 0 {
 		return nil
 	}
 	m, err := getMessage(ctx, p.cfg.Conn, p.cfg.Stream, at.Sequence, "")
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil
+		return madeAgain(info, at)
 	}
 	if err != nil {
 		return err
@@ -83,6 +85,16 @@ func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint)
 		return nil
 	}
 	return notOurs{kind: replaced, sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
+}
+
+// madeAgain compares when the stream was made, which a restore into a cluster changes: so it counts only where
+// there is no message to compare.
+func madeAgain(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
+	if at.Stream.Created.IsZero() || info.Created.Equal(at.Stream.Created) {
+		return nil
+	}
+	return notOurs{sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
+		info.Config.Name, info.Created.UTC().Format(time.RFC3339), at.Sequence)}
 }
 
 func (p *Projector) isMissing() error {

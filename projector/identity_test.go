@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -62,6 +63,52 @@ func TestStreamRecreated(t *testing.T) {
 				s.frozen(v.Sequence(), v.Digest().String())
 			})
 		}
+	}
+}
+
+// A stream made again with the old one's metadata, and grown past a checkpoint of which the new one has no
+// message: while the projector runs, and, frozen before or not, when it starts.
+func TestStreamMadeAgainWithItsEpoch(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
+			s := newSystem(t)
+			s.start()
+			v := s.reach(s.publish(eventstest.Events(10, 1)...))
+			if !running {
+				s.mustStop()
+			}
+			cfg := s.info(events.DefaultStream).Config
+			if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
+				t.Fatal(err)
+			}
+			cfg.FirstSeq = v.Sequence() + 1
+			if _, err := s.js.CreateStream(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+			s.publish(others(5)...)
+			if running {
+				s.says("was made again")
+				s.mustStop()
+			}
+			s.log = &logBuffer{}
+			s.start()
+			s.says("was made again")
+			s.frozen(v.Sequence(), v.Digest().String())
+		})
+	}
+}
+
+// A stream restored into a cluster was made at another time and is the same: the checkpoint's message tells.
+func TestStreamRestored(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	s.reach(s.publish(eventstest.Events(10, 1)...))
+	s.mustStop()
+	s.tune = func(c *Config) { c.Saved.Stream.Created = c.Saved.Stream.Created.Add(-time.Hour) }
+	s.start()
+	s.reach(s.publish(others(1)...))
+	if p := s.p.Progress(); p.Frozen || !p.Created.Equal(s.info(events.DefaultStream).Created) {
+		t.Errorf("progress: %+v", p)
 	}
 }
 

@@ -119,7 +119,7 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	if time.Since(w.verified) >= w.cfg.VerifyEvery {
 		w.verified = time.Now()
 		var other notOurs
-		if err := w.compareMessage(ctx, at); errors.As(err, &other) {
+		if err := w.compareMessage(ctx, at, info); errors.As(err, &other) {
 			w.disbelieve(err)
 			return
 		}

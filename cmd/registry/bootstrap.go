@@ -191,7 +191,7 @@ func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
 }
 
 // acceptMessage compares the message at the snapshot's sequence. That there is none proves nothing: newer ones
-// of its subject push it out.
+// of its subject push it out, unless the stream was made at another time than the snapshot's.
 func (c *candidates) acceptMessage(ctx context.Context, m snapshots.Manifest) error {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -201,7 +201,7 @@ func (c *candidates) acceptMessage(ctx context.Context, m snapshots.Manifest) er
 	}
 	at, err := s.GetMsg(ctx, m.Sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil
+		return c.acceptCreated(m)
 	}
 	if err != nil {
 		return err
@@ -222,4 +222,12 @@ func emptyDir(path string) error {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
 	}
 	return err
+}
+
+// acceptCreated tells a stream that was made again with the old one's metadata.
+func (c *candidates) acceptCreated(m snapshots.Manifest) error {
+	if m.StreamCreated.IsZero() || m.StreamCreated.Equal(c.info.Created) {
+		return nil
+	}
+	return fmt.Errorf("the stream was made again at %s, and has no message at %d", c.info.Created.UTC().Format(time.RFC3339), m.Sequence)
 }

@@ -112,6 +112,7 @@ func TestBootstrapPassesOver(t *testing.T) {
 		"future":          {func(s *starting) { s.put(4000, nil) }, "the stream ends at 50"},
 		"another message": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageID = "other" }) }, "another message at 40"},
 		"another time":    {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageTime = time.Unix(1, 0) }) }, "another message at 40"},
+		"made again":      {func(s *starting) { s.putMadeAgain(40) }, "made again at"},
 		"chunks missing":  {func(s *starting) { s.spoilChunks(s.put(40, nil), nil) }, "chunk 1"},
 		"chunks changed":  {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, "that were put"},
 	} {
@@ -128,6 +129,19 @@ func TestBootstrapPassesOver(t *testing.T) {
 				t.Errorf("log lacks %q: %s", c.want, log)
 			}
 		})
+	}
+}
+
+// putMadeAgain puts a snapshot of a stream that was made at another time, and takes the message at seq away.
+func (s *starting) putMadeAgain(seq uint64) {
+	s.t.Helper()
+	s.put(seq, func(at *readmodel.Checkpoint) { at.Stream.Created = time.Unix(1, 0).UTC() })
+	m, err := s.stream.GetMsg(s.t.Context(), seq)
+	if err == nil {
+		err = s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(m.Subject))
+	}
+	if err != nil {
+		s.t.Fatal(err)
 	}
 }
 
