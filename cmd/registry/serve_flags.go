@@ -15,7 +15,7 @@ import (
 type serveCmd struct {
 	Demo bool `help:"Run a demonstration: some 2 000 invented entries, published through the real path into an empty stream of its own."`
 
-	HTTPAddr       address       `name:"http-addr" default:":8080" help:"Public API." group:"Listeners"`
+	HTTPAddr       address       `name:"http-addr" default:":8080" help:"Public API and site." group:"Listeners"`
 	AdminAddr      address       `default:"127.0.0.1:8081" help:"Operators' listener: health, metrics, profiles, /projection. Not for the public." group:"Listeners"`
 	AdminTokenFile string        `placeholder:"FILE" help:"Bearer token for the operators' listener. Required where it is reachable from other machines." group:"Listeners"`
 	AdminHost      string        `placeholder:"NAME" help:"Host name under which the operators' listener may be asked, besides IP addresses and localhost." group:"Listeners"`
