@@ -23,11 +23,9 @@ const (
 )
 
 // Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. Nil is
-// an empty one. Its memory is given back some time after the last reference is gone.
-type Block struct {
-	data []byte // mapped
-	n    int    // lists
-}
+// an empty one; the zero value cannot be read. Its memory is given back some time after the last
+// reference is gone.
+type Block struct{ data []byte } // mapped
 
 // Find sets found to the slots whose text has every gram of needle: those that contain it, and
 // where Exact says no, others too. It fails where the block cannot be read any more.
@@ -89,14 +87,15 @@ type run struct{ first, behind, bytes int }
 
 // run finds the lists of the grams of s.
 func (b *Block) run(s span) run {
-	first := sort.Search(b.n, func(i int) bool { return b.gram(i) >= s.low })
+	n := b.lists()
+	first := sort.Search(n, func(i int) bool { return b.gram(i) >= s.low })
 	behind := first
 	if s.low == s.high {
-		if first < b.n && b.gram(first) == s.low {
+		if first < n && b.gram(first) == s.low {
 			behind++
 		}
 	} else {
-		behind += sort.Search(b.n-first, func(i int) bool { return b.gram(first+i) > s.high })
+		behind += sort.Search(n-first, func(i int) bool { return b.gram(first+i) > s.high })
 	}
 	return run{first, behind, b.end(behind) - b.end(first)}
 }
@@ -108,17 +107,21 @@ func (b *Block) union(r run, to *Set) {
 	}
 }
 
+// lists is how many there are.
+func (b *Block) lists() int { return int(binary.LittleEndian.Uint64(b.data)) }
+
 func (b *Block) gram(i int) gram {
 	return gram(binary.LittleEndian.Uint64(b.data[headSize+gramSize*i:]))
 }
 
 // end is where the list before list i ends, and list i begins.
 func (b *Block) end(i int) int {
-	first := headSize + entrySize*b.n
+	n := b.lists()
+	first := headSize + entrySize*n
 	if i == 0 {
 		return first
 	}
-	return first + int(binary.LittleEndian.Uint32(b.data[headSize+gramSize*b.n+endSize*(i-1):]))
+	return first + int(binary.LittleEndian.Uint32(b.data[headSize+gramSize*n+endSize*(i-1):]))
 }
 
 // Bytes is the block's size.

@@ -46,7 +46,7 @@ func (d Dir) Keep(b *Builder) (*Block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
-	block := &Block{data: data, n: len(b.lists)}
+	block := &Block{data: data}
 	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
 	return block, nil
 }
