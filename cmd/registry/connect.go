@@ -83,7 +83,8 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 	_, err := js.Stream(ctx, stream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, or correct --stream", stream)
+		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, "+
+			"where it was lost run registry rebuild --accept-stream, or correct --stream", stream)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
 		return errors.New("it has no JetStream, or this user may not use it")
 	case err != nil:
