@@ -44,6 +44,7 @@ type projectionCollector struct {
 	entries *prometheus.Desc
 	indexed *prometheus.Desc
 	behind  *prometheus.Desc
+	failed  *prometheus.Desc
 	memory  searchMemory
 }
 
@@ -81,6 +82,8 @@ func newProjectionCollector(l *live) *projectionCollector {
 			"Stream sequence that the text index covers: the checkpoint with --text-index=false, 0 until it has been made.", nil, nil),
 		behind: prometheus.NewDesc("registry_index_lag_events",
 			"Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.", nil, nil),
+		failed: prometheus.NewDesc("registry_index_failed",
+			"1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.", nil, nil),
 		memory: newSearchMemory(),
 	}
 	c.addGauges()
@@ -132,6 +135,7 @@ func (c *projectionCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.entries
 	out <- c.indexed
 	out <- c.behind
+	out <- c.failed
 	c.memory.describe(out)
 	for _, n := range c.numbers {
 		out <- n.desc
@@ -145,10 +149,11 @@ func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
 	for _, list := range events.Lists() {
 		out <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(view.Entries(list)), string(list))
 	}
-	sequence, _ := g.indexState()
+	sequence, trouble := g.indexState()
 	sequence = min(sequence, view.Sequence())
 	out <- prometheus.MustNewConstMetric(c.indexed, prometheus.GaugeValue, float64(sequence))
 	out <- prometheus.MustNewConstMetric(c.behind, prometheus.GaugeValue, float64(view.Sequence()-sequence))
+	out <- prometheus.MustNewConstMetric(c.failed, prometheus.GaugeValue, oneIf(trouble != ""))
 	c.memory.collect(out, view.Remembered())
 	p, running := g.progress()
 	if !running {
