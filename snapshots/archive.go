@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+
+	"example.org/registry/events/failpoint"
 )
 
 // packWindow bounds the memory that packing and unpacking take, in bytes.
@@ -59,6 +61,9 @@ func pack(ctx context.Context, path string, m Manifest, w Work) (a *Archive, err
 		}
 	}()
 	if err := a.fill(ctx, path, w); err != nil {
+		return nil, err
+	}
+	if err := failpoint.Hit("snapshot/packed"); err != nil {
 		return nil, err
 	}
 	if a.header, err = a.Manifest.header(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
 
@@ -61,6 +62,9 @@ func (s *Store) copy(ctx context.Context, w Work) (path string, m Manifest, err 
 	}
 	saved, err := s.writeTo(ctx, f.Name(), w)
 	if err != nil {
+		return "", Manifest{}, err
+	}
+	if err := failpoint.Hit("snapshot/copied"); err != nil {
 		return "", Manifest{}, err
 	}
 	m = manifestOf(saved, time.Now())

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"example.org/registry/events/failpoint"
 )
 
 // ErrExists says that there is a store where one is to be restored.
@@ -49,7 +52,10 @@ func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside
 	if err != nil {
 		return m, "", err
 	}
-	if err = renewDataSet(temporary); err == nil {
+	if err = failpoint.Hit("restore/unpacked"); err == nil {
+		err = renewDataSet(temporary)
+	}
+	if err == nil {
 		aside, err = moveInto(temporary, cfg.Path)
 	}
 	if err != nil {
@@ -88,11 +94,15 @@ func moveInto(from, path string) (aside string, err error) {
 			return "", err
 		}
 	}
-	if err := os.Rename(from, path); err != nil {
+	err = failpoint.Hit("restore/before-rename")
+	if err == nil {
+		err = os.Rename(from, path)
+	}
+	if err != nil {
 		if aside != "" {
 			err = errors.Join(err, os.Remove(aside))
 		}
 		return "", err
 	}
-	return aside, syncDir(filepath.Dir(path))
+	return aside, cmp.Or(failpoint.Hit("restore/renamed"), syncDir(filepath.Dir(path)))
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"example.org/registry/events/eventstest"
 )
 
 // place is a failpoint and how a server comes by it.
@@ -23,7 +26,8 @@ type place struct {
 	hits    int           // how often a server passes it in a short life; 0: as often as it is fed
 	prepare func(*killer) // before each start that is to fail
 	poison  bool          // events that are rejected are published, too
-	rebuild bool          // a rebuild is asked for
+	ask     string        // what is asked of the admin listener meanwhile
+	many    bool          // entries, so that there is an index to be written
 }
 
 // places is every failpoint of the program; TestFailpointsAreAllKilledAt compares it with the sources.
@@ -41,12 +45,22 @@ func places() []place {
 		{name: "store/after-transaction"},
 		{name: "projector/received"},
 		{name: "projector/applied"},
-		{name: "rebuild/begun", hits: 1, rebuild: true},
-		{name: "rebuild/saved", hits: 1, rebuild: true},
-		{name: "rebuild/before-replace", hits: 1, rebuild: true},
-		{name: "rebuild/after-replace", hits: 1, rebuild: true},
+		{name: "rebuild/begun", hits: 1, ask: "/rebuild?yes=true"},
+		{name: "rebuild/saved", hits: 1, ask: "/rebuild?yes=true"},
+		{name: "rebuild/before-replace", hits: 1, ask: "/rebuild?yes=true"},
+		{name: "rebuild/after-replace", hits: 1, ask: "/rebuild?yes=true"},
 		{name: "projector/before-copy", poison: true},
 		{name: "projector/after-copy", poison: true},
+		{name: "snapshot/copied", hits: 2, ask: "/snapshots?output=1"},
+		{name: "snapshot/packed", hits: 2, ask: "/snapshots?output=1"},
+		{name: "upload/chunk", hits: 1, ask: "/snapshots"}, // the lock of a dead one is held for a minute
+		{name: "upload/before-name", hits: 1, ask: "/snapshots"},
+		{name: "upload/named", hits: 1, ask: "/snapshots"},
+		{name: "restore/unpacked", hits: 1, prepare: onlySnapshot},
+		{name: "restore/before-rename", hits: 1, prepare: onlySnapshot},
+		{name: "restore/renamed", hits: 1, prepare: onlySnapshot},
+		{name: "index/before-write", hits: 2, many: true},
+		{name: "index/written", hits: 2, many: true},
 	}
 }
 
@@ -59,13 +73,20 @@ func TestFailpoints(t *testing.T) {
 			t.Parallel()
 			k := newFailing(t)
 			k.poisoned = p.poison
+			if p.many {
+				k.pool = eventstest.Entries(1200, 1)
+			}
 			k.survive(0) // something is saved
 			for hit := 1; hit <= 3 && (p.hits == 0 || hit <= p.hits); hit++ {
 				if p.prepare != nil {
 					p.prepare(k)
 				}
 				k.dieAt(p, hit)
+				if strings.HasPrefix(p.name, "upload/") {
+					noStore(k) // to be restored from what was uploaded, or replayed
+				}
 				k.survive(2 * hit)
+				k.nothingLeft()
 			}
 			if aside, _ := filepath.Glob(filepath.Join(k.dir, "data", "registry.db.damaged-*")); (len(aside) > 0) != strings.HasSuffix(p.name, "set-aside") {
 				t.Errorf("set aside: %q", aside)
@@ -106,10 +127,14 @@ func (k *killer) feed(c *child, line logLine, p place) {
 		if p.poison {
 			publishPoison(line.NATS)
 		}
-		if p.rebuild {
-			askForRebuild(line.Admin)
+		if p.ask != "" {
+			askAdmin(line.Admin, p.ask)
 		}
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(20), k.rng.Uint64())...)
+		n := 20
+		if p.many {
+			n = len(k.pool)
+		}
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(n), k.rng.Uint64())...)
 		k.rest(50) // so that the saver and the projector see more than one batch
 	}
 }
@@ -125,16 +150,27 @@ func publishPoison(url string) {
 	_ = nc.Flush()
 }
 
-// askForRebuild waits for its end, or the server's.
-func askForRebuild(admin string) {
-	r, err := http.NewRequest(http.MethodPost, "http://"+admin+"/rebuild?yes=true", nil)
+// askAdmin waits for the end of what it asks for, or the server's.
+func askAdmin(admin, path string) {
+	r, err := http.NewRequest(http.MethodPost, "http://"+admin+path, nil)
 	if err != nil {
 		return
 	}
 	r.Header.Set("Registry-Admin", "1")
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	if answer, err := client.Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body) // the server may die meanwhile
 		answer.Body.Close()
+	}
+}
+
+// nothingLeft looks for temporary files after a start.
+func (k *killer) nothingLeft() {
+	k.t.Helper()
+	for _, pattern := range []string{"temporary/*", "registry.db.restoring", "registry.db.rebuilding*"} {
+		if left, _ := filepath.Glob(filepath.Join(k.dir, "data", pattern)); len(left) > 0 {
+			k.t.Errorf("left behind: %q", left)
+		}
 	}
 }
 
@@ -143,6 +179,14 @@ func noStore(k *killer) {
 		k.t.Fatal(err)
 	}
 	k.checkpoint = 0 // by the operator's doing
+}
+
+// onlySnapshot leaves the store's content in the object store alone.
+func onlySnapshot(k *killer) {
+	c := k.start(900)
+	askAdmin(k.ready(c).Admin, "/snapshots")
+	c.end(syscall.SIGTERM)
+	noStore(k)
 }
 
 func damageStore(k *killer) {

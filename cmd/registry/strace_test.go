@@ -20,13 +20,7 @@ import (
 // counts for each thread, so this covers rather than repeats. REGISTRY_STRACE_KILLS=60 is the long run.
 func TestKillAtWrites(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal("strace is missing")
-	}
-	if err != nil {
-		t.Skip("strace is missing")
-	}
+	strace := findStrace(t)
 	rounds := 3
 	if _, err := fmt.Sscan(os.Getenv("REGISTRY_STRACE_KILLS"), &rounds); err != nil && os.Getenv("REGISTRY_STRACE_KILLS") != "" {
 		t.Fatal(err)
@@ -47,22 +41,22 @@ func TestKillAtWrites(t *testing.T) {
 	t.Logf("killed %d times", killed)
 }
 
+func findStrace(t *testing.T) string {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("strace is missing")
+	}
+	if err != nil {
+		t.Skip("strace is missing")
+	}
+	return strace
+}
+
 // killAt runs the server under strace, feeds it, and says whether it died of the nth call.
 func (k *killer) killAt(strace, call string, nth int) bool {
 	k.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	program := filepath.Join(k.dir, "registry")
-	_ = os.Symlink(self, program) // it may be there
-	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
-		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")),
-		[]string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
-			"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, nth), program, "serve"}, "--stream-history=0")
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	c := k.traced(strace, call, fmt.Sprintf("signal=SIGKILL:when=%d", nth))
 	defer endTraced(c)
 	line, ok := c.await("ready")
 	for n := 0; ok && n < 10; n++ {
@@ -74,6 +68,25 @@ func (k *killer) killAt(strace, call string, nth int) bool {
 		}
 	}
 	return !ok
+}
+
+// traced starts the server under strace, which does something at some of the calls.
+func (k *killer) traced(strace, call, what string) *child {
+	k.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	program := filepath.Join(k.dir, "registry")
+	_ = os.Symlink(self, program) // it may be there
+	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
+		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")),
+		[]string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
+			"-e", fmt.Sprintf("inject=%s:%s", call, what), program, "serve"}, "--stream-history=0")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return c
 }
 
 // endTraced stops the server that strace runs; strace itself ignores the signal and ends with it.

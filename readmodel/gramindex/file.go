@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"github.com/edsrzf/mmap-go"
+
+	"example.org/registry/events/failpoint"
 )
 
 // Dir is where blocks are kept: in files without a name, which nobody can damage and which are
@@ -68,7 +70,13 @@ func (d Dir) mapped(b *Builder) (m mmap.MMap, err error) {
 			err = errors.Join(cerr, m.Unmap())
 		}
 	}()
+	if err := failpoint.Hit("index/before-write"); err != nil {
+		return nil, err
+	}
 	if err := b.writeTo(bufio.NewWriterSize(f, 1<<16)); err != nil {
+		return nil, err
+	}
+	if err := failpoint.Hit("index/written"); err != nil {
 		return nil, err
 	}
 	return mmap.Map(f, mmap.RDONLY, 0)

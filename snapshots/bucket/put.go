@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events/failpoint"
 	"example.org/registry/snapshots"
 )
 
@@ -41,8 +42,12 @@ func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reade
 		Bucket: Name, NUID: rand.Text(),
 	}
 	if err = b.chunks(ctx, &info, archive); err == nil {
+		err = failpoint.Hit("upload/before-name")
+	}
+	if err == nil {
 		err = b.publishName(ctx, info)
 	}
+	_ = failpoint.Hit("upload/named") // to die at: Find says what there is
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
 	defer cancel()
 	item, findErr := b.Find(after, info.Name)
@@ -67,6 +72,9 @@ func (b *Bucket) chunks(ctx context.Context, info *jetstream.ObjectInfo, archive
 		if n > 0 {
 			if err := b.publish(ctx, &nats.Msg{Subject: chunkPrefix + info.NUID, Data: chunk[:n]}); err != nil {
 				return fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
+			}
+			if err := failpoint.Hit("upload/chunk"); err != nil {
+				return err
 			}
 			sum.Write(chunk[:n])
 			info.Size += uint64(n)
