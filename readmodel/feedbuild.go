@@ -64,8 +64,8 @@ func (f *feed) collect(ctx context.Context, v *View, list, i int) (direct *grami
 // write makes a block of what the builder has. The disk may take its time, or for ever: see Trouble.
 func (f *feed) write() (block *gramindex.Block, err error) {
 	x := f.indexer
-	x.writing.Store(time.Now().UnixNano())
-	defer x.writing.Store(0)
+	x.writing.Store(new(time.Now()))
+	defer x.writing.Store(nil)
 	if f.dir == "" {
 		if f.dir, err = gramindex.Open(x.Dir); err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ type Indexer struct {
 	Pause time.Duration
 
 	trouble atomic.Pointer[string]
-	writing atomic.Int64 // since when, Unix nanoseconds; 0 while it is not
+	writing atomic.Pointer[time.Time] // since when, by the monotonic clock too; nil while it is not
 }
 
 const (
@@ -36,8 +36,8 @@ const (
 // Trouble is why the index is not what it should be, in a sentence; "" when nothing is wrong. Any
 // goroutine may call it.
 func (x *Indexer) Trouble() string {
-	if since := x.writing.Load(); since > 0 {
-		if d := time.Since(time.Unix(0, since)); d > tooLong {
+	if since := x.writing.Load(); since != nil {
+		if d := time.Since(*since); d > tooLong {
 			return fmt.Sprintf("The text index has been writing for %s; searches look at every entry it lacks.", d.Round(time.Second))
 		}
 	}

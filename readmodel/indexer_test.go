@@ -198,11 +198,11 @@ func TestIndexerFails(t *testing.T) {
 // TestIndexerHangs: a disk that does not answer is a sentence.
 func TestIndexerHangs(t *testing.T) {
 	var x Indexer
-	x.writing.Store(time.Now().Add(-tooLong / 2).UnixNano())
+	x.writing.Store(new(time.Now().Add(-tooLong / 2)))
 	if s := x.Trouble(); s != "" {
 		t.Error(s)
 	}
-	x.writing.Store(time.Now().Add(-2 * tooLong).UnixNano())
+	x.writing.Store(new(time.Now().Add(-2 * tooLong)))
 	if s := x.Trouble(); !strings.Contains(s, "has been writing for 20s") {
 		t.Error(s)
 	}
