@@ -30,6 +30,7 @@ type stand struct {
 	t    *testing.T
 	dir  string
 	runs int
+	env  []string // of the server, beside the test's own
 	*child
 	logLine
 }
@@ -50,7 +51,7 @@ func (s *stand) start() {
 	}
 	s.runs++
 	log := filepath.Join(s.dir, fmt.Sprintf("server-%d.log", s.runs))
-	c, err := startChild(binary, s.dir, log, append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(s.dir, "data")))
+	c, err := startChild(binary, s.dir, log, append(append(os.Environ(), s.env...), "REGISTRY_DATA_DIR="+filepath.Join(s.dir, "data")))
 	if err != nil {
 		s.t.Fatal(err)
 	}
