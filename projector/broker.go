@@ -21,7 +21,11 @@ const requestTimeout = 2 * time.Second
 // errAway means that there is no connection, so that asking would only wait.
 var errAway = errors.New("not connected")
 
-// streamInfo asks for the stream's configuration and state.
+// errLeaderless means that the answer came from a node that only knows how the stream once was: the nodes of a
+// cluster that are too few to agree on anything go on answering so.
+var errLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
+
+// streamInfo asks for the stream's configuration and state, as its leader knows them.
 func (p *Projector) streamInfo(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
 	if !p.cfg.Conn.IsConnected() {
 		return nil, errAway
@@ -32,7 +36,11 @@ func (p *Projector) streamInfo(ctx context.Context, name string) (*jetstream.Str
 	if err != nil {
 		return nil, events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+name)
 	}
-	return s.CachedInfo(), nil
+	info := s.CachedInfo()
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, errLeaderless
+	}
+	return info, nil
 }
 
 // stored is a message as its stream keeps it.
