@@ -1,0 +1,88 @@
+//go:build !race
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// BenchmarkConsumers is what it costs the three nodes that one stream feeds 1, 10 and 100 replicas. An operation is one
+// event published and delivered to all of them.
+func BenchmarkConsumers(b *testing.B) {
+	for _, replicas := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint("replicas=", replicas), func(b *testing.B) { feed(b, replicas) })
+	}
+}
+
+func feed(b *testing.B, replicas int) {
+	c := startNodes(b)
+	js := c.connect()
+	c.formed(js)
+	eventstest.Stream(b, js, func(cfg *jetstream.StreamConfig) { cfg.Replicas = 3 })
+	var arrived sync.WaitGroup
+	arrived.Add(replicas)
+	for range replicas {
+		follow(b, c, uint64(b.N), arrived.Done)
+	}
+	messages := make([]events.Message, b.N)
+	for i, e := range eventstest.Events(b.N, 8) {
+		messages[i].Event = e
+	}
+	before := c.processorTime(b)
+	b.ResetTimer()
+	if _, err := events.NewPublisher(js, events.PublisherConfig{BatchSize: 100}).PublishAll(context.Background(), messages); err != nil {
+		b.Fatal(err)
+	}
+	arrived.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64((c.processorTime(b)-before).Microseconds())/float64(b.N), "node-cpu-µs/op")
+}
+
+// follow makes a consumer as the projector does, on a connection of its own.
+func follow(b *testing.B, c *nodes, last uint64, done func()) {
+	b.Helper()
+	consumer, err := c.connect().CreateConsumer(context.Background(), events.DefaultStream, jetstream.ConsumerConfig{
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	consuming, err := consumer.Consume(func(m jetstream.Msg) {
+		if meta, err := m.Metadata(); err == nil && meta.Sequence.Stream == last {
+			done()
+		}
+	}, jetstream.PullMaxMessagesWithBytesLimit(2000, 8<<20), jetstream.PullHeartbeat(time.Second))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(consuming.Stop)
+}
+
+// processorTime is what the nodes have used, by Linux's account of a hundredth of a second a tick.
+func (c *nodes) processorTime(b *testing.B) (sum time.Duration) {
+	b.Helper()
+	for _, n := range c.all {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+		if err != nil {
+			b.Skip(err)
+		}
+		var user, system int64
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(user+system) * 10 * time.Millisecond
+	}
+	return sum
+}
