@@ -195,8 +195,6 @@ func damageStore(k *killer) {
 	}
 }
 
-func (k *killer) storePath() string { return filepath.Join(k.dir, "data", "registry.db") }
-
 // A transaction that fails at any point, kept or not, costs nothing: it is written again, readers see
 // nothing of it, and a kill afterwards finds the right state.
 func TestFailpointErrors(t *testing.T) {

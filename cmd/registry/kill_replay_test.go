@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -87,3 +88,5 @@ func (k *killer) applied(line logLine, seq uint64) {
 		k.get("http://"+line.Admin+"/projection", &doc)
 	}
 }
+
+func (k *killer) storePath() string { return filepath.Join(k.dir, "data", "registry.db") }

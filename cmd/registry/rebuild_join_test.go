@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"example.org/registry/events/eventstest"
+	"example.org/registry/httpapi"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
@@ -82,7 +83,7 @@ func (r projecting) rebuilding(t *testing.T) *rebuilding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &rebuilding{server: r.server, nc: nc, unsaved: make(chan error, 1), began: time.Now(),
+	b := &rebuilding{server: r.server, nc: nc, options: httpapi.RebuildOptions{Yes: true}, unsaved: make(chan error, 1), began: time.Now(),
 		old: &running{generation: r.live.now(), ended: make(chan struct{})}}
 	b.begin(store)
 	t.Cleanup(func() {
