@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -39,6 +40,10 @@ func beNode(file string) {
 	}
 	s.ConfigureLogger()
 	s.Start()
+	go func() { // the pipe ends with the test's process, however that ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
 	s.WaitForShutdown()
 	os.Exit(0)
 }
@@ -89,6 +94,9 @@ func (c *nodes) start(i int) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), nodeVariable+"="+c.all[i].config())
 	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // nothing is written to it
+		c.t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
