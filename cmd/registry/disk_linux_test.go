@@ -213,6 +213,9 @@ func (f *full) end() {
 	f.t.Logf("%d requests, %d wrong", f.asked.Load(), f.wrong.Load())
 	f.child.end(syscall.SIGKILL)
 	f.survive(1)
+	if aside, _ := filepath.Glob(f.storePath() + ".damaged-*"); len(aside) > 0 {
+		f.t.Errorf("set aside: %q", aside)
+	}
 }
 
 // The store's disk is full: what is applied is served, writing is tried again quietly, and works once there
