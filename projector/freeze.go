@@ -32,6 +32,7 @@ func (p *Projector) freeze(ctx context.Context, why notOurs) {
 		s.Frozen = true
 		s.CaughtUp = s.CaughtUp || p.complete
 	})
+	p.mark(ctx, true)
 	thaws := why.mayThaw()
 	for pause(ctx, p.cfg.PollEvery) {
 		now, known := p.reconsider(ctx)
@@ -48,9 +49,22 @@ func (p *Projector) freeze(ctx context.Context, why notOurs) {
 	if ctx.Err() != nil {
 		return
 	}
+	p.mark(ctx, false)
 	p.status.say(troubleFrozen, "")
 	p.status.update(func(s *Progress) { s.Frozen = false })
 	p.log.Info("thawed: the checkpoint's message is back unchanged", "checkpoint", at.Sequence)
+}
+
+// mark keeps, in the store too, whether the checkpoint's message must be seen again before anything is
+// applied: a restart is not to forget what was seen, when newer messages may have pushed that one out.
+func (p *Projector) mark(ctx context.Context, doubted bool) {
+	at := p.checkpoint()
+	if at.Sequence == 0 || at.Doubted == doubted {
+		return
+	}
+	at.Doubted = doubted
+	p.setCheckpoint(at)
+	_ = p.save(ctx, nil) // that of ctx: the end
 }
 
 func (p *Projector) sayFrozen(why notOurs) {

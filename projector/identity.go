@@ -68,15 +68,15 @@ func compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 
 // compareMessage looks at the message at the checkpoint, which alone can tell a stream that lost its
 // tail and has grown past the checkpoint since. That there is none proves nothing, since newer messages of
-// its subject push it out, unless the stream was made at another time: then it may be a new one with the
-// old one's metadata.
+// its subject push it out, unless the stream was made at another time (then it may be a new one with the
+// old one's metadata) or was seen to be wrong before.
 func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint, info *jetstream.StreamInfo) error {
 	if at.Sequence == 0 {
 		return nil
 	}
 	m, err := getMessage(ctx, p.cfg.Conn, p.cfg.Stream, at.Sequence, "")
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return madeAgain(info, at)
+		return unproved(info, at)
 	}
 	if err != nil {
 		return err
@@ -87,14 +87,18 @@ func (p *Projector) compareMessage(ctx context.Context, at readmodel.Checkpoint,
 	return notOurs{kind: replaced, sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
 }
 
-// madeAgain compares when the stream was made, which a restore into a cluster changes: so it counts only where
-// there is no message to compare.
-func madeAgain(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
-	if at.Stream.Created.IsZero() || info.Created.Equal(at.Stream.Created) {
-		return nil
+// unproved judges a stream without a message at the checkpoint. When it was made is changed by a restore into a
+// cluster, too: so that counts only here.
+func unproved(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
+	switch {
+	case !at.Stream.Created.IsZero() && !info.Created.Equal(at.Stream.Created):
+		return notOurs{sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
+			info.Config.Name, info.Created.UTC().Format(time.RFC3339), at.Sequence)}
+	case at.Doubted:
+		return notOurs{kind: regrown, sentence: fmt.Sprintf("The stream %s looked wrong before and has no message at the "+
+			"checkpoint %d that would prove it right.", info.Config.Name, at.Sequence)}
 	}
-	return notOurs{sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
-		info.Config.Name, info.Created.UTC().Format(time.RFC3339), at.Sequence)}
+	return nil
 }
 
 func (p *Projector) isMissing() error {

@@ -204,6 +204,31 @@ func TestTailReplaced(t *testing.T) {
 	}
 }
 
+// A stream that was seen to be shorter is grown past the checkpoint while nobody looks, and newer messages push
+// out what would tell: the restarted projector has not forgotten.
+func TestDoubtOutlivesRestart(t *testing.T) {
+	s := newSystem(t)
+	old := filepath.Join(t.TempDir(), "old")
+	s.publishAround(old)
+	s.start()
+	v := s.reach(s.info(events.DefaultStream).State.LastSeq)
+	s.restartBroker(func() {
+		remove(t, s.dir)
+		move(t, old, s.dir)
+	})
+	s.frozen(v.Sequence(), v.Digest().String())
+	s.mustStop()
+	e := eventstest.Events(1, 77)[0]
+	for i := range 20 {
+		e.ID = fmt.Sprint("other-", i)
+		s.publish(e)
+	}
+	s.log = &logBuffer{}
+	s.start()
+	s.says("no message at the checkpoint")
+	s.frozen(v.Sequence(), v.Digest().String())
+}
+
 // A checkpoint that was moved over an erased tail has no message; that one is there now means that the
 // number was given twice.
 func TestTailReplacedWhereNoneWas(t *testing.T) {

@@ -55,6 +55,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	if err := p.verify(ctx); err != nil {
 		return false, err
 	}
+	p.mark(ctx, false)
 	p.recreated(info)
 	p.begin(info, r.pending)
 	defer func() {

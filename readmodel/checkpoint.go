@@ -16,6 +16,10 @@ type Checkpoint struct {
 	Stream      StreamIdentity
 	MessageID   string    // Nats-Msg-Id of the message at Sequence; "" when none is known
 	MessageTime time.Time // when the broker stored it; zero when none is known
+
+	// Doubted says that the stream was seen to be shorter or another one, and that the message at Sequence has
+	// not been seen there, unchanged, since.
+	Doubted bool
 }
 
 // Commit is what one transaction of a store holds: the position travels with the data.

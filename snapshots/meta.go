@@ -35,6 +35,7 @@ type checkpoint struct {
 	StreamCreated time.Time `json:"streamCreated,omitzero"`
 	MessageID     string    `json:"messageId,omitempty"`
 	MessageTime   time.Time `json:"messageTime,omitzero"`
+	Doubted       bool      `json:"doubted,omitzero"`
 }
 
 // newMeta is that of a store which holds nothing.
@@ -108,6 +109,7 @@ func storedCheckpoint(c readmodel.Checkpoint) checkpoint {
 		StreamCreated: c.Stream.Created,
 		MessageID:     c.MessageID,
 		MessageTime:   c.MessageTime,
+		Doubted:       c.Doubted,
 	}
 }
 
@@ -117,6 +119,7 @@ func (c checkpoint) model() readmodel.Checkpoint {
 		Stream:      readmodel.StreamIdentity{Name: c.Stream, Epoch: c.StreamEpoch, Created: c.StreamCreated},
 		MessageID:   c.MessageID,
 		MessageTime: c.MessageTime,
+		Doubted:     c.Doubted,
 	}
 }
 
