@@ -298,3 +298,12 @@ func TestFailpointHangingCopy(t *testing.T) {
 	k.env = nil
 	k.survive(2)
 }
+
+// applied waits until the server has dealt with seq.
+func (k *killer) applied(line logLine, seq uint64) {
+	k.t.Helper()
+	var doc struct{ Checkpoint uint64 }
+	for end := time.Now().Add(patience); doc.Checkpoint < seq && time.Now().Before(end); {
+		k.get("http://"+line.Admin+"/projection", &doc)
+	}
+}

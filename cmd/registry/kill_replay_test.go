@@ -80,13 +80,4 @@ func (k *killer) saved(line logLine) {
 	k.t.Errorf("not saved: %+v", doc)
 }
 
-// applied waits until the server has dealt with seq.
-func (k *killer) applied(line logLine, seq uint64) {
-	k.t.Helper()
-	var doc struct{ Checkpoint uint64 }
-	for end := time.Now().Add(patience); doc.Checkpoint < seq && time.Now().Before(end); {
-		k.get("http://"+line.Admin+"/projection", &doc)
-	}
-}
-
 func (k *killer) storePath() string { return filepath.Join(k.dir, "data", "registry.db") }
