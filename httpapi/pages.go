@@ -21,7 +21,7 @@ type pages struct {
 }
 
 // defaultPages is the bound on remembered bodies in bytes, by estimate.
-const defaultPages = 32 << 20
+const defaultPages = 64 << 20
 
 // pageKey is a question as it was understood, not as it was written.
 type pageKey struct {

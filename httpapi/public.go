@@ -44,7 +44,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Searches bounds the work that is not cheap.
 	Searches SearchLimits
-	// PageBytes bounds the memory of answers that are asked for again and again. Zero: 32 MiB.
+	// PageBytes bounds the memory of answers that are asked for again and again. Zero: 64 MiB.
 	PageBytes int
 	// Status is what /api/status asks. Zero: nobody, and no component is ok.
 	Status StatusConfig
