@@ -143,15 +143,3 @@ func TestBrokenDocuments(t *testing.T) {
 		}
 	}
 }
-
-func FuzzRead(f *testing.F) {
-	f.Add(own(f))
-	f.Add([]byte("paths: {/a: {get: {tags: [A]}}}\ntags: [{name: A}]"))
-	f.Add([]byte("components: {schemas: {A: {items: {$ref: '#/components/schemas/A'}, type: [string, 'null'], enum: [1, null]}}}"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		doc, err := Read(text)
-		if err == nil && doc == nil {
-			t.Error("neither a document nor an error")
-		}
-	})
-}
