@@ -63,6 +63,7 @@ const maxRead = 4 * maxReason
 // sanitise is the second look at a reason's HTML, the renderer's being the first. What it returns is
 // well formed whatever it is given.
 func sanitise(policy *bluemonday.Policy, reason string) *text {
+	reason = strings.ReplaceAll(reason, "\x00", "") // no event has one; in a template it would be a mark to fill
 	z := html.NewTokenizer(strings.NewReader(policy.Sanitize(reason)))
 	t := &text{}
 	var open []element
