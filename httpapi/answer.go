@@ -36,7 +36,6 @@ type content struct {
 	tags   *tagSet
 	policy *policy
 	key    pageKey
-	keep   bool // worth remembering by key
 	page   bool // of the site: HTML
 	// indexed says that search engines may show the page.
 	indexed bool

@@ -21,7 +21,7 @@ func (p *Public) list(l events.List) handler {
 			return err
 		}
 		return p.send(c, &content{
-			at: at, tags: at.heads.tags.list(l, q.Sort), policy: &p.listCache, key: pageKey{list: q}, keep: true,
+			at: at, tags: at.heads.tags.list(l, q.Sort), policy: &p.listCache, key: pageKey{list: q},
 			build: func(ctx context.Context, dst []byte) ([]byte, error) {
 				page, err := p.findPage(ctx, at.view, q)
 				if err != nil {
@@ -53,7 +53,7 @@ func (p *Public) check(c *gin.Context) error {
 		return err
 	}
 	return p.send(c, &content{
-		at: at, tags: &at.heads.tags.check, policy: &p.checkCache, key: pageKey{check: q}, keep: true,
+		at: at, tags: &at.heads.tags.check, policy: &p.checkCache, key: pageKey{check: q},
 		build: func(ctx context.Context, dst []byte) ([]byte, error) {
 			found, err := p.findPerson(ctx, at.view, q)
 			if err != nil {

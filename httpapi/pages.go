@@ -67,9 +67,6 @@ const emptyWeight = 512
 // find is the remembered answer to a, if there is one. again says that a was asked for before while
 // the content was the same.
 func (p *pages) find(a *content) (saved *savedPage, again bool) {
-	if !a.keep {
-		return nil, false
-	}
 	saved, ok := p.cache.GetIfPresent(a.key)
 	if !ok || saved.tag != a.tags.quoted[identity] {
 		return nil, false
@@ -82,9 +79,6 @@ func (p *pages) find(a *content) (saved *savedPage, again bool) {
 
 // save remembers the body of a if it was asked for before, else that it was asked for. body is copied.
 func (p *pages) save(a *content, body []byte, again bool) {
-	if !a.keep {
-		return
-	}
 	s := &savedPage{tag: a.tags.quoted[identity], weight: emptyWeight}
 	if again {
 		s.variants[identity].Store(newVariant(append([]byte(nil), body...)))

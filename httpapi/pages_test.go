@@ -71,7 +71,7 @@ func TestPagesAskNoTwice(t *testing.T) {
 	ask := func() {
 		view := f.model.View()
 		tags := newTagSet(view.ListTag(events.Scammers, readmodel.Newest))
-		a := &content{tags: &tags, key: pageKey{list: readmodel.ListQuery{List: events.Scammers, Limit: 3}}, keep: true}
+		a := &content{tags: &tags, key: pageKey{list: readmodel.ListQuery{List: events.Scammers, Limit: 3}}}
 		if saved, again := p.find(a); saved == nil {
 			built++
 			p.save(a, []byte("body"), again)

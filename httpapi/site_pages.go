@@ -29,7 +29,7 @@ func (p *Public) listPage(l events.List) handler {
 		asOf := at.staleSince()
 		return p.send(c, &content{
 			at: at, tags: p.pageTags(at.view.ListTag(l, q.Sort), asOf), policy: &p.listCache,
-			key: pageKey{list: q, part: uint8(part)}, keep: true, page: true,
+			key: pageKey{list: q, part: uint8(part)}, page: true,
 			build: func(ctx context.Context, dst []byte) ([]byte, error) {
 				found, err := p.findPage(ctx, at.view, q)
 				if err != nil {
@@ -53,7 +53,7 @@ func (p *Public) checkPage(c *gin.Context) error {
 	asOf, asked := at.staleSince(), q != readmodel.CheckQuery{}
 	return p.send(c, &content{
 		at: at, tags: p.pageTags(at.view.CheckTag(), asOf), policy: &p.checkCache,
-		key: pageKey{check: q, part: 1}, keep: true, page: true, indexed: !asked,
+		key: pageKey{check: q, part: 1}, page: true, indexed: !asked,
 		build: func(ctx context.Context, dst []byte) ([]byte, error) {
 			page := site.CheckPage{Query: q, AsOf: asOf}
 			for i, l := range events.Lists() {
