@@ -135,7 +135,8 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			c.log.Warn("snapshot passed over", "name", item.Name, "reason", err.Error())
+			c.log.Warn("snapshot passed over: an older one or the whole stream does; registry snapshot create makes a good one",
+				"name", item.Name, "reason", err.Error())
 			continue
 		}
 		c.log.Info("starting from a snapshot", "name", item.Name, "sequence", item.Manifest.Sequence,

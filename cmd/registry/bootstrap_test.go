@@ -125,7 +125,7 @@ func TestBootstrapPassesOver(t *testing.T) {
 			if at := s.start(); at != 20 {
 				t.Errorf("started at %d, not 20", at)
 			}
-			if log := s.log.String(); !strings.Contains(log, "passed over") || !strings.Contains(log, c.want) {
+			if log := s.log.String(); !strings.Contains(log, "registry snapshot create makes a good one") || !strings.Contains(log, c.want) {
 				t.Errorf("log lacks %q: %s", c.want, log)
 			}
 		})

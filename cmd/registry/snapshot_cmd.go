@@ -142,35 +142,3 @@ func (c *snapshotVerifyCmd) Run(p *process) error {
 		return err
 	})
 }
-
-// snapshotRestoreCmd makes a read model out of a snapshot.
-type snapshotRestoreCmd struct {
-	Snapshot string `arg:"" name:"NAME or FILE" help:"A file, if there is one of this name; else a snapshot in the object store."`
-	DataDir  string `default:"data" placeholder:"DIR" help:"Data directory, which no process uses."`
-	Force    bool   `help:"Rename a read model that is there aside."`
-	bucketFlags
-}
-
-// Run takes the directory's lock, as a server would.
-func (c *snapshotRestoreCmd) Run(p *process) (err error) {
-	serve := serveCmd{DataDir: c.DataDir}
-	unlock, err := snapshots.LockDir(c.DataDir)
-	if err != nil {
-		return serve.lockError(err)
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return c.open(p, c.Snapshot, func(ctx context.Context, archive io.Reader) error {
-		m, aside, err := snapshots.Restore(ctx, archive, snapshots.Restoring{Path: serve.storePath(), Replace: c.Force})
-		if errors.Is(err, snapshots.ErrExists) {
-			return fmt.Errorf("%w; --force renames it aside", err)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w; nothing was changed", printable(c.Snapshot), err)
-		}
-		if aside != "" {
-			fmt.Fprintf(p.stdout, "the old read model is now %s\n", aside)
-		}
-		_, err = fmt.Fprintf(p.stdout, "restored into %s: %s\n", c.DataDir, summary(m))
-		return err
-	})
-}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -54,7 +55,7 @@ func (f bucketFlags) open(p *process, name string, do func(context.Context, io.R
 		return plainly(p.ctx, do(p.ctx, file))
 	}
 	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
-		return err
+		return unusable(name, err)
 	}
 	return f.with(p, func(ctx context.Context, b *bucket.Bucket) error {
 		item, err := b.Find(ctx, name)
@@ -66,7 +67,7 @@ func (f bucketFlags) open(p *process, name string, do func(context.Context, io.R
 		}
 		archive, err := b.Open(ctx, item)
 		if err != nil {
-			return fmt.Errorf("%s: %w", printable(name), err)
+			return unusable(name, err)
 		}
 		return do(ctx, archive)
 	})
@@ -83,8 +84,31 @@ func (f bucketFlags) unpacked(p *process, name string, do func(path string, m sn
 		path := filepath.Join(dir, "registry.db")
 		m, err := snapshots.Unpack(ctx, archive, path, snapshots.Work{}, nil)
 		if err != nil {
-			return fmt.Errorf("%s: %w", printable(name), err)
+			return unusable(name, err)
 		}
 		return do(path, m)
 	})
+}
+
+// unusable says of a snapshot that cannot be read, or not be used, what to do instead.
+func unusable(name string, err error) error {
+	return fmt.Errorf("%s: %w; %s", printable(name), err, insteadOf(err))
+}
+
+// insteadOf tells the disk's and the broker's errors, which pass, from a snapshot's own.
+func insteadOf(err error) string {
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "correct its name"
+	case errors.Is(err, os.ErrPermission):
+		return "make it readable for this user"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make space on the disk"
+	case errors.As(err, &number):
+		return "see to the file and the disk"
+	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrConnectionClosed):
+		return "see to the broker and try again"
+	}
+	return "use another one: registry snapshot list shows those in the object store"
 }
