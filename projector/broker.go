@@ -21,24 +21,25 @@ const requestTimeout = 2 * time.Second
 // errAway means that there is no connection, so that asking would only wait.
 var errAway = errors.New("not connected")
 
-// errLeaderless means that the answer came from a node that only knows how the stream once was: the nodes of a
+// ErrLeaderless means that the answer came from a node that only knows how the stream once was: the nodes of a
 // cluster that are too few to agree on anything go on answering so.
-var errLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
+var ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
 
-// streamInfo asks for the stream's configuration and state, as its leader knows them.
-func (p *Projector) streamInfo(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
-	if !p.cfg.Conn.IsConnected() {
+// StreamInfo asks for a stream's configuration and state, as its leader knows them, for 2 s at most. The error
+// is jetstream.ErrStreamNotFound, or says that there was no answer that counts. Any goroutine may call it.
+func StreamInfo(ctx context.Context, js jetstream.JetStream, name string) (*jetstream.StreamInfo, error) {
+	if !js.Conn().IsConnected() {
 		return nil, errAway
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := p.js.Stream(ctx, name)
+	s, err := js.Stream(ctx, name)
 	if err != nil {
-		return nil, events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+name)
+		return nil, events.Refusal(js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+name)
 	}
 	info := s.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
-		return nil, errLeaderless
+		return nil, ErrLeaderless
 	}
 	return info, nil
 }

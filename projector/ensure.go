@@ -19,7 +19,7 @@ func (u unusable) Unwrap() error { return u.error }
 // ensure returns the stream's state, after creating it when there is none and nothing is
 // known of one.
 func (p *Projector) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
-	info, err := p.streamInfo(ctx, p.cfg.Stream)
+	info, err := StreamInfo(ctx, p.js, p.cfg.Stream)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return info, err
 	}

@@ -107,7 +107,7 @@ func (p *Projector) reconsider(ctx context.Context) (now notOurs, known bool) {
 // and that the checkpoint has a message.
 func (p *Projector) mended(ctx context.Context) error {
 	if !p.accepted {
-		info, err := p.streamInfo(ctx, p.cfg.Stream)
+		info, err := StreamInfo(ctx, p.js, p.cfg.Stream)
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,8 @@ func TestReasonAfterRecreation(t *testing.T) {
 		eventstest.Stream(t, s.js)
 		s.says("is another one")
 	}
+	// The stream that is there now has nothing to apply, and yet the model is not complete.
+	s.progress("lag grows", func(p Progress) bool { return p.Lag == 0 && p.LastSequence == 0 && p.LagSeconds > 0.5 })
 	s.frozen(v.Sequence(), v.Digest().String())
 	if n := s.log.count("still frozen, for another reason"); n != 3 {
 		t.Errorf("%d log lines about another reason", n)

@@ -38,7 +38,7 @@ func (n notOurs) Error() string { return n.sentence }
 // verify compares the stream with the checkpoint: its epoch, its length, the message at the
 // checkpoint. The error is a notOurs, or says that the broker did not answer.
 func (p *Projector) verify(ctx context.Context) error {
-	info, err := p.streamInfo(ctx, p.cfg.Stream)
+	info, err := StreamInfo(ctx, p.js, p.cfg.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return p.isMissing()
 	}

@@ -15,11 +15,12 @@ type Progress struct {
 	Created time.Time
 
 	// Checkpoint is what the model has dealt with, LastSequence the stream's last sequence, at
-	// most a second old while Connected. Lag is their difference; 0 when nothing is kept in between.
+	// most a second old while Connected. Lag is their difference; 0 when nothing is kept in between. While Frozen
+	// LastSequence is that of the stream that is there now, so Lag says nothing.
 	Checkpoint, LastSequence, Lag uint64
 
-	// LagSeconds is 0 while Lag is, else the time since AsOf (since New where that is not known): an
-	// idle stream is not stuck.
+	// LagSeconds is 0 while Lag is and not Frozen, else the time since AsOf (since New where that is not
+	// known): an idle stream is not stuck, a frozen model is.
 	LagSeconds float64
 
 	// AsOf is the last moment at which the model was known to be complete. At start it is the
@@ -42,8 +43,8 @@ type Progress struct {
 	// Applied counts the messages dealt with by this process, rejected ones included.
 	Applied uint64
 
-	// Rejected counts the copies in the stream of rejected events, RejectedHere what this process
-	// rejected.
+	// Rejected counts the copies in the stream of rejected events: those that this process made at once, what others
+	// add and purge within a second. RejectedHere is what this process rejected.
 	Rejected, RejectedHere uint64
 
 	// SubjectsWithoutValidEvent are subjects of the contract of which every message that the stream
@@ -126,7 +127,7 @@ func (s *status) sentence(p Progress) string {
 func (s *status) read(now time.Time) Progress {
 	p := *s.published.Load()
 	p.SubjectsWithoutValidEvent = slices.Clone(p.SubjectsWithoutValidEvent)
-	if p.Lag > 0 {
+	if p.Lag > 0 || p.Frozen {
 		since := p.AsOf
 		if since.IsZero() {
 			since = s.began

@@ -47,15 +47,13 @@ func (s *subjects) turn() []string {
 }
 
 // ours asks, after a message was not found, whether the answer was about the stream that the list
-// is of: one that has taken its place holds nothing and proves nothing.
+// is of: one that has taken its place, or that no leader vouches for, holds nothing and proves nothing.
 func (s *subjects) ours(ctx context.Context, r *rejecter) bool {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	stream, err := r.js.Stream(ctx, r.cfg.Stream)
+	info, err := StreamInfo(ctx, r.js, r.cfg.Stream)
 	if err != nil {
 		return false
 	}
 	at := s.status.read(time.Now())
-	return compare(stream.CachedInfo(), readmodel.Checkpoint{
+	return compare(info, readmodel.Checkpoint{
 		Sequence: at.Checkpoint, Stream: readmodel.StreamIdentity{Epoch: at.Epoch}}) == nil
 }

@@ -43,6 +43,8 @@ type rejecter struct {
 	epoch  string
 	exists bool // the stream of rejected events
 
+	counting sync.Mutex // held for a question, so that no answer replaces a newer one
+
 	mu      sync.Mutex
 	waiting []rejection // in stream order
 	bytes   int
@@ -170,11 +172,27 @@ func (r *rejecter) run(ctx context.Context) {
 			continue
 		}
 		r.status.say(troubleRejects, "")
+		if len(batch) > 0 {
+			r.count(ctx)
+		}
 		r.subjects.examineAll(ctx, r, batch)
 		r.subjects.recheck(ctx, r)
 		if len(batch) == 0 {
 			r.idle(ctx)
 		}
+	}
+}
+
+// count brings Progress.Rejected up to date: after a copy of our own at once, else with each poll.
+func (r *rejecter) count(ctx context.Context) {
+	r.counting.Lock()
+	defer r.counting.Unlock()
+	info, err := StreamInfo(ctx, r.js, events.RejectedStream)
+	switch {
+	case err == nil:
+		r.status.update(func(s *Progress) { s.Rejected = info.State.Msgs })
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		r.status.update(func(s *Progress) { s.Rejected = 0 })
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -270,6 +271,32 @@ func TestSubjectsWhileFrozen(t *testing.T) {
 	s.progress("frozen", func(p Progress) bool { return p.Frozen })
 	if p := s.p.Progress(); !named(p) {
 		t.Errorf("named when frozen: %v", p.SubjectsWithoutValidEvent)
+	}
+}
+
+// A copy of our own is counted at once, not at the next poll.
+func TestCountedAtOnce(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.PollEvery = time.Hour }
+	s.start()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp && p.Connected })
+	for n := range uint64(3) {
+		eventstest.PublishRaw(t, s.js, fmt.Sprint("registry.servers.e", n), []byte("bad"))
+		s.progress("counted", func(p Progress) bool { return p.Rejected == n+1 })
+	}
+}
+
+// Where no leader vouches for the stream, a message that is not found proves nothing.
+func TestSubjectsWithoutALeader(t *testing.T) {
+	t.Parallel()
+	for leader, want := range map[string]bool{"": false, "node1": true} {
+		var st status
+		st.publish()
+		r := newRejecter(Config{Stream: events.DefaultStream}, &st, slog.New(slog.DiscardHandler))
+		r.js = eventstest.LonelyNode(t, leader)
+		if got := r.subjects.ours(t.Context(), r); got != want {
+			t.Errorf("leader %q: ours is %v", leader, got)
+		}
 	}
 }
 

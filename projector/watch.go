@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
@@ -44,7 +43,7 @@ func (p *Projector) watch(ctx context.Context) {
 
 func (w *watcher) poll(ctx context.Context) {
 	at, asked := w.checkpoint(), time.Now() // before the question: what it shows is at least this
-	info, err := w.streamInfo(ctx, w.cfg.Stream)
+	info, err := StreamInfo(ctx, w.js, w.cfg.Stream)
 	if ctx.Err() != nil {
 		return
 	}
@@ -84,22 +83,15 @@ func (w *watcher) away(err error) {
 	}
 }
 
-// reached says that the broker answers, and counts the copies of rejected events.
+// reached says that the broker answers, and has the copies of rejected events counted.
 func (w *watcher) reached(ctx context.Context) {
 	w.status.say(troubleBroker, "")
 	if w.gone {
 		w.log.Info("broker reached again")
 	}
 	w.gone = false
-	info, err := w.streamInfo(ctx, events.RejectedStream)
-	w.status.update(func(s *Progress) {
-		s.Connected = true
-		if err == nil {
-			s.Rejected = info.State.Msgs
-		} else if errors.Is(err, jetstream.ErrStreamNotFound) {
-			s.Rejected = 0
-		}
-	})
+	w.status.update(func(s *Progress) { s.Connected = true })
+	w.rejecter.count(ctx)
 }
 
 // compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail.

@@ -95,15 +95,15 @@ func (c *candidates) ask(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
 	defer cancel()
-	s, err := c.js.Stream(ctx, c.stream)
+	info, err := projector.StreamInfo(ctx, c.js, c.stream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrConnectionClosed):
+	case err != nil && c.unanswered(err):
 		return err
 	case err != nil:
 		return nil
 	default:
-		c.info = s.CachedInfo()
+		c.info = info
 	}
 	items, _, err := c.bucket.List(ctx)
 	if ignoreNone(err) != nil {
@@ -111,6 +111,12 @@ func (c *candidates) ask(ctx context.Context) error {
 	}
 	c.items = items
 	return nil
+}
+
+// unanswered tells what passes from what the projector is to tell.
+func (c *candidates) unanswered(err error) bool {
+	return !c.nc.IsConnected() || errors.Is(err, projector.ErrLeaderless) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, nats.ErrTimeout)
 }
 
 // ignoreNone takes a bucket that nobody has made yet for an empty one.

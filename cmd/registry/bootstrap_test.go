@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -240,20 +239,49 @@ func TestBootstrapWithoutBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	waits(t, nc, "cannot be reached")
+}
+
+// A node that knows no leader of the stream is a broker that is away: what it knows may be old.
+func TestBootstrapWithoutLeader(t *testing.T) {
+	t.Parallel()
+	waits(t, eventstest.LonelyNode(t, "").Conn(), "the stream has no leader")
+}
+
+// waits says whether a server with nothing saved waits for the broker, with why in the log, until it is stopped.
+func waits(t *testing.T, nc *nats.Conn, why string) {
+	t.Helper()
 	f := &serveCmd{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	srv := &server{flags: f, log: log, live: newLive()}
-	srv.snapshots = newSnapshotter(srv.live, f, log)
+	said := make(logLines, 1)
+	srv := &server{flags: f, log: slog.New(slog.NewTextHandler(said, nil)), live: newLive()}
+	srv.snapshots = newSnapshotter(srv.live, f, srv.log)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- srv.bootstrap(ctx, nc) }()
-	for end := time.Now().Add(patience); !strings.Contains(srv.live.state().Reason, "waiting for the broker"); {
-		if time.Now().After(end) {
-			t.Fatal(srv.live.state().Reason)
+	select {
+	case line := <-said:
+		if !strings.Contains(line, "waiting for it") || !strings.Contains(line, why) {
+			t.Error(line)
 		}
+	case err := <-ended:
+		cancel()
+		t.Fatal("ended without a broker: ", err)
+	case <-time.After(patience):
+		t.Error("nothing is said")
+	}
+	if reason := srv.live.state().Reason; !strings.Contains(reason, "waiting for the broker") {
+		t.Error(reason)
 	}
 	cancel()
 	if err := <-ended; err == nil {
 		t.Error("ended without a broker")
 	}
+}
+
+// logLines hands on what is logged.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }

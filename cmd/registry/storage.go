@@ -8,6 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/projector"
 )
 
 // asked is the stream as the status page asks for it.
@@ -49,7 +51,7 @@ func (l *live) database(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		if _, err := b.js.Stream(ctx, b.stream); err != nil {
+		if _, err := projector.StreamInfo(ctx, b.js, b.stream); err != nil {
 			return fmt.Errorf("stream %s: %w", b.stream, err)
 		}
 		return nil

@@ -1,6 +1,7 @@
 // Package eventstest has what the tests of every room need of the events: a real embedded
 // broker in two lines, a stream as the contract has it, publishing, and valid events, drawn
-// by rapid or made in any number from a seed. No test in the project talks to a fake broker.
+// by rapid or made in any number from a seed. No test in the project talks to a fake broker,
+// but for the one answer of LonelyNode.
 //
 // # Why
 //
