@@ -23,6 +23,8 @@ type position struct {
 	heads *heads
 	// fresh says that the reader asked for a sequence: such answers are not to be cached.
 	fresh bool
+	// staleSince is when the data was last known to be complete, if a page of the site is to say so; else zero.
+	staleSince time.Time
 }
 
 // admitter decides whether a request may be answered, and from which state.
@@ -52,7 +54,7 @@ func (a *admitter) admit(r *http.Request) (position, error) {
 			return position{}, err
 		}
 	}
-	return position{view, a.heads.of(view, state.AsOf), fresh}, nil
+	return position{view: view, heads: a.heads.of(view, state.AsOf), fresh: fresh}, nil
 }
 
 // await waits for a state at seq or beyond it.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -32,34 +31,31 @@ func (b *buffers) put(p *[]byte, used []byte) {
 
 // content is one cacheable answer in the making.
 type content struct {
-	at     position
-	tags   *tagSet
-	policy *policy
-	key    pageKey
-	page   bool // of the site: HTML
-	// indexed says that search engines may show the page.
-	indexed bool
-	// build appends the body. Its only errors are errBusy and that of the context.
-	build func(ctx context.Context, dst []byte) ([]byte, error)
+	*form
+	*question
+	key  pageKey
+	at   position
+	tags *tagSet
 }
 
 // policy is the caching headers of an answer. CDN is nil where there is none.
 type policy struct{ cache, cdn []string }
 
-// send answers with the content, or with 304 where the reader holds it.
-func (p *Public) send(c *gin.Context, a *content) error {
+// send answers with the content, or with 304 where the reader holds it. saved is what is remembered of
+// the question, of whatever content; nil: nothing.
+func (p *Public) send(c *gin.Context, a *content, saved *savedPage) error {
 	e := negotiate(c.Request.Header["Accept-Encoding"])
 	held := a.tags.held(c.Request.Header["If-None-Match"])
 	if held.settles(e) {
 		p.notModified(c, a, e)
 		return nil
 	}
-	saved, again := p.pages.find(a)
-	if saved != nil {
+	again, whole := saved.of(a.tags)
+	if whole {
 		return p.sendSaved(c, a, e, held, saved)
 	}
 	buf := p.bodies.get()
-	body, err := a.build(c.Request.Context(), (*buf)[:0])
+	body, err := a.build(c.Request.Context(), a.at, a.question, (*buf)[:0])
 	if err != nil {
 		p.bodies.put(buf, *buf)
 		return err
@@ -138,7 +134,7 @@ func (p *Public) contentHeaders(h http.Header, a *content, e encoding) {
 	h["Vary"] = p.fixed.vary
 	p.positionHeaders(h, a.at)
 	if a.page {
-		p.fixed.pageHeaders(h, a.indexed)
+		p.fixed.pageHeaders(h, a.index)
 		// A page from a cache tells its reader by this how old its data is; see site.js.
 		h["Last-Modified"] = []string{time.UnixMilli(a.at.heads.asOf).UTC().Format(http.TimeFormat)}
 	}

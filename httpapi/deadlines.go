@@ -31,30 +31,36 @@ type lazyDeadline struct {
 	mu    sync.Mutex
 	at    time.Time // the deadline; zero: none
 	timer time.Time // not later than at; zero: none
+	rest  time.Time // what the timer was before it was longAgo
 	ended bool      // the timer is longAgo
 }
 
 // longAgo is before any deadline that is to come: net/http sets one to end a Read at once.
 const longAgo = 1e9 // seconds since 1970
 
-// move makes t the deadline. After one of longAgo the timer must be set anew: to readTimeout where
-// there is no deadline, since one of that length is what comes next.
-func (d *lazyDeadline) move(t time.Time) error {
+// move makes t the deadline. After one of longAgo the timer must be set anew: to where it was, even
+// where there is no deadline, since the next one will not be sooner. It may have gone by: then it goes
+// off once for nothing.
+func (d *lazyDeadline) move(t time.Time) (err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.at = t
 	switch {
 	case t.IsZero() && d.ended:
-		return d.arm(time.Now().Add(readTimeout))
+		err = d.arm(d.rest)
 	case t.IsZero() || !d.ended && !d.timer.IsZero() && !t.Before(d.timer):
-		return nil
 	default:
-		return d.arm(t)
+		err = d.arm(t)
 	}
+	d.mu.Unlock() // not deferred: this is called six times a request
+	return err
 }
 
 func (d *lazyDeadline) arm(t time.Time) error {
-	d.timer, d.ended = t, !t.IsZero() && t.Unix() < longAgo
+	ends := !t.IsZero() && t.Unix() < longAgo
+	if ends && !d.ended {
+		d.rest = d.timer
+	}
+	d.timer, d.ended = t, ends
 	return d.set(t)
 }
 

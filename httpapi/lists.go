@@ -3,33 +3,26 @@ package httpapi
 import (
 	"context"
 
-	"github.com/gin-gonic/gin"
-
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
 // list answers GET /api/scammers, /api/servers and /api/legit (API contract, lists).
 func (p *Public) list(l events.List) handler {
-	return func(c *gin.Context) error {
-		q, err := parseList(l, c.Request.URL.RawQuery)
-		if err != nil {
-			return err
-		}
-		at, err := p.admitter.admit(c.Request)
-		if err != nil {
-			return err
-		}
-		return p.send(c, &content{
-			at: at, tags: at.heads.tags.list(l, q.Sort), policy: &p.listCache, key: pageKey{list: q},
-			build: func(ctx context.Context, dst []byte) ([]byte, error) {
-				page, err := p.findPage(ctx, at.view, q)
-				if err != nil {
-					return nil, err
-				}
-				return page.AppendJSON(dst), nil
-			}})
-	}
+	return p.answers(&form{
+		policy: &p.listCache,
+		parse: func(raw string) (q question, err error) {
+			q.list, err = parseList(l, raw)
+			return q, err
+		},
+		tag: func(at position, q *question) *tagSet { return at.heads.tags.list(l, q.list.Sort) },
+		build: func(ctx context.Context, at position, q *question, dst []byte) ([]byte, error) {
+			page, err := p.findPage(ctx, at.view, q.list)
+			if err != nil {
+				return nil, err
+			}
+			return page.AppendJSON(dst), nil
+		}})
 }
 
 // findPage looks a page up; text searches wait for their turn.
@@ -43,19 +36,16 @@ func (p *Public) findPage(ctx context.Context, view *readmodel.View, q readmodel
 }
 
 // check answers GET /api/check (API contract, check).
-func (p *Public) check(c *gin.Context) error {
-	q, err := parseCheck(c.Request.URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	at, err := p.admitter.admit(c.Request)
-	if err != nil {
-		return err
-	}
-	return p.send(c, &content{
-		at: at, tags: &at.heads.tags.check, policy: &p.checkCache, key: pageKey{check: q},
-		build: func(ctx context.Context, dst []byte) ([]byte, error) {
-			found, err := p.findPerson(ctx, at.view, q)
+func (p *Public) check() handler {
+	return p.answers(&form{
+		policy: &p.checkCache,
+		parse: func(raw string) (q question, err error) {
+			q.check, err = parseCheck(raw)
+			return q, err
+		},
+		tag: func(at position, q *question) *tagSet { return &at.heads.tags.check },
+		build: func(ctx context.Context, at position, q *question, dst []byte) ([]byte, error) {
+			found, err := p.findPerson(ctx, at.view, q.check)
 			if err != nil {
 				return nil, err
 			}

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
-
-	"example.org/registry/readmodel"
 )
 
 // pages remembers the bodies of answers that are asked for again and again, in every encoding they
@@ -23,15 +21,16 @@ type pages struct {
 // defaultPages is the bound on remembered bodies in bytes, by estimate.
 const defaultPages = 64 << 20
 
-// pageKey is a question as it was understood, not as it was written.
+// pageKey is a question as it was written: one that is known need not be parsed. Another spelling of
+// it is another question.
 type pageKey struct {
-	list  readmodel.ListQuery
-	check readmodel.CheckQuery
-	part  uint8 // of a page of the site, from 1; 0 for the API's JSON
+	form uint8
+	raw  string // the query string
 }
 
 // savedPage is one remembered answer, or the memory that it was asked for once.
 type savedPage struct {
+	question *question
 	tag      string
 	variants [numEncodings]atomic.Pointer[variant] // none at all: asked for once
 	weight   uint32
@@ -64,22 +63,23 @@ func newPages(bytes int) (*pages, error) {
 // emptyWeight is about what an entry takes besides its bodies.
 const emptyWeight = 512
 
-// find is the remembered answer to a, if there is one. again says that a was asked for before while
-// the content was the same.
-func (p *pages) find(a *content) (saved *savedPage, again bool) {
-	saved, ok := p.cache.GetIfPresent(a.key)
-	if !ok || saved.tag != a.tags.quoted[identity] {
-		return nil, false
+// find is what is remembered of a question, of whatever content; nil: nothing.
+func (p *pages) find(key pageKey) *savedPage {
+	saved, _ := p.cache.GetIfPresent(key)
+	return saved
+}
+
+// of says whether s is of the content that the tags name, and whether it has the answer.
+func (s *savedPage) of(tags *tagSet) (again, whole bool) {
+	if s == nil || s.tag != tags.quoted[identity] {
+		return false, false
 	}
-	if saved.variants[identity].Load() == nil {
-		return nil, true
-	}
-	return saved, true
+	return true, s.variants[identity].Load() != nil
 }
 
 // save remembers the body of a if it was asked for before, else that it was asked for. body is copied.
 func (p *pages) save(a *content, body []byte, again bool) {
-	s := &savedPage{tag: a.tags.quoted[identity], weight: emptyWeight}
+	s := &savedPage{question: a.question, tag: a.tags.quoted[identity], weight: emptyWeight + uint32(len(a.key.raw))}
 	if again {
 		s.variants[identity].Store(newVariant(append([]byte(nil), body...)))
 		s.weight += 2 * uint32(len(body)) // the encoded variants, when they come, are a fraction of it

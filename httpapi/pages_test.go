@@ -62,6 +62,23 @@ func drawQuestion(t *rapid.T, v *readmodel.View) (target, body string) {
 	return fmt.Sprintf("/api/%s?search=%s&sort=%s&limit=%d", list, word, order, q.Limit), string(page.AppendJSON(nil))
 }
 
+// The same query string is another question on another path, however often each is asked.
+func TestPagesByPath(t *testing.T) {
+	targets := []string{"/api/scammers", "/api/legit", "/api/check", "/", "/scammers", "/legit"}
+	want := map[string]string{}
+	for _, target := range targets {
+		want[target] = serve(t).get(t, target+"?search=konto").body
+	}
+	f := serve(t)
+	for range 3 {
+		for _, target := range targets {
+			if got := f.get(t, target+"?search=konto").body; got != want[target] {
+				t.Errorf("%s\n got %s\nwant %s", target, got, want[target])
+			}
+		}
+	}
+}
+
 // TestPagesAskNoTwice: the third time a question is asked of the same content nothing is computed,
 // and it is again once the content has changed.
 func TestPagesAskNoTwice(t *testing.T) {
@@ -71,8 +88,8 @@ func TestPagesAskNoTwice(t *testing.T) {
 	ask := func() {
 		view := f.model.View()
 		tags := newTagSet(view.ListTag(events.Scammers, readmodel.Newest))
-		a := &content{tags: &tags, key: pageKey{list: readmodel.ListQuery{List: events.Scammers, Limit: 3}}}
-		if saved, again := p.find(a); saved == nil {
+		a := &content{tags: &tags, question: &question{}, key: pageKey{raw: "limit=3"}}
+		if again, whole := p.find(a.key).of(a.tags); !whole {
 			built++
 			p.save(a, []byte("body"), again)
 		}

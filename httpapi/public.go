@@ -67,6 +67,7 @@ type Public struct {
 	compressor *compressor
 	bodies     buffers
 	pages      *pages
+	forms      uint8           // how many there are; fixed after construction
 	site       *site.Site      // nil: none
 	sitePaths  map[string]bool // of pages; fixed after construction
 	outside
@@ -179,7 +180,7 @@ func (p *Public) routes(cfg Config) error {
 	for _, l := range events.Lists() {
 		p.get("/api/"+string(l), p.list(l))
 	}
-	p.get("/api/check", p.check)
+	p.get("/api/check", p.check())
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
 	p.get(avatarRoute, p.avatar)

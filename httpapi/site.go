@@ -12,7 +12,7 @@ import (
 )
 
 // The site: pages for people beside the API (API contract, documents and the site). They go the API's
-// way, adapt, admit and send, and differ in their media type, a few headers, and in that their failures are pages, too.
+// way, adapt, answers and send, and differ in their media type, a few headers, and in that their failures are pages, too.
 
 // newSite is nil where the site is off.
 func newSite(cfg Config) (*site.Site, error) {
@@ -36,7 +36,7 @@ func (p *Public) siteRoutes() error {
 			return err
 		}
 	}
-	p.sitePage("/", p.checkPage)
+	p.sitePage("/", p.checkPage())
 	for _, l := range events.Lists() {
 		p.sitePage("/"+string(l), p.listPage(l))
 	}

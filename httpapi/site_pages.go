@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"example.org/registry/events"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
@@ -17,55 +15,49 @@ const staleAfter = time.Minute
 
 // listPage answers GET /scammers, /servers and /legit.
 func (p *Public) listPage(l events.List) handler {
-	return func(c *gin.Context) error {
-		q, part, err := parseListPage(l, c.Request.URL.RawQuery)
-		if err != nil {
-			return err
-		}
-		at, err := p.admitter.admit(c.Request)
-		if err != nil {
-			return err
-		}
-		asOf := at.staleSince()
-		return p.send(c, &content{
-			at: at, tags: p.pageTags(at.view.ListTag(l, q.Sort), asOf), policy: &p.listCache,
-			key: pageKey{list: q, part: uint8(part)}, page: true,
-			build: func(ctx context.Context, dst []byte) ([]byte, error) {
-				found, err := p.findPage(ctx, at.view, q)
-				if err != nil {
-					return nil, err
-				}
-				return p.site.List(dst, site.ListPage{Query: q, Part: part, Found: found, AsOf: asOf})
-			}})
-	}
+	return p.answers(&form{
+		policy: &p.listCache, page: true,
+		parse: func(raw string) (q question, err error) {
+			q.list, q.part, err = parseListPage(l, raw)
+			return q, err
+		},
+		tag: func(at position, q *question) *tagSet {
+			return p.pageTags(at.view.ListTag(l, q.list.Sort), at.staleSince)
+		},
+		build: func(ctx context.Context, at position, q *question, dst []byte) ([]byte, error) {
+			found, err := p.findPage(ctx, at.view, q.list)
+			if err != nil {
+				return nil, err
+			}
+			return p.site.List(dst, site.ListPage{Query: q.list, Part: q.part, Found: found, AsOf: at.staleSince})
+		}})
 }
 
 // checkPage answers GET /, the person check.
-func (p *Public) checkPage(c *gin.Context) error {
-	q, err := parseCheckPage(c.Request.URL.RawQuery)
-	if err != nil {
-		return err
+func (p *Public) checkPage() handler {
+	return p.answers(&form{
+		policy: &p.checkCache, page: true,
+		parse: func(raw string) (q question, err error) {
+			q.check, err = parseCheckPage(raw)
+			q.index = q.check == readmodel.CheckQuery{}
+			return q, err
+		},
+		tag:   func(at position, q *question) *tagSet { return p.pageTags(at.view.CheckTag(), at.staleSince) },
+		build: p.buildCheckPage,
+	})
+}
+
+func (p *Public) buildCheckPage(ctx context.Context, at position, q *question, dst []byte) (_ []byte, err error) {
+	page := site.CheckPage{Query: q.check, AsOf: at.staleSince}
+	for i, l := range events.Lists() {
+		page.Entries[i] = at.view.Entries(l)
 	}
-	at, err := p.admitter.admit(c.Request)
-	if err != nil {
-		return err
+	if !q.index {
+		if page.Found, err = p.findPerson(ctx, at.view, q.check); err != nil {
+			return nil, err
+		}
 	}
-	asOf, asked := at.staleSince(), q != readmodel.CheckQuery{}
-	return p.send(c, &content{
-		at: at, tags: p.pageTags(at.view.CheckTag(), asOf), policy: &p.checkCache,
-		key: pageKey{check: q, part: 1}, page: true, indexed: !asked,
-		build: func(ctx context.Context, dst []byte) ([]byte, error) {
-			page := site.CheckPage{Query: q, AsOf: asOf}
-			for i, l := range events.Lists() {
-				page.Entries[i] = at.view.Entries(l)
-			}
-			if asked {
-				if page.Found, err = p.findPerson(ctx, at.view, q); err != nil {
-					return nil, err
-				}
-			}
-			return p.site.Check(dst, page)
-		}})
+	return p.site.Check(dst, page)
 }
 
 // parseListPage is parseList and the part of a reason that is too long for one page. It is a pure function.
@@ -90,13 +82,12 @@ func parseCheckPage(raw string) (readmodel.CheckQuery, error) {
 	return q, err
 }
 
-// staleSince is when the data was last known to be complete, to the minute, if that is worth saying; else zero.
-func (at *position) staleSince() time.Time {
-	asOf := time.UnixMilli(at.heads.asOf).UTC()
+// staleSince is asOf to the minute, if that is worth saying; else zero.
+func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
 	}
-	return asOf.Truncate(time.Minute)
+	return asOf.UTC().Truncate(time.Minute)
 }
 
 // pageTags are those of the page that the site makes of a content.

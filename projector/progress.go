@@ -56,6 +56,13 @@ type Progress struct {
 	LastError string
 }
 
+// Standing is the part of Progress that every answer depends on.
+type Standing struct {
+	CaughtUp, Frozen bool
+	AsOf             time.Time
+	LastError        string
+}
+
 // trouble is a source of LastError. The order is that of importance.
 type trouble int
 
@@ -123,7 +130,13 @@ func (s *status) sentence(p Progress) string {
 	return "Catching up with the stream."
 }
 
-// read is one atomic load.
+// standing is one atomic load.
+func (s *status) standing() Standing {
+	p := s.published.Load()
+	return Standing{p.CaughtUp, p.Frozen, p.AsOf, p.LastError}
+}
+
+// read is one atomic load and a copy.
 func (s *status) read(now time.Time) Progress {
 	p := *s.published.Load()
 	p.SubjectsWithoutValidEvent = slices.Clone(p.SubjectsWithoutValidEvent)

@@ -73,6 +73,9 @@ func New(cfg Config) *Projector {
 // Progress is one atomic load. Any goroutine may call it, before, during and after Run.
 func (p *Projector) Progress() Progress { return p.status.read(time.Now()) }
 
+// Standing is one atomic load. Any goroutine may call it, before, during and after Run.
+func (p *Projector) Standing() Standing { return p.status.standing() }
+
 // Run follows the stream until ctx ends, then gives the store what has been applied and returns nil.
 // It returns an error only for what the operator must mend before anything is served: a stream whose
 // configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention), one that is

@@ -9,10 +9,11 @@ import (
 
 // state is what the listeners go by: two atomic loads.
 func (l *live) state() httpapi.State {
-	p, running := l.progress()
-	if !running {
+	running := l.now().projector
+	if running == nil {
 		return httpapi.State{Reason: l.beginning()}
 	}
+	p := running.Standing()
 	return httpapi.State{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
