@@ -3,17 +3,23 @@ package main
 import (
 	"context"
 	"time"
+
+	"example.org/registry/events/broker"
 )
 
 // healthEvery is how often the embedded broker is asked for its health.
 const healthEvery = time.Second
 
-// healthy is what is watched here of the embedded broker.
-type healthy interface{ Health() error }
+// healing is what is watched here of the embedded broker.
+type healing interface {
+	Health() error
+	Recover(health error) bool
+}
 
-// watchHealth takes note of the embedded broker's health until stop is called. A goroutine of its own asks, since
+// watchHealth takes note of the embedded broker's health, and has it started anew when its disk has room again, until stop
+// is called. A goroutine of its own asks, since
 // the answer may wait for the disk and nobody who wants to know the state is to wait for that (promise 5).
-func (s *server) watchHealth(b healthy) (stop func()) {
+func (s *server) watchHealth(b healing) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -21,7 +27,7 @@ func (s *server) watchHealth(b healthy) (stop func()) {
 		tick := time.NewTicker(healthEvery)
 		defer tick.Stop()
 		for {
-			s.noteHealth(b.Health())
+			s.heal(b)
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -32,20 +38,37 @@ func (s *server) watchHealth(b healthy) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
+// heal looks once.
+func (s *server) heal(b healing) {
+	health := b.Health()
+	if health != nil && b.Recover(health) {
+		s.log.Info("the embedded broker was started anew, since its disk can be written again")
+		health = b.Health()
+	}
+	s.noteHealth(health)
+}
+
 // noteHealth tells the log of a change.
 func (s *server) noteHealth(err error) {
-	was := s.live.brokerTrouble.Load()
-	switch {
-	case err == nil:
+	if err == nil {
 		s.live.brokerTrouble.Store(nil)
-	case was == nil || *was != unwell(err):
-		s.live.brokerTrouble.Store(new(unwell(err)))
-		s.log.Error("the embedded broker takes in no events; what it has is served; mend its disk and start registry again", "error", err)
+		return
+	}
+	sentence := unwell(err)
+	if was := s.live.brokerTrouble.Swap(&sentence); was == nil || *was != sentence {
+		s.log.Error("the embedded broker takes in no events; what it has is served", "error", err, "remedy", remedyFor(err))
 	}
 }
 
 func unwell(err error) string {
-	return "The embedded broker takes in no events until its disk is mended and registry is started again: " + err.Error() + "."
+	return "The embedded broker takes in no events: " + err.Error() + "; " + remedyFor(err) + "."
+}
+
+func remedyFor(err error) string {
+	if broker.Passes(err) {
+		return "it does again by itself once its disk has room and can be written"
+	}
+	return "mend its disk and start registry again"
 }
 
 // trouble is what is wrong with the embedded broker; "" when nothing is known to be.

@@ -6,10 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 )
 
 // readyWithin bounds the wait for the listener once the stores have been recovered.
@@ -53,10 +54,21 @@ type Config struct {
 
 // Broker is a running embedded server. Its methods may be called from any goroutine.
 type Broker struct {
+	cfg Config // with the port that was found free
+
+	mu       sync.Mutex // held by Recover and Shutdown
+	closed   bool
+	restarts time.Time // the last one that Recover tried
+
+	current atomic.Pointer[running]
+	failed  atomic.Pointer[error] // why Recover could not; nil: it did, or had not to
+}
+
+// running is one server: Recover puts another one in its place.
+type running struct {
 	srv      *server.Server
-	listens  bool
-	user     string // of Connect; empty when no users are configured
-	password string
+	addr     string // empty: it does not listen
+	internal credentials
 }
 
 // Start runs a broker and returns when clients can connect and every stream is recovered.
@@ -66,26 +78,53 @@ func Start(cfg Config) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	if err := portFree(cfg.Addr); err != nil {
+	b := &Broker{cfg: cfg}
+	if err := b.launch(opts, internal); err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
+	}
+	return b, nil
+}
+
+// launch makes a server the current one. After an error there is no new one.
+func (b *Broker) launch(opts *server.Options, internal credentials) error {
+	if err := portFree(b.cfg.Addr); err != nil {
+		return err
 	}
 	srv, err := server.NewServer(opts)
 	if err != nil {
-		return nil, fmt.Errorf("embedded broker: %w", oneLine(err))
+		return oneLine(err)
 	}
-	log := newLogger(cfg.Logger)
+	log := newLogger(b.cfg.Logger)
 	srv.SetLoggerV2(log, log.debug(), false, false)
-	b := &Broker{srv: srv, listens: !opts.DontListen, user: internal.name, password: internal.password}
 	srv.Start() // returns once the stores are recovered, or after calling Fatalf
+	if err := started(srv, log); err != nil {
+		end(srv)
+		return err
+	}
+	r := &running{srv: srv, internal: internal}
+	if !opts.DontListen {
+		r.addr = srv.Addr().String()
+		b.cfg.Addr = samePort(b.cfg.Addr, r.addr)
+	}
+	b.current.Store(r)
+	return nil
+}
+
+func started(srv *server.Server, log *logger) error {
 	if reason := log.fatal(); reason != "" {
-		b.Shutdown()
-		return nil, fmt.Errorf("embedded broker: %s", reason)
+		return errors.New(reason)
 	}
 	if !srv.ReadyForConnections(readyWithin) {
-		b.Shutdown()
-		return nil, errors.New("embedded broker: not ready for connections within " + readyWithin.String())
+		return errors.New("not ready for connections within " + readyWithin.String())
 	}
-	return b, nil
+	return nil
+}
+
+// samePort is the configured address with the real port, at which clients expect the next server.
+func samePort(addr, is string) string {
+	host, _, _ := net.SplitHostPort(addr) // has been read before
+	_, port, _ := net.SplitHostPort(is)
+	return net.JoinHostPort(host, port)
 }
 
 // portFree tells early, before any store is opened, that another process has the port.
@@ -101,40 +140,28 @@ func portFree(addr string) error {
 	return l.Close()
 }
 
-// Connect opens a connection through memory, allowed to do everything in the registry's
-// account, whether or not the broker listens or has users. Options come after the defaults
-// (reconnect for ever) and may replace them. The caller closes the connection.
-func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	all := []nats.Option{nats.InProcessServer(b.srv), nats.MaxReconnects(-1)}
-	if b.user != "" {
-		all = append(all, nats.UserInfo(b.user, b.password))
-	}
-	nc, err := nats.Connect("", append(all, opts...)...)
-	if err != nil {
-		return nil, fmt.Errorf("embedded broker: connect: %w", err)
-	}
-	return nc, nil
-}
-
 // Addr is the host:port that clients connect to, with the real port; empty without a listener.
-func (b *Broker) Addr() string {
-	if !b.listens {
-		return ""
-	}
-	return b.srv.Addr().String()
-}
+func (b *Broker) Addr() string { return b.current.Load().addr }
 
 // ClientURL is the nats:// address of Addr; empty without a listener.
 func (b *Broker) ClientURL() string {
-	if !b.listens {
+	addr := b.Addr()
+	if addr == "" {
 		return ""
 	}
-	return "nats://" + b.Addr()
+	return "nats://" + addr
 }
 
 // Shutdown ends every connection, closes the streams and waits until it is done. Calling it
 // again is harmless.
 func (b *Broker) Shutdown() {
-	b.srv.Shutdown()
-	b.srv.WaitForShutdown()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	end(b.current.Load().srv)
+}
+
+func end(srv *server.Server) {
+	srv.Shutdown()
+	srv.WaitForShutdown()
 }

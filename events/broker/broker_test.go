@@ -69,7 +69,7 @@ func TestWithoutAListener(t *testing.T) {
 	for _, addr := range []string{"", "-"} {
 		b := start(t, Config{Addr: addr})
 		useStream(t, internal(t, b))
-		if b.Addr() != "" || b.ClientURL() != "" || b.srv.Addr() != nil {
+		if b.Addr() != "" || b.ClientURL() != "" || b.current.Load().srv.Addr() != nil {
 			t.Error("an address without a listener:", b.Addr(), b.ClientURL())
 		}
 	}

@@ -152,7 +152,7 @@ func TestConfigRefuses(t *testing.T) {
 // A forbidden setting that is also a variable is only a variable.
 func TestVariablesOpenNothing(t *testing.T) {
 	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: config(t, users+"http_port: 45678\nmax_conn: $http_port")})
-	if addr := b.srv.MonitorAddr(); addr != nil {
+	if addr := b.current.Load().srv.MonitorAddr(); addr != nil {
 		t.Error("monitoring on", addr)
 	}
 	useStream(t, internal(t, b))

@@ -1,0 +1,105 @@
+package broker
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// full is what Health says of a stream on a full disk.
+var full = errors.New("stream S write error: " + syscall.ENOSPC.Error())
+
+// A new server takes the place of the old one, at its address, with its streams and its users; connections come back by
+// themselves, the one through memory with its new password.
+func TestRecover(t *testing.T) {
+	for name, file := range map[string]string{"anybody": "", "users": config(t, users)} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: file})
+			addr, old := b.Addr(), b.current.Load()
+			again := make(chan struct{}, 2)
+			back := []nats.Option{nats.UserInfo("backend", "secret"), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1),
+				nats.ReconnectHandler(func(*nats.Conn) { again <- struct{}{} })}
+			nc, err := b.Connect(back[1:]...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			client, err := nats.Connect(b.ClientURL(), back...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			useStream(t, nc)
+			if !b.Recover(full) || b.Addr() != addr || b.current.Load() == old || b.Health() != nil {
+				t.Fatalf("no new server at %s: %s, %v", addr, b.Addr(), b.Health())
+			}
+			<-again
+			<-again
+			useStream(t, nc)
+			js, err := client.JetStream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := js.StreamInfo("S"); err != nil || s.State.Msgs != 2 {
+				t.Errorf("the stream after it: %+v, %v", s, err)
+			}
+		})
+	}
+}
+
+// What does not pass is left to the operator; nobody is cut off again and again, nor for a disk that takes nothing, nor
+// after the end.
+func TestRecoverRefuses(t *testing.T) {
+	b := start(t, Config{})
+	same := func(why string, health error) {
+		t.Helper()
+		if was := b.current.Load(); b.Recover(health) || b.current.Load() != was {
+			t.Error("a new server: " + why)
+		}
+	}
+	same("for a disk that cannot be trusted", errors.New("stream S write error: "+syscall.EIO.Error()))
+	away := filepath.Join(t.TempDir(), "away")
+	if err := os.Rename(b.cfg.StoreDir, away); err != nil {
+		t.Fatal(err)
+	}
+	same("without a disk that takes anything", full)
+	if err := os.Rename(away, b.cfg.StoreDir); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Recover(full) {
+		t.Error("no new server")
+	}
+	same("at once after the last one", full)
+	b.restarts = time.Time{}
+	b.Shutdown()
+	same("after the end", full)
+}
+
+// A server that cannot be started is named, and tried again.
+func TestRecoverFails(t *testing.T) {
+	file := config(t, users)
+	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: file})
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := b.current.Load()
+	if err := os.WriteFile(file, []byte("nonsense: true"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b.Recover(full) || !Passes(b.Health()) || b.current.Load() != was || !was.srv.Running() {
+		t.Errorf("without a configuration: %v", b.Health())
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.restarts = time.Time{}
+	if !b.Recover(b.Health()) || b.Health() != nil {
+		t.Errorf("with one again: %v", b.Health())
+	}
+}
