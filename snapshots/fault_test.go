@@ -30,6 +30,8 @@ func child(job, path string) int {
 	switch job {
 	case "save":
 		return saveForEver(s, m)
+	case "commit":
+		return commitOnce(s, m)
 	case "full":
 		return saveUntilFull(s, m)
 	}

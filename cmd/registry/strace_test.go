@@ -17,7 +17,8 @@ import (
 
 // TestKillAtWrites kills the real program at the Nth of the system calls by which it changes its files, those
 // of the libraries included, and starts it again: what TestKill promises holds at each of them. strace
-// counts for each thread, so this covers rather than repeats. REGISTRY_STRACE_KILLS=60 is the long run.
+// counts for each thread, so this covers rather than repeats; what is inside a commit of the store, snapshots.TestKillInsideCommit
+// covers call by call. REGISTRY_STRACE_KILLS=60 is the long run.
 func TestKillAtWrites(t *testing.T) {
 	t.Parallel()
 	strace := findStrace(t)
@@ -35,7 +36,7 @@ func TestKillAtWrites(t *testing.T) {
 			k.compare(1000 + round)
 		}
 	}
-	if killed < 4 { // every call comes once, at least where it is the first of its thread
+	if killed < 3*rounds { // some calls are few, or on threads that change
 		t.Errorf("killed %d times: the test has tested next to nothing", killed)
 	}
 	t.Logf("killed %d times", killed)
@@ -70,7 +71,8 @@ func (k *killer) killAt(strace, call string, nth int) bool {
 	return !ok
 }
 
-// traced starts the server under strace, which does something at some of the calls.
+// traced starts the server under strace, which does something at some of the calls. With --seccomp-bpf it would
+// be faster, and lose most signals.
 func (k *killer) traced(strace, call, what string) *child {
 	k.t.Helper()
 	self, err := os.Executable()
@@ -81,7 +83,7 @@ func (k *killer) traced(strace, call, what string) *child {
 	_ = os.Symlink(self, program) // it may be there
 	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
 		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")),
-		[]string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
+		[]string{"strace", "-f", "-qq", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
 			"-e", fmt.Sprintf("inject=%s:%s", call, what), program, "serve"}, "--stream-history=0")
 	if err != nil {
 		k.t.Fatal(err)
