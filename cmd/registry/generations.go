@@ -66,15 +66,18 @@ func (r *running) stop() error {
 // when an operator asks for a rebuild.
 func (s *server) keep(drained <-chan struct{}, nc *nats.Conn, now *running) error {
 	defer close(s.rebuilds.ended)
+	now.stopIndex = s.index(now.generation)
 	for {
-		now.stopIndex = s.index(now.generation)
 		select {
 		case <-drained:
 			return now.stop()
 		case <-now.ended:
 			return now.stop()
 		case r := <-s.rebuilds.asked:
-			now = s.answer(r, nc, now, drained)
+			if next := s.answer(r, nc, now, drained); next != now { // one that was given up leaves the old one, and its index
+				now = next
+				now.stopIndex = s.index(now.generation)
+			}
 		}
 	}
 }
