@@ -22,7 +22,8 @@ func arrows() map[string][]string {
 		"projector":    {"events", "readmodel"},
 		"httpapi":      {"events", "readmodel"},
 		"cmd/registry": {"events", "readmodel", "snapshots", "projector", "httpapi"},
-		"deploy":       {}, // tries the program from outside
+		"cmd/soak":     {"events"}, // tries the program from outside, for long
+		"deploy":       {},         // tries the program from outside
 	}
 }
 
@@ -68,7 +69,7 @@ func eachImport(t *testing.T, fn func(room, file, imported string, test bool)) {
 				if err != nil {
 					return err
 				}
-				fn(room, path, name, strings.HasSuffix(path, "_test.go") || strings.Contains(path, "eventstest"))
+				fn(room, path, name, isTest(room, path))
 			}
 			return nil
 		})
@@ -76,6 +77,11 @@ func eachImport(t *testing.T, fn func(room, file, imported string, test bool)) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// isTest is true for tests and what only tests use.
+func isTest(room, path string) bool {
+	return strings.HasSuffix(path, "_test.go") || strings.Contains(path, "eventstest") || room == "cmd/soak"
 }
 
 // roomOf is the room that an import path belongs to; empty outside the module.

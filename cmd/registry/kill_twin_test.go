@@ -1,54 +1,22 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 )
 
-// twin is the naive model: the last event of each entry and of its view total.
-type twin struct {
-	entries map[string]events.Entry // by subject
-	views   map[string]int64        // by list and entry id
-}
-
-func naive(stream []stored) twin {
-	w := twin{map[string]events.Entry{}, map[string]int64{}}
+// naive is the naive model of a stream.
+func naive(stream []stored) *eventstest.Twin {
+	w := eventstest.NewTwin()
 	for _, m := range stream {
-		switch d := m.event.Data.(type) {
-		case events.Entry:
-			w.entries[d.Subject()] = d
-		case events.Delisting:
-			delete(w.entries, d.Subject())
-		case events.Views:
-			w.views[string(d.List)+" "+d.EntryID] = d.Views
-		}
+		w.Apply(m.event.Data)
 	}
 	return w
-}
-
-// list is what a list shows, in an order: most viewed first, or newest first.
-func (w twin) list(list events.List, popular bool) []events.Entry {
-	var out []events.Entry
-	for _, e := range w.entries {
-		if e.List == list && (list != events.Legit || e.Verified) {
-			out = append(out, e)
-		}
-	}
-	slices.SortFunc(out, func(a, b events.Entry) int { // oldest or least viewed first; reversed below
-		byKey := a.ReportedAt.Compare(b.ReportedAt)
-		if popular {
-			byKey = cmp.Compare(w.views[string(list)+" "+a.EntryID], w.views[string(list)+" "+b.EntryID])
-		}
-		return cmp.Or(byKey, cmp.Compare(a.EntryID, b.EntryID))
-	})
-	slices.Reverse(out)
-	return out
 }
 
 // publicEntry is what the comparison looks at.
@@ -59,11 +27,11 @@ type publicEntry struct {
 }
 
 // answersAreRight compares every list in two orders, and a check of everybody.
-func (k *killer) answersAreRight(line logLine, w twin) {
+func (k *killer) answersAreRight(line logLine, w *eventstest.Twin) {
 	k.t.Helper()
 	for _, list := range events.Lists() {
 		for _, sort := range []string{"popular", "newest"} {
-			k.sameList(line, sort, list, w.list(list, sort == "popular"))
+			k.sameList(line, sort, list, w.List(list, sort == "popular"))
 		}
 	}
 	for _, e := range k.pool {
@@ -74,8 +42,7 @@ func (k *killer) answersAreRight(line logLine, w twin) {
 			}
 		}
 		k.get("http://"+line.HTTP+"/api/check?id="+url.QueryEscape(e.ChatID), &doc)
-		current, listed := w.entries[e.Subject()]
-		shown := listed && (e.List != events.Legit || current.Verified)
+		current, shown := w.Shown(e)
 		found := false
 		for _, group := range doc.Results {
 			for _, got := range group.Entries {

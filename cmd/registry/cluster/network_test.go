@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"example.org/registry/events/eventstest/relay"
 )
 
 // TestCutOff: one replica of two is cut off from every node. It goes on answering, with what it has, and says so; a
@@ -16,11 +18,15 @@ func TestCutOff(t *testing.T) {
 	c := startNodes(t)
 	js := c.connect()
 	c.formed(js)
-	var relays []*relay
+	var relays []*relay.Relay
 	var through []string
 	for _, n := range c.all {
-		r := relayTo(t, n.addr)
-		relays, through = append(relays, r), append(through, r.url())
+		r, err := relay.Start(n.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		relays, through = append(relays, r), append(through, "nats://"+r.Addr())
 	}
 	near := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
 	w := writing(t, js)
@@ -31,7 +37,7 @@ func TestCutOff(t *testing.T) {
 		_, before := w.done()
 		until(t, "the far replica follows", func() bool { return far.well(t, before) })
 		for _, r := range relays {
-			r.set(true)
+			r.Blackhole(true)
 		}
 		took := until(t, "the far replica notices", func() bool { return far.projection(t).LastError != nil })
 		stood := far.projection(t).Checkpoint
@@ -48,7 +54,7 @@ func TestCutOff(t *testing.T) {
 			t.Errorf("readyz of the replica that is cut off: %d", a.status)
 		}
 		for _, r := range relays {
-			r.set(false)
+			r.Blackhole(false)
 		}
 		healing := until(t, "the far replica catches up", func() bool { return far.well(t, now) })
 		t.Logf("cut off %d: noticed after %v, in step after %v", round, took.Round(time.Millisecond), healing.Round(time.Millisecond))

@@ -1,0 +1,153 @@
+// Package relay stands between two programs that talk TCP and does to their connections what a network does.
+//
+// It needs no rights and no tools, unlike filters of packets. What it cannot do is lose single packets: TCP would
+// only send them again.
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Relay passes bytes on between whoever connects and one address. Its methods may be called from any goroutine;
+// whoever starts it ends it with Close.
+type Relay struct {
+	listener net.Listener
+	to       string
+	running  sync.WaitGroup
+
+	mu     sync.Mutex
+	opened *sync.Cond
+	hole   bool
+	away   bool
+	ended  bool
+	conns  map[net.Conn]struct{}
+}
+
+// Start begins to pass on to an address, from a free port of this machine.
+func Start(to string) (*Relay, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("relay: %w", err)
+	}
+	r := &Relay{listener: l, to: to, conns: map[net.Conn]struct{}{}}
+	r.opened = sync.NewCond(&r.mu)
+	r.running.Go(r.accept)
+	return r, nil
+}
+
+// Addr is the host:port to connect to.
+func (r *Relay) Addr() string { return r.listener.Addr().String() }
+
+// Blackhole passes nothing on while it is on, and goes on where it was when it is off. Nothing is closed: this is
+// how a network that drops packets looks to both sides.
+func (r *Relay) Blackhole(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hole = on
+	r.opened.Broadcast()
+}
+
+// Away closes every connection, and each new one at once, while it is on.
+func (r *Relay) Away(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = on
+	r.cut()
+}
+
+// Close ends every connection and waits for what the relay has started.
+func (r *Relay) Close() {
+	r.mu.Lock()
+	r.ended = true
+	r.opened.Broadcast()
+	r.cut()
+	r.mu.Unlock()
+	r.listener.Close()
+	r.running.Wait()
+}
+
+// cut closes every connection. The caller holds mu.
+func (r *Relay) cut() {
+	for c := range r.conns {
+		c.Close()
+	}
+}
+
+// pass waits while nothing passes; false says that the relay has ended.
+func (r *Relay) pass() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.hole && !r.ended {
+		r.opened.Wait()
+	}
+	return !r.ended
+}
+
+func (r *Relay) accept() {
+	for {
+		in, err := r.listener.Accept()
+		if err != nil {
+			return // closed by Close
+		}
+		r.running.Go(func() { r.connect(in) })
+	}
+}
+
+func (r *Relay) connect(in net.Conn) {
+	defer in.Close()
+	if !r.pass() {
+		return
+	}
+	out, err := net.Dial("tcp", r.to)
+	if err != nil {
+		return // nobody is there
+	}
+	defer out.Close()
+	if !r.keep(in, out) {
+		return
+	}
+	defer r.forget(in, out)
+	var both sync.WaitGroup
+	both.Go(func() { r.copy(in, out) })
+	both.Go(func() { r.copy(out, in) })
+	both.Wait()
+}
+
+// keep remembers connections to cut; false says that they are to be closed at once.
+func (r *Relay) keep(conns ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.away {
+		return false
+	}
+	for _, c := range conns {
+		r.conns[c] = struct{}{}
+	}
+	return true
+}
+
+func (r *Relay) forget(conns ...net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range conns {
+		delete(r.conns, c)
+	}
+}
+
+func (r *Relay) copy(to, from net.Conn) {
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if !r.pass() {
+			return
+		}
+		_, failed := to.Write(buffer[:n])
+		if errors.Join(err, failed) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package relay_test
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest/relay"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait; nothing is expected to take this long.
+const patience = 30 * time.Second
+
+// echo is the address of a server that sends back what it gets.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer c.Close(); _, _ = io.Copy(c, c) }() // ends with the connection
+		}
+	}()
+	return l.Addr().String()
+}
+
+func dial(t *testing.T, r *relay.Relay) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// say sends a word and waits for its echo.
+func say(c net.Conn, word string, within time.Duration) error {
+	if err := c.SetDeadline(time.Now().Add(within)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, word); err != nil {
+		return err
+	}
+	return hear(c, word, within)
+}
+
+// hear waits for a word.
+func hear(c net.Conn, word string, within time.Duration) error {
+	if err := c.SetDeadline(time.Now().Add(within)); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(c, make([]byte, len(word)))
+	return err
+}
+
+func TestRelay(t *testing.T) {
+	r, err := relay.Start(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	c := dial(t, r)
+	if err := say(c, "hello", patience); err != nil {
+		t.Fatal(err)
+	}
+	r.Blackhole(true)
+	if say(c, "lost?", 50*time.Millisecond) == nil {
+		t.Error("an answer out of a black hole")
+	}
+	r.Blackhole(false)
+	if err := hear(c, "lost?", patience); err != nil {
+		t.Error("after the black hole:", err)
+	}
+	r.Away(true)
+	if say(c, "gone", patience) == nil {
+		t.Error("a connection outlives its network")
+	}
+	if say(dial(t, r), "gone", patience) == nil {
+		t.Error("a new connection to what is away")
+	}
+	r.Away(false)
+	if err := say(dial(t, r), "back", patience); err != nil {
+		t.Error("after it was away:", err)
+	}
+}

@@ -1,0 +1,65 @@
+package eventstest
+
+import (
+	"cmp"
+	"slices"
+
+	"example.org/registry/events"
+)
+
+// Twin is the naive read model: the last state of each subject, in maps. One goroutine at a time may use it.
+type Twin struct {
+	Entries   map[string]events.Entry    // that are listed, by subject
+	Views     map[string]int64           // by subject
+	Donations map[string]events.Donation // by id
+}
+
+// NewTwin is one of an empty stream.
+func NewTwin() *Twin {
+	return &Twin{map[string]events.Entry{}, map[string]int64{}, map[string]events.Donation{}}
+}
+
+// Apply sets what a valid event's data says.
+func (w *Twin) Apply(data events.Data) {
+	switch d := data.(type) {
+	case events.Entry:
+		w.Entries[d.Subject()] = d
+	case events.Delisting:
+		delete(w.Entries, d.Subject())
+	case events.Views:
+		w.Views[d.Subject()] = d.Views
+	case events.Donation:
+		w.Donations[d.DonationID] = d
+	case events.DonationRemoval:
+		delete(w.Donations, d.DonationID)
+	}
+}
+
+// Shown is the state in which an entry of this list and id is shown now, if it is.
+func (w *Twin) Shown(e events.Entry) (now events.Entry, shown bool) {
+	now, listed := w.Entries[e.Subject()]
+	return now, listed && (now.List != events.Legit || now.Verified)
+}
+
+// List is what a list shows, in an order: most viewed first, or newest first.
+func (w *Twin) List(list events.List, popular bool) []events.Entry {
+	var out []events.Entry
+	for _, e := range w.Entries {
+		if _, shown := w.Shown(e); shown && e.List == list {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b events.Entry) int { // oldest or least viewed first; reversed below
+		byKey := a.ReportedAt.Compare(b.ReportedAt)
+		if popular {
+			byKey = cmp.Compare(w.views(a), w.views(b))
+		}
+		return cmp.Or(byKey, cmp.Compare(a.EntryID, b.EntryID))
+	})
+	slices.Reverse(out)
+	return out
+}
+
+func (w *Twin) views(e events.Entry) int64 {
+	return w.Views[events.Views{List: e.List, EntryID: e.EntryID}.Subject()]
+}
