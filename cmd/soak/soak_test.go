@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // TestShort is the soak in little, so that the command cannot rot. So short a time says nothing about memory.
 func TestShort(t *testing.T) {
 	var out, complaints strings.Builder
-	status := run(t.Context(), []string{"--for=16s", "--every=4s", "--entries=300", "--rate=100", "--growth=50"}, &out, &complaints)
+	status := run(t.Context(), []string{"--for=12s", "--every=3s", "--entries=300", "--rate=100", "--growth=50"}, &out, &complaints)
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}

@@ -14,7 +14,7 @@ import (
 
 // kills ends the unlucky replica at random moments, damages what it has saved, and starts it again, until ctx ends.
 func (s *stage) kills(ctx context.Context) error {
-	for pause(ctx, between(s.killRNG, 200*time.Millisecond, 6*time.Second)) {
+	for pause(ctx, between(s.killRNG, 200*time.Millisecond, max(s.cfg.every/10, 400*time.Millisecond))) {
 		if _, over := s.unlucky.process.over(); over {
 			return s.unlucky.died()
 		}
@@ -33,7 +33,7 @@ func (s *stage) kills(ctx context.Context) error {
 // damage does something to the store of the replica that was killed, one time in two.
 func (s *stage) damage(rng *rand.Rand) error {
 	store := filepath.Join(s.unlucky.data, "registry.db")
-	aside, err := filepath.Glob(store + ".*") // what was damaged before and set aside
+	aside, err := filepath.Glob(store + ".damaged-*") // set aside before
 	for _, file := range aside {
 		err = errors.Join(err, os.Remove(file))
 	}
