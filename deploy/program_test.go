@@ -93,15 +93,25 @@ func (r *replica) said() string {
 // await asks until url answers 200 with text in its body.
 func await(t *testing.T, url, text string) string {
 	t.Helper()
-	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		status, _, body := get(t, url, nil)
-		if last = fmt.Sprint(status, " ", body); status == http.StatusOK && strings.Contains(body, text) {
-			return body
+	var status int
+	var body string
+	until(t, func() string { return fmt.Sprintf("%s says %q; the last answer was %d %s", url, text, status, body) }, func() bool {
+		status, _, body = get(t, url, nil)
+		return status == http.StatusOK && strings.Contains(body, text)
+	})
+	return body
+}
+
+// until looks, twenty times a second, until condition holds. what says what was waited for in vain.
+func until(t *testing.T, what func() string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !condition(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain: ", what())
 		}
 	}
-	t.Fatalf("%s never said %q; the last answer was %s", url, text, last)
-	return ""
 }
 
 // get returns status 0 when there is no answer.

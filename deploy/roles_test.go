@@ -87,11 +87,11 @@ func TestRolesAtWork(t *testing.T) {
 func awaitSnapshot(t *testing.T, c *cluster) {
 	t.Helper()
 	list := append([]string{"snapshot", "list"}, c.as("replica")...)
-	for deadline := time.Now().Add(patience); !strings.Contains(output(t, registry, list...), "201"); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no snapshot: ", output(t, registry, list...))
-		}
-	}
+	var listed string
+	until(t, func() string { return "a snapshot is listed; the list is " + listed }, func() bool {
+		listed = output(t, registry, list...)
+		return strings.Contains(listed, "201")
+	})
 }
 
 // snapshotWork is what the snapshot writer and a replica do with the bucket.

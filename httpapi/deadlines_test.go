@@ -29,6 +29,16 @@ func loopback(t *testing.T) (*lazyConn, net.Conn) {
 	return newLazyConn(near), far
 }
 
+// wentOff waits until the timer that was set to at has gone off and been set anew.
+func wentOff(t *testing.T, d *lazyDeadline, at time.Time) {
+	t.Helper()
+	eventually(t, func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return !d.timer.Equal(at)
+	})
+}
+
 func TestLazyReadLastsUntilItsDeadline(t *testing.T) {
 	for name, last := range map[string]time.Duration{"later": 200 * time.Millisecond, "sooner": 40 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -54,9 +64,12 @@ func TestLazyReadGoesOnAfterAnEarlyTimer(t *testing.T) {
 			soon := time.Now().Add(30 * time.Millisecond)
 			_ = c.SetReadDeadline(soon)
 			_ = c.SetReadDeadline(later)
-			time.AfterFunc(time.Until(soon)+50*time.Millisecond, func() { _, _ = far.Write([]byte("x")) })
-			if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
-				t.Errorf("Read: %d, %v, want the byte", n, err)
+			read := make(chan error, 1)
+			go func() { _, err := io.ReadFull(c, make([]byte, 1)); read <- err }()
+			wentOff(t, &c.read, soon)
+			_, _ = far.Write([]byte("x"))
+			if err := <-read; err != nil {
+				t.Errorf("Read: %v, want the byte", err)
 			}
 		})
 	}
@@ -86,20 +99,18 @@ func TestLazyReadEndsAtOnceAndReadsAgain(t *testing.T) {
 
 func TestLazyWrite(t *testing.T) {
 	c, far := loopback(t)
-	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	soon := time.Now().Add(20 * time.Millisecond)
+	_ = c.SetWriteDeadline(soon)
 	_ = c.SetWriteDeadline(time.Now().Add(time.Hour))
 	const size = 16 << 20 // more than the system takes at once
-	read := make(chan int64)
-	go func() {
-		time.Sleep(60 * time.Millisecond) // past the timer, in the middle of the write
-		n, _ := io.Copy(io.Discard, io.LimitReader(far, size))
-		read <- n
-	}()
-	if n, err := c.Write(make([]byte, size)); n != size || err != nil {
-		t.Fatalf("Write: %d, %v, want all of it", n, err)
+	written := make(chan error, 1)
+	go func() { _, err := c.Write(make([]byte, size)); written <- err }()
+	wentOff(t, &c.write, soon) // in the middle of the write
+	if n, err := io.Copy(io.Discard, io.LimitReader(far, size)); n != size || err != nil {
+		t.Errorf("%d bytes arrived, want %d: %v", n, size, err)
 	}
-	if n := <-read; n != size {
-		t.Errorf("%d bytes arrived, want %d", n, size)
+	if err := <-written; err != nil {
+		t.Fatalf("Write: %v, want all of it", err)
 	}
 	_ = c.SetDeadline(time.Now().Add(30 * time.Millisecond))
 	if _, err := c.Write(make([]byte, size)); !errors.Is(err, os.ErrDeadlineExceeded) {
