@@ -3,7 +3,7 @@
 // Command soak runs the built registry for long, does to it what happens to servers, and looks for what only time
 // brings out: lost events, replicas that drift apart, goroutines, descriptors and memory that are never given back.
 //
-//	go run ./cmd/soak                       20 minutes, 200 events a second
+//	go run ./cmd/soak                       20 minutes, up to 200 events a second
 //	go run ./cmd/soak --for 2h --seed 7     longer, with the draws of an earlier run
 //	go run ./cmd/soak --help
 //

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"example.org/registry/events/eventstest/relay"
 )
 
 // fault is something that happens to the broker, the network, the disk or the living replica, and is over when it
@@ -66,13 +68,22 @@ func (s *stage) brokerStopped(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// networkAway is long enough that the replica says so, most times.
 func (s *stage) networkAway(ctx context.Context, rng *rand.Rand) error {
-	s.toLiving.Away(true)
-	s.toUnlucky.Away(rng.IntN(2) == 0)
-	pause(ctx, between(rng, time.Second, 8*time.Second))
-	s.toLiving.Away(false)
-	s.toUnlucky.Away(false)
+	return s.cutOff(ctx, rng, (*relay.Relay).Away)
+}
+
+func (s *stage) networkHole(ctx context.Context, rng *rand.Rand) error {
+	return s.cutOff(ctx, rng, (*relay.Relay).Blackhole)
+}
+
+// cutOff takes the broker from the living replica, and now and then from the other one, for less or for more than the
+// 4 to 6 s in which signs of life are missed.
+func (s *stage) cutOff(ctx context.Context, rng *rand.Rand, set func(*relay.Relay, bool)) error {
+	set(s.toLiving, true)
+	set(s.toUnlucky, rng.IntN(2) == 0)
+	pause(ctx, between(rng, time.Second, 9*time.Second))
+	set(s.toLiving, false)
+	set(s.toUnlucky, false)
 	return nil
 }
 
@@ -85,16 +96,6 @@ func (s *stage) networkFlapping(ctx context.Context, rng *rand.Rand) error {
 			return nil
 		}
 	}
-	return nil
-}
-
-// networkHole lasts less or more than the 4 to 6 s in which signs of life are missed.
-func (s *stage) networkHole(ctx context.Context, rng *rand.Rand) error {
-	s.toLiving.Blackhole(true)
-	s.toUnlucky.Blackhole(rng.IntN(2) == 0)
-	pause(ctx, between(rng, time.Second, 9*time.Second))
-	s.toLiving.Blackhole(false)
-	s.toUnlucky.Blackhole(false)
 	return nil
 }
 

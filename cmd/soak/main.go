@@ -18,7 +18,8 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == brokerWord {
 		os.Exit(beBroker(os.Args[2], os.Args[3], os.Stdin, os.Stderr))
 	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGPIPE) // whoever reads along may leave; what was started is ended all the same
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -30,9 +30,19 @@ func (s *stage) command(ctx context.Context, r *replica, args ...string) (string
 	}
 	out, err := exec.CommandContext(ctx, s.program, args...).CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("registry %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		err = fmt.Errorf("registry %s: %w: %s", strings.Join(args, " "), err, short(out))
 	}
 	return string(out), err
+}
+
+// short is the beginning of a long output.
+func short(out []byte) string {
+	const most = 1000
+	text := strings.TrimSpace(string(out))
+	if len(text) > most {
+		text = text[:most] + " …"
+	}
+	return text
 }
 
 // commands are what operators do at any time.
