@@ -2,10 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"runtime/debug"
-	"runtime/metrics"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,20 +24,6 @@ func (b *rebuilding) document(now time.Time) *httpapi.Rebuilding {
 		doc.ETASeconds = math.Ceil(float64(p.Total-p.Done) / doc.PerSecond)
 	}
 	return doc
-}
-
-// enoughMemory compares the memory limit, where there is one, with what two models take. The heap is
-// nearly all the model's.
-func (b *rebuilding) enoughMemory() error {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	need, limit := 2*int64(sample[0].Value.Uint64()), debug.SetMemoryLimit(-1)
-	b.server.log.Info("rebuild begun; it takes as much memory again as the read model", "bytes", need/2, "acceptStream", b.options.AcceptStream)
-	if need < limit || b.options.Yes {
-		return nil
-	}
-	return httpapi.Refused(fmt.Sprintf("two read models take about %d MiB, and the memory limit is %d MiB; "+
-		"give the server more, or repeat with --yes", need>>20, limit>>20))
 }
 
 // rebuildCollector is the metrics of rebuilds.

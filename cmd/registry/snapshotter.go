@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -64,67 +62,6 @@ func (k *snapshotter) reach(nc *nats.Conn) error {
 	return nil
 }
 
-// created is what POST /snapshots answers.
-type created struct {
-	Name  string `json:"name"`
-	Bytes uint64 `json:"bytes"` // of the archive
-	snapshots.Manifest
-}
-
-func createdFrom(i bucket.Item) created {
-	return created{Name: i.Name, Bytes: i.Bytes, Manifest: i.Manifest}
-}
-
-// Create puts a snapshot at the checkpoint into the object store, for an operator.
-func (k *snapshotter) Create(ctx context.Context) (any, error) {
-	done, err := k.begin()
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	item, err := k.put(ctx)
-	if errors.Is(err, bucket.ErrBusy) {
-		return nil, httpapi.Refused(err.Error())
-	}
-	if err != nil {
-		k.stats.failed(ctx)
-		return nil, err
-	}
-	return createdFrom(item), nil
-}
-
-// Archive makes an archive at the checkpoint that goes to an operator alone.
-func (k *snapshotter) Archive(ctx context.Context) (io.ReadCloser, int64, error) {
-	done, err := k.begin()
-	if err != nil {
-		return nil, 0, err
-	}
-	defer done()
-	a, err := k.archive(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	return archiveReader{a.Reader(), a}, a.Size(), nil
-}
-
-type archiveReader struct {
-	io.Reader
-	io.Closer
-}
-
-// Export writes everything that the store holds at the checkpoint.
-func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) error {
-	done, err := k.begin()
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := k.flush(ctx); err != nil {
-		return err
-	}
-	return k.live.now().store.Export(ctx, w, k.work, begin)
-}
-
 // begin refuses a second one: each takes as much disk as the store.
 func (k *snapshotter) begin() (done func(), err error) {
 	select {
@@ -132,62 +69,6 @@ func (k *snapshotter) begin() (done func(), err error) {
 		return func() { <-k.busy }, nil
 	default:
 		return nil, httpapi.Refused("a snapshot or export is being made; try again when it is done")
-	}
-}
-
-// put makes an archive and puts it into the object store, and then erases what is too many there.
-// Whoever calls it has begun.
-func (k *snapshotter) put(ctx context.Context) (bucket.Item, error) {
-	b := k.bucket.Load()
-	if b == nil || !k.connected() {
-		return bucket.Item{}, httpapi.Unavailable("the broker is away, and with it the object store; snapshot create --output FILE does without")
-	}
-	began := time.Now()
-	if err := b.Create(ctx); err != nil {
-		return bucket.Item{}, fmt.Errorf("object store: %w", err)
-	}
-	ctx, lock, err := b.Lock(ctx)
-	if err != nil {
-		return bucket.Item{}, fmt.Errorf("object store: lock: %w", err)
-	}
-	defer lock.Release()
-	a, err := k.archive(ctx)
-	if err != nil {
-		return bucket.Item{}, because(ctx, err)
-	}
-	defer a.Close()
-	item, err := b.Put(ctx, a.Manifest, a.Reader())
-	if err != nil {
-		return bucket.Item{}, fmt.Errorf("object store: %w", because(ctx, err))
-	}
-	k.stats.made(item, time.Since(began))
-	k.log.Info("snapshot made", "name", item.Name, "sequence", item.Manifest.Sequence, "digest", item.Manifest.Digest,
-		"bytes", item.Bytes, "took", time.Since(began).Round(time.Millisecond))
-	k.tidy(ctx, b, item)
-	return item, nil
-}
-
-// because prefers what ended ctx to what it led to.
-func because(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// tidy erases old snapshots, and what was left of unfinished ones. That it fails is no reason not to have
-// made one.
-func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.Item) {
-	gone, err := b.Prune(ctx, newest.Manifest.Stream, newest.Manifest.StreamEpoch, k.cfg.keep)
-	if err != nil {
-		k.log.Warn("old snapshots were not erased", "error", err)
-	}
-	left, err := b.Clean(ctx)
-	if err != nil {
-		k.log.Warn("what is left of unfinished snapshots was not erased", "error", err)
-	}
-	if len(gone)+left > 0 {
-		k.log.Info("old snapshots erased", "names", gone, "unfinished", left)
 	}
 }
 

@@ -7,20 +7,10 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"time"
-
-	"github.com/nats-io/nats.go"
-
-	"example.org/registry/projector"
-	"example.org/registry/readmodel"
 )
 
-const (
-	// verifyReads is how often a record that differs is read again before it is named.
-	verifyReads = 3
-	// besideWithin is how long the replay may take to stand where the server stood.
-	besideWithin = 30 * time.Second
-)
+// verifyReads is how often a record that differs is read again before it is named.
+const verifyReads = 3
 
 // verifyCmd compares a running server with a replay of its stream.
 type verifyCmd struct {
@@ -67,14 +57,25 @@ func plainly(ctx context.Context, err error) error {
 
 // tell prints the findings; the error is that there are any.
 func (c *verifyCmd) tell(ctx context.Context, w io.Writer, found findings) error {
-	var lost map[string]bool
-	if len(found.differ) > 0 {
-		if p, err := projectionAt(ctx, c.adminFlags); err == nil { // it only explains
-			lost = setOf(p.SubjectsWithoutValidEvent)
-		}
+	if len(found.differ) == 0 {
+		_, err := fmt.Fprintf(w, "%s compared at sequence %d: no difference; digest %s\n",
+			count(found.records, "record"), found.sequence, found.digest)
+		return err
 	}
-	for _, subject := range slices.Sorted(maps.Keys(found.differ)) {
-		line := printable(subject) + ": " + found.differ[subject]
+	if err := c.tellSubjects(ctx, w, found.differ); err != nil {
+		return err
+	}
+	return fmt.Errorf("%d of %s differ at sequence %d: rebuild the read model (registry rebuild)",
+		len(found.differ), count(found.records, "record"), found.sequence)
+}
+
+func (c *verifyCmd) tellSubjects(ctx context.Context, w io.Writer, differ map[string]string) error {
+	var lost map[string]bool
+	if p, err := projectionAt(ctx, c.adminFlags); err == nil { // it only explains
+		lost = setOf(p.SubjectsWithoutValidEvent)
+	}
+	for _, subject := range slices.Sorted(maps.Keys(differ)) {
+		line := printable(subject) + ": " + differ[subject]
 		if lost[subject] {
 			line += " (the stream has no valid event of it any more; publish one)"
 		}
@@ -82,13 +83,7 @@ func (c *verifyCmd) tell(ctx context.Context, w io.Writer, found findings) error
 			return err
 		}
 	}
-	if len(found.differ) > 0 {
-		return fmt.Errorf("%d of %s differ at sequence %d: rebuild the read model (registry rebuild)",
-			len(found.differ), count(found.records, "record"), found.sequence)
-	}
-	_, err := fmt.Fprintf(w, "%s compared at sequence %d: no difference; digest %s\n",
-		count(found.records, "record"), found.sequence, found.digest)
-	return err
+	return nil
 }
 
 func setOf(texts []string) map[string]bool {
@@ -143,70 +138,4 @@ func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error
 		return findings{}, err
 	}
 	return list.compare(own)
-}
-
-// replay is a read model of the stream, made in this process.
-type replay struct {
-	model     *readmodel.Model
-	projector *projector.Projector
-	cancel    context.CancelFunc
-	ended     chan struct{}
-	err       error // of Run; read after ended
-}
-
-func startReplay(nc *nats.Conn, stream string) *replay {
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &replay{model: readmodel.New(), cancel: cancel, ended: make(chan struct{})}
-	r.projector = projector.New(projector.Config{Conn: nc, Stream: stream, Model: r.model, ReadOnly: true})
-	go func() {
-		defer close(r.ended)
-		r.err = r.projector.Run(ctx)
-	}()
-	return r
-}
-
-func (r *replay) stop() {
-	r.cancel()
-	<-r.ended
-}
-
-// catchUp waits until everything that the stream had has been applied.
-func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	shown := newBar(terminal, "replaying", 0, false)
-	defer shown.finish()
-	for {
-		p := r.projector.Progress()
-		switch {
-		case p.CaughtUp:
-			return nil
-		case p.Frozen:
-			return errors.New(p.LastError)
-		case p.Total > 0:
-			shown.set(int64(p.Done), int64(p.Total))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-r.ended:
-			return r.err
-		case <-tick.C:
-		}
-	}
-}
-
-// at lets the replay go on to sequence and lists its records there.
-func (r *replay) at(ctx context.Context, sequence uint64) (inv *readmodel.Inventory, err error) {
-	ctx, cancel := context.WithTimeout(ctx, besideWithin)
-	defer cancel()
-	r.projector.Hold(sequence)
-	if _, err := r.model.Await(ctx, sequence); err != nil {
-		return nil, fmt.Errorf("the replay does not reach sequence %d, where the server stands: %w", sequence, err)
-	}
-	r.projector.Inspect(func(m *readmodel.Model) { inv = m.Inventory() })
-	if inv.Sequence != sequence {
-		return nil, fmt.Errorf("the replay stands at %d, not at %d", inv.Sequence, sequence) // cannot happen
-	}
-	return inv, nil
 }
