@@ -33,6 +33,9 @@ func (b *bulk) atomic(ctx context.Context, msgs []*nats.Msg) (done bool, err err
 	wait, cancel := context.WithTimeout(ctx, b.p.cfg.Timeout)
 	defer cancel()
 	reply, err := b.nc.RequestMsgWithContext(wait, commit)
+	if refusal := Refusal(b.nc, err, commit.Subject); refusal != err && ctx.Err() == nil {
+		return false, refusal
+	}
 	if err != nil {
 		return false, ctx.Err()
 	}

@@ -3,32 +3,47 @@ package events
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Refusal adds to err, of a question to JetStream on subject that got no answer in time, what the broker said of it: that this
-// user may not ask it, or not listen to the answer. It says so beside the question and never in an answer. Any other err is
-// returned as it is.
-func Refusal(nc *nats.Conn, err error, subject string) error {
+// ErrRefused matches an error that Refusal has explained: the broker's configuration has to change, so that asking again
+// is of no use.
+var ErrRefused = errors.New("refused by the broker")
+
+// refused is an unanswered question and why there was no answer.
+type refused struct {
+	what string
+	err  error
+}
+
+func (r *refused) Error() string   { return "this user of the broker may not " + r.what }
+func (r *refused) Unwrap() []error { return []error{ErrRefused, r.err} }
+
+// Refusal replaces err, of a question to the broker that got no answer in time, by what the broker said of it: that this
+// user may not ask it, or not listen to the answer. It says so beside the question and never in an answer, so that only what
+// it said last, of the whole connection, is known: that must be of a subject that begins with prefix. An empty one is for
+// connections that ask one question at a time. Any other err is returned as it is.
+func Refusal(nc *nats.Conn, err error, prefix string) error {
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, errNoAnswer) {
 		return err
 	}
 	last := nc.LastError()
-	if !errors.Is(last, nats.ErrPermissionViolation) {
+	if errors.Is(err, ErrRefused) || !errors.Is(last, nats.ErrPermissionViolation) {
 		return err
 	}
-	said, inbox := last.Error(), nc.Opts.InboxPrefix
+	inbox := nc.Opts.InboxPrefix
 	if inbox == "" {
 		inbox = strings.TrimSuffix(nats.InboxPrefix, ".")
 	}
+	_, asked, _ := strings.Cut(last.Error(), `Publish to "`)
+	asked, _, published := strings.Cut(asked, `"`)
 	switch {
-	case strings.Contains(said, `Publish to "`+subject):
-		return fmt.Errorf("this user of the broker may not publish to %s: %w", subject, err)
-	case strings.Contains(said, `Subscription to "`+inbox):
-		return fmt.Errorf("this user of the broker may not listen to %s.>, where it awaits answers: %w", inbox, err)
+	case published && strings.HasPrefix(asked, prefix):
+		return &refused{"publish to " + asked, err}
+	case strings.Contains(last.Error(), `Subscription to "`+inbox):
+		return &refused{"listen to " + inbox + ".>, where it awaits answers; --nats-inbox-prefix says where else it may", err}
 	}
 	return err
 }

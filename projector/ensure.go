@@ -46,9 +46,11 @@ func (p *Projector) createStream(ctx context.Context, cfg jetstream.StreamConfig
 	return s, events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+cfg.Name)
 }
 
-// The broker's codes for replicas without a cluster, and for subjects that another stream has.
+// The broker's codes for replicas without a cluster, for more of them than the cluster has nodes up, and for
+// subjects that another stream has.
 const (
 	errReplicas jetstream.ErrorCode = 10074
+	errNoPeers  jetstream.ErrorCode = 10005
 	errOverlap  jetstream.ErrorCode = 10065
 )
 
@@ -62,6 +64,9 @@ func (p *Projector) cannotCreate(ctx context.Context, err error) error {
 		return err
 	}
 	switch api.ErrorCode {
+	case errNoPeers: // a cluster that is being started looks like this, and its nodes come
+		return fmt.Errorf("waiting for nodes of the broker's cluster: too few are up for %d replicas of the stream; "+
+			"if no more will come, lower --stream-replicas: %w", p.cfg.Replicas, err)
 	case errOverlap:
 		return unusable{fmt.Errorf("%w: %s", err, p.whoHolds(ctx))}
 	case errReplicas:

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"example.org/registry/events"
 )
 
 // Sessions that fail at once are tried again after firstWait, then after twice that, up to
@@ -15,6 +17,7 @@ const firstWait = 50 * time.Millisecond
 func (p *Projector) follow(ctx context.Context) error {
 	wait := firstWait
 	for ctx.Err() == nil {
+		began := time.Now()
 		established, err := p.session(ctx)
 		if ctx.Err() != nil {
 			break
@@ -28,12 +31,14 @@ func (p *Projector) follow(ctx context.Context) error {
 			p.freeze(ctx, cannotBeUsed(bad))
 		case errors.As(err, &other):
 			p.suspect(ctx, other)
+		case p.cfg.ReadOnly && errors.Is(err, events.ErrRefused):
+			return err // nobody waits for a replay until the broker's configuration is changed
 		default:
 			if established {
 				wait = firstWait
 			}
 			p.lost(err, established)
-			pause(ctx, wait)
+			pause(ctx, wait-time.Since(began)) // a question that was not answered has been wait enough
 			wait = min(2*wait, p.cfg.RetryEvery)
 		}
 	}

@@ -238,7 +238,7 @@ func (r *rejecter) prepare(ctx context.Context) error {
 		_, err = r.js.CreateStream(ctx, events.RejectedStreamConfig(r.cfg.Replicas))
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a replica was faster
-		return fmt.Errorf("stream %s: %w", events.RejectedStream, err)
+		return fmt.Errorf("stream %s: %w", events.RejectedStream, events.Refusal(r.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM."))
 	}
 	r.exists = true
 	return nil
@@ -281,7 +281,7 @@ func (r *rejecter) copyOne(ctx context.Context, x rejection) error {
 		return err
 	}
 	if _, err := r.js.PublishMsg(ctx, r.message(x), jetstream.WithExpectStream(events.RejectedStream)); err != nil {
-		return err
+		return events.Refusal(r.cfg.Conn, err, events.RejectedPrefix)
 	}
 	return failpoint.Hit("projector/after-copy")
 }

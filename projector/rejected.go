@@ -45,7 +45,7 @@ func OpenRejected(ctx context.Context, js jetstream.JetStream, stream string) (*
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", stream, err)
+		return nil, fmt.Errorf("stream %s: %w", stream, events.Refusal(js.Conn(), err, ""))
 	}
 	epoch := identityOf(s.CachedInfo(), events.MetadataEpoch).Epoch
 	return &Rejected{js: js, stream: stream, epoch: token(epoch)}, nil
@@ -54,8 +54,12 @@ func OpenRejected(ctx context.Context, js jetstream.JetStream, stream string) (*
 // Epoch is that of the event stream, as in the subjects of copies.
 func (r *Rejected) Epoch() string { return r.epoch }
 
+// explained is err, or that this user of the broker may not ask what it has asked.
+func (r *Rejected) explained(err error) error { return events.Refusal(r.js.Conn(), err, "") }
+
 // List returns every copy, in the order of epoch and sequence; none when nothing was ever rejected.
 func (r *Rejected) List(ctx context.Context) (copies []Copy, err error) {
+	defer func() { err = r.explained(err) }()
 	stream, err := r.copies(ctx)
 	if err != nil || stream == nil {
 		return nil, err
@@ -125,7 +129,8 @@ func copyOf(subject string, header nats.Header, payload []byte, stored time.Time
 
 // Retry publishes the event at seq again, with a new message id, if nothing newer is on its subject, and
 // returns its new sequence. It can never bring back an older state than the subject has: the broker itself refuses.
-func (r *Rejected) Retry(ctx context.Context, seq uint64) (uint64, error) {
+func (r *Rejected) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
+	defer func() { err = r.explained(err) }()
 	x, err := r.find(ctx, seq)
 	if err != nil {
 		return 0, err
@@ -178,6 +183,7 @@ func (r *Rejected) find(ctx context.Context, seq uint64) (Copy, error) {
 
 // Purge erases the copies under subject, or of events that were on subject, and returns how many there were.
 func (r *Rejected) Purge(ctx context.Context, subject string) (n uint64, err error) {
+	defer func() { err = r.explained(err) }()
 	stream, err := r.copies(ctx)
 	if err != nil || stream == nil {
 		return 0, err

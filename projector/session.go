@@ -23,6 +23,9 @@ const (
 	consumerLife = time.Minute
 	// heartbeat is the broker's sign of life on an idle pull; two missing ones end the session.
 	heartbeat = time.Second
+	// discardWithin is how long it is asked to forget one at once. A broker in trouble, which is why most sessions
+	// end, does not answer, and the next session waits for this one.
+	discardWithin = 500 * time.Millisecond
 )
 
 // Why a session ended, when the broker gave no reason.
@@ -213,7 +216,7 @@ func (p *Projector) discard(r *receiver) {
 	if !r.conn.IsConnected() {
 		return // the broker forgets it after consumerLife
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), discardWithin)
 	defer cancel()
 	name := r.consumer.CachedInfo().Name
 	if err := p.js.DeleteConsumer(ctx, p.cfg.Stream, name); err != nil {

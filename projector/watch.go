@@ -91,7 +91,9 @@ func (w *watcher) reached(ctx context.Context) {
 	}
 	w.gone = false
 	w.status.update(func(s *Progress) { s.Connected = true })
-	w.rejecter.count(ctx)
+	if !w.cfg.ReadOnly { // it copies nothing, and its user may not be allowed to look
+		w.rejecter.count(ctx)
+	}
 }
 
 // compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +13,17 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/projector"
 	"example.org/registry/snapshots/bucket"
 )
 
-// awayLook is how often a server without saved state looks whether the broker has come.
-const awayLook = 250 * time.Millisecond
+const (
+	// awayLook is how often a server without saved state looks whether the broker has come.
+	awayLook = 250 * time.Millisecond
+	// whyLooks is after how many of these looks it asks again why not: 5 s where nobody answers.
+	whyLooks = 20
+)
 
 // beginning says what is done before there is a projector.
 func (l *live) beginning() string {
@@ -50,7 +54,7 @@ func (s *server) bootstrap(ctx context.Context, nc *nats.Conn) error {
 	}
 	c := &candidates{js: js, nc: nc, stream: string(s.flags.Stream), log: s.log, bucket: s.snapshots.bucket.Load()}
 	s.live.starting.Store(new("nothing is saved here; waiting for the broker"))
-	if err := c.find(ctx); err != nil {
+	if err := c.find(ctx, s.waiting); err != nil {
 		return err
 	}
 	s.live.starting.Store(new("nothing is saved here; loading a snapshot"))
@@ -70,15 +74,15 @@ type candidates struct {
 }
 
 // find asks for the stream and the bucket until the broker has answered. What else than an answer
-// comes from it is the projector's to tell.
-func (c *candidates) find(ctx context.Context) error {
-	for said := false; ; said = true {
+// comes from it is the projector's to tell. waiting hears why it has not, now and then.
+func (c *candidates) find(ctx context.Context, waiting func(error)) error {
+	for looked := 0; ; looked++ {
 		err := c.ask(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !said {
-			c.log.Warn("nothing is saved here and the broker cannot be reached; waiting for it", "error", err)
+		if looked%whyLooks == 0 {
+			waiting(err)
 		}
 		if !pauseFor(ctx, awayLook) {
 			return ctx.Err()
@@ -89,7 +93,7 @@ func (c *candidates) find(ctx context.Context) error {
 // ask returns an error when there was no answer.
 func (c *candidates) ask(ctx context.Context) error {
 	if !c.nc.IsConnected() {
-		return cmp.Or(c.nc.LastError(), errors.New("not connected"))
+		return errNotConnected
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
 	defer cancel()
@@ -97,7 +101,7 @@ func (c *candidates) ask(ctx context.Context) error {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 	case err != nil && c.unanswered(err):
-		return err
+		return events.Refusal(c.nc, err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+c.stream)
 	case err != nil:
 		return nil
 	default:

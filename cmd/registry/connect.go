@@ -56,10 +56,9 @@ func credentials(file string) nats.Option {
 func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, stream string) (*nats.Conn, jetstream.JetStream, error) {
 	where := addresses(urls)
 	// A broker that restarts during a long import is waited for, but not for ever.
-	opts := append(f.options(name), nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
-	nc, err := nats.Connect(strings.Join(urls, ","), opts...)
+	nc, err := f.connect(name, urls, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot reach the broker at %s: %w; start it (registry serve) or correct --nats-url", where, err)
+		return nil, nil, err
 	}
 	js, err := jetstream.New(nc)
 	if err == nil {

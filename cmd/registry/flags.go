@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -132,7 +133,7 @@ type natsFlags struct {
 	NATSCA    string `name:"nats-ca" placeholder:"FILE" help:"Certificate authority (PEM) of the broker at --nats-url, where the system's do not vouch for it." group:"Broker and stream"`
 }
 
-// check reports a file that cannot be read before anything is started.
+// check reports a file that cannot be used before anything is started.
 func (f natsFlags) check() error {
 	if strings.ContainsAny(f.NATSInbox, "*> \t") || strings.HasPrefix(f.NATSInbox, ".") || strings.HasSuffix(f.NATSInbox, ".") {
 		return usagef("--nats-inbox-prefix: %q is not a subject without wildcards, such as _INBOX.replica", f.NATSInbox)
@@ -141,8 +142,12 @@ func (f natsFlags) check() error {
 		if file.path == "" {
 			continue
 		}
-		if _, err := os.ReadFile(file.path); err != nil {
+		text, err := os.ReadFile(file.path)
+		if err != nil {
 			return fmt.Errorf("--%s: %w", file.flag, err)
+		}
+		if file.flag == "nats-ca" && !x509.NewCertPool().AppendCertsFromPEM(text) {
+			return fmt.Errorf("--nats-ca: %s holds no certificate; it must be PEM, as its authority gives it out", file.path)
 		}
 	}
 	return nil

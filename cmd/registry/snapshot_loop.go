@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots/bucket"
 )
@@ -41,10 +43,14 @@ func (k *snapshotter) run(ctx context.Context) {
 		}
 		wait = min(k.cfg.every, snapshotGrace)
 		k.stats.failed(ctx)
-		if err.Error() != last { // once for each reason
-			last = err.Error()
-			k.log.Error("no snapshot was made; tried again in "+wait.String(), "error", err)
+		if err.Error() == last {
+			continue
 		}
+		last = err.Error() // once for each reason
+		if errors.Is(err, events.ErrRefused) {
+			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
+		}
+		k.log.Error("no snapshot was made; tried again in "+wait.String(), "error", err)
 	}
 }
 

@@ -32,9 +32,9 @@ func (f bucketFlags) with(p *process, do func(context.Context, *bucket.Bucket) e
 		return err
 	}
 	where := addresses(f.NATSURL)
-	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), f.options("registry snapshot")...)
+	nc, err := f.connect("registry snapshot", f.NATSURL)
 	if err != nil {
-		return fmt.Errorf("cannot reach the broker at %s: %w; start it (registry serve) or correct --nats-url", where, err)
+		return err
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)

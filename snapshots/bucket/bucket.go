@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/snapshots"
 )
 
@@ -92,7 +93,12 @@ func (b *Bucket) stream(ctx context.Context) (jetstream.Stream, error) {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, ErrNone
 	}
-	return s, err
+	return s, b.explained(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
+}
+
+// explained is err, or that this user of the broker may not ask what was asked on subject.
+func (b *Bucket) explained(err error, subject string) error {
+	return events.Refusal(b.js.Conn(), err, subject)
 }
 
 // Create makes the bucket where there is none. One that exists is never altered.
@@ -109,7 +115,7 @@ func (b *Bucket) Create(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrBucketExists) {
 		return nil // another replica was first
 	}
-	return err
+	return b.explained(err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+streamName)
 }
 
 // List is every snapshot, the newest first, and the broker's time. Nothing that is still being put is

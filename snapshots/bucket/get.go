@@ -22,11 +22,12 @@ func (b *Bucket) Open(ctx context.Context, item Item) (io.Reader, error) {
 	if item.info.NUID == "" {
 		return nil, errors.New("no chunks are named")
 	}
-	return &chunkReader{ctx: ctx, stream: s, item: item, next: 1, sum: sha256.New()}, nil
+	return &chunkReader{ctx: ctx, bucket: b, stream: s, item: item, next: 1, sum: sha256.New()}, nil
 }
 
 type chunkReader struct {
 	ctx    context.Context
+	bucket *Bucket
 	stream jetstream.Stream
 	item   Item
 	next   uint64 // stream sequence to look from
@@ -61,6 +62,7 @@ func (r *chunkReader) fetch() error {
 	defer cancel()
 	m, err := r.stream.GetMsg(ctx, r.next, jetstream.WithGetMsgSubject(chunkPrefix+r.item.info.NUID))
 	if err != nil {
+		err = r.bucket.explained(err, jetstream.DefaultAPIPrefix+"DIRECT.GET."+streamName)
 		return fmt.Errorf("chunk %d of %d: %w", r.chunks+1, r.item.info.Chunks, err)
 	}
 	r.chunks++

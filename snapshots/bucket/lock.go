@@ -91,7 +91,7 @@ func (l *Lock) write(ctx context.Context, h held) error {
 	if err == nil {
 		l.sequence = ack.Sequence
 	}
-	return err
+	return l.b.explained(err, m.Subject)
 }
 
 // renew keeps the lock until ctx ends. When it is lost, or cannot be renewed before its lease ends,

@@ -104,5 +104,5 @@ func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	_, err := b.js.PublishMsg(ctx, m, append(opts, jetstream.WithExpectStream(streamName))...)
-	return err
+	return b.explained(err, m.Subject)
 }

@@ -38,6 +38,10 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
+// healWithin bounds the time from the first event that the stream takes again to replicas that lack nothing. Until then the
+// brokers hold an election, which takes what it takes.
+const healWithin = 10 * time.Second
+
 // healed waits until what is published from now on has arrived everywhere and nobody complains, and logs how
 // long that took since the fault was over.
 func (s *system) healed(fault string, round int) {
@@ -59,6 +63,9 @@ func (s *system) healed(fault string, round int) {
 	}
 	took := time.Since(began)
 	s.t.Logf("%s %d: events taken after %v, replicas in step after %v", fault, round, writes.Round(time.Millisecond), took.Round(time.Millisecond))
+	if took-writes > healWithin {
+		s.t.Errorf("%s %d: replicas in step %v after the stream", fault, round, took-writes)
+	}
 	s.nodes.whole(s.js)
 }
 

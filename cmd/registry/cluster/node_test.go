@@ -65,6 +65,16 @@ type nodes struct {
 // startNodes starts three on free ports and ends them with the test.
 func startNodes(t testing.TB) *nodes {
 	t.Helper()
+	c := prepareNodes(t, 3)
+	for i := range c.all {
+		c.start(i)
+	}
+	return c
+}
+
+// prepareNodes configures three, which know of the first so many of them. They end with the test.
+func prepareNodes(t testing.TB, known int) *nodes {
+	t.Helper()
 	c := &nodes{t: t}
 	var routes []string
 	for i := range c.all {
@@ -77,11 +87,10 @@ func startNodes(t testing.TB) *nodes {
 		}
 	})
 	for i, n := range c.all {
-		text := fmt.Sprintf(nodeConfig, i, n.addr, n.store(), n.route, strings.Join(routes, ", "))
+		text := fmt.Sprintf(nodeConfig, i, n.addr, n.store(), n.route, strings.Join(routes[:known], ", "))
 		if err := os.WriteFile(n.config(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c.start(i)
 	}
 	return c
 }

@@ -28,9 +28,17 @@ type replica struct {
 // serve starts one on free ports and ends it with the test. It returns when it is ready.
 func serve(t testing.TB, dir string, brokers []string, flags ...string) *replica {
 	t.Helper()
+	r, ready := launch(t, dir, brokers, flags...)
+	r.await(t, ready, "ready")
+	return r
+}
+
+// launch is serve that returns when the listeners are open; ready is closed later.
+func launch(t testing.TB, dir string, brokers []string, flags ...string) (r *replica, ready <-chan struct{}) {
+	t.Helper()
 	args := append([]string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--log-format=json",
 		"--stream-replicas=3", "--nats-url=" + strings.Join(brokers, ","), "--data-dir=" + dir}, flags...)
-	r := &replica{cmd: exec.Command(registry, args...), ended: make(chan struct{})}
+	r = &replica{cmd: exec.Command(registry, args...), ended: make(chan struct{})}
 	stderr, err := r.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -38,25 +46,31 @@ func serve(t testing.TB, dir string, brokers []string, flags ...string) *replica
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan struct{})
-	go r.follow(stderr, ready)
+	listening, isReady := make(chan struct{}), make(chan struct{})
+	go r.follow(stderr, map[string]chan struct{}{"listening": listening, "ready": isReady})
 	t.Cleanup(func() {
 		r.stop()
 		if t.Failed() {
 			t.Log(r.said())
 		}
 	})
+	r.await(t, listening, "listening")
+	return r, isReady
+}
+
+func (r *replica) await(t testing.TB, said <-chan struct{}, what string) {
+	t.Helper()
 	select {
-	case <-ready:
+	case <-said:
 	case <-r.ended:
 		t.Fatal("registry serve ended: " + r.said())
 	case <-time.After(patience):
-		t.Fatal("registry serve is not ready")
+		t.Fatal("registry serve is never " + what)
 	}
-	return r
 }
 
-func (r *replica) follow(stderr io.Reader, ready chan struct{}) {
+// follow closes the channels of said, which is its own, whose names are messages of the log.
+func (r *replica) follow(stderr io.Reader, said map[string]chan struct{}) {
 	defer close(r.ended)
 	in := bufio.NewScanner(stderr)
 	for in.Scan() {
@@ -64,10 +78,14 @@ func (r *replica) follow(stderr io.Reader, ready chan struct{}) {
 		r.log.Write(append(in.Bytes(), '\n'))
 		r.mu.Unlock()
 		var line struct{ Msg, HTTP, Admin string }
-		if json.Unmarshal(in.Bytes(), &line) == nil && line.Msg == "ready" {
-			r.HTTP, r.Admin = "http://"+line.HTTP, "http://"+line.Admin
-			close(ready)
+		if json.Unmarshal(in.Bytes(), &line) != nil || said[line.Msg] == nil {
+			continue
 		}
+		if line.Msg == "listening" {
+			r.HTTP, r.Admin = "http://"+line.HTTP, "http://"+line.Admin
+		}
+		close(said[line.Msg])
+		delete(said, line.Msg)
 	}
 	_ = r.cmd.Wait() // the tests look at what it did
 }
