@@ -24,9 +24,15 @@ type cluster struct {
 // startNode starts a node from nats/nats.conf itself, changed only where a test must: free ports, its own directory, no other nodes.
 func startNode(t *testing.T) *cluster {
 	t.Helper()
+	return startNodeFrom(t, func() (*server.Options, error) { return server.ProcessConfigFile("nats/nats.conf") })
+}
+
+// startNodeFrom is startNode with another file.
+func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) *cluster {
+	t.Helper()
 	c := &cluster{secrets: t.TempDir(), log: &violations{}}
 	setSecrets(t, c.secrets)
-	opts, err := server.ProcessConfigFile("nats/nats.conf")
+	opts, err := configuration()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +72,14 @@ func (c *cluster) as(role string) []string {
 }
 
 // connect is a connection of a role's user.
-func (c *cluster) connect(t *testing.T, role string) *nats.Conn {
+func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.Conn {
 	t.Helper()
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(c.secrets, role+".nk"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(c.server.ClientURL(), key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := nats.Connect(c.server.ClientURL(), append(more, key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,10 +84,11 @@ func panelQueries(t *testing.T) map[string]string {
 // Every query of the dashboard has a result in a Prometheus that scrapes a running registry; every metric in an alert is one
 // that it exports; and nothing fires.
 func TestQueriesAgainstARunningRegistry(t *testing.T) {
-	r := serve(t, "--demo", "--data-dir="+t.TempDir())
+	r := serve(t, "--demo", "--data-dir="+t.TempDir(), "--snapshot-every=1s")
 	await(t, r.Admin+"/readyz", "")
 	get(t, r.HTTP+"/api/status", nil)
 	get(t, r.HTTP+"/api/check?search=nitro", nil)
+	await(t, r.Admin+"/metrics", "registry_snapshot_age_seconds ")
 	api := startPrometheus(t, strings.TrimPrefix(r.Admin, "http://"))
 	await(t, api+"/api/v1/query?query="+url.QueryEscape(`count_over_time(registry_caught_up[1m]) >= 4`), `"value"`)
 	for panel, expr := range panelQueries(t) {

@@ -1,0 +1,214 @@
+package deploy
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// authority is a certificate authority of a test.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	file        string // PEM, for --nats-ca
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	a := &authority{key: newKey(t), file: filepath.Join(t.TempDir(), "ca.crt")}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
+	if err == nil {
+		a.certificate, err = x509.ParseCertificate(der)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, a.file, "CERTIFICATE", der)
+	return a
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func writePEM(t *testing.T, file, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// issue writes a server's certificate and key as tls.crt and tls.key into a new directory. mend changes the template of a
+// good one, for 127.0.0.1.
+func (a *authority) issue(t *testing.T, mend func(*x509.Certificate)) (dir string) {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "a broker"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if mend != nil {
+		mend(template)
+	}
+	key := newKey(t)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	writePEM(t, filepath.Join(dir, "tls.crt"), "CERTIFICATE", der)
+	writePEM(t, filepath.Join(dir, "tls.key"), "PRIVATE KEY", private)
+	return dir
+}
+
+// tlsOptions reads nats.conf with its line about TLS in force, and the certificate in dir.
+func tlsOptions(t *testing.T, dir string) func() (*server.Options, error) {
+	t.Helper()
+	text, err := os.ReadFile("nats/nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), "# tls {", "tls {", 1)
+	if changed == string(text) || !strings.Contains(changed, "/etc/nats-tls/") {
+		t.Fatal("nats.conf has another line about TLS than this test knows")
+	}
+	changed = strings.ReplaceAll(changed, "/etc/nats-tls/", dir+"/")
+	accounts, err := os.ReadFile("nats/accounts.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"nats.conf": changed, "accounts.conf": string(accounts)} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() (*server.Options, error) { return server.ProcessConfigFile(filepath.Join(dir, "nats.conf")) }
+}
+
+// over is as, over TLS: with an address where nobody is before the node's own, and an authority.
+func (c *cluster) over(role, ca string) []string {
+	address := strings.TrimPrefix(strings.TrimPrefix(c.server.ClientURL(), "nats://"), "tls://")
+	flags := append(c.as(role)[1:], "--nats-url=tls://127.0.0.1:1,tls://"+address)
+	if ca != "" {
+		flags = append(flags, "--nats-ca="+ca)
+	}
+	return flags
+}
+
+// Every command that connects does it over TLS, with the authority of --nats-ca and the second of two addresses.
+func TestTLS(t *testing.T) {
+	ca := newAuthority(t)
+	c := startNodeFrom(t, tlsOptions(t, ca.issue(t, nil)))
+	createStreams(t, c, c.connect(t, "operator", nats.RootCAs(ca.file)))
+	if said := output(t, registry, append([]string{"publish", eventFile(t, 20)}, c.over("publisher", ca.file)...)...); !strings.Contains(said, "20 sent") {
+		t.Error(said)
+	}
+	r := serve(t, append(c.over("snapshots", ca.file), "--snapshot-every=0")...)
+	await(t, r.Admin+"/projection", `"checkpoint":20,`)
+	admin := "--admin-addr=" + strings.TrimPrefix(r.Admin, "http://")
+	name, _, _ := strings.Cut(output(t, registry, "snapshot", "create", admin), ":")
+	for want, args := range map[string][]string{
+		"no difference":         {"verify", admin},
+		"registry.entry.listed": {"export", name},
+		name:                    {"snapshot", "list"},
+		"good":                  {"snapshot", "verify", name},
+		"0 rejected events":     {"rejected", "list"},
+	} {
+		if said := output(t, registry, append(args, c.over("operator", ca.file)...)...); !strings.Contains(said, want) {
+			t.Errorf("%v: %.300s", args, said)
+		}
+	}
+}
+
+// A broker that cannot prove who it is gets nothing: commands end with status 1 and one line that says why, and a server
+// waits and says why.
+func TestTLSRefused(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	bad := filepath.Join(t.TempDir(), "bad.crt")
+	if err := os.WriteFile(bad, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		mend     func(*x509.Certificate)
+		ca, says string
+	}{
+		"another authority": {nil, other.file, "certificate signed by unknown authority"},
+		"no authority":      {nil, "", "certificate signed by unknown authority"},
+		"expired":           {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, ca.file, "certificate has expired"},
+		"another name":      {func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"broker.example"} }, ca.file, "127.0.0.1"},
+		"no certificates":   {nil, bad, "--nats-ca: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := startNodeFrom(t, tlsOptions(t, ca.issue(t, x.mend)))
+			flags := c.over("operator", x.ca)
+			for _, args := range [][]string{{"publish", eventFile(t, 1)}, {"verify"}, {"rejected", "list"}, {"snapshot", "list"}, {"export", "NAME"}} {
+				refusedOrder(t, append(args, flags...), x.says)
+			}
+			if x.ca == bad {
+				refusedOrder(t, append([]string{"serve", "--data-dir=" + t.TempDir(), "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0"}, flags...), x.says)
+				return
+			}
+			r := serve(t, flags...)
+			awaitReason(t, r, x.says)
+		})
+	}
+}
+
+// refusedOrder runs a command that must end with status 1 and one line that says why.
+func refusedOrder(t *testing.T, args []string, says string) {
+	t.Helper()
+	var exit *exec.ExitError
+	said, err := exec.CommandContext(t.Context(), registry, args...).CombinedOutput()
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || strings.Count(string(said), "\n") != 1 || !strings.Contains(string(said), says) {
+		t.Errorf("%s: %v: %s, want one line with %q", args[0], err, said, says)
+	}
+}
+
+// awaitReason waits until a server that is not ready says why.
+func awaitReason(t *testing.T, r *replica, says string) {
+	t.Helper()
+	var last string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		status, _, body := get(t, r.Admin+"/readyz", nil)
+		if last = fmt.Sprint(status, " ", body); status == 503 && strings.Contains(body, says) {
+			return
+		}
+	}
+	t.Errorf("readyz never said %q, but %s", says, last)
+}
+
+// Who speaks TLS to a broker without, or without to one that wants it, is told.
+func TestTLSWhereThereIsNone(t *testing.T) {
+	c := startNode(t)
+	refusedOrder(t, append([]string{"publish", eventFile(t, 1)}, c.over("operator", newAuthority(t).file)...), "it speaks no TLS")
+}
