@@ -7,33 +7,25 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/usual"
 )
 
 // wordy is a model of n entries whose reasons are words of a usual distribution, the first ones in
 // most of them, with an index.
 func wordy(b testing.TB, n int) (*Model, *feed) {
 	b.Helper()
-	r := rand.New(rand.NewPCG(7, 7))
-	words := strings.Fields("oszust konto nitro discord kupujący paysafecard serwer zł phishing token przelew")
-	for len(words) < 8000 {
-		words = append(words, syllables(r, 2+r.IntN(3)))
-	}
-	z := rand.NewZipf(r, 1.1, 8, uint64(len(words)-1))
+	r := usual.New(rand.New(rand.NewPCG(7, 7)))
 	m, render := New(), NewRenderer()
 	m.BeginBulk()
 	for i := range n {
-		reason := make([]string, 6+r.IntN(30))
-		for j := range reason {
-			reason[j] = words[z.Uint64()]
-		}
+		reason := r.Reason()
 		e := events.Entry{
 			List: events.Scammers, EntryID: fmt.Sprintf("e%07d", i), ChatID: fmt.Sprint(100000000000000000 + r.Int64N(8e17)),
-			Name: fmt.Sprintf("%s%d", syllables(r, 2+r.IntN(3)), r.IntN(9999)), Reason: strings.Join(reason, " "),
+			Name: r.Name(), Reason: reason,
 			Verified: r.IntN(3) > 0, ReportID: "r", ReportedAt: time.Unix(1.6e9+r.Int64N(1e8), 0).UTC(),
 		}
 		if r.IntN(10) > 6 {
@@ -45,15 +37,6 @@ func wordy(b testing.TB, n int) (*Model, *feed) {
 	return m, &feed{indexer: &Indexer{Dir: filepath.Join(b.TempDir(), "index")}, model: m}
 }
 
-func syllables(r *rand.Rand, n int) string {
-	var b strings.Builder
-	all := strings.Fields("ka mi ro szy nek wo ja cz to pa le dra gon xx pro ghost sni per dar k łu żó wik tor max zi om el bar tek")
-	for range n {
-		b.WriteString(all[r.IntN(len(all))])
-	}
-	return b.String()
-}
-
 func (f *feed) all(b testing.TB) {
 	for more := true; more; {
 		var err error
@@ -61,13 +44,6 @@ func (f *feed) all(b testing.TB) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// processor is the time that the process has had of all processors.
-func processor() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkSearch asks a model what nobody asked before, and says how many times as long a look at
@@ -112,14 +88,14 @@ func hostile() []string {
 func asking(b *testing.B, v *View, needles []string) {
 	ctx := context.Background()
 	key := func(i int) searchKey { return searchKey{0, 0, Fold(needles[i%len(needles)])} }
-	begun, rounds := processor(), max(3, len(needles))
+	begun, rounds := usual.Processor(), max(3, len(needles))
 	for i := range rounds {
 		_, _ = v.look(ctx, key(i))
 	}
-	look := float64(processor()-begun) / float64(rounds)
+	look := float64(usual.Processor()-begun) / float64(rounds)
 	var slowest time.Duration
 	b.ResetTimer()
-	begun = processor()
+	begun = usual.Processor()
 	for i := range b.N {
 		start := time.Now()
 		if _, err := v.find(ctx, key(i)); err != nil {
@@ -127,7 +103,7 @@ func asking(b *testing.B, v *View, needles []string) {
 		}
 		slowest = max(slowest, time.Since(start))
 	}
-	b.ReportMetric(look/(float64(processor()-begun)/float64(b.N)), "times-faster")
+	b.ReportMetric(look/(float64(usual.Processor()-begun)/float64(b.N)), "times-faster")
 	b.ReportMetric(float64(slowest.Microseconds())/1000, "ms-slowest")
 }
 
@@ -135,11 +111,11 @@ func asking(b *testing.B, v *View, needles []string) {
 func again(b *testing.B, v *View) {
 	q := ListQuery{List: events.Scammers, Limit: 30}
 	page := func(q ListQuery) time.Duration {
-		begun := processor()
+		begun := usual.Processor()
 		for range b.N {
 			_, _ = v.List(context.Background(), q)
 		}
-		return processor() - begun
+		return usual.Processor() - begun
 	}
 	plain := page(q)
 	q.Search = "nitro"
@@ -155,9 +131,9 @@ func indexing(b *testing.B, f *feed, n int) {
 		before := resident(b)
 		f.begun, f.next = false, textIndex{}
 		f.care = [numLists][]care{}
-		begun := processor()
+		begun := usual.Processor()
 		f.all(b)
-		took += processor() - begun
+		took += usual.Processor() - begun
 		bytes := 0
 		for _, parts := range f.next.lists {
 			for _, p := range parts {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"example.org/registry/readmodel/usual"
 )
 
 // benchDocs is how many entries are measured, benchBatch how many of them bleve gets at a time.
@@ -18,31 +18,13 @@ const (
 // entries are texts of a usual size: a name, an identifier, and words of a usual distribution, the first
 // ones in most of them.
 func entries(n int) []doc {
-	r := rand.New(rand.NewPCG(7, 7))
-	words := strings.Fields("oszust konto nitro discord kupujący paysafecard serwer zł phishing token przelew")
-	for len(words) < 8000 {
-		words = append(words, syllables(r, 2+r.IntN(3)))
-	}
-	usual := rand.NewZipf(r, 1.1, 8, uint64(len(words)-1))
+	r := usual.New(rand.New(rand.NewPCG(7, 7)))
 	docs := make([]doc, n)
 	for i := range docs {
-		reason := make([]string, 6+r.IntN(30))
-		for j := range reason {
-			reason[j] = words[usual.Uint64()]
-		}
-		name := fmt.Sprintf("%s%d", syllables(r, 2+r.IntN(3)), r.IntN(9999))
-		docs[i] = doc{fmt.Sprintf("%s\n%d", name, 100000000000000000+r.Int64N(8e17)), strings.Join(reason, " ")}
+		reason, name := r.Reason(), r.Name()
+		docs[i] = doc{fmt.Sprintf("%s\n%d", name, 100000000000000000+r.Int64N(8e17)), reason}
 	}
 	return docs
-}
-
-func syllables(r *rand.Rand, n int) string {
-	all := strings.Fields("ka mi ro szy nek wo ja cz to pa le dra gon xx pro ghost sni per dar k łu żó wik tor max zi om el bar tek")
-	var b strings.Builder
-	for range n {
-		b.WriteString(all[r.IntN(len(all))])
-	}
-	return b.String()
 }
 
 // BenchmarkAgainstBleve measures blocks and what they stand in for with the same texts, in one run. The
@@ -140,11 +122,11 @@ func findIn(blocks []*Block, needle string, found []uint32) ([]uint32, error) {
 
 // indexing measures making, which says how many bytes it made.
 func indexing(b *testing.B, making func() int) {
-	bytes, begun := 0, processor()
+	bytes, begun := 0, usual.Processor()
 	for range b.N {
 		bytes = making()
 	}
-	took := processor() - begun
+	took := usual.Processor() - begun
 	b.ReportMetric(float64(took.Nanoseconds())/1000/float64(b.N*benchDocs), "cpu-µs/entry")
 	b.ReportMetric(float64(bytes)/benchDocs, "B/entry")
 }
@@ -152,7 +134,7 @@ func indexing(b *testing.B, making func() int) {
 // finding measures find, needle after needle.
 func finding(b *testing.B, needles []string, find func(needle string, found []uint32) ([]uint32, error)) {
 	var found []uint32
-	total, begun := 0, processor()
+	total, begun := 0, usual.Processor()
 	for i := range b.N {
 		var err error
 		if found, err = find(needles[i%len(needles)], found[:0]); err != nil {
@@ -160,14 +142,7 @@ func finding(b *testing.B, needles []string, find func(needle string, found []ui
 		}
 		total += len(found)
 	}
-	took := processor() - begun
+	took := usual.Processor() - begun
 	b.ReportMetric(float64(took.Nanoseconds())/1000/float64(b.N), "cpu-µs/op")
 	b.ReportMetric(float64(total)/float64(b.N), "found/op")
-}
-
-// processor is the time that the process has had of all processors.
-func processor() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

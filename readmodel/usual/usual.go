@@ -1,0 +1,60 @@
+// Package usual has what the benchmarks of readmodel and of gramindex measure with, so that both measure the same: texts
+// of a usual distribution of words, and the processor's time. Nothing but tests imports it.
+package usual
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// vocabulary is how many words there are in all.
+const vocabulary = 8000
+
+// Texts makes names and reasons; the same from the same source. One goroutine.
+type Texts struct {
+	*rand.Rand
+	words []string
+	often *rand.Zipf
+}
+
+// New makes the vocabulary. The first word is in two of five reasons, most others in few.
+func New(r *rand.Rand) *Texts {
+	t := &Texts{Rand: r, words: strings.Fields("oszust konto nitro discord kupujący paysafecard serwer zł phishing token przelew")}
+	for len(t.words) < vocabulary {
+		t.words = append(t.words, t.word())
+	}
+	t.often = rand.NewZipf(r, 1.1, 8, vocabulary-1)
+	return t
+}
+
+// word is two to four syllables.
+func (t *Texts) word() string {
+	all := strings.Fields("ka mi ro szy nek wo ja cz to pa le dra gon xx pro ghost sni per dar k łu żó wik tor max zi om el bar tek")
+	var b strings.Builder
+	for range 2 + t.IntN(3) {
+		b.WriteString(all[t.IntN(len(all))])
+	}
+	return b.String()
+}
+
+// Reason is 6 to 35 words.
+func (t *Texts) Reason() string {
+	words := make([]string, 6+t.IntN(30))
+	for i := range words {
+		words[i] = t.words[t.often.Uint64()]
+	}
+	return strings.Join(words, " ")
+}
+
+// Name is a word and a number.
+func (t *Texts) Name() string { return fmt.Sprintf("%s%d", t.word(), t.IntN(9999)) }
+
+// Processor is the time that the process has had of all processors.
+func Processor() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
