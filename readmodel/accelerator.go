@@ -3,7 +3,6 @@ package readmodel
 import (
 	"sync/atomic"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/maypok86/otter/v2"
 
 	"example.org/registry/readmodel/gramindex"
@@ -51,30 +50,34 @@ type searchKey struct {
 	needle string // folded
 }
 
-// remembered is the exact answer to a question at one sequence: slots of the list. Immutable.
+// remembered is the exact answer to a question at one sequence. Immutable.
 type remembered struct {
 	sequence uint64
-	slots    *roaring.Bitmap
+	matches  matches
 	weight   uint32
 }
 
-func (a *accelerator) remember(k searchKey, sequence uint64, slots *roaring.Bitmap) {
-	const overhead = 256
-	a.remembered.Set(k, &remembered{sequence, slots, uint32(slots.GetSizeInBytes()) + overhead})
+func (a *accelerator) remember(k searchKey, sequence uint64, m matches) {
+	const overhead = 320
+	a.remembered.Set(k, &remembered{sequence, m, uint32(m.slots.GetSizeInBytes()) + overhead})
 }
 
 // textIndex is the index of all lists as it was at one moment. Immutable.
 type textIndex struct {
-	sequence uint64 // every change up to here is known to a part
+	begun    uint64 // what changed before was not followed: no use to an older view
+	sequence uint64 // every change from there up to here is known to a part
 	complete uint64 // the last such sequence at which no part was waiting to be built
 	lists    [numLists][]part
 }
 
-// part is the index of BlockLen neighbouring slots of a list: a block, and the slots of which the
-// block does not know the text, since it has changed or did not fit. Those are looked at.
+// part is the index of BlockLen neighbouring slots of a list: a block; a smaller one of what has changed
+// since that was made; and the slots of which neither knows the text, since it has changed again or did
+// not fit. Those are looked at.
 type part struct {
 	block  *gramindex.Block // nil: empty
-	built  uint64           // the sequence of the view that block was made from
+	newer  *gramindex.Block // of the slots in stale
+	stale  *gramindex.Set   // of which block does not know the text. Nil: none
+	built  uint64           // the sequence of the view that the last of the two was made from
 	direct *gramindex.Set   // nil: none
 	waits  int              // how many of direct a new block would take in
 }
@@ -83,8 +86,8 @@ type part struct {
 // those that are not direct do so without a doubt.
 func (p *part) candidates(v *View, k *searchKey, found *gramindex.Set) (sure bool) {
 	sure = gramindex.Exact(k.needle)
-	// An older view may have other texts than the block. One that cannot be read makes a search slower.
-	if p.built > v.sequence || p.block.Find(k.text, k.needle, found) != nil {
+	// An older view may have other texts than the blocks. One that cannot be read makes a search slower.
+	if p.built > v.sequence || p.find(k, found) != nil {
 		found.Fill()
 		sure = false
 	}
@@ -92,4 +95,18 @@ func (p *part) candidates(v *View, k *searchKey, found *gramindex.Set) (sure boo
 		found.Or(p.direct)
 	}
 	return sure
+}
+
+// find asks both blocks.
+func (p *part) find(k *searchKey, found *gramindex.Set) error {
+	if err := p.block.Find(k.text, k.needle, found); err != nil || p.stale == nil {
+		return err
+	}
+	found.AndNot(p.stale)
+	var newer gramindex.Set
+	if err := p.newer.Find(k.text, k.needle, &newer); err != nil {
+		return err
+	}
+	found.Or(&newer)
+	return nil
 }

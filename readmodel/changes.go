@@ -4,8 +4,9 @@ import "slices"
 
 // changed is that an entry was set or removed.
 type changed struct {
-	sequence uint64
-	ref      uint32 // list and slot, as in chats
+	sequence      uint64
+	ref           uint32 // list and slot, as in chats
+	before, after filterBits
 }
 
 // changeLog is the entries that changed of late, oldest first: what an index or a remembered search
@@ -20,12 +21,19 @@ type changeLog struct {
 const maxChanges = 1 << 15
 
 // add is called by the owner, in the order of sequences.
-func (l *changeLog) add(sequence uint64, list int, slot uint32) {
+func (l *changeLog) add(sequence uint64, list int, ch *change) {
 	if len(l.items) == 2*maxChanges {
 		l.floor = l.items[maxChanges-1].sequence
 		l.items = append(make([]changed, 0, 2*maxChanges), l.items[maxChanges:]...)
 	}
-	l.items = append(l.items, changed{sequence, uint32(list)<<listShift | slot})
+	c := changed{sequence: sequence, ref: uint32(list)<<listShift | ch.slot()}
+	if ch.old != nil {
+		c.before = ch.old.filter
+	}
+	if ch.row != nil {
+		c.after = ch.row.filter
+	}
+	l.items = append(l.items, c)
 }
 
 // since is the changes behind sequence; false when they go further back than the log.

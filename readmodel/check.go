@@ -99,12 +99,12 @@ func (v *View) checkName(ctx context.Context, needle string, found *[numLists][]
 
 // best is the list's best matches of name or chat id, in the order newest within one rank.
 func (v *View) best(ctx context.Context, list int, needle string) ([]*Row, error) {
-	slots, err := v.matching(ctx, searchKey{list, gramindex.Names, needle})
+	m, err := v.matching(ctx, searchKey{list, gramindex.Names, needle})
 	if err != nil {
 		return nil, err
 	}
 	var ranks [numRanks][]*Row
-	slots.Iterate(func(slot uint32) bool {
+	m.slots.Iterate(func(slot uint32) bool {
 		if r := v.lists[list].rows.get(slot); r != nil && r.shown() {
 			if rank, ok := r.rank(needle); ok {
 				ranks[rank] = keepNewest(ranks[rank], r)

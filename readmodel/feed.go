@@ -16,7 +16,8 @@ type feed struct {
 	next    textIndex // the parts belong to what was published last, too
 	care    [numLists][]care
 	begun   bool
-	quiet   bool          // the last note found nothing
+	view    *View         // of the last note
+	quiet   bool          // which found nothing
 	dir     gramindex.Dir // empty: to be opened
 	builder *gramindex.Builder
 	failed  time.Time // when writing did; zero: not of late
@@ -26,7 +27,9 @@ type feed struct {
 type care struct {
 	own   bool      // its set of direct slots has not been published
 	rows  int       // in its block
-	built time.Time // its block
+	stale int       // slots in its newer block
+	block time.Time // when that was built
+	last  time.Time // when either was
 }
 
 // step learns what v says has changed, offers that to searches, and builds the block that needs it
@@ -36,7 +39,6 @@ func (f *feed) step(ctx context.Context, v *View) (more bool, err error) {
 	list, i, need := f.neediest()
 	if need == none {
 		f.next.complete = v.sequence
-		f.builder = nil // its memory is worth more than its speed
 	}
 	f.publish()
 	if need != now || f.waitsForDisk() {
@@ -57,10 +59,11 @@ func (f *feed) waitsForDisk() bool {
 
 // idle waits for something to do after v.
 func (f *feed) idle(ctx context.Context, v *View) {
-	if f.next.complete == v.sequence {
+	wait(ctx, f.indexer.pause())
+	if f.next.complete == v.sequence && f.model.View() == v {
+		f.builder = nil                         // its memory is worth more than its speed
 		_, _ = f.model.Await(ctx, v.sequence+1) // its error is ctx's
 	}
-	wait(ctx, f.indexer.pause())
 }
 
 // publish gives searches the index as it is now.

@@ -8,14 +8,20 @@ import (
 	"example.org/registry/readmodel/gramindex"
 )
 
-// build makes a new block of the part's rows in v, which is the view of the last note.
+// build makes a new block of the part's rows in v, the view of the last note so far: of all, or of those that
+// its block does not know.
 func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("text index: %v", p)
 		}
 	}()
-	direct, rows, err := f.collect(ctx, v, list, i)
+	p, c := f.next.lists[list][i], f.care[list][i]
+	var only *gramindex.Set
+	if f.fewStale(list, i) {
+		only = union(p.stale, p.direct)
+	}
+	direct, rows, err := f.collect(ctx, v, list, i, only)
 	if err != nil {
 		return err
 	}
@@ -23,42 +29,75 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 	if err != nil {
 		return err
 	}
-	f.next.lists[list][i] = part{block: block, built: v.sequence, direct: direct}
-	f.care[list][i] = care{rows: rows, built: time.Now()}
+	changes, ok := f.view.changes.since(v.sequence)
+	if !ok {
+		return nil // too much has changed meanwhile; what there was stays
+	}
+	now := time.Now()
+	if only != nil {
+		f.next.lists[list][i] = part{block: p.block, newer: block, stale: only, built: v.sequence, direct: direct}
+		f.care[list][i] = care{rows: c.rows, stale: only.Len(), block: c.block, last: now}
+	} else {
+		f.next.lists[list][i] = part{block: block, built: v.sequence, direct: direct}
+		f.care[list][i] = care{rows: rows, block: now, last: now}
+	}
+	for _, c := range changes {
+		if c.list() == list && int(c.slot()/gramindex.BlockLen) == i {
+			f.mark(list, c.slot())
+		}
+	}
 	return nil
+}
+
+func union(a, b *gramindex.Set) *gramindex.Set {
+	var u gramindex.Set
+	for _, s := range []*gramindex.Set{a, b} {
+		if s != nil {
+			u.Or(s)
+		}
+	}
+	return &u
 }
 
 // restEvery is how many rows are indexed without a rest: some milliseconds.
 const restEvery = 512
 
-// collect puts the part's texts into the builder, and says how many there are and which did not fit.
-func (f *feed) collect(ctx context.Context, v *View, list, i int) (direct *gramindex.Set, rows int, err error) {
+// collect puts the part's texts into the builder, those in only (nil: all), and says how many there are and
+// which did not fit.
+func (f *feed) collect(ctx context.Context, v *View, list, i int, only *gramindex.Set) (direct *gramindex.Set, rows int, err error) {
 	if f.builder == nil {
 		f.builder = &gramindex.Builder{}
 	}
 	f.builder.Reset()
 	begun := time.Now()
-	for n := range gramindex.BlockLen {
-		if n%restEvery == restEvery-1 {
-			rest(ctx, time.Since(begun))
+	for n := range uint16(gramindex.BlockLen) {
+		r := v.lists[list].rows.get(uint32(i*gramindex.BlockLen + int(n)))
+		if r == nil || only != nil && !only.Has(n) {
+			continue
+		}
+		if rows++; rows%restEvery == 0 {
+			f.rest(ctx, time.Since(begun))
 			begun = time.Now()
 			if ctx.Err() != nil {
 				return nil, 0, ctx.Err()
 			}
 		}
-		r := v.lists[list].rows.get(uint32(i*gramindex.BlockLen + n))
-		if r == nil {
-			continue
-		}
-		rows++
-		if !f.builder.Add(uint16(n), r.text(), len(r.nameAndChat())) {
+		if !f.builder.Add(n, r.text(), len(r.nameAndChat())) {
 			if direct == nil {
 				direct = &gramindex.Set{}
 			}
-			direct.Add(uint16(n))
+			direct.Add(n)
 		}
 	}
+	f.rest(ctx, time.Since(begun))
 	return direct, rows, nil
+}
+
+// rest is for readers, who meanwhile hear of what has changed since.
+func (f *feed) rest(ctx context.Context, busy time.Duration) {
+	f.note(f.model.View())
+	f.publish()
+	rest(ctx, busy)
 }
 
 // write makes a block of what the builder has. The disk may take its time, or for ever: see Trouble.

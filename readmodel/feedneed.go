@@ -11,17 +11,36 @@ const (
 	now
 )
 
-// seldom is how often a block is made anew at most while it lacks less than half of what it has.
-const seldom = 5 * time.Second
+const (
+	// seldom is how often a block is made anew at most while it lacks less than half of what it has.
+	seldom = 5 * time.Second
+	// often is the same of the small block beside it.
+	often = time.Second / 5
+	// maxStale bounds that block, in slots. With 1 000 changes a second all over seven parts, the small blocks
+	// and then the large ones take a fifth of a processor each.
+	maxStale = 1024
+)
+
+// fewStale says whether a small block will do for what the part's block does not know.
+func (f *feed) fewStale(list, i int) bool {
+	lacks, rows := f.lacks(list, i), f.care[list][i].rows
+	return lacks <= maxStale && lacks <= rows/2
+}
+
+func (f *feed) lacks(list, i int) int {
+	return f.next.lists[list][i].waits + f.care[list][i].stale
+}
 
 // need grows with what the part lacks. While much is changing a block grows by half each time, so that
 // filling it costs three times what making it once does.
 func (f *feed) need(list, i int) need {
-	waits, c := f.next.lists[list][i].waits, f.care[list][i]
+	c, few := f.care[list][i], f.fewStale(list, i)
 	switch {
-	case waits <= f.indexer.slack():
+	case f.next.lists[list][i].waits <= f.indexer.slack():
 		return none
-	case f.quiet || waits > c.rows/2 || time.Since(c.built) > seldom:
+	case f.quiet,
+		few && time.Since(c.last) > often,
+		!few && (f.lacks(list, i) > c.rows/2 || time.Since(c.block) > seldom):
 		return now
 	default:
 		return later

@@ -12,11 +12,13 @@ func (f *feed) note(v *View) {
 	for _, c := range changes {
 		f.mark(c.list(), c.slot())
 	}
-	f.begun, f.next.sequence = true, v.sequence
+	f.begun, f.view, f.next.sequence = true, v, v.sequence
 }
 
-// compare is note where changes have been forgotten: by a look at every row.
+// compare is note where changes have been forgotten: by a look at every row. It misses those that are gone,
+// which older views still show.
 func (f *feed) compare(v *View) {
+	f.next.begun = v.sequence
 	for list, l := range v.lists {
 		for n, page := range l.rows.pages {
 			for i, r := range page.values {

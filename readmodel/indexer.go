@@ -16,10 +16,10 @@ type Indexer struct {
 	Dir string
 	// Logger gets one line when the index is first complete and one for each failure. Nil: none.
 	Logger *slog.Logger
-	// Slack is how many changed entries of one part of a list are looked at rather than indexed
-	// anew with the rest of the part. Zero: 512.
+	// Slack is how many changed entries of one part of a list are looked at rather than indexed anew.
+	// Zero: 32.
 	Slack int
-	// Pause is how long to wait after a view before the next one is followed. Zero: 100 ms.
+	// Pause is how long to wait after a view before the next one is followed. Zero: 50 ms.
 	Pause time.Duration
 
 	trouble atomic.Pointer[string]
@@ -78,14 +78,14 @@ func (x *Indexer) pause() time.Duration {
 	if x.Pause > 0 {
 		return x.Pause
 	}
-	return 100 * time.Millisecond
+	return 50 * time.Millisecond
 }
 
 func (x *Indexer) slack() int {
 	if x.Slack > 0 {
 		return x.Slack
 	}
-	return 512
+	return 32
 }
 
 func (x *Indexer) logger() *slog.Logger {

@@ -212,7 +212,7 @@ func TestIndexerHangs(t *testing.T) {
 func TestChangeLog(t *testing.T) {
 	l := changeLog{floor: 10}
 	for seq := uint64(11); seq <= 10+5*maxChanges; seq++ {
-		l.add(seq, 1, uint32(seq))
+		l.add(seq, 1, &change{row: &Row{slot: uint32(seq)}})
 	}
 	last := uint64(10 + 5*maxChanges)
 	for _, back := range []uint64{0, 1, maxChanges} {

@@ -84,7 +84,7 @@ func (m *Model) apply(r *Record) {
 		if !m.bulk && ch != (change{}) {
 			m.chats.apply(ch)
 			m.likes.apply(ch)
-			m.changes.add(r.Sequence, listIndex(r.Key.List), ch.slot())
+			m.changes.add(r.Sequence, listIndex(r.Key.List), &ch)
 		}
 	case KindViews:
 		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)

@@ -12,61 +12,68 @@ import (
 
 // search answers a page of the rows whose text contains what is searched for.
 func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
-	slots, err := v.matching(ctx, searchKey{listIndex(q.List), gramindex.All, Fold(q.Search)})
+	m, err := v.matching(ctx, searchKey{listIndex(q.List), gramindex.All, Fold(q.Search)})
 	if err != nil {
 		return Page{}, err
 	}
-	return v.list(q.List).pageOf(slots, q), nil
+	return v.list(q.List).pageOf(&m, q), nil
 }
 
-// matching is exactly the listed rows of a list whose text contains a needle, by slot; some slots may
-// be empty. The caller only reads it. Its error is ctx's.
+// matching is exactly the listed rows of a list whose text contains a needle. The caller only reads it. Its
+// error is ctx's.
 //
 // An answer is made of what is remembered or what the index finds, plus what has changed since,
 // each change looked at in this view's own rows; or of a look at every row. So neither being behind
 // nor being away changes an answer (promise 6).
-func (v *View) matching(ctx context.Context, k searchKey) (*roaring.Bitmap, error) {
+func (v *View) matching(ctx context.Context, k searchKey) (matches, error) {
 	if r, ok := v.accelerator.remembered.GetIfPresent(k); ok && r.sequence <= v.sequence {
-		if slots, ok := v.after(k, r.slots, r.sequence); ok {
-			if slots != r.slots {
-				v.accelerator.remember(k, v.sequence, slots)
+		if changes, ok := v.changes.since(r.sequence); ok && v.worth(r, len(changes)) {
+			m := r.matches
+			if v.after(&k, &m, changes); len(changes) > 0 {
+				v.accelerator.remember(k, v.sequence, m)
 			}
 			v.accelerator.hits.Add(1)
-			return slots, nil
+			return m, nil
 		}
 	}
 	v.accelerator.misses.Add(1)
-	slots, err := v.find(ctx, k)
+	m, err := v.find(ctx, k)
 	if err == nil {
-		v.accelerator.remember(k, v.sequence, slots)
+		v.accelerator.remember(k, v.sequence, m)
 	}
-	return slots, err
+	return m, err
 }
 
-// after is slots, true at sequence, brought to this view: a copy where anything changed.
-func (v *View) after(k searchKey, slots *roaring.Bitmap, sequence uint64) (*roaring.Bitmap, bool) {
-	changes, ok := v.changes.since(sequence)
-	if !ok {
-		return nil, false
-	}
+// worth says whether to look at so many changes since r, rather than ask the index anew and look at what
+// that finds.
+func (v *View) worth(r *remembered, changes int) bool {
+	const few = 512
+	x := v.accelerator.index.Load()
+	return changes <= few || x == nil || x.sequence <= r.sequence || uint64(changes) < r.matches.slots.GetCardinality()
+}
+
+// after brings m, true before changes, to this view: in a copy, where its slots change.
+func (v *View) after(k *searchKey, m *matches, changes []changed) {
 	rows, own := &v.lists[k.list].rows, false
 	for _, c := range changes {
 		if c.list() != k.list {
 			continue
 		}
 		r := rows.get(c.slot())
-		if is := r != nil && k.in(r); is != slots.Contains(c.slot()) {
-			if !own {
-				slots, own = slots.Clone(), true
-			}
-			if is {
-				slots.Add(c.slot())
-			} else {
-				slots.Remove(c.slot())
-			}
+		was, is := m.slots.Contains(c.slot()), r != nil && k.in(r)
+		m.tally.move(&c, was, is)
+		if is == was {
+			continue
+		}
+		if !own {
+			m.slots, own = m.slots.Clone(), true
+		}
+		if is {
+			m.slots.Add(c.slot())
+		} else {
+			m.slots.Remove(c.slot())
 		}
 	}
-	return slots, true
 }
 
 // in says whether the row's text contains the needle.
@@ -78,19 +85,23 @@ func (k *searchKey) in(r *Row) bool {
 }
 
 // find asks the index, or every row where there is no index that this view can use.
-func (v *View) find(ctx context.Context, k searchKey) (*roaring.Bitmap, error) {
+func (v *View) find(ctx context.Context, k searchKey) (m matches, err error) {
 	x := v.accelerator.index.Load()
-	if x == nil {
-		return v.look(ctx, k)
+	var changes []changed
+	indexed := x != nil && x.begun <= v.sequence
+	if indexed {
+		changes, indexed = v.changes.since(x.sequence)
 	}
-	if _, ok := v.changes.since(x.sequence); !ok {
-		return v.look(ctx, k)
+	if indexed {
+		m.slots, err = v.ask(ctx, x, k)
+	} else {
+		m.slots, err = v.look(ctx, k)
 	}
-	slots, err := v.ask(ctx, x, k)
 	if err == nil {
-		slots, _ = v.after(k, slots, x.sequence)
+		v.after(&k, &m, changes)
+		m.tally = v.lists[k.list].tally(m.slots)
 	}
-	return slots, err
+	return m, err
 }
 
 // ask takes the index's candidates and keeps those that contain the needle.
@@ -135,20 +146,20 @@ func (v *View) look(ctx context.Context, k searchKey) (*roaring.Bitmap, error) {
 	return slots, nil
 }
 
-// pageOf is the page that q asks for of the rows in slots. Many rows are found by walking the order
+// pageOf is the page that q asks for of the rows in m. Many rows are found by walking the order
 // until the page is full; few are taken out and sorted.
-func (l *listView) pageOf(slots *roaring.Bitmap, q *ListQuery) Page {
-	total := l.count(slots, q)
+func (l *listView) pageOf(m *matches, q *ListQuery) Page {
+	total := m.tally.count(q)
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return Page{Total: total}
 	}
 	// Sorting costs about ten times as much a row as walking past one.
 	if steps := (q.Skip + n) * l.size(q) / total; steps < 10*total {
-		return Page{Rows: l.walkThrough(slots, q, n), Total: total}
+		return Page{Rows: l.walkThrough(m.slots, q, n), Total: total}
 	}
 	rows := make([]*Row, 0, total)
-	slots.Iterate(func(slot uint32) bool {
+	m.slots.Iterate(func(slot uint32) bool {
 		if r := l.rows.get(slot); r != nil && r.matches(q.Status, q.Proofs) {
 			rows = append(rows, r)
 		}
@@ -156,17 +167,6 @@ func (l *listView) pageOf(slots *roaring.Bitmap, q *ListQuery) Page {
 	})
 	l.sort(rows, q.Sort)
 	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
-}
-
-// count is how many of slots hold a row that q's filters let through.
-func (l *listView) count(slots *roaring.Bitmap, q *ListQuery) (total int) {
-	slots.Iterate(func(slot uint32) bool {
-		if l.filters.get(slot).match(q.Status, q.Proofs) {
-			total++
-		}
-		return true
-	})
-	return total
 }
 
 func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n int) []*Row {

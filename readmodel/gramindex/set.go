@@ -19,6 +19,14 @@ func (s *Set) Add(slot uint16) bool {
 // Has says whether a slot is in.
 func (s *Set) Has(slot uint16) bool { return s[slot/64]>>(slot%64)&1 != 0 }
 
+// Len is how many slots are in.
+func (s *Set) Len() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
 // Fill puts every slot in.
 func (s *Set) Fill() {
 	for i := range s {
@@ -30,6 +38,13 @@ func (s *Set) Fill() {
 func (s *Set) Or(o *Set) {
 	for i := range s {
 		s[i] |= o[i]
+	}
+}
+
+// AndNot removes the slots of another set.
+func (s *Set) AndNot(o *Set) {
+	for i := range s {
+		s[i] &^= o[i]
 	}
 }
 
