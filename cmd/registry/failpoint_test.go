@@ -59,8 +59,10 @@ func places() []place {
 		{name: "restore/unpacked", hits: 1, prepare: onlySnapshot},
 		{name: "restore/before-rename", hits: 1, prepare: onlySnapshot},
 		{name: "restore/renamed", hits: 1, prepare: onlySnapshot},
-		{name: "index/before-write", hits: 2, many: true},
-		{name: "index/written", hits: 2, many: true},
+		{name: "index/emptied", hits: 1, many: true},
+		{name: "index/before-write", hits: 3, many: true},
+		{name: "index/written", hits: 3, many: true},
+		{name: "index/kept", hits: 3, many: true},
 	}
 }
 
@@ -167,7 +169,7 @@ func askAdmin(admin, path string) {
 // nothingLeft looks for temporary files after a start.
 func (k *killer) nothingLeft() {
 	k.t.Helper()
-	for _, pattern := range []string{"temporary/*", "registry.db.restoring", "registry.db.rebuilding*"} {
+	for _, pattern := range []string{"temporary/*", "index/*", "registry.db.restoring", "registry.db.rebuilding*"} {
 		if left, _ := filepath.Glob(filepath.Join(k.dir, "data", pattern)); len(left) > 0 {
 			k.t.Errorf("left behind: %q", left)
 		}

@@ -27,16 +27,17 @@ func (k *killer) survive(round int) {
 	}
 	stream := k.readStream(line.NATS)
 	k.nothingLost(stream)
-	k.digestIsReplays(line, stream)
+	model := k.digestIsReplays(line, stream)
 	k.answersAreRight(line, naive(stream))
+	k.searchesAreRight(line, model)
 	if status := c.end(syscall.SIGTERM); status != 0 {
 		k.t.Errorf("stopped with status %d", status)
 	}
 }
 
 // digestIsReplays compares the server's digest with that of the stream applied to an empty model, once
-// the server has come as far.
-func (k *killer) digestIsReplays(line logLine, stream []stored) {
+// the server has come as far, and returns the model.
+func (k *killer) digestIsReplays(line logLine, stream []stored) *readmodel.Model {
 	k.t.Helper()
 	model, renderer := readmodel.New(), readmodel.NewRenderer()
 	var last uint64
@@ -62,6 +63,7 @@ func (k *killer) digestIsReplays(line logLine, stream []stored) {
 		k.t.Errorf("%d copies of %d rejected events", doc.Rejected, k.poison)
 	}
 	k.checkpoint = max(k.checkpoint, doc.Checkpoint)
+	return model
 }
 
 // saved waits until all that is applied is on disk, and nothing is wrong any more.

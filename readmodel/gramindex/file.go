@@ -2,6 +2,7 @@ package gramindex
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ type Dir string
 func Open(path string) (Dir, error) {
 	err := empty(path)
 	if err == nil {
-		err = os.MkdirAll(path, 0o700)
+		err = cmp.Or(failpoint.Hit("index/emptied"), os.MkdirAll(path, 0o700))
 	}
 	if err != nil {
 		return "", fmt.Errorf("text index: %w", err)
@@ -48,6 +49,7 @@ func (d Dir) Keep(b *Builder) (*Block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
+	_ = failpoint.Hit("index/kept") // to die at: what is mapped is kept
 	block := &Block{data: data}
 	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
 	return block, nil
