@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// full is what Health says of a stream on a full disk.
-var full = errors.New("stream S write error: " + syscall.ENOSPC.Error())
+// errFull is what Health says of a stream on a full disk.
+var errFull = errors.New("stream S write error: " + syscall.ENOSPC.Error())
 
 // A new server takes the place of the old one, at its address, with its streams and its users; connections come back by
 // themselves, the one through memory with its new password.
@@ -35,7 +35,7 @@ func TestRecover(t *testing.T) {
 			}
 			defer client.Close()
 			useStream(t, nc)
-			if !b.Recover(full) || b.Addr() != addr || b.current.Load() == old || b.Health() != nil {
+			if !b.Recover(errFull) || b.Addr() != addr || b.current.Load() == old || b.Health() != nil {
 				t.Fatalf("no new server at %s: %s, %v", addr, b.Addr(), b.Health())
 			}
 			<-again
@@ -67,17 +67,17 @@ func TestRecoverRefuses(t *testing.T) {
 	if err := os.Rename(b.cfg.StoreDir, away); err != nil {
 		t.Fatal(err)
 	}
-	same("without a disk that takes anything", full)
+	same("without a disk that takes anything", errFull)
 	if err := os.Rename(away, b.cfg.StoreDir); err != nil {
 		t.Fatal(err)
 	}
-	if !b.Recover(full) {
+	if !b.Recover(errFull) {
 		t.Error("no new server")
 	}
-	same("at once after the last one", full)
+	same("at once after the last one", errFull)
 	b.restarts = time.Time{}
 	b.Shutdown()
-	same("after the end", full)
+	same("after the end", errFull)
 }
 
 // A server that cannot be started is named, and tried again.
@@ -92,7 +92,7 @@ func TestRecoverFails(t *testing.T) {
 	if err := os.WriteFile(file, []byte("nonsense: true"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b.Recover(full) || !Passes(b.Health()) || b.current.Load() != was || !was.srv.Running() {
+	if b.Recover(errFull) || !Passes(b.Health()) || b.current.Load() != was || !was.srv.Running() {
 		t.Errorf("without a configuration: %v", b.Health())
 	}
 	if err := os.WriteFile(file, text, 0o600); err != nil {
