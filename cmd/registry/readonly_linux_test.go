@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,36 +54,65 @@ func TestReadOnlyDisk(t *testing.T) {
 	f.end()
 }
 
-// The store becomes read-only under the server. A disk with a file that is open for writing cannot be remounted
-// so; strace answers for it as a disk that turned read-only after an error would.
-func TestReadOnlyStore(t *testing.T) {
-	strace := findStrace(t)
-	f := newFull(t, "", "64m")
+// turnReadOnly makes calls on a file of the running server fail, until writable is called. A disk with a file that is open
+// for writing cannot be remounted so; strace answers for it as a disk that turned read-only after an error would.
+func (f *full) turnReadOnly(file, calls string) (writable func()) {
+	f.t.Helper()
+	strace := findStrace(f.t)
 	f.from, f.since = len(f.logged()), time.Now()
-	const calls = "pwrite64,fdatasync,fsync,ftruncate,openat"
-	cmd := exec.Command(strace, "-f", "-qq", "-o", filepath.Join(f.dir, "calls"), "-P", f.storePath(),
+	cmd := exec.Command(strace, "-f", "-qq", "-o", filepath.Join(f.dir, "calls"), "-P", file,
 		"-e", "trace="+calls, "-e", "inject="+calls+":error=EROFS", "-p", fmt.Sprint(f.child.cmd.Process.Pid))
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	writable := func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Signal(syscall.SIGINT) // detaches
-			_ = cmd.Wait()                         // by the signal
-		}
-	}
-	defer writable()
-	until(t, func() bool { // strace takes its time to begin
+	writable = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(syscall.SIGINT) // detaches
+		_ = cmd.Wait()                         // by the signal
+	})
+	f.t.Cleanup(writable)
+	return writable
+}
+
+// publishUntilSaid publishes until /projection names the trouble: strace takes its time to begin.
+func (f *full) publishUntilSaid(words string) {
+	f.t.Helper()
+	until(f.t, func() bool {
 		f.publish(50)
-		p := (&stand{t: t, logLine: f.line}).projection()
-		return p.LastError != nil && strings.Contains(*p.LastError, "The store cannot be written")
+		p := (&stand{t: f.t, logLine: f.line}).projection()
+		return p.LastError != nil && strings.Contains(*p.LastError, words)
 	})
 	f.said("read-only file system")
+}
+
+// The store becomes read-only under the server.
+func TestReadOnlyStore(t *testing.T) {
+	f := newFull(t, "", "64m")
+	writable := f.turnReadOnly(f.storePath(), "pwrite64,fdatasync,fsync,ftruncate,openat")
+	f.publishUntilSaid("The store cannot be written")
 	f.publish(300)
 	f.right()
 	f.quiet()
 	writable()
 	f.saved(f.line)
+	f.right()
+	f.end()
+}
+
+// The embedded broker's stream becomes read-only under the server, and writable again: it takes in events in the same
+// process.
+func TestReadOnlyBroker(t *testing.T) {
+	f := newFull(t, "broker", "64m")
+	stream := filepath.Join(f.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk")
+	writable := f.turnReadOnly(stream, "pwrite64")
+	f.publishUntilSaid("The embedded broker takes in no events")
+	f.right()
+	writable()
+	f.well()
+	before := len(f.acked)
+	f.publish(100)
+	if got := len(f.acked) - before; got != 100 {
+		t.Errorf("%d of 100 events acknowledged on a disk that can be written\n%s", got, f.logged()[f.from:])
+	}
 	f.right()
 	f.end()
 }
