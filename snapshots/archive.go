@@ -49,27 +49,30 @@ func (s *Store) Archive(ctx context.Context, w Work) (*Archive, error) {
 }
 
 // pack makes an archive of the file at path.
-func pack(ctx context.Context, path string, m Manifest, w Work) (a *Archive, err error) {
+func pack(ctx context.Context, path string, m Manifest, w Work) (_ *Archive, err error) {
 	f, err := w.temporary("snapshot-*.packed")
 	if err != nil {
 		return nil, err
 	}
-	a = &Archive{Manifest: m, packed: f}
+	made := &Archive{Manifest: m, packed: f}
 	defer func() {
 		if err != nil {
-			_ = a.Close() // the first error counts
+			_ = made.Close() // the first error counts
 		}
 	}()
-	if err := a.fill(ctx, path, w); err != nil {
+	if err := made.fill(ctx, path, w); err != nil {
 		return nil, err
 	}
 	if err := failpoint.Hit("snapshot/packed"); err != nil {
 		return nil, err
 	}
-	if a.header, err = a.Manifest.header(); err != nil {
+	if made.header, err = made.Manifest.header(); err != nil {
 		return nil, err
 	}
-	return a, a.unpacks(ctx, w)
+	if err := made.unpacks(ctx, w); err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // fill packs the file at path, and takes down its length and checksum.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -401,6 +402,26 @@ func TestArchiveCancelled(t *testing.T) {
 	cancel()
 	if _, err := s.Archive(ctx, Work{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Packing that fails or is given up midway says so, and leaves nothing behind.
+func TestPackFails(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(good, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a, err := pack(cancelled, good, Manifest{}, Work{Dir: dir}); a != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v %v", a, err)
+	}
+	if a, err := pack(t.Context(), good+"-missing", Manifest{}, Work{Dir: dir}); a != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v %v", a, err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
