@@ -121,9 +121,10 @@ func (b *backend) know(batch []events.Event, last uint64) {
 	b.acked.Add(int64(len(batch)))
 }
 
-// seed publishes the first content.
+// seed publishes the first content, and the first poison.
 func (b *backend) seed(ctx context.Context) error {
 	b.publish(ctx, b.content.all())
+	b.publish(ctx, b.spoil(ctx))
 	if ctx.Err() != nil {
 		return fmt.Errorf("publish the first content: %w", ctx.Err())
 	}

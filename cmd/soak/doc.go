@@ -28,8 +28,8 @@
 //   - the lists, in two orders, and some checks and donations are what was acknowledged, entry by entry;
 //   - a rebuild works.
 //
-// And in the end, by the medians of the second quarter and of the last: goroutines and descriptors within 2 of each
-// other, the live heap after a collection within 2 %, both of a read model that has grown old and of a fresh one.
+// And in the end, by the least of the second quarter and of the last: goroutines and descriptors have grown by 2 at most, the
+// live heap after a collection by 2 %, both of a read model that has grown old and of a fresh one.
 //
 // # Why this shape
 //

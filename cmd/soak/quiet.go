@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -23,6 +25,9 @@ func (s *stage) quiet(ctx context.Context, n int) error {
 	}
 	x, err := s.measure(ctx)
 	if err != nil {
+		return err
+	}
+	if err := s.saveProfile(ctx, n); err != nil {
 		return err
 	}
 	for _, r := range []*replica{s.living, s.unlucky} {
@@ -72,6 +77,15 @@ func (s *stage) use(ctx context.Context) (x sample, err error) {
 	x, err = usage(ctx, s.living)
 	x.heap = heap
 	return x, err
+}
+
+// saveProfile leaves the heap's profile among what --keep keeps, for the comparison of two rounds: go tool pprof -base.
+func (s *stage) saveProfile(ctx context.Context, n int) error {
+	a, err := ask(ctx, s.living.Admin+"/debug/pprof/heap?gc=1", nil)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("heap-%03d.pb.gz", n)), a.body, 0o600)
 }
 
 func (s *stage) tell(n int, x sample, took time.Duration) {

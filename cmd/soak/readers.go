@@ -131,7 +131,7 @@ func (r *readers) fill(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				r.judge(question, false, 0, a, err)
+				r.judge(question, false, r.backend.last.Load(), a, err) // it has everything
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestShort(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	t.Logf("%s%s", &out, &complaints)
-	for _, done := range []string{"kills ", "poison events ", "rebuild ", "hostile requests ", "second and last quarter"} {
+	for _, done := range []string{"kills ", "poison events ", "rebuild ", "hostile requests ", "least in the second quarter "} {
 		if !strings.Contains(out.String(), done) {
 			t.Errorf("no %sin the summary", done)
 		}
