@@ -22,7 +22,7 @@
 // # What is held against it
 //
 // Through everything the living replica gives every reader the answer that the contract says, never from an
-// older state than before. At every quiet point, with whole broker, network and disk:
+// older state than before, and neither replica panics. At every quiet point, with whole broker, network and disk:
 //
 //   - both replicas get to the end, complain of nothing, and have one digest, which "registry verify" confirms;
 //   - the lists, in two orders, and some checks and donations are what was acknowledged, entry by entry;

@@ -22,6 +22,7 @@ type replica struct {
 	data    string // data directory
 	log     string // file, of all its processes
 	flags   []string
+	report  *report
 
 	process *process
 	ready   chan struct{} // closed when it has said that it is, and its addresses are known
@@ -29,8 +30,8 @@ type replica struct {
 	Admin   string
 }
 
-func newReplica(name, program, dir, broker string, flags ...string) *replica {
-	return &replica{name: name, program: program, data: filepath.Join(dir, name), log: filepath.Join(dir, name+".log"),
+func newReplica(name, program, dir, broker string, r *report, flags ...string) *replica {
+	return &replica{name: name, program: program, report: r, data: filepath.Join(dir, name), log: filepath.Join(dir, name+".log"),
 		flags: append([]string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--log-format=json",
 			"--nats-url=nats://" + broker, "--data-dir=" + filepath.Join(dir, name)}, flags...)}
 }
@@ -56,12 +57,15 @@ func (r *replica) start() error {
 	return err
 }
 
-// follow keeps the log and reads the addresses from it.
+// follow keeps the log and reads the addresses from it. A panic is a failure even where the server has caught it.
 func (r *replica) follow(stderr io.Reader, log io.Writer, ready chan<- struct{}) {
 	in := bufio.NewScanner(stderr)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		_, _ = fmt.Fprintln(log, in.Text()) // it is for those who look
+		if strings.Contains(in.Text(), "panic") || strings.HasPrefix(in.Text(), "fatal error") {
+			r.report.fail("the %s replica says: %.600s", r.name, in.Text())
+		}
 		var line struct{ Msg, HTTP, Admin string }
 		if json.Unmarshal(in.Bytes(), &line) == nil && line.Msg == "ready" {
 			r.HTTP, r.Admin = "http://"+line.HTTP, "http://"+line.Admin

@@ -90,8 +90,8 @@ func (s *stage) set(ctx context.Context) (err error) {
 
 // cast starts the replicas, around the first content.
 func (s *stage) cast(ctx context.Context) (err error) {
-	s.living = newReplica("living", s.program, s.dir, s.toLiving.Addr(), "--snapshot-every=20s")
-	s.unlucky = newReplica("unlucky", s.program, s.dir, s.toUnlucky.Addr(), "--snapshot-every=20s")
+	s.living = newReplica("living", s.program, s.dir, s.toLiving.Addr(), s.report, "--snapshot-every=20s")
+	s.unlucky = newReplica("unlucky", s.program, s.dir, s.toUnlucky.Addr(), s.report, "--snapshot-every=20s")
 	if err := s.living.start(); err != nil {
 		return err
 	}
