@@ -36,7 +36,10 @@ func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", -1, 0, t.TempDir()
+	if opts.Port == server.DEFAULT_PORT {
+		opts.Port = -1
+	}
+	opts.Host, opts.HTTPPort, opts.StoreDir = "127.0.0.1", 0, t.TempDir()
 	opts.Cluster, opts.Routes = server.ClusterOpts{}, nil
 	opts.NoSigs = true
 	if c.server, err = server.NewServer(opts); err != nil {

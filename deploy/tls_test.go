@@ -184,6 +184,28 @@ func TestTLSRefused(t *testing.T) {
 	}
 }
 
+// A server whose broker comes back with a certificate that has expired serves what it has, and says why it follows nobody.
+func TestCertificateExpires(t *testing.T) {
+	ca := newAuthority(t)
+	c := startNodeFrom(t, tlsOptions(t, ca.issue(t, nil)))
+	createStreams(t, c, c.connect(t, "operator", nats.RootCAs(ca.file)))
+	r := serve(t, append(c.over("replica", ca.file), "--snapshot-every=0")...)
+	await(t, r.Admin+"/readyz", "")
+	port := c.server.Addr().(*net.TCPAddr).Port
+	c.server.Shutdown()
+	c.server.WaitForShutdown()
+	expired := tlsOptions(t, ca.issue(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }))
+	startNodeFrom(t, func() (*server.Options, error) {
+		opts, err := expired()
+		if err == nil {
+			opts.Port = port
+		}
+		return opts, err
+	})
+	await(t, r.Admin+"/projection", "certificate has expired")
+	await(t, r.HTTP+"/api/scammers", "")
+}
+
 // refusedOrder runs a command that must end with status 1 and one line that says why.
 func refusedOrder(t *testing.T, args []string, says string) {
 	t.Helper()

@@ -18,16 +18,15 @@ import (
 	"example.org/registry/snapshots/bucket"
 )
 
-const (
-	// awayLook is how often a server without saved state looks whether the broker has come.
-	awayLook = 250 * time.Millisecond
-	// whyLooks is after how many of these looks it asks again why not: 5 s where nobody answers.
-	whyLooks = 20
-)
+// awayLook is how often a server without saved state looks whether the broker has come.
+const awayLook = 250 * time.Millisecond
 
 // beginning says what is done before there is a projector.
 func (l *live) beginning() string {
 	if what := l.starting.Load(); what != nil {
+		if why := l.unreachable(); why != "" {
+			return *what + ": " + why
+		}
 		return *what
 	}
 	return "loading the saved state"
@@ -54,7 +53,7 @@ func (s *server) bootstrap(ctx context.Context, nc *nats.Conn) error {
 	}
 	c := &candidates{js: js, nc: nc, stream: string(s.flags.Stream), log: s.log, bucket: s.snapshots.bucket.Load()}
 	s.live.starting.Store(new("nothing is saved here; waiting for the broker"))
-	if err := c.find(ctx, s.waiting); err != nil {
+	if err := c.find(ctx); err != nil {
 		return err
 	}
 	s.live.starting.Store(new("nothing is saved here; loading a snapshot"))
@@ -74,15 +73,15 @@ type candidates struct {
 }
 
 // find asks for the stream and the bucket until the broker has answered. What else than an answer
-// comes from it is the projector's to tell. waiting hears why it has not, now and then.
-func (c *candidates) find(ctx context.Context, waiting func(error)) error {
-	for looked := 0; ; looked++ {
+// comes from it is the projector's to tell.
+func (c *candidates) find(ctx context.Context) error {
+	for said := false; ; said = true {
 		err := c.ask(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if looked%whyLooks == 0 {
-			waiting(err)
+		if !said {
+			c.log.Warn("nothing is saved here and the broker cannot be reached; waiting for it", "error", err)
 		}
 		if !pauseFor(ctx, awayLook) {
 			return ctx.Err()
@@ -93,7 +92,7 @@ func (c *candidates) find(ctx context.Context, waiting func(error)) error {
 // ask returns an error when there was no answer.
 func (c *candidates) ask(ctx context.Context) error {
 	if !c.nc.IsConnected() {
-		return errNotConnected
+		return errors.New("not connected")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
 	defer cancel()

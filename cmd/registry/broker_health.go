@@ -20,19 +20,17 @@ type healing interface {
 // is called. A goroutine of its own asks, since
 // the answer may wait for the disk and nobody who wants to know the state is to wait for that (promise 5).
 func (s *server) watchHealth(b healing) (stop func()) {
+	return repeat(healthEvery, func() { s.heal(b) })
+}
+
+// repeat calls do now and after every so long again, in a goroutine of its own, until stop is called, which waits for it.
+func repeat(every time.Duration, do func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(healthEvery)
-		defer tick.Stop()
-		for {
-			s.heal(b)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
+		for do(); pauseFor(ctx, every); {
+			do()
 		}
 	}()
 	return func() { cancel(); <-done }

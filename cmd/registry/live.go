@@ -50,6 +50,7 @@ type live struct {
 	rebuild       atomic.Pointer[rebuilding] // nil while none is under way
 	brokerURL     atomic.Pointer[string]     // of the embedded broker; nil or empty without a listener
 	brokerTrouble atomic.Pointer[string]     // of the embedded broker; nil: none
+	unreached     atomic.Pointer[unreached]  // of the broker outside; nil: there is a connection
 	broker        atomic.Pointer[asked]      // for the status page; nil until there is a connection
 	rebuilds      [outcomes]atomic.Uint64    // by how they ended
 	starting      atomic.Pointer[string]     // what is done before there is a projector; nil: loading

@@ -123,7 +123,8 @@ func (s *server) connect() (nc *nats.Conn, stop func(), err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("broker at %s: %w", addresses(s.flags.NATSURL), err)
 		}
-		return nc, nc.Close, nil
+		unwatch := repeat(reachEvery, func() { s.noteReach(nc) })
+		return nc, func() { unwatch(); nc.Close() }, nil
 	}
 	return s.embed()
 }

@@ -14,6 +14,9 @@ func (l *live) state() httpapi.State {
 		return httpapi.State{Reason: l.beginning()}
 	}
 	p := running.Standing()
+	if !p.CaughtUp { // else nobody is told
+		p.LastError = l.lastError(p.Frozen, p.LastError)
+	}
 	return httpapi.State{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
@@ -34,8 +37,16 @@ func (l *live) projection() httpapi.Projection {
 	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
 	sequence, trouble := g.indexState()
 	doc.IndexSequence = min(sequence, doc.Checkpoint)
-	if trouble = cmp.Or(p.LastError, l.trouble(), trouble); trouble != "" {
+	if trouble = cmp.Or(l.lastError(p.Frozen, p.LastError), l.trouble(), trouble); trouble != "" {
 		doc.LastError = &trouble
 	}
 	return doc
+}
+
+// lastError is what the projector says, with the reason where it only knows that there is no connection.
+func (l *live) lastError(frozen bool, said string) string {
+	if why := l.unreachable(); why != "" && said != "" && !frozen {
+		return "The broker cannot be reached: " + why + "."
+	}
+	return said
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -19,23 +21,33 @@ func (f natsFlags) connect(name string, urls []string, more ...nats.Option) (*na
 	return nc, nil
 }
 
-// unreachable asks each address by itself why it cannot be used: of several, the library keeps the last one's reason, and none where
-// nobody listens. telling is the first that says more than that nobody does.
+// unreachable asks each address by itself, all at once, why it cannot be used: of several, the library keeps the last one's reason,
+// and none where nobody listens. telling is the first that says more than that nobody does. It takes dialWithin at most.
 func (f natsFlags) unreachable(name string, urls []string) (reasons string, telling error) {
+	errs := make([]error, len(urls))
+	var asked sync.WaitGroup
+	for i, url := range urls {
+		asked.Go(func() {
+			nc, err := nats.Connect(strings.TrimSpace(url), f.options(name)...)
+			if errs[i] = err; err == nil {
+				nc.Close()
+				errs[i] = errAnswers
+			}
+		})
+	}
+	asked.Wait()
 	var all []string
-	for _, url := range urls {
-		nc, err := nats.Connect(strings.TrimSpace(url), f.options(name)...)
-		if err == nil {
-			nc.Close()
-			err = errors.New("it answers again")
-		}
-		all = append(all, addresses([]string{url})+": "+err.Error())
+	for i, err := range errs {
+		all = append(all, addresses(urls[i:i+1])+": "+err.Error())
 		if telling == nil && !errors.Is(err, nats.ErrNoServers) {
 			telling = err
 		}
 	}
 	return strings.Join(all, "; "), telling
 }
+
+// errAnswers says that an address can be used again.
+var errAnswers = errors.New("it answers again")
 
 // remedy says what to do about a broker that cannot be reached.
 func remedy(err error) string {
@@ -55,17 +67,29 @@ func remedy(err error) string {
 	return "start it (registry serve) or correct --nats-url"
 }
 
-// waiting says why the broker cannot be used: in the log, once for each reason.
-func (s *server) waiting(err error) {
-	why := err.Error()
-	if s.flags.external() && errors.Is(err, errNotConnected) {
-		reasons, telling := s.flags.unreachable("registry serve", s.flags.NATSURL)
-		why = reasons + "; " + remedy(telling)
+// reachEvery is how often a server without a connection asks why.
+const reachEvery = 2 * time.Second
+
+// noteReach takes note of why the broker outside cannot be used, and tells the log where the operator has something else to do.
+func (s *server) noteReach(nc *nats.Conn) {
+	if nc.IsConnected() {
+		s.live.unreached.Store(nil)
+		return
 	}
-	if now := "nothing is saved here; waiting for the broker: " + why; *s.live.starting.Swap(&now) != now {
-		s.log.Warn("nothing is saved here and the broker cannot be reached; waiting for it", "error", why)
+	reasons, telling := s.flags.unreachable("registry serve", s.flags.NATSURL)
+	now := unreached{reasons, remedy(telling)}
+	if was := s.live.unreached.Swap(&now); was == nil || was.remedy != now.remedy {
+		s.log.Warn("no connection to the broker; tried again", "reason", now.reasons, "remedy", now.remedy)
 	}
 }
 
-// errNotConnected says that nobody could be asked.
-var errNotConnected = errors.New("not connected")
+// unreached is why there is no connection to the broker, and what to do about it.
+type unreached struct{ reasons, remedy string }
+
+// unreachable is empty while nothing is known of the broker's being away.
+func (l *live) unreachable() string {
+	if u := l.unreached.Load(); u != nil {
+		return u.reasons + "; " + u.remedy
+	}
+	return ""
+}
