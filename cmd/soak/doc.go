@@ -39,8 +39,8 @@
 //
 // It needs Go, the module's checkout and Unix, for signals; on Linux, root may mount the small disk that is filled: without
 // that it says so and leaves it out. It takes about half a processor. The exit status is 0 when nothing failed, 1 with a line for
-// each failure, 2 for a usage error. Everything is in one temporary directory, removed at the end unless --keep is given. Draws
-// come from the seed; moments do not.
+// each failure, 2 for a usage error. Everything is in one temporary directory, removed at the end unless --keep is given,
+// which leaves the logs, a heap profile of every quiet point, and the disk, mounted. Draws come from the seed; moments do not.
 //
 // Start reading with stage in soak.go.
 package main
