@@ -102,6 +102,8 @@ func BenchmarkList(b *testing.B) {
 		"limit=60":   "/api/scammers?limit=60",
 		"skip=20000": "/api/scammers?sort=az&status=all&proofs=all&skip=20000",
 		"id":         "/api/scammers?id=900000000000000007",
+		"search=all": "/api/scammers?search=zaliczk%C4%99",
+		"search=few": "/api/scammers?search=oszust+77",
 	} {
 		b.Run(name, func(b *testing.B) { handle(b, p, target, http.StatusOK) })
 	}

@@ -111,15 +111,25 @@ func (l *listView) sort(rows []*Row, s Sort) {
 	if len(rows) < 2 {
 		return
 	}
+	type keyed struct {
+		key uint64
+		row *Row
+	}
 	o, descending := s.order()
-	slices.SortFunc(rows, func(a, b *Row) int {
-		c := cmp.Compare(o.key(a, l.totals.get(a.slot)), o.key(b, l.totals.get(b.slot)))
-		if c == 0 {
-			c = o.tie(a, b)
-		}
+	all := make([]keyed, len(rows))
+	for i, r := range rows {
+		all[i] = keyed{o.key(r, l.totals.get(r.slot)), r}
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
 		if descending {
-			return -c
+			a, b = b, a
 		}
-		return c
+		if a.key != b.key {
+			return cmp.Compare(a.key, b.key)
+		}
+		return o.tie(a.row, b.row)
 	})
+	for i, k := range all {
+		rows[i] = k.row
+	}
 }
