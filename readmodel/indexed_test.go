@@ -34,11 +34,7 @@ func TestIndexedBlocks(t *testing.T) {
 	f := &feed{indexer: &Indexer{Dir: filepath.Join(t.TempDir(), "index"), Slack: 64}, model: m}
 	views := []*View{m.View()}
 	for round := 2; round < 8; round++ {
-		for range round % 4 { // from the second on nothing changes, so that small blocks are made
-			if _, err := f.step(context.Background(), m.View()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		v := m.View()
 		var records []Record
 		for i := round; i < n; i += 97 {
 			seq++
@@ -47,8 +43,14 @@ func TestIndexedBlocks(t *testing.T) {
 		seq++
 		records = append(records, r.Render(seq, events.Delisting{List: events.Scammers, EntryID: fmt.Sprintf("e%06d", round*3001)}))
 		views = append(views, m.Apply(records, seq))
+		for range round % 4 { // blocks of the first are out of date when they are made; from the second on some are small
+			if _, err := f.step(context.Background(), v); err != nil {
+				t.Fatal(err)
+			}
+			v = m.View()
+		}
 		for _, v := range views[max(0, len(views)-3):] {
-			for _, needle := range []string{"oszust", "wersja 1 ", fmt.Sprintf("ja %d o", round), "ktoś96", "1016", "ś9", "7"} {
+			for _, needle := range []string{"oszust", "wersja 1 ", fmt.Sprintf("ja %d o", round), "a 1", fmt.Sprintf("a %d", round), "ktoś96", "1016", "ś9", "7"} {
 				sameAsLook(t, v, searchKey{0, gramindex.All, needle})
 				sameAsLook(t, v, searchKey{0, gramindex.Names, needle})
 			}

@@ -34,9 +34,11 @@ func (p *indexedPair) index(t *rapid.T) {
 	}
 	p.feed.failed = time.Time{} // try again
 	for more := true; more && rapid.IntRange(0, 3).Draw(t, "stop") > 0; {
-		var err error
-		if more, err = p.feed.step(context.Background(), p.model.View()); err != nil {
-			t.Fatal(err)
+		for range 2 { // the second time nothing has changed, so that small blocks are made
+			var err error
+			if more, err = p.feed.step(context.Background(), p.model.View()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

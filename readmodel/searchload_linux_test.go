@@ -18,9 +18,9 @@ import (
 	"example.org/registry/readmodel/usual"
 )
 
-// BenchmarkDifferentSearches asks ten thousand different things in a row, in every order and at any page,
+// BenchmarkDifferent asks ten thousand different things in a row, in every order and at any page,
 // of which most are hostile. ns/op is for all of them.
-func BenchmarkDifferentSearches(b *testing.B) {
+func BenchmarkDifferent(b *testing.B) {
 	m, f := wordy(b, 100_000)
 	f.all(b)
 	v, r := m.View(), rand.New(rand.NewPCG(3, 4))

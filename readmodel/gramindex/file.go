@@ -50,6 +50,7 @@ func (d Dir) Keep(b *Builder) (*Block, error) {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
 	_ = failpoint.Hit("index/kept") // to die at: what is mapped is kept
+	populate(data)
 	block := &Block{data: data}
 	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
 	return block, nil
