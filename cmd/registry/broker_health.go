@@ -17,8 +17,8 @@ type healing interface {
 }
 
 // watchHealth takes note of the embedded broker's health, and has it started anew when its disk has room again, until stop
-// is called. A goroutine of its own asks, since
-// the answer may wait for the disk and nobody who wants to know the state is to wait for that (promise 5).
+// is called. A goroutine of its own asks, since the answer may wait for the disk and nobody who wants to know the state
+// is to wait for that (promise 5).
 func (s *server) watchHealth(b healing) (stop func()) {
 	return repeat(healthEvery, func() { s.heal(b) })
 }

@@ -33,6 +33,7 @@
 // options. Opening a stream cuts a torn last record off; acknowledged ones were synced before it. The consumers were
 // kept in memory: the projector sees a broker that was away, and compares the stream with its checkpoint as ever.
 //
-// It is done for errors that mean that nothing was written. After an input/output error a page may look written and not
-// be: the message would be found when it is sent again, acknowledged as a duplicate, and lost with the power.
+// It is done for errors that mean that nothing was written. After an input/output error, or a sync that failed for whatever
+// reason (some disks have no room only then), a page may look written and not be: the message would be found when it
+// is sent again, acknowledged as a duplicate, and lost with the power. So one such error on any stream counts for all.
 package broker

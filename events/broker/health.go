@@ -2,22 +2,10 @@ package broker
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-)
-
-const (
-	// minRoom is how many bytes must be free before a server is started anew: enough not to be full again at once.
-	minRoom = 8 << 20
-	// trialBytes are written and synced to see whether the disk takes anything.
-	trialBytes = 1 << 20
-	// restartEvery is the least time between two attempts: each of them ends every client's connection.
-	restartEvery = 10 * time.Second
 )
 
 // Health is nil while every stream can be written. After a write that failed (a full disk, a disk that has
@@ -28,66 +16,30 @@ func (b *Broker) Health() error {
 	if err := b.failed.Load(); err != nil {
 		return *err
 	}
-	h := b.current.Load().srv.Healthz(&server.HealthzOptions{})
-	if h.Error == "" {
-		return nil
-	}
-	return oneLine(errors.New(h.Error))
+	return gravest(b.current.Load().srv.Healthz(&server.HealthzOptions{Details: true}).Errors)
 }
 
-// errNotAnew begins what Health says when Recover could not start another server.
-var errNotAnew = errors.New("no server can be started in the place of the old one")
-
-// Passes says whether Recover ends what Health has found, once the disk can be written: it was full or
-// read-only, so that nothing of what failed is on it. After any other error nobody knows what the disk has; an operator is
-// to look at it, and to start the process again.
-func Passes(health error) bool {
-	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
-		if strings.Contains(health.Error(), number.Error()) {
-			return true
+// gravest is the first that does not pass, else the first: a disk that fails often turns read-only after it.
+func gravest(all []server.HealthzError) (err error) {
+	for _, e := range all {
+		if now := oneLine(errors.New(e.Error)); err == nil || Passes(err) && !Passes(now) {
+			err = now
 		}
 	}
-	return errors.Is(health, errNotAnew)
+	return err
 }
 
-// Recover starts the server anew, on its address and its streams, when health Passes and its directory can be
-// written again; at most every ten seconds. Every connection is cut and made again; what was acknowledged is
-// kept. It says whether it has done that. When it could not, Health says why, and the next call tries again.
-func (b *Broker) Recover(health error) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed || !Passes(health) || time.Since(b.restarts) < restartEvery || b.writable() != nil {
-		return false
+// Passes says whether Recover ends what Health has found, once the disk can be written: it was full or
+// read-only, so that nothing of what failed is on it. After any other error, or one of a sync, nobody knows what the disk
+// has; an operator is to look at it, and to start the process again.
+func Passes(health error) bool {
+	if errors.Is(health, errNotAnew) {
+		return true
 	}
-	b.restarts = time.Now()
-	if err := b.again(); err != nil {
-		b.failed.Store(new(fmt.Errorf("%w: %w", errNotAnew, err)))
-		return false
+	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
+		if strings.Contains(health.Error(), number.Error()) {
+			return !strings.Contains(health.Error(), "write error: sync ")
+		}
 	}
-	b.failed.Store(nil)
-	return true
-}
-
-// again puts a new server in the place of the old one. What can be found wrong before the old one ends is: it
-// can still be read.
-func (b *Broker) again() error {
-	opts, internal, err := options(b.cfg)
-	if err != nil {
-		return err
-	}
-	end(b.current.Load().srv)
-	return b.launch(opts, internal)
-}
-
-// writable tries the disk of the streams.
-func (b *Broker) writable() error {
-	if freeBytes(b.cfg.StoreDir) < minRoom {
-		return syscall.ENOSPC
-	}
-	f, err := os.CreateTemp(b.cfg.StoreDir, "trial-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(make([]byte, trialBytes))
-	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+	return false
 }

@@ -2,12 +2,14 @@ package broker
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -101,5 +103,33 @@ func TestRecoverFails(t *testing.T) {
 	b.restarts = time.Time{}
 	if !b.Recover(b.Health()) || b.Health() != nil {
 		t.Errorf("with one again: %v", b.Health())
+	}
+}
+
+// Of what several streams say, what does not pass counts; a sync that failed never passes, since what was to be synced looks
+// written.
+func TestPasses(t *testing.T) {
+	said := func(what string, number syscall.Errno) server.HealthzError {
+		return server.HealthzError{Error: "JetStream stream '$G > S' write error: " + (&fs.PathError{Op: what, Path: "/data/1.blk", Err: number}).Error()}
+	}
+	full, readOnly := said("write", syscall.ENOSPC), said("write", syscall.EROFS)
+	broken, late := said("write", syscall.EIO), said("sync", syscall.ENOSPC)
+	for _, c := range []struct {
+		all    []server.HealthzError
+		want   server.HealthzError
+		passes bool
+	}{
+		{[]server.HealthzError{full}, full, true},
+		{[]server.HealthzError{readOnly, full}, readOnly, true},
+		{[]server.HealthzError{full, broken, late}, broken, false},
+		{[]server.HealthzError{broken, full}, broken, false},
+		{[]server.HealthzError{late}, late, false},
+	} {
+		if got := gravest(c.all); got == nil || got.Error() != c.want.Error || Passes(got) != c.passes {
+			t.Errorf("%v: %v, which passes: %v", c.all, got, !c.passes)
+		}
+	}
+	if gravest(nil) != nil {
+		t.Error("no trouble is trouble")
 	}
 }
