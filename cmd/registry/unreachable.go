@@ -63,6 +63,8 @@ func remedy(err error) string {
 		return "it speaks no TLS: give it a certificate, or write nats:// for tls://"
 	case errors.Is(err, nats.ErrAuthorization):
 		return "name this user's file with --nats-creds"
+	case errors.Is(err, errAnswers):
+		return "try again"
 	}
 	return "start it (registry serve) or correct --nats-url"
 }
@@ -77,6 +79,9 @@ func (s *server) noteReach(nc *nats.Conn) {
 		return
 	}
 	reasons, telling := s.flags.unreachable("registry serve", s.flags.NATSURL)
+	if errors.Is(telling, errAnswers) {
+		return // the connection comes back by itself
+	}
 	now := unreached{reasons, remedy(telling)}
 	if was := s.live.unreached.Swap(&now); was == nil || was.remedy != now.remedy {
 		s.log.Warn("no connection to the broker; tried again", "reason", now.reasons, "remedy", now.remedy)
