@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -219,14 +220,12 @@ func refusedOrder(t *testing.T, args []string, says string) {
 // awaitReason waits until a server that is not ready says why.
 func awaitReason(t *testing.T, r *replica, says string) {
 	t.Helper()
-	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		status, _, body := get(t, r.Admin+"/readyz", nil)
-		if last = fmt.Sprint(status, " ", body); status == 503 && strings.Contains(body, says) {
-			return
-		}
-	}
-	t.Errorf("readyz never said %q, but %s", says, last)
+	var status int
+	var body string
+	until(t, func() string { return fmt.Sprintf("readyz says %q; the last answer was %d %s", says, status, body) }, func() bool {
+		status, _, body = get(t, r.Admin+"/readyz", nil)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, says)
+	})
 }
 
 // Who speaks TLS to a broker without, or without to one that wants it, is told.

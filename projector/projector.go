@@ -79,9 +79,9 @@ func (p *Projector) Standing() Standing { return p.status.standing() }
 // Run follows the stream until ctx ends, then gives the store what has been applied and returns nil.
 // It returns an error only for what the operator must mend before anything is served: a stream whose
 // configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention), one that is
-// the demonstration's when it should not be or the reverse, or one that cannot be created. The error
-// is one line and says what to do. With ReadOnly it also returns what the broker refuses its user, for which a server waits.
-// Run may be called once.
+// the demonstration's when it should not be or the reverse, or one that cannot be created (too few
+// nodes of a cluster are waited for). The error is one line and says what to do. With ReadOnly it also
+// returns what the broker refuses its user, for which a server waits. Run may be called once.
 func (p *Projector) Run(ctx context.Context) (err error) {
 	if p.js, err = jetstream.New(p.cfg.Conn, jetstream.WithDefaultTimeout(requestTimeout)); err != nil {
 		return fmt.Errorf("projector: %w", err)
