@@ -19,7 +19,7 @@ const (
 
 // atomic sends msgs as one batch: all are stored, or none. done is false when they must be
 // sent singly: the batch was refused, or nobody knows, because the acknowledgement is lost.
-// err is the context's.
+// err is the context's, or matches ErrRefused.
 func (b *bulk) atomic(ctx context.Context, msgs []*nats.Msg) (done bool, err error) {
 	id := rand.Text()
 	last := len(msgs) - 1
@@ -33,7 +33,7 @@ func (b *bulk) atomic(ctx context.Context, msgs []*nats.Msg) (done bool, err err
 	wait, cancel := context.WithTimeout(ctx, b.p.cfg.Timeout)
 	defer cancel()
 	reply, err := b.nc.RequestMsgWithContext(wait, commit)
-	if refusal := Refusal(b.nc, err, commit.Subject); refusal != err && ctx.Err() == nil {
+	if refusal := Refusal(b.nc, err, commit.Subject); errors.Is(refusal, ErrRefused) && ctx.Err() == nil {
 		return false, refusal
 	}
 	if err != nil {

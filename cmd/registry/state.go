@@ -7,7 +7,7 @@ import (
 	"example.org/registry/httpapi"
 )
 
-// state is what the listeners go by: two atomic loads.
+// state is what the listeners go by: two atomic loads once it is caught up.
 func (l *live) state() httpapi.State {
 	running := l.now().projector
 	if running == nil {

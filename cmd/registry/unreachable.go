@@ -22,7 +22,8 @@ func (f natsFlags) connect(name string, urls []string, more ...nats.Option) (*na
 }
 
 // unreachable asks each address by itself, all at once, why it cannot be used: of several, the library keeps the last one's reason,
-// and none where nobody listens. telling is the first that says more than that nobody does. It takes dialWithin at most.
+// and none where nobody listens. telling is the first that says more than that nobody does. It takes twice dialWithin
+// at most.
 func (f natsFlags) unreachable(name string, urls []string) (reasons string, telling error) {
 	errs := make([]error, len(urls))
 	var asked sync.WaitGroup
