@@ -13,14 +13,15 @@ type feed struct {
 	indexer *Indexer
 	model   *Model
 
-	next    textIndex // the parts belong to what was published last, too
-	care    [numLists][]care
-	begun   bool
-	view    *View         // of the last note
-	quiet   bool          // which found nothing
-	dir     gramindex.Dir // empty: to be opened
-	builder *gramindex.Builder
-	failed  time.Time // when writing did; zero: not of late
+	next   textIndex // the parts belong to what was published last, too
+	care   [numLists][]care
+	begun  bool
+	view   *View         // of the last note
+	quiet  bool          // which found nothing
+	dir    gramindex.Dir // empty: to be opened
+	large  *gramindex.Builder
+	small  *gramindex.Builder // used while large is, too
+	failed time.Time          // when writing did; zero: not of late
 }
 
 // care is what the feed knows of a part beside it.
@@ -36,7 +37,7 @@ type care struct {
 // most. more says that it built one, and another may be needed.
 func (f *feed) step(ctx context.Context, v *View) (more bool, err error) {
 	f.note(v)
-	list, i, need := f.neediest()
+	list, i, need := f.neediest(false)
 	if need == none {
 		f.next.complete = v.sequence
 	}
@@ -61,7 +62,7 @@ func (f *feed) waitsForDisk() bool {
 func (f *feed) idle(ctx context.Context, v *View) {
 	wait(ctx, f.indexer.pause())
 	if f.next.complete == v.sequence && f.model.View() == v {
-		f.builder = nil                         // its memory is worth more than its speed
+		f.large, f.small = nil, nil             // their memory is worth more than their speed
 		_, _ = f.model.Await(ctx, v.sequence+1) // its error is ctx's
 	}
 }

@@ -18,14 +18,18 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 	}()
 	p, c := f.next.lists[list][i], f.care[list][i]
 	var only *gramindex.Set
+	b := &f.large
 	if f.fewStale(list, i) {
-		only = union(p.stale, p.direct)
+		only, b = union(p.stale, p.direct), &f.small
 	}
-	direct, rows, err := f.collect(ctx, v, list, i, only)
+	if *b == nil {
+		*b = &gramindex.Builder{}
+	}
+	direct, rows, err := f.collect(ctx, *b, v, list, i, only)
 	if err != nil {
 		return err
 	}
-	block, err := f.write()
+	block, err := f.write(*b)
 	if err != nil {
 		return err
 	}
@@ -64,11 +68,8 @@ const restEvery = 512
 
 // collect puts the part's texts into the builder, those in only (nil: all), and says how many there are and
 // which did not fit.
-func (f *feed) collect(ctx context.Context, v *View, list, i int, only *gramindex.Set) (direct *gramindex.Set, rows int, err error) {
-	if f.builder == nil {
-		f.builder = &gramindex.Builder{}
-	}
-	f.builder.Reset()
+func (f *feed) collect(ctx context.Context, b *gramindex.Builder, v *View, list, i int, only *gramindex.Set) (direct *gramindex.Set, rows int, err error) {
+	b.Reset()
 	begun := time.Now()
 	for n := range uint16(gramindex.BlockLen) {
 		r := v.lists[list].rows.get(uint32(i*gramindex.BlockLen + int(n)))
@@ -77,12 +78,15 @@ func (f *feed) collect(ctx context.Context, v *View, list, i int, only *graminde
 		}
 		if rows++; rows%restEvery == 0 {
 			f.rest(ctx, time.Since(begun))
+			if only == nil {
+				f.meanwhile(ctx)
+			}
 			begun = time.Now()
 			if ctx.Err() != nil {
 				return nil, 0, ctx.Err()
 			}
 		}
-		if !f.builder.Add(n, r.text(), len(r.nameAndChat())) {
+		if !b.Add(n, r.text(), len(r.nameAndChat())) {
 			if direct == nil {
 				direct = &gramindex.Set{}
 			}
@@ -100,8 +104,20 @@ func (f *feed) rest(ctx context.Context, busy time.Duration) {
 	rest(ctx, busy)
 }
 
+// meanwhile makes a small block that is needed while a large one is in the making: searches would notice what
+// gathers in that time. What fails is tried again with the large one.
+func (f *feed) meanwhile(ctx context.Context) {
+	list, i, need := f.neediest(true)
+	if need != now || f.waitsForDisk() {
+		return
+	}
+	if f.build(ctx, f.view, list, i) == nil {
+		f.publish()
+	}
+}
+
 // write makes a block of what the builder has. The disk may take its time, or for ever: see Trouble.
-func (f *feed) write() (block *gramindex.Block, err error) {
+func (f *feed) write(b *gramindex.Builder) (block *gramindex.Block, err error) {
 	x := f.indexer
 	x.writing.Store(new(time.Now()))
 	defer x.writing.Store(nil)
@@ -110,7 +126,7 @@ func (f *feed) write() (block *gramindex.Block, err error) {
 			return nil, err
 		}
 	}
-	if block, err = f.dir.Keep(f.builder); err == nil {
+	if block, err = f.dir.Keep(b); err == nil {
 		f.failed = time.Time{}
 		x.trouble.Store(nil)
 	}

@@ -47,11 +47,14 @@ func (f *feed) need(list, i int) need {
 	}
 }
 
-// neediest is the part that needs a new block most.
-func (f *feed) neediest() (list, i int, most need) {
+// neediest is the part that needs a new block most; of those for which a small one will do, if small is set.
+func (f *feed) neediest(small bool) (list, i int, most need) {
 	waits := 0
 	for l := range f.next.lists {
 		for n := range f.next.lists[l] {
+			if small && !f.fewStale(l, n) {
+				continue
+			}
 			w, need := f.next.lists[l][n].waits, f.need(l, n)
 			if need > most || need == most && need != none && w > waits {
 				list, i, most, waits = l, n, need, w

@@ -19,7 +19,7 @@ type Indexer struct {
 	// Slack is how many changed entries of one part of a list are looked at rather than indexed anew.
 	// Zero: 32.
 	Slack int
-	// Pause is how long to wait after a view before the next one is followed. Zero: 50 ms.
+	// Pause is how long to wait after a view before the next one is followed. Zero: 20 ms.
 	Pause time.Duration
 
 	trouble atomic.Pointer[string]
@@ -78,7 +78,7 @@ func (x *Indexer) pause() time.Duration {
 	if x.Pause > 0 {
 		return x.Pause
 	}
-	return 50 * time.Millisecond
+	return 20 * time.Millisecond
 }
 
 func (x *Indexer) slack() int {
