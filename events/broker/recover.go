@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -49,12 +50,12 @@ func (b *Broker) again() error {
 	return b.launch(opts, internal)
 }
 
-// writable tries the disk of the streams.
+// writable tries the disk of the streams. Whoever is killed meanwhile leaves one file, for the next to write over.
 func (b *Broker) writable() error {
 	if freeBytes(b.cfg.StoreDir) < minRoom {
 		return syscall.ENOSPC
 	}
-	f, err := os.CreateTemp(b.cfg.StoreDir, "trial-*")
+	f, err := os.Create(filepath.Join(b.cfg.StoreDir, "trial"))
 	if err != nil {
 		return err
 	}
