@@ -199,6 +199,9 @@ func TestAdminGuard(t *testing.T) {
 		{[]string{"Host", "127.1"}, 403}, {[]string{"Host", "2130706433"}, 403},
 		{[]string{"Origin", "http://127.0.0.1:8081"}, 200}, {[]string{"Origin", "http://127.0.0.1:9999"}, 403},
 		{[]string{"Origin", "https://evil.example"}, 403}, {[]string{"Origin", "null"}, 403}, {[]string{"Origin", "%zz"}, 403},
+		{[]string{"Origin", "https://127.0.0.1:8081"}, 403}, {[]string{"Host", "localhost", "Origin", "https://localhost"}, 403},
+		{[]string{"Host", "registry-admin.internal", "Origin", "https://registry-admin.internal"}, 200},
+		{[]string{"Host", "registry-admin.internal", "Origin", "ftp://registry-admin.internal"}, 403},
 		{[]string{"Sec-Fetch-Site", "cross-site"}, 403}, {[]string{"Sec-Fetch-Site", "same-origin"}, 200}, {[]string{"Sec-Fetch-Site", "none"}, 200},
 	} {
 		for _, target := range []string{"/livez", "/readyz", "/projection", "/metrics", "/debug/pprof/cmdline"} {

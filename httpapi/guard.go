@@ -29,7 +29,7 @@ func guard(name string, next http.Handler) http.Handler {
 		switch {
 		case !ownHost(r.Host, name):
 			plain(w, http.StatusForbidden, "forbidden: address this listener by IP address, as localhost or by its configured name")
-		case foreign(r):
+		case foreign(r, name):
 			plain(w, http.StatusForbidden, "forbidden: request from another site")
 		case r.ContentLength > maxAdminBody:
 			plain(w, http.StatusRequestEntityTooLarge, "the body is too long: 64 KiB at most")
@@ -75,13 +75,19 @@ func ownHost(host, name string) bool {
 	return strings.EqualFold(host, "localhost") || name != "" && strings.EqualFold(host, name)
 }
 
-// foreign says whether a browser sent the request for a page of another site.
-func foreign(r *http.Request) bool {
+// foreign says whether a browser sent the request for a page of another site. This listener speaks no TLS; only under the
+// configured name can a proxy stand in front of it that does.
+func foreign(r *http.Request, name string) bool {
 	if slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site") {
 		return true
 	}
 	for _, origin := range r.Header["Origin"] {
-		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
+		u, err := url.Parse(origin)
+		if err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return true
+		}
+		proxied := u.Scheme == "https" && name != "" && strings.EqualFold(u.Hostname(), name)
+		if u.Scheme != "http" && !proxied {
 			return true
 		}
 	}
