@@ -25,6 +25,31 @@ var errAway = errors.New("not connected")
 // cluster that are too few to agree on anything go on answering so.
 var ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
 
+// Why a broker that is reached does not answer about a stream.
+var (
+	ErrNoJetStream = errors.New("it has no JetStream, or this user may not use it")
+	ErrSilent      = errors.New("its JetStream does not answer; in a cluster: it has no leader, since too few nodes are up and connected")
+)
+
+// silence is the reason of an answer that did not come, and says that one of the above is it.
+type silence struct{ is, because error }
+
+func (s silence) Error() string   { return s.is.Error() }
+func (s silence) Unwrap() []error { return []error{s.is, s.because} }
+
+// Reason says what the client library's error for an unanswered question means. Any other is returned as it is, and nil too.
+func Reason(err error) error {
+	switch {
+	case errors.Is(err, events.ErrRefused):
+		return err
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+		return silence{ErrNoJetStream, err}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return silence{ErrSilent, err}
+	}
+	return err
+}
+
 // StreamInfo asks for a stream's configuration and state, as its leader knows them, for 2 s at most. The error
 // is jetstream.ErrStreamNotFound, or says that there was no answer that counts. Any goroutine may call it.
 func StreamInfo(ctx context.Context, js jetstream.JetStream, name string) (*jetstream.StreamInfo, error) {
@@ -35,7 +60,7 @@ func StreamInfo(ctx context.Context, js jetstream.JetStream, name string) (*jets
 	defer cancel()
 	s, err := js.Stream(ctx, name)
 	if err != nil {
-		return nil, events.Refusal(js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+name)
+		return nil, Reason(events.Refusal(js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+name))
 	}
 	info := s.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
@@ -72,7 +97,7 @@ func getMessage(ctx context.Context, nc *nats.Conn, stream string, seq uint64, n
 	subject := jetstream.DefaultAPIPrefix + "STREAM.MSG.GET." + stream
 	reply, err := nc.RequestWithContext(ctx, subject, question)
 	if err != nil {
-		return stored{}, events.Refusal(nc, err, subject)
+		return stored{}, Reason(events.Refusal(nc, err, subject))
 	}
 	return readStored(reply.Data)
 }

@@ -13,7 +13,7 @@
 //     that is another one leave the last state served.
 //   - Unknown is never clean (promise 7): CaughtUp is false until the model has reached the end that the
 //     stream had at start, or has a saved state that was complete once and the broker has not
-//     answered for 10 seconds, or the stream is not ours any more. While a first replay is under
+//     answered for Config.PatienceAtStart, or the stream is not ours any more. While a first replay is under
 //     way the store gets records with checkpoint 0: should the process die, the next one replays from the
 //     start and does not mistake the half of a registry for a whole one.
 //   - One bad event costs one event (promise 8), a panic in decoding or rendering it included: it is

@@ -43,7 +43,7 @@ func (p *Projector) createStream(ctx context.Context, cfg jetstream.StreamConfig
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	s, err := p.js.CreateStream(ctx, cfg)
-	return s, events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+cfg.Name)
+	return s, Reason(events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+cfg.Name))
 }
 
 // The broker's codes for replicas without a cluster, for more of them than the cluster has nodes up, and for

@@ -27,13 +27,13 @@ func (p *Projector) freeze(ctx context.Context, why notOurs) {
 	at := p.checkpoint()
 	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
 		"nothing is applied", "reason", why.sentence, "checkpoint", at.Sequence, "epoch", at.Stream.Epoch)
-	p.sayFrozen(why)
+	thaws := why.mayThaw()
+	p.sayFrozen(why, thaws)
 	p.status.update(func(s *Progress) {
 		s.Frozen = true
 		s.CaughtUp = s.CaughtUp || p.complete
 	})
 	p.mark(ctx, true)
-	thaws := why.mayThaw()
 	for pause(ctx, p.cfg.PollEvery) {
 		now, known := p.reconsider(ctx)
 		if !known {
@@ -43,7 +43,7 @@ func (p *Projector) freeze(ctx context.Context, why notOurs) {
 			break
 		}
 		thaws = thaws && now.mayThaw() // once it was anything else, it did not only look shorter
-		p.changed(why, now)
+		p.changed(why, now, thaws)
 		why = now
 	}
 	if ctx.Err() != nil {
@@ -67,16 +67,21 @@ func (p *Projector) mark(ctx context.Context, doubted bool) {
 	_ = p.save(ctx, nil) // that of ctx: the end
 }
 
-func (p *Projector) sayFrozen(why notOurs) {
-	p.status.say(troubleFrozen, why.sentence+" Nothing is applied until registry rebuild --accept-stream.")
+// sayFrozen names every way out.
+func (p *Projector) sayFrozen(why notOurs, thaws bool) {
+	until := "until registry rebuild --accept-stream."
+	if thaws {
+		until = "until the stream is back as it was, which ends this by itself, or " + until
+	}
+	p.status.say(troubleFrozen, why.sentence+" Nothing is applied "+until)
 }
 
 // changed says why the stream is not ours now, and logs it unless only its length is another.
-func (p *Projector) changed(before, now notOurs) {
+func (p *Projector) changed(before, now notOurs, thaws bool) {
 	if now.sentence == before.sentence {
 		return
 	}
-	p.sayFrozen(now)
+	p.sayFrozen(now, thaws)
 	if now.kind == shorter && before.kind == shorter {
 		return
 	}

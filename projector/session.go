@@ -106,7 +106,7 @@ func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 		InactiveThreshold: consumerLife,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+p.cfg.Stream))
+		return nil, fmt.Errorf("consumer: %w", Reason(events.Refusal(p.cfg.Conn, err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+p.cfg.Stream)))
 	}
 	return &receiver{
 		consumer: c,

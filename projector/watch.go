@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
@@ -67,9 +68,10 @@ func (w *watcher) away(err error) {
 	if last := w.cfg.Conn.LastError(); errors.Is(err, errAway) && last != nil {
 		err = fmt.Errorf("%w: %w", err, last)
 	}
-	w.status.say(troubleBroker, "The broker cannot be reached: "+err.Error()+".")
+	what := unanswered(err)
+	w.status.say(troubleBroker, "The "+what+": "+err.Error()+".")
 	if !w.gone {
-		w.log.Warn("broker cannot be reached; the last state is served", "error", err)
+		w.log.Warn(what+"; "+w.meanwhile(), "error", err)
 	}
 	w.gone = true
 	serve := w.cfg.Saved.Sequence > 0 && time.Since(w.answered) >= w.cfg.PatienceAtStart
@@ -81,6 +83,25 @@ func (w *watcher) away(err error) {
 	if serve {
 		w.log.Warn("serving the saved state without the broker", "checkpoint", w.cfg.Saved.Sequence)
 	}
+}
+
+// unanswered tells a broker that cannot be reached from one that is, and does not answer about the stream.
+func unanswered(err error) string {
+	if errors.Is(err, ErrNoJetStream) || errors.Is(err, ErrSilent) || errors.Is(err, ErrLeaderless) || errors.Is(err, events.ErrRefused) {
+		return "broker does not answer about the stream"
+	}
+	return "broker cannot be reached"
+}
+
+// meanwhile is what readers get while the broker is away.
+func (w *watcher) meanwhile() string {
+	switch {
+	case w.Progress().CaughtUp:
+		return "the last state is served"
+	case w.cfg.Saved.Sequence > 0:
+		return "the saved state will be served if it stays so"
+	}
+	return "nothing is saved, so nothing is served until it answers"
 }
 
 // reached says that the broker answers, and has the copies of rejected events counted.

@@ -51,8 +51,14 @@ func (s *server) bootstrap(ctx context.Context, nc *nats.Conn) error {
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
+	const waiting = "nothing is saved here; waiting for the broker"
 	c := &candidates{js: js, nc: nc, stream: string(s.flags.Stream), log: s.log, bucket: s.snapshots.bucket.Load()}
-	s.live.starting.Store(new("nothing is saved here; waiting for the broker"))
+	s.live.starting.Store(new(waiting))
+	c.why = func(err error) {
+		if nc.IsConnected() { // else live knows more
+			s.live.starting.Store(new(waiting + ": " + err.Error()))
+		}
+	}
 	if err := c.find(ctx); err != nil {
 		return err
 	}
@@ -70,6 +76,7 @@ type candidates struct {
 
 	info  *jetstream.StreamInfo // nil: there is no stream
 	items []bucket.Item
+	why   func(error) // told why there is no answer
 }
 
 // find asks for the stream and the bucket until the broker has answered. What else than an answer
@@ -80,9 +87,14 @@ func (c *candidates) find(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !said {
-			c.log.Warn("nothing is saved here and the broker cannot be reached; waiting for it", "error", err)
+		silent := "does not answer about the stream"
+		if !c.nc.IsConnected() {
+			silent = "cannot be reached"
 		}
+		if !said {
+			c.log.Warn("nothing is saved here and the broker "+silent+"; waiting for it", "error", err)
+		}
+		c.why(err)
 		if !pauseFor(ctx, awayLook) {
 			return ctx.Err()
 		}
@@ -100,7 +112,7 @@ func (c *candidates) ask(ctx context.Context) error {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 	case err != nil && c.unanswered(err):
-		return events.Refusal(c.nc, err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+c.stream)
+		return err
 	case err != nil:
 		return nil
 	default:
@@ -116,8 +128,7 @@ func (c *candidates) ask(ctx context.Context) error {
 
 // unanswered tells what passes from what the projector is to tell.
 func (c *candidates) unanswered(err error) bool {
-	return !c.nc.IsConnected() || errors.Is(err, projector.ErrLeaderless) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, nats.ErrTimeout)
+	return !c.nc.IsConnected() || errors.Is(err, projector.ErrLeaderless) || errors.Is(err, projector.ErrSilent) || errors.Is(err, events.ErrRefused)
 }
 
 // ignoreNone takes a bucket that nobody has made yet for an empty one.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/projector"
 )
 
 const (
@@ -62,7 +63,7 @@ func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, 
 	}
 	js, err := jetstream.New(nc)
 	if err == nil {
-		err = events.Refusal(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream)
+		err = projector.Reason(events.Refusal(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream))
 	}
 	if err != nil {
 		nc.Close()
@@ -84,8 +85,6 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, "+
 			"where it was lost run registry rebuild --accept-stream, or correct --stream", stream)
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
-		return errors.New("it has no JetStream, or this user may not use it")
 	case err != nil:
 		return fmt.Errorf("stream %s: %w", stream, err)
 	}
