@@ -28,7 +28,7 @@ type Indexer struct {
 
 const (
 	// afterFailure is how long to wait before the index is written to again.
-	afterFailure = 30 * time.Second
+	afterFailure = 5 * time.Second
 	// tooLong is when a block that is being written is said to hang.
 	tooLong = 10 * time.Second
 )
