@@ -116,7 +116,7 @@ func (s *Store) open(ctx context.Context, workers int) (*readmodel.Model, error)
 	}
 	s.logger.Info("store loaded", "path", s.path, "checkpoint", s.saved.Checkpoint.Sequence,
 		"digest", s.saved.Digest, "records", s.saved.records(), "rerendered", l.rerender,
-		"took", time.Since(start).Round(time.Millisecond))
+		"took", time.Since(start).Round(time.Millisecond).String())
 	return model, nil
 }
 

@@ -32,7 +32,11 @@ func (s *server) announce(ctx context.Context) error {
 	if shown != nil {
 		shown.finish()
 	}
-	s.sayReady()
+	select {
+	case <-ctx.Done():
+	case <-s.listening: // who starts others by the log reads the two in this order
+		s.sayReady()
+	}
 	return nil
 }
 

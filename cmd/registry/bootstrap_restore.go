@@ -34,7 +34,7 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 			continue
 		}
 		c.log.Info("starting from a snapshot", "name", item.Name, "sequence", item.Manifest.Sequence,
-			"digest", item.Manifest.Digest, "took", time.Since(began).Round(time.Millisecond))
+			"digest", item.Manifest.Digest, "took", time.Since(began).Round(time.Millisecond).String())
 		return nil
 	}
 	return nil

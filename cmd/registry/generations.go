@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -30,8 +31,17 @@ func (s *server) newGeneration(nc *nats.Conn, store *snapshots.Store, keeps proj
 			Saved:    saved,
 			Known:    known,
 			Logger:   s.log,
+
+			PatienceAtStart: patienceAfter(time.Since(s.began)),
 		}),
 	})
+}
+
+// patienceAfter is how long the broker may yet leave a saved state unanswered for, when so long has passed since the start. Readers
+// have it 10 s after that (API contract, operators): the projector asks twice a second, and an answer may take 2 s to stay away.
+// A store that took long to load leaves the broker those 2 s.
+func patienceAfter(passed time.Duration) time.Duration {
+	return max(7*time.Second-passed, 2*time.Second)
 }
 
 // running is a generation whose projector runs, and its text index where it has been begun.

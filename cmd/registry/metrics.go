@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,10 +35,11 @@ type number struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(projector.Progress) float64
+	early bool // shown before there is a projector, too: nothing is caught up, connected, frozen or known to be behind then
 }
 
 // projectionCollector reads the progress once a scrape, so that its numbers belong together.
-// Until the projector runs it reports the entries alone.
+// Until the projector runs it reports the entries and what alerts go by: a sequence or a count of 0 would be a wrong one.
 type projectionCollector struct {
 	live    *live
 	numbers []number
@@ -92,8 +94,12 @@ func newProjectionCollector(l *live) *projectionCollector {
 }
 
 func (c *projectionCollector) add(kind prometheus.ValueType, name, help string, value func(projector.Progress) float64) {
-	c.numbers = append(c.numbers, number{prometheus.NewDesc("registry_"+name, help, nil, nil), kind, value})
+	c.numbers = append(c.numbers, number{prometheus.NewDesc("registry_"+name, help, nil, nil), kind, value, slices.Contains(beforeProjector, name)})
 }
+
+// beforeProjector are the numbers that are 0 while there is no projector yet: the saved state is being loaded, or there is none
+// and the broker is waited for.
+var beforeProjector = []string{"lag_seconds", "caught_up", "connected", "frozen"}
 
 func (c *projectionCollector) addGauges() {
 	add := func(name, help string, value func(projector.Progress) float64) {
@@ -107,7 +113,7 @@ func (c *projectionCollector) addGauges() {
 		func(p projector.Progress) float64 { return float64(p.Saved) })
 	add("lag_events", "Stream sequences between the checkpoint and the stream's end.",
 		func(p projector.Progress) float64 { return float64(p.Lag) })
-	add("lag_seconds", "Seconds for which the model has not been complete; 0 while it is.",
+	add("lag_seconds", "Seconds for which the model has not been complete; 0 while it is, and before the stream's end is known.",
 		func(p projector.Progress) float64 { return p.LagSeconds })
 	add("as_of_timestamp_seconds", "Last moment at which the model was known to be complete, in seconds since 1970.",
 		func(p projector.Progress) float64 { return unix(p.AsOf) })
@@ -156,11 +162,10 @@ func (c *projectionCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.failed, prometheus.GaugeValue, oneIf(trouble != ""))
 	c.memory.collect(out, view.Remembered())
 	p, running := g.progress()
-	if !running {
-		return
-	}
 	for _, n := range c.numbers {
-		out <- prometheus.MustNewConstMetric(n.desc, n.kind, n.value(p))
+		if running || n.early {
+			out <- prometheus.MustNewConstMetric(n.desc, n.kind, n.value(p))
+		}
 	}
 }
 

@@ -20,18 +20,18 @@ func contains(body []byte, text string) bool { return bytes.Contains(body, []byt
 
 // The names and help texts keep to Prometheus's conventions, before and after the projector runs.
 func TestMetricsAreWellNamed(t *testing.T) {
-	const alone = 3 + 3 + 4 // entries by list, the index, remembered searches
+	const alone = 3 + 3 + 4 + 4 // entries by list, the index, remembered searches, what alerts go by
 	l := newLive()
 	reg := prometheus.NewPedanticRegistry()
 	if err := reg.Register(newProjectionCollector(l)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone {
-		t.Errorf("%d metrics before the projector runs, want those of the entries, the index and the searches: %v", n, err)
+		t.Errorf("%d metrics before the projector runs, want those of the entries, the index, the searches and the alerts: %v", n, err)
 	}
 	model := readmodel.New()
 	l.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})})) // Progress may be asked before Run
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone+len(newProjectionCollector(l).numbers) {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone-4+len(newProjectionCollector(l).numbers) {
 		t.Errorf("%d metrics once there is a projector: %v", n, err)
 	}
 	problems, err := testutil.GatherAndLint(reg)

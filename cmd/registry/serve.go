@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,7 @@ import (
 // Run serves until the process's context ends, and then stops in order: the listeners, the
 // handlers, the projector with its last save, the store, the broker, the lock.
 func (c *serveCmd) Run(p *process) (err error) {
+	began := time.Now()
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func (c *serveCmd) Run(p *process) (err error) {
 		return err
 	}
 	s := &server{flags: c, log: log, ports: ports, token: token, chatToken: chatToken, live: newLive(), terminal: p.stderr,
-		headroom: p.getenv("GOGC") == "", rebuilds: newRebuilds()}
+		headroom: p.getenv("GOGC") == "", rebuilds: newRebuilds(), listening: make(chan struct{}), began: began}
 	s.snapshots = newSnapshotter(s.live, c, log)
 	return s.run(p.ctx)
 }
@@ -162,5 +164,7 @@ type server struct {
 	chatToken httpapi.Secret // of the chat platform; empty: none
 	headroom  bool           // the collector's percentage is ours to set
 	rebuilds  *rebuilds      // what operators ask for
+	listening chan struct{}  // closed once the log says so
+	began     time.Time      // when the process was started, nearly
 	snapshots *snapshotter
 }

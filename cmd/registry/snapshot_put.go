@@ -36,7 +36,7 @@ func (k *snapshotter) put(ctx context.Context) (bucket.Item, error) {
 	}
 	k.stats.made(item, time.Since(began))
 	k.log.Info("snapshot made", "name", item.Name, "sequence", item.Manifest.Sequence, "digest", item.Manifest.Digest,
-		"bytes", item.Bytes, "took", time.Since(began).Round(time.Millisecond))
+		"bytes", item.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
 	k.tidy(ctx, b, item)
 	return item, nil
 }

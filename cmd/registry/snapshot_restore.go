@@ -14,7 +14,7 @@ import (
 // snapshotRestoreCmd makes a read model out of a snapshot.
 type snapshotRestoreCmd struct {
 	Snapshot string `arg:"" name:"NAME or FILE" help:"A file, if there is one of this name; else a snapshot in the object store."`
-	DataDir  string `default:"data" placeholder:"DIR" help:"Data directory, which no process uses."`
+	DataDir  string `default:"data" placeholder:"DIR" help:"Data directory, which no process uses (default: data)."`
 	Force    bool   `help:"Rename a read model that is there aside."`
 	bucketFlags
 }

@@ -33,6 +33,7 @@ func (s *server) web(ctx context.Context) error {
 	}
 	defer public.Close()
 	s.log.Info("listening", "http", s.ports.public.Addr().String(), "admin", s.ports.admin.Addr().String())
+	close(s.listening)
 	group, ctx := errgroup.WithContext(ctx)
 	drained, leaving := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
