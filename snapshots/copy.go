@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *Store) writeTo(ctx context.Context, path string, w Work) (m meta, err e
 	if err := guard(func() error { m, err = readMeta(tx, s.sum); return err }); err != nil {
 		return meta{}, err
 	}
-	if err := space(w.Dir, tx.Size()); err != nil {
+	if err := space(filepath.Dir(path), tx.Size()); err != nil {
 		return meta{}, err
 	}
 	to, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true, NoSync: true})

@@ -18,8 +18,11 @@ import (
 
 // child is what the test binary does as a child process.
 func child(job, path string) int {
-	if job == "restore" {
+	switch job {
+	case "restore":
 		return restoreForEver(path)
+	case "begin":
+		return beginFull(path)
 	}
 	s, m, err := Open(context.Background(), Config{Path: path})
 	if err != nil {

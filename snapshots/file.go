@@ -106,10 +106,27 @@ func checkSize(path string) error {
 // that a crash leaves no half-made file under that name.
 func createFile(path string, m meta, s summer) error {
 	temporary := path + ".new"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := removeIfThere(temporary); err != nil {
 		return err
 	}
-	db, err := bolt.Open(temporary, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true})
+	if err := writeEmpty(temporary, m, s); err != nil {
+		return errors.Join(err, removeIfThere(temporary)) // a full disk needs the room
+	}
+	if err := failpoint.Hit("store/before-create"); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(err, removeIfThere(temporary))
+	}
+	if err := failpoint.Hit("store/after-create"); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// writeEmpty writes a store that holds nothing to path, where there is no file.
+func writeEmpty(path string, m meta, s summer) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true})
 	if err != nil {
 		return err
 	}
@@ -121,19 +138,7 @@ func createFile(path string, m meta, s summer) error {
 		}
 		return m.write(tx, s)
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		return err
-	}
-	if err := failpoint.Hit("store/before-create"); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return err
-	}
-	if err := failpoint.Hit("store/after-create"); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	return errors.Join(err, db.Close())
 }
 
 // setAside renames the file at path, with what in its new name, which nothing had before.

@@ -27,7 +27,7 @@ func Begin(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
 	}
 	if err := s.create(); err != nil {
-		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
+		return nil, fmt.Errorf("store: %w%s", errors.Join(err, s.Discard()), remedy(err))
 	}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"example.org/registry/readmodel"
@@ -134,5 +135,17 @@ func TestReplaceFails(t *testing.T) {
 	found, err := filepath.Glob(path + "*")
 	if err != nil || len(found) != 1 || found[0] != path {
 		t.Errorf("left: %v, %v", found, err)
+	}
+}
+
+// A rebuild that cannot begin leaves nothing behind, and the space that it took is free again.
+func TestBeginFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	out, err := childCommand(t, "begin", path).Output()
+	if err != nil || !strings.Contains(string(out), "file too large") {
+		t.Fatalf("child: %v\n%s", err, out)
+	}
+	if found, _ := filepath.Glob(path + "*"); len(found) != 0 {
+		t.Errorf("left: %v", found)
 	}
 }

@@ -55,6 +55,18 @@ func saveUntilFull(s *Store, m *readmodel.Model) int {
 	return 0
 }
 
+// beginFull begins a rebuild on a disk that takes some of the new store.
+func beginFull(path string) int {
+	signal.Ignore(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 8 << 10, Max: 8 << 10}); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	_, err := Begin(Config{Path: path})
+	fmt.Println(err)
+	return 0
+}
+
 // asNobody runs f with file permissions of an ordinary user, whoever runs the test.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
