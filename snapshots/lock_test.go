@@ -4,13 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 func TestLockDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "data")
-	unlock, err := LockDir(dir)
+	lock, err := LockDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,14 +23,14 @@ func TestLockDir(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || err.Error() != "data directory "+dir+" is in use by another process" {
 		t.Errorf("second lock: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err = LockDir(dir)
+	lock, err = LockDir(dir)
 	if err != nil {
 		t.Fatalf("lock after unlock: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -39,7 +41,86 @@ func TestLockDirInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := LockDir(path)
-	if err == nil || strings.Contains(err.Error(), "\n") || errors.Is(err, ErrLocked) {
+	if err == nil || err.Error() != "data directory "+path+": not a directory; choose a directory with --data-dir" {
 		t.Errorf("lock of a file: %v", err)
+	}
+}
+
+// Undo leaves what was there before, and nothing else.
+func TestLockDirUndo(t *testing.T) {
+	top := t.TempDir()
+	undo := func(dir string) {
+		t.Helper()
+		lock, err := LockDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Undo(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undo(filepath.Join(top, "a", "b"))
+	undo(top)
+	if left, _ := os.ReadDir(top); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	kept := filepath.Join(top, "kept")
+	lock, err := LockDir(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	undo(kept)
+	if _, err := os.Lstat(filepath.Join(kept, lockName)); err != nil {
+		t.Error("a lock file that was there before is gone")
+	}
+	busy := filepath.Join(top, "new", "busy")
+	if lock, err = LockDir(busy); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(busy, "other"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Undo(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(busy, "*")); len(left) != 1 {
+		t.Errorf("in a directory with another's file: %v", left)
+	}
+}
+
+// Never do two hold the lock, although lock files and directories come and go.
+func TestLockDirWhileOthersUndo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	var holders, held atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 2000 {
+				lock, err := LockDir(dir)
+				if errors.Is(err, ErrLocked) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				held.Add(1)
+				if holders.Add(1) > 1 {
+					t.Error("two hold the lock")
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				if err := lock.Undo(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if held.Load() == 0 {
+		t.Error("nobody ever held it")
 	}
 }

@@ -8,11 +8,13 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// remedy is what an operator can do about an error of Open, to follow it in the same line.
+// remedy is what an operator can do about an error of Open or LockDir, to follow it in the same line.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
 		return "; move that directory away, or choose another data directory with --data-dir"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "; choose a directory with --data-dir"
 	case errors.Is(err, fs.ErrPermission):
 		return "; make it readable and writable for this user, or choose another data directory with --data-dir"
 	case errors.Is(err, fs.ErrNotExist):

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 )
 
@@ -25,12 +25,17 @@ func (f adminFlags) ask(ctx context.Context, method, path string) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialToAsk}}
 	answer, err := client.Do(request)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "malformed HTTP"): // net/http has no other word for it
+		return nil, f.foreign("it speaks no HTTP")
+	case err != nil:
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)
-	}
-	if answer.StatusCode/100 == 2 {
+	case !ours(answer):
+		answer.Body.Close()
+		return nil, f.foreign("it answers " + answer.Status)
+	case answer.StatusCode/100 == 2:
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
@@ -40,6 +45,23 @@ func (f adminFlags) ask(ctx context.Context, method, path string) (io.ReadCloser
 		reason += "; name its file with --admin-token-file"
 	}
 	return nil, errors.New(reason)
+}
+
+// ours says whether an answer can be of the operators' listener: it has all that is asked for, shows no page, and says in
+// plain text what is wrong.
+func ours(answer *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	switch {
+	case answer.StatusCode/100 == 2:
+		return kind != "text/html"
+	case answer.StatusCode == http.StatusNotFound, answer.StatusCode == http.StatusMethodNotAllowed:
+		return false
+	}
+	return err == nil && kind == "text/plain"
+}
+
+func (f adminFlags) foreign(why string) error {
+	return fmt.Errorf("%s is not the operators' listener of a server: %s; correct --admin-addr", f.AdminAddr, why)
 }
 
 func (f adminFlags) request(ctx context.Context, method, path string) (*http.Request, error) {
@@ -54,14 +76,11 @@ func (f adminFlags) request(ctx context.Context, method, path string) (*http.Req
 	if method == http.MethodPost {
 		request.Header.Set("Registry-Admin", "1")
 	}
-	if f.AdminTokenFile != "" {
-		token, err := os.ReadFile(f.AdminTokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("--admin-token-file: %w", err)
-		}
-		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	token, err := adminToken(f.AdminTokenFile)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	return request, nil
+	return request, err
 }
 
 // url replaces "every interface" by the loopback one: that is where the server is, seen from here.

@@ -23,19 +23,19 @@ func (c *serveCmd) chatToken() (httpapi.Secret, error) {
 	}
 	file, err := os.Open(c.ChatTokenFile)
 	if err != nil {
-		return "", fmt.Errorf("--chat-token-file: %w", err)
+		return "", unreadable("--chat-token-file", c.ChatTokenFile, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return "", fmt.Errorf("--chat-token-file: %w", err)
+		return "", unreadable("--chat-token-file", c.ChatTokenFile, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o037 != 0 {
 		return "", fmt.Errorf("--chat-token-file: mode %04o lets others use the token; chmod 600 %s", mode, c.ChatTokenFile)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxToken+2))
 	if err != nil {
-		return "", fmt.Errorf("--chat-token-file: %w", err)
+		return "", unreadable("--chat-token-file", c.ChatTokenFile, err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -86,7 +86,7 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, "+
 			"where it was lost run registry rebuild --accept-stream, or correct --stream", stream)
 	case err != nil:
-		return fmt.Errorf("stream %s: %w", stream, err)
+		return fmt.Errorf("stream %s: %w", stream, advised(err))
 	}
 	return nil
 }

@@ -225,6 +225,12 @@ func TestDiskFullStore(t *testing.T) {
 	f.begin()
 	f.publish(400)
 	f.said("The store cannot be written")
+	if out, err := (&stand{t: t, logLine: f.line}).command(t.Context(), "rebuild"); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("rebuild on a full disk: %q %v", out, err)
+	}
+	if left, _ := filepath.Glob(f.storePath() + ".*"); len(left) > 0 {
+		t.Errorf("left behind by a rebuild: %q", left)
+	}
 	f.right()
 	<-time.After(2500 * time.Millisecond) // for writing to be tried a few times
 	f.publish(100)
@@ -263,6 +269,9 @@ func TestDiskFullBroker(t *testing.T) {
 		f.begin()
 		f.publish(400)
 		f.said("The embedded broker takes in no events")
+		if out, err := (&stand{t: t, logLine: f.line}).command(t.Context(), "snapshot", "create"); err == nil || !strings.Contains(err.Error(), "make space on the broker's disk") {
+			t.Errorf("snapshot on a full disk: %q %v", out, err)
+		}
 		f.hammer()
 		f.right()
 		f.quiet()
@@ -290,7 +299,7 @@ func TestDiskFullSnapshot(t *testing.T) {
 	create := [][]string{{"snapshot", "create"}, {"snapshot", "create", "--output=" + file}, {"export"}}
 	f.begin()
 	for _, args := range create[:2] {
-		if out, err := s.command(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "no space left") {
+		if out, err := s.command(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.HasSuffix(err.Error(), "; make space on the disk") {
 			t.Errorf("%q on a full disk: %q %v", args, out, err)
 		}
 	}

@@ -144,7 +144,7 @@ func (f natsFlags) check() error {
 		}
 		text, err := os.ReadFile(file.path)
 		if err != nil {
-			return fmt.Errorf("--%s: %w", file.flag, err)
+			return unreadable("--"+file.flag, file.path, err)
 		}
 		if file.flag == "nats-ca" && !x509.NewCertPool().AppendCertsFromPEM(text) {
 			return fmt.Errorf("--nats-ca: %s holds no certificate; it must be PEM, as its authority gives it out", file.path)

@@ -52,7 +52,7 @@ func closable(in io.Reader) io.ReadCloser {
 func fileInput(name string) (input, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return input{}, err
+		return input{}, unreadable("FILE", name, err)
 	}
 	if info.IsDir() {
 		return input{}, fmt.Errorf("%s is a directory: name the files in it", name)
@@ -63,7 +63,7 @@ func fileInput(name string) (input, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return input{}, err
+		return input{}, unreadable("FILE", name, err)
 	}
 	in.size, in.sized = info.Size(), true
 	return in, f.Close()

@@ -98,7 +98,8 @@ func (r *publishing) flush(ctx context.Context) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest", r.pending[at].place(), err)
+			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest; if it stops again, "+
+				"the broker's log or /projection of the server says why", r.pending[at].place(), err)
 		}
 	}
 	return nil

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -18,24 +17,13 @@ type readyCmd struct {
 
 // Run prints "ready", or returns the reason as the error.
 func (c *readyCmd) Run(p *process) error {
-	target, err := adminFlags{AdminAddr: c.AdminAddr}.url()
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(p.ctx, http.MethodGet, target+"/readyz", nil)
+	ctx, cancel := context.WithTimeout(p.ctx, readyWithin)
+	defer cancel()
+	body, err := adminFlags{AdminAddr: c.AdminAddr}.ask(ctx, http.MethodGet, "/readyz")
 	if err != nil {
 		return fmt.Errorf("not ready: %w", err)
 	}
-	client := &http.Client{Timeout: readyWithin, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return fmt.Errorf("not ready: is the server running? %w", err)
-	}
-	defer answer.Body.Close()
-	reason, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // a cut reason is still one
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s", strings.TrimSpace(string(reason)))
-	}
+	defer body.Close()
 	_, err = fmt.Fprintln(p.stdout, "ready")
 	return err
 }

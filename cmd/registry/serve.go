@@ -26,7 +26,7 @@ func (c *serveCmd) Run(p *process) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	token, err := c.adminToken()
+	token, err := adminToken(c.AdminTokenFile)
 	if err != nil {
 		return err
 	}
@@ -36,11 +36,11 @@ func (c *serveCmd) Run(p *process) (err error) {
 	}
 	log := c.logger(p.stderr)
 	tune(p.getenv, "/", log)
-	unlock, err := snapshots.LockDir(c.dataDir())
+	lock, err := snapshots.LockDir(c.dataDir())
 	if err != nil {
-		return c.lockError(err)
+		return lockError(err)
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	if err := failpoint.Hit("start/locked"); err != nil {
 		return err
 	}

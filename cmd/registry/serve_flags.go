@@ -129,12 +129,12 @@ func (c *serveCmd) dataDir() string {
 	return "data"
 }
 
-// lockError says what to do about a data directory that cannot be had.
-func (c *serveCmd) lockError(err error) error {
+// lockError says what to do about a data directory that another process has. Other errors say it themselves.
+func lockError(err error) error {
 	if errors.Is(err, snapshots.ErrLocked) {
 		return fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
 	}
-	return fmt.Errorf("%w; make it writable for this user, or choose another with --data-dir", err)
+	return err
 }
 
 // storePath, indexDir, brokerDir and temporaryDir divide the data directory.
@@ -148,14 +148,14 @@ func (c *serveCmd) temporaryDir() string { return filepath.Join(c.dataDir(), "te
 // minToken is the least length of an admin token in bytes: shorter ones can be guessed.
 const minToken = 16
 
-// adminToken reads the token; empty when none is configured.
-func (c *serveCmd) adminToken() (string, error) {
-	if c.AdminTokenFile == "" {
+// adminToken reads the token of the operators' listener, for the server and for commands alike; empty when no file is named.
+func adminToken(file string) (string, error) {
+	if file == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(c.AdminTokenFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("--admin-token-file: %w", err)
+		return "", unreadable("--admin-token-file", file, err)
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -68,5 +68,5 @@ func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) err
 	if err := k.flush(ctx); err != nil {
 		return err
 	}
-	return k.live.now().store.Export(ctx, w, k.work, begin)
+	return advised(k.live.now().store.Export(ctx, w, k.work, begin))
 }

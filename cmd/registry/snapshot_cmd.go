@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -56,9 +57,12 @@ func summary(m snapshots.Manifest) string {
 
 // take writes beside the file and renames at the end.
 func (c *snapshotCreateCmd) take(p *process) (err error) {
+	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
+		return unwritable("--output", c.Output, syscall.EISDIR)
+	}
 	f, err := os.CreateTemp(filepath.Dir(c.Output), filepath.Base(c.Output)+".*.part")
 	if err != nil {
-		return fmt.Errorf("--output: %w", err)
+		return unwritable("--output", c.Output, err)
 	}
 	defer func() {
 		_ = f.Close()           // after an error, or a second time
@@ -71,14 +75,14 @@ func (c *snapshotCreateCmd) take(p *process) (err error) {
 	defer archive.Close()
 	n, err := io.Copy(f, archive)
 	if err != nil {
-		return fmt.Errorf("--output: %w", err)
+		return unwritable("--output", c.Output, err)
 	}
 	m, err := taken(f, n)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close(), os.Rename(f.Name(), c.Output)); err != nil {
-		return fmt.Errorf("--output: %w", err)
+		return unwritable("--output", c.Output, err)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: %s, %d bytes\n", c.Output, summary(m), n)
 	return err
@@ -108,8 +112,8 @@ type snapshotListCmd struct{ bucketFlags }
 func (c *snapshotListCmd) Run(p *process) error {
 	return c.with(p, func(ctx context.Context, b *bucket.Bucket) error {
 		items, _, err := b.List(ctx)
-		if err := ignoreNone(err); err != nil {
-			return err
+		if ignoreNone(err) != nil {
+			return c.unanswered(err)
 		}
 		return printItems(p.stdout, items)
 	})

@@ -18,11 +18,11 @@ func (k *snapshotter) put(ctx context.Context) (bucket.Item, error) {
 	}
 	began := time.Now()
 	if err := b.Create(ctx); err != nil {
-		return bucket.Item{}, fmt.Errorf("object store: %w", err)
+		return bucket.Item{}, fmt.Errorf("object store: %w", advised(err))
 	}
 	ctx, lock, err := b.Lock(ctx)
 	if err != nil {
-		return bucket.Item{}, fmt.Errorf("object store: lock: %w", err)
+		return bucket.Item{}, fmt.Errorf("object store: lock: %w", advised(err))
 	}
 	defer lock.Release()
 	a, err := k.archive(ctx)
@@ -32,7 +32,7 @@ func (k *snapshotter) put(ctx context.Context) (bucket.Item, error) {
 	defer a.Close()
 	item, err := b.Put(ctx, a.Manifest, a.Reader())
 	if err != nil {
-		return bucket.Item{}, fmt.Errorf("object store: %w", because(ctx, err))
+		return bucket.Item{}, fmt.Errorf("object store: %w", advised(because(ctx, err)))
 	}
 	k.stats.made(item, time.Since(began))
 	k.log.Info("snapshot made", "name", item.Name, "sequence", item.Manifest.Sequence, "digest", item.Manifest.Digest,

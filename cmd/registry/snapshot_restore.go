@@ -22,6 +22,9 @@ type snapshotRestoreCmd struct {
 // Run touches the data directory once there is a snapshot to restore: one that is missing, or none at all, makes
 // no directory and no lock in it.
 func (c *snapshotRestoreCmd) Run(p *process) error {
+	if c.DataDir == "" {
+		return usagef("--data-dir: must not be empty")
+	}
 	return c.open(p, c.Snapshot, func(ctx context.Context, archive io.Reader) error {
 		var head bytes.Buffer
 		if _, err := snapshots.ReadManifest(bufio.NewReader(io.TeeReader(archive, &head))); err != nil {
@@ -31,14 +34,15 @@ func (c *snapshotRestoreCmd) Run(p *process) error {
 	})
 }
 
-// restore takes the directory's lock, as a server would.
+// restore takes the directory's lock, as a server would. When nothing is restored, nothing is left.
 func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, archive io.Reader) (err error) {
 	serve := serveCmd{DataDir: c.DataDir}
-	unlock, err := snapshots.LockDir(c.DataDir)
+	lock, err := snapshots.LockDir(c.DataDir)
 	if err != nil {
-		return serve.lockError(err)
+		return lockError(err)
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	leave := lock.Undo
+	defer func() { err = errors.Join(err, leave()) }()
 	m, aside, err := snapshots.Restore(ctx, archive, snapshots.Restoring{Path: serve.storePath(), Replace: c.Force})
 	if errors.Is(err, snapshots.ErrExists) {
 		return fmt.Errorf("%w; --force renames it aside", err)
@@ -46,6 +50,7 @@ func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, arch
 	if err != nil {
 		return fmt.Errorf("%w; the read model is as it was", unusable(c.Snapshot, err))
 	}
+	leave = lock.Unlock
 	if aside != "" {
 		fmt.Fprintf(stdout, "the old read model is now %s\n", aside)
 	}

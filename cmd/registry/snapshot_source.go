@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/snapshots"
@@ -41,21 +39,26 @@ func (f bucketFlags) with(p *process, do func(context.Context, *bucket.Bucket) e
 	if err != nil {
 		return fmt.Errorf("broker at %s: %w", where, err)
 	}
-	if err := do(p.ctx, bucket.New(js, bucket.Config{})); err != nil {
-		return plainly(p.ctx, err)
-	}
-	return nil
+	return plainly(p.ctx, do(p.ctx, bucket.New(js, bucket.Config{})))
+}
+
+// unanswered says which broker a question about the object store was asked of, and what to do about its answer.
+func (f bucketFlags) unanswered(err error) error {
+	return fmt.Errorf("broker at %s: object store: %w", addresses(f.NATSURL), advised(err))
 }
 
 // open calls do with the archive of a file or, where there is none of this name, of the object store.
 func (f bucketFlags) open(p *process, name string, do func(context.Context, io.Reader) error) error {
+	if name == "" {
+		return usagef("NAME or FILE: must not be empty")
+	}
 	file, err := os.Open(name)
 	if err == nil {
 		defer file.Close()
 		return plainly(p.ctx, do(p.ctx, file))
 	}
 	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
-		return unusable(name, err)
+		return unusable(name, bare(err))
 	}
 	return f.with(p, func(ctx context.Context, b *bucket.Bucket) error {
 		item, err := b.Find(ctx, name)
@@ -63,7 +66,7 @@ func (f bucketFlags) open(p *process, name string, do func(context.Context, io.R
 			return fmt.Errorf("%s: no such file, and no such snapshot in the object store; registry snapshot list shows them", printable(name))
 		}
 		if err != nil {
-			return fmt.Errorf("object store: %w", err)
+			return f.unanswered(err)
 		}
 		archive, err := b.Open(ctx, item)
 		if err != nil {
@@ -93,22 +96,4 @@ func (f bucketFlags) unpacked(p *process, name string, do func(path string, m sn
 // unusable says of a snapshot that cannot be read, or not be used, what to do instead.
 func unusable(name string, err error) error {
 	return fmt.Errorf("%s: %w; %s", printable(name), err, insteadOf(err))
-}
-
-// insteadOf tells the disk's and the broker's errors, which pass, from a snapshot's own.
-func insteadOf(err error) string {
-	var number syscall.Errno
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "correct its name"
-	case errors.Is(err, os.ErrPermission):
-		return "make it readable for this user"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "make space on the disk"
-	case errors.As(err, &number):
-		return "see to the file and the disk"
-	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrConnectionClosed):
-		return "see to the broker and try again"
-	}
-	return "use another one: registry snapshot list shows those in the object store"
 }

@@ -81,7 +81,8 @@ func (k *snapshotter) archive(ctx context.Context) (*snapshots.Archive, error) {
 	if g.store.Checkpoint().Sequence == 0 {
 		return nil, httpapi.Unavailable("the stream has no events yet, so there is nothing to save")
 	}
-	return g.store.Archive(ctx, k.work)
+	a, err := g.store.Archive(ctx, k.work)
+	return a, advised(err)
 }
 
 // flush brings the store to the checkpoint. Before the model has been complete there is nothing that
