@@ -181,7 +181,8 @@ func (r *Rejected) find(ctx context.Context, seq uint64) (Copy, error) {
 	return x, nil
 }
 
-// Purge erases the copies under subject, or of events that were on subject, and returns how many there were.
+// Purge erases the copies under subject, or of events that were on subject, which may have wildcards (CheckPattern), and returns how
+// many there were. The events stay in their stream: who replays it finds and copies them again.
 func (r *Rejected) Purge(ctx context.Context, subject string) (n uint64, err error) {
 	defer func() { err = r.explained(err) }()
 	stream, err := r.copies(ctx)
@@ -196,7 +197,7 @@ func (r *Rejected) Purge(ctx context.Context, subject string) (n uint64, err err
 		return 0, err
 	}
 	for _, x := range copies {
-		if x.Subject != subject {
+		if !matches(x.Subject, subject) {
 			continue
 		}
 		erased, err := purge(ctx, stream, x.subject)

@@ -107,8 +107,15 @@ func (c *rejectedRetryCmd) Run(p *process) error {
 
 // rejectedPurgeCmd erases copies.
 type rejectedPurgeCmd struct {
-	Subjects []string `arg:"" name:"SUBJECT" help:"An event's subject (registry.scammers.x), which erases every copy of its events, or a subject of the copies (registry-rejected.>, registry-rejected.EPOCH.SEQUENCE)."`
+	Subjects []string `arg:"" name:"SUBJECT" help:"An event's subject (registry.scammers.x, or with wildcards registry.scammers.*), which erases every copy of its events, or a subject of the copies (registry-rejected.>, registry-rejected.EPOCH.SEQUENCE)."`
 	brokerFlags
+}
+
+// Help is what registry rejected purge --help says beyond the flags.
+func (rejectedPurgeCmd) Help() string {
+	return "The events stay in the stream: a rebuild, or a server with an empty data directory, finds them again and copies them again. " +
+		"What ends that is a good event on the subject, and then erasing what is before it: nats stream purge REGISTRY --subject SUBJECT --keep 1 " +
+		"(a registry.entry.delisted or registry.donation.removed does both). On a subject that never had a good event leave out --keep 1."
 }
 
 // Run says how many copies are gone.
@@ -116,6 +123,9 @@ func (c *rejectedPurgeCmd) Run(p *process) error {
 	for _, subject := range c.Subjects {
 		if !strings.HasPrefix(subject, events.RejectedPrefix) && !strings.HasPrefix(subject, "registry.") {
 			return usagef("SUBJECT: %s is neither an event's subject nor one of %s>", printable(subject), events.RejectedPrefix)
+		}
+		if err := projector.CheckPattern(subject); err != nil {
+			return usagef("SUBJECT: %s: %w", printable(subject), err)
 		}
 	}
 	return c.withRejected(p, func(ctx context.Context, r *projector.Rejected) error {

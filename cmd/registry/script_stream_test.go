@@ -74,3 +74,17 @@ func scriptRaw(ts *testscript.TestScript, neg bool, args []string) {
 		return err
 	})
 }
+
+// scriptPurge is: purge URL SUBJECT KEEP. It erases what the event stream has of a subject, but for the last KEEP messages, as the
+// nats command does.
+func scriptPurge(ts *testscript.TestScript, neg bool, args []string) {
+	keep, err := strconv.ParseUint(args[2], 10, 64)
+	ts.Check(err)
+	onStream(ts, args[0], func(ctx context.Context, js jetstream.JetStream) error {
+		stream, err := js.Stream(ctx, events.DefaultStream)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(args[1]), jetstream.WithPurgeKeep(keep))
+	})
+}

@@ -48,6 +48,7 @@ func TestScripts(t *testing.T) {
 			"recreate":  scriptRecreate,
 			"raw":       scriptRaw,
 			"name":      scriptName,
+			"purge":     scriptPurge,
 			"cut":       scriptCut,
 			"digest":    scriptDigest,
 			"same":      scriptSame,
