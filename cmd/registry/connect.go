@@ -52,9 +52,13 @@ func credentials(file string) nats.Option {
 	return nats.UserCredentials(file)
 }
 
+// prepareFunc sees to the stream before it is looked for.
+type prepareFunc func(ctx context.Context, js jetstream.JetStream, stream string) error
+
 // reachStream connects for a command that is useless without the stream: it fails within a few
 // seconds, with a line that says what to do. The caller closes the connection.
-func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, stream string) (*nats.Conn, jetstream.JetStream, error) {
+// prepare, which may be nil, is called before it looks for the stream.
+func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, stream string, prepare prepareFunc) (*nats.Conn, jetstream.JetStream, error) {
 	where := addresses(urls)
 	// A broker that restarts during a long import is waited for, but not for ever.
 	nc, err := f.connect(name, urls, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
@@ -62,6 +66,9 @@ func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, 
 		return nil, nil, err
 	}
 	js, err := jetstream.New(nc)
+	if err == nil && prepare != nil {
+		err = prepare(ctx, js, stream)
+	}
 	if err == nil {
 		err = projector.Reason(events.Refusal(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream))
 	}
@@ -74,7 +81,7 @@ func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, 
 
 // reach is reachStream for the broker and stream of the flags.
 func (f brokerFlags) reach(ctx context.Context, name string) (*nats.Conn, jetstream.JetStream, error) {
-	return f.reachStream(ctx, name, f.NATSURL, string(f.Stream))
+	return f.reachStream(ctx, name, f.NATSURL, string(f.Stream), nil)
 }
 
 func findStream(ctx context.Context, js jetstream.JetStream, stream string) error {
@@ -84,7 +91,7 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, "+
-			"where it was lost run registry rebuild --accept-stream, or correct --stream", stream)
+			"where it was lost publish what there was into a new one (registry publish --create-stream), or correct --stream", stream)
 	case err != nil:
 		return fmt.Errorf("stream %s: %w", stream, advised(err))
 	}

@@ -39,7 +39,6 @@ func TestDrill(t *testing.T) {
 
 	second := d.start("second.log")
 	d.publish(second, d.run("export", d.file))
-	d.run("rebuild", "--accept-stream", "--yes", "--admin-addr="+second.Admin)
 	if got := d.projection(second); got.Digest != want.Digest || got.Entries != want.Entries || got.StreamEpoch == want.StreamEpoch {
 		t.Errorf("after the drill %+v, before %+v", got, want)
 	}
@@ -64,10 +63,42 @@ func TestDrillRestored(t *testing.T) {
 	if got := d.projection(second); got.Digest != want.Digest || got.LastError == nil || !strings.Contains(*got.LastError, "missing") {
 		t.Errorf("restored, without a stream: %+v", got)
 	}
-	d.run("rebuild", "--accept-stream", "--yes", "--admin-addr="+second.Admin)
-	d.publish(second, d.run("export", d.file))
+	d.runWith(strings.NewReader(d.run("export", d.file)), "publish", "--create-stream", "--nats-url="+second.NATS, "-")
+	d.run("rebuild", "--accept-stream", "--admin-addr="+second.Admin)
 	if got := d.projection(second); got.Digest != want.Digest || got.LastError != nil {
 		t.Errorf("after the drill %+v, before %+v", got, want)
+	}
+	second.stop(t)
+}
+
+// The broker's streams are lost, and the read model is not: the server serves it, frozen, and what it has is published into a new
+// stream. Nothing needs --yes, and nothing is lost.
+func TestDrillStreamsLost(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	first := d.start("first.log")
+	d.publish(first, drillEvents(t))
+	want := d.projection(first)
+	first.stop(t)
+	if err := os.RemoveAll(filepath.Join(d.data, "broker")); err != nil {
+		t.Fatal(err)
+	}
+	second := d.start("second.log")
+	saved := d.run("export", "--admin-addr="+second.Admin)
+	if said := d.runWith(strings.NewReader(saved), "publish", "--create-stream", "--nats-url="+second.NATS, "-"); !strings.Contains(said, " 0 bad lines") {
+		t.Errorf("publish says %q", said)
+	}
+	if got := d.projection(second); got.Digest != want.Digest || got.Checkpoint != want.Checkpoint {
+		t.Errorf("until it is accepted %+v, before %+v", got, want)
+	}
+	d.run("rebuild", "--accept-stream", "--admin-addr="+second.Admin)
+	if got := d.projection(second); got.Digest != want.Digest || got.Entries != want.Entries || got.LastError != nil {
+		t.Errorf("after the drill %+v, before %+v", got, want)
+	}
+	// A stream that is there stays as it is.
+	d.runWith(strings.NewReader(saved), "publish", "--create-stream", "--nats-url="+second.NATS, "-")
+	if got := d.projection(second); got.StreamEpoch == want.StreamEpoch || got.LastError != nil {
+		t.Errorf("published once more: %+v", got)
 	}
 	second.stop(t)
 }

@@ -19,7 +19,7 @@ type exportCmd struct {
 // Help is what registry export --help says beyond the flags.
 func (exportCmd) Help() string {
 	return "One CloudEvent a line, in a fixed order, each with a new id: entries, view totals (also of entries that are not listed) and donations. " +
-		"registry export … | registry publish - into a new stream, then registry rebuild --accept-stream, is the way back when the stream is lost. " +
+		"registry export … | registry publish --create-stream - into a new stream, then registry rebuild --accept-stream, is the way back when the stream is lost. " +
 		"An export that cannot be finished ends with a line that publish refuses, and with status 1."
 }
 

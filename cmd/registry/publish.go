@@ -16,6 +16,7 @@ type publishCmd struct {
 	Stream    streamName `default:"REGISTRY" help:"Name of the event stream."`
 	MaxErrors int        `default:"0" help:"Bad lines to name and pass over. The one that exceeds this number stops the command."`
 	DryRun    bool       `help:"Check every line, send nothing. Needs no broker."`
+	creating
 	natsFlags
 }
 
@@ -60,6 +61,9 @@ func (c *publishCmd) check(p *process) ([]input, error) {
 	if err := checkURLs(c.NATSURL); err != nil {
 		return nil, err
 	}
+	if err := c.creating.check(); err != nil {
+		return nil, err
+	}
 	if err := c.natsFlags.check(); err != nil && !c.DryRun {
 		return nil, err
 	}
@@ -71,7 +75,11 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, hangUp func(), 
 	if c.DryRun {
 		return c.pretend, func() {}, nil
 	}
-	nc, js, err := c.natsFlags.reachStream(ctx, "registry publish", c.NATSURL, string(c.Stream))
+	var prepare prepareFunc
+	if c.CreateStream {
+		prepare = c.create
+	}
+	nc, js, err := c.natsFlags.reachStream(ctx, "registry publish", c.NATSURL, string(c.Stream), prepare)
 	if err != nil {
 		return nil, nil, err
 	}

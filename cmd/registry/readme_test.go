@@ -70,7 +70,7 @@ func TestReadmeFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := map[string]bool{"--output": true, "--jetstream": true} // of curl and nats
+	foreign := map[string]bool{"--output": true, "--jetstream": true, "--subject": true, "--keep": true} // of curl and nats
 	for _, name := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(readme(t), -1) {
 		if !known[name] && !foreign[name] {
 			t.Errorf("the README names %s, which is no flag", name)
