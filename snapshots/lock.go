@@ -54,7 +54,10 @@ func LockDir(dir string) (*DirLock, error) {
 // tryLock returns nil when somebody has removed the lock file, or the directory, meanwhile: a lock on a
 // file that has no name any more keeps nobody out.
 func tryLock(dir string, made []string) (*DirLock, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	switch err := os.MkdirAll(dir, 0o700); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
 		return nil, reason(dir, err)
 	}
 	path := filepath.Join(dir, lockName)

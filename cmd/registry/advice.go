@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/projector"
 )
 
 // Codes of the broker's errors that are not in nats.go.
@@ -29,13 +30,13 @@ func advised(err error) error {
 	if errors.As(err, &api) {
 		code = api.ErrorCode
 	}
-	switch {
+	switch err = projector.Reason(err); {
 	case errors.Is(err, events.ErrRefused):
 		return err
-	case errors.Is(err, nats.ErrNoResponders), code == jetstream.JSErrCodeJetStreamNotEnabled, code == jetstream.JSErrCodeJetStreamNotEnabledForAccount:
-		return fmt.Errorf("it has no JetStream, or this user may not use it (%w); correct --nats-url or --nats-creds", err)
-	case isTimeout(err), code == codeNotAvailable:
-		return fmt.Errorf("no answer from JetStream (%w); see whether enough brokers of its cluster are up, and try again", err)
+	case errors.Is(err, projector.ErrNoJetStream):
+		return fmt.Errorf("%w; correct --nats-url or --nats-creds", err)
+	case errors.Is(err, projector.ErrSilent), code == codeNotAvailable:
+		return fmt.Errorf("%w; see whether enough brokers are up, and try again", err)
 	case code == codeNoResources, code == codeNoStorage, code == codeNotMade, code == codeNotStored:
 		return fmt.Errorf("%w; make space on the broker's disk: its log says what else may be wrong", err)
 	case isFull(err):

@@ -39,8 +39,8 @@ func TestBrokerAdvice(t *testing.T) {
 		Cluster: natsd.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: natsd.RANDOM_PORT},
 	})
 	for url, want := range map[string]string{
-		without: `it has no JetStream, or this user may not use it \(.*\); correct --nats-url or --nats-creds$`,
-		alone:   `no answer from JetStream \(.*\); see whether enough brokers of its cluster are up, and try again$`,
+		without: `it has no JetStream, or this user may not use it; correct --nats-url or --nats-creds$`,
+		alone:   `(its JetStream does not answer|JetStream system temporarily unavailable).*; see whether enough brokers are up, and try again$`,
 	} {
 		for _, args := range [][]string{{"snapshot", "list"}, {"snapshot", "verify", "name"}, {"publish", "-"}} {
 			err := run(t.Context(), append(args, "--nats-url="+url), func(string) string { return "" }, strings.NewReader(""), io.Discard, io.Discard)

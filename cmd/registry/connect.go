@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/projector"
 )
 
 const (
@@ -70,7 +69,7 @@ func (f natsFlags) reachStream(ctx context.Context, name string, urls []string, 
 		err = prepare(ctx, js, stream)
 	}
 	if err == nil {
-		err = projector.Reason(events.Refusal(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream))
+		err = advised(events.Refusal(nc, findStream(ctx, js, stream), jetstream.DefaultAPIPrefix+"STREAM.INFO."+stream))
 	}
 	if err != nil {
 		nc.Close()
@@ -93,7 +92,7 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which makes it, "+
 			"where it was lost publish what there was into a new one (registry publish --create-stream), or correct --stream", stream)
 	case err != nil:
-		return fmt.Errorf("stream %s: %w", stream, advised(err))
+		return fmt.Errorf("stream %s: %w", stream, err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
@@ -56,7 +57,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 		return c, errors.Join(errUsage, err)
 	}
 	if c.seed == 0 {
-		c.seed = uint64(time.Now().UnixNano()) % 1_000_000
+		c.seed = rand.Uint64N(1_000_000)
 	}
 	if f.NArg() > 0 || c.rate < 1 || c.reads < 1 || c.entries < 100 || c.every < time.Second || c.length < 4*c.every {
 		fmt.Fprintln(stderr, "usage: soak [flags]; --rate and --reads are at least 1, --entries 100, --every 1s, --for four times --every")
