@@ -11,7 +11,7 @@ const (
 	// minHeadroom is how much garbage, in bytes, may gather before a collection, however small the
 	// live heap: with gcPercent alone a registry of 100 000 entries was collected more than once a
 	// second under load, and spent a quarter of its processor time on it.
-	minHeadroom = 512 << 20
+	minHeadroom = 384 << 20
 	// headroomEvery is how often the live heap is looked at. It grows slowly.
 	headroomEvery = 5 * time.Second
 )

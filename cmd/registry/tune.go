@@ -13,10 +13,10 @@ import (
 // The garbage collector's settings of serve, the one place where they are chosen. GOGC and
 // GOMEMLIMIT in the environment win over them.
 const (
-	// gcPercent is the head-room over the live heap. The read model is nearly all of the heap and
-	// lives long: Go's 100 would double the memory of every entry, to save a few percent of
-	// processor time that a read-mostly server does not spend on garbage.
-	gcPercent = 50
+	// gcPercent is the head-room over a large live heap (see minHeadroom for a small one). The read model
+	// is nearly all of the heap and lives long: Go's 100 would double the memory of every entry, and with
+	// 50 a million entries took more than 2 KB each once they had been imported or read for a while.
+	gcPercent = 25
 
 	// limitPercent of the container's memory is the Go heap's; the rest is for memory-mapped files, stacks
 	// and the kernel's buffers. Near the limit the collector works harder before the kernel kills us.
