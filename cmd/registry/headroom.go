@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// minHeadroom is how much garbage, in bytes, may gather before a collection, however small the
-	// live heap: with gcPercent alone a registry of 100 000 entries was collected more than once a
-	// second under load, and spent a quarter of its processor time on it.
-	minHeadroom = 384 << 20
+	// minHeadroom is how much garbage, in bytes, may gather before a collection where the live heap is
+	// small, less a tenth of that heap: with gcPercent alone a registry of 100 000 entries was collected more
+	// than once a second under load, and spent a quarter of its processor time on it.
+	minHeadroom = 512 << 20
 	// headroomEvery is how often the live heap is looked at. It grows slowly.
 	headroomEvery = 5 * time.Second
 )
@@ -36,5 +36,6 @@ func keepHeadroom(ctx context.Context) {
 // percentFor is the collector's percentage for a live heap of so many bytes.
 func percentFor(live uint64) int {
 	live = max(live, 8<<20) // before the first collection nothing is known to live
-	return max(gcPercent, int(100*minHeadroom/live))
+	room := minHeadroom - min(live/10, minHeadroom)
+	return max(gcPercent, int(100*room/live))
 }
