@@ -158,7 +158,7 @@ func (s *system) loseQuorum(round int) {
 	for _, r := range s.replicas {
 		noticed += until(s.t, "a replica says that the stream does not answer", func() bool {
 			e := r.projection(s.t).LastError
-			return e != nil && strings.Contains(*e, "broker cannot be reached")
+			return e != nil && (strings.Contains(*e, "does not answer") || strings.Contains(*e, "has no leader") || strings.Contains(*e, "cannot be reached"))
 		})
 	}
 	s.t.Logf("quorum lost %d: every replica says so after %v", round, noticed.Round(time.Millisecond))
