@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// snapshotRest makes a snapshot take less than a third of one processor: it rests 2.5 times as long
+	// snapshotRest makes a snapshot take less than a quarter of one processor: it rests 3.5 times as long
 	// as it works.
-	snapshotRest = 2.5
+	snapshotRest = 3.5
 	// flushWithin is how long the store may take to be brought to the checkpoint.
 	flushWithin = 10 * time.Second
 )
