@@ -57,7 +57,7 @@ func (p *Public) answers(f *form) handler {
 // understand parses the question, unless it is known. What is kept of it must not keep the request.
 func (a *content) understand(saved *savedPage) error {
 	if saved != nil {
-		a.question = saved.question
+		a.key, a.question = saved.key, saved.question
 		return nil
 	}
 	a.key.raw = strings.Clone(a.key.raw)

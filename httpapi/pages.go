@@ -30,6 +30,7 @@ type pageKey struct {
 
 // savedPage is one remembered answer, or the memory that it was asked for once.
 type savedPage struct {
+	key      pageKey // of which the text belongs to no request
 	question *question
 	tag      string
 	variants [numEncodings]atomic.Pointer[variant] // none at all: asked for once
@@ -79,7 +80,7 @@ func (s *savedPage) of(tags *tagSet) (again, whole bool) {
 
 // save remembers the body of a if it was asked for before, else that it was asked for. body is copied.
 func (p *pages) save(a *content, body []byte, again bool) {
-	s := &savedPage{question: a.question, tag: a.tags.quoted[identity], weight: emptyWeight + uint32(len(a.key.raw))}
+	s := &savedPage{key: a.key, question: a.question, tag: a.tags.quoted[identity], weight: emptyWeight + uint32(len(a.key.raw))}
 	if again {
 		s.variants[identity].Store(newVariant(append([]byte(nil), body...)))
 		s.weight += 2 * uint32(len(body)) // the encoded variants, when they come, are a fraction of it
