@@ -51,7 +51,11 @@ func (c *component) askWithin(ctx context.Context) error {
 	answer := make(chan error, 1)
 	started := c.work.start(func(context.Context) {
 		err := errors.New("the probe failed") // where it panics
-		defer func() { cancel(); c.end(); answer <- err }()
+		defer func() {
+			c.end()
+			answer <- err
+			cancel() // after the answer: who waits for it waits for ctx as well
+		}()
 		err = c.ask(ctx)
 	})
 	if !started {

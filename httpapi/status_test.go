@@ -94,6 +94,18 @@ func TestStatusIsShared(t *testing.T) {
 	})
 }
 
+// An answer is never taken for the end of the time to wait for it.
+func TestAnswerIsNotLost(t *testing.T) {
+	work := newDetached(slog.New(slog.DiscardHandler))
+	defer work.close()
+	c := component{ask: func(context.Context) error { return nil }, timeout: time.Minute, work: work}
+	for range 20_000 {
+		if err := c.askWithin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // What hangs costs 6 s and nobody else's answer, whether or not it heeds its context; it is not
 // asked again while it hangs, and is well again when it answers.
 func TestStatusOfWhatHangs(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,17 +41,11 @@ func scriptRecreate(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// remake makes the event stream, as soon as the broker has removed the one before.
+// remake makes the event stream again.
 func remake(ctx context.Context, js jetstream.JetStream, n int, seed uint64) error {
 	cfg := events.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
-	for {
-		_, err := js.CreateStream(ctx, cfg)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return err
-		}
+	if _, err := eventstest.Create(ctx, js, cfg); err != nil {
+		return err
 	}
 	messages := make([]events.Message, n)
 	for i, e := range eventstest.Events(n, seed) {

@@ -2,6 +2,7 @@ package eventstest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -47,6 +48,27 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 	return js
 }
 
+// Create creates a stream, possibly of a name that was deleted just before: the broker removes the
+// files of the deleted one after it has said that it is gone, and refuses the new one meanwhile.
+func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	const createFailed = jetstream.ErrorCode(10049)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s, err := js.CreateStream(ctx, cfg)
+		var api *jetstream.APIError
+		busy := errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.As(err, &api) && api.ErrorCode == createFailed
+		if !busy {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-tick.C:
+		}
+	}
+}
+
 // Stream creates the event stream REGISTRY as the contract has it, with a new epoch, after
 // mutate has changed its configuration.
 func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.StreamConfig)) jetstream.Stream {
@@ -57,7 +79,7 @@ func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.Stre
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := js.CreateStream(ctx, cfg)
+	s, err := Create(ctx, js, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
