@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 )
@@ -106,7 +105,7 @@ func (p *Public) write(c *gin.Context, a *content, e encoding, body []byte) erro
 
 func (p *Public) writeBody(c *gin.Context, a *content, e encoding, v *variant) {
 	h := c.Writer.Header()
-	p.contentHeaders(h, a, e)
+	p.contentHeaders(c, a, e)
 	h["Content-Type"] = p.fixed.json
 	if a.page {
 		h["Content-Type"] = p.fixed.html
@@ -121,67 +120,7 @@ func (p *Public) writeBody(c *gin.Context, a *content, e encoding, v *variant) {
 
 // notModified is what writeBody writes, without the body and what describes it.
 func (p *Public) notModified(c *gin.Context, a *content, e encoding) {
-	p.contentHeaders(c.Writer.Header(), a, e)
+	p.contentHeaders(c, a, e)
 	c.Writer.WriteHeader(http.StatusNotModified)
 	c.Writer.WriteHeaderNow()
-}
-
-// contentHeaders sets what a 200 and a 304 have in common. Vary is the same whatever the body's
-// size: a 304 is sent without knowing it, and one address may be small today, large tomorrow.
-func (p *Public) contentHeaders(h http.Header, a *content, e encoding) {
-	p.fixed.common(h)
-	h["Etag"] = a.tags.header[e]
-	h["Vary"] = p.fixed.vary
-	p.positionHeaders(h, a.at)
-	if a.page {
-		p.fixed.pageHeaders(h, a.index)
-		// A page from a cache tells its reader by this how old its data is; see site.js.
-		h["Last-Modified"] = []string{time.UnixMilli(a.at.heads.asOf).UTC().Format(http.TimeFormat)}
-	}
-	if a.at.fresh {
-		h["Cache-Control"] = p.fixed.noStore
-		return
-	}
-	h["Cache-Control"] = a.policy.cache
-	if a.policy.cdn != nil {
-		h["Cdn-Cache-Control"] = a.policy.cdn
-	}
-}
-
-// positionHeaders says which state an answer was computed at.
-func (p *Public) positionHeaders(h http.Header, at position) {
-	h["Registry-Sequence"] = at.heads.sequence
-	h["Registry-As-Of"] = at.heads.asOfText
-}
-
-// fixed holds header values that never change, ready to be put into an answer's header. They are
-// shared by all answers: nobody may change an element of a slice.
-type fixed struct {
-	anyOrigin, exposed, nosniff, robots []string
-	json, noStore, vary                 []string
-	encodings                           [numEncodings][]string
-	siteFixed
-}
-
-func newFixed() fixed {
-	return fixed{
-		anyOrigin: []string{"*"},
-		exposed:   []string{"Registry-Sequence, Registry-As-Of, ETag, Retry-After"},
-		nosniff:   []string{"nosniff"},
-		robots:    []string{"noindex, nofollow"},
-		json:      []string{"application/json; charset=utf-8"},
-		noStore:   []string{"no-store"},
-		vary:      []string{"Accept-Encoding, Registry-Min-Sequence"},
-		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
-		siteFixed: newSiteFixed(),
-	}
-}
-
-// common sets the headers of every answer (API contract, CORS and headers). CORS does not look
-// at Origin: a shared cache may give any answer to anybody.
-func (f *fixed) common(h http.Header) {
-	h["Access-Control-Allow-Origin"] = f.anyOrigin
-	h["Access-Control-Expose-Headers"] = f.exposed
-	h["X-Content-Type-Options"] = f.nosniff
-	h["X-Robots-Tag"] = f.robots
 }

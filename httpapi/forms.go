@@ -15,6 +15,7 @@ type form struct {
 	number uint8 // tells the questions of routes apart
 	policy *policy
 	page   bool // of the site: HTML
+	lines  headerLines
 	// parse reads a query string; its only error is a parameter's. It is a pure function.
 	parse func(raw string) (question, error)
 	// tag names the content that an answer is made of.

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -15,9 +17,12 @@ const (
 	maxJoined = 64 << 10 // what is worth copying to save one
 )
 
-// joinConn can send two writes as one. A page is some 12 KB, and half the cost of answering with
-// it is in system calls, so saving one of two is worth more than anything the handler could save
-// (measured: a fifth more pages a second).
+// joinConn can send two writes as one, and put ready lines into the head of an answer.
+//
+// A page is some 12 KB, and half the cost of answering with it is in system calls, so saving one of
+// two is worth more than anything the handler could save (measured: a fifth more pages a second).
+// Half of the rest is net/http's work on each line of the head, which is copied, sorted and written
+// anew for every answer although most lines are the same in all of them.
 //
 // Nothing is held for long: the second write, a Read (the server waits for the next request) and
 // Close send what is held, so this is right whatever net/http writes and when. It only gains less
@@ -25,17 +30,29 @@ const (
 type joinConn struct {
 	net.Conn
 	buffers *sync.Pool  // of *[]byte, shared by the connections of a listener
-	pending atomic.Bool // armed, or something is held; may be read without mu
+	pending atomic.Bool // armed, or there are lines, or something is held; may be read without mu
 
 	mu    sync.Mutex // the server writes, and reads in another goroutine
 	armed bool       // the next write is to be held
+	lines []byte     // for the head that the next write begins with; not changed
 	held  *[]byte    // nil: nothing
 }
+
+// errNoHead cuts a connection on which something else came where the head of an answer had to.
+var errNoHead = errors.New("no head of an answer")
 
 // arm makes the next Write wait for the one after it.
 func (c *joinConn) arm() {
 	c.mu.Lock()
 	c.armed = true
+	c.pending.Store(true)
+	c.mu.Unlock()
+}
+
+// insert puts lines, each with its line end, into the head of the answer that the next Write begins with.
+func (c *joinConn) insert(lines []byte) {
+	c.mu.Lock()
+	c.lines = lines
 	c.pending.Store(true)
 	c.mu.Unlock()
 }
@@ -47,19 +64,47 @@ func (c *joinConn) Write(p []byte) (int, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.armed && c.held == nil && len(p) <= maxJoined {
+	switch {
+	case c.lines != nil:
+		return c.compose(p)
+	case c.armed && c.held == nil && len(p) <= maxJoined:
 		c.hold(p)
 		return len(p), nil
 	}
 	return c.join(p)
 }
 
-func (c *joinConn) hold(p []byte) {
+// compose holds p with the lines after its first, and sends both unless there is more to come. The
+// caller holds mu.
+func (c *joinConn) compose(p []byte) (int, error) {
+	status := bytes.IndexByte(p, '\n') + 1
+	if status == 0 || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return 0, errNoHead
+	}
+	wait := c.armed
+	if err := c.flush(); err != nil { // whatever came before
+		return 0, err
+	}
+	c.hold(p[:status], c.lines, p[status:])
+	c.lines = nil
+	if wait {
+		return len(p), nil
+	}
+	if err := c.flush(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// hold begins what is held with the parts. The caller holds mu.
+func (c *joinConn) hold(parts ...[]byte) {
 	buf, ok := c.buffers.Get().(*[]byte)
 	if !ok {
 		buf = new(make([]byte, 0, maxJoined))
 	}
-	*buf = append(*buf, p...)
+	for _, p := range parts {
+		*buf = append(*buf, p...)
+	}
 	c.armed, c.held = false, buf
 }
 
@@ -78,7 +123,7 @@ func (c *joinConn) join(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush sends what is held and disarms. The caller holds mu.
+// flush sends what is held and disarms; lines go on waiting for their head. The caller holds mu.
 func (c *joinConn) flush() (err error) {
 	if c.held != nil {
 		_, err = c.Conn.Write(*c.held)
@@ -86,7 +131,7 @@ func (c *joinConn) flush() (err error) {
 		c.buffers.Put(c.held)
 	}
 	c.held, c.armed = nil, false
-	c.pending.Store(false)
+	c.pending.Store(c.lines != nil)
 	return err
 }
 
@@ -137,12 +182,18 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
+// connOf is the connection that r came over; nil where it is none of a joinListener.
+func connOf(r *http.Request) *joinConn {
+	c, _ := r.Context().Value(connKey{}).(*joinConn)
+	return c
+}
+
 // joinWrites is called just before a body of that many bytes is written.
 func joinWrites(r *http.Request, size int) {
 	if size < minJoined {
 		return
 	}
-	if c, ok := r.Context().Value(connKey{}).(*joinConn); ok {
+	if c := connOf(r); c != nil {
 		c.arm()
 	}
 }

@@ -85,6 +85,62 @@ func TestJoiningLosesNothing(t *testing.T) {
 	})
 }
 
+// Lines get into the next head whatever is read before it, once, and into nothing but a head.
+func TestLinesGoIntoTheHead(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"
+	for _, armed := range []bool{false, true} {
+		r, c := joined()
+		for range 2 {
+			c.insert([]byte("L: m\r\n"))
+			if armed {
+				c.arm()
+			}
+			_, _ = c.Read(nil)
+			for _, p := range []string{head, "body"} {
+				if n, err := c.Write([]byte(p)); n != len(p) || err != nil {
+					t.Errorf("%d %v", n, err)
+				}
+			}
+		}
+		once := "HTTP/1.1 200 OK\r\nL: m\r\nA: b\r\n\r\nbody"
+		if got := string(bytes.Join(r.writes, nil)); got != once+once {
+			t.Errorf("armed %v: %q", armed, got)
+		}
+	}
+	for _, p := range []string{"body\n", "HTTP/1.1 200 OK", ""} {
+		r, c := joined()
+		c.insert([]byte("L: m\r\n"))
+		if _, err := c.Write([]byte(p)); !errors.Is(err, errNoHead) || len(r.writes) > 0 {
+			t.Errorf("after %q: %v, sent %q", p, err, r.writes)
+		}
+	}
+}
+
+// A page can be one write with lines in its head, too.
+func TestLinesAndBodyAreOneWrite(t *testing.T) {
+	r, c := joined()
+	c.insert([]byte("L: m\r\n"))
+	c.arm()
+	for _, p := range []string{"HTTP/1.1 200 OK\r\n\r\n", "body"} {
+		_, _ = c.Write([]byte(p))
+	}
+	if len(r.writes) != 1 {
+		t.Errorf("%q", r.writes)
+	}
+}
+
+// What is held for a body that does not come is sent before the next head.
+func TestLinesAfterWhatIsHeld(t *testing.T) {
+	r, c := joined()
+	c.arm()
+	_, _ = c.Write([]byte("first"))
+	c.insert([]byte("L: m\r\n"))
+	_, _ = c.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+	if got := string(bytes.Join(r.writes, []byte("|"))); got != "first|HTTP/1.1 200 OK\r\nL: m\r\n\r\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestJoiningReportsFailure(t *testing.T) {
 	broken := errors.New("broken")
 	for name, use := range map[string]func(c *joinConn) error{
