@@ -214,12 +214,12 @@ func TestStatusOfDatabase(t *testing.T) {
 		"frozen":            {false, 0, func(_ *Config, s *State, _ *asked) { s.Frozen = true }},
 		"out of touch":      {false, 0, func(c *Config, _ *State, _ *asked) { c.Health.MaxStaleness = time.Minute }},
 		"too few":           {false, 0, func(c *Config, _ *State, _ *asked) { c.Health.MinEntries = 1000 }},
-		"no answer":         {false, 1, func(_ *Config, _ *State, a *asked) { a.then = deaf }},
+		"no answer":         {false, 1, func(c *Config, _ *State, a *asked) { a.then, c.Status.Timeout = deaf, 50*time.Millisecond }},
 		"not to be written": {false, 1, func(_ *Config, _ *State, a *asked) { a.then = broken }},
 	} {
 		database, state := &asked{}, State{Ready: true, AsOf: asOf()}
 		f := serve(t, func(cfg *Config) {
-			cfg.Status.Database, cfg.Status.Timeout = database.ask, 50*time.Millisecond
+			cfg.Status.Database = database.ask
 			c.change(cfg, &state, database)
 		})
 		f.set(func(s *State) { *s = state })

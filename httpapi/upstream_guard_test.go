@@ -161,7 +161,7 @@ func TestNamesThatLeadInside(t *testing.T) {
 			f.public.avatars.platform.(*chatPlatform).client.Transport = newTransport(guard.dial)
 			began := time.Now()
 			f.wantAvatar(t, someUser, "", "", "", 60)
-			if took := time.Since(began); took > 3*time.Second {
+			if took := time.Since(began); took > upstreamTimeout {
 				t.Errorf("took %v", took)
 			}
 		})
