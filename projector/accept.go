@@ -8,13 +8,17 @@ import (
 	"example.org/registry/events"
 )
 
-// accept says whether the stream's configuration keeps what the read model relies on. Lesser
+// accept says, once, whether the stream's configuration keeps what the read model relies on. Lesser
 // differences are logged.
 func (p *Projector) accept(info *jetstream.StreamInfo) error {
+	if p.accepted {
+		return nil
+	}
 	if err := p.refuse(info); err != nil {
 		return err
 	}
 	p.warn(info.Config)
+	p.accepted = true
 	return nil
 }
 

@@ -2,11 +2,7 @@ package projector
 
 import (
 	"context"
-	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
@@ -15,60 +11,7 @@ import (
 const (
 	maxBatch     = 1000
 	maxBulkBatch = 8192
-
-	// bulkFrom is the backlog from which the orders are sorted once at its end instead of
-	// being kept up with every batch. A backlog that is small beside the model is not worth
-	// sorting all of it.
-	bulkFrom    = 2000
-	bulkPortion = 10
 )
-
-// advance is watch's finding that the stream holds nothing behind from, and ended at to at asOf.
-type advance struct {
-	from, to uint64
-	asOf     time.Time
-}
-
-// begin takes note of how much there is to do, and decides how.
-func (p *Projector) begin(info *jetstream.StreamInfo, pending uint64) {
-	at := p.checkpoint()
-	p.rejecter.begin(at.Stream.Epoch)
-	if !p.started {
-		p.started, p.target = true, info.State.LastSeq
-	}
-	p.log.Info("following the stream", "epoch", at.Stream.Epoch, "checkpoint", at.Sequence,
-		"lastSequence", info.State.LastSeq, "pending", pending)
-	if p.Progress().CaughtUp {
-		return
-	}
-	p.status.update(func(s *Progress) { s.Total = s.Done + pending })
-	if at.Sequence >= p.target {
-		p.caughtUp(time.Now())
-		return
-	}
-	if pending == 0 {
-		p.look() // the last messages may have been erased
-	}
-	if pending >= bulkFrom && pending >= uint64(shown(p.cfg.Model.View())/bulkPortion) {
-		p.bulk = true
-		p.Inspect(func(m *readmodel.Model) { m.BeginBulk() })
-	}
-}
-
-func shown(v *readmodel.View) (n int) {
-	for _, l := range events.Lists() {
-		n += v.Entries(l)
-	}
-	return n
-}
-
-// endBulk publishes what has been applied in bulk.
-func (p *Projector) endBulk() {
-	if p.bulk {
-		p.bulk = false
-		p.Inspect(func(m *readmodel.Model) { m.EndBulk() })
-	}
-}
 
 // apply is the session's loop: it owns the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
@@ -205,54 +148,6 @@ func (p *Projector) note(b batchPart) {
 	case !b.last.last.IsZero():
 		p.look() // nothing is pending, and yet the end is not reached
 	}
-}
-
-// skip moves the checkpoint over a tail of the stream that has been erased: nothing is left that
-// could be applied.
-func (p *Projector) skip(ctx context.Context, a advance) error {
-	if !p.moveOver(a) {
-		return nil
-	}
-	at := p.checkpoint()
-	p.status.update(func(s *Progress) { s.AsOf = a.asOf })
-	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", at.Sequence)
-	if at.Sequence >= p.target {
-		p.caughtUp(a.asOf)
-	}
-	return p.save(ctx, nil)
-}
-
-// moveOver says whether it has moved the checkpoint: not when something came in the meantime.
-func (p *Projector) moveOver(a advance) bool {
-	p.bound.mu.Lock()
-	defer p.bound.mu.Unlock()
-	at := p.checkpoint()
-	to := min(a.to, p.bound.limit)
-	if at.Sequence != a.from || to <= a.from {
-		return false
-	}
-	at.Sequence, at.MessageID, at.MessageTime = to, "", time.Time{}
-	p.cfg.Model.Apply(nil, at.Sequence)
-	p.setCheckpoint(at)
-	return true
-}
-
-// caughtUp lets the model be served, once.
-func (p *Projector) caughtUp(asOf time.Time) {
-	if p.Progress().CaughtUp {
-		return
-	}
-	p.endBulk()
-	p.complete = true
-	at := p.checkpoint()
-	p.status.update(func(s *Progress) {
-		s.CaughtUp, s.Done = true, s.Total
-		if asOf.After(s.AsOf) {
-			s.AsOf = asOf
-		}
-	})
-	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
-		"digest", p.cfg.Model.Digest().String())
 }
 
 // save hands over what has been applied. A replay that has never been complete is saved with checkpoint 0.

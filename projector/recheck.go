@@ -11,6 +11,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
+// recheckAtOnce is how many listed subjects are gone over again at a poll, one question each.
+const recheckAtOnce = 10
+
 // recheck goes over some of the listed subjects, in turn, at most every PollEvery: one that has been
 // purged has nothing rejected any more, and a process that starts now would not list it.
 func (s *subjects) recheck(ctx context.Context, r *rejecter) {

@@ -28,8 +28,9 @@ type rejecter struct {
 	epochs   chan string // holds one: the stream's epoch, once known
 
 	// Owned by run, then by finish.
-	epoch  string
-	exists bool // the stream of rejected events
+	epoch   string
+	exists  bool // the stream of rejected events
+	scanned bool // the subjects of what earlier processes copied have been examined
 
 	counting sync.Mutex // held for a question, so that no answer replaces a newer one
 

@@ -23,17 +23,8 @@ func (r *rejecter) run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	scanned := false
 	for ctx.Err() == nil {
-		err := r.prepare(ctx)
-		if err == nil && !scanned {
-			err = r.subjects.scan(ctx, r)
-			scanned = err == nil
-		}
-		var batch []rejection
-		if err == nil {
-			batch, err = r.copyNext(ctx)
-		}
+		batch, err := r.round(ctx)
 		if err != nil {
 			r.complain(ctx, err)
 			pause(ctx, r.cfg.RetryEvery)
@@ -49,6 +40,20 @@ func (r *rejecter) run(ctx context.Context) {
 			r.idle(ctx)
 		}
 	}
+}
+
+// round copies the next of what waits. Before, once, it examines what earlier processes have copied.
+func (r *rejecter) round(ctx context.Context) ([]rejection, error) {
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if !r.scanned {
+		if err := r.subjects.scan(ctx, r); err != nil {
+			return nil, err
+		}
+		r.scanned = true
+	}
+	return r.copyNext(ctx)
 }
 
 // count brings Progress.Rejected up to date: after a copy of our own at once, else with each poll.

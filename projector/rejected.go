@@ -1,12 +1,10 @@
 package projector
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +62,17 @@ func (r *Rejected) List(ctx context.Context) (copies []Copy, err error) {
 	if err != nil || stream == nil {
 		return nil, err
 	}
+	if copies, err = readCopies(ctx, stream); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(copies, func(a, b Copy) int {
+		return cmp.Or(strings.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	return copies, nil
+}
+
+// readCopies reads what the stream holds when it is asked.
+func readCopies(ctx context.Context, stream jetstream.Stream) (copies []Copy, err error) {
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return nil, err
@@ -93,9 +102,6 @@ func (r *Rejected) List(ctx context.Context) (copies []Copy, err error) {
 			copies = append(copies, x)
 		}
 	}
-	slices.SortFunc(copies, func(a, b Copy) int {
-		return cmp.Or(strings.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
-	})
 	return copies, nil
 }
 
@@ -125,100 +131,4 @@ func copyOf(subject string, header nats.Header, payload []byte, stored time.Time
 		x.Time = t
 	}
 	return x, true
-}
-
-// Retry publishes the event at seq again, with a new message id, if nothing newer is on its subject, and
-// returns its new sequence. It can never bring back an older state than the subject has: the broker itself refuses.
-func (r *Rejected) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
-	defer func() { err = r.explained(err) }()
-	x, err := r.find(ctx, seq)
-	if err != nil {
-		return 0, err
-	}
-	if x.Truncated {
-		return 0, errors.New("the copy was cut at 64 KiB, so the event cannot be published from it; its publisher has to")
-	}
-	m := &nats.Msg{Subject: x.Subject, Data: x.payload, Header: nats.Header{
-		events.HeaderContent:  {events.ContentType},
-		jetstream.MsgIDHeader: {events.NewEventID()},
-	}}
-	if e, err := events.Decode(x.payload); err == nil && e.Type.Tombstone() {
-		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*requestTimeout)
-	defer cancel()
-	ack, err := r.js.PublishMsg(ctx, m, jetstream.WithExpectStream(r.stream), jetstream.WithExpectLastSequencePerSubject(seq))
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		return 0, fmt.Errorf("%s has something newer, or the event is no longer there; not published, so that no older state comes back", x.Subject)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("publish on %s: %w", x.Subject, err)
-	}
-	return ack.Sequence, nil
-}
-
-// find is the copy of the event at seq of this stream, and of no other.
-func (r *Rejected) find(ctx context.Context, seq uint64) (Copy, error) {
-	stream, err := r.copies(ctx)
-	if err != nil {
-		return Copy{}, err
-	}
-	missing := fmt.Errorf("no rejected event of this stream has this sequence")
-	if stream == nil {
-		return Copy{}, missing
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	m, err := stream.GetLastMsgForSubject(ctx, events.RejectedPrefix+r.epoch+"."+strconv.FormatUint(seq, 10))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return Copy{}, missing
-	}
-	if err != nil {
-		return Copy{}, err
-	}
-	x, _ := copyOf(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // it was found by its form
-	return x, nil
-}
-
-// Purge erases the copies under subject, or of events that were on subject, which may have wildcards (CheckPattern), and returns how
-// many there were. The events stay in their stream: who replays it finds and copies them again.
-func (r *Rejected) Purge(ctx context.Context, subject string) (n uint64, err error) {
-	defer func() { err = r.explained(err) }()
-	stream, err := r.copies(ctx)
-	if err != nil || stream == nil {
-		return 0, err
-	}
-	if strings.HasPrefix(subject, events.RejectedPrefix) {
-		return purge(ctx, stream, subject)
-	}
-	copies, err := r.List(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, x := range copies {
-		if !matches(x.Subject, subject) {
-			continue
-		}
-		erased, err := purge(ctx, stream, x.subject)
-		if err != nil {
-			return n, err
-		}
-		n += erased
-	}
-	return n, nil
-}
-
-// purge erases what is under a subject, wildcards included, and counts it before.
-func purge(ctx context.Context, stream jetstream.Stream, subject string) (n uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*requestTimeout)
-	defer cancel()
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
-	if err != nil {
-		return 0, err
-	}
-	for count := range maps.Values(info.State.Subjects) {
-		n += count
-	}
-	return n, stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }

@@ -12,9 +12,6 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// offerFor is how long watch offers a finding to a session that is busy; it comes back to it later.
-const offerFor = 100 * time.Millisecond
-
 // watcher is the state of watch.
 type watcher struct {
 	*Projector
@@ -143,22 +140,6 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 		w.lookBehind(ctx, at.Sequence, last, asked)
 	}
 	w.stood = at.Sequence
-}
-
-// lookBehind moves the checkpoint to the stream's end when nothing is left in between. The end was read
-// first: what is published after is either found now or lies behind it.
-func (w *watcher) lookBehind(ctx context.Context, from, last uint64, asked time.Time) {
-	_, err := getMessage(ctx, w.cfg.Conn, w.cfg.Stream, from+1, ">")
-	if !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return
-	}
-	timer := time.NewTimer(offerFor)
-	defer timer.Stop()
-	select {
-	case w.advance <- advance{from, last, asked}:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // disbelieve makes the session begin anew, which verifies the stream first.
