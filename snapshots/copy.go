@@ -3,48 +3,14 @@ package snapshots
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
-	"example.org/registry/readmodel"
 )
-
-// Work says where and how hard archives are made, unpacked and exported.
-type Work struct {
-	// Dir is where temporary files go: as much as the store takes, and its packed form. Empty: the
-	// system's directory for such. Each is removed when it is done with; after a crash the caller does.
-	Dir string
-
-	// Rest is how long the work rests for every moment that it has worked, so that readers keep the
-	// processors. 0: never.
-	Rest float64
-
-	// Workers is the number of goroutines that decode. 0: one a processor.
-	Workers int
-}
-
-func (w Work) workers() int {
-	if w.Workers > 0 {
-		return w.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// temporary makes an empty file.
-func (w Work) temporary(pattern string) (*os.File, error) {
-	if w.Dir != "" {
-		if err := os.MkdirAll(w.Dir, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	return os.CreateTemp(w.Dir, pattern)
-}
 
 // copy copies what the store holds at this moment into a temporary file and proves the copy. The store
 // goes on saving meanwhile. The caller removes the file.
@@ -136,50 +102,4 @@ func (s *Store) begin() (*bolt.Tx, error) {
 		return nil, err
 	}
 	return s.db.Begin(false)
-}
-
-// proveFile loads the file at path as Open does, without keeping it: checksums, digest, counts, pages. Want
-// is what its meta record must say; shown is how many entries each list shows.
-func proveFile(ctx context.Context, path string, want meta, w Work) (shown map[string]int, err error) {
-	db, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	sum := newSummer()
-	err = db.View(func(tx *bolt.Tx) error {
-		var found meta
-		err := guard(func() (err error) { found, err = readMeta(tx, sum); return err })
-		if err != nil {
-			return err
-		}
-		if !found.same(want) {
-			return errors.New("meta record is not the one expected")
-		}
-		l := &loader{sum: sum, workers: w.workers(), rest: w.Rest, prove: true,
-			rerender: found.Render != readmodel.RenderVersion}
-		shown, err = l.proveAll(ctx, tx, found)
-		return err
-	})
-	return shown, err
-}
-
-func (l *loader) proveAll(ctx context.Context, tx *bolt.Tx, m meta) (map[string]int, error) {
-	var d readmodel.Digest
-	shown := map[string]int{}
-	counts, err := l.run(ctx, tx, func(batch []readmodel.Record) {
-		for i := range batch {
-			d.Add(batch[i].Digest())
-			if batch[i].Shown() {
-				shown[string(batch[i].Key.List)]++
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := m.matches(counts, d); err != nil {
-		return nil, err
-	}
-	return shown, checkPages(tx)
 }

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
-
-	"example.org/registry/events/failpoint"
 )
 
 const (
@@ -102,77 +98,6 @@ func checkSize(path string) error {
 	return classify(err)
 }
 
-// createFile makes a store that holds nothing. It becomes path by a rename when it is complete, so
-// that a crash leaves no half-made file under that name.
-func createFile(path string, m meta, s summer) error {
-	temporary := path + ".new"
-	if err := removeIfThere(temporary); err != nil {
-		return err
-	}
-	if err := writeEmpty(temporary, m, s); err != nil {
-		return errors.Join(err, removeIfThere(temporary)) // a full disk needs the room
-	}
-	if err := failpoint.Hit("store/before-create"); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, removeIfThere(temporary))
-	}
-	if err := failpoint.Hit("store/after-create"); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// writeEmpty writes a store that holds nothing to path, where there is no file.
-func writeEmpty(path string, m meta, s summer) error {
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true})
-	if err != nil {
-		return err
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		for _, t := range tables() {
-			if _, err := tx.CreateBucket([]byte(t.name)); err != nil {
-				return err
-			}
-		}
-		return m.write(tx, s)
-	})
-	return errors.Join(err, db.Close())
-}
-
-// setAside renames the file at path, with what in its new name, which nothing had before.
-func setAside(path, what string, now time.Time) (string, error) {
-	name, err := freeName(path, what, now)
-	if err != nil {
-		return "", err
-	}
-	if err := failpoint.Hit("store/before-set-aside"); err != nil {
-		return "", err
-	}
-	if err := os.Rename(path, name); err != nil {
-		return "", err
-	}
-	if err := failpoint.Hit("store/after-set-aside"); err != nil {
-		return "", err
-	}
-	return name, syncDir(filepath.Dir(path))
-}
-
-// freeName is path with what and the time behind it, and a number where there is such a file.
-func freeName(path, what string, now time.Time) (string, error) {
-	base := path + "." + what + "-" + now.UTC().Format("20060102T150405Z")
-	name := base
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
-		}
-		name = base + "-" + strconv.Itoa(n)
-	}
-}
-
 // syncDir makes a rename in dir durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
@@ -192,4 +117,12 @@ func readThrough(path string) error {
 	defer f.Close()
 	_, err = io.Copy(io.Discard, f)
 	return err
+}
+
+// removeIfThere removes a file; that there is none is no error.
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -11,17 +11,6 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// chunkSize is how many records travel from goroutine to goroutine at once.
-const chunkSize = 256
-
-// chunk is a run of records of one table. Keys and values are memory of the file's map.
-type chunk struct {
-	table table
-	pairs []pair
-}
-
-type pair struct{ key, stored []byte }
-
 // loader reads a store into a model: one goroutine walks the tables, several verify, decode and
 // render, one applies. All of them end before load returns.
 type loader struct {
@@ -100,44 +89,6 @@ func (l *loader) run(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Rec
 	return counts, group.Wait()
 }
 
-// walk sends every record of every table and counts them.
-func walk(ctx context.Context, tx *bolt.Tx, out chan<- chunk, counts map[string]int) error {
-	for _, t := range tables() {
-		bucket := tx.Bucket([]byte(t.name))
-		if bucket == nil {
-			return fmt.Errorf("%s: missing", t.name)
-		}
-		n, err := walkTable(ctx, bucket, t, out)
-		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
-		}
-		counts[t.name] = n
-	}
-	return nil
-}
-
-func walkTable(ctx context.Context, bucket *bolt.Bucket, t table, out chan<- chunk) (n int, err error) {
-	var last []byte
-	pairs := make([]pair, 0, chunkSize)
-	cursor := bucket.Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		if n > 0 && string(k) <= string(last) {
-			return n, errors.New("keys out of order") // and a walk in circles ends here
-		}
-		last = k
-		n++
-		pairs = append(pairs, pair{k, v})
-		if len(pairs) < chunkSize {
-			continue
-		}
-		if err := send(ctx, out, chunk{t, pairs}); err != nil {
-			return n, err
-		}
-		pairs = make([]pair, 0, chunkSize)
-	}
-	return n, send(ctx, out, chunk{t, pairs})
-}
-
 // decode is one worker: it verifies and decodes chunks until there are no more.
 func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readmodel.Record) error {
 	renderer := readmodel.NewRenderer()
@@ -175,13 +126,4 @@ func (l *loader) record(renderer *readmodel.Renderer, t table, p pair) (readmode
 		err = errors.New("digest is not that of its state")
 	}
 	return r, err
-}
-
-func send[T any](ctx context.Context, to chan<- T, v T) error {
-	select {
-	case to <- v:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -1,28 +1,17 @@
 package snapshots
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"example.org/registry/readmodel"
 )
 
-const (
-	// archiveFormat is the version of an archive's layout.
-	archiveFormat = 1
-	// archiveMagic begins every archive.
-	archiveMagic = "registry-snapshot"
-	// maxHeader bounds what stands before the packed file, in bytes.
-	maxHeader = 64 << 10
-)
+// archiveFormat is the version of an archive's layout.
+const archiveFormat = 1
 
 // Manifest says what an archive holds. Its members are those of the JSON line at the beginning of the
 // archive, and of what POST /snapshots answers.
@@ -108,125 +97,4 @@ func (m Manifest) describes(f meta) error {
 		return errors.New("manifest is not that of the file")
 	}
 	return nil
-}
-
-// header is what stands before the packed file: a line with the magic word, the format and the
-// SHA-256 of the second line, which is the manifest. Both are text: head -2 shows them.
-func (m Manifest) header() ([]byte, error) {
-	line, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(line)
-	b := fmt.Appendf(nil, "%s %d %x\n%s\n", archiveMagic, archiveFormat, sum, line)
-	if len(b) > maxHeader {
-		return nil, fmt.Errorf("manifest takes %d bytes, more than %d", len(b), maxHeader)
-	}
-	return b, nil
-}
-
-// ReadManifest reads the beginning of an archive and nothing behind it: r is left at the packed file. The
-// manifest is what the archive says of itself: only Unpack proves it.
-func ReadManifest(r *bufio.Reader) (Manifest, error) {
-	first, err := headerLine(r, maxHeader)
-	if err != nil {
-		return Manifest{}, err
-	}
-	rest, ok := strings.CutPrefix(string(first), archiveMagic+" ")
-	if !ok {
-		return Manifest{}, errors.New("not a snapshot of the registry")
-	}
-	version, sum, _ := strings.Cut(rest, " ")
-	if version != fmt.Sprint(archiveFormat) {
-		return Manifest{}, fmt.Errorf("archive format %.20q, not %d", version, archiveFormat)
-	}
-	line, err := headerLine(r, maxHeader-len(first))
-	if err != nil {
-		return Manifest{}, err
-	}
-	if got := sha256.Sum256(line); hex.EncodeToString(got[:]) != sum {
-		return Manifest{}, errors.New("manifest: checksum does not match")
-	}
-	return ParseManifest(line)
-}
-
-// headerLine reads a line of at most limit bytes, without its end.
-func headerLine(r *bufio.Reader, limit int) ([]byte, error) {
-	var line []byte
-	for len(line) < limit {
-		c, err := r.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("not a snapshot of the registry, or cut short")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if c == '\n' {
-			return line, nil
-		}
-		line = append(line, c)
-	}
-	return nil, errors.New("not a snapshot of the registry")
-}
-
-// ParseManifest reads a manifest's JSON and checks that it could be one.
-func ParseManifest(line []byte) (Manifest, error) {
-	var m Manifest
-	if err := json.Unmarshal(line, &m); err != nil {
-		return Manifest{}, fmt.Errorf("manifest: %w", err)
-	}
-	if err := m.check(); err != nil {
-		return Manifest{}, fmt.Errorf("manifest: %w", err)
-	}
-	return m, nil
-}
-
-// The bounds of what a manifest may say. minSize is a bbolt file of two meta pages; a file that packs better
-// than maxRatio to one, beyond smallSize, was made to fill a disk.
-const (
-	minSize   = 2 * 1024
-	maxSize   = 1 << 40
-	smallSize = 16 << 20
-	maxRatio  = 200
-)
-
-func (m Manifest) check() error {
-	if err := m.Usable(); err != nil {
-		return err
-	}
-	switch {
-	case m.Stream == "" || len(m.Stream) > 256 || len(m.StreamEpoch) > 256 || len(m.MessageID) > 4096:
-		return errors.New("no such stream or message")
-	case !isHex(m.Digest, len(readmodel.Digest{})), !isHex(m.SHA256, sha256.Size), !isHex(m.DataSet, 16):
-		return errors.New("no such digest")
-	case m.Packed <= 0 || m.Packed > maxSize || m.Size < minSize || m.Size > maxSize:
-		return errors.New("no such size")
-	case m.Size > smallSize && m.Size/maxRatio > m.Packed:
-		return fmt.Errorf("%d bytes cannot hold %d", m.Packed, m.Size)
-	}
-	return m.checkRecords()
-}
-
-func (m Manifest) checkRecords() error {
-	known := map[string]bool{}
-	for _, t := range tables() {
-		known[t.name] = true
-	}
-	for name, n := range m.Records {
-		if !known[name] || n < 0 || int64(n) > m.Size {
-			return errors.New("no such records")
-		}
-	}
-	for list, n := range m.Entries {
-		if n < 0 || n > m.Records[entriesPrefix+list] {
-			return errors.New("no such entries")
-		}
-	}
-	return nil
-}
-
-// isHex is true for size bytes in hexadecimal digits.
-func isHex(s string, size int) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == size && strings.ToLower(s) == s
 }

@@ -124,17 +124,29 @@ func (c checkpoint) model() readmodel.Checkpoint {
 }
 
 // fileMeta reads the meta record of a file that nobody has open.
-func fileMeta(path string) (m meta, err error) {
+func fileMeta(path string) (meta, error) {
 	db, err := openFile(path)
 	if err != nil {
 		return meta{}, err
 	}
 	defer db.Close()
+	return metaOf(db, newSummer())
+}
+
+// metaOf reads the meta record of an open file, whose pages may be damaged.
+func metaOf(db *bolt.DB, s summer) (m meta, err error) {
 	err = guard(func() error {
 		return db.View(func(tx *bolt.Tx) (err error) {
-			m, err = readMeta(tx, newSummer())
+			m, err = readMeta(tx, s)
 			return err
 		})
 	})
 	return m, err
+}
+
+func (m meta) records() (n int) {
+	for _, c := range m.Counts {
+		n += c
+	}
+	return n
 }

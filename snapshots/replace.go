@@ -119,10 +119,3 @@ func removeSecondNames(path string) error {
 	}
 	return nil
 }
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}

@@ -45,7 +45,7 @@ func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside
 		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
 	}
 	temporary := cfg.Path + restoringSuffix
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := removeIfThere(temporary); err != nil {
 		return Manifest{}, "", err
 	}
 	m, err = Unpack(ctx, r, temporary, Work{Workers: cfg.Workers}, cfg.Accept)

@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +14,11 @@ import (
 // Prune erases all but the newest keep snapshots of this stream and epoch, and returns their names. Other names are
 // left alone, whoever put them there. Callers hold the Lock.
 func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (gone []string, err error) {
-	items, _, err := b.List(ctx)
+	items, _, err := b.List(ctx) // the newest first
 	if err != nil {
 		return nil, err
 	}
 	items = slices.DeleteFunc(items, func(i Item) bool { return !ownName(i.Name, stream, epoch) })
-	slices.SortFunc(items, func(a, b Item) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
 	for _, item := range items[min(keep, len(items)):] {
 		if err := b.erase(ctx, item); err != nil {
 			return gone, fmt.Errorf("%s: %w", item.Name, err)
