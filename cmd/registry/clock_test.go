@@ -18,7 +18,7 @@ func clocked() map[string][]string {
 	return map[string][]string{
 		"events":    {"leader.go", "recover.go"}, // a test's broker; how often a broker is started again
 		"readmodel": {"indexer.go", "feed.go", "feedbuild.go", "feedneed.go"},
-		"projector": {"apply.go", "follow.go", "projector.go", "recheck.go", "saver.go", "session.go", "watch.go"},
+		"projector": {"catchup.go", "follow.go", "projector.go", "receiver.go", "recheck.go", "saver.go", "saver_run.go", "watch.go"},
 	}
 }
 

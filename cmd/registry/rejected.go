@@ -146,20 +146,6 @@ func (c *rejectedPurgeCmd) Run(p *process) error {
 	})
 }
 
-// brokerFlags say which stream a command is about.
-type brokerFlags struct {
-	NATSURL []string   `name:"nats-url" default:"nats://127.0.0.1:4222" placeholder:"URL" help:"Broker, one or more addresses separated by commas. The default is the embedded broker of a server on this machine." group:"Broker and stream"`
-	Stream  streamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
-	natsFlags
-}
-
-func (f brokerFlags) check() error {
-	if err := checkURLs(f.NATSURL); err != nil {
-		return err
-	}
-	return f.natsFlags.check()
-}
-
 // withRejected connects, calls f, and hangs up.
 func (f brokerFlags) withRejected(p *process, do func(context.Context, *projector.Rejected) error) error {
 	if err := f.check(); err != nil {

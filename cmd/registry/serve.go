@@ -3,19 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
-	"example.org/registry/events/broker"
 	"example.org/registry/events/failpoint"
 	"example.org/registry/httpapi"
-	"example.org/registry/projector"
+	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
@@ -90,17 +87,10 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		return err
 	}
 	defer stop()
-	if err := failpoint.Hit("start/connected"); err != nil {
-		return err
-	}
-	if err := s.bootstrap(ctx, nc); err != nil {
-		return err
-	}
-	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.flags.storePath(), Logger: s.log})
+	store, model, err := s.load(ctx, nc)
 	if err != nil {
 		return err
 	}
-	s.live.show(newGeneration(generation{model: model, store: store}))
 	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have shown another
 	if err := s.showBroker(nc); err != nil {
 		return err
@@ -116,40 +106,20 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	return s.keep(drained, nc, s.start(first))
 }
 
-// connect reaches the broker: the embedded one, which it starts, or the one at --nats-url, which
-// may be away. stop closes the connection and then the broker.
-func (s *server) connect() (nc *nats.Conn, stop func(), err error) {
-	if s.flags.external() {
-		opts := append(s.flags.natsFlags.options("registry serve"), projector.ConnectOptions()...)
-		nc, err := nats.Connect(strings.Join(s.flags.NATSURL, ","), opts...)
-		if err != nil {
-			return nil, nil, fmt.Errorf("broker at %s: %w", addresses(s.flags.NATSURL), err)
-		}
-		unwatch := repeat(reachEvery, func() { s.noteReach(nc) })
-		return nc, func() { unwatch(); nc.Close() }, nil
-	}
-	return s.embed()
-}
-
-// embed starts the embedded broker and connects to it through memory.
-func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
-	b, err := broker.Start(broker.Config{
-		StoreDir:   s.flags.brokerDir(),
-		Addr:       s.flags.EmbeddedNATSAddr,
-		ConfigFile: s.flags.EmbeddedNATSConfig,
-		Logger:     s.log,
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w (--embedded-nats-addr, --embedded-nats-config and --data-dir decide about it)", err)
-	}
-	s.live.brokerURL.Store(new(b.ClientURL()))
-	nc, err = b.Connect(projector.ConnectOptions()...)
-	if err != nil {
-		b.Shutdown()
+// load opens the store, which an empty data directory gets from a snapshot where there is one, and shows its model.
+func (s *server) load(ctx context.Context, nc *nats.Conn) (*snapshots.Store, *readmodel.Model, error) {
+	if err := failpoint.Hit("start/connected"); err != nil {
 		return nil, nil, err
 	}
-	unwatch := s.watchHealth(b)
-	return nc, func() { unwatch(); nc.Close(); b.Shutdown() }, nil
+	if err := s.bootstrap(ctx, nc); err != nil {
+		return nil, nil, err
+	}
+	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.flags.storePath(), Logger: s.log})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.live.show(newGeneration(generation{model: model, store: store}))
+	return store, model, nil
 }
 
 // server is one running serve command.

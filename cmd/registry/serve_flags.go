@@ -1,14 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
-
-	"example.org/registry/snapshots"
 )
 
 // serveCmd runs everything in one process. Its fields are its flags.
@@ -118,48 +112,3 @@ func (c *serveCmd) checkBroker() error {
 
 // external is true when the broker is another process.
 func (c *serveCmd) external() bool { return len(c.NATSURL) > 0 }
-
-func (c *serveCmd) dataDir() string {
-	switch {
-	case c.DataDir != "":
-		return c.DataDir
-	case c.Demo:
-		return "data-demo"
-	}
-	return "data"
-}
-
-// lockError says what to do about a data directory that another process has. Other errors say it themselves.
-func lockError(err error) error {
-	if errors.Is(err, snapshots.ErrLocked) {
-		return fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
-	}
-	return err
-}
-
-// storePath, indexDir, brokerDir and temporaryDir divide the data directory.
-func (c *serveCmd) storePath() string { return filepath.Join(c.dataDir(), "registry.db") }
-func (c *serveCmd) indexDir() string  { return filepath.Join(c.dataDir(), "index") }
-func (c *serveCmd) brokerDir() string { return filepath.Join(c.dataDir(), "broker") }
-
-// temporaryDir is for files that mean nothing after a crash: it is emptied at each start.
-func (c *serveCmd) temporaryDir() string { return filepath.Join(c.dataDir(), "temporary") }
-
-// minToken is the least length of an admin token in bytes: shorter ones can be guessed.
-const minToken = 16
-
-// adminToken reads the token of the operators' listener, for the server and for commands alike; empty when no file is named.
-func adminToken(file string) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", unreadable("--admin-token-file", file, err)
-	}
-	token := strings.TrimSpace(string(text))
-	if len(token) < minToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", errors.New("--admin-token-file: the file must hold at least 16 printable ASCII characters without spaces")
-	}
-	return token, nil
-}

@@ -64,10 +64,25 @@ func (l *recordList) compare(own *readmodel.Inventory) (findings, error) {
 		want[key.Subject()] = hash
 	}
 	found := findings{sequence: own.Sequence, digest: own.Digest.String(), differ: map[string]string{}}
+	if err := l.read(&found, want); err != nil {
+		return findings{}, fmt.Errorf("records of the server: %w", err)
+	}
+	for subject := range want {
+		found.records++
+		found.differ[subject] = onlyStream
+	}
+	if len(found.differ) == 0 && l.head.Digest != found.digest {
+		found.differ["digest"] = "all records are the same, but the server's sum of them is " + l.head.Digest + ", not " + found.digest
+	}
+	return found, nil
+}
+
+// read compares the server's records with those wanted, which it takes out of want.
+func (l *recordList) read(found *findings, want map[string]readmodel.Digest) error {
 	for l.lines.Scan() {
 		subject, hash, ok := strings.Cut(l.lines.Text(), " ")
 		if !ok {
-			return findings{}, fmt.Errorf("records of the server: %q is not a record", l.lines.Text())
+			return fmt.Errorf("%q is not a record", l.lines.Text())
 		}
 		found.records++
 		expected, there := want[subject]
@@ -80,17 +95,10 @@ func (l *recordList) compare(own *readmodel.Inventory) (findings, error) {
 		delete(want, subject)
 	}
 	if err := l.lines.Err(); err != nil {
-		return findings{}, fmt.Errorf("records of the server: %w", err)
+		return err
 	}
 	if found.records != l.head.Records {
-		return findings{}, fmt.Errorf("records of the server: %d of %d arrived", found.records, l.head.Records)
+		return fmt.Errorf("%d of %d arrived", found.records, l.head.Records)
 	}
-	for subject := range want {
-		found.records++
-		found.differ[subject] = onlyStream
-	}
-	if len(found.differ) == 0 && l.head.Digest != found.digest {
-		found.differ["digest"] = "all records are the same, but the server's sum of them is " + l.head.Digest + ", not " + found.digest
-	}
-	return found, nil
+	return nil
 }

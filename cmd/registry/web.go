@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"example.org/registry/events"
 	"example.org/registry/httpapi"
 )
 
@@ -47,19 +44,20 @@ func (s *server) web(ctx context.Context) error {
 		return serveHTTP(drained, srv, s.ports.admin)
 	})
 	group.Go(func() error { s.live.history.Run(ctx, s.live.lag); return nil })
-	group.Go(func() error {
-		defer close(leaving)
-		<-ctx.Done()
-		s.live.stopping.Store(true)
-		time.Sleep(leaveWithin) // here, as in serveHTTP, waiting itself is the purpose
-		return nil
-	})
+	group.Go(func() error { defer close(leaving); s.leave(ctx); return nil })
 	return group.Wait()
 }
 
 // leaveWithin is how long readers are told to leave before the listener closes. A connection that is
 // closed by surprise may have a request on its way, which would be lost.
 const leaveWithin = 300 * time.Millisecond
+
+// leave waits for the end of ctx, and then for readers to leave.
+func (s *server) leave(ctx context.Context) {
+	<-ctx.Done()
+	s.live.stopping.Store(true)
+	time.Sleep(leaveWithin) // here, as in serveHTTP, waiting itself is the purpose
+}
 
 // farewell tells every reader with its answer, once the process stops, that the connection ends.
 func (s *server) farewell(next http.Handler) http.Handler {
@@ -69,63 +67,4 @@ func (s *server) farewell(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// handlers makes what the listeners answer with.
-func (s *server) handlers() (public *httpapi.Public, admin http.Handler, err error) {
-	f := s.flags
-	metrics := prometheus.NewRegistry()
-	if err := registerMetrics(metrics, s.live); err != nil {
-		return nil, nil, err
-	}
-	if err := metrics.Register(newSnapshotCollector(&s.snapshots.stats)); err != nil {
-		return nil, nil, fmt.Errorf("metrics: %w", err)
-	}
-	health := &httpapi.Health{
-		Reader:       s.live,
-		State:        s.live.state,
-		MaxStaleness: f.MaxStaleness,
-		MinEntries:   f.MinEntries,
-	}
-	public, err = httpapi.NewPublic(httpapi.Config{
-		Health:         health,
-		Logger:         s.log,
-		Metrics:        metrics,
-		BaseURL:        string(f.BaseURL),
-		ProofsURL:      string(f.ProofsURL),
-		AppealsURL:     string(f.AppealsURL),
-		Site:           f.Site,
-		Contact:        string(f.Contact),
-		AsyncAPI:       events.AsyncAPI(),
-		RateLimit:      f.RateLimit,
-		TrustedProxies: prefixes(f.TrustedProxies),
-		Status: httpapi.StatusConfig{
-			Database: s.live.database,
-			Guard:    string(f.GuardURL),
-			Chat:     string(f.ChatURL),
-			Coin:     string(f.CoinURL),
-		},
-		Avatars: f.avatars(s.chatToken),
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("public API: %w", err)
-	}
-	admin, err = httpapi.NewAdmin(httpapi.AdminConfig{
-		Health:     health,
-		Gatherer:   metrics,
-		Projection: s.live.projection,
-		History:    &s.live.history,
-		Rejected:   s.live.lastRejected,
-		Rebuild:    s.rebuild,
-		Records:    s.live.records,
-		Archives:   s.snapshots,
-		Snapshots:  s.snapshots.shown,
-		Host:       f.AdminHost,
-		Token:      s.token,
-		Logger:     s.log,
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("operators' listener: %w", err)
-	}
-	return public, admin, nil
 }
