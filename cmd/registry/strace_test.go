@@ -57,7 +57,7 @@ func findStrace(t *testing.T) string {
 // killAt runs the server under strace, feeds it, and says whether it died of the nth call.
 func (k *killer) killAt(strace, call string, nth int) bool {
 	k.t.Helper()
-	c := k.traced(strace, call, fmt.Sprintf("signal=SIGKILL:when=%d", nth))
+	c := k.traced(strace, call, "signal=SIGKILL", nth)
 	defer endTraced(c)
 	line, ok := c.await("ready")
 	for n := 0; ok && n < 10; n++ {
@@ -71,9 +71,10 @@ func (k *killer) killAt(strace, call string, nth int) bool {
 	return !ok
 }
 
-// traced starts the server under strace, which does something at some of the calls. With --seccomp-bpf it would
-// be faster, and lose most signals.
-func (k *killer) traced(strace, call, what string) *child {
+// traced starts the server under strace, which does something at the nth of the calls. With --seccomp-bpf it would
+// be faster, and lose most signals. The first fsync is one of those by which the broker starts; of the others, those of the
+// stream's messages count.
+func (k *killer) traced(strace, call, what string, nth int) *child {
 	k.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -81,10 +82,13 @@ func (k *killer) traced(strace, call, what string) *child {
 	}
 	program := filepath.Join(k.dir, "registry")
 	_ = os.Symlink(self, program) // it may be there
+	args := []string{"strace", "-f", "-qq", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
+		"-e", fmt.Sprintf("inject=%s:%s:when=%d", call, what, nth)}
+	if call == "fsync" && nth > 1 {
+		args = append(args, "-P", filepath.Join(k.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk"))
+	}
 	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
-		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")),
-		[]string{"strace", "-f", "-qq", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
-			"-e", fmt.Sprintf("inject=%s:%s", call, what), program, "serve"}, "--stream-history=0")
+		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")), append(args, program, "serve"), "--stream-history=0")
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,7 @@ func TestSyncFails(t *testing.T) {
 // for one says so in one line.
 func (k *killer) failSync(strace, call string, nth int) int {
 	k.t.Helper()
-	c := k.traced(strace, call, fmt.Sprintf("error=EIO:when=%d", nth))
+	c := k.traced(strace, call, "error=EIO", nth)
 	if line, ok := c.await("ready"); ok {
 		k.readWhile(line, func() {
 			for taken := 30; taken == 30 && len(k.acked) < 200*(nth+1); { // a broker whose sync failed takes no more

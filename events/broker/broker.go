@@ -79,7 +79,9 @@ func Start(cfg Config) (*Broker, error) {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
 	b := &Broker{cfg: cfg}
-	if err := b.launch(opts, internal); err != nil {
+	if err := b.launch(opts, internal); errors.Is(err, errNotSynced) {
+		return nil, fmt.Errorf("embedded broker: %w; mend the disk and start again", err)
+	} else if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
 	return b, nil
@@ -89,6 +91,11 @@ func Start(cfg Config) (*Broker, error) {
 func (b *Broker) launch(opts *server.Options, internal credentials) error {
 	if err := portFree(b.cfg.Addr); err != nil {
 		return err
+	}
+	if opts.SyncAlways {
+		if err := syncStreams(opts.StoreDir); err != nil {
+			return err
+		}
 	}
 	srv, err := server.NewServer(opts)
 	if err != nil {

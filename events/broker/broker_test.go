@@ -17,7 +17,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is also the child process of the tests that look at its system calls.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("BROKER_CHILD"); dir != "" {
+		os.Exit(child(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // start runs a broker for the test.
 func start(t *testing.T, cfg Config) *Broker {

@@ -4,7 +4,8 @@
 // # Promises
 //
 //   - What it acknowledges is on the disk: SyncAlways is on (DESIGN.md, "How an event
-//     arrives"; an atomic batch is synced once, at its end).
+//     arrives"; an atomic batch is synced once, at its end). Before it takes clients it syncs what a killed
+//     predecessor had only written, since it acknowledges that as a duplicate.
 //   - It never ends the process, traps no signal, and writes below Config.StoreDir only.
 //   - It opens one listener at most, the one of Config.Addr. A configuration file that asks
 //     for another one is refused by name rather than ignored.

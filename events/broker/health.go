@@ -33,7 +33,10 @@ func gravest(all []server.HealthzError) (err error) {
 // read-only, so that nothing of what failed is on it. After any other error, or one of a sync, nobody knows what the disk
 // has; an operator is to look at it, and to start the process again.
 func Passes(health error) bool {
-	if errors.Is(health, errNotAnew) {
+	switch {
+	case errors.Is(health, errNotSynced):
+		return false
+	case errors.Is(health, errNotAnew):
 		return true
 	}
 	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -128,6 +129,9 @@ func TestPasses(t *testing.T) {
 		if got := gravest(c.all); got == nil || got.Error() != c.want.Error || Passes(got) != c.passes {
 			t.Errorf("%v: %v, which passes: %v", c.all, got, !c.passes)
 		}
+	}
+	if again := fmt.Errorf("%w: %w: %w", errNotAnew, errNotSynced, syscall.ENOSPC); Passes(again) {
+		t.Error("passes after a sync that failed:", again)
 	}
 	if gravest(nil) != nil {
 		t.Error("no trouble is trouble")
