@@ -69,6 +69,11 @@ type running struct {
 	srv      *server.Server
 	addr     string // empty: it does not listen
 	internal credentials
+
+	// lost is which streams could not be recovered when it started and are not there since. The server says the
+	// same of one that is being made or removed: its directory is there before, and after, the stream is.
+	mu   sync.Mutex
+	lost map[string]bool // by what the server says; nil: not looked yet
 }
 
 // Start runs a broker and returns when clients can connect and every stream is recovered.
@@ -113,6 +118,7 @@ func (b *Broker) launch(opts *server.Options, internal credentials) error {
 		r.addr = srv.Addr().String()
 		b.cfg.Addr = samePort(b.cfg.Addr, r.addr)
 	}
+	r.troubles() // notes what is lost
 	b.current.Store(r)
 	return nil
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,7 +17,27 @@ func (b *Broker) Health() error {
 	if err := b.failed.Load(); err != nil {
 		return *err
 	}
-	return gravest(b.current.Load().srv.Healthz(&server.HealthzOptions{Details: true}).Errors)
+	return gravest(b.current.Load().troubles())
+}
+
+// troubles is what the server finds wrong with itself, but for streams that are being made or removed: those have not been
+// lost since it started.
+func (r *running) troubles() []server.HealthzError {
+	all := r.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first, still := r.lost == nil, map[string]bool{}
+	all = slices.DeleteFunc(all, func(e server.HealthzError) bool {
+		if !strings.HasSuffix(e.Error, "could not be recovered") {
+			return false
+		}
+		if first || r.lost[e.Error] {
+			still[e.Error] = true
+		}
+		return !still[e.Error]
+	})
+	r.lost = still
+	return all
 }
 
 // gravest is the first that does not pass, else the first: a disk that fails often turns read-only after it.
