@@ -3,7 +3,6 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"example.org/registry/events/eventstest"
 )
 
 // Prometheus' own tool understands configuration and rules, and each alert fires when it must and not before.
@@ -161,12 +162,11 @@ func background(t *testing.T, cmd *exec.Cmd) {
 // freeAddress is one for a program that cannot say which port it got.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := eventstest.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // results is the number of series that a query yields.

@@ -60,8 +60,11 @@ func newSystem(t testing.TB) *system {
 func newSystemIn(t testing.TB) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir(), path: filepath.Join(t.TempDir(), "registry.db"), log: &logBuffer{}}
-	s.broker = eventstest.Broker(t, func(c *broker.Config) { c.StoreDir = s.dir })
-	s.addr = s.broker.Addr()
+	var err error
+	if s.addr, err = eventstest.Address(); err != nil { // the broker may come back to it
+		t.Fatal(err)
+	}
+	s.broker = eventstest.Broker(t, func(c *broker.Config) { c.StoreDir, c.Addr = s.dir, s.addr })
 	s.js = s.connect()
 	return s
 }

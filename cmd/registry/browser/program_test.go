@@ -9,11 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"example.org/registry/events/eventstest"
 )
 
 // program is one running registry.
@@ -36,7 +37,7 @@ func startPrograms(dir string) (stop func(), err error) {
 	if out, err := exec.Command("go", "build", "-o", binary, "example.org/registry/cmd/registry").CombinedOutput(); err != nil {
 		return stop, fmt.Errorf("go build: %w: %s", err, out)
 	}
-	nobody, err := freePort()
+	nobody, err := eventstest.Address()
 	if err != nil {
 		return stop, err
 	}
@@ -115,13 +116,4 @@ func (p *program) stop() {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 	}
-}
-
-// freePort is an address on which nobody listens.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -5,7 +5,6 @@ package cluster
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,15 +13,17 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"example.org/registry/events/eventstest"
 )
 
-// nodeConfig is one node of three. Clients are told of no other addresses than they were given, so that
+// nodeConfig is one node of three. The cluster's name keeps those of other tests out. Clients are told of no other addresses than they were given, so that
 // a relay in between stays in between.
 const nodeConfig = `server_name: node%d
 listen: %q
 no_sys_acc: false
 jetstream { store_dir: %q, max_file_store: 4GB, max_memory_store: 256MB }
-cluster { name: registry, listen: %q, routes: [%s], no_advertise: true }
+cluster { name: %q, listen: %q, routes: [%s], no_advertise: true }
 `
 
 // beNode runs this process as a node until it is killed.
@@ -78,7 +79,7 @@ func prepareNodes(t testing.TB, known int) *nodes {
 	c := &nodes{t: t}
 	var routes []string
 	for i := range c.all {
-		c.all[i] = &node{addr: freePort(t), route: freePort(t), dir: t.TempDir()}
+		c.all[i] = &node{addr: freeAddress(t), route: freeAddress(t), dir: t.TempDir()}
 		routes = append(routes, fmt.Sprintf("%q", "nats://"+c.all[i].route))
 	}
 	t.Cleanup(func() {
@@ -87,7 +88,7 @@ func prepareNodes(t testing.TB, known int) *nodes {
 		}
 	})
 	for i, n := range c.all {
-		text := fmt.Sprintf(nodeConfig, i, n.addr, n.store(), n.route, strings.Join(routes[:known], ", "))
+		text := fmt.Sprintf(nodeConfig, i, n.addr, n.store(), t.Name(), n.route, strings.Join(routes[:known], ", "))
 		if err := os.WriteFile(n.config(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -147,13 +148,11 @@ func (c *nodes) urls() []string {
 	return all
 }
 
-// freePort is an address on which nobody listens.
-func freePort(t testing.TB) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := eventstest.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
