@@ -48,6 +48,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	if err != nil {
 		return usageError{err}
 	}
+	if err := checkGiven(parsed); err != nil {
+		return err
+	}
 	return parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
 }
 

@@ -22,9 +22,6 @@ type snapshotRestoreCmd struct {
 // Run touches the data directory once there is a snapshot to restore: one that is missing, or none at all, makes
 // no directory and no lock in it.
 func (c *snapshotRestoreCmd) Run(p *process) error {
-	if c.DataDir == "" {
-		return usagef("--data-dir: must not be empty")
-	}
 	return c.open(p, c.Snapshot, func(ctx context.Context, archive io.Reader) error {
 		var head bytes.Buffer
 		if _, err := snapshots.ReadManifest(bufio.NewReader(io.TeeReader(archive, &head))); err != nil {

@@ -49,9 +49,6 @@ func (f bucketFlags) unanswered(err error) error {
 
 // open calls do with the archive of a file or, where there is none of this name, of the object store.
 func (f bucketFlags) open(p *process, name string, do func(context.Context, io.Reader) error) error {
-	if name == "" {
-		return usagef("NAME or FILE: must not be empty")
-	}
 	file, err := os.Open(name)
 	if err == nil {
 		defer file.Close()
