@@ -16,20 +16,12 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 			err = fmt.Errorf("text index: %v", p)
 		}
 	}()
-	p, c := f.next.lists[list][i], f.care[list][i]
-	var only *gramindex.Set
-	b := &f.large
-	if f.fewStale(list, i) {
-		only, b = union(p.stale, p.direct), &f.small
-	}
-	if *b == nil {
-		*b = &gramindex.Builder{}
-	}
-	direct, rows, err := f.collect(ctx, *b, v, list, i, only)
+	b, only := f.plan(list, i)
+	direct, rows, err := f.collect(ctx, b, v, list, i, only)
 	if err != nil {
 		return err
 	}
-	block, err := f.write(*b)
+	block, err := f.write(b)
 	if err != nil {
 		return err
 	}
@@ -37,13 +29,13 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 	if !ok {
 		return nil // too much has changed meanwhile; what there was stays
 	}
-	now := time.Now()
+	p, c, now := &f.next.lists[list][i], &f.care[list][i], time.Now()
 	if only != nil {
-		f.next.lists[list][i] = part{block: p.block, newer: block, stale: only, built: v.sequence, direct: direct}
-		f.care[list][i] = care{rows: c.rows, stale: only.Len(), block: c.block, last: now}
+		*p = part{block: p.block, newer: block, stale: only, built: v.sequence, direct: direct}
+		*c = care{rows: c.rows, stale: only.Len(), block: c.block, last: now}
 	} else {
-		f.next.lists[list][i] = part{block: block, built: v.sequence, direct: direct}
-		f.care[list][i] = care{rows: rows, block: now, last: now}
+		*p = part{block: block, built: v.sequence, direct: direct}
+		*c = care{rows: rows, block: now, last: now}
 	}
 	for _, c := range changes {
 		if c.list() == list && int(c.slot()/gramindex.BlockLen) == i {
@@ -51,6 +43,19 @@ func (f *feed) build(ctx context.Context, v *View, list, i int) (err error) {
 		}
 	}
 	return nil
+}
+
+// plan is the builder to use, and the rows that the part's block does not know where these are few; nil: all.
+func (f *feed) plan(list, i int) (b *gramindex.Builder, only *gramindex.Set) {
+	kept := &f.large
+	if f.fewStale(list, i) {
+		p := &f.next.lists[list][i]
+		kept, only = &f.small, union(p.stale, p.direct)
+	}
+	if *kept == nil {
+		*kept = &gramindex.Builder{}
+	}
+	return *kept, only
 }
 
 func union(a, b *gramindex.Set) *gramindex.Set {
