@@ -42,3 +42,24 @@ func (p *Public) avatar(c *gin.Context) error {
 func sandboxed(c *gin.Context) {
 	c.Writer.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
 }
+
+// defaultAvatar is the size of an avatar when none is asked for, in pixels.
+const defaultAvatar = 128
+
+// parseAvatar checks the path parameter and the query string of an avatar and returns the size
+// in pixels. It is a pure function.
+func parseAvatar(user, raw string) (size int, err error) {
+	if !plainID(user) {
+		return 0, invalid("chatUserId")
+	}
+	names, values := [1]string{"size"}, [1]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return 0, err
+	}
+	p := params{names: names[:], values: values[:]}
+	size = p.number(0, 16, 512, defaultAvatar)
+	if size&(size-1) != 0 { // 16, 32, 64, 128, 256, 512
+		p.refuse(0)
+	}
+	return size, p.err
+}

@@ -55,3 +55,17 @@ func (p *Public) writeDonation(c *gin.Context, d events.Donation) error {
 	c.Data(http.StatusOK, p.fixed.json[0], body)
 	return nil
 }
+
+// parseDonation reads the donation id from a query string. It is a pure function.
+func parseDonation(raw string) (string, error) {
+	names, values := [1]string{"id"}, [1]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return "", err
+	}
+	p := params{names: names[:], values: values[:]}
+	id := p.text(0, maxID)
+	if p.err == nil && id == "" {
+		return "", missing("id")
+	}
+	return id, p.err
+}

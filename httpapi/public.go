@@ -39,14 +39,6 @@ func NewPublic(cfg Config) (*Public, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	comp, err := newCompressor()
-	if err != nil {
-		return nil, err
-	}
-	remembered, err := newPages(cfg.PageBytes)
-	if err != nil {
-		return nil, err
-	}
 	p := &Public{
 		logger:     cfg.Logger,
 		fixed:      newFixed(),
@@ -55,25 +47,34 @@ func NewPublic(cfg Config) (*Public, error) {
 		admitter:   admitter{health: cfg.Health, wait: maxMinWait},
 		searches:   newSearches(cfg.Searches),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
-		compressor: comp,
-		pages:      remembered,
 		sitePaths:  map[string]bool{},
-	}
-	if p.site, err = newSite(cfg); err != nil {
-		return nil, err
+		engine:     newEngine(),
 	}
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
-	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches, p.pages)
-	if err := p.newOutside(cfg); err != nil {
+	if err := p.parts(cfg); err != nil {
 		return nil, err
 	}
-	p.engine = newEngine()
 	if err := p.routes(cfg); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// parts makes what the routes need and what a configuration can be wrong for.
+func (p *Public) parts(cfg Config) (err error) {
+	if p.compressor, err = newCompressor(); err != nil {
+		return err
+	}
+	if p.pages, err = newPages(cfg.PageBytes); err != nil {
+		return err
+	}
+	if p.site, err = newSite(cfg); err != nil {
+		return err
+	}
+	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches, p.pages)
+	return p.newOutside(cfg)
 }
 
 // ServeHTTP answers one request.

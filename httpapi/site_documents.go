@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -47,15 +46,9 @@ func (p *Public) file(path, kind string, body []byte) error {
 
 // statusPage answers GET /status with the round that /api/status tells. It needs no read model.
 func (p *Public) statusPage(c *gin.Context) error {
-	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
-		return err
-	}
-	body, err := p.rounds.latest(c.Request.Context())
+	body, err := p.latestRound(c)
 	if err != nil {
 		return err
-	}
-	if body == nil {
-		return errors.New("status: the round failed") // it has logged why
 	}
 	page, err := p.rounds.page(body)
 	if err != nil {

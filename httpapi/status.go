@@ -143,17 +143,23 @@ func databaseProbe(ask func(context.Context) error, health *Health) func(context
 	}
 }
 
-// status answers GET /api/status.
-func (p *Public) status(c *gin.Context) error {
+// latestRound is what a request for the status is told, whatever its form.
+func (p *Public) latestRound(c *gin.Context) ([]byte, error) {
 	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
-		return err
+		return nil, err
 	}
 	body, err := p.rounds.latest(c.Request.Context())
+	if err == nil && body == nil {
+		err = errors.New("status: the round failed") // it has logged why
+	}
+	return body, err
+}
+
+// status answers GET /api/status.
+func (p *Public) status(c *gin.Context) error {
+	body, err := p.latestRound(c)
 	if err != nil {
 		return err
-	}
-	if body == nil {
-		return errors.New("status: the round failed") // it has logged why
 	}
 	h := c.Writer.Header()
 	p.fixed.common(h)

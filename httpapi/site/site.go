@@ -2,9 +2,7 @@ package site
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -20,11 +18,6 @@ const MaxPage = 60_000
 
 //go:embed templates/*.html
 var templateFiles embed.FS
-
-// sources is this package itself: a page is a function of it, too, and so is Version.
-//
-//go:embed *.go templates/*.html
-var sources embed.FS
 
 // Config is what pages say of the place they are at.
 type Config struct {
@@ -126,30 +119,6 @@ func (s *Site) Assets() []Asset {
 	}
 	slices.SortFunc(all, func(a, b Asset) int { return strings.Compare(a.Path, b.Path) })
 	return all
-}
-
-// Version changes whenever a page may look different although its content is the same. It is part of
-// every page's entity tag.
-func (s *Site) Version() string { return s.version }
-
-func (s *Site) fingerprint() (string, error) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %v\n", s.cfg.AppealsURL, s.cfg.Proofs)
-	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
-			return err
-		}
-		text, err := sources.ReadFile(name)
-		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("site: sources: %w", err)
-	}
-	for _, a := range s.Assets() {
-		fmt.Fprintln(h, a.Path)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
 func (s *Site) funcs() template.FuncMap {

@@ -6,27 +6,20 @@ import (
 	"example.org/registry/events"
 )
 
+// verdict is the plain answer.
+type verdict struct {
+	Class string // of its look
+	Title string
+	Text  string
+}
+
 // verdictOf says what was found, for somebody who reads nothing else. Only what was asked for exactly
 // decides it. There may be more of that than was found: a check ends after so many.
 func verdictOf(exact, partial []match, byID, more bool) verdict {
-	v := verdict{Class: "none", Title: "Nikogo nie znaleziono", Text: "Na żadnej liście nie ma nikogo o takiej nazwie ani o takim identyfikatorze."}
-	if byID {
-		v.Text = "Na żadnej liście nie ma nikogo o takim identyfikatorze."
+	if len(exact) == 0 {
+		return nobody(partial, byID)
 	}
-	switch strongest(exact) {
-	case "scam":
-		v = verdict{"scam", "Uwaga: jest " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
-	case "risk":
-		v = verdict{"risk", "Ostrożnie: jest " + where(exact, "risk", "na liście ryzyka", "na liście ryzyka (serwer)"),
-			"Jest zgłoszenie, ale nikt go jeszcze nie zweryfikował. Może się okazać niesłuszne."}
-	case "legit":
-		v = verdict{"legit", "Jest na liście zaufanych", "Oszuści chętnie podszywają się pod osoby zaufane."}
-	default:
-		if len(partial) > 0 {
-			return verdict{"part", "Nie ma dokładnie takiej nazwy", "Są wpisy, których nazwa lub identyfikator zawiera ten tekst. To mogą być inne osoby: porównaj identyfikator."}
-		}
-		return v
-	}
+	v := gravest(exact)
 	if len(exact) > 1 {
 		all := forms{"Pasuje", "Pasują", "Pasuje"}.of(len(exact)) + " " + entries().count(len(exact)) + ": " + tally(exact) + "."
 		if more {
@@ -41,6 +34,29 @@ func verdictOf(exact, partial []match, byID, more bool) verdict {
 		v.Text += " Nazwy się powtarzają i łatwo je skopiować: porównaj identyfikator konta."
 	}
 	return v
+}
+
+// nobody is the verdict where nothing is exactly what was asked for.
+func nobody(partial []match, byID bool) verdict {
+	switch {
+	case len(partial) > 0:
+		return verdict{"part", "Nie ma dokładnie takiej nazwy", "Są wpisy, których nazwa lub identyfikator zawiera ten tekst. To mogą być inne osoby: porównaj identyfikator."}
+	case byID:
+		return verdict{"none", "Nikogo nie znaleziono", "Na żadnej liście nie ma nikogo o takim identyfikatorze."}
+	}
+	return verdict{"none", "Nikogo nie znaleziono", "Na żadnej liście nie ma nikogo o takiej nazwie ani o takim identyfikatorze."}
+}
+
+// gravest is the verdict by the worst of the matches.
+func gravest(exact []match) verdict {
+	switch strongest(exact) {
+	case "scam":
+		return verdict{"scam", "Uwaga: jest " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
+	case "risk":
+		return verdict{"risk", "Ostrożnie: jest " + where(exact, "risk", "na liście ryzyka", "na liście ryzyka (serwer)"),
+			"Jest zgłoszenie, ale nikt go jeszcze nie zweryfikował. Może się okazać niesłuszne."}
+	}
+	return verdict{"legit", "Jest na liście zaufanych", "Oszuści chętnie podszywają się pod osoby zaufane."}
 }
 
 // tally says how many matches there are of each class.
