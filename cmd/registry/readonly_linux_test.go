@@ -73,22 +73,23 @@ func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	return writable
 }
 
-// publishUntilSaid publishes until /projection names the trouble: strace takes its time to begin.
-func (f *full) publishUntilSaid(words string) {
+// publishUntilSaid publishes, so many at a time, until /projection names the trouble: strace takes its time to begin,
+// and what is named may be over when all has been published.
+func (f *full) publishUntilSaid(words string, n int) {
 	f.t.Helper()
 	until(f.t, func() bool {
-		f.publish(50)
+		f.publish(n)
 		p := (&stand{t: f.t, logLine: f.line}).projection()
 		return p.LastError != nil && strings.Contains(*p.LastError, words)
 	})
-	f.said("read-only file system")
 }
 
 // The store becomes read-only under the server.
 func TestReadOnlyStore(t *testing.T) {
 	f := newFull(t, "", "64m")
 	writable := f.turnReadOnly(f.storePath(), "pwrite64,fdatasync,fsync,ftruncate,openat")
-	f.publishUntilSaid("The store cannot be written")
+	f.publishUntilSaid("The store cannot be written", 50)
+	f.said("read-only file system")
 	f.publish(300)
 	f.right()
 	f.quiet()
@@ -104,7 +105,8 @@ func TestReadOnlyBroker(t *testing.T) {
 	f := newFull(t, "broker", "64m")
 	stream := filepath.Join(f.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk")
 	writable := f.turnReadOnly(stream, "pwrite64")
-	f.publishUntilSaid("The embedded broker takes in no events")
+	f.publishUntilSaid("The embedded broker takes in no events", 50)
+	f.said("read-only file system")
 	f.right()
 	writable()
 	f.well()
