@@ -113,7 +113,7 @@ func TestPasses(t *testing.T) {
 	said := func(what string, number syscall.Errno) server.HealthzError {
 		return server.HealthzError{Error: "JetStream stream '$G > S' write error: " + (&fs.PathError{Op: what, Path: "/data/1.blk", Err: number}).Error()}
 	}
-	full, readOnly := said("write", syscall.ENOSPC), said("write", syscall.EROFS)
+	full, readOnly, quota := said("write", syscall.ENOSPC), said("write", syscall.EROFS), said("write", syscall.EDQUOT)
 	broken, late := said("write", syscall.EIO), said("sync", syscall.ENOSPC)
 	for _, c := range []struct {
 		all    []server.HealthzError
@@ -121,6 +121,7 @@ func TestPasses(t *testing.T) {
 		passes bool
 	}{
 		{[]server.HealthzError{full}, full, true},
+		{[]server.HealthzError{quota}, quota, true},
 		{[]server.HealthzError{readOnly, full}, readOnly, true},
 		{[]server.HealthzError{full, broken, late}, broken, false},
 		{[]server.HealthzError{broken, full}, broken, false},
