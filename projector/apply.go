@@ -144,7 +144,7 @@ func (p *Projector) note(b batchPart) {
 	switch {
 	case p.Progress().CaughtUp:
 	case b.at.Sequence >= p.target:
-		p.caughtUp(b.last.last)
+		p.arrive(b)
 	case !b.last.last.IsZero():
 		p.look() // nothing is pending, and yet the end is not reached
 	}

@@ -30,7 +30,8 @@ func (p *Projector) begin(info *jetstream.StreamInfo, pending uint64) {
 		return
 	}
 	p.status.update(func(s *Progress) { s.Total = s.Done + pending })
-	if at.Sequence >= p.target {
+	p.rest = pending
+	if at.Sequence >= p.target && (!p.arrived || pending == 0) {
 		p.caughtUp(time.Now())
 		return
 	}
@@ -55,6 +56,25 @@ func (p *Projector) endBulk() {
 	if p.bulk {
 		p.bulk = false
 		p.Inspect(func(m *readmodel.Model) { m.EndBulk() })
+	}
+}
+
+// arrive is called behind target. The model may lack subjects there whose messages have been erased before they
+// were sent here, since the stream keeps a few of each; what erased them lies before where the stream ended when the message at target was
+// sent, so the model is complete there at the latest.
+func (p *Projector) arrive(b batchPart) {
+	asOf := b.last.last
+	if asOf.IsZero() {
+		asOf = b.last.time
+	}
+	switch {
+	case b.messages == 0:
+	case !b.last.last.IsZero(), p.arrived && uint64(b.messages) >= p.rest:
+		p.caughtUp(asOf)
+	case p.arrived:
+		p.rest -= uint64(b.messages)
+	default:
+		p.arrived, p.rest = true, b.last.pending
 	}
 }
 

@@ -36,6 +36,8 @@ type Projector struct {
 	accepted bool   // the stream's configuration has been looked at
 	started  bool   // target is known
 	target   uint64 // the stream's end at start
+	arrived  bool   // target has been reached
+	rest     uint64 // messages from there to where the stream ended then
 
 	bound bound // how far messages are applied
 

@@ -1,0 +1,63 @@
+package projector
+
+import (
+	"testing"
+
+	"example.org/registry/events/eventstest"
+)
+
+// A message that was erased before it was sent, by a later one on its subject, leaves the model without that subject at the
+// end that the stream had at start: it is not served there (promise 7).
+func TestCaughtUpLacksNothing(t *testing.T) {
+	s := newSystem(t)
+	entries := eventstest.Entries(3, 1)
+	s.tune = func(c *Config) { c.History = 1 }
+	s.start()
+	var target uint64
+	for _, e := range entries {
+		target = s.publish(eventstest.Listed(e, 1))
+	}
+	s.reach(target)
+	s.mustStop()
+	last := s.publish(eventstest.Listed(entries[0], 2))
+
+	s.path += ".fresh"
+	s.beforeRun = func(p *Projector) {
+		p.started, p.target = true, target
+		p.Hold(target)
+	}
+	s.start()
+	s.progress("at the end that was", func(p Progress) bool { return p.Applied == 2 && p.LastSequence == last })
+	if v := s.model.View(); v.Sequence() != target || s.p.Progress().CaughtUp {
+		t.Errorf("caught up at %d: %+v", v.Sequence(), s.p.Progress())
+	}
+	s.p.Release()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
+	if v := s.model.View(); v.Sequence() != last || shown(v) != len(entries) {
+		t.Errorf("caught up at %d with %d entries", v.Sequence(), shown(v))
+	}
+	if p := s.p.Progress(); p.AsOf.IsZero() {
+		t.Error("complete, and never known to be")
+	}
+	s.reach(last)
+	s.inspect()
+}
+
+// What was still to come when a session ended is waited for in the next one.
+func TestCaughtUpInAnotherSession(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	last := s.publish(eventstest.Events(3, 1)...)
+	s.beforeRun = func(p *Projector) {
+		p.started, p.arrived = true, true
+		p.Hold(0)
+	}
+	s.start()
+	s.progress("following", func(p Progress) bool { return p.Total == 3 && p.LastSequence == last })
+	if s.p.Progress().CaughtUp {
+		t.Error("caught up with nothing")
+	}
+	s.p.Release()
+	s.reach(last)
+	s.inspect()
+}
