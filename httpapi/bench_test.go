@@ -122,16 +122,17 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 // BenchmarkRatio compares answers over real HTTP with those of a bare gin handler that sends the
-// same headers and body from a constant: the limit for any service on gin. Compare the two times
-// of a pair; each pair runs in the same process, one after the other.
+// same headers and body from a constant, the limit for any service that leaves its answers to gin, and with
+// answers over net/http's own connections. Compare the times of a target; they run in the same process, one after the other.
 func BenchmarkRatio(b *testing.B) {
 	p := busyAPI(b, 30000)
 	for name, target := range map[string]string{"list": "/api/scammers", "check": "/api/check?id=900000000000000007"} {
 		rec := httptest.NewRecorder()
 		p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
 		bare := constant(rec.Header(), rec.Body.Bytes())
-		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, bare, target) })
-		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, p, target) })
+		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, nil)), target) })
+		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, nil)), target) })
+		b.Run(name+"/plain", func(b *testing.B) { overHTTP(b, listenOver(b, NewServer(p, nil), nil), target) })
 	}
 }
 
@@ -144,9 +145,8 @@ func constant(header http.Header, body []byte) http.Handler {
 	return e
 }
 
-func overHTTP(b *testing.B, h http.Handler, target string) {
+func overHTTP(b *testing.B, addr, target string) {
 	b.Helper()
-	addr := listen(b, NewServer(h, nil))
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}
 	b.Cleanup(client.CloseIdleConnections)
 	b.RunParallel(func(pb *testing.PB) {

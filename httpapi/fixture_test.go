@@ -73,12 +73,21 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 // listen serves on a free port until the test ends, and waits for the end.
 func listen(t testing.TB, srv *http.Server) string {
 	t.Helper()
+	return listenOver(t, srv, func(l net.Listener) net.Listener { return LimitConnections(l, 0) })
+}
+
+// listenOver is listen over another kind of connections. nil: net/http's own.
+func listenOver(t testing.TB, srv *http.Server, wrap func(net.Listener) net.Listener) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = srv.Serve(LimitConnections(l, 0)) }()
+	address, done := l.Addr().String(), make(chan struct{})
+	if wrap != nil {
+		l = wrap(l)
+	}
+	go func() { defer close(done); _ = srv.Serve(l) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -87,7 +96,7 @@ func listen(t testing.TB, srv *http.Server) string {
 		}
 		<-done
 	})
-	return l.Addr().String()
+	return address
 }
 
 // apply is what the projector does: one event a sequence.

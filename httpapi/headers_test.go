@@ -16,7 +16,7 @@ import (
 // whatever came before on the connection.
 func TestLinesAreTheHeaders(t *testing.T) {
 	f := serve(t, withSite)
-	joining, plain := dialed(t, f.addr), dialed(t, f.plain(t))
+	joining, plain := dialed(t, f.addr), dialed(t, listenOver(t, NewServer(f.public, nil), nil))
 	tag := joining.ask(t, "GET", "/api/scammers").Get("Etag")
 	for round := range 3 {
 		for _, path := range []string{
@@ -55,18 +55,6 @@ func TestLinesInAPipeline(t *testing.T) {
 			}
 		}
 	}
-}
-
-// plain is the address of the same API over connections that join and insert nothing.
-func (f *fixture) plain(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv, done := NewServer(f.public, nil), make(chan struct{})
-	go func() { defer close(done); _ = srv.Serve(l) }()
-	t.Cleanup(func() { _ = srv.Close(); <-done })
-	return l.Addr().String()
 }
 
 // dial is one connection that a test asks on, again and again.
