@@ -71,12 +71,18 @@ func tryLock(dir string, made []string) (*DirLock, error) {
 	case !ok:
 		return nil, fmt.Errorf("%s %w", dir, ErrLocked)
 	}
-	locked, err := l.file.Stat()
-	named, nameErr := os.Lstat(path)
-	if err == nil && nameErr == nil && os.SameFile(locked, named) {
+	if l.named(path) {
 		return l, nil
 	}
 	return nil, l.file.Unlock()
+}
+
+// named says whether the file that is locked is still the one of that name: whoever had it before may have removed it, and
+// somebody else made another.
+func (l *DirLock) named(path string) bool {
+	locked, err := l.file.Stat()
+	is, nameErr := os.Lstat(path)
+	return err == nil && nameErr == nil && os.SameFile(locked, is)
 }
 
 // reason names the path once: the errors of package os differ in which one they name.

@@ -91,6 +91,32 @@ func TestLockDirUndo(t *testing.T) {
 	}
 }
 
+// A lock on a file that has lost its name is none.
+func TestLockDirNamed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, lockName)
+	lock, err := LockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	if !lock.named(path) {
+		t.Error("its own file is taken for another")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if lock.named(path) {
+		t.Error("a file that is gone is taken for its own")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lock.named(path) {
+		t.Error("another's file is taken for its own")
+	}
+}
+
 // Never do two hold the lock, although lock files and directories come and go.
 func TestLockDirWhileOthersUndo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")

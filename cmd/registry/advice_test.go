@@ -83,7 +83,7 @@ func TestAdvice(t *testing.T) {
 		err    error
 		want   string
 	}{
-		{asked, events.ErrRefused, ""},
+		{asked, fmt.Errorf("%w: %w", events.ErrRefused, projector.ErrSilent), ""},
 		{asked, projector.ErrNoJetStream, "; correct --nats-url or --nats-creds"},
 		{asked, projector.ErrSilent, "; see whether enough brokers are up, and try again"},
 		{asked, broker(10008), "; see whether enough brokers are up, and try again"},
