@@ -39,11 +39,15 @@ func (a address) loopback() bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// publicURL is an absolute http(s) address without a trailing slash, query or fragment.
+// publicURL is an absolute http(s) address without a trailing slash, query or fragment. Empty: there is none.
 type publicURL string
 
 // UnmarshalText refuses what could not stand in front of a path.
 func (u *publicURL) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*u = ""
+		return nil
+	}
 	parsed, err := url.Parse(string(text))
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" ||
 		parsed.RawQuery != "" || parsed.Fragment != "" || parsed.User != nil {

@@ -37,7 +37,14 @@ func hollow(v reflect.Value) bool {
 	return false
 }
 
-// mayBeNone is true for the lists of serve, brokers and proxies: none is what they are by default (API contract, program).
+// mayBeNone is true for the flags of serve whose default is empty, and means something (API contract, program): the lists of
+// brokers and proxies, and what is outside.
 func mayBeNone(parsed *kong.Context, flag *kong.Flag) bool {
-	return parsed.Command() == "serve" && flag.Target.Kind() == reflect.Slice && flag.Target.Len() == 0
+	switch {
+	case parsed.Command() != "serve":
+		return false
+	case flag.Target.Kind() == reflect.Slice:
+		return flag.Target.Len() == 0
+	}
+	return flag.Target.Type() == reflect.TypeFor[publicURL]() || flag.Name == "chat-token-file"
 }
