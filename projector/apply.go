@@ -100,7 +100,7 @@ func (p *Projector) take(ctx context.Context, batch []*job) error {
 		}
 		part, moved := p.applyPart(batch)
 		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
-		p.note(part)
+		p.note(ctx, part)
 		p.rejecter.valid(part.records)
 		if err := p.rejecter.add(ctx, part.rejected); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (p *Projector) applyPart(batch []*job) (b batchPart, moved <-chan struct{})
 }
 
 // note brings the progress up to date.
-func (p *Projector) note(b batchPart) {
+func (p *Projector) note(ctx context.Context, b batchPart) {
 	p.status.update(func(s *Progress) {
 		s.Applied += uint64(b.messages)
 		s.LastSequence = max(s.LastSequence, b.at.Sequence)
@@ -144,7 +144,7 @@ func (p *Projector) note(b batchPart) {
 	switch {
 	case p.Progress().CaughtUp:
 	case b.at.Sequence >= p.target:
-		p.arrive(b)
+		p.arrive(ctx, b.at.Sequence)
 	case !b.last.last.IsZero():
 		p.look() // nothing is pending, and yet the end is not reached
 	}

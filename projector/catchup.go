@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"context"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,8 +22,11 @@ const (
 func (p *Projector) begin(info *jetstream.StreamInfo, pending uint64) {
 	at := p.checkpoint()
 	p.rejecter.begin(at.Stream.Epoch)
-	if !p.started {
+	switch {
+	case !p.started:
 		p.started, p.target = true, info.State.LastSeq
+	case p.arrived.IsZero() && at.Sequence >= p.target: // and the session before could not ask
+		p.arrived, p.target = time.Now(), info.State.LastSeq
 	}
 	p.log.Info("following the stream", "epoch", at.Stream.Epoch, "checkpoint", at.Sequence,
 		"lastSequence", info.State.LastSeq, "pending", pending)
@@ -30,8 +34,7 @@ func (p *Projector) begin(info *jetstream.StreamInfo, pending uint64) {
 		return
 	}
 	p.status.update(func(s *Progress) { s.Total = s.Done + pending })
-	p.rest = pending
-	if at.Sequence >= p.target && (!p.arrived || pending == 0) {
+	if at.Sequence >= p.target {
 		p.caughtUp(time.Now())
 		return
 	}
@@ -59,22 +62,22 @@ func (p *Projector) endBulk() {
 	}
 }
 
-// arrive is called behind target. The model may lack subjects there whose messages have been erased before they
-// were sent here, since the stream keeps a few of each; what erased them lies before where the stream ended when the message at target was
-// sent, so the model is complete there at the latest.
-func (p *Projector) arrive(b batchPart) {
-	asOf := b.last.last
-	if asOf.IsZero() {
-		asOf = b.last.time
+// arrive is called at target or behind it. The first time the model may lack subjects whose messages were erased
+// before they were sent here, since the stream keeps a few of each. What erased them is stored by then, so the model
+// is complete at the end that the stream has now. What the broker counts as pending would not tell: it goes on
+// counting some of what was erased meanwhile (seen with nats-server 2.15.2: 1 pending behind the last message).
+func (p *Projector) arrive(ctx context.Context, at uint64) {
+	if p.arrived.IsZero() {
+		asked := time.Now()
+		info, err := StreamInfo(ctx, p.js, p.cfg.Stream)
+		if err != nil {
+			p.disbelieve(err) // the next session asks again
+			return
+		}
+		p.arrived, p.target = asked, info.State.LastSeq
 	}
-	switch {
-	case b.messages == 0:
-	case !b.last.last.IsZero(), p.arrived && uint64(b.messages) >= p.rest:
-		p.caughtUp(asOf)
-	case p.arrived:
-		p.rest -= uint64(b.messages)
-	default:
-		p.arrived, p.rest = true, b.last.pending
+	if at >= p.target {
+		p.caughtUp(p.arrived)
 	}
 }
 

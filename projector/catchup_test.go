@@ -1,13 +1,15 @@
 package projector
 
 import (
+	"context"
 	"testing"
 
 	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
 )
 
-// A message that was erased before it was sent, by a later one on its subject, leaves the model without that subject at the
-// end that the stream had at start: it is not served there (promise 7).
+// A message that was erased before it was sent, by a later one on its subject, leaves the model without that subject
+// at the end that the stream had at start: it is not served there (promise 7).
 func TestCaughtUpLacksNothing(t *testing.T) {
 	s := newSystem(t)
 	entries := eventstest.Entries(3, 1)
@@ -43,13 +45,13 @@ func TestCaughtUpLacksNothing(t *testing.T) {
 	s.inspect()
 }
 
-// What was still to come when a session ended is waited for in the next one.
+// A target that a session reached without knowing what was erased is moved to the stream's end by the next one.
 func TestCaughtUpInAnotherSession(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)
 	last := s.publish(eventstest.Events(3, 1)...)
 	s.beforeRun = func(p *Projector) {
-		p.started, p.arrived = true, true
+		p.started = true
 		p.Hold(0)
 	}
 	s.start()
@@ -60,4 +62,27 @@ func TestCaughtUpInAnotherSession(t *testing.T) {
 	s.p.Release()
 	s.reach(last)
 	s.inspect()
+}
+
+// The stream itself is asked where it ends: of what the broker counts as pending some may never come.
+func TestArriveAsksForTheEnd(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	last := s.publish(eventstest.Events(3, 1)...)
+	p := New(Config{Conn: s.js.Conn(), Model: readmodel.New(), ReadOnly: true})
+	p.js, p.target = s.js, last-1
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.arrive(away, last-1)
+	if len(p.doubt) != 1 || !p.arrived.IsZero() {
+		t.Error("arrived without an answer, or the session goes on")
+	}
+	p.arrive(t.Context(), last-1)
+	if p.Progress().CaughtUp || p.target != last {
+		t.Errorf("caught up before %d, target %d", last, p.target)
+	}
+	p.arrive(t.Context(), last)
+	if now := p.Progress(); !now.CaughtUp || now.AsOf.IsZero() {
+		t.Errorf("not caught up at the end: %+v", now)
+	}
 }

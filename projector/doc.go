@@ -12,10 +12,11 @@
 //   - Readers wait for nothing here (promise 5): a broker that is away, a disk that is full, a stream
 //     that is another one leave the last state served.
 //   - Unknown is never clean (promise 7): CaughtUp is false until the model has reached the end that the
-//     stream had at start, and lacks nothing that was erased meanwhile, or has a saved state that was complete once and the broker has not
-//     answered for Config.PatienceAtStart, or the stream is not ours any more. While a first replay is under
-//     way the store gets records with checkpoint 0: should the process die, the next one replays from the
-//     start and does not mistake the half of a registry for a whole one.
+//     stream had at start, and lacks nothing that was erased meanwhile, or has a saved state that was
+//     complete once and the broker has not answered for Config.PatienceAtStart, or the stream is not ours
+//     any more. While a first replay is under way the store gets records with checkpoint 0: should the
+//     process die, the next one replays from the start and does not mistake the half of a registry for a
+//     whole one.
 //   - One bad event costs one event (promise 8), a panic in decoding or rendering it included: it is
 //     copied to the stream of rejected events, counted, logged once and passed over.
 //   - A stream that is not ours any more freezes the projector: nothing is applied, nothing is

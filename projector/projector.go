@@ -32,12 +32,11 @@ type Projector struct {
 	// Owned by follow.
 	complete bool // the model has been caught up once, in this life or before it was saved
 	bulk     bool
-	began    bool   // a first session has been tried
-	accepted bool   // the stream's configuration has been looked at
-	started  bool   // target is known
-	target   uint64 // the stream's end at start
-	arrived  bool   // target has been reached
-	rest     uint64 // messages from there to where the stream ended then
+	began    bool      // a first session has been tried
+	accepted bool      // the stream's configuration has been looked at
+	started  bool      // target is known
+	target   uint64    // the stream's end at start; then its end at arrived
+	arrived  time.Time // when the first target had been reached; zero: not yet
 
 	bound bound // how far messages are applied
 

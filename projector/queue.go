@@ -13,7 +13,6 @@ type message struct {
 	seq     uint64 // in the stream
 	time    time.Time
 	last    time.Time // when received, if nothing was pending behind it; else zero
-	pending uint64    // how many messages were behind it when it was sent
 }
 
 // queue takes messages from the client library's goroutine and gives all it has at once. It is

@@ -97,7 +97,6 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		id:      msg.Headers().Get(jetstream.MsgIDHeader),
 		seq:     meta.Sequence.Stream,
 		time:    meta.Timestamp,
-		pending: meta.NumPending,
 	}
 	if meta.NumPending == 0 {
 		m.last = time.Now()

@@ -143,9 +143,9 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 }
 
 // disbelieve makes the session begin anew, which verifies the stream first.
-func (w *watcher) disbelieve(err error) {
+func (p *Projector) disbelieve(err error) {
 	select {
-	case w.doubt <- fmt.Errorf("to be verified again: %s", err): // not wrapped: the session decides
+	case p.doubt <- fmt.Errorf("to be verified again: %s", err): // not wrapped: the session decides
 	default:
 	}
 }
