@@ -20,11 +20,14 @@ func TestLinesAreTheHeaders(t *testing.T) {
 	tag := joining.ask(t, "GET", "/api/scammers").Get("Etag")
 	for round := range 3 {
 		for _, path := range []string{
-			"/api/scammers", "/api/scammers?limit=3", "/api/servers?limit=1", "/api/trusted", "/api/check?q=nobody",
-			"/api/donations", "/api/scammers?limit=x", "/nowhere", "/scammers", "/", "/openapi.yaml",
+			"/api/scammers", "/api/scammers?limit=3", "/api/servers?limit=1", "/api/legit", "/api/check?search=nobody", "/api/check?id=1",
+			"/api/donate/status?id=d-1", "/api/scammers?limit=x", "/nowhere", "/scammers", "/", "/openapi.yaml",
 		} {
 			for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST"} {
-				for _, header := range []string{"", "Accept-Encoding: gzip", "If-None-Match: " + tag, "If-None-Match: *", "Registry-Min-Sequence: 1", "Registry-Min-Sequence: x"} {
+				for _, header := range []string{
+					"", "Accept-Encoding: gzip", "If-None-Match: " + tag, "If-None-Match: *",
+					"Registry-Min-Sequence: 1", "Registry-Min-Sequence: x",
+				} {
 					got, want := joining.ask(t, method, path, header), plain.ask(t, method, path, header)
 					if !maps.EqualFunc(got, want, slices.Equal[[]string]) {
 						t.Fatalf("round %d: %s %s %s:\n%v, without lines\n%v", round, method, path, header, got, want)
@@ -40,7 +43,7 @@ func TestLinesAreTheHeaders(t *testing.T) {
 func TestLinesInAPipeline(t *testing.T) {
 	f := serve(t, withSite)
 	d := dialed(t, f.addr)
-	paths := strings.Fields("/api/scammers / /api/check?q=s1 /api/scammers?limit=x /api/scammers?limit=50 /scammers /api/trusted")
+	paths := strings.Fields("/api/scammers / /api/check?search=s1 /api/scammers?limit=x /api/scammers?limit=50 /scammers /api/legit")
 	var all strings.Builder
 	for _, path := range paths {
 		fmt.Fprintf(&all, "GET %s HTTP/1.1\r\nHost: registry\r\n\r\n", path)

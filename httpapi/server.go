@@ -14,8 +14,9 @@ import (
 const readTimeout = 5 * time.Second
 
 // NewServer is an http.Server for either listener that no reader can hold up for long: 5 s to
-// send a request, 15 s to get the answer and take it, 60 s between two, 16 KiB of headers. What it refuses itself it answers in plain text. Nil logger: its messages are
-// dropped. The caller serves, shuts down and waits.
+// send a request, 15 s to get the answer and take it, 60 s between two, 16 KiB of headers. What it
+// refuses itself it answers in plain text. Nil logger: its messages are dropped. The caller serves,
+// shuts down and waits.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

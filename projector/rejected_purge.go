@@ -10,8 +10,8 @@ import (
 	"example.org/registry/events"
 )
 
-// Purge erases the copies under subject, or of events that were on subject, which may have wildcards (CheckPattern), and returns how
-// many there were. The events stay in their stream: who replays it finds and copies them again.
+// Purge erases the copies under subject, or of events that were on subject, which may have wildcards (CheckPattern),
+// and returns how many there were. The events stay in their stream: who replays it finds and copies them again.
 func (r *Rejected) Purge(ctx context.Context, subject string) (n uint64, err error) {
 	defer func() { err = r.explained(err) }()
 	stream, err := r.copies(ctx)

@@ -23,7 +23,8 @@ var errNotAnew = errors.New("no server can be started in the place of the old on
 
 // Recover starts the server anew, on its address and its streams, when health Passes and its directory can be
 // written again; at most every ten seconds. Every connection is cut and made again; what was acknowledged is
-// kept. It says whether it has done that. When it could not, Health says why, and the next call tries again.
+// kept. It says whether it has done that. When it could not, Health says why, and the next call tries again, unless
+// what was written before cannot be synced.
 func (b *Broker) Recover(health error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// nodeConfig is one node of three. The cluster's name keeps those of other tests out. Clients are told of no other addresses than they were given, so that
-// a relay in between stays in between.
+// nodeConfig is one node of three. The cluster's name keeps those of other tests out. Clients are told of no other
+// addresses than they were given, so that a relay in between stays in between.
 const nodeConfig = `server_name: node%d
 listen: %q
 no_sys_acc: false
