@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -41,10 +42,15 @@ func syncBelow(dir string) error {
 	})
 }
 
+// syncFile syncs a file or a directory. Some file systems have nothing to sync in a directory, and say that it is no argument.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	err = f.Sync()
+	if info, _ := f.Stat(); info != nil && info.IsDir() && errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }

@@ -133,3 +133,14 @@ func TestRefusesWhatCannotBeSynced(t *testing.T) {
 		t.Errorf("the child says %q, want %q", printed, want)
 	}
 }
+
+// A file system that cannot sync directories is no broken disk; one that says so of a file is.
+func TestSyncsWhereDirectoriesCannotBe(t *testing.T) {
+	dir := written(t)
+	messages := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs")
+	for path, want := range map[string]string{messages: "duplicate: true <nil>", filepath.Join(messages, "1.blk"): "invalid argument"} {
+		if printed, _ := trace(t, dir, "-P", path, "-e", "inject=fsync:error=EINVAL"); !strings.Contains(printed, want) {
+			t.Errorf("%s: the child says %q, want %q", path, printed, want)
+		}
+	}
+}
