@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest"
 )
 
 // registry is the program as a release has it: made once for all tests of this package.
@@ -43,7 +45,7 @@ func withRelease(run func() int) int {
 	}
 	released, registry = dir, filepath.Join(dir, "registry_"+testVersion+"_linux_"+runtime.GOARCH)
 	status := run()
-	if err := goleak.Find(); err != nil && status == 0 {
+	if err := goleak.Find(eventstest.ClientLeak()); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

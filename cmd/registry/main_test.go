@@ -7,6 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest"
 )
 
 // TestMain lets the test binary be the program itself when it is started as "registry", and
@@ -19,7 +21,7 @@ type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
 	status := l.m.Run()
-	if err := goleak.Find(); err != nil && status == 0 {
+	if err := goleak.Find(eventstest.ClientLeak()); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -20,7 +20,7 @@ import (
 	"example.org/registry/snapshots"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }
 
 // open makes the bucket on a broker of its own.
 func open(t *testing.T, cfg Config) (*Bucket, jetstream.JetStream) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest"
 )
 
 // patience bounds every wait; nothing is expected to take this long.
@@ -29,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	status, err := run(m)
 	if err == nil {
-		err = goleak.Find()
+		err = goleak.Find(eventstest.ClientLeak())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
