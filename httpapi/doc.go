@@ -30,7 +30,7 @@
 // the connections of [LimitConnections] send header and body of a page in one system call where
 // net/http makes two (a fifth more pages a second), and put the lines into the header that are the
 // same in all answers of a route at a state: as a map, net/http would copy, sort and write them anew
-// each time (a third of what a look-up cost). Nothing else here comes near these two.
+// each time (a quarter of what a look-up cost). Nothing else here comes near these two.
 //
 // CORS is a few lines here and not gin-contrib/cors, which sends * only to a request that has a
 // foreign Origin: a shared cache would then give readers on other sites an answer they may not
