@@ -11,9 +11,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"example.org/registry/events/eventstest"
 )
 
-// instruction is one line of the Dockerfile, continued lines joined.
+// instruction is a line of the Dockerfile, with its continuation.
 type instruction struct{ name, rest string }
 
 func dockerfile(t *testing.T) (all []instruction) {
@@ -37,7 +41,7 @@ func dockerfile(t *testing.T) (all []instruction) {
 	return all
 }
 
-// last is the rest of the last instruction of that name.
+// last returns the arguments of the last instruction of that name.
 func last(all []instruction, name string) (rest string) {
 	for _, i := range all {
 		if i.name == name {
@@ -47,18 +51,18 @@ func last(all []instruction, name string) (rest string) {
 	return rest
 }
 
-// The image is built by the release's own command, from the Go that this module is built with.
+// TestImageIsTheRelease: the Dockerfile builds with the release's command and this module's Go version.
 func TestImageIsTheRelease(t *testing.T) {
 	all := dockerfile(t)
 	source, err := os.ReadFile("release/main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := regexp.MustCompile(`"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "([^"]*)"\+version`).FindSubmatch(source)
+	flags := regexp.MustCompile(`"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "([^"]*)"\+version\+" -X main.commit="\+commit`).FindSubmatch(source)
 	if flags == nil {
 		t.Fatal("release/main.go builds otherwise than this test knows")
 	}
-	want := `CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "` + string(flags[1]) + `$VERSION" -o /out/registry ./cmd/registry`
+	want := `CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "` + string(flags[1]) + `$VERSION -X main.commit=$COMMIT" -o /out/registry ./cmd/registry`
 	built := false
 	for _, i := range all {
 		built = built || i.name == "RUN" && i.rest == want
@@ -71,9 +75,11 @@ func TestImageIsTheRelease(t *testing.T) {
 	}
 }
 
-// The program runs as the image's user, in the image's file system, with nothing to write to but its volume; and the image's
-// health check agrees. There is no engine here: the root is a directory, the user one of a user namespace.
+// TestContainer runs the program as the image's user in the image's file system, where it can write only to its volume. The
+// image's health check agrees. It needs no engine: the root is a directory, the user one of a user namespace.
 func TestContainer(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
 	all := dockerfile(t)
 	if last(all, "FROM") != "scratch" || last(all, "USER") != "65532:65532" || last(all, "VOLUME") != "/data" {
 		t.Fatal("this test is about another image:", all)
@@ -110,7 +116,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// words are those of an instruction in its JSON form, which needs no shell.
+// words returns the words of an instruction in its JSON form.
 func words(t *testing.T, list string) (all []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(list), &all); err != nil {
@@ -174,5 +180,87 @@ func copyFile(t *testing.T, from, to string) {
 	}
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// pinned matches a full version, which no other image will get.
+var pinned = regexp.MustCompile(`^v?\d+\.\d+\.\d+(-alpine)?$`)
+
+// tags returns the versions that kustomization.yaml gives the manifests' images.
+func tags(t *testing.T) map[string]string {
+	t.Helper()
+	var k struct {
+		Images []struct {
+			Name   string
+			NewTag string `yaml:"newTag"`
+		}
+	}
+	text, err := os.ReadFile("kustomization.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &k)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, image := range k.Images {
+		all[image.Name] = image.NewTag
+		if !pinned.MatchString(image.NewTag) {
+			t.Errorf("kustomization.yaml: %s:%s is not pinned", image.Name, image.NewTag)
+		}
+	}
+	return all
+}
+
+// usedImages returns a file's images and their tags, which may be empty.
+func usedImages(t *testing.T, file string) (all [][2]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^\s*(?:- )?image: ([a-z0-9./-]+)(?::(\S+))?`).FindAllSubmatch(text, -1) {
+		all = append(all, [2]string{string(found[1]), string(found[2])})
+	}
+	return all
+}
+
+// TestImages: every image is pinned to one version everywhere, the broker's to that of go.mod.
+func TestImages(t *testing.T) {
+	versions := tags(t)
+	module, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := regexp.MustCompile(`nats-server/v2 v(\S+)`).FindSubmatch(module)
+	if want := string(broker[1]) + "-alpine"; versions["nats"] != want {
+		t.Errorf("nats:%s, while the program is tested with %s", versions["nats"], want)
+	}
+	files, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests := 0
+	for _, file := range files {
+		for _, image := range usedImages(t, file) {
+			manifests++
+			if image[1] != "" || versions[image[0]] == "" {
+				t.Errorf("%s: %v has its version elsewhere than in kustomization.yaml", file, image)
+			}
+		}
+	}
+	compose := usedImages(t, "compose.yaml")
+	for _, image := range compose {
+		tag, known := versions[image[0]]
+		switch {
+		case image == [2]string{"registry", "${VERSION:-dev}"}: // built by it
+		case known && tag != image[1]:
+			t.Errorf("compose.yaml: %s:%s, and %s in kustomization.yaml", image[0], image[1], tag)
+		case !pinned.MatchString(image[1]):
+			t.Errorf("compose.yaml: %s:%s is not pinned", image[0], image[1])
+		}
+	}
+	if manifests != 4 || len(compose) != 5 {
+		t.Error(manifests, "images in manifests,", len(compose), "in compose.yaml")
 	}
 }

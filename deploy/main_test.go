@@ -1,60 +1,86 @@
 package deploy
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"example.org/registry/cmd/registry/registrytest"
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
 
-// registry is the program as a release has it: made once for all tests of this package.
+// registry is the built program: as a release has it with REGISTRY_TESTS=all, else built as for any other test.
 var registry string
 
-// released is the directory with the release that the program is of.
+// released is the directory of that release.
 var released string
 
-// testVersion is that release's.
+// secrets is the directory of the secrets of the installation that all tests share.
+var secrets string
+
+// testVersion is the release's version.
 const testVersion = "v0.0.0-test"
 
-// TestMain makes a release. The race detector has nothing to say about other processes, so there is nothing to run when
-// it is on.
+// TestMain makes a release, and the secrets of an installation. The race detector would see nothing of other processes, so
+// nothing runs with it.
 func TestMain(m *testing.M) {
-	if raceDetector {
-		fmt.Println("deploy: other programs are tried here; not with the race detector")
-		return
+	flag.Parse()
+	status, err := run(m)
+	if err == nil {
+		err = goleak.Find(eventstest.ClientLeak())
 	}
-	os.Exit(withRelease(m.Run))
-}
-
-func withRelease(run func() int) int {
-	dir, err := os.MkdirTemp("", "registry-deploy-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	defer os.RemoveAll(dir)
-	if err := release("..", dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	released, registry = dir, filepath.Join(dir, "registry_"+testVersion+"_linux_"+runtime.GOARCH)
-	status := run()
-	if err := goleak.Find(eventstest.ClientLeak()); err != nil && status == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return status
+	os.Exit(status)
 }
 
-// release makes one of the sources in root, for this processor.
+func run(m *testing.M) (status int, err error) {
+	if eventstest.RaceDetector {
+		err = flag.Set("test.run", "^$") // so that "go test" says that there are no tests to run
+		return m.Run(), err
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // most of the time the tests wait
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "registry-deploy-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	if eventstest.Full() {
+		released = filepath.Join(dir, "release")
+		registry, err = filepath.Join(released, "registry_"+testVersion+"_linux_"+runtime.GOARCH), release("..", released)
+	} else {
+		registry, err = registrytest.Build(dir)
+	}
+	if err != nil {
+		return 1, err
+	}
+	secrets = filepath.Join(dir, "secrets")
+	if err := makeSecrets(secrets); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// release makes a release of the sources in root, for this processor.
 func release(root, dir string) error {
-	cmd := exec.Command("go", "run", "./deploy/release", "-version", testVersion, "-platforms", "linux/"+runtime.GOARCH, "-out", dir)
+	cmd := exec.Command("go", "run", "./deploy/release", "-version", testVersion, "-commit", "0123abcd", "-platforms", "linux/"+runtime.GOARCH, "-out", dir)
 	cmd.Dir = root
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("release: %w: %s", err, output)
@@ -62,7 +88,25 @@ func release(root, dir string) error {
 	return nil
 }
 
-// program finds a program that a test needs, and skips the test where it is not installed. In the gate it must be.
+// makeSecrets makes secrets as an operator does, and gives them to nats.conf, which reads the environment.
+func makeSecrets(dir string) error {
+	if out, err := exec.Command("go", "run", "./keys", "-dir", dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("keys: %w: %s", err, out)
+	}
+	env, err := os.ReadFile(filepath.Join(dir, "nats.env"))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(env) + "NATS_NAME=nats-0\n") {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// program finds a program that a test needs, and skips the test if it is not installed. In .ci/run it must be.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -73,4 +117,106 @@ func program(t *testing.T, name string) string {
 		t.Skipf("%s is not installed", name)
 	}
 	return path
+}
+
+// serve starts "registry serve" on free ports and returns when it listens. It ends with the test.
+func serve(t *testing.T, flags ...string) *registrytest.Server {
+	t.Helper()
+	args := append([]string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=-",
+		"--log-format=json", "--data-dir=" + t.TempDir()}, flags...)
+	return start(t, exec.Command(registry, args...))
+}
+
+// start is serve for a command of which the caller knows more.
+func start(t *testing.T, cmd *exec.Cmd) *registrytest.Server {
+	t.Helper()
+	r, err := registrytest.Start(cmd, filepath.Join(t.TempDir(), "log"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.End(syscall.SIGINT)
+		if t.Failed() {
+			t.Log(r.Log())
+		}
+	})
+	if err := r.Listening(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// await asks until url answers 200 with text in its body, which it returns.
+func await(t *testing.T, url, text string) string {
+	t.Helper()
+	var status int
+	var body string
+	until(t, func() string { return fmt.Sprintf("%s says %q; the last answer was %d %s", url, text, status, body) }, func() bool {
+		status, _, body = get(t, url, nil)
+		return status == http.StatusOK && strings.Contains(body, text)
+	})
+	return body
+}
+
+// until asks, twenty times a second, until condition holds. what says what never was.
+func until(t *testing.T, what func() string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(registrytest.Patience); !condition(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("never: ", what())
+		}
+	}
+}
+
+// get returns status 0 if there is no answer.
+func get(t *testing.T, url string, header http.Header) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	return answer.StatusCode, answer.Header, string(body)
+}
+
+// output runs a program that must end with status 0.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// eventFile writes a file of n entries' events.
+func eventFile(t *testing.T, n int) string {
+	t.Helper()
+	var text bytes.Buffer
+	for _, e := range eventstest.Events(n, 1) {
+		line, err := events.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(append(line, '\n'))
+	}
+	file := t.TempDir() + "/events.ndjson"
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

@@ -10,28 +10,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
-// cluster is one node with the accounts of nats/, and the installation's secrets.
+// cluster is one node with the accounts of nats/.
 type cluster struct {
-	server  *server.Server
-	secrets string // directory
-	log     *violations
+	server *server.Server
+	log    *violations
 }
 
-// startNode starts a node from nats/nats.conf itself, changed only where a test must: free ports, its own directory, no other nodes.
+// startNode starts a node from nats/nats.conf, with free ports, its own directory, and no other nodes.
 func startNode(t *testing.T) *cluster {
 	t.Helper()
 	return startNodeFrom(t, func() (*server.Options, error) { return server.ProcessConfigFile("nats/nats.conf") })
 }
 
-// startNodeFrom is startNode with another file.
+// startNodeFrom is startNode with another configuration.
 func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) *cluster {
 	t.Helper()
-	c := &cluster{secrets: t.TempDir(), log: &violations{}}
-	setSecrets(t, c.secrets)
+	c := &cluster{log: &violations{}}
 	opts, err := configuration()
 	if err != nil {
 		t.Fatal(err)
@@ -54,30 +56,15 @@ func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) 
 	return c
 }
 
-// setSecrets makes them as an operator does, and gives the node its environment.
-func setSecrets(t *testing.T, dir string) {
-	t.Helper()
-	output(t, "go", "run", "./keys", "-dir", dir)
-	env, err := os.ReadFile(filepath.Join(dir, "nats.env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(env)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		t.Setenv(name, value)
-	}
-	t.Setenv("NATS_NAME", "nats-0")
-}
-
-// as are the flags of a command that is a role.
+// as returns a command's flags for a role.
 func (c *cluster) as(role string) []string {
-	return []string{"--nats-url=" + c.server.ClientURL(), "--nats-creds=" + filepath.Join(c.secrets, role+".nk"), "--nats-inbox-prefix=_INBOX." + role}
+	return []string{"--nats-url=" + c.server.ClientURL(), "--nats-creds=" + filepath.Join(secrets, role+".nk"), "--nats-inbox-prefix=_INBOX." + role}
 }
 
-// connect is a connection of a role's user.
+// connect connects as a role.
 func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.Conn {
 	t.Helper()
-	key, err := nats.NkeyOptionFromSeed(filepath.Join(c.secrets, role+".nk"))
+	key, err := nats.NkeyOptionFromSeed(filepath.Join(secrets, role+".nk"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +77,8 @@ func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.
 	return nc
 }
 
-// The whole configuration of a node, read by the server's own parser; and the listeners are those that the manifests open.
+// TestNodeConfiguration: the server's own parser reads nats.conf, and the listeners are those that the manifests open.
 func TestNodeConfiguration(t *testing.T) {
-	setSecrets(t, t.TempDir())
 	opts, err := server.ProcessConfigFile("nats/nats.conf")
 	if err != nil {
 		t.Fatal(err)
@@ -113,8 +99,9 @@ func TestNodeConfiguration(t *testing.T) {
 	}
 }
 
-// Whoever is no user is refused; so is one with a seed of another installation.
+// TestStrangers: nobody connects without a key, or with another installation's.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	c := startNode(t)
 	if _, err := nats.Connect(c.server.ClientURL()); err == nil {
 		t.Error("connected without a key")
@@ -130,7 +117,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Secrets that are there are kept.
+// TestKeysAreKept: keys keeps existing secrets.
 func TestKeysAreKept(t *testing.T) {
 	dir := t.TempDir()
 	output(t, "go", "run", "./keys", "-dir", dir)
@@ -163,7 +150,7 @@ func readAll(t *testing.T, dir string) (all string) {
 	return all
 }
 
-// violations is a server log that keeps what somebody tried and may not.
+// violations is a server log that keeps what somebody tried and was refused.
 type violations struct {
 	mu   sync.Mutex
 	seen []string
@@ -177,7 +164,7 @@ func (v *violations) Errorf(format string, args ...any) {
 	}
 }
 
-// take returns what was seen since the last call.
+// take returns what it has seen since the last call.
 func (v *violations) take() (seen []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -191,3 +178,105 @@ func (*violations) Warnf(string, ...any)   {}
 func (*violations) Fatalf(string, ...any)  {}
 func (*violations) Debugf(string, ...any)  {}
 func (*violations) Tracef(string, ...any)  {}
+
+// signed is an installation whose users have signed tokens (.creds files) instead of lines in accounts.conf.
+type signed struct {
+	t       *testing.T
+	account nkeys.KeyPair
+}
+
+func keyPair(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+	t.Helper()
+	pair, err := create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair, public
+}
+
+// startSigned starts a node that trusts an operator with one account, which has JetStream.
+func startSigned(t *testing.T) (url string, s signed) {
+	t.Helper()
+	operator, operatorID := keyPair(t, nkeys.CreateOperator)
+	account, accountID := keyPair(t, nkeys.CreateAccount)
+	_, systemID := keyPair(t, nkeys.CreateAccount)
+	resolver := &server.MemAccResolver{}
+	for _, id := range []string{accountID, systemID} {
+		claims := jwt.NewAccountClaims(id)
+		if id == accountID {
+			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, MemoryStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+		}
+		token, err := claims.Encode(operator)
+		if err == nil {
+			err = resolver.Store(id, token)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	trusted := jwt.NewOperatorClaims(operatorID)
+	node, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true,
+		TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: resolver, SystemAccount: systemID,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Start()
+	t.Cleanup(func() { node.Shutdown(); node.WaitForShutdown() })
+	if !node.ReadyForConnections(registrytest.Patience) {
+		t.Fatal("the node does not start")
+	}
+	return node.ClientURL(), signed{t, account}
+}
+
+// creds writes a user's file. may lists the subjects that the user may publish to; none: all.
+func (s signed) creds(may ...string) string {
+	s.t.Helper()
+	user, userID := keyPair(s.t, nkeys.CreateUser)
+	claims := jwt.NewUserClaims(userID)
+	claims.Permissions.Pub.Allow = may
+	token, err := claims.Encode(s.account)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text, err := jwt.FormatUserConfig(token, seed)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	file := filepath.Join(s.t.TempDir(), "user.creds")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return file
+}
+
+// TestCredentialsFiles: a .creds file works like an nkey's seed. With another installation's file, or none, the refusal names
+// the flag to correct. What the token does not allow is refused, too.
+func TestCredentialsFiles(t *testing.T) {
+	t.Parallel()
+	url, s := startSigned(t)
+	_, stranger := startSigned(t)
+	flags := func(creds string) []string { return []string{"--nats-url=" + url, "--nats-creds=" + creds} }
+	r := serve(t, append(flags(s.creds()), "--snapshot-every=0")...)
+	await(t, r.Admin+"/readyz", "")
+	file := eventFile(t, 5)
+	if said := output(t, registry, append([]string{"publish", file}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY"))...)...); !strings.Contains(said, "5 sent") {
+		t.Error(said)
+	}
+	await(t, r.Admin+"/projection", `"checkpoint":5,`)
+	refusedOrder(t, append([]string{"verify"}, flags(stranger.creds())...), "--nats-creds")
+	refusedOrder(t, []string{"verify", "--nats-url=" + url}, "--nats-creds")
+	refusedOrder(t, append([]string{"verify"}, flags(s.creds("registry.>", "$JS.API.STREAM.INFO.REGISTRY"))...), "may not publish to $JS.API.CONSUMER.CREATE.REGISTRY.")
+	if _, err := nats.Connect(url); err == nil {
+		t.Error("the node lets everybody in")
+	}
+}

@@ -14,27 +14,44 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
 
-// Prometheus' own tool understands configuration and rules, and each alert fires when it must and not before.
+// Prometheus' own tool understands configuration and rules. Each alert fires when it must and not before, and
+// operating.md says what to do.
 func TestRules(t *testing.T) {
+	t.Parallel()
 	promtool := program(t, "promtool")
 	output(t, promtool, "check", "rules", "prometheus/rules.yml")
 	output(t, promtool, "test", "rules", "prometheus/rules_test.yml")
 	output(t, promtool, "check", "config", "--syntax-only", "prometheus/prometheus.yml")
-	tests, err := os.ReadFile("prometheus/rules_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for alert := range alerts(t) {
-		if !strings.Contains(string(tests), alert) {
-			t.Errorf("rules_test.yml does not let %s fire", alert)
+	for _, file := range []string{"prometheus/rules_test.yml", "operating.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for alert := range alerts(t) {
+			if !strings.Contains(string(text), alert) {
+				t.Errorf("%s does not mention %s", file, alert)
+			}
 		}
 	}
 }
 
-// alerts are the expressions by the alert's name.
+// An alert that looks at one list by its path looks at every list (readmodel/CHANGING.md#a-list).
+func TestRulesNameEveryList(t *testing.T) {
+	t.Parallel()
+	for alert, expr := range alerts(t) {
+		for _, l := range events.Lists() {
+			if strings.Contains(expr, "/api/(") && !strings.Contains(expr, string(l)) {
+				t.Errorf("%s leaves out %s: %s", alert, l, expr)
+			}
+		}
+	}
+}
+
+// alerts returns the alerts' expressions by name.
 func alerts(t *testing.T) map[string]string {
 	t.Helper()
 	var file struct {
@@ -56,7 +73,7 @@ func alerts(t *testing.T) map[string]string {
 	return all
 }
 
-// panelQueries are the dashboard's, by panel and legend, with its variables filled in.
+// panelQueries returns the dashboard's queries by panel and legend, with its variables filled in.
 func panelQueries(t *testing.T) map[string]string {
 	t.Helper()
 	var board struct {
@@ -82,9 +99,10 @@ func panelQueries(t *testing.T) map[string]string {
 	return all
 }
 
-// Every query of the dashboard has a result in a Prometheus that scrapes a running registry; every metric in an alert is one
-// that it exports; and nothing fires.
+// TestQueriesAgainstARunningRegistry: in a Prometheus that scrapes a running registry, every query of the dashboard has a result,
+// every metric of an alert exists, and no alert fires.
 func TestQueriesAgainstARunningRegistry(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "--demo", "--data-dir="+t.TempDir(), "--snapshot-every=1s")
 	await(t, r.Admin+"/readyz", "")
 	get(t, r.HTTP+"/api/status", nil)
@@ -110,13 +128,13 @@ func TestQueriesAgainstARunningRegistry(t *testing.T) {
 		_, _, said := get(t, api+"/api/v1/query?query=ALERTS", nil)
 		t.Error("alerts about a healthy registry:", said)
 	}
-	// The routes that an alert names are those of the metric.
+	// RegistrySlow names routes that the metric has.
 	if results(t, api, `registry_http_requests_total{route=~"/api/(scammers|servers|legit|check)",status="200"} > 0`) == 0 {
 		t.Error("RegistrySlow names no route")
 	}
 }
 
-// startPrometheus starts one with this repository's configuration, which scrapes target alone, and returns its address.
+// startPrometheus starts Prometheus with this repository's configuration, which scrapes only target, and returns its address.
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
 	binary, dir := program(t, "prometheus"), t.TempDir()
@@ -159,7 +177,7 @@ func background(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-// freeAddress is one for a program that cannot say which port it got.
+// freeAddress returns an address for a program that cannot report which port it got.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := eventstest.Address()
@@ -169,7 +187,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// results is the number of series that a query yields.
+// results returns the number of series that a query yields.
 func results(t *testing.T, api, expr string) int {
 	t.Helper()
 	status, _, body := get(t, api+"/api/v1/query?query="+url.QueryEscape(expr), http.Header{})

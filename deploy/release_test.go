@@ -11,10 +11,14 @@ import (
 	"testing"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"example.org/registry/events/eventstest"
 )
 
-// The same sources in another directory give the same release, to the byte.
+// TestReproducible: the same sources in another directory give the same release, to the byte.
 func TestReproducible(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
 	elsewhere, again := t.TempDir(), t.TempDir()
 	copySources(t, "..", elsewhere)
 	if err := release(elsewhere, again); err != nil {
@@ -66,8 +70,9 @@ func copySources(t *testing.T, from, to string) {
 	}
 }
 
-// The program needs nothing of the system's, names its version, and tells nothing of the machine that built it.
+// TestStaticBinary: the program needs no libraries, knows its version, and contains no path of the machine that built it.
 func TestStaticBinary(t *testing.T) {
+	eventstest.Long(t)
 	file, err := elf.Open(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +105,9 @@ func TestStaticBinary(t *testing.T) {
 	}
 }
 
-// The bill names every module that the linker used, and the standard library.
+// TestBillOfMaterials: the bill lists every module that the linker used, and the standard library.
 func TestBillOfMaterials(t *testing.T) {
+	eventstest.Long(t)
 	file, err := os.Open(registry + ".cdx.json")
 	if err != nil {
 		t.Fatal(err)

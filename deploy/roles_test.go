@@ -2,25 +2,31 @@ package deploy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
 )
 
-// Each role does its work, with the program itself where it has a command for it, and the server has nothing to refuse.
+// TestRolesAtWork: each role does its work, with the program's commands where there are some, and the server refuses nothing.
 func TestRolesAtWork(t *testing.T) {
+	t.Parallel()
 	c := startNode(t)
 	operator := c.connect(t, "operator")
 	createStreams(t, c, operator)
@@ -51,7 +57,7 @@ func TestRolesAtWork(t *testing.T) {
 		await(t, r.Admin+"/readyz", "")
 		await(t, r.HTTP+"/api/status", `"ok":true`)
 	}
-	if _, err := mistakes.NextMsg(patience); err != nil {
+	if _, err := mistakes.NextMsg(registrytest.Patience); err != nil {
 		t.Error("the publisher hears of no mistake:", err)
 	}
 	clean("replicas serve")
@@ -69,7 +75,7 @@ func TestRolesAtWork(t *testing.T) {
 	if err := rejected.Purge(t.Context()); err != nil {
 		t.Error("operator clears rejected events:", err)
 	}
-	publish := events.NewPublisher(js, events.PublisherConfig{Stream: events.DefaultStream})
+	publish := publish.New(js, publish.Config{Stream: events.DefaultStream})
 	if _, err := publish.Publish(t.Context(), eventstest.Events(1, 7)[0]); err != nil {
 		t.Error("operator publishes:", err)
 	}
@@ -94,7 +100,7 @@ func awaitSnapshot(t *testing.T, c *cluster) {
 	})
 }
 
-// snapshotWork is what the snapshot writer and a replica do with the bucket.
+// snapshotWork does what the snapshot writer and a replica do with the bucket.
 func snapshotWork(t *testing.T, c *cluster) {
 	t.Helper()
 	bucket, err := jetStream(t, c.connect(t, "snapshots")).ObjectStore(t.Context(), "REGISTRY_SNAPSHOTS")
@@ -122,14 +128,14 @@ func snapshotWork(t *testing.T, c *cluster) {
 	}
 }
 
-// createStreams makes them from the files that an operator uses, twice: what is there is left alone. The files are what the
-// program would make itself, but for the epoch.
+// createStreams creates the streams from the files that an operator uses, twice, since create.sh leaves existing ones alone.
+// Apart from the epoch, the files say what the program would create.
 func createStreams(t *testing.T, c *cluster, operator *nats.Conn) {
 	t.Helper()
 	js := jetStream(t, operator)
 	for name, want := range map[string]jetstream.StreamConfig{
-		"REGISTRY":               events.StreamConfig(events.DefaultStream, 3, events.DefaultHistory, ""),
-		"REGISTRY_REJECTED":      events.RejectedStreamConfig(3),
+		"REGISTRY":               publish.StreamConfig(events.DefaultStream, 3, events.DefaultHistory, ""),
+		"REGISTRY_REJECTED":      publish.RejectedStreamConfig(3),
 		"OBJ_REGISTRY_SNAPSHOTS": {},
 	} {
 		cfg := streamFile(t, name)
@@ -160,7 +166,7 @@ func streamFile(t *testing.T, name string) (cfg jetstream.StreamConfig) {
 	return cfg
 }
 
-// The bucket's stream is what the client library makes of a bucket.
+// TestBucketFile: the bucket's file says what the client library makes of a bucket.
 func TestBucketFile(t *testing.T) {
 	b := eventstest.Broker(t)
 	js := eventstest.Connect(t, b)
@@ -178,12 +184,13 @@ func TestBucketFile(t *testing.T) {
 	}
 }
 
-// A replica may not create the stream, and says what it may not.
+// TestReplicaWithoutAStream: a replica may not create the stream, and says so.
 func TestReplicaWithoutAStream(t *testing.T) {
+	t.Parallel()
 	c := startNode(t)
 	r := serve(t, c.as("replica")...)
 	await(t, r.Admin+"/projection", `$JS.API.STREAM.CREATE.REGISTRY`)
-	if strings.Contains(r.said(), "nats: ") {
+	if strings.Contains(r.Log(), "nats: ") {
 		t.Error("the library prints past the log")
 	}
 	if status, _, body := get(t, r.Admin+"/readyz", nil); status != 503 {
@@ -193,8 +200,9 @@ func TestReplicaWithoutAStream(t *testing.T) {
 	await(t, r.Admin+"/readyz", "")
 }
 
-// What a command may not is an error with status 1 that names it.
+// TestReplicaMayNotPublish: a refused command ends with status 1 and names what it may not do.
 func TestReplicaMayNotPublish(t *testing.T) {
+	t.Parallel()
 	c := startNode(t)
 	createStreams(t, c, c.connect(t, "operator"))
 	cmd := exec.Command(registry, append([]string{"publish", eventFile(t, 3)}, c.as("replica")...)...)
@@ -218,4 +226,245 @@ func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 		t.Fatal(err)
 	}
 	return js
+}
+
+// powers maps subjects to the roles that may publish to them. The others must be refused.
+func powers() map[string]string {
+	const api = "$JS.API."
+	return map[string]string{
+		"registry.scammers.x":             "publisher operator",
+		"registry.views.servers.x":        "publisher operator",
+		"registry-rejected.e.1":           "replica snapshots",
+		"$O.REGISTRY_SNAPSHOTS.M.x":       "snapshots",
+		"$O.REGISTRY_SNAPSHOTS.C.x":       "snapshots",
+		"$O.OTHER.C.x":                    "",
+		"other":                           "",
+		"$SYS.REQ.SERVER.PING":            "sys",
+		"$SYS.REQ.ACCOUNT.REGISTRY.CONNZ": "sys",
+
+		api + "INFO":                                       "publisher replica snapshots operator emergency",
+		api + "STREAM.INFO.REGISTRY":                       "publisher replica snapshots operator emergency",
+		api + "STREAM.INFO.OBJ_REGISTRY_SNAPSHOTS":         "replica snapshots operator emergency",
+		api + "STREAM.INFO.OTHER":                          "operator emergency",
+		api + "STREAM.NAMES":                               "operator emergency",
+		api + "STREAM.CREATE.REGISTRY":                     "operator emergency",
+		api + "STREAM.CREATE.REGISTRY_REJECTED":            "operator emergency",
+		api + "STREAM.CREATE.OBJ_REGISTRY_SNAPSHOTS":       "operator emergency",
+		api + "STREAM.CREATE.OTHER":                        "emergency",
+		api + "STREAM.UPDATE.REGISTRY":                     "emergency",
+		api + "STREAM.PURGE.REGISTRY":                      "emergency",
+		api + "STREAM.DELETE.REGISTRY":                     "emergency",
+		api + "STREAM.MSG.DELETE.REGISTRY":                 "emergency",
+		api + "STREAM.RESTORE.REGISTRY":                    "emergency",
+		api + "STREAM.SNAPSHOT.REGISTRY":                   "operator emergency",
+		api + "STREAM.LEADER.STEPDOWN.REGISTRY":            "operator emergency",
+		api + "STREAM.PEER.REMOVE.REGISTRY":                "operator emergency",
+		api + "STREAM.PURGE.REGISTRY_REJECTED":             "operator emergency",
+		api + "STREAM.DELETE.REGISTRY_REJECTED":            "emergency",
+		api + "STREAM.UPDATE.OBJ_REGISTRY_SNAPSHOTS":       "emergency",
+		api + "STREAM.PURGE.OBJ_REGISTRY_SNAPSHOTS":        "snapshots emergency",
+		api + "STREAM.DELETE.OBJ_REGISTRY_SNAPSHOTS":       "emergency",
+		api + "STREAM.MSG.GET.REGISTRY":                    "replica snapshots operator emergency",
+		api + "DIRECT.GET.REGISTRY":                        "replica snapshots operator emergency",
+		api + "DIRECT.GET.OBJ_REGISTRY_SNAPSHOTS":          "replica snapshots operator emergency",
+		api + "DIRECT.GET.REGISTRY_REJECTED":               "replica snapshots operator emergency",
+		api + "CONSUMER.CREATE.REGISTRY.x":                 "replica snapshots operator emergency",
+		api + "CONSUMER.DURABLE.CREATE.REGISTRY.x":         "emergency",
+		api + "CONSUMER.CREATE.REGISTRY_REJECTED.x":        "operator emergency",
+		api + "CONSUMER.CREATE.OTHER.x":                    "emergency",
+		api + "CONSUMER.CREATE.OBJ_REGISTRY_SNAPSHOTS.x.>": "replica snapshots operator emergency",
+		api + "CONSUMER.MSG.NEXT.REGISTRY.x":               "replica snapshots operator emergency",
+		api + "CONSUMER.DELETE.REGISTRY.x":                 "replica snapshots operator emergency",
+		api + "CONSUMER.DELETE.OTHER.x":                    "operator emergency",
+		api + "ACCOUNT.PURGE.REGISTRY":                     "emergency",
+	}
+}
+
+// ears maps subjects to the roles that may subscribe to them.
+func ears() map[string]string {
+	heard := map[string]string{
+		">":                   "sys",
+		"_INBOX.>":            "sys",
+		"registry.>":          "operator sys",
+		"registry-rejected.>": "publisher operator sys",
+		"$O.>":                "sys",
+		"$JS.API.>":           "sys",
+		"$JS.EVENT.>":         "sys",
+		"$SYS.>":              "sys",
+	}
+	for _, role := range roles() {
+		heard["_INBOX."+role+".>"] = role + " sys" // sys is in an account of its own: it hears nothing of the registry's
+	}
+	return heard
+}
+
+func roles() []string {
+	return []string{"publisher", "replica", "snapshots", "operator", "emergency", "sys"}
+}
+
+// TestPowers: a role may do what its line says and nothing else. Nobody publishes into another's inbox or subscribes to it.
+func TestPowers(t *testing.T) {
+	t.Parallel()
+	c := startNode(t)
+	for _, role := range roles() {
+		nc := c.connect(t, role)
+		for subject, may := range powers() {
+			if role == "sys" && !strings.HasPrefix(subject, "$SYS") {
+				continue // in an account without JetStream and without the registry
+			}
+			compare(t, role+" publishes to "+subject, named(may, role), allowed(t, nc, subject, func() error { return nc.Publish(subject, nil) }))
+		}
+		for _, other := range roles() {
+			if subject := "_INBOX." + other + ".x"; role != "sys" {
+				compare(t, role+" publishes to "+subject, false, allowed(t, nc, subject, func() error { return nc.Publish(subject, nil) }))
+			}
+		}
+		for subject, may := range ears() {
+			compare(t, role+" listens to "+subject, named(may, role), allowed(t, nc, subject, func() error {
+				sub, err := nc.SubscribeSync(subject)
+				t.Cleanup(func() { _ = sub.Unsubscribe() }) // the connection may have been closed before
+				return err
+			}))
+		}
+	}
+}
+
+func named(roles, role string) bool { return slices.Contains(strings.Fields(roles), role) }
+
+func compare(t *testing.T, what string, want, got bool) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// allowed reports whether the server accepted it. A refusal comes before the answer to the flush.
+func allowed(t *testing.T, nc *nats.Conn, subject string, try func() error) bool {
+	t.Helper()
+	if err := try(); err != nil {
+		t.Fatal(subject, err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(subject, err)
+	}
+	refused := nc.LastError()
+	return refused == nil || !strings.Contains(refused.Error(), `"`+subject+`"`)
+}
+
+// order is a command line and what each role gets.
+type order struct {
+	args []string
+	may  string // roles that may give it
+	says string // on standard output, to them
+	lack string // the permission that a refusal names to the others
+}
+
+const info, create = "$JS.API.STREAM.INFO.", "$JS.API.CONSUMER.CREATE."
+
+// orders returns the commands that connect to the broker.
+func orders(t *testing.T, snapshot, admin string) []order {
+	t.Helper()
+	const readers = "replica snapshots operator"
+	return []order{
+		{[]string{"publish", eventFile(t, 20)}, "publisher operator", "sent", "publish to registry."},
+		{[]string{"verify", "--admin-addr=" + admin}, readers, "no difference", create + "REGISTRY."},
+		{[]string{"snapshot", "list"}, readers, snapshot, info + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"snapshot", "verify", snapshot}, readers, "good", info + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"snapshot", "restore", dataDir, snapshot}, readers, "restored", info + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"export", snapshot}, readers, "registry.entry.listed", info + "OBJ_REGISTRY_SNAPSHOTS"},
+		{[]string{"rejected", "list"}, "operator", "registry.scammers.bad", "REGISTRY_REJECTED"},
+		{[]string{"rejected", "retry", "7"}, "", "", "REGISTRY_REJECTED"},
+		{[]string{"rejected", "purge", "registry.scammers.nobody"}, "operator", "0 copies erased", "REGISTRY_REJECTED"},
+	}
+}
+
+// TestOrders: each role gives every order, with the committed accounts. An order it may not give ends with status 1 and one
+// line that names the permission.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	c := startNode(t)
+	operator := c.connect(t, "operator")
+	createStreams(t, c, operator)
+	js := jetStream(t, operator)
+	eventstest.Publish(t, js, eventstest.Events(199, 1)...)
+	eventstest.PublishRaw(t, js, "registry.scammers.bad", []byte("{}"))
+	writer := serve(t, append(c.as("snapshots"), "--snapshot-every=0")...)
+	await(t, writer.Admin+"/projection", `"rejected":1,`)
+	admin := strings.TrimPrefix(writer.Admin, "http://")
+	made := output(t, registry, "snapshot", "create", "--admin-addr="+admin)
+	snapshot, _, _ := strings.Cut(made, ":")
+
+	var group errgroup.Group // a refused command mostly waits for an answer
+	group.SetLimit(16)
+	for _, o := range orders(t, snapshot, admin) {
+		for _, role := range []string{"publisher", "replica", "snapshots", "operator"} {
+			if o.args[1] != "retry" || role != "operator" { // the operator's comes below
+				group.Go(func() error { c.give(t, role, o); return nil })
+			}
+		}
+	}
+	_ = group.Wait() // give reports for itself
+	c.give(t, "operator", order{[]string{"rejected", "retry", "200"}, "operator", "200", ""})
+	await(t, writer.Admin+"/projection", `"rejected":2,`) // the event is still bad
+	c.give(t, "operator", order{[]string{"rejected", "purge", "registry.scammers.bad"}, "operator", "2 copies erased", ""})
+
+	late := serve(t, append(c.as("replica"), "--snapshot-every=0")...)
+	await(t, late.Admin+"/readyz", "")
+	if !strings.Contains(late.Log(), "starting from a snapshot") {
+		t.Error("a new replica does not start from the snapshot")
+	}
+}
+
+// dataDir is a placeholder that give replaces with a new directory.
+const dataDir = "--data-dir=NEW"
+
+func (c *cluster) give(t *testing.T, role string, o order) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), registrytest.Patience)
+	defer cancel()
+	args := append(slices.Clone(o.args), c.as(role)...)
+	if i := slices.Index(args, dataDir); i >= 0 {
+		args[i] = "--data-dir=" + t.TempDir()
+	}
+	cmd := exec.CommandContext(ctx, registry, args...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	said, err := cmd.Output()
+	what := role + ": registry " + strings.Join(o.args, " ")
+	if named(o.may, role) {
+		if err != nil || !strings.Contains(string(said), o.says) {
+			t.Errorf("%s: %v: %.300s %s", what, err, said, complaint.String())
+		}
+		return
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("%s: %v, want status 1", what, err)
+	}
+	if text := complaint.String(); !strings.Contains(text, "this user of the broker may not publish to") || !strings.Contains(text, o.lack) {
+		t.Errorf("%s: %s, want that it lacks %s", what, text, o.lack)
+	}
+}
+
+// TestReplicaMayNotMakeSnapshots: a replica told to make snapshots says once which permission it lacks and what to do, and
+// goes on.
+func TestReplicaMayNotMakeSnapshots(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
+	c := startNode(t)
+	operator := c.connect(t, "operator")
+	createStreams(t, c, operator)
+	eventstest.Publish(t, jetStream(t, operator), eventstest.Events(20, 1)...)
+	r := serve(t, append(c.as("replica"), "--snapshot-every=1s")...)
+	await(t, r.Admin+"/projection", `"checkpoint":20,`)
+	const why = "may not publish to $O.REGISTRY_SNAPSHOTS.C.lock; where another server makes the snapshots, give this one --snapshot-every 0"
+	await(t, r.Admin+"/metrics", "registry_snapshot_failures_total 2")
+	if n := strings.Count(r.Log(), why); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	await(t, r.Admin+"/readyz", "")
+	if asked, err := exec.CommandContext(t.Context(), registry, "snapshot", "create", "--admin-addr="+strings.TrimPrefix(r.Admin, "http://")).CombinedOutput(); err == nil ||
+		!strings.Contains(string(asked), "$O.REGISTRY_SNAPSHOTS.C.lock") {
+		t.Errorf("an operator is told: %v %s", err, asked)
+	}
 }

@@ -21,9 +21,11 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
-// authority is a certificate authority of a test.
+// authority is a test's certificate authority.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -65,8 +67,8 @@ func writePEM(t *testing.T, file, kind string, der []byte) {
 	}
 }
 
-// issue writes a server's certificate and key as tls.crt and tls.key into a new directory. mend changes the template of a
-// good one, for 127.0.0.1.
+// issue writes a server's certificate and key, tls.crt and tls.key, into a new directory. The certificate is a good one for
+// 127.0.0.1 unless mend, which may be nil, changes it.
 func (a *authority) issue(t *testing.T, mend func(*x509.Certificate)) (dir string) {
 	t.Helper()
 	template := &x509.Certificate{
@@ -92,7 +94,7 @@ func (a *authority) issue(t *testing.T, mend func(*x509.Certificate)) (dir strin
 	return dir
 }
 
-// tlsOptions reads nats.conf with its line about TLS in force, and the certificate in dir.
+// tlsOptions reads nats.conf with its TLS line uncommented and the certificate in dir.
 func tlsOptions(t *testing.T, dir string) func() (*server.Options, error) {
 	t.Helper()
 	text, err := os.ReadFile("nats/nats.conf")
@@ -116,7 +118,7 @@ func tlsOptions(t *testing.T, dir string) func() (*server.Options, error) {
 	return func() (*server.Options, error) { return server.ProcessConfigFile(filepath.Join(dir, "nats.conf")) }
 }
 
-// over is as, over TLS: with an address where nobody is before the node's own, and an authority.
+// over is as over TLS, with an address where nobody listens before the node's own, and an authority.
 func (c *cluster) over(role, ca string) []string {
 	address := strings.TrimPrefix(strings.TrimPrefix(c.server.ClientURL(), "nats://"), "tls://")
 	flags := append(c.as(role)[1:], "--nats-url=tls://127.0.0.1:1,tls://"+address)
@@ -126,8 +128,9 @@ func (c *cluster) over(role, ca string) []string {
 	return flags
 }
 
-// Every command that connects does it over TLS, with the authority of --nats-ca and the second of two addresses.
+// TestTLS: every command connects over TLS, with the authority of --nats-ca and the second of two addresses.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	c := startNodeFrom(t, tlsOptions(t, ca.issue(t, nil)))
 	createStreams(t, c, c.connect(t, "operator", nats.RootCAs(ca.file)))
@@ -151,9 +154,10 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A broker that cannot prove who it is gets nothing: commands end with status 1 and one line that says why, and a server
+// TestTLSRefused: if the broker cannot prove who it is, commands end with status 1 and one line that says why, and a server
 // waits and says why.
 func TestTLSRefused(t *testing.T) {
+	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	bad := filepath.Join(t.TempDir(), "bad.crt")
 	if err := os.WriteFile(bad, []byte("no certificate"), 0o600); err != nil {
@@ -170,6 +174,7 @@ func TestTLSRefused(t *testing.T) {
 		"no certificates":   {nil, bad, "--nats-ca: "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := startNodeFrom(t, tlsOptions(t, ca.issue(t, x.mend)))
 			flags := c.over("operator", x.ca)
 			for _, args := range [][]string{{"publish", eventFile(t, 1)}, {"verify"}, {"rejected", "list"}, {"snapshot", "list"}, {"export", "NAME"}} {
@@ -185,8 +190,9 @@ func TestTLSRefused(t *testing.T) {
 	}
 }
 
-// A server whose broker comes back with a certificate that has expired serves what it has, and says why it follows nobody.
+// TestCertificateExpires: a server whose broker comes back with an expired certificate serves what it has, and says why.
 func TestCertificateExpires(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	c := startNodeFrom(t, tlsOptions(t, ca.issue(t, nil)))
 	createStreams(t, c, c.connect(t, "operator", nats.RootCAs(ca.file)))
@@ -207,7 +213,7 @@ func TestCertificateExpires(t *testing.T) {
 	await(t, r.HTTP+"/api/scammers", "")
 }
 
-// refusedOrder runs a command that must end with status 1 and one line that says why.
+// refusedOrder runs a command that must end with status 1 and one line containing says.
 func refusedOrder(t *testing.T, args []string, says string) {
 	t.Helper()
 	var exit *exec.ExitError
@@ -218,7 +224,7 @@ func refusedOrder(t *testing.T, args []string, says string) {
 }
 
 // awaitReason waits until a server that is not ready says why.
-func awaitReason(t *testing.T, r *replica, says string) {
+func awaitReason(t *testing.T, r *registrytest.Server, says string) {
 	t.Helper()
 	var status int
 	var body string
@@ -228,8 +234,9 @@ func awaitReason(t *testing.T, r *replica, says string) {
 	})
 }
 
-// Who speaks TLS to a broker without, or without to one that wants it, is told.
+// TestTLSWhereThereIsNone: whoever speaks TLS to a broker without it is told so.
 func TestTLSWhereThereIsNone(t *testing.T) {
+	t.Parallel()
 	c := startNode(t)
 	refusedOrder(t, append([]string{"publish", eventFile(t, 1)}, c.over("operator", newAuthority(t).file)...), "it speaks no TLS")
 }

@@ -24,7 +24,7 @@ func BenchmarkDecode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	subject := benchEvent().Data.Subject()
+	subject := benchEvent().Data.Subject().String()
 	b.SetBytes(int64(len(payload)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"mime"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads one event: CloudEvents 1.0, JSON structured mode, at most 256 KiB, read as
-// strictly as the API contract, events, asks. The error is an *Error. The event shares no
-// memory with the payload. Any number of goroutines may decode.
+// Decode reads one event, as strictly as events/CONTRACT.md#json asks. The error is an *Error. The event shares no memory
+// with the payload. Any number of goroutines may decode.
 func Decode(payload []byte) (Event, error) {
 	e, err := decode(payload)
 	if err != nil {
@@ -22,10 +24,9 @@ func Decode(payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeMessage is Decode for a message of the stream: it also refuses a subject that is
-// unknown or is not that of the data.
+// DecodeMessage is Decode for a message of the stream: it also rejects a subject that is unknown or is not the data's.
 func DecodeMessage(subject string, payload []byte) (Event, error) {
-	says, err := ParseSubject(subject)
+	of, err := ParseSubject(subject)
 	if err != nil {
 		return Event{}, err
 	}
@@ -33,20 +34,21 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	if bad != nil {
 		return Event{}, bad
 	}
-	if data := subjectOf(e.Data); data != says {
-		return Event{}, wrong("subject", "subject says "+subject+", data says "+data.String())
+	if data := e.Data.Subject(); data != of {
+		return Event{}, &Error{"subject", "subject says " + subject + ", data says " + data.String(), "not the one of the data"}
 	}
 	return e, nil
 }
 
-// DecodeData reads what CanonicalData wrote for an event of type t, with every check of
-// Decode. The error is an *Error.
+// DecodeData reads what CanonicalData wrote for an event of type t, with every check of Decode. The error is an *Error.
 func DecodeData(t Type, b []byte) (Data, error) {
-	k := dataKind(t)
-	if k == unknownKind {
-		return nil, wrong("type", "unknown type "+quote(string(t)))
+	if !isType(t) {
+		return nil, wrongWords("type", "unknown type", quote(string(t)))
 	}
-	d, bad := decodeData(k, b)
+	if hasEscapedNUL(b) {
+		return nil, wrong("data", "contains NUL")
+	}
+	d, bad := decodeData(t, b, 0)
 	if bad == nil {
 		bad = checkData(d)
 	}
@@ -58,19 +60,21 @@ func DecodeData(t Type, b []byte) (Data, error) {
 
 func decode(payload []byte) (Event, *Error) {
 	if len(payload) > MaxPayload {
-		return Event{}, wrong("event", "longer than 262144 bytes")
+		return Event{}, wrong("event", "longer than "+strconv.Itoa(MaxPayload)+" bytes")
 	}
 	if hasEscapedNUL(payload) {
 		return Event{}, wrong("event", "contains NUL")
 	}
-	var env envelope
-	env.payload = payload
+	env := envelope{payload: payload}
 	if err := json.Unmarshal(payload, &env); err != nil {
 		return Event{}, explain(err, payload)
 	}
-	e, err := env.event()
-	if err != nil {
-		return Event{}, err
+	e := env.event
+	if e.Data == nil {
+		var err *Error
+		if e.Data, err = decodeData(e.Type, env.later, 1); err != nil {
+			return Event{}, err
+		}
 	}
 	if err := validate(&e); err != nil {
 		return Event{}, err
@@ -78,8 +82,8 @@ func decode(payload []byte) (Event, *Error) {
 	return e, nil
 }
 
-// hasEscapedNUL finds the escape \u0000 in JSON text. An odd run of backslashes ends in an
-// escape; an even one is only backslashes. Raw NUL is a syntax error already.
+// hasEscapedNUL finds the escape \u0000 in JSON text. An odd run of backslashes ends in an escape; an even one is only
+// backslashes. Raw NUL is a syntax error already.
 func hasEscapedNUL(b []byte) bool {
 	for off := 0; ; {
 		i := bytes.Index(b[off:], []byte(`\u0000`))
@@ -97,28 +101,509 @@ func hasEscapedNUL(b []byte) bool {
 	}
 }
 
-// explain turns an error of the JSON reader into one of ours, which repeats no input.
+// explain turns an error of the JSON reader into an *Error that repeats no input.
 func explain(err error, payload []byte) *Error {
 	var own *Error
 	if errors.As(err, &own) {
 		return own
 	}
+	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return wrong("event", "an object has the same member twice")
 	case !utf8.Valid(payload):
 		return wrong("event", "invalid UTF-8")
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return wrong("event", "not JSON: ends too early")
+	case errors.As(err, &syntax):
+		return wrong("event", "not JSON that RFC 8259 allows, at byte "+strconv.FormatInt(syntax.ByteOffset, 10)) // from 0
 	}
-	return wrong("event", "not JSON that RFC 8259 allows"+at(err))
+	return wrong("event", "not JSON that RFC 8259 allows")
 }
 
-// at says where a syntax error is, counted from 0.
-func at(err error) string {
-	var syntax *jsontext.SyntacticError
-	if !errors.As(err, &syntax) {
-		return ""
+// envelope is an event while its JSON is read: in one pass when type comes before data, which is how Encode writes them.
+type envelope struct {
+	payload []byte         // what is read
+	event   Event          // its Type is empty until it is known
+	later   jsontext.Value // data that came before type; part of payload
+}
+
+// UnmarshalJSONFrom reads the CloudEvents attributes with one of the library's pooled decoders.
+func (e *envelope) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	r := reader{dec: dec}
+	required := []string{"specversion", "id", "source", "type", "data"}
+	return r.object("event", required, []string{"time", "datacontenttype"}, func(name string) error {
+		switch name {
+		case "specversion":
+			return r.version()
+		case "id":
+			return r.text("id", &e.event.ID)
+		case "source":
+			return r.text("source", &e.event.Source)
+		case "type":
+			return r.eventType(&e.event.Type)
+		case "data":
+			return e.readData(r)
+		case "time":
+			return r.optionalTime("time", &e.event.Time)
+		case "datacontenttype":
+			return r.contentType()
+		}
+		return errUnread
+	})
+}
+
+// readData reads data now, or keeps it until the type is known.
+func (e *envelope) readData(r reader) error {
+	if e.event.Type != "" {
+		return r.data(e.event.Type, &e.event.Data)
 	}
-	return ", at byte " + strconv.FormatInt(syntax.ByteOffset, 10)
+	v, err := r.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	// The decoder only lends v, but tells where in payload it is.
+	end := r.dec.InputOffset()
+	e.later = e.payload[end-int64(len(v)) : end]
+	return nil
+}
+
+// decodeData reads the data of an event of type t by itself. around is the number of levels that enclosed it.
+func decodeData(t Type, raw []byte, around int) (Data, *Error) {
+	b := body{t: t, around: around}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return nil, explain(err, raw)
+	}
+	if b.data == nil { // JSON null, for which the library does not ask body
+		return nil, explain(errUnread, raw)
+	}
+	return b.data, nil
+}
+
+// body is data read by itself.
+type body struct {
+	t      Type
+	around int
+	data   Data
+}
+
+// UnmarshalJSONFrom reads the data of an event of type b.t.
+func (b *body) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return reader{dec: dec, around: b.around}.data(b.t, &b.data)
+}
+
+// data reads the data of an event of type t. Bounds are checked afterwards, by checkData.
+func (r reader) data(t Type, to *Data) error {
+	switch t {
+	case TypeListed, TypeVerified, TypeAmended:
+		return r.entry(to)
+	case TypeDelisted:
+		return r.delisting(to)
+	case TypeViewsCounted:
+		return r.views(to)
+	case TypeDonationUpdated:
+		return r.donation(to)
+	case TypeDonationRemoved:
+		return r.removal(to)
+	}
+	return wrong("type", "unknown")
+}
+
+func (r reader) entry(to *Data) error {
+	var e Entry
+	required := []string{"list", "entryId", "chatId", "name", "reason", "verified", "proofs", "reportId", "reportedAt"}
+	err := r.object("data", required, nil, func(name string) error {
+		switch name {
+		case "list":
+			return r.list(&e.List)
+		case "entryId":
+			return r.text("data.entryId", &e.EntryID)
+		case "chatId":
+			return r.text("data.chatId", &e.ChatID)
+		case "name":
+			return r.text("data.name", &e.Name)
+		case "reason":
+			return r.text("data.reason", &e.Reason)
+		case "verified":
+			return r.flag("data.verified", &e.Verified)
+		case "proofs":
+			return r.proofs(&e.Proofs)
+		case "reportId":
+			return r.text("data.reportId", &e.ReportID)
+		case "reportedAt":
+			return r.time("data.reportedAt", &e.ReportedAt)
+		}
+		return errUnread
+	})
+	*to = e
+	return err
+}
+
+func (r reader) proofs(p *Proofs) error {
+	return r.object("data.proofs", []string{"id", "private"}, nil, func(name string) error {
+		switch name {
+		case "id":
+			return r.proofsID(&p.ID)
+		case "private":
+			return r.flag("data.proofs.private", &p.Private)
+		}
+		return errUnread
+	})
+}
+
+// proofsID reads null as the empty string, which is therefore no id.
+func (r reader) proofsID(to *string) error {
+	if r.dec.PeekKind() == jsontext.KindNull {
+		return r.dec.SkipValue()
+	}
+	if err := r.text("data.proofs.id", to); err != nil {
+		return err
+	}
+	if *to == "" {
+		return checkID("proofs.id", "")
+	}
+	return nil
+}
+
+func (r reader) delisting(to *Data) error {
+	var d Delisting
+	err := r.object("data", []string{"list", "entryId"}, nil, func(name string) error {
+		switch name {
+		case "list":
+			return r.list(&d.List)
+		case "entryId":
+			return r.text("data.entryId", &d.EntryID)
+		}
+		return errUnread
+	})
+	*to = d
+	return err
+}
+
+func (r reader) views(to *Data) error {
+	var v Views
+	err := r.object("data", []string{"list", "entryId", "views"}, nil, func(name string) error {
+		switch name {
+		case "list":
+			return r.list(&v.List)
+		case "entryId":
+			return r.text("data.entryId", &v.EntryID)
+		case "views":
+			return r.integer("data.views", &v.Views)
+		}
+		return errUnread
+	})
+	*to = v
+	return err
+}
+
+func (r reader) donation(to *Data) error {
+	var d Donation
+	required := []string{"donationId", "status", "amount", "currency", "confirmations", "requiredConfirmations", "createdAt", "updatedAt"}
+	err := r.object("data", required, nil, func(name string) error {
+		switch name {
+		case "donationId":
+			return r.text("data.donationId", &d.DonationID)
+		case "status":
+			return r.text("data.status", (*string)(&d.Status))
+		case "amount":
+			return r.text("data.amount", &d.Amount)
+		case "currency":
+			return r.text("data.currency", &d.Currency)
+		case "confirmations":
+			return r.integer("data.confirmations", &d.Confirmations)
+		case "requiredConfirmations":
+			return r.integer("data.requiredConfirmations", &d.RequiredConfirmations)
+		case "createdAt":
+			return r.time("data.createdAt", &d.CreatedAt)
+		case "updatedAt":
+			return r.time("data.updatedAt", &d.UpdatedAt)
+		}
+		return errUnread
+	})
+	*to = d
+	return err
+}
+
+func (r reader) removal(to *Data) error {
+	var d DonationRemoval
+	err := r.object("data", []string{"donationId"}, nil, func(string) error {
+		return r.text("data.donationId", &d.DonationID)
+	})
+	*to = d
+	return err
+}
+
+// reader reads one JSON value token by token. The library is strict about syntax, duplicate members and UTF-8; reader adds
+// what the contract asks. field is the path of a value, for errors.
+type reader struct {
+	dec    *jsontext.Decoder
+	around int // levels around the value that dec began with
+}
+
+// errUnread means that a name in a list of members has no case that reads it. Each list is followed by its cases.
+var errUnread = errors.New("a member that nothing reads")
+
+// object reads an object. It calls member with the name of each member that is there and in required or optional; member
+// must read the value. Other members are skipped. All of required must be there.
+//
+// A member that older events lack belongs into optional: the zero value is then what they say.
+func (r reader) object(field string, required, optional []string, member func(name string) error) error {
+	if k := r.dec.PeekKind(); k != jsontext.KindBeginObject && k != jsontext.KindInvalid {
+		if _, err := r.dec.ReadValue(); err != nil { // the kind is that of the first byte
+			return err
+		}
+		return wrong(field, "must be an object")
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		return err
+	}
+	var seen uint64 // bits, by position in required
+	for r.dec.PeekKind() != jsontext.KindEndObject {
+		name, err := r.name()
+		if err != nil {
+			return err
+		}
+		if i := find(name, required); i >= 0 {
+			seen |= 1 << i
+			err = member(required[i])
+		} else if i := find(name, optional); i >= 0 {
+			err = member(optional[i])
+		} else {
+			err = r.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		return err
+	}
+	for i, name := range required {
+		if seen&(1<<i) != 0 {
+			continue
+		}
+		if field == "event" { // the envelope's members stand alone
+			return wrong(name, "missing")
+		}
+		return wrong(field+"."+name, "missing")
+	}
+	return nil
+}
+
+// name reads a member's name. The bytes are lent until the next read.
+func (r reader) name() ([]byte, error) {
+	raw, err := r.dec.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return unquote(raw)
+}
+
+// unquote returns the text of a JSON string, which is part of raw where nothing is escaped.
+func unquote(raw []byte) ([]byte, error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1], nil
+	}
+	return jsontext.AppendUnquote(nil, raw)
+}
+
+// find returns the position of name in names, or -1.
+func find(name []byte, names []string) int {
+	for i, n := range names {
+		if string(name) == n {
+			return i
+		}
+	}
+	return -1
+}
+
+// skip passes over a value, however deep it claims to be.
+func (r reader) skip() error {
+	if k := r.dec.PeekKind(); k != jsontext.KindBeginObject && k != jsontext.KindBeginArray {
+		return r.dec.SkipValue()
+	}
+	start := r.dec.StackDepth()
+	for {
+		if _, err := r.dec.ReadToken(); err != nil {
+			return err
+		}
+		depth := r.dec.StackDepth()
+		if r.around+depth > maxDepth {
+			return wrong("event", "nested deeper than "+strconv.Itoa(maxDepth)+" levels")
+		}
+		if depth == start {
+			return nil
+		}
+	}
+}
+
+// bytes reads a string; null is not one. The bytes are lent until the next read.
+func (r reader) bytes(field string) ([]byte, error) {
+	if k := r.dec.PeekKind(); k != jsontext.KindString && k != jsontext.KindInvalid {
+		return nil, wrong(field, "must be a string")
+	}
+	raw, err := r.dec.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return unquote(raw)
+}
+
+// optionalBytes is bytes for an attribute of CloudEvents that null makes absent: then the bytes are nil.
+func (r reader) optionalBytes(field string) ([]byte, error) {
+	if r.dec.PeekKind() == jsontext.KindNull {
+		return nil, r.dec.SkipValue()
+	}
+	return r.bytes(field)
+}
+
+// text reads a string and copies it.
+func (r reader) text(field string, to *string) error {
+	b, err := r.bytes(field)
+	*to = string(b)
+	return err
+}
+
+// version reads the only version of CloudEvents there is.
+func (r reader) version() error {
+	b, err := r.bytes("specversion")
+	if err != nil {
+		return err
+	}
+	if string(b) != "1.0" {
+		return wrong("specversion", "must be 1.0")
+	}
+	return nil
+}
+
+// eventType reads a type of the contract, without a copy.
+func (r reader) eventType(to *Type) error {
+	b, err := r.bytes("type")
+	if err != nil {
+		return err
+	}
+	for _, t := range Types() {
+		if string(b) == string(t) {
+			*to = t
+			return nil
+		}
+	}
+	return wrongWords("type", "unknown type", quote(string(b)))
+}
+
+// list reads the name of a list, without a copy for those that exist.
+func (r reader) list(to *List) error {
+	b, err := r.bytes("data.list")
+	if err != nil {
+		return err
+	}
+	for _, l := range Lists() {
+		if string(b) == string(l) {
+			*to = l
+			return nil
+		}
+	}
+	*to = List(b)
+	return nil
+}
+
+// contentType takes the JSON media types: application/json and all that end in +json.
+func (r reader) contentType() error {
+	b, err := r.optionalBytes("datacontenttype")
+	if err != nil || b == nil || string(b) == "application/json" {
+		return err
+	}
+	media, _, err := mime.ParseMediaType(string(b))
+	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return wrong("datacontenttype", "must be JSON")
+	}
+	return nil
+}
+
+// flag reads true or false.
+func (r reader) flag(field string, to *bool) error {
+	switch r.dec.PeekKind() {
+	case jsontext.KindTrue:
+		*to = true
+	case jsontext.KindFalse, jsontext.KindInvalid:
+	default:
+		return wrong(field, "must be true or false")
+	}
+	return r.dec.SkipValue()
+}
+
+// integer reads a whole number written in digits alone: no sign, fraction or exponent, at most 2⁵³−1.
+func (r reader) integer(field string, to *int64) error {
+	if k := r.dec.PeekKind(); k != jsontext.KindNumber && k != jsontext.KindInvalid {
+		return wrong(field, "must be a number")
+	}
+	raw, err := r.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	for _, c := range raw {
+		if !isDigit(c) || *to > maxInteger {
+			return wrong(field, "must be a plain whole number from 0 to 9007199254740991")
+		}
+		*to = *to*10 + int64(c-'0')
+	}
+	return nil
+}
+
+// time reads an RFC 3339 time and makes it UTC.
+func (r reader) time(field string, to *time.Time) error {
+	b, err := r.bytes(field)
+	if err != nil {
+		return err
+	}
+	return parseTime(field, b, to)
+}
+
+// optionalTime is time for an attribute of CloudEvents that null makes absent.
+func (r reader) optionalTime(field string, to *time.Time) error {
+	b, err := r.optionalBytes(field)
+	if err != nil || b == nil {
+		return err
+	}
+	return parseTime(field, b, to)
+}
+
+// parseTime is as strict as RFC 3339, which allows a small t and z where Go does not, and forbids what wellFormed refuses.
+// A leap second is refused: no time.Time stands for it.
+func parseTime(field string, s []byte, to *time.Time) error {
+	if len(s) > maxTimeText {
+		return wrong(field, "longer than 64 bytes")
+	}
+	var buf [maxTimeText]byte
+	b := buf[:copy(buf[:], s)]
+	if !wellFormed(b) {
+		return wrong(field, "not an RFC 3339 time")
+	}
+	if b[10] == 't' {
+		b[10] = 'T'
+	}
+	if b[len(b)-1] == 'z' {
+		b[len(b)-1] = 'Z'
+	}
+	var t time.Time
+	if t.UnmarshalText(b) != nil {
+		return wrong(field, "not an RFC 3339 time")
+	}
+	*to = t.UTC()
+	return nil
+}
+
+// wellFormed refuses what Go's parser lets through: an hour of one digit, a comma before the fraction, an offset of
+// 24 hours or 60 minutes.
+func wellFormed(b []byte) bool {
+	const seconds = len("2006-01-02T15:04:05")
+	if len(b) <= seconds || b[13] != ':' || b[seconds] == ',' {
+		return false
+	}
+	if last := b[len(b)-1]; last == 'Z' || last == 'z' {
+		return true
+	}
+	offset := b[len(b)-len("+00:00"):]
+	return string(offset[1:3]) < "24" && string(offset[4:]) < "60"
 }

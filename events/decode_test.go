@@ -1,13 +1,17 @@
 package events_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 )
 
 const (
@@ -54,7 +58,7 @@ type edit struct {
 	problem  string // the error's text, or part of it; empty when the event stays valid
 }
 
-// Every way an event can be wrong (API contract, events), each bound on both sides, and the
+// Every way an event can be wrong (events/CONTRACT.md), each bound on both sides, and the
 // liberties that are allowed. Promise 8.
 func TestDecodeStrictness(t *testing.T) {
 	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits()} {
@@ -90,6 +94,10 @@ func checkError(t *testing.T, err error) {
 	text := err.Error()
 	if len(text) > 200 || strings.ContainsFunc(text, unicode.IsControl) || strings.ToValidUTF8(text, "") != text {
 		t.Errorf("not one line of at most 200 bytes: %q", text)
+	}
+	// Foreign text is quoted, or a subject; Plain has the same field and no such thing.
+	if plain := typed.Plain(); !strings.HasPrefix(plain, typed.Field+": ") || strings.Contains(plain, `"`) || strings.Contains(plain, " says ") || len(plain) > len(text) {
+		t.Errorf("%q in plain words is %q", text, plain)
 	}
 }
 
@@ -372,4 +380,125 @@ func timeEdits(from, member, valid string) []edit {
 	return append(edits,
 		edit{from, old, `"` + member + `":"` + long + `"`, ""},
 		edit{from, old, `"` + member + `":"` + strings.Replace(long, "Z", "0Z", 1) + `"`, "data." + member + ": longer than 64 bytes"})
+}
+
+// The subject and the data must agree (events/CONTRACT.md#subjects).
+func TestDecodeMessage(t *testing.T) {
+	long := strings.Repeat("x", 64)
+	longViews := strings.Replace(strings.Replace(viewsJSON, `"e1"`, `"`+long+`"`, 1), "servers", "scammers", 1)
+	for _, c := range []struct{ subject, payload, problem string }{
+		{"registry.scammers.e_1-A", entryJSON, ""},
+		{"registry.legit.e1", delistedJSON, ""},
+		{"registry.views.servers.e1", viewsJSON, ""},
+		{"registry.donations.d1", donationJSON, ""},
+		{"registry.donations.d1", removedJSON, ""},
+		{"registry.scammers.e_1-B", entryJSON, "subject: subject says registry.scammers.e_1-B, data says registry.scammers.e_1-A"},
+		{"registry.servers.e_1-A", entryJSON, "subject: subject says registry.servers.e_1-A, data says registry.scammers.e_1-A"},
+		{"registry.views.scammers.e_1-A", entryJSON, "subject: subject says registry.views.scammers.e_1-A, data says"},
+		{"registry.servers.e1", viewsJSON, "subject: subject says registry.servers.e1, data says registry.views.servers.e1"},
+		{"registry.donations.d2", removedJSON, "subject: subject says registry.donations.d2, data says registry.donations.d1"},
+		{"registry.views.scammers." + strings.Repeat("y", 64), longViews, "subject: subject says registry.views.scammers.yyy"},
+		{"registry.entries.e1", entryJSON, `subject: unknown subject "registry.entries.e1"`},
+		{"registry.entries.e1", `{`, `subject: unknown subject "registry.entries.e1"`},
+		{"registry.legit.e1", `{`, "event: not JSON"},
+	} {
+		_, err := events.DecodeMessage(c.subject, []byte(c.payload))
+		if (c.problem == "") != (err == nil) || (err != nil && !strings.HasPrefix(err.Error(), c.problem)) {
+			t.Errorf("%s: got %v, want %s", c.subject, err, c.problem)
+		}
+		checkError(t, err)
+	}
+}
+
+// The store reads its own data with the same checks (promise 4).
+func TestDecodeData(t *testing.T) {
+	entry := eventstest.Entries(1, 1)[0]
+	good := string(events.CanonicalData(entry))
+	for _, c := range []struct {
+		typ           events.Type
+		data, problem string
+	}{
+		{events.TypeListed, good, ""},
+		{events.TypeVerified, good, ""},
+		{"registry.entry", good, `type: unknown type "registry.entry"`},
+		{events.TypeListed, "", "event: not JSON: ends too early"},
+		{events.TypeListed, "null", "data: must be an object"},
+		{events.TypeListed, good + "x", "event: not JSON"},
+		{events.TypeListed, strings.Replace(good, `"e0`, `"e.0`, 1), "data.entryId: must be"},
+		{events.TypeListed, strings.Replace(good, `{`, `{"x":"\u0000",`, 1), "data: contains NUL"},
+		{events.TypeListed, strings.Replace(good, `{`, `{"list":"legit",`, 1), "event: an object has the same member twice"},
+		{events.TypeViewsCounted, good, "data.views: missing"},
+	} {
+		d, err := events.DecodeData(c.typ, []byte(c.data))
+		if (c.problem == "") != (err == nil) || (err != nil && !strings.HasPrefix(err.Error(), c.problem)) {
+			t.Errorf("%s %s: got %v, want %s", c.typ, clip(c.data), err, c.problem)
+		}
+		if err == nil && d != events.Data(entry) {
+			t.Errorf("got %v", d)
+		}
+		checkError(t, err)
+	}
+}
+
+// Whatever comes in, decoding ends without a panic in an event that survives its own
+// encoding, or in an error that fits a header (promise 8).
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{entryJSON, delistedJSON, viewsJSON, donationJSON, removedJSON} {
+		f.Add("registry.scammers.e_1-A", []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, subject string, payload []byte) {
+		e, err := events.DecodeMessage(subject, payload)
+		checkError(t, err)
+		if err != nil {
+			if e != (events.Event{}) {
+				t.Errorf("an error and an event: %v", e)
+			}
+			return
+		}
+		if !utf8.Valid(payload) || !json.Valid(payload) || len(payload) > events.MaxPayload {
+			t.Error("took what is no JSON of at most 256 KiB")
+		}
+		again, err := events.Encode(e)
+		if err != nil {
+			t.Fatalf("decoded and cannot be encoded: %v", err)
+		}
+		if back, err := events.DecodeMessage(subject, again); err != nil || back != e {
+			t.Errorf("decoded %v, encoded and decoded %v, %v", e, back, err)
+		}
+	})
+}
+
+// The store's data is read as carefully as the stream's.
+func FuzzDecodeData(f *testing.F) {
+	for _, s := range []string{entryJSON, delistedJSON, viewsJSON, donationJSON, removedJSON} {
+		e, err := events.Decode([]byte(s))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(e.Type), events.CanonicalData(e.Data))
+	}
+	f.Fuzz(func(t *testing.T, typ string, b []byte) {
+		d, err := events.DecodeData(events.Type(typ), b)
+		checkError(t, err)
+		if err != nil {
+			return
+		}
+		canonical := events.CanonicalData(d)
+		back, err := events.DecodeData(events.Type(typ), canonical)
+		if err != nil || back != d || !bytes.Equal(canonical, events.CanonicalData(back)) {
+			t.Errorf("%s, then %s: %v", b, canonical, err)
+		}
+	})
+}
+
+// What only begins like another JSON value is not JSON; a value that is none of an object is.
+func TestNotJSON(t *testing.T) {
+	for payload, want := range map[string]string{
+		"not json": "event: not JSON that", "true story": "event: must be an object", "[1": "event: not JSON: ends too early", "nul": "event: not JSON",
+		"[1]": "event: must be an object", strings.Replace(entryJSON, `"data":{`, `"data":none,"x":{`, 1): "event: not JSON that",
+	} {
+		if _, err := events.Decode([]byte(payload)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.20s: %v, want %s", payload, err, want)
+		}
+	}
 }

@@ -1,24 +1,32 @@
 package events
 
-import "time"
+import (
+	"time"
 
-// List names one of the three public lists (API contract, words).
-type List string
-
-// The lists, in the order in which a check reports them.
-const (
-	Scammers List = "scammers"
-	Servers  List = "servers"
-	Legit    List = "legit"
+	"github.com/google/uuid"
 )
 
-// Lists returns every list in the order in which a check reports them.
-func Lists() [3]List { return [3]List{Scammers, Servers, Legit} }
+// Event is one CloudEvent of the registry. Data is by value and immutable by convention, so any number of goroutines may
+// share an Event.
+type Event struct {
+	ID     string    // unique across all sources, never reused; also the Nats-Msg-Id
+	Source string    // CloudEvents source: who says so
+	Type   Type      // decides which Data is allowed
+	Time   time.Time // CloudEvents time; zero when the event has none
+	Data   Data
+}
 
-// Type is a CloudEvents type of the contract (API contract, events).
+// ExportSource is the source of events that registry export writes. The time of such a delisting is that
+// of the one that it repeats (events/CONTRACT.md#tombstones).
+const ExportSource = "urn:registry:export"
+
+// NewEventID returns a new event id: a UUID of version 7.
+func NewEventID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Type is a CloudEvents type (events/CONTRACT.md#subjects).
 type Type string
 
-// The event types. The first three set an entry's whole state, whatever was there.
+// The event types. The first three set an entry's whole state, whatever was there before.
 const (
 	TypeListed          Type = "registry.entry.listed"
 	TypeVerified        Type = "registry.entry.verified"
@@ -29,21 +37,50 @@ const (
 	TypeDonationRemoved Type = "registry.donation.removed"
 )
 
-// Event is one CloudEvent of the registry. Data is by value and immutable by convention:
-// any number of goroutines may share an Event.
-type Event struct {
-	ID     string    // unique across all sources, never reused; also the Nats-Msg-Id
-	Source string    // CloudEvents source: who says so
-	Type   Type      // decides which Data is allowed
-	Time   time.Time // CloudEvents time; zero when the event had none
-	Data   Data
+// Types returns every event type of the contract.
+func Types() [7]Type {
+	return [7]Type{TypeListed, TypeVerified, TypeAmended, TypeDelisted, TypeViewsCounted, TypeDonationUpdated, TypeDonationRemoved}
 }
 
-// Data is the payload of an event: Entry, Delisting, Views, Donation or DonationRemoval.
+// Tombstone reports whether events of type t erase what their subject said before. They are published with a roll-up of
+// the subject (events/CONTRACT.md#publishing).
+func (t Type) Tombstone() bool { return t == TypeDelisted || t == TypeDonationRemoved }
+
+// List names one of the public lists.
+type List string
+
+// The lists, in the order in which a check reports them.
+const (
+	Scammers List = "scammers"
+	Servers  List = "servers"
+	Legit    List = "legit"
+)
+
+// NumLists is the number of lists.
+const NumLists = 3
+
+// Lists returns every list in the order in which a check reports them.
+func Lists() [NumLists]List { return [NumLists]List{Scammers, Servers, Legit} }
+
+// Index returns the position of l in Lists. ok is false when l is not a list.
+func (l List) Index() (i int, ok bool) {
+	switch l { // every look-up asks; a loop over Lists takes longer
+	case Scammers:
+		return 0, true
+	case Servers:
+		return 1, true
+	case Legit:
+		return 2, true
+	}
+	return 0, false
+}
+
+// Data is what an event says: an Entry, Delisting, Views, Donation or DonationRemoval.
 type Data interface {
-	// Subject is the NATS subject that the event belongs on.
-	Subject() string
-	data() // closed set
+	// Subject is what the event is about, and the NATS subject that it belongs on.
+	Subject() Subject
+	// isDataOf reports whether events of type t carry this kind of data. It closes the set.
+	isDataOf(t Type) bool
 }
 
 // Entry is the whole state of one record of a list. Strings are valid UTF-8 without NUL.
@@ -65,11 +102,21 @@ type Proofs struct {
 	Private bool
 }
 
+// Subject is that of the entry.
+func (e Entry) Subject() Subject { return Subject{KindEntry, e.List, e.EntryID} }
+
+func (Entry) isDataOf(t Type) bool { return t == TypeListed || t == TypeVerified || t == TypeAmended }
+
 // Delisting says that an entry leaves its list.
 type Delisting struct {
 	List    List
 	EntryID string
 }
+
+// Subject is that of the entry that leaves.
+func (d Delisting) Subject() Subject { return Subject{KindEntry, d.List, d.EntryID} }
+
+func (Delisting) isDataOf(t Type) bool { return t == TypeDelisted }
 
 // Views is the absolute view total of an entry, listed or not.
 type Views struct {
@@ -77,6 +124,11 @@ type Views struct {
 	EntryID string
 	Views   int64 // 0 to 2⁵³−1
 }
+
+// Subject is that of the view total, which is not the entry's.
+func (v Views) Subject() Subject { return Subject{KindViews, v.List, v.EntryID} }
+
+func (Views) isDataOf(t Type) bool { return t == TypeViewsCounted }
 
 // Donation is the whole state of one donation.
 type Donation struct {
@@ -90,7 +142,7 @@ type Donation struct {
 	UpdatedAt             time.Time
 }
 
-// DonationStatus is where a donation stands (API contract, donations).
+// DonationStatus is the state of a donation.
 type DonationStatus string
 
 // The states of a donation.
@@ -102,26 +154,20 @@ const (
 	DonationExpired    DonationStatus = "expired"
 )
 
+// DonationStatuses returns every state of a donation.
+func DonationStatuses() [5]DonationStatus {
+	return [5]DonationStatus{DonationPending, DonationConfirming, DonationConfirmed, DonationFailed, DonationExpired}
+}
+
+// Subject is that of the donation.
+func (d Donation) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }
+
+func (Donation) isDataOf(t Type) bool { return t == TypeDonationUpdated }
+
 // DonationRemoval erases a donation.
 type DonationRemoval struct{ DonationID string }
 
-// Subject is registry.<list>.<entryId>.
-func (e Entry) Subject() string { return "registry." + string(e.List) + "." + e.EntryID }
+// Subject is that of the donation that is removed.
+func (d DonationRemoval) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }
 
-// Subject is that of the entry which leaves.
-func (d Delisting) Subject() string { return "registry." + string(d.List) + "." + d.EntryID }
-
-// Subject is registry.views.<list>.<entryId>.
-func (v Views) Subject() string { return "registry.views." + string(v.List) + "." + v.EntryID }
-
-// Subject is registry.donations.<donationId>.
-func (d Donation) Subject() string { return "registry.donations." + d.DonationID }
-
-// Subject is that of the donation which is removed.
-func (d DonationRemoval) Subject() string { return "registry.donations." + d.DonationID }
-
-func (Entry) data()           {}
-func (Delisting) data()       {}
-func (Views) data()           {}
-func (Donation) data()        {}
-func (DonationRemoval) data() {}
+func (DonationRemoval) isDataOf(t Type) bool { return t == TypeDonationRemoved }

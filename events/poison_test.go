@@ -51,7 +51,7 @@ func poisons() []poison {
 func subjectFor(payloads ...string) string {
 	for _, payload := range payloads {
 		if e, err := events.Decode([]byte(payload)); err == nil {
-			return e.Data.Subject()
+			return e.Data.Subject().String()
 		}
 	}
 	return "registry.scammers.e_1-A"

@@ -1,13 +1,8 @@
 package events
 
-import (
-	"crypto/rand"
-	"time"
+import "crypto/rand"
 
-	"github.com/nats-io/nats.go/jetstream"
-)
-
-// Names that backends, operators and the projector share (API contract, events).
+// Names that backends, operators and the projector share (events/CONTRACT.md#stream, #publishing and #rejection).
 const (
 	DefaultStream   = "REGISTRY"
 	StreamSubjects  = "registry.>"
@@ -27,52 +22,5 @@ const (
 	MaxRejected = 64 << 10 // bytes of payload kept of a rejected message
 )
 
-// StreamConfig is the event stream as this program creates it. history is the number of
-// messages kept of a subject, 0 for all; epoch is the stream's identity (NewEpoch).
-func StreamConfig(name string, replicas, history int, epoch string) jetstream.StreamConfig {
-	perSubject := int64(history)
-	if history <= 0 {
-		perSubject = -1
-	}
-	return jetstream.StreamConfig{
-		Name:               name,
-		Description:        "Registry events: the whole state of an entry, view total or donation in each",
-		Subjects:           []string{StreamSubjects},
-		Storage:            jetstream.FileStorage,
-		Retention:          jetstream.LimitsPolicy,
-		Discard:            jetstream.DiscardNew, // a full broker says so instead of forgetting
-		MaxMsgs:            -1,
-		MaxBytes:           -1,
-		MaxMsgsPerSubject:  perSubject,
-		MaxMsgSize:         MaxPayload,
-		Replicas:           replicas,
-		Duplicates:         2 * time.Minute,
-		DenyDelete:         true,
-		AllowRollup:        true, // tombstones; the broker allows no DenyPurge beside it
-		AllowDirect:        true,
-		AllowAtomicPublish: true,
-		Metadata:           map[string]string{MetadataEpoch: epoch},
-	}
-}
-
-// RejectedStreamConfig is the stream of copies of rejected events. There is one for the
-// broker: the epoch in RejectedSubject keeps the copies of different event streams apart.
-func RejectedStreamConfig(replicas int) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:              RejectedStream,
-		Description:       "Copies of events that the registry rejected, with the reason",
-		Subjects:          []string{RejectedPrefix + ">"},
-		Storage:           jetstream.FileStorage,
-		Retention:         jetstream.LimitsPolicy,
-		Discard:           jetstream.DiscardOld,
-		MaxMsgs:           10_000,
-		MaxBytes:          64 << 20,
-		MaxAge:            30 * 24 * time.Hour,
-		MaxMsgsPerSubject: 1, // copying again, by a replica or a rebuild, adds nothing
-		Replicas:          replicas,
-		AllowDirect:       true,
-	}
-}
-
-// NewEpoch is a random identity for a new stream, safe as a subject token.
+// NewEpoch returns a random identity for a new stream, safe as a subject token.
 func NewEpoch() string { return rand.Text() }

@@ -1,32 +1,48 @@
 package events
 
-import "strings"
-
-// SubjectKind says what the messages of a subject are about.
-type SubjectKind uint8
-
-// What a subject is about. The zero value is none of them.
-const (
-	EntrySubject SubjectKind = iota + 1
-	ViewsSubject
-	DonationSubject
+import (
+	"bytes"
+	"strings"
 )
 
-// Subject is a NATS subject of the contract, taken apart.
+// Kind says what a subject is about. The zero value is none of them. It is neither stored nor sent.
+type Kind uint8
+
+// The kinds of subject.
+const (
+	KindEntry Kind = iota + 1
+	KindViews
+	KindDonation
+)
+
+// Subject names one thing that events are about: the unit of state. The last event of a subject decides.
+// It is comparable; two are equal when their texts are.
 type Subject struct {
-	Kind SubjectKind
+	Kind Kind
 	List List   // empty for a donation
 	ID   string // entryId or donationId
 }
 
-// ParseSubject reads registry.<list>.<entryId>, registry.views.<list>.<entryId> and
-// registry.donations.<donationId>; any other subject is an *Error. It does not allocate
-// unless it fails: the parts share s.
+// String returns the NATS subject: registry.<list>.<entryId>, registry.views.<list>.<entryId> or
+// registry.donations.<donationId>. It is empty for the zero value.
+func (s Subject) String() string {
+	switch s.Kind {
+	case KindEntry:
+		return "registry." + string(s.List) + "." + s.ID
+	case KindViews:
+		return "registry.views." + string(s.List) + "." + s.ID
+	case KindDonation:
+		return "registry.donations." + s.ID
+	}
+	return ""
+}
+
+// ParseSubject is the inverse of String. Any other text is an *Error. The parts share the memory of s.
 func ParseSubject(s string) (Subject, error) {
 	if sub, ok := parseSubject(s); ok {
 		return sub, nil
 	}
-	return Subject{}, wrong("subject", "unknown subject "+quote(s))
+	return Subject{}, wrongWords("subject", "unknown subject", quote(s))
 }
 
 func parseSubject(s string) (Subject, bool) {
@@ -35,43 +51,38 @@ func parseSubject(s string) (Subject, bool) {
 		return Subject{}, false
 	}
 	head, id, _ := strings.Cut(rest, ".")
-	sub := Subject{Kind: EntrySubject, List: List(head), ID: id}
+	sub := Subject{Kind: KindEntry, List: List(head), ID: id}
 	switch head {
 	case "donations":
-		sub.Kind, sub.List = DonationSubject, ""
+		sub.Kind, sub.List = KindDonation, ""
 	case "views":
 		list, entryID, _ := strings.Cut(id, ".")
-		sub = Subject{Kind: ViewsSubject, List: List(list), ID: entryID}
+		sub = Subject{Kind: KindViews, List: List(list), ID: entryID}
 	}
-	return sub, isKey(sub.ID) && (sub.Kind == DonationSubject || isList(sub.List))
+	return sub, IsID(sub.ID) && (sub.Kind == KindDonation || isList(sub.List))
 }
 
-// String is the NATS subject.
-func (s Subject) String() string {
-	switch s.Kind {
-	case EntrySubject:
-		return Delisting{s.List, s.ID}.Subject()
-	case ViewsSubject:
-		return Views{List: s.List, EntryID: s.ID}.Subject()
-	case DonationSubject:
-		return DonationRemoval{s.ID}.Subject()
+// Masked returns s as logs, metrics and /projection may show it: without the id of a donation (events/CONTRACT.md#rejection).
+func (s Subject) Masked() string {
+	if s.Kind == KindDonation {
+		s.ID = "*"
 	}
-	return ""
+	return s.String()
 }
 
-// subjectOf is where d belongs, without building the text.
-func subjectOf(d Data) Subject {
-	switch d := d.(type) {
-	case Entry:
-		return Subject{EntrySubject, d.List, d.EntryID}
-	case Delisting:
-		return Subject{EntrySubject, d.List, d.EntryID}
-	case Views:
-		return Subject{ViewsSubject, d.List, d.EntryID}
-	case Donation:
-		return Subject{DonationSubject, "", d.DonationID}
-	case DonationRemoval:
-		return Subject{DonationSubject, "", d.DonationID}
+// MaskSubject is Masked for the subject of any message, also of one that breaks the contract. A subject of the registry's that is
+// none of the contract may have a donation's id anywhere, and so may one of an entry if its payload, which may be nil, speaks of a
+// donation. Subjects of other streams stay as they are.
+func MaskSubject(subject string, payload []byte) string {
+	s, known := parseSubject(subject)
+	switch {
+	case known && s.Kind == KindDonation, strings.HasPrefix(subject, "registry.donations."):
+		return Subject{Kind: KindDonation, ID: "*"}.String()
+	case known && (bytes.Contains(payload, []byte("registry.donation")) || bytes.Contains(payload, []byte("donationId"))):
+		s.ID = "*"
+		return s.String()
+	case !known && strings.HasPrefix(subject, "registry."):
+		return "registry.*"
 	}
-	return Subject{}
+	return subject
 }

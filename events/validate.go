@@ -1,7 +1,33 @@
 package events
 
-// Validate checks every bound of the API contract, events, and that the data is that of the
-// type. The error is an *Error; nil means that Encode succeeds and Decode gives e back.
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The bounds of events/CONTRACT.md#data and #envelope.
+const (
+	MaxPayload = 256 << 10 // bytes of one message
+
+	maxEventID    = 256    // characters
+	maxSource     = 2048   // characters
+	maxID         = 64     // characters of entryId, donationId, proofs.id
+	maxChatID     = 64     // characters
+	maxName       = 200    // characters
+	maxReasonText = 20_000 // bytes of Markdown
+	maxReportID   = 64     // characters
+	maxInteger    = 1<<53 - 1
+	maxTimeText   = 64 // bytes of a time as written
+	maxDepth      = 64 // levels of nesting, unknown members included
+
+	minYear, maxYear = 1970, 2200
+)
+
+// Validate checks every bound of events/CONTRACT.md#data, and that the data is that of the type. The error is an *Error.
+// Nil means that Encode succeeds and that Decode gives e back.
 func Validate(e Event) error {
 	if err := validate(&e); err != nil {
 		return err
@@ -9,7 +35,7 @@ func Validate(e Event) error {
 	return nil
 }
 
-// validate is Validate with a typed nil, for callers that go on.
+// validate is Validate for callers that need the *Error.
 func validate(e *Event) *Error {
 	if err := checkAttribute("id", e.ID, maxEventID); err != nil {
 		return err
@@ -22,10 +48,10 @@ func validate(e *Event) *Error {
 			return err
 		}
 	}
-	if dataKind(e.Type) == unknownKind {
-		return wrong("type", "unknown type "+quote(string(e.Type)))
+	if !isType(e.Type) {
+		return wrongWords("type", "unknown type", quote(string(e.Type)))
 	}
-	if kindOf(e.Data) != dataKind(e.Type) {
+	if e.Data == nil || !e.Data.isDataOf(e.Type) {
 		return wrong("data", "not the data of "+string(e.Type))
 	}
 	if entry, ok := e.Data.(Entry); ok && e.Type == TypeVerified && !entry.Verified {
@@ -48,7 +74,7 @@ func checkData(d Data) *Error {
 	case Donation:
 		return checkDonation(&d)
 	case DonationRemoval:
-		return checkKey("donationId", d.DonationID)
+		return checkID("donationId", d.DonationID)
 	}
 	return wrong("data", "missing")
 }
@@ -57,7 +83,7 @@ func checkTarget(l List, entryID string) *Error {
 	if !isList(l) {
 		return inData("list", "must be scammers, servers or legit")
 	}
-	return checkKey("entryId", entryID)
+	return checkID("entryId", entryID)
 }
 
 func checkEntry(e *Entry) *Error {
@@ -92,11 +118,11 @@ func checkProofs(p Proofs) *Error {
 	if p.Private {
 		return inData("proofs.id", "must be null when the proofs are private")
 	}
-	return checkKey("proofs.id", p.ID)
+	return checkID("proofs.id", p.ID)
 }
 
 func checkDonation(d *Donation) *Error {
-	if err := checkKey("donationId", d.DonationID); err != nil {
+	if err := checkID("donationId", d.DonationID); err != nil {
 		return err
 	}
 	switch {
@@ -117,4 +143,134 @@ func checkDonation(d *Donation) *Error {
 		return err
 	}
 	return checkTime("data.updatedAt", d.UpdatedAt)
+}
+
+func checkID(field, s string) *Error {
+	if !IsID(s) {
+		return inData(field, "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	}
+	return nil
+}
+
+// checkText takes 1 to limit characters (Unicode code points).
+func checkText(field, s string, limit int) *Error {
+	if s == "" {
+		return inData(field, "empty")
+	}
+	if err := checkClean("data."+field, s); err != nil {
+		return err
+	}
+	if len(s) > limit && utf8.RuneCountInString(s) > limit {
+		return inData(field, "longer than "+strconv.Itoa(limit)+" characters")
+	}
+	return nil
+}
+
+func checkClean(field, s string) *Error {
+	if !utf8.ValidString(s) {
+		return wrong(field, "invalid UTF-8")
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return wrong(field, "contains NUL")
+	}
+	return nil
+}
+
+// checkAttribute takes what fits a message header unchanged: control characters would break
+// it (and are no CloudEvents string), outer spaces would be trimmed from it.
+func checkAttribute(field, s string, limit int) *Error {
+	switch {
+	case s == "":
+		return wrong(field, "missing or empty")
+	case !utf8.ValidString(s):
+		return wrong(field, "invalid UTF-8")
+	case len(s) > limit && utf8.RuneCountInString(s) > limit:
+		return wrong(field, "longer than "+strconv.Itoa(limit)+" characters")
+	case strings.IndexFunc(s, isControl) >= 0:
+		return wrong(field, "contains a control character")
+	case s[0] == ' ' || s[len(s)-1] == ' ':
+		return wrong(field, "begins or ends with a space")
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r <= 0x9f) }
+
+func checkInteger(field string, n int64) *Error {
+	if n < 0 || n > maxInteger {
+		return inData(field, "must be a whole number from 0 to 9007199254740991")
+	}
+	return nil
+}
+
+func checkTime(field string, t time.Time) *Error {
+	if y := t.UTC().Year(); y < minYear || y > maxYear {
+		return wrong(field, "year outside 1970 to 2200")
+	}
+	return nil
+}
+
+// IsID reports whether s is [A-Za-z0-9_-]{1,64}, as ids of entries, donations and proofs are.
+func IsID(s string) bool {
+	if len(s) == 0 || len(s) > maxID {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isAmount matches [0-9]{1,18}(\.[0-9]{1,18})?.
+func isAmount(s string) bool {
+	whole := digits(s)
+	if whole < 1 || whole > 18 {
+		return false
+	}
+	if whole == len(s) {
+		return true
+	}
+	fraction := digits(s[whole+1:])
+	return s[whole] == '.' && fraction >= 1 && fraction <= 18 && whole+1+fraction == len(s)
+}
+
+// isCurrency matches [A-Z0-9]{2,10}.
+func isCurrency(s string) bool {
+	if len(s) < 2 || len(s) > 10 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// digits counts the leading ASCII digits of s.
+func digits(s string) int {
+	n := 0
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isList(l List) bool {
+	_, ok := l.Index()
+	return ok
+}
+
+func isType(t Type) bool {
+	all := Types()
+	return slices.Contains(all[:], t)
+}
+
+func isDonationStatus(s DonationStatus) bool {
+	all := DonationStatuses()
+	return slices.Contains(all[:], s)
 }

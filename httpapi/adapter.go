@@ -6,22 +6,23 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// handler answers a request, or returns why it cannot without having written anything.
+// handler answers a request, or returns why it cannot. It has written nothing then.
 type handler func(c *gin.Context) error
 
-// adapt is the one way from gin to a handler: it counts, turns an error into the answer of the
-// table, and a panic into an error. It takes the place of a chain of middlewares, each of which
-// would cost every request.
+// adapt makes gin call a handler. It counts the request, turns an error into the answer of the table in
+// errors.go, and a panic into an error.
 func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 	m := p.metrics.route(route)
 	return func(c *gin.Context) {
 		start := time.Now()
-		p.metrics.inFlight.Add(1)
+		p.metrics.begun.Add(1)
 		defer p.finish(c, route, m, start)
 		if err := h(c); err != nil {
 			p.fail(c, route, err)
@@ -29,32 +30,31 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 	}
 }
 
-// limited puts the rate limit before h, which it returns as it is where there is no limit.
-func (p *Public) limited(h handler) handler {
-	if p.limit == nil {
+// limitedBy puts a rate limit, if there is one, before h.
+func limitedBy(limit *rateLimit, h handler) handler {
+	if limit == nil {
 		return h
 	}
 	return func(c *gin.Context) error {
-		if err := p.limit.take(c.Request); err != nil {
+		if err := limit.take(c.Request); err != nil {
 			return err
 		}
 		return h(c)
 	}
 }
 
-// finish is deferred by adapt: recover works in the deferred function only. An answer that is cut
-// off has no status to count.
+// finish ends a request. adapt defers it, since recover works only in the deferred function itself.
 func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start time.Time) {
 	v := recover()
-	p.metrics.inFlight.Add(-1)
+	p.metrics.ended.Add(1)
 	if v != nil {
 		p.recovered(c, route, v)
 	}
 	m.observe(c.Writer.Status(), time.Since(start))
 }
 
-// recovered answers 500, or cuts the connection where half an answer is already on its way: it
-// must not look complete.
+// recovered answers 500. If half an answer is on its way already, it cuts the connection instead: the answer must
+// not look complete.
 func (p *Public) recovered(c *gin.Context, route string, v any) {
 	if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with as it is
 		panic(v)
@@ -64,11 +64,16 @@ func (p *Public) recovered(c *gin.Context, route string, v any) {
 		p.logFailure(c.Request.Context(), route, err)
 		panic(http.ErrAbortHandler)
 	}
-	clear(c.Writer.Header())
+	h := c.Writer.Header()
+	connection := h["Connection"] // that it is to be closed holds for any answer
+	clear(h)
+	if connection != nil {
+		h["Connection"] = connection
+	}
 	p.fail(c, route, err)
 }
 
-// fail answers with the error's row of the table.
+// fail answers with the error's row of the table in errors.go.
 func (p *Public) fail(c *gin.Context, route string, err error) {
 	r := replyTo(err)
 	if r.status == http.StatusInternalServerError {
@@ -93,8 +98,92 @@ func (p *Public) fail(c *gin.Context, route string, err error) {
 	_, _ = c.Writer.Write(body) // fails only when the reader has gone
 }
 
-// logFailure names the route, never the query or an id: those are about people.
+// logFailure names the route, never a query or an id: those are about people.
 func (p *Public) logFailure(ctx context.Context, route string, err error) {
 	p.logger.LogAttrs(ctx, slog.LevelError, "request failed",
 		slog.String("route", route), slog.String("error", err.Error()))
+}
+
+// metrics counts requests by route and status. Labels are resolved when a route is added, so that a request looks up
+// none. A route is a pattern, never a path: no id becomes a label.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	begun    atomic.Uint64
+	ended    atomic.Uint64
+}
+
+// inFlight is how many requests are being answered. It reads the ended ones first, so that it is never negative.
+func (m *metrics) inFlight() float64 {
+	ended := m.ended.Load()
+	return float64(m.begun.Load() - ended)
+}
+
+// routeMetrics are the metrics of one route.
+type routeMetrics struct {
+	counts  []statusCount
+	other   prometheus.Counter
+	seconds prometheus.Observer
+}
+
+type statusCount struct {
+	status int
+	count  prometheus.Counter
+}
+
+// newMetrics registers with reg, unless that is nil.
+func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
+		}, []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "registry_http_request_duration_seconds", Help: "Time to answer a request of the public API, by route.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}, []string{"route"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.requests, m.seconds,
+			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
+			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", &g.waiting),
+			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", &s.waiting),
+			measure("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", g.ready),
+			measure("registry_remembered_pages", "Answers that are remembered because they were asked for again.",
+				func() float64 { return float64(b.cache.EstimatedSize()) }),
+			measure("registry_remembered_pages_bytes", "Memory of the remembered answers, by estimate.",
+				func() float64 { return float64(b.cache.WeightedSize()) }))
+	}
+	return m
+}
+
+func measure(name, help string, value func() float64) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+func gauge(name, help string, n *atomic.Int64) prometheus.GaugeFunc {
+	return measure(name, help, func() float64 { return float64(n.Load()) })
+}
+
+// route returns the metrics of a route. The statuses that are seen most often come first.
+func (m *metrics) route(name string) *routeMetrics {
+	r := &routeMetrics{other: m.requests.WithLabelValues(name, "other"), seconds: m.seconds.WithLabelValues(name)}
+	for _, status := range []int{
+		http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed,
+		http.StatusNoContent, http.StatusFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+		http.StatusInternalServerError,
+	} {
+		r.counts = append(r.counts, statusCount{status, m.requests.WithLabelValues(name, strconv.Itoa(status))})
+	}
+	return r
+}
+
+func (r *routeMetrics) observe(status int, took time.Duration) {
+	r.seconds.Observe(took.Seconds())
+	for i := range r.counts {
+		if r.counts[i].status == status {
+			r.counts[i].count.Inc()
+			return
+		}
+	}
+	r.other.Inc()
 }

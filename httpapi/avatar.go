@@ -4,41 +4,37 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"example.org/registry/events"
 )
 
 // avatarRoute is the pattern of the avatars' paths.
 const avatarRoute = "/api/chat/avatar/:chatUserId"
 
-// avatar answers GET /api/chat/avatar/{chatUserId}: a picture in any case (API contract,
-// avatars). It does not depend on the read model.
+// avatar answers GET /api/chat/avatar/{chatUserId}, always with a picture (httpapi/CONTRACT.md#avatars). It needs no read
+// model.
 func (p *Public) avatar(c *gin.Context) error {
 	user := c.Param("chatUserId")
 	size, err := parseAvatar(user, c.Request.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	found, err := p.avatars.of(c.Request.Context(), user, size)
+	picture, err := p.upstreams.Avatar(c.Request.Context(), user, size)
 	if err != nil {
 		return err
-	}
-	cache, picture := p.avatarCache, found.picture
-	if found.result == avatarFailed {
-		cache = p.fallbackCache
-	}
-	if found.result != avatarFound {
-		if picture, err = p.identicons.of(user, size); err != nil {
-			return err
-		}
 	}
 	h := c.Writer.Header()
 	p.fixed.common(h)
 	sandboxed(c)
-	h["Cache-Control"] = cache
+	h["Cache-Control"] = []string{"public, max-age=3600"}
+	if picture.Failed {
+		h["Cache-Control"] = []string{"public, max-age=60"}
+	}
 	c.Data(http.StatusOK, picture.Type, picture.Bytes)
 	return nil
 }
 
-// sandboxed marks an answer as one in which nothing may run (API contract, avatars).
+// sandboxed marks an answer as one in which nothing may run (httpapi/CONTRACT.md#avatars).
 func sandboxed(c *gin.Context) {
 	c.Writer.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
 }
@@ -49,7 +45,7 @@ const defaultAvatar = 128
 // parseAvatar checks the path parameter and the query string of an avatar and returns the size
 // in pixels. It is a pure function.
 func parseAvatar(user, raw string) (size int, err error) {
-	if !plainID(user) {
+	if !events.IsID(user) {
 		return 0, invalid("chatUserId")
 	}
 	names, values := [1]string{"size"}, [1]value{}

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
-	"context"
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -33,7 +36,7 @@ func many(n int) []events.Data {
 }
 
 // busyAPI is the API over n entries, without a listener.
-func busyAPI(b testing.TB, n int) *Public {
+func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	b.Helper()
 	m, r := readmodel.New(), readmodel.NewRenderer()
 	m.BeginBulk()
@@ -41,8 +44,12 @@ func busyAPI(b testing.TB, n int) *Public {
 		m.Apply([]readmodel.Record{r.Render(uint64(i+1), d)}, uint64(i+1))
 	}
 	m.EndBulk()
-	state := State{Ready: true, AsOf: asOf()}
-	p, err := NewPublic(Config{Health: &Health{Reader: m, State: func() State { return state }}})
+	state := Readiness{Ready: true, AsOf: asOf()}
+	cfg := Config{Health: &Health{Reader: m, Readiness: func() Readiness { return state }}}
+	for _, m := range mutate {
+		m(&cfg)
+	}
+	p, err := NewPublic(cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +117,7 @@ func BenchmarkList(b *testing.B) {
 	b.Run("gzip", func(b *testing.B) { handle(b, p, "/api/scammers", http.StatusOK, "Accept-Encoding", "gzip") })
 	b.Run("zstd", func(b *testing.B) { handle(b, p, "/api/scammers", http.StatusOK, "Accept-Encoding", "gzip, zstd") })
 	b.Run("304", func(b *testing.B) {
-		tag := p.admitter.health.Reader.View().ListTag(events.Scammers, readmodel.Newest)
+		tag := p.gate.health.Reader.View().ListTag(events.Scammers, readmodel.Newest)
 		handle(b, p, "/api/scammers", http.StatusNotModified, "If-None-Match", `"`+tag+`"`)
 	})
 }
@@ -122,17 +129,34 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 // BenchmarkRatio compares answers over real HTTP with those of a bare gin handler that sends the
-// same headers and body from a constant, the limit for any service that leaves its answers to gin, and with
-// answers over net/http's own connections. Compare the times of a target; they run in the same process, one after the other.
+// same headers and body from a constant, the limit for any service that leaves its answers to gin, and with answers over
+// net/http's own connections.
 func BenchmarkRatio(b *testing.B) {
 	p := busyAPI(b, 30000)
 	for name, target := range map[string]string{"list": "/api/scammers", "check": "/api/check?id=900000000000000007"} {
 		rec := httptest.NewRecorder()
 		p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
 		bare := constant(rec.Header(), rec.Body.Bytes())
-		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, NewServer(bare, nil)), target) })
-		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, NewServer(p, nil)), target) })
-		b.Run(name+"/plain", func(b *testing.B) { overHTTP(b, listenOver(b, NewServer(p, nil), nil), target) })
+		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(bare, nil)), target) })
+		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(p, nil)), target) })
+		b.Run(name+"/plain", func(b *testing.B) { overHTTP(b, listenOver(b, wire.NewServer(p, nil), nil), target) })
+	}
+}
+
+// BenchmarkPageRatio is BenchmarkRatio for remembered pages of the site, at 100 000 entries.
+func BenchmarkPageRatio(b *testing.B) {
+	p := busyAPI(b, 100_000, func(cfg *Config) { cfg.Site = true })
+	for name, target := range map[string]string{
+		"home": "/", "check": "/?search=%40oszust+77+%C5%BC%C3%B3%C5%82w", "id": "/?search=900000000000000007", "list": "/scammers", "entry": "/wpis/scammers/e0000007",
+	} {
+		rec := httptest.NewRecorder()
+		p.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
+		if rec.Code != http.StatusOK {
+			b.Fatalf("%s: %d", target, rec.Code)
+		}
+		bare := constant(rec.Header(), rec.Body.Bytes())
+		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(bare, nil)), target) })
+		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(p, nil)), target) })
 	}
 }
 
@@ -145,24 +169,46 @@ func constant(header http.Header, body []byte) http.Handler {
 	return e
 }
 
+// overHTTP asks again and again. The client does nothing but write and read bytes, so that what is measured is the server.
 func overHTTP(b *testing.B, addr, target string) {
 	b.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}
-	b.Cleanup(client.CloseIdleConnections)
+	request := []byte("GET " + target + " HTTP/1.1\r\nHost: registry.example\r\n\r\n")
 	b.RunParallel(func(pb *testing.PB) {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer conn.Close()
+		var size int // of an answer: all are equally long
 		for pb.Next() {
-			req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr+target, nil)
-			if err != nil {
+			if _, err := conn.Write(request); err != nil {
 				b.Error(err)
 				return
 			}
-			resp, err := client.Do(req)
-			if err != nil {
+			if size == 0 {
+				if size, err = answerSize(conn); err != nil {
+					b.Error(err)
+					return
+				}
+				continue
+			}
+			if _, err := io.CopyN(io.Discard, conn, int64(size)); err != nil {
 				b.Error(err)
 				return
 			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
 		}
 	})
+}
+
+// answerSize reads an answer and returns how many bytes it has.
+func answerSize(conn net.Conn) (int, error) {
+	var read bytes.Buffer
+	resp, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &read)), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return read.Len(), err
 }

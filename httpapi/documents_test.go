@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 )
@@ -30,13 +31,12 @@ func TestOpenAPIServer(t *testing.T) {
 		f := serve(t, func(c *Config) { c.BaseURL = base })
 		var doc struct {
 			OpenAPI string
-			Info    struct{ Version string }
 			Servers []struct{ URL string }
 		}
 		if err := yaml.Unmarshal([]byte(f.get(t, "/openapi.yaml").body), &doc); err != nil {
 			t.Fatal(err)
 		}
-		if len(doc.Servers) != 1 || doc.Servers[0].URL != want || doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.0.0" {
+		if len(doc.Servers) != 1 || doc.Servers[0].URL != want || doc.OpenAPI != "3.1.0" {
 			t.Errorf("%+v", doc)
 		}
 	}
@@ -76,12 +76,13 @@ func TestAbsentDocuments(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	health := &Health{Reader: serve(t).model, State: func() State { return State{} }}
+	health := &Health{Reader: serve(t).model, Readiness: func() Readiness { return Readiness{} }}
 	for name, cfg := range map[string]Config{
-		"no health": {}, "no reader": {Health: &Health{State: health.State}}, "no state": {Health: &Health{Reader: health.Reader}},
+		"no health": {}, "no reader": {Health: &Health{Readiness: health.Readiness}}, "no state": {Health: &Health{Reader: health.Reader}},
 		"relative proofs": {Health: health, ProofsURL: "proofs"}, "javascript": {Health: health, ProofsURL: "javascript:alert(1)"},
 		"query": {Health: health, ProofsURL: "https://x/?a="}, "user": {Health: health, BaseURL: "https://me:pw@x/"},
 		"base": {Health: health, BaseURL: "://"}, "rate": {Health: health, RateLimit: -1},
+		"stale": {Health: health, StaleIfError: -1},
 	} {
 		if _, err := NewPublic(cfg); err == nil || !strings.HasPrefix(err.Error(), "httpapi: Config.") {
 			t.Errorf("%s: %v", name, err)
@@ -89,5 +90,43 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	if _, err := NewPublic(Config{Health: health, BaseURL: "https://x/y", ProofsURL: "http://x:8080/p"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// RFC 9116: Contact and Expires are required, the latter less than a year ahead.
+func TestSecurityTxt(t *testing.T) {
+	now := time.Date(2026, time.November, 21, 17, 30, 0, 0, time.UTC)
+	for _, c := range []struct{ contact, base, want string }{
+		{"", "", "Contact: mailto:security@localhost\nExpires: 2027-05-20T00:00:00Z\nPreferred-Languages: pl, en\n"},
+		{"", "https://rejestr.example:8443/x/", "Contact: mailto:security@rejestr.example\nExpires: 2027-05-20T00:00:00Z\nPreferred-Languages: pl, en\n" +
+			"Canonical: https://rejestr.example:8443/x/.well-known/security.txt\n"},
+		{"https://example.org/holes", "http://localhost", "Contact: https://example.org/holes\nExpires: 2027-05-20T00:00:00Z\nPreferred-Languages: pl, en\n" +
+			"Canonical: http://localhost/.well-known/security.txt\n"},
+	} {
+		if got := securityTxt(c.contact, c.base, now); got != c.want {
+			t.Errorf("%q, %q: %q", c.contact, c.base, got)
+		}
+	}
+	a := serve(t, withSite, func(c *Config) { c.Contact = "tel:+48123456789" }).fetch(t, http.MethodGet, "/.well-known/security.txt")
+	_, after, _ := strings.Cut(a.body, "Expires: ")
+	line, _, _ := strings.Cut(after, "\n")
+	expires, err := time.Parse(time.RFC3339, line)
+	if err != nil || time.Until(expires) < 30*24*time.Hour || time.Until(expires) > 365*24*time.Hour {
+		t.Errorf("%v %v", expires, err)
+	}
+	if a.header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(a.body, "Contact: tel:+48123456789\n") {
+		t.Errorf("%q %v", a.body, a.header)
+	}
+}
+
+func TestCheckContact(t *testing.T) {
+	for contact, good := range map[string]bool{
+		"": true, "mailto:a@example.org": true, "https://example.org/x": true, "tel:+48-1": true, "a@example.org": false,
+		"http://example.org": false, "mailto:": false, "https:///x": false, "javascript:alert(1)": false,
+		"mailto:a@example.org\nContact: mailto:b@example.org": false, "https://exämple.org": false, "%zz": false,
+	} {
+		if err := CheckContact(contact); (err == nil) != good {
+			t.Errorf("%q: %v", contact, err)
+		}
 	}
 }

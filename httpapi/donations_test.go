@@ -23,7 +23,7 @@ func donation(id string, change func(*events.Donation)) events.Donation {
 	return d
 }
 
-// Every stage of a payment, and numbers and times at their bounds (API contract, donations).
+// Every stage of a payment, and numbers and times at their bounds (httpapi/CONTRACT.md#donations).
 func TestDonations(t *testing.T) {
 	f := serve(t)
 	stages := []events.DonationStatus{events.DonationPending, events.DonationConfirming, events.DonationConfirmed, events.DonationFailed, events.DonationExpired}
@@ -91,7 +91,7 @@ func TestDonationIDs(t *testing.T) {
 		f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: id.", http.MethodGet, "/api/donate/status"+query)
 	}
 	f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: id.", http.MethodGet, "/api/donate/status?id=d-1&id=d-1")
-	f.set(func(s *State) { s.Ready = false })
+	f.set(func(s *Readiness) { s.Ready = false })
 	f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/donate/status?id=d-1")
 	families, err := f.registry.Gather()
 	if err != nil {

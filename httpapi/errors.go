@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"example.org/registry/httpapi/upstream"
 )
 
-// The failures that a handler returns. What each looks like to a reader is decided in replyTo,
-// and nowhere else.
+// The failures that a handler returns. replyTo decides what each looks like to a reader, and nothing else does.
 var (
 	errNotFound = errors.New("not found")
 	errMethod   = errors.New("method not allowed")
@@ -33,7 +34,7 @@ func (e *paramError) Error() string {
 func invalid(name string) error { return &paramError{name: name} }
 func missing(name string) error { return &paramError{name: name, missing: true} }
 
-// blamed is the parameter that err is about, or "".
+// blamed returns the name of the parameter that err is about, or "".
 func blamed(err error) string {
 	var param *paramError
 	if errors.As(err, &param) {
@@ -42,18 +43,18 @@ func blamed(err error) string {
 	return ""
 }
 
-// isMissing says whether err is about a parameter that is absent.
+// isMissing reports whether err is about a parameter that is absent.
 func isMissing(err error) bool {
 	var param *paramError
 	return errors.As(err, &param) && param.missing
 }
 
-// rateError says that a client asks too often.
+// rateError means that a client asks too often.
 type rateError struct{ retryAfter string } // whole seconds
 
 func (e *rateError) Error() string { return "rate limit exceeded" }
 
-// panicError is what a handler panicked with, for the log.
+// panicError is a handler's panic, for the log.
 type panicError struct {
 	value any
 	stack []byte
@@ -61,21 +62,21 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// reply is what a reader gets to see of a failure.
+// reply is what a reader sees of a failure.
 type reply struct {
 	status     int
 	text       string // Polish, shown to people
 	retryAfter string // seconds, or "" for no header
 }
 
-// How soon to ask again, in seconds.
+// Values of Retry-After, in seconds.
 const (
 	retryLoading = "5" // loading takes seconds
 	retrySoon    = "1"
 )
 
-// replyTo is the table of failures (API contract, errors). What it does not know is a 500,
-// whose detail belongs in the log alone.
+// replyTo is the table of failures (httpapi/CONTRACT.md#errors). An error that it does not know is a 500, and its detail
+// belongs in the log alone.
 func replyTo(err error) reply {
 	var param *paramError
 	var limit *rateError
@@ -94,15 +95,15 @@ func replyTo(err error) reply {
 		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retryLoading}
 	case errors.Is(err, errBehind):
 		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retrySoon}
-	case errors.Is(err, errBusy), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		// A context ends because the reader left or the server stops: nobody did anything wrong.
+	case errors.Is(err, errBusy), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		// A context ends because the reader left or the server stops: nothing is wrong.
 		return reply{http.StatusServiceUnavailable, "Serwer jest przeciążony.", retrySoon}
 	default:
 		return reply{http.StatusInternalServerError, "Błąd podczas pobierania danych.", ""}
 	}
 }
 
-// appendJSON appends the body of the reply: the seed's Error. The texts hold nothing to escape.
+// appendJSON appends the body of the reply. No text has anything to escape.
 func (r reply) appendJSON(dst []byte) []byte {
 	return append(append(append(dst, `{"error":"`...), r.text...), `"}`...)
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -25,32 +26,32 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fixture struct {
 	model    *readmodel.Model
 	render   *readmodel.Renderer
-	state    atomic.Pointer[State]
+	state    atomic.Pointer[Readiness]
 	public   *Public
 	registry *prometheus.Registry
-	log      *logBuffer
+	log      *apitest.Log
 	addr     string
 	client   *http.Client
 	contract *contract
 }
 
-// asOf is when the fixture's model was last known to be complete.
-func asOf() time.Time { return time.Date(2026, 11, 21, 10, 15, 0, 7_000_000, time.UTC) }
+func asOf() time.Time { return apitest.AsOf() }
 
-// serve starts the API over the people of people(). It is ready and not frozen.
+// serve starts the API over apitest.People. It is ready and not frozen.
 func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{
 		model: readmodel.New(), render: readmodel.NewRenderer(), registry: prometheus.NewRegistry(),
-		log: &logBuffer{}, contract: newContract(t),
+		log: &apitest.Log{}, contract: newContract(t),
 	}
-	f.state.Store(&State{Ready: true, AsOf: asOf()})
-	f.apply(people()...)
+	f.state.Store(&Readiness{Ready: true, AsOf: asOf()})
+	f.apply(apitest.People()...)
 	cfg := Config{
-		Health:   &Health{Reader: f.model, State: func() State { return *f.state.Load() }},
+		Health:   &Health{Reader: f.model, Readiness: func() Readiness { return *f.state.Load() }},
 		Logger:   slog.New(slog.NewTextHandler(f.log, nil)),
 		Metrics:  f.registry,
 		AsyncAPI: []byte("asyncapi: 3.0.0\n"), ProofsURL: "https://proofs.example.org/p/",
+		StaleIfError: time.Hour, Ranked: func() RankedIndex { return scan{f.model.View().Sequence()} },
 	}
 	for _, m := range mutate {
 		m(&cfg)
@@ -61,7 +62,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	}
 	f.public = public
 	t.Cleanup(public.Close)
-	f.addr = listen(t, NewServer(public, cfg.Logger))
+	f.addr = listen(t, wire.NewServer(public, cfg.Logger))
 	f.client = &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -73,7 +74,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 // listen serves on a free port until the test ends, and waits for the end.
 func listen(t testing.TB, srv *http.Server) string {
 	t.Helper()
-	return listenOver(t, srv, func(l net.Listener) net.Listener { return LimitConnections(l, 0) })
+	return listenOver(t, srv, func(l net.Listener) net.Listener { return wire.LimitConnections(l, 0) })
 }
 
 // listenOver is listen over another kind of connections. nil: net/http's own.
@@ -110,14 +111,20 @@ func (f *fixture) apply(data ...events.Data) {
 	f.model.Apply(records, seq)
 }
 
-func (f *fixture) set(change func(*State)) {
+func (f *fixture) set(change func(*Readiness)) {
 	s := *f.state.Load()
 	change(&s)
 	f.state.Store(&s)
 }
 
-// answer is what a reader got.
-type answer struct {
+// boundSearches replaces the bounds on text searches; nobody asks anything yet.
+func (f *fixture) boundSearches(running, waiting int, wait time.Duration) {
+	s := f.public.searches
+	s.most, s.limit, s.wait = running, waiting, wait
+}
+
+// response is what a reader got.
+type response struct {
 	path   string // asked for, decoded
 	status int
 	header http.Header
@@ -125,10 +132,10 @@ type answer struct {
 	body   string // decoded
 }
 
-func (a *answer) statusText() string { return strconv.Itoa(a.status) }
+func (a *response) statusText() string { return strconv.Itoa(a.status) }
 
 // ask sends one request and holds the answer against openapi.yaml. Headers are pairs.
-func (f *fixture) ask(t testing.TB, method, target string, headers ...string) *answer {
+func (f *fixture) ask(t testing.TB, method, target string, headers ...string) *response {
 	t.Helper()
 	a := f.fetch(t, method, target, headers...)
 	f.contract.check(t, method, a.path, a)
@@ -136,7 +143,7 @@ func (f *fixture) ask(t testing.TB, method, target string, headers ...string) *a
 }
 
 // fetch is ask of what is no part of the API, such as a page.
-func (f *fixture) fetch(t testing.TB, method, target string, headers ...string) *answer {
+func (f *fixture) fetch(t testing.TB, method, target string, headers ...string) *response {
 	t.Helper()
 	req, err := http.NewRequest(method, "http://"+f.addr+target, nil)
 	if err != nil {
@@ -150,7 +157,7 @@ func (f *fixture) fetch(t testing.TB, method, target string, headers ...string) 
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	a := &answer{path: req.URL.Path, status: resp.StatusCode, header: resp.Header}
+	a := &response{path: req.URL.Path, status: resp.StatusCode, header: resp.Header}
 	if a.raw, err = io.ReadAll(resp.Body); err != nil {
 		t.Fatal(err)
 	}
@@ -158,13 +165,13 @@ func (f *fixture) fetch(t testing.TB, method, target string, headers ...string) 
 	return a
 }
 
-func (f *fixture) get(t testing.TB, target string, headers ...string) *answer {
+func (f *fixture) get(t testing.TB, target string, headers ...string) *response {
 	t.Helper()
 	return f.ask(t, http.MethodGet, target, headers...)
 }
 
 // wantError asks and compares status and text.
-func (f *fixture) wantError(t testing.TB, status int, text, method, target string, headers ...string) *answer {
+func (f *fixture) wantError(t testing.TB, status int, text, method, target string, headers ...string) *response {
 	t.Helper()
 	a := f.ask(t, method, target, headers...)
 	want := `{"error":"` + text + `"}`
@@ -177,49 +184,17 @@ func (f *fixture) wantError(t testing.TB, status int, text, method, target strin
 	return a
 }
 
-// logBuffer is a log that tests may read while handlers write.
-type logBuffer struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	return len(p), nil
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
-}
-
-// people is a small registry in which every filter and order says something.
-func people() []events.Data {
-	at := func(day int) time.Time { return time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC) }
-	entry := func(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Data {
-		return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified,
-			Proofs: proofs, ReportID: "R-" + id, ReportedAt: at(day)}
-	}
-	none, private := events.Proofs{}, events.Proofs{Private: true}
-	views := func(l events.List, id string, n int64) events.Data {
-		return events.Views{List: l, EntryID: id, Views: n}
-	}
-	return []events.Data{
-		entry(events.Scammers, "s1", "100000000000000001", "Zenon Łotr", "Bierze **zaliczki** i znika.", true, events.Proofs{ID: "p-1"}, 1),
-		entry(events.Scammers, "s2", "100000000000000002", "Ćma", "Podszywa się pod *admina*: [strona](https://example.org/x)", false, none, 2),
-		entry(events.Scammers, "s3", "100000000000000003", "adam <b>", "Kradzież kont", true, private, 3),
-		entry(events.Scammers, "s4", "100000000000000003", "Celina", "To samo konto co adam", false, events.Proofs{ID: "p-4"}, 4),
-		entry(events.Servers, "g1", "200000000000000001", "Darmowe Nitro", "Phishing", true, none, 5),
-		entry(events.Servers, "g2", "200000000000000002", "Żabka giveaway", "", false, private, 6),
-		entry(events.Legit, "l1", "300000000000000001", "Ewa Zaufana", "Pośredniczka", true, none, 7),
-		entry(events.Legit, "l2", "300000000000000002", "Celina Czeka", "Jeszcze niesprawdzona", false, none, 8),
-		entry(events.Legit, "l3", "100000000000000001", "Zenon Łotr", "Dawne konto", true, none, 9),
-		views(events.Scammers, "s1", 10), views(events.Scammers, "s3", 300), views(events.Scammers, "s4", 20),
-		views(events.Servers, "g2", 7),
-		events.Donation{DonationID: "d-1", Status: events.DonationConfirming, Amount: "25.50", Currency: "LTC",
-			Confirmations: 2, RequiredConfirmations: 6, CreatedAt: at(1), UpdatedAt: at(1).Add(90 * time.Second)},
+// eventually waits until the condition holds.
+func eventually(t testing.TB, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(20 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatal("never happened")
+		}
 	}
 }

@@ -45,11 +45,13 @@ func TestGoldenAnswers(t *testing.T) {
 		"check_nobody":         "/api/check?search=kowalski",
 		"check_ranks":          "/api/check?search=a",
 		"check_similar":        "/api/check?search=zen0n+lotr",
-		"check_similar_legit":  "/api/check?search=Ew%D0%B0+Zaufana",
+		"check_imitates":       "/api/check?search=Ew%D0%B0+Zaufana",
 		"check_similar_risk":   "/api/check?search=%E2%80%8BCeIina",
 		"check_similar_part":   "/api/check?search=zabka+giveaway",
 		"check_mention":        "/api/check?search=%3C@!100000000000000001%3E",
 		"check_address":        "/api/check?id=https://chat.example.org/users/200000000000000002",
+		"search":               "/api/search?q=nitro",
+		"search_nothing":       "/api/search?q=nikt&list=servers",
 		"donation":             "/api/donate/status?id=d-1",
 		"error_invalid":        "/api/scammers?limit=61",
 		"error_query":          "/api/scammers?%zz",
@@ -63,7 +65,7 @@ func TestGoldenAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			method, headers := http.MethodGet, []string{}
-			f.set(func(s *State) { s.Ready = name != "error_loading" })
+			f.set(func(s *Readiness) { s.Ready = name != "error_loading" })
 			switch name {
 			case "error_method":
 				method = http.MethodPost

@@ -8,20 +8,26 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/httpapi/wire"
+	"example.org/registry/readmodel"
 )
 
 // What the connection puts into the head of an answer is what net/http would have written itself,
 // whatever came before on the connection.
 func TestLinesAreTheHeaders(t *testing.T) {
 	f := serve(t, withSite)
-	joining, plain := dialed(t, f.addr), dialed(t, listenOver(t, NewServer(f.public, nil), nil))
+	joining, plain := dialed(t, f.addr), dialed(t, listenOver(t, wire.NewServer(f.public, nil), nil))
 	tag := joining.ask(t, "GET", "/api/scammers").Get("Etag")
 	for round := range 3 {
 		for _, path := range []string{
 			"/api/scammers", "/api/scammers?limit=3", "/api/servers?limit=1", "/api/legit", "/api/check?search=nobody", "/api/check?id=1",
-			"/api/donate/status?id=d-1", "/api/scammers?limit=x", "/nowhere", "/scammers", "/", "/openapi.yaml",
+			"/api/donate/status?id=d-1", "/api/scammers?limit=x", "/nowhere", "/scammers", "/", "/?search=zenon", "/wpis/scammers/s1", "/openapi.yaml",
 		} {
 			for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST"} {
 				for _, header := range []string{
@@ -35,7 +41,7 @@ func TestLinesAreTheHeaders(t *testing.T) {
 				}
 			}
 		}
-		f.apply(people()[0]) // the next round is at another state
+		f.apply(apitest.People()[0]) // the next round is at another state
 	}
 }
 
@@ -103,4 +109,98 @@ func (d dial) read(t *testing.T, method string) http.Header {
 	resp.Header["Status"] = []string{resp.Status, fmt.Sprint(n)}
 	delete(resp.Header, "Date")
 	return resp.Header
+}
+
+// The cached header values always belong to the state that was asked for.
+func TestStateHeadersBelongToTheirView(t *testing.T) {
+	f := serve(t)
+	var cache stateHeaderCache
+	var views []*readmodel.View
+	for range 3 {
+		views = append(views, f.model.View())
+		f.apply(apitest.People()[0])
+	}
+	for _, i := range []int{0, 1, 0, 2, 2, 1, 1, 0} {
+		for _, at := range []time.Time{asOf(), asOf().Add(time.Duration(i) * time.Second)} {
+			h := cache.of(views[i], at)
+			if h.sequence[0] != strconv.FormatUint(views[i].Sequence(), 10) || h.asOfText[0] != stamp(at) {
+				t.Errorf("view %d at %v: %v %v", i, at, h.sequence, h.asOfText)
+			}
+			if h.tags.check.quoted[identity] != `"`+views[i].CheckTag()+`"` {
+				t.Errorf("view %d: tag %s", i, h.tags.check.quoted[identity])
+			}
+		}
+	}
+}
+
+const (
+	listCacheText = "public, s-maxage=30, stale-while-revalidate=300"
+	listCDNText   = "max-age=30, stale-while-revalidate=300, stale-if-error=3600"
+)
+
+// Caching headers, byte for byte.
+func TestCacheHeaders(t *testing.T) {
+	f := serve(t)
+	for target, want := range map[string][3]string{ // Cache-Control, CDN-Cache-Control, Vary
+		"/api/scammers":                  {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
+		"/api/servers?sort=za&limit=1":   {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
+		"/api/legit?search=ewa":          {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
+		"/api/check?id=1":                {"public, s-maxage=10", "", "Accept-Encoding, Registry-Min-Sequence"},
+		"/api/donate/status?id=d-1":      {"no-store", "", ""},
+		"/api/donate/status?id=d-2":      {"no-store", "", ""},
+		"/api/scammers?limit=0":          {"no-store", "", ""},
+		"/api/status":                    {"public, s-maxage=15", "", ""},
+		"/api/chat/avatar/1":             {"public, max-age=3600", "", ""},
+		"/api/chat/avatar/1?size=17":     {"no-store", "", ""},
+		"/nope":                          {"no-store", "", ""},
+		"/openapi.yaml":                  {"public, max-age=300", "", "Accept-Encoding"},
+		"/proofs/p-1":                    {"public, max-age=300", "", ""},
+		"/api/scammers?search=kowalski1": {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
+	} {
+		a := f.get(t, target)
+		for i, name := range []string{"Cache-Control", "CDN-Cache-Control", "Vary"} {
+			if got := strings.Join(a.header.Values(name), "|"); got != want[i] {
+				t.Errorf("%s: %s: %q, want %q", target, name, got, want[i])
+			}
+		}
+	}
+}
+
+// Nobody is told to show an old list for longer than the operator says, nor what the service itself would not.
+func TestStaleIfError(t *testing.T) {
+	for _, c := range []struct{ staleIfError, maxStaleness, want time.Duration }{
+		{0, 0, 0},
+		{0, time.Minute, 0},
+		{time.Hour, 0, time.Hour},
+		{48 * time.Hour, 0, 48 * time.Hour},
+		{time.Hour, 90*time.Second + time.Millisecond, 90 * time.Second},
+		{time.Minute, time.Hour, time.Minute},
+	} {
+		f := serve(t, func(cfg *Config) { cfg.StaleIfError, cfg.Health.MaxStaleness = c.staleIfError, c.maxStaleness })
+		f.set(func(s *Readiness) { s.AsOf = time.Now() })
+		want := fmt.Sprintf("max-age=30, stale-while-revalidate=300, stale-if-error=%.0f", c.want.Seconds())
+		if got := f.get(t, "/api/scammers").header.Get("CDN-Cache-Control"); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
+	}
+}
+
+// Promise 2 (readmodel/doc.go): sequence, tag and body are of one state.
+func TestStateHeaders(t *testing.T) {
+	f := serve(t)
+	for _, target := range []string{"/api/scammers", "/api/check?id=1", "/api/donate/status?id=d-1", "/api/donate/status?id=d-2"} {
+		a := f.get(t, target)
+		if got := a.header.Get("Registry-Sequence"); got != apitest.Sequence(0) {
+			t.Errorf("%s: Registry-Sequence %q", target, got)
+		}
+		if got := a.header.Get("Registry-As-Of"); got != "2026-11-21T10:15:00.007Z" {
+			t.Errorf("%s: Registry-As-Of %q", target, got)
+		}
+	}
+	f.set(func(s *Readiness) { s.AsOf = asOf().Add(time.Second).In(time.FixedZone("CET", 3600)) })
+	f.apply(apitest.People()[0])
+	a := f.get(t, "/api/scammers")
+	if s, as := a.header.Get("Registry-Sequence"), a.header.Get("Registry-As-Of"); s != apitest.Sequence(1) || as != "2026-11-21T10:15:01.007Z" {
+		t.Errorf("after a change: %q %q", s, as)
+	}
 }

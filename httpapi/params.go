@@ -1,20 +1,33 @@
 package httpapi
 
 import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
 )
 
-// The bounds of the parameters (seed, limits; API contract, check and donations).
+// The bounds of the parameters, as in openapi.yaml.
 const (
-	maxSearch    = 100 // code points
-	maxID        = 64  // code points
+	maxSearch    = paste.MaxName // code points
+	maxID        = 64            // code points
 	maxSkip      = 20000
 	maxLimit     = 60
 	defaultLimit = 30
 )
 
-// The parameters of a list, in the order of the seed's table, which is the order of checking.
+// The bounds of any query string (httpapi/CONTRACT.md#parameters).
+const (
+	maxQuery = 4096 // bytes, as sent
+	maxValue = 300  // code points of one value, decoded
+)
+
+// The parameters of a list, in the order in which they are checked.
 const (
 	listSearch = iota
 	listID
@@ -43,64 +56,226 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 	p := params{names: names[:], values: values[:]}
 	q.Search = p.text(listSearch, maxSearch)
 	q.ID = p.text(listID, maxID)
-	q.Sort = choice(&p, listSort, sortOf)
-	q.Status = choice(&p, listStatus, statusOf)
-	q.Proofs = choice(&p, listProofs, proofsOf)
+	q.Sort = readmodel.Sort(p.choice(listSort, choices.Sorts()))
+	q.Status = readmodel.Status(p.choice(listStatus, choices.Statuses()))
+	q.Proofs = readmodel.Proofs(p.choice(listProofs, choices.Proofs()))
 	q.Skip = p.number(listSkip, 0, maxSkip, 0)
 	q.Limit = p.number(listLimit, 1, maxLimit, defaultLimit)
 	return q, p.err
 }
 
-func sortOf(s string) (readmodel.Sort, bool) {
-	switch s {
-	case "newest":
-		return readmodel.Newest, true
-	case "oldest":
-		return readmodel.Oldest, true
-	case "popular":
-		return readmodel.Popular, true
-	case "popular_asc":
-		return readmodel.PopularAsc, true
-	case "az":
-		return readmodel.AZ, true
-	case "za":
-		return readmodel.ZA, true
+// The parameters of a check, in the order in which they are checked.
+const (
+	checkID = iota
+	checkSearch
+	numCheckParams
+)
+
+// parseCheck reads the query string of a check: id or search, or either of them as people paste it
+// (httpapi/CONTRACT.md#check). It is a pure function. In its result one of ID and Search is set.
+func parseCheck(raw string) (readmodel.CheckQuery, error) {
+	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return readmodel.CheckQuery{}, err
 	}
-	return 0, false
+	p := params{names: names[:], values: values[:]}
+	id, _ := p.pasted(checkID, maxID)
+	search, isID := p.pasted(checkSearch, maxSearch)
+	switch {
+	case p.err != nil:
+		return readmodel.CheckQuery{}, p.err
+	case id != "":
+		return readmodel.CheckQuery{ID: id}, nil
+	case search == "":
+		return readmodel.CheckQuery{}, missing("search")
+	case isID:
+		return readmodel.CheckQuery{ID: search}, nil
+	}
+	return readmodel.CheckQuery{Search: search}, nil
 }
 
-func statusOf(s string) (readmodel.Status, bool) {
-	switch s {
-	case "all":
-		return readmodel.StatusAll, true
-	case "verified":
-		return readmodel.StatusVerified, true
-	case "risk":
-		return readmodel.StatusRisk, true
+// parsePerson reads the query string of the person check: the parameters of a check, with search as people paste it
+// (httpapi/CONTRACT.md#pastes). Without both it asks for nobody. It is a pure function.
+func (p *Public) parsePerson(raw string) (paste.Paste, error) {
+	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return paste.Paste{}, err
 	}
-	return 0, false
+	ps := params{names: names[:], values: values[:]}
+	id, _ := ps.pasted(checkID, maxID)
+	text := ps.trimmed(checkSearch)
+	read := p.pastes.Read(text)
+	if text != "" && len(read.Readings) == 0 {
+		ps.refuse(checkSearch)
+	}
+	if id != "" {
+		read = paste.Paste{Text: id, Readings: []paste.Reading{{ID: id}}}
+	}
+	return read, ps.err
 }
 
-func proofsOf(s string) (readmodel.Proofs, bool) {
-	switch s {
-	case "all":
-		return readmodel.ProofsAll, true
-	case "with":
-		return readmodel.ProofsWith, true
-	case "private":
-		return readmodel.ProofsPrivate, true
+// parseDonation reads the donation's id from a query string. It is a pure function.
+func parseDonation(raw string) (string, error) {
+	names, values := [1]string{"id"}, [1]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return "", err
 	}
-	return 0, false
+	p := params{names: names[:], values: values[:]}
+	id := p.text(0, maxID)
+	if p.err == nil && id == "" {
+		return "", missing("id")
+	}
+	return id, p.err
 }
 
-// plainID says whether s is [A-Za-z0-9_-]{1,64}.
-func plainID(s string) bool {
+// value is one known parameter of a query string, decoded.
+type value struct {
+	text     string // of its first mention
+	given    bool
+	repeated bool
+}
+
+// scanQuery splits a raw query string by the rules of url.ParseQuery and fills values[i] with the parameter
+// names[i]. Others are ignored, but must be well formed. Its only error is the invalid parameter "query":
+// longer than maxQuery, a bad escape, or a semicolon. url.ParseQuery would make a map and a slice for each
+// name of each request.
+func scanQuery(raw string, names []string, values []value) error {
+	if len(raw) > maxQuery {
+		return invalid("query")
+	}
+	for raw != "" {
+		var pair string
+		if pair, raw, _ = strings.Cut(raw, "&"); pair == "" {
+			continue
+		}
+		name, text, err := unescapePair(pair)
+		if err != nil {
+			return err
+		}
+		for i := range names {
+			if names[i] != name {
+				continue
+			}
+			if v := &values[i]; v.given {
+				v.repeated = true
+			} else {
+				v.text, v.given = text, true
+			}
+		}
+	}
+	return nil
+}
+
+func unescapePair(pair string) (name, text string, err error) {
+	if strings.Contains(pair, ";") {
+		return "", "", invalid("query")
+	}
+	rawName, rawText, _ := strings.Cut(pair, "=")
+	if name, err = url.QueryUnescape(rawName); err != nil {
+		return "", "", invalid("query")
+	}
+	if text, err = url.QueryUnescape(rawText); err != nil {
+		return "", "", invalid("query")
+	}
+	return name, text, nil
+}
+
+// params reads the parameters of one request, one after the other, and keeps the first error. So the order of the
+// calls is the order of checking.
+type params struct {
+	names  []string
+	values []value
+	err    error
+}
+
+// trimmed returns parameter i without surrounding white space, or "" when it is absent or wrong.
+func (p *params) trimmed(i int) string {
+	v := p.values[i]
+	if !v.given || p.err != nil {
+		return ""
+	}
+	if v.repeated || !utf8.ValidString(v.text) || strings.IndexByte(v.text, 0) >= 0 || longer(v.text, maxValue) {
+		p.refuse(i)
+		return ""
+	}
+	return strings.TrimSpace(v.text)
+}
+
+// text returns parameter i, which has at most limit code points.
+func (p *params) text(i, limit int) string {
+	s := p.trimmed(i)
+	if longer(s, limit) {
+		p.refuse(i)
+	}
+	return s
+}
+
+// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit of its own.
+func (p *params) pasted(i, limit int) (text string, isID bool) {
+	text = p.trimmed(i)
+	if id, ok := paste.ID(text); ok {
+		text, isID, limit = id, true, maxID
+	}
+	if longer(text, limit) {
+		p.refuse(i)
+	}
+	return text, isID
+}
+
+// number returns parameter i, a number from low to high, or fallback when it is absent.
+func (p *params) number(i, low, high, fallback int) int {
+	s := p.trimmed(i)
+	if s == "" {
+		return fallback
+	}
+	n, ok := smallNumber(s)
+	if !ok || n < low || n > high {
+		p.refuse(i)
+	}
+	return n
+}
+
+// choice returns the index of parameter i among the words, or 0 when it is absent.
+func (p *params) choice(i int, words []string) int {
+	s := p.trimmed(i)
+	if s == "" {
+		return 0
+	}
+	chosen := slices.Index(words, s)
+	if chosen < 0 {
+		p.refuse(i)
+	}
+	return max(chosen, 0)
+}
+
+func (p *params) refuse(i int) {
+	if p.err == nil {
+		p.err = invalid(p.names[i])
+	}
+}
+
+// smallNumber reads [0-9]{1,6}.
+func smallNumber(s string) (n int, ok bool) {
+	if len(s) > 6 || !digits(s) {
+		return 0, false
+	}
 	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
-		default:
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// digits reports whether s is one or more of 0 to 9.
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
 			return false
 		}
 	}
-	return s != "" && len(s) <= 64
+	return s != ""
+}
+
+// longer reports whether s has more than limit code points.
+func longer(s string, limit int) bool {
+	return len(s) > limit && utf8.RuneCountInString(s) > limit
 }

@@ -1,17 +1,96 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/site"
+	"example.org/registry/httpapi/upstream"
+	"example.org/registry/httpapi/uptime"
 )
+
+// Config configures the public API. Health is required, with its Reader and Readiness.
+type Config struct {
+	Health *Health
+	// Logger gets the server's own failures. Nil drops them.
+	Logger *slog.Logger
+	// Metrics is where the metrics are registered, once. Nil: nowhere.
+	Metrics prometheus.Registerer
+	// BaseURL is the own public address, which /openapi.yaml names as its server. Empty: "/".
+	BaseURL string
+	// AppealsURL is where accused persons appeal; the site shows it. It may have a query, and {reportId} in it is
+	// replaced by the number of the report (site.ParseAppeals). Empty: it shows none.
+	AppealsURL string
+	// Advice is what to do now, as the site shows it: Markdown (httpapi/CONTRACT.md#advice). Empty: the site's own.
+	Advice string
+	// Contact is where to report vulnerabilities, a mailto:, https: or tel: address for security.txt. Empty: the
+	// mailbox security@ of the BaseURL's host.
+	Contact string
+	// Site adds the pages for people.
+	Site bool
+	// ProofsURL is where /proofs/{id} redirects to. Empty: there is no such path.
+	ProofsURL string
+	// AsyncAPI is the content of /asyncapi.yaml. Nil: there is no such path.
+	AsyncAPI []byte
+	// RateLimit is how many requests a second each client address may make; bursts of one second's worth pass.
+	// Zero: no limit.
+	RateLimit float64
+	// TrustedProxies may say in X-Forwarded-For who the client is. Nil: nobody may.
+	TrustedProxies []netip.Prefix
+	// StaleIfError is how long shared caches may show an old list while no origin answers, in whole seconds. Health's
+	// MaxStaleness bounds it. Zero: not at all.
+	StaleIfError time.Duration
+	// Status is what /api/status probes. Zero: nothing, and no component is ok.
+	Status upstream.StatusConfig
+	// Uptime says where the history of the status is kept. Zero: in memory.
+	Uptime uptime.Config
+	// Ranked returns the index of ranked search, or nil while there is none. Nil: there never is one.
+	Ranked func() RankedIndex
+	// Avatars is where pictures of users come from. Zero: all are drawn.
+	Avatars upstream.AvatarConfig
+}
+
+func (cfg *Config) check() error {
+	if cfg.Health == nil || cfg.Health.Reader == nil || cfg.Health.Readiness == nil {
+		return errors.New("httpapi: Config.Health with Reader and Readiness is required")
+	}
+	for name, address := range map[string]string{"BaseURL": cfg.BaseURL, "ProofsURL": cfg.ProofsURL} {
+		if address == "" {
+			continue
+		}
+		if _, err := upstream.ParseURL(address); err != nil {
+			return fmt.Errorf("httpapi: Config.%s: %w", name, err)
+		}
+	}
+	if _, err := site.ParseAppeals(cfg.AppealsURL); err != nil {
+		return fmt.Errorf("httpapi: Config.AppealsURL: %w", err)
+	}
+	if err := site.CheckAdvice(cfg.Advice); err != nil {
+		return fmt.Errorf("httpapi: Config.Advice: %w", err)
+	}
+	if err := CheckContact(cfg.Contact); err != nil {
+		return fmt.Errorf("httpapi: Config.Contact: %w", err)
+	}
+	if cfg.RateLimit < 0 {
+		return fmt.Errorf("httpapi: Config.RateLimit: %v is negative", cfg.RateLimit)
+	}
+	if cfg.StaleIfError < 0 {
+		return fmt.Errorf("httpapi: Config.StaleIfError: %v is negative", cfg.StaleIfError)
+	}
+	return nil
+}
 
 // Public is the public API. Any goroutine may call ServeHTTP. Its owner calls Close once no request
 // is being answered any more.
@@ -22,124 +101,136 @@ type Public struct {
 	fixed      fixed
 	listCache  policy
 	checkCache policy
-	admitter   admitter
+	gate       gate
 	searches   *searches
-	limit      *rateLimit // nil: none
-	compressor *compressor
-	bodies     buffers
-	pages      *pages
-	forms      uint8           // how many there are; fixed after construction
-	site       *site.Site      // nil: none
-	sitePaths  map[string]bool // of pages; fixed after construction
-	outside
+	// rankedIndex is Config.Ranked.
+	rankedIndex func() RankedIndex
+	limit       *rateLimit // nil: none
+	preflight   gin.HandlerFunc
+	compressor  *compressor
+	buffers     buffers
+	bodies      *bodyCache
+	routeCount  uint8 // of cacheable routes; fixed after construction
+	upstreams   *upstream.Services
+	uptime      *uptime.Recorder
+	began       time.Time
+	site        *site.Site // nil: none
+	pastes      *paste.Reader
+	sitePaths   map[string]bool // of pages; fixed after construction
 }
 
-// NewPublic makes the public API. It fails only for a configuration that cannot be meant.
+// NewPublic returns the public API, or an error for a configuration that cannot be meant.
 func NewPublic(cfg Config) (*Public, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	p := &Public{
+		engine:     newEngine(),
 		logger:     cfg.Logger,
 		fixed:      newFixed(),
-		listCache:  listPolicy(cfg.Health.MaxStaleness),
+		listCache:  listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
 		checkCache: policy{cache: []string{"public, s-maxage=10"}},
-		admitter:   admitter{health: cfg.Health, wait: maxMinWait},
-		searches:   newSearches(cfg.Searches),
+		gate:       gate{health: cfg.Health, wait: maxMinWait},
+		searches:   newSearches(),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
+		preflight:  newPreflight(),
 		sitePaths:  map[string]bool{},
-		engine:     newEngine(),
+		pastes:     paste.NewReader(),
+		began:      time.Now(),
+
+		rankedIndex: cfg.Ranked,
 	}
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
-	if err := p.parts(cfg); err != nil {
-		return nil, err
+	var err error
+	if p.compressor, err = newCompressor(); err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	if p.bodies, err = newBodyCache(maxBodies); err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	p.metrics = newMetrics(cfg.Metrics, &p.gate, p.searches, p.bodies)
+	cfg.Uptime.Logger = p.logger
+	p.uptime = uptime.NewRecorder(cfg.Uptime)
+	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
+	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Metrics: cfg.Metrics, Logger: p.logger})
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	if err := p.routes(cfg); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	return p, nil
-}
-
-// parts makes what the routes need and what a configuration can be wrong for.
-func (p *Public) parts(cfg Config) (err error) {
-	if p.compressor, err = newCompressor(); err != nil {
-		return err
-	}
-	if p.pages, err = newPages(cfg.PageBytes); err != nil {
-		return err
-	}
-	if p.site, err = newSite(cfg); err != nil {
-		return err
-	}
-	p.metrics = newMetrics(cfg.Metrics, &p.admitter, p.searches, p.pages)
-	return p.newOutside(cfg)
 }
 
 // ServeHTTP answers one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
 
-// listPolicy is how lists are cached (API contract, lists). A shared cache takes s-maxage for an
-// order never to serve stale; CDN-Cache-Control takes that back for those that know it.
-func listPolicy(maxStaleness time.Duration) policy {
-	staleIfError := 86400
-	if maxStaleness > 0 {
-		staleIfError = int(maxStaleness / time.Second)
-	}
-	return policy{
-		cache: []string{"public, s-maxage=30, stale-while-revalidate=300"},
-		cdn:   []string{"max-age=30, stale-while-revalidate=300, stale-if-error=" + strconv.Itoa(staleIfError)},
-	}
+// RecordStatus probes the components every minute until ctx ends, for the history on the page /status, and saves that
+// before it returns.
+func (p *Public) RecordStatus(ctx context.Context) {
+	p.uptime.Run(ctx, func(ctx context.Context) {
+		if round, err := p.upstreams.Status(ctx); err == nil {
+			p.record(round)
+		}
+	})
 }
 
-// newEngine is gin without what the contract has no room for: redirects, and trust in proxies.
-func newEngine() *gin.Engine {
-	gin.SetMode(gin.ReleaseMode) // a switch of the process: else gin prints every route
-	e := gin.New()
-	e.HandleMethodNotAllowed = true
-	e.RedirectTrailingSlash = false
-	_ = e.SetTrustedProxies(nil) // cannot fail for nil; addresses are found by rateLimit
-	return e
-}
+// Close ends the probes and calls of the platform that are still running, and waits for them.
+func (p *Public) Close() { p.upstreams.Close() }
 
-// routes is the table of what exists. Everything is GET, so gin answers any other method on a
-// path of the table through NoMethod, with Allow: GET, and every other path through NoRoute.
+// Requests returns how many requests have come in.
+func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
+
+// routes is the table of what exists. Everything is GET: gin answers any other method on a path of
+// the table through NoMethod, with Allow: GET, and every other path through NoRoute.
 func (p *Public) routes(cfg Config) error {
 	for _, l := range events.Lists() {
 		p.get("/api/"+string(l), p.list(l))
 	}
 	p.get("/api/check", p.check())
+	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
-	p.get(avatarRoute, p.avatar)
+	// A page has pictures, and one without them looks broken: they do not count as pages do.
+	p.engine.GET(avatarRoute, p.adapt(avatarRoute, limitedBy(newRateLimitOf(maxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar)))
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", p.proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}
 	p.engine.NoRoute(p.adapt("none", func(*gin.Context) error { return errNotFound }))
 	p.engine.NoMethod(p.adapt("none", p.otherMethod))
-	if err := p.siteRoutes(); err != nil {
+	if err := p.apiDocuments(cfg); err != nil {
 		return err
 	}
-	return p.documents(cfg)
-}
-
-func (p *Public) documents(cfg Config) error {
-	for path, body := range map[string][]byte{"/openapi.yaml": openAPI(cfg.BaseURL), "/asyncapi.yaml": cfg.AsyncAPI} {
-		if body == nil {
-			continue
-		}
-		d, err := newDocument(body, p.compressor)
-		if err != nil {
-			return err
-		}
-		d.kind = []string{"application/yaml; charset=utf-8"}
-		p.get(path, p.document(d))
-	}
-	if p.site != nil {
-		return p.siteDocuments(cfg)
+	if cfg.Site {
+		return p.siteRoutes(cfg)
 	}
 	return nil
 }
 
-func (p *Public) get(path string, h handler) { p.engine.GET(path, p.adapt(path, p.limited(h))) }
+func (p *Public) get(path string, h handler) {
+	p.engine.GET(path, p.adapt(path, limitedBy(p.limit, h)))
+}
+
+// newEngine returns gin without the things that the contract has no room for: redirects, and trust in proxies.
+func newEngine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode) // a switch of the process; in debug mode gin prints every route
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.RedirectTrailingSlash = false
+	_ = e.SetTrustedProxies(nil) // cannot fail for nil; rateLimit finds the client's address
+	return e
+}
+
+// listPolicy is how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage means never to serve stale
+// answers; CDN-Cache-Control takes that back for caches that know it.
+func listPolicy(staleIfError, maxStaleness time.Duration) policy {
+	if maxStaleness > 0 {
+		staleIfError = min(staleIfError, maxStaleness)
+	}
+	return policy{
+		cache: []string{"public, s-maxage=30, stale-while-revalidate=300"},
+		cdn:   []string{"max-age=30, stale-while-revalidate=300, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10)},
+	}
+}

@@ -1,35 +1,31 @@
 package httpapi
 
 import (
-	"fmt"
+	"context"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/site"
+	"example.org/registry/readmodel"
 )
 
-// The site: pages for people beside the API (API contract, documents and the site). They go the API's
-// way, adapt, answers and send, and differ in their media type, a few headers, and in that their failures are pages, too.
+// The site: pages for people beside the API (httpapi/CONTRACT.md#site). Pages go the API's way, through adapt and
+// cacheable. They differ in their media type, in a few headers, and in that their failures are pages too.
 
-// newSite is nil where the site is off.
-func newSite(cfg Config) (*site.Site, error) {
-	if !cfg.Site {
-		return nil, nil
-	}
-	s, err := site.New(site.Config{AppealsURL: cfg.AppealsURL, Proofs: cfg.ProofsURL != ""})
-	if err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
-	}
-	return s, nil
-}
+// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which only crawlers see that may fetch them.
+const robots = "User-agent: *\nDisallow:\n"
 
-// siteRoutes adds the pages to the table of what exists.
-func (p *Public) siteRoutes() error {
-	if p.site == nil {
-		return nil
+// siteRoutes adds the site to the table of what exists.
+func (p *Public) siteRoutes(cfg Config) (err error) {
+	if p.site, err = site.New(site.Config{BaseURL: cfg.BaseURL, AppealsURL: cfg.AppealsURL, Advice: cfg.Advice, Proofs: cfg.ProofsURL != ""}); err != nil {
+		return err
 	}
 	for _, a := range p.site.Assets() {
 		if err := p.asset(a); err != nil {
@@ -39,8 +35,19 @@ func (p *Public) siteRoutes() error {
 	p.sitePage("/", p.checkPage())
 	for _, l := range events.Lists() {
 		p.sitePage("/"+string(l), p.listPage(l))
+		p.get(entryPages+string(l)+"/:id", p.entryPage(l))
 	}
-	return nil
+	p.sitePage("/szukaj", p.searchPage)
+	p.sitePage("/status", p.statusPage)
+	if err := p.apiPage(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
+		return err
+	}
+	p.get("/.well-known/security.txt", p.securityTxt(cfg))
+	const day = "public, max-age=86400"
+	if err := p.file("/robots.txt", "text/plain; charset=utf-8", day, []byte(robots)); err != nil {
+		return err
+	}
+	return p.file("/favicon.ico", "image/vnd.microsoft.icon", day, site.Favicon())
 }
 
 // sitePage adds a page: a path whose failures are pages as well.
@@ -49,33 +56,156 @@ func (p *Public) sitePage(path string, h handler) {
 	p.get(path, h)
 }
 
-// fixedPage adds a page that never changes, from the site's template of that name. Search engines may show it.
-func (p *Public) fixedPage(path, name string, page site.Page) error {
-	body, err := p.site.Append(nil, name, page)
-	if err != nil {
-		return err
-	}
-	d, err := newDocument(body, p.compressor)
-	if err != nil {
-		return err
-	}
-	d.kind, d.page = p.fixed.html, true
-	p.sitePage(path, p.document(d))
-	return nil
-}
-
-// asset adds a file of the site. There is no rate limit on these: a page without its style is no page.
+// asset adds a file that pages load. It has no rate limit: a page without its style is no page.
 func (p *Public) asset(a site.Asset) error {
-	d, err := newDocument(a.Body, p.compressor)
+	d, err := newDocument(a.Body, a.Type, "public, max-age=31536000, immutable", p.compressor)
 	if err != nil {
 		return err
 	}
-	d.kind, d.cache = []string{a.Type}, []string{"public, max-age=31536000, immutable"}
 	p.engine.GET(a.Path, p.adapt(a.Path, p.document(d)))
 	return nil
 }
 
-// siteFixed are the header values of pages.
+// listPage answers GET /scammers, /servers and /legit.
+func (p *Public) listPage(l events.List) handler {
+	return p.cacheable(&route{
+		policy: &p.listCache, html: true,
+		parse: func(raw string) (q query, err error) {
+			q.list, err = parseList(l, raw)
+			return q, err
+		},
+		tag: func(at state, q *query) *tagSet {
+			return p.pageTags(at.view.ListTag(l, q.list.Sort)+monthTag(at), at.staleSince)
+		},
+		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			found, err := p.searchList(ctx, at.view, q.list)
+			if err != nil {
+				return nil, err
+			}
+			totals, err := at.view.Totals(ctx, q.list)
+			if err != nil {
+				return nil, err
+			}
+			return p.site.List(dst, site.ListPage{Query: q.list, Found: found, Totals: totals, Reports: reports(at, l), AsOf: at.staleSince})
+		},
+	})
+}
+
+// reports counts the reports of the months that a chart shows.
+func reports(at state, lists ...events.List) site.Reports {
+	r := site.Reports{Last: at.month, Counts: make([]readmodel.Reports, site.ChartMonths)}
+	for _, l := range lists {
+		for i, n := range at.view.Reports(l, r.Last, len(r.Counts)) {
+			r.Counts[i].Verified += n.Verified
+			r.Counts[i].Risk += n.Risk
+		}
+	}
+	return r
+}
+
+// monthTag is the part of a page's tag that names the last month of its chart.
+func monthTag(at state) string { return "-" + strconv.FormatInt(int64(at.month), 36) }
+
+// entryPages is where the pages of entries are. Their failures are pages as well.
+const entryPages = "/wpis/"
+
+// entryPage answers GET /wpis/{list}/{entryId}. Its tag changes with the entry alone. Caches keep it no longer than
+// a check, so that whoever is taken off a list is soon gone.
+func (p *Public) entryPage(l events.List) handler {
+	return p.cacheable(&route{
+		policy: &p.checkCache, html: true, named: true,
+		parse: parseEntryPage,
+		tag: func(at state, q *query) *tagSet {
+			row := at.view.Entry(l, q.entry)
+			if row == nil {
+				return nil
+			}
+			return p.pageTags(row.EntryTag(), at.staleSince)
+		},
+		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			return p.site.Entry(dst, site.EntryPage{List: l, Row: at.view.Entry(l, q.entry), Part: q.part, AsOf: at.staleSince})
+		},
+	})
+}
+
+// parseEntryPage reads "<id>?<query string>": the entry, and the part of a reason that is too long for one page. It
+// is a pure function.
+func parseEntryPage(raw string) (q query, err error) {
+	q.entry, raw, _ = strings.Cut(raw, "?")
+	names, values := [1]string{"part"}, [1]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return q, err
+	}
+	p := params{names: names[:], values: values[:]}
+	q.part = p.number(0, 1, site.MaxPart, 1)
+	return q, p.err
+}
+
+// checkPage answers GET /, the person check. Search engines may show it while it asks for nobody.
+func (p *Public) checkPage() handler {
+	return p.cacheable(&route{
+		policy: &p.checkCache, html: true,
+		parse: func(raw string) (q query, err error) {
+			q.person, err = p.parsePerson(raw)
+			q.indexed = q.person.Text == ""
+			return q, err
+		},
+		tag: func(at state, _ *query) *tagSet { return p.pageTags(at.view.CheckTag()+monthTag(at), at.staleSince) },
+		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
+			page := site.CheckPage{Paste: q.person, Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
+			for i, l := range events.Lists() {
+				page.Entries[i] = at.view.Entries(l)
+			}
+			if page.Answers, err = p.searchPaste(ctx, at.view, q.person); err != nil {
+				return nil, err
+			}
+			return p.site.Check(dst, page)
+		},
+	})
+}
+
+// searchPaste looks up every reading of a paste in a view, and the trusted persons whatever the other lists say. Text
+// searches wait for their turn, once.
+func (p *Public) searchPaste(ctx context.Context, view *readmodel.View, pasted paste.Paste) (answers []site.Answer, err error) {
+	leave, err := p.searches.enter(ctx, slices.ContainsFunc(pasted.Readings, func(r paste.Reading) bool { return r.ID == "" }))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for _, r := range pasted.Readings {
+		a, q := site.Answer{Reading: r}, readmodel.CheckQuery{ID: r.ID, Search: r.Name}
+		if a.Found, err = view.Check(ctx, q); err != nil {
+			return nil, err
+		}
+		if a.Trusted, err = view.CheckList(ctx, events.Legit, q); err != nil {
+			return nil, err
+		}
+		answers = append(answers, a)
+	}
+	return answers, nil
+}
+
+// staleAfter is how old the data may be before pages say so.
+const staleAfter = time.Minute
+
+// staleSince is asOf to the minute where pages are to say it, else zero.
+func staleSince(asOf time.Time) time.Time {
+	if time.Since(asOf) <= staleAfter {
+		return time.Time{}
+	}
+	return asOf.UTC().Truncate(time.Minute)
+}
+
+// pageTags are the tags of the page that the site makes of a content.
+func (p *Public) pageTags(content string, asOf time.Time) *tagSet {
+	tag := content + "-" + p.site.Version()
+	if !asOf.IsZero() {
+		tag += "-" + strconv.FormatInt(asOf.Unix(), 36)
+	}
+	return new(newTagSet(tag))
+}
+
+// siteFixed are the fixed header values of pages.
 type siteFixed struct{ html, policy, referrer, opener []string }
 
 func newSiteFixed() siteFixed {
@@ -88,8 +218,8 @@ func newSiteFixed() siteFixed {
 	}
 }
 
-// pageHeaders are what a page has beyond the headers of every answer. Indexed: search engines may show it,
-// which nobody's accusation is to be.
+// pageHeaders sets what a page has beyond the headers of every answer. indexed lets search engines show it, which
+// no accusation of anybody may be.
 func (f *fixed) pageHeaders(h http.Header, indexed bool) {
 	h["Content-Security-Policy"] = f.policy
 	h["Referrer-Policy"] = f.referrer
@@ -99,16 +229,15 @@ func (f *fixed) pageHeaders(h http.Header, indexed bool) {
 	}
 }
 
-// failsAsPage says whether people get to see the failure as a page: those of pages, and of paths that
-// are nobody's outside /api/.
+// failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths outside /api/.
 func (p *Public) failsAsPage(path string, status int) bool {
 	if p.site == nil || strings.HasPrefix(path, "/api/") {
 		return false
 	}
-	return status == http.StatusNotFound || p.sitePaths[path]
+	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
 }
 
-// failurePage is the body of a failure for people; nil when even that fails.
+// failurePage is the body of a failure for people. It sets the headers of a page.
 func (p *Public) failurePage(c *gin.Context, r reply, param string) []byte {
 	h := c.Writer.Header()
 	p.fixed.pageHeaders(h, false)
@@ -117,7 +246,9 @@ func (p *Public) failurePage(c *gin.Context, r reply, param string) []byte {
 	if again {
 		h["Refresh"] = []string{r.retryAfter}
 	}
-	body, err := p.site.Append(nil, "error", site.FailureOf(r.status, r.text, param, again))
+	body, err := p.site.Append(nil, "error", site.FailureOf(site.Failed{
+		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.Path, Search: c.Query("search"), Again: again,
+	}))
 	if err != nil {
 		p.logFailure(c.Request.Context(), "error page", err)
 		return []byte(r.text)

@@ -1,14 +1,21 @@
 package httpapi
 
 import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"image/png"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/site"
+	"example.org/registry/httpapi/upstream"
 )
 
 // serveSite starts a site whose data is up to date.
@@ -17,12 +24,12 @@ func serveSite(t testing.TB, mutate ...func(*Config)) *fixture {
 	f := serve(t, append([]func(*Config){func(cfg *Config) {
 		cfg.Site, cfg.AppealsURL = true, "https://appeals.example.org/"
 	}}, mutate...)...)
-	f.set(func(s *State) { s.AsOf = time.Now() })
+	f.set(func(s *Readiness) { s.AsOf = time.Now() })
 	return f
 }
 
 // open asks for a page; unlike ask it holds nothing against openapi.yaml, in which no page is.
-func (f *fixture) open(t testing.TB, method, target string, headers ...string) *answer {
+func (f *fixture) open(t testing.TB, method, target string, headers ...string) *response {
 	t.Helper()
 	req, err := http.NewRequest(method, "http://"+f.addr+target, nil)
 	if err != nil {
@@ -36,7 +43,7 @@ func (f *fixture) open(t testing.TB, method, target string, headers ...string) *
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	a := &answer{status: resp.StatusCode, header: resp.Header}
+	a := &response{status: resp.StatusCode, header: resp.Header}
 	if a.raw, err = io.ReadAll(resp.Body); err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +51,13 @@ func (f *fixture) open(t testing.TB, method, target string, headers ...string) *
 	return a
 }
 
+// somebodysPage is the page of somebody in apitest.People.
+const somebodysPage = "/wpis/servers/g1"
+
 func sitePages() []string { return []string{"/", "/scammers", "/servers", "/legit"} }
 
 // isPage wants a page of that status, with what every page has.
-func isPage(t testing.TB, what string, a *answer, status int) {
+func isPage(t testing.TB, what string, a *response, status int) {
 	t.Helper()
 	if a.status != status {
 		t.Errorf("%s: status %d, want %d", what, a.status, status)
@@ -76,7 +86,7 @@ func isPage(t testing.TB, what string, a *answer, status int) {
 func TestSitePageHeaders(t *testing.T) {
 	f := serveSite(t)
 	for target, index := range map[string]bool{
-		"/": true, "/?search=": true, "/?search=adam": false, "/?id=1": false, "/scammers": false, "/servers?sort=az": false, "/legit": false,
+		"/": true, "/?search=": true, "/?search=adam": false, "/?id=1": false, "/scammers": false, "/servers?sort=az": false, "/legit": false, somebodysPage: false,
 	} {
 		a := f.open(t, http.MethodGet, target)
 		isPage(t, target, a, http.StatusOK)
@@ -84,7 +94,7 @@ func TestSitePageHeaders(t *testing.T) {
 			t.Errorf("%s: X-Robots-Tag %q", target, got)
 		}
 		want := "public, s-maxage=30, stale-while-revalidate=300"
-		if strings.HasPrefix(target, "/?") || target == "/" {
+		if strings.HasPrefix(target, "/?") || target == "/" || target == somebodysPage {
 			want = "public, s-maxage=10"
 		}
 		if got := a.header.Get("Cache-Control"); got != want {
@@ -101,7 +111,7 @@ func TestSitePageHeaders(t *testing.T) {
 // A page that the reader holds is not sent again; its tag changes with the content, the banner and nothing else.
 func TestPageTags(t *testing.T) {
 	f := serveSite(t)
-	for _, target := range append(sitePages(), "/?search=adam", "/scammers?sort=popular") {
+	for _, target := range append(sitePages(), "/?search=adam", "/scammers?sort=popular", somebodysPage) {
 		a := f.open(t, http.MethodGet, target)
 		tag := a.header.Get("ETag")
 		if !strings.Contains(tag, f.public.site.Version()) {
@@ -119,11 +129,11 @@ func TestPageTags(t *testing.T) {
 		if z.body != a.body || z.header.Get("Content-Encoding") != "gzip" {
 			t.Errorf("%s: encoded %q", target, z.header.Get("Content-Encoding"))
 		}
-		f.set(func(s *State) { s.AsOf = time.Now().Add(-time.Hour) })
+		f.set(func(s *Readiness) { s.AsOf = time.Now().Add(-time.Hour) })
 		if b := f.open(t, http.MethodGet, target, "If-None-Match", tag); b.status != http.StatusOK || b.header.Get("ETag") == tag {
 			t.Errorf("%s: %d, tag %s although the data is an hour old", target, b.status, b.header.Get("ETag"))
 		}
-		f.set(func(s *State) { s.AsOf = time.Now() })
+		f.set(func(s *Readiness) { s.AsOf = time.Now() })
 	}
 	before := f.open(t, http.MethodGet, "/servers").header.Get("ETag")
 	f.apply(events.Views{List: events.Servers, EntryID: "g1", Views: 99})
@@ -139,10 +149,10 @@ func TestPageTags(t *testing.T) {
 // Data that is older than a minute is said to be.
 func TestPageBanner(t *testing.T) {
 	f := serveSite(t)
-	for _, target := range sitePages() {
+	for _, target := range append(sitePages(), somebodysPage) {
 		for age, hidden := range map[time.Duration]bool{time.Second: true, 50 * time.Second: true, 2 * time.Minute: false} {
 			asOf := time.Now().Add(-age)
-			f.set(func(s *State) { s.AsOf = asOf })
+			f.set(func(s *Readiness) { s.AsOf = asOf })
 			a := f.open(t, http.MethodGet, target)
 			if got := strings.Contains(a.body, `role="status" hidden>`); got != hidden {
 				t.Errorf("%s, %v old: hidden %v", target, age, got)
@@ -168,8 +178,8 @@ func TestPageParameters(t *testing.T) {
 		}
 	}
 	for query, status := range map[string]int{
-		"limit=60&skip=20000&sort=za&status=risk&proofs=private": 200, "part=1": 200, "part=20": 200, "limit=": 200,
-		"limit=0": 400, "limit=61": 400, "skip=20001": 400, "skip=-1": 400, "sort=x": 400, "status=x": 400, "proofs=x": 400, "part=0": 400, "part=21": 400, "part=x": 400,
+		"limit=60&skip=20000&sort=za&status=risk&proofs=private": 200, "limit=": 200,
+		"limit=0": 400, "limit=61": 400, "skip=20001": 400, "skip=-1": 400, "sort=x": 400, "status=x": 400, "proofs=x": 400,
 	} {
 		for _, path := range sitePages()[1:] {
 			isPage(t, path+"?"+query, f.open(t, http.MethodGet, path+"?"+query), status)
@@ -180,14 +190,14 @@ func TestPageParameters(t *testing.T) {
 	}
 }
 
-// What is pasted is understood as the API understands it, and looked up in the same view.
+// What the API understands is understood by the page, and looked up in the same view.
 func TestPagesShowWhatTheAPISays(t *testing.T) {
 	f := serveSite(t)
 	for query, want := range map[string]string{
-		"search=zenon+%C5%82otr": "Uwaga: jest na liście oszustów", "search=<@!100000000000000001>": "Uwaga: jest na liście oszustów",
-		"search=https://chat.example.org/users/100000000000000002": "Ostrożnie: jest na liście ryzyka",
-		"search=ewa+zaufana": "Jest na liście zaufanych", "search=kowalski": "Nikogo nie znaleziono", "search=zen0n+lotr": "Podobna nazwa: to może być inna osoba",
-		"id=300000000000000002": "Nikogo nie znaleziono", "search=%D1%81elina": "Podobna nazwa: to może być inna osoba",
+		"search=zenon+%C5%82otr": "Na liście oszustów jest konto o tej nazwie", "search=<@!100000000000000001>": "Uwaga! To konto jest na liście oszustów",
+		"search=https://chat.example.org/users/100000000000000002": "Ostrożnie! To konto jest na liście ryzyka",
+		"search=ewa+zaufana": "Na liście zaufanych jest konto o tej nazwie", "search=kowalski": "Nie ma na żadnej liście", "search=zen0n+lotr": "Podobna nazwa: to może być inna osoba",
+		"id=300000000000000002": "Nie ma na żadnej liście", "search=%D1%81elina": "Podobna nazwa: to może być inna osoba",
 	} {
 		if a := f.open(t, http.MethodGet, "/?"+query); !strings.Contains(a.body, want) {
 			t.Errorf("%s: %q is not said", query, want)
@@ -202,14 +212,14 @@ func TestPagesShowWhatTheAPISays(t *testing.T) {
 // Unknown is never clean: while the model is loading, pages say so and ask again, and never "nobody".
 func TestPagesWhileLoading(t *testing.T) {
 	f := serveSite(t)
-	f.set(func(s *State) { s.Ready = false })
-	for _, target := range append(sitePages(), "/?search=kowalski") {
+	f.set(func(s *Readiness) { s.Ready = false })
+	for _, target := range append(sitePages(), "/?search=kowalski", somebodysPage, "/wpis/scammers/nobody") {
 		a := f.open(t, http.MethodGet, target)
 		isPage(t, target, a, http.StatusServiceUnavailable)
 		if a.header.Get("Retry-After") != "5" || a.header.Get("Refresh") != "5" {
 			t.Errorf("%s: Retry-After %q, Refresh %q", target, a.header.Get("Retry-After"), a.header.Get("Refresh"))
 		}
-		if strings.Contains(a.body, "Nikogo") || !strings.Contains(a.body, "Trwa wczytywanie danych") {
+		if strings.Contains(a.body, "Nie ma na") || !strings.Contains(a.body, "Trwa wczytywanie danych") {
 			t.Errorf("%s: %s", target, a.body)
 		}
 	}
@@ -228,7 +238,7 @@ func TestFailuresOfPages(t *testing.T) {
 			isPage(t, method+" "+path, f.open(t, method, path), http.StatusNotFound)
 		}
 	}
-	for _, path := range sitePages() {
+	for _, path := range append(sitePages(), somebodysPage, "/wpis/scammers/nobody") {
 		for _, method := range otherMethods() {
 			a := f.open(t, method, path+"?%zz")
 			isPage(t, method+" "+path, a, http.StatusMethodNotAllowed)
@@ -252,7 +262,7 @@ func TestSiteOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(sitePages(), s.Assets()[0].Path) {
+	for _, path := range append(sitePages(), somebodysPage, s.Assets()[0].Path) {
 		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, path)
 	}
 }
@@ -260,7 +270,7 @@ func TestSiteOff(t *testing.T) {
 // Assets may be kept for ever: their names hold a hash of what is in them.
 func TestAssets(t *testing.T) {
 	f := serveSite(t)
-	home := f.open(t, http.MethodGet, "/").body + f.open(t, http.MethodGet, "/api").body
+	home := f.open(t, http.MethodGet, "/").body + f.open(t, http.MethodGet, "/api").body + f.open(t, http.MethodGet, "/status").body
 	for _, a := range f.public.site.Assets() {
 		got := f.open(t, http.MethodGet, a.Path)
 		if got.status != http.StatusOK || got.body != string(a.Body) || got.header.Get("Content-Type") != a.Type ||
@@ -284,23 +294,26 @@ func TestPagesAreLimited(t *testing.T) {
 
 func BenchmarkPages(b *testing.B) {
 	p := busyAPI(b, 30000)
-	var err error
-	if p.site, err = site.New(site.Config{AppealsURL: "https://appeals.example.org/", Proofs: true}); err != nil {
-		b.Fatal(err)
-	}
-	if err := p.siteRoutes(); err != nil {
+	if err := p.siteRoutes(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("list", func(b *testing.B) { handle(b, p, "/scammers", http.StatusOK) })
+	b.Run("entry", func(b *testing.B) { handle(b, p, "/wpis/scammers/e0000007", http.StatusOK) })
+	b.Run("entry/new", func(b *testing.B) {
+		for b.Loop() {
+			p.bodies.cache.InvalidateAll()
+			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/wpis/scammers/e0000007"))
+		}
+	})
 	b.Run("list/new", func(b *testing.B) {
 		for b.Loop() {
-			p.pages.cache.InvalidateAll()
+			p.bodies.cache.InvalidateAll()
 			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/scammers"))
 		}
 	})
 	b.Run("check/new", func(b *testing.B) {
 		for b.Loop() {
-			p.pages.cache.InvalidateAll()
+			p.bodies.cache.InvalidateAll()
 			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/?id=900000000000000007"))
 		}
 	})
@@ -318,9 +331,85 @@ func TestPartsAreRemembered(t *testing.T) {
 		Verified: true, ReportID: "R-long", ReportedAt: asOf()})
 	for range 3 {
 		for part, want := range map[string]string{"1": "Część 1 z 3", "2": "Część 2 z 3", "3": "Część 3 z 3", "20": "Część 3 z 3"} {
-			if a := f.open(t, http.MethodGet, "/scammers?id=77&part="+part); !strings.Contains(a.body, want) || len(a.body) > site.MaxPage {
+			if a := f.open(t, http.MethodGet, "/wpis/scammers/long?part="+part); !strings.Contains(a.body, want) || len(a.body) > site.MaxPage {
 				t.Errorf("part %s: %q is not said, %d bytes", part, want, len(a.body))
 			}
 		}
+	}
+}
+
+func withSite(c *Config) { c.Site = true }
+
+// The page names every path that the document describes.
+func TestAPIPageNamesEveryPath(t *testing.T) {
+	f := serve(t, withSite)
+	a := f.fetch(t, http.MethodGet, "/api")
+	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+		t.Fatalf("%d %v", a.status, a.header)
+	}
+	var doc struct{ Paths map[string]any }
+	if err := yaml.Unmarshal([]byte(openAPIFile), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path := range doc.Paths {
+		if !strings.Contains(a.body, "<b>GET</b> "+path+"<") {
+			t.Errorf("%s is not on the page", path)
+		}
+	}
+	if len(a.body) > 65_000 {
+		t.Errorf("%d bytes", len(a.body))
+	}
+}
+
+// The page shows the round that /api/status tells, also while the model is loading.
+func TestStatusPage(t *testing.T) {
+	f := serve(t, withSite, func(c *Config) {
+		c.Health.Readiness = func() Readiness { return Readiness{} }
+		c.Status = upstream.StatusConfig{Database: func(context.Context) error { return nil }, Guard: "http://127.0.0.1:1"}
+	})
+	api, page := f.get(t, "/api/status"), f.fetch(t, http.MethodGet, "/status")
+	_, stamp, _ := strings.Cut(api.body, `"checkedAt":"`)
+	stamp, _, _ = strings.Cut(stamp, `"`)
+	if page.status != http.StatusOK || !strings.Contains(page.body, `datetime="`+stamp+`"`) || strings.Count(page.body, `<li class="fails">`) != 2 || strings.Count(page.body, `<li class="unchecked">`) != 2 {
+		t.Errorf("%s: %d %s", stamp, page.status, page.body)
+	}
+	if page.header.Get("Cache-Control") != "public, s-maxage=15" || page.header.Get("Content-Security-Policy") == "" {
+		t.Errorf("%v", page.header)
+	}
+	if bad := f.fetch(t, http.MethodGet, "/status?a=%zz"); bad.status != http.StatusBadRequest || !strings.Contains(bad.body, "<!doctype html>") {
+		t.Errorf("%d %s", bad.status, bad.body)
+	}
+}
+
+// Crawlers must be let in to see the noindex of pages about persons.
+func TestRobotsTxt(t *testing.T) {
+	f := serve(t, withSite)
+	if a := f.fetch(t, http.MethodGet, "/robots.txt"); a.body != "User-agent: *\nDisallow:\n" || a.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("%q %v", a.body, a.header)
+	}
+}
+
+// The icon is three PNG pictures in an ICO directory.
+func TestFavicon(t *testing.T) {
+	f := serve(t, withSite)
+	icon := []byte(f.fetch(t, http.MethodGet, "/favicon.ico").body)
+	if len(icon) < 6 || binary.LittleEndian.Uint32(icon) != 1<<16 || binary.LittleEndian.Uint16(icon[4:]) != 3 {
+		t.Fatalf("% x", icon[:min(len(icon), 22)])
+	}
+	for i, size := range []int{16, 32, 48} {
+		entry := icon[6+16*i:]
+		from, length := binary.LittleEndian.Uint32(entry[12:]), binary.LittleEndian.Uint32(entry[8:])
+		picture, err := png.Decode(bytes.NewReader(icon[from : from+length]))
+		if err != nil || picture.Bounds().Dx() != size || int(entry[0]) != size {
+			t.Errorf("%d: %v", size, err)
+		}
+	}
+}
+
+// Without the site its paths are unknown ones.
+func TestWithoutSite(t *testing.T) {
+	f := serve(t, func(c *Config) { c.Site = false })
+	for _, path := range []string{"/", "/api", "/status", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers"} {
+		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, path)
 	}
 }

@@ -2,22 +2,25 @@ package projector
 
 import (
 	"context"
+	"math"
+	"sync"
+	"time"
 
 	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
 
-// A batch is what is there, at most so many messages. In bulk nobody sees the views between.
+// A batch is what is there, at most so many messages. In bulk nobody sees the views between batches.
 const (
 	maxBatch     = 1000
 	maxBulkBatch = 8192
 )
 
-// apply is the session's loop: it owns the model.
+// apply is the session's loop: it brings what the receiver delivers into the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
-	var held *job // taken, but not decoded when the batch before it was complete
+	var held *chunk // received, but not decoded when the batch before it was complete
 	for {
-		first, err := p.next(ctx, r, held)
+		first, err := p.nextChunk(ctx, r, held)
 		if err != nil {
 			return err
 		}
@@ -25,50 +28,48 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 			held = nil
 			continue
 		}
-		var batch []*job
+		var batch []*chunk
 		batch, held = p.gather(first, r.ordered)
-		if err := p.take(ctx, batch); err != nil {
+		if err := p.applyBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
 }
 
-// next waits for work. It returns a decoded job, or nil when it has done other work.
-func (p *Projector) next(ctx context.Context, r *receiver, held *job) (*job, error) {
+// nextChunk waits for work. It returns a decoded chunk, or nil when it has done other work.
+func (p *Projector) nextChunk(ctx context.Context, r *receiver, held *chunk) (*chunk, error) {
 	ordered := r.ordered
-	ready := make(chan *job, 1)
+	ready := make(chan *chunk, 1)
 	if held != nil {
 		ready <- held
 		ordered = nil
 	}
-	var j *job
+	var c *chunk
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case err := <-r.trouble:
 		return nil, err
-	case err := <-p.doubt:
+	case err := <-p.restart:
 		return nil, err
-	case a := <-p.advance:
-		if held != nil {
-			j = held
-			break
+	case e := <-p.erased:
+		if held == nil {
+			return nil, p.skipErased(ctx, e)
 		}
-		return nil, p.skip(ctx, a)
-	case j = <-ready:
-	case j = <-ordered:
+		c = held
+	case c = <-ready:
+	case c = <-ordered:
 	}
 	select {
-	case <-j.done:
-		return j, nil
+	case <-c.done:
+		return c, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// gather adds the jobs that are decoded already. It waits for nothing: what is pending makes the next
-// batch.
-func (p *Projector) gather(first *job, ordered <-chan *job) (batch []*job, held *job) {
+// gather adds the chunks that are decoded already. It waits for nothing: what is being decoded makes the next batch.
+func (p *Projector) gather(first *chunk, ordered <-chan *chunk) (batch []*chunk, held *chunk) {
 	limit := maxBatch
 	if p.bulk {
 		limit = maxBulkBatch
@@ -76,14 +77,14 @@ func (p *Projector) gather(first *job, ordered <-chan *job) (batch []*job, held 
 	batch = append(batch, first)
 	for n := len(first.messages); n+chunkMessages <= limit; {
 		select {
-		case j := <-ordered:
+		case c := <-ordered:
 			select {
-			case <-j.done:
+			case <-c.done:
 			default:
-				return batch, j
+				return batch, c
 			}
-			batch = append(batch, j)
-			n += len(j.messages)
+			batch = append(batch, c)
+			n += len(c.messages)
 		default:
 			return batch, nil
 		}
@@ -91,21 +92,22 @@ func (p *Projector) gather(first *job, ordered <-chan *job) (batch []*job, held 
 	return batch, nil
 }
 
-// take applies a batch: memory first, then what the others make of it. Where the bound lies in the
-// middle of it, it waits for the bound to move.
-func (p *Projector) take(ctx context.Context, batch []*job) error {
+// applyBatch applies a batch to the model and hands it on to rejecter and saver. Where the bound lies in the middle of
+// the batch, it waits for the bound to move.
+func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 	for {
 		if err := failpoint.Hit("projector/received"); err != nil {
 			return err
 		}
 		part, moved := p.applyPart(batch)
+		p.noteOld(part)
 		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
 		p.note(ctx, part)
 		p.rejecter.valid(part.records)
 		if err := p.rejecter.add(ctx, part.rejected); err != nil {
 			return err
 		}
-		if err := p.save(ctx, part.records); err != nil || !part.rest {
+		if err := p.save(ctx, append(part.old, part.records...)); err != nil || !part.more {
 			return err
 		}
 		select {
@@ -116,46 +118,193 @@ func (p *Projector) take(ctx context.Context, batch []*job) error {
 	}
 }
 
-// applyPart applies what of a batch the bound allows, and says when the bound moves.
-func (p *Projector) applyPart(batch []*job) (b batchPart, moved <-chan struct{}) {
+// applyPart applies what of a batch the bound allows. moved is closed when the bound moves.
+func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan struct{}) {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
 	at := p.checkpoint()
-	b = part(batch, at, p.bound.limit)
-	if b.at.Sequence > at.Sequence {
-		p.cfg.Model.Apply(b.records, b.at.Sequence)
-		p.setCheckpoint(b.at)
+	part = partOf(batch, at, p.bound.limit)
+	if len(part.old) > 0 {
+		part.old = p.cfg.Model.ApplyOld(part.old)
 	}
-	return b, p.bound.changed
+	if part.at.Sequence > at.Sequence {
+		p.cfg.Model.Apply(part.records, part.at.Sequence)
+		p.setCheckpoint(part.at)
+	}
+	return part, p.bound.changed
+}
+
+// batchPart is what of a batch lies after the checkpoint and within the bound.
+type batchPart struct {
+	at       readmodel.Checkpoint // after the part
+	last     message              // of the part
+	messages int
+	records  []readmodel.Record
+	old      []readmodel.Record // delistings up to the checkpoint: once applied, those whose tombstones were missing
+	rejected []rejection
+	more     bool // the batch goes on after the bound
+}
+
+// partOf returns what may be applied of batch. A bound between two messages is reached all the same: there is nothing
+// more up to it.
+func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
+	part := batchPart{at: at}
+	for _, c := range batch {
+		for _, m := range c.messages {
+			if m.Sequence > limit {
+				part.more = true
+				break
+			}
+			part.last = m
+			if m.Sequence > at.Sequence || m.Sequence <= c.oldUpTo {
+				part.messages++
+			}
+		}
+		for _, r := range c.records {
+			switch {
+			case r.Sequence > limit:
+			case r.Sequence > at.Sequence:
+				part.records = append(part.records, r)
+			case r.Sequence <= c.oldUpTo:
+				part.old = append(part.old, r)
+			}
+		}
+		for _, r := range c.rejected {
+			if r.Sequence > at.Sequence && r.Sequence <= limit {
+				part.rejected = append(part.rejected, r)
+			}
+		}
+	}
+	if part.last.Sequence > at.Sequence {
+		part.at.Sequence, part.at.MessageID, part.at.MessageTime = part.last.Sequence, part.last.ID, part.last.Time.UTC()
+	}
+	if part.more && limit > part.at.Sequence {
+		part.at.Sequence, part.at.MessageID, part.at.MessageTime = limit, "", time.Time{}
+	}
+	return part
+}
+
+// noteOld ends the search for missing tombstones once everything that could have left one has been read.
+func (p *Projector) noteOld(part batchPart) {
+	if p.oldUpTo > 0 && (part.last.Sequence >= p.oldUpTo || !part.last.last.IsZero()) {
+		p.endOld()
+	}
+}
+
+func (p *Projector) endOld() {
+	p.log.Info("tombstones that an older program did not keep have been read from the stream", "upTo", p.oldUpTo)
+	p.oldUpTo = 0
+	p.tracker.update(func(s *Progress) { s.TombstonesAfter = 0 })
 }
 
 // note brings the progress up to date.
-func (p *Projector) note(ctx context.Context, b batchPart) {
-	p.status.update(func(s *Progress) {
-		s.Applied += uint64(b.messages)
-		s.LastSequence = max(s.LastSequence, b.at.Sequence)
+func (p *Projector) note(ctx context.Context, part batchPart) {
+	p.tracker.update(func(s *Progress) {
+		s.Applied += uint64(part.messages)
+		s.LastSequence = max(s.LastSequence, part.at.Sequence)
 		if !s.CaughtUp {
-			s.Done = min(s.Done+uint64(b.messages), s.Total)
+			s.Done = min(s.Done+uint64(part.messages), s.Total)
 		}
-		if b.last.last.After(s.AsOf) {
-			s.AsOf = b.last.last
+		if part.last.last.After(s.AsOf) {
+			s.AsOf = part.last.last
 		}
 	})
 	switch {
 	case p.Progress().CaughtUp:
-	case b.at.Sequence >= p.target:
-		p.arrive(ctx, b.at.Sequence)
-	case !b.last.last.IsZero():
-		p.look() // nothing is pending, and yet the end is not reached
+	case part.at.Sequence >= p.target:
+		p.reachTarget(ctx, part.at.Sequence)
+	case !part.last.last.IsZero():
+		p.pollNow() // nothing is pending, and yet the end is not reached
 	}
 }
 
-// save hands over what has been applied. A replay that has never been complete is saved with checkpoint 0.
+// save hands what has been applied to the saver. A replay that has never been complete is saved with checkpoint 0.
 func (p *Projector) save(ctx context.Context, records []readmodel.Record) error {
 	at := p.checkpoint()
 	if !p.complete {
-		at = readmodel.Checkpoint{Stream: at.Stream}
+		at = readmodel.Checkpoint{StreamIdentity: at.StreamIdentity}
 	}
 	return p.saver.add(ctx, p.checkpoint().Sequence, readmodel.Commit{
-		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)
+		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest(), AllTombstones: p.oldUpTo == 0}, p.bulk)
+}
+
+// erasure says that the stream holds nothing after from, and ended at to at the time asOf.
+type erasure struct {
+	from, to uint64
+	asOf     time.Time
+}
+
+// skipErased moves the checkpoint over an erased tail of the stream: nothing is left there that could be applied.
+func (p *Projector) skipErased(ctx context.Context, e erasure) error {
+	if !p.moveOver(e) {
+		return nil
+	}
+	at := p.checkpoint()
+	p.tracker.update(func(s *Progress) { s.AsOf = e.asOf })
+	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", at.Sequence)
+	if at.Sequence >= p.target {
+		p.caughtUp(e.asOf)
+	}
+	return p.save(ctx, nil)
+}
+
+// moveOver says whether it has moved the checkpoint. It does not when a message came in the meantime.
+func (p *Projector) moveOver(e erasure) bool {
+	p.bound.mu.Lock()
+	defer p.bound.mu.Unlock()
+	at := p.checkpoint()
+	to := min(e.to, p.bound.limit)
+	if at.Sequence != e.from || to <= e.from {
+		return false
+	}
+	at.Sequence, at.MessageID, at.MessageTime = to, "", time.Time{}
+	p.cfg.Model.Apply(nil, at.Sequence)
+	p.setCheckpoint(at)
+	return true
+}
+
+// bound is how far messages are applied. Whoever changes the model holds mu, so nothing is applied any more once Hold
+// has returned.
+type bound struct {
+	mu      sync.Mutex
+	limit   uint64
+	changed chan struct{} // closed when limit changes
+}
+
+func newBound() bound { return bound{limit: math.MaxUint64, changed: make(chan struct{})} }
+
+// set moves the limit. b.mu is held.
+func (b *bound) set(limit uint64) {
+	b.limit = limit
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Hold applies nothing after upTo until Release and returns the checkpoint. A model that is at upTo or further stands
+// still; one that is not goes on to upTo. What is applied is saved as usual, and messages wait with the broker. Any
+// goroutine may call it.
+func (p *Projector) Hold(upTo uint64) readmodel.Checkpoint {
+	p.bound.mu.Lock()
+	defer p.bound.mu.Unlock()
+	at := p.checkpoint()
+	p.bound.set(max(upTo, at.Sequence))
+	return at
+}
+
+// Release ends a Hold.
+func (p *Projector) Release() {
+	p.bound.mu.Lock()
+	defer p.bound.mu.Unlock()
+	p.bound.set(math.MaxUint64)
+}
+
+// Inspect calls f while nothing is applied. f may read what of the model belongs to its writer, and must change nothing.
+// Events wait for f, readers do not. Any goroutine may call it.
+func (p *Projector) Inspect(f func(*readmodel.Model)) { p.withModel(f) }
+
+// withModel calls f, which may change the model, while nothing is applied.
+func (p *Projector) withModel(f func(*readmodel.Model)) {
+	p.bound.mu.Lock()
+	defer p.bound.mu.Unlock()
+	f(p.cfg.Model)
 }

@@ -9,6 +9,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
 )
 
 const benchEvents = 60_000
@@ -96,11 +97,11 @@ func productionPace(c *Config) {
 // publishAll publishes in atomic batches and returns the last sequence.
 func (s *system) publishAll(evs []events.Event) uint64 {
 	s.t.Helper()
-	messages := make([]events.Message, len(evs))
+	messages := make([]publish.Message, len(evs))
 	for i, e := range evs {
-		messages[i] = events.Message{Event: e}
+		messages[i] = publish.Message{Event: e}
 	}
-	sum, err := events.NewPublisher(s.js, events.PublisherConfig{}).PublishAll(context.Background(), messages)
+	sum, err := publish.New(s.js, publish.Config{}).PublishAll(context.Background(), messages)
 	if err != nil {
 		s.t.Fatal(err)
 	}

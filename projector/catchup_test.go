@@ -69,19 +69,19 @@ func TestArriveAsksForTheEnd(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)
 	last := s.publish(eventstest.Events(3, 1)...)
-	p := New(Config{Conn: s.js.Conn(), Model: readmodel.New(), ReadOnly: true})
-	p.js, p.target = s.js, last-1
+	p := New(Config{JetStream: s.js, Model: readmodel.New(), ReadOnly: true})
+	p.target = last - 1
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.arrive(away, last-1)
-	if len(p.doubt) != 1 || !p.arrived.IsZero() {
+	p.reachTarget(away, last-1)
+	if len(p.restart) != 1 || !p.reached.IsZero() {
 		t.Error("arrived without an answer, or the session goes on")
 	}
-	p.arrive(t.Context(), last-1)
+	p.reachTarget(t.Context(), last-1)
 	if p.Progress().CaughtUp || p.target != last {
 		t.Errorf("caught up before %d, target %d", last, p.target)
 	}
-	p.arrive(t.Context(), last)
+	p.reachTarget(t.Context(), last)
 	if now := p.Progress(); !now.CaughtUp || now.AsOf.IsZero() {
 		t.Errorf("not caught up at the end: %+v", now)
 	}

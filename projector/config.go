@@ -7,23 +7,23 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
-// Store keeps what has been applied. Save is called by one goroutine at a time and returns when
-// the commit is durable. After an error the commit may or may not have been kept; everything in
-// it that is still true is given again.
+// Store keeps what has been applied. Save is called by one goroutine at a time and returns when the commit is durable.
+// After an error the commit may or may not have been kept; everything in it that is still true is saved again.
 type Store interface {
 	Save(readmodel.Commit) error
 }
 
 // Config says what to follow and where to put it.
 type Config struct {
-	// Conn is the connection to the broker, made with ConnectOptions. It need not be connected.
-	// The caller closes it, after Run has returned. Required.
-	Conn *nats.Conn
+	// JetStream reaches the broker over a connection made with ConnectOptions, which need not be up. The caller closes
+	// the connection after Run has returned. Required.
+	JetStream jetstream.JetStream
 
 	// Stream is the stream's name. Empty: events.DefaultStream.
 	Stream string
@@ -38,27 +38,32 @@ type Config struct {
 	// Model is what events are applied to. Run owns its writer's side while it runs. Required.
 	Model *readmodel.Model
 
-	// Store takes what has been applied. Required but for ReadOnly. Saved is the checkpoint that it and the
-	// model stand at; zero when nothing has been saved, and only then is a missing stream created. One
-	// with a stream and no sequence replays that stream from its start, and no other.
+	// Store keeps what has been applied. Required unless ReadOnly. Saved is the checkpoint of store and model. It is zero
+	// when nothing has been saved, and only then is a missing stream created. One with a stream and no sequence replays
+	// that stream from its start, and no other.
 	Store Store
 	Saved readmodel.Checkpoint
 
-	// Known is the sequence up to which rejected events have been logged by the projector that this one
-	// is to replace. 0: none.
-	Known uint64
+	// TombstonesAfter is the sequence up to which delistings have left no tombstone in Store and Model, because a program
+	// that kept none was at work (snapshots.Store.TombstonesAfter). They are read again from the stream, while the model
+	// is served. 0: none is missing.
+	TombstonesAfter uint64
 
-	// ReadOnly makes a replay that leaves no trace: no stream is created, no rejected event copied, nothing
-	// saved, and the demonstration's stream is as good as any.
+	// LoggedUpTo is the last sequence whose rejection has been logged already, by the projector that this one
+	// replaces. Rejections up to it are logged at level debug. 0: none.
+	LoggedUpTo uint64
+
+	// ReadOnly makes a replay that leaves no trace: it creates no stream, copies no rejected event and saves nothing. It
+	// accepts the demonstration's stream like any other.
 	ReadOnly bool
 
-	// Logger takes what an operator must know. Nil: it is dropped.
+	// Logger receives what an operator must know. Nil: it is dropped.
 	Logger *slog.Logger
 
 	// Workers is the number of goroutines that decode and render. 0: one a processor.
 	Workers int
 
-	// PollEvery is the time between two questions for the stream's end. 0: 500 ms.
+	// PollEvery is the time between two requests for the stream's end. 0: 500 ms.
 	PollEvery time.Duration
 
 	// VerifyEvery is the time between two looks at the checkpoint's message. 0: 5 s.

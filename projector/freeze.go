@@ -6,113 +6,116 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/projector/leader"
 )
 
-// suspect freezes, except that a stream that looks shorter is looked at twice.
-func (p *Projector) suspect(ctx context.Context, other notOurs) {
-	if other.kind == shorter {
+// recheckIdentity freezes, except that a stream that looks shorter is looked at twice.
+func (p *Projector) recheckIdentity(ctx context.Context, why *leader.IdentityError) {
+	if why.Kind == leader.Shorter {
 		if !pause(ctx, p.cfg.RetryEvery) {
 			return
 		}
-		if err := p.verify(ctx); !errors.As(err, &other) {
+		if err := p.VerifyStream(ctx); !errors.As(err, &why) {
 			return // ours, or no answer: the next session finds out
 		}
 	}
-	p.freeze(ctx, other)
+	p.freeze(ctx, why)
 }
 
-// freeze applies nothing until ctx ends or a stream that only looked shorter is back. It goes on
-// looking, so that what Progress says stays true.
-func (p *Projector) freeze(ctx context.Context, why notOurs) {
+// freeze applies nothing until ctx ends, or until a stream that only looked shorter is back. It keeps looking at the
+// stream, so that what Progress says stays true.
+func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
 	at := p.checkpoint()
 	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
-		"nothing is applied", "reason", why.sentence, "checkpoint", at.Sequence, "epoch", at.Stream.Epoch)
-	thaws := why.mayThaw()
-	p.sayFrozen(why, thaws)
-	p.status.update(func(s *Progress) {
+		"nothing is applied", "reason", why.Sentence, "checkpoint", at.Sequence, "epoch", at.StreamEpoch)
+	thaws := why.MayRecover()
+	p.setFrozenTrouble(why, thaws)
+	p.tracker.update(func(s *Progress) {
 		s.Frozen = true
 		s.CaughtUp = s.CaughtUp || p.complete
 	})
-	p.mark(ctx, true)
+	p.setUnconfirmed(ctx, true)
 	for pause(ctx, p.cfg.PollEvery) {
-		now, known := p.reconsider(ctx)
-		if !known {
+		now, answered := p.lookAgain(ctx)
+		if !answered {
 			continue
 		}
-		if now.kind == healed && thaws {
+		if now == nil && thaws {
 			break
 		}
-		thaws = thaws && now.mayThaw() // once it was anything else, it did not only look shorter
-		p.changed(why, now, thaws)
+		if now == nil {
+			now = &leader.IdentityError{Sentence: "The stream " + p.cfg.Stream + " looked wrong and looks right again."}
+		}
+		thaws = thaws && now.MayRecover() // once it was anything else, it did not only look shorter
+		p.reasonChanged(why, now, thaws)
 		why = now
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	p.mark(ctx, false)
-	p.status.say(troubleFrozen, "")
-	p.status.update(func(s *Progress) { s.Frozen = false })
+	p.setUnconfirmed(ctx, false)
+	p.tracker.setTrouble(troubleFrozen, "")
+	p.tracker.update(func(s *Progress) { s.Frozen = false })
 	p.log.Info("thawed: the checkpoint's message is back unchanged", "checkpoint", at.Sequence)
 }
 
-// mark keeps, in the store too, whether the checkpoint's message must be seen again before anything is
-// applied: a restart is not to forget what was seen, when newer messages may have pushed that one out.
-func (p *Projector) mark(ctx context.Context, doubted bool) {
+// setUnconfirmed keeps, in the store too, whether the checkpoint's message must be seen again before anything is
+// applied. A restart must not forget that the stream looked wrong: newer messages may have pushed that message out.
+func (p *Projector) setUnconfirmed(ctx context.Context, unconfirmed bool) {
 	at := p.checkpoint()
-	if at.Sequence == 0 || at.Doubted == doubted {
+	if at.Sequence == 0 || at.Unconfirmed == unconfirmed {
 		return
 	}
-	at.Doubted = doubted
+	at.Unconfirmed = unconfirmed
 	p.setCheckpoint(at)
-	_ = p.save(ctx, nil) // that of ctx: the end
+	_ = p.save(ctx, nil) // its only error is that of ctx: the end
 }
 
-// sayFrozen names every way out.
-func (p *Projector) sayFrozen(why notOurs, thaws bool) {
+// setFrozenTrouble tells the operator every way out.
+func (p *Projector) setFrozenTrouble(why *leader.IdentityError, thaws bool) {
 	until := "until registry rebuild --accept-stream."
 	if thaws {
 		until = "until the stream is back as it was, which ends this by itself, or " + until
 	}
-	p.status.say(troubleFrozen, why.sentence+" Nothing is applied "+until)
+	p.tracker.setTrouble(troubleFrozen, why.Sentence+" Nothing is applied "+until)
 }
 
-// changed says why the stream is not ours now, and logs it unless only its length is another.
-func (p *Projector) changed(before, now notOurs, thaws bool) {
-	if now.sentence == before.sentence {
+// reasonChanged tells the operator that the stream is not ours for another reason. It does not log a new length.
+func (p *Projector) reasonChanged(before, now *leader.IdentityError, thaws bool) {
+	if now.Sentence == before.Sentence {
 		return
 	}
-	p.sayFrozen(now, thaws)
-	if now.kind == shorter && before.kind == shorter {
+	p.setFrozenTrouble(now, thaws)
+	if now.Kind == leader.Shorter && before.Kind == leader.Shorter {
 		return
 	}
-	p.log.Warn("still frozen, for another reason", "reason", now.sentence, "before", before.sentence,
+	p.log.Warn("still frozen, for another reason", "reason", now.Sentence, "before", before.Sentence,
 		"checkpoint", p.checkpoint().Sequence)
 }
 
-// reconsider looks at a stream that was not ours: what is wrong with it now, healed when nothing
-// is and the checkpoint's message is there, unchanged. Not known: the broker did not answer.
-func (p *Projector) reconsider(ctx context.Context) (now notOurs, known bool) {
-	err := p.verify(ctx)
+// lookAgain says what is wrong with the stream now: nil when nothing is, and the checkpoint's message is there,
+// unchanged. answered is false when the broker did not answer.
+func (p *Projector) lookAgain(ctx context.Context) (now *leader.IdentityError, answered bool) {
+	err := p.VerifyStream(ctx)
 	if err == nil {
-		err = p.mended(ctx)
+		err = p.confirm(ctx)
 	}
-	var bad unusable
+	var unusable *unusableError
 	switch {
 	case errors.As(err, &now):
 		return now, true
-	case errors.As(err, &bad):
-		return cannotBeUsed(bad), true
-	case err != nil:
-		return notOurs{}, false
+	case errors.As(err, &unusable):
+		return unusable.identity(), true
 	}
-	return notOurs{kind: healed, sentence: "The stream " + p.cfg.Stream + " looked wrong and looks right again."}, true
+	return nil, err == nil
 }
 
-// mended looks at what verify takes on trust: the configuration, where it has not been accepted,
-// and that the checkpoint has a message.
-func (p *Projector) mended(ctx context.Context) error {
+// confirm looks at what VerifyStream takes on trust: the configuration, where it has not been accepted, and that the
+// checkpoint has a message.
+func (p *Projector) confirm(ctx context.Context) error {
 	if !p.accepted {
-		info, err := StreamInfo(ctx, p.js, p.cfg.Stream)
+		info, err := p.stream.Info(ctx)
 		if err != nil {
 			return err
 		}
@@ -122,11 +125,11 @@ func (p *Projector) mended(ctx context.Context) error {
 	}
 	at := p.checkpoint()
 	if at.Sequence == 0 {
-		return nil // there is nothing yet that a message could tell
+		return nil // no message can tell anything yet
 	}
-	_, err := getMessage(ctx, p.cfg.Conn, p.cfg.Stream, at.Sequence, "")
+	_, err := p.stream.Message(ctx, at.Sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return notOurs{kind: regrown, sentence: fmt.Sprintf("The stream %s looked wrong and is long enough again, "+
+		return &leader.IdentityError{Kind: leader.Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong and is long enough again, "+
 			"but it has no message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
 	}
 	return err

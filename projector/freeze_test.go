@@ -9,6 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"os"
+	"time"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -114,5 +117,257 @@ func TestReasonWithoutMessage(t *testing.T) {
 	s.progress("thawed", func(p Progress) bool { return !p.Frozen && p.Connected && p.LastError == "" })
 	if got := s.model.View(); got.Sequence() != v.Sequence() || got.Digest() != v.Digest() {
 		t.Errorf("view after thawing: %d %s", got.Sequence(), got.Digest())
+	}
+}
+
+// frozen waits until the projector is, and checks that it serves its last good state and says so once.
+func (s *system) frozen(at uint64, digest string) {
+	s.t.Helper()
+	s.progress("frozen", func(p Progress) bool { return p.Frozen })
+	p := s.p.Progress()
+	if !p.CaughtUp || p.Checkpoint != at || !strings.Contains(p.LastError, "accept-stream") {
+		s.t.Errorf("progress when frozen: %+v", p)
+	}
+	if v := s.model.View(); v.Sequence() != at || v.Digest().String() != digest {
+		s.t.Errorf("view when frozen: %d %s, before %d %s", v.Sequence(), v.Digest(), at, digest)
+	}
+	if n := s.log.count("msg=\"frozen"); n != 1 {
+		s.t.Errorf("%d log lines about freezing", n)
+	}
+}
+
+// Another stream of the same name, with fewer messages, as many and more, while the projector runs and
+// while it does not: nothing of it is applied.
+func TestStreamRecreated(t *testing.T) {
+	for _, messages := range []int{0, 5, 10, 30} {
+		for _, running := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d of 10, running %v", messages, running), func(t *testing.T) {
+				s := newSystem(t)
+				s.start()
+				v := s.reach(s.publish(eventstest.Events(10, 1)...))
+				if !running {
+					s.mustStop()
+				}
+				if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
+					t.Fatal(err)
+				}
+				eventstest.Stream(t, s.js)
+				other := eventstest.Events(messages, 99)
+				for i := range other {
+					other[i].ID = fmt.Sprint("other-", i)
+				}
+				s.publish(other...)
+				if !running {
+					s.log = &logBuffer{}
+					s.start()
+				}
+				s.frozen(v.Sequence(), v.Digest().String())
+				if messages > 0 {
+					s.publish(events.Event{ID: "more", Source: "test", Type: events.TypeListed, Data: eventstest.Entries(1, 98)[0]})
+				}
+				s.frozen(v.Sequence(), v.Digest().String())
+			})
+		}
+	}
+}
+
+// A stream made again with the old one's metadata, and grown past a checkpoint of which the new one has no
+// message: while the projector runs, and, frozen before or not, when it starts.
+func TestStreamMadeAgainWithItsEpoch(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
+			s := newSystem(t)
+			s.start()
+			v := s.reach(s.publish(eventstest.Events(10, 1)...))
+			if !running {
+				s.mustStop()
+			}
+			cfg := s.info(events.DefaultStream).Config
+			if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
+				t.Fatal(err)
+			}
+			cfg.FirstSeq = v.Sequence() + 1
+			if _, err := s.js.CreateStream(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+			s.publish(others(5)...)
+			if running {
+				s.says("was made again")
+				s.mustStop()
+			}
+			s.log = &logBuffer{}
+			s.start()
+			s.says("was made again")
+			s.frozen(v.Sequence(), v.Digest().String())
+		})
+	}
+}
+
+// A stream restored into a cluster was made at another time and is the same: the checkpoint's message tells.
+func TestStreamRestored(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	s.reach(s.publish(eventstest.Events(10, 1)...))
+	s.mustStop()
+	s.tune = func(c *Config) { c.Saved.StreamCreated = c.Saved.StreamCreated.Add(-time.Hour) }
+	s.start()
+	s.reach(s.publish(others(1)...))
+	if p := s.p.Progress(); p.Frozen || !p.StreamCreated.Equal(s.info(events.DefaultStream).Created) {
+		t.Errorf("progress: %+v", p)
+	}
+}
+
+// The stream is gone.
+func TestStreamMissing(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
+			s := newSystem(t)
+			s.start()
+			v := s.reach(s.publish(eventstest.Events(10, 1)...))
+			if !running {
+				s.mustStop()
+				s.log = &logBuffer{}
+			}
+			if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
+				t.Fatal(err)
+			}
+			if !running {
+				s.start()
+			}
+			s.frozen(v.Sequence(), v.Digest().String())
+			if _, err := s.js.Stream(context.Background(), events.DefaultStream); err == nil {
+				t.Error("the stream has been made again")
+			}
+		})
+	}
+}
+
+// The broker comes back with an older state of its directory: shorter than the checkpoint. Thaws when the
+// right directory is back.
+func TestShorterThaws(t *testing.T) {
+	s := newSystem(t)
+	old, full := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "full")
+	s.publishAround(old)
+	s.start()
+	v := s.reach(s.info(events.DefaultStream).State.LastSeq)
+	s.restartBroker(func() {
+		move(t, s.dir, full)
+		move(t, old, s.dir)
+	})
+	s.frozen(v.Sequence(), v.Digest().String())
+	s.restartBroker(func() {
+		remove(t, s.dir)
+		move(t, full, s.dir)
+	})
+	s.progress("thawed", func(p Progress) bool { return !p.Frozen && p.Connected && p.LastError == "" })
+	s.reach(s.publish(eventstest.Events(31, 1)[30:]...))
+	s.inspect()
+}
+
+// publishAround publishes 20 events, keeps a copy of the broker's directory, and publishes 10 more.
+func (s *system) publishAround(backup string) {
+	s.t.Helper()
+	eventstest.Stream(s.t, s.js)
+	evs := eventstest.Events(30, 1)
+	s.publish(evs[:20]...)
+	s.restartBroker(func() {
+		if err := os.CopyFS(backup, os.DirFS(s.dir)); err != nil {
+			s.t.Fatal(err)
+		}
+	})
+	s.publish(evs[20:]...)
+}
+
+// The stream lost its tail and has grown past the checkpoint since: only the message at the checkpoint
+// tells. The projector never applies what was put in the place of what it has.
+func TestTailReplaced(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
+			s := newSystem(t)
+			old := filepath.Join(t.TempDir(), "old")
+			s.publishAround(old)
+			s.start()
+			v := s.reach(s.info(events.DefaultStream).State.LastSeq)
+			if !running {
+				s.mustStop()
+				s.log = &logBuffer{}
+			}
+			s.restartBroker(func() {
+				remove(t, s.dir)
+				move(t, old, s.dir)
+			})
+			other := eventstest.Events(40, 77)
+			for i := range other {
+				other[i].ID = fmt.Sprint("other-", i)
+			}
+			s.publish(other...)
+			if !running {
+				s.start()
+			}
+			s.frozen(v.Sequence(), v.Digest().String())
+		})
+	}
+}
+
+// A stream that was seen to be shorter is grown past the checkpoint while nobody looks, and newer messages push
+// out what would tell: the restarted projector has not forgotten.
+func TestDoubtOutlivesRestart(t *testing.T) {
+	s := newSystem(t)
+	old := filepath.Join(t.TempDir(), "old")
+	s.publishAround(old)
+	s.start()
+	v := s.reach(s.info(events.DefaultStream).State.LastSeq)
+	s.restartBroker(func() {
+		remove(t, s.dir)
+		move(t, old, s.dir)
+	})
+	s.frozen(v.Sequence(), v.Digest().String())
+	s.mustStop()
+	e := eventstest.Events(1, 77)[0]
+	for i := range 20 {
+		e.ID = fmt.Sprint("other-", i)
+		s.publish(e)
+	}
+	s.log = &logBuffer{}
+	s.start()
+	s.says("no message at the checkpoint")
+	s.frozen(v.Sequence(), v.Digest().String())
+}
+
+// A checkpoint that was moved over an erased tail has no message; that one is there now means that the
+// number was given twice.
+func TestTailReplacedWhereNoneWas(t *testing.T) {
+	s := newSystem(t)
+	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
+	last := s.publish(eventstest.Events(10, 1)...)
+	if err := stream.DeleteMsg(context.Background(), last); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.reach(last)
+	s.mustStop()
+	at := s.store.Checkpoint()
+	if !at.MessageTime.IsZero() || at.MessageID != "" {
+		t.Fatalf("checkpoint over an erased tail: %+v", at)
+	}
+	// The same position in a stream that has a message there.
+	at.Sequence--
+	p := New(Config{JetStream: s.js, Saved: at, Model: s.model, Store: storeFunc(nil)})
+	if err := p.VerifyStream(context.Background()); err == nil || !strings.Contains(err.Error(), "another message") {
+		t.Errorf("verify: %v", err)
+	}
+}
+
+func move(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -96,10 +98,15 @@ func (s *system) open() {
 	if s.nc, err = nats.Connect("nats://"+s.addr, opts...); err != nil {
 		s.t.Fatal(err)
 	}
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	cfg := Config{
-		Conn: s.nc, History: events.DefaultHistory, Model: model, Store: store, Saved: store.Checkpoint(),
-		Logger:    slog.New(slog.NewTextHandler(s.log, nil)),
-		PollEvery: 20 * time.Millisecond, VerifyEvery: 40 * time.Millisecond, RetryEvery: 50 * time.Millisecond,
+		JetStream: js, History: events.DefaultHistory, Model: model, Store: store, Saved: store.Checkpoint(),
+		TombstonesAfter: store.TombstonesAfter(),
+		Logger:          slog.New(slog.NewTextHandler(s.log, nil)),
+		PollEvery:       20 * time.Millisecond, VerifyEvery: 40 * time.Millisecond, RetryEvery: 50 * time.Millisecond,
 		PatienceAtStart: 200 * time.Millisecond, SaveEvery: 10 * time.Millisecond,
 	}
 	if s.wrap != nil {
@@ -226,8 +233,10 @@ func (s *system) publish(evs ...events.Event) uint64 { return eventstest.Publish
 // projector and opens its store again.
 func (s *system) inspect() {
 	s.t.Helper()
-	want := s.replay()
+	twin := s.replay()
+	want := twin.View()
 	s.mustStop()
+	s.sameTombstones(twin, s.model)
 	if got := s.model.View().Digest(); got != want.Digest() {
 		s.t.Errorf("digest of the model %s, of a replay %s", got, want.Digest())
 	}
@@ -239,33 +248,44 @@ func (s *system) inspect() {
 	if loaded.View().Digest() != want.Digest() || loaded.View().Sequence() != s.model.View().Sequence() {
 		s.t.Errorf("saved %d %s, replay %d %s", loaded.View().Sequence(), loaded.View().Digest(), want.Sequence(), want.Digest())
 	}
+	s.sameTombstones(twin, loaded)
+	if store.TombstonesAfter() != 0 {
+		s.t.Errorf("tombstones up to %d are missing", store.TombstonesAfter())
+	}
 	if found, err := filepath.Glob(s.path + ".*"); err != nil || len(found) > 0 {
 		s.t.Errorf("beside the store: %v, %v", found, err)
 	}
 }
 
+func (s *system) sameTombstones(want, got *readmodel.Model) {
+	s.t.Helper()
+	if a, b := want.Tombstones(), got.Tombstones(); !slices.Equal(a, b) {
+		s.t.Errorf("tombstones of a replay %v\ngot %v", a, b)
+	}
+}
+
 // replay is the naive projection: every message the stream has, one after the other. Each question is
 // bounded by itself: on a busy machine thousands take long.
-func (s *system) replay() *readmodel.View {
+func (s *system) replay() *readmodel.Model {
 	s.t.Helper()
 	ctx := context.Background()
 	m := readmodel.New()
 	renderer := readmodel.NewRenderer()
 	for seq := uint64(1); ; seq++ {
-		msg, err := getMessage(ctx, s.js.Conn(), events.DefaultStream, seq, ">")
+		msg, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.NextMessage(ctx, seq, ">")
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return m.View()
+			return m
 		}
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		seq = msg.seq
-		e, err := events.DecodeMessage(msg.subject, msg.data)
+		seq = msg.Sequence
+		e, err := events.DecodeMessage(msg.Subject, msg.Data)
 		if err != nil {
 			m.Apply(nil, seq)
 			continue
 		}
-		m.Apply([]readmodel.Record{renderer.Render(seq, e.Data)}, seq)
+		m.Apply([]readmodel.Record{renderer.Render(seq, e.Data).DelistedAt(msg.Time)}, seq)
 	}
 }
 

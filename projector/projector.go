@@ -2,14 +2,17 @@ package projector
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 )
 
@@ -18,29 +21,31 @@ type Projector struct {
 	// Fixed after New.
 	cfg      Config
 	log      *slog.Logger
-	status   status
+	js       jetstream.JetStream
+	stream   leader.Stream
+	tracker  tracker
 	saver    *saver
 	rejecter *rejecter
-	jobs     chan *job     // to the workers
-	kick     chan struct{} // asks watch to look now; holds one
-	advance  chan advance  // from watch to the session
-	doubt    chan error    // from watch to the session: begin anew
-
-	// Fixed when Run starts.
-	js jetstream.JetStream
+	chunks   chan *chunk   // from the session's receiver to the workers
+	poll     chan struct{} // to watch: poll now; holds one
+	erased   chan erasure  // from watch to the session
+	restart  chan error    // to the session: why to begin anew, which verifies the stream; holds one
 
 	// Owned by follow.
-	complete bool // the model has been caught up once, in this life or before it was saved
-	bulk     bool
-	began    bool      // a first session has been tried
+	oldUpTo  uint64    // delistings up to here are read again for their tombstones; 0: none is missing
+	complete bool      // the model has been caught up once, in this life or before it was saved
+	bulk     bool      // the model is in bulk
+	tried    bool      // a first session has been tried
 	accepted bool      // the stream's configuration has been looked at
 	started  bool      // target is known
-	target   uint64    // the stream's end at start; then its end at arrived
-	arrived  time.Time // when the first target had been reached; zero: not yet
+	target   uint64    // the stream's end at start; once that is reached, its end at reached
+	reached  time.Time // when the first target had been reached; zero: not yet
 
 	bound bound // how far messages are applied
 
-	// at is where the model stands, and which stream that is. Written by follow only.
+	following atomic.Bool // a session applies messages. Written by follow only.
+
+	// at is the checkpoint of the model. Written by follow only.
 	at atomic.Pointer[readmodel.Checkpoint]
 }
 
@@ -50,73 +55,192 @@ func New(cfg Config) *Projector {
 	p := &Projector{
 		cfg:      cfg,
 		log:      cfg.Logger.With("stream", cfg.Stream),
-		jobs:     make(chan *job),
-		kick:     make(chan struct{}, 1),
-		advance:  make(chan advance),
-		doubt:    make(chan error, 1),
+		js:       cfg.JetStream,
+		stream:   leader.Stream{JS: cfg.JetStream, Name: cfg.Stream},
+		chunks:   make(chan *chunk),
+		poll:     make(chan struct{}, 1),
+		erased:   make(chan erasure),
+		restart:  make(chan error, 1),
+		oldUpTo:  cfg.TombstonesAfter,
 		complete: cfg.Saved.Sequence > 0,
 		bound:    newBound(),
 	}
-	at := cfg.Saved
-	p.at.Store(&at)
-	p.status.began = time.Now()
-	p.rejecter = newRejecter(cfg, &p.status, p.log)
-	p.saver = newSaver(cfg, &p.status, p.rejecter, p.log)
-	p.status.update(func(s *Progress) {
-		s.Stream = cfg.Stream
-		s.Epoch, s.Created = at.Stream.Epoch, at.Stream.Created
-		s.Checkpoint, s.Saved, s.LastSequence = at.Sequence, at.Sequence, at.Sequence
-		s.AsOf = at.MessageTime
+	p.tracker.began = time.Now()
+	p.setCheckpoint(cfg.Saved)
+	p.tracker.update(func(s *Progress) {
+		s.Saved, s.LastSequence = cfg.Saved.Sequence, cfg.Saved.Sequence
+		s.AsOf, s.TombstonesAfter = cfg.Saved.MessageTime, cfg.TombstonesAfter
 	})
+	p.rejecter = newRejecter(cfg, p.stream, &p.tracker, p.log)
+	p.saver = newSaver(cfg, &p.tracker, p.rejecter, p.log)
 	return p
 }
 
-// Progress is one atomic load. Any goroutine may call it, before, during and after Run.
-func (p *Projector) Progress() Progress { return p.status.read(time.Now()) }
-
-// Standing is one atomic load. Any goroutine may call it, before, during and after Run.
-func (p *Projector) Standing() Standing { return p.status.standing() }
-
 // Run follows the stream until ctx ends, then gives the store what has been applied and returns nil.
-// It returns an error only for what the operator must mend before anything is served: a stream whose
-// configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention), one that is
-// the demonstration's when it should not be or the reverse, or one that cannot be created (too few
-// nodes of a cluster are waited for). The error is one line and says what to do. With ReadOnly it also
-// returns what the broker refuses its user, for which a server waits. Run may be called once.
-func (p *Projector) Run(ctx context.Context) (err error) {
-	if p.js, err = jetstream.New(p.cfg.Conn, jetstream.WithDefaultTimeout(requestTimeout)); err != nil {
-		return fmt.Errorf("projector: %w", err)
-	}
-	p.rejecter.js = p.js
-	behind, stop := context.WithCancel(context.Background())
-	defer stop()
-	var last errgroup.Group // what the others hand over to
-	last.Go(func() error { p.saver.run(behind); return nil })
-	last.Go(func() error { p.rejecter.run(behind); return nil })
+//
+// It returns an error only for what the operator must change before anything is served: a stream whose configuration
+// loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention), one that is the demonstration's when it
+// should not be or the reverse, or one that cannot be created (too few nodes of a cluster are waited for). The error is
+// one line and says what to do. With ReadOnly it also returns what the broker refuses its user, which a server waits
+// for. Run may be called once.
+func (p *Projector) Run(ctx context.Context) error {
+	// Saver and rejecter finish what the others have handed over, so they end after them.
+	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
+	defer endHanded()
+	var last sync.WaitGroup
+	last.Go(func() { p.saver.run(handed) })
+	last.Go(func() { p.rejecter.run(handed) })
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.follow(ctx) })
-	group.Go(func() error { p.watch(ctx); return nil })
 	for range p.cfg.Workers {
-		group.Go(func() error { p.work(ctx); return nil })
+		group.Go(func() error { decodeChunks(ctx, p.chunks, p.log); return nil })
 	}
-	err = group.Wait()
-	stop()
-	_ = last.Wait() // its members return nil
-	p.rejecter.finish()
+	group.Go(func() error { p.watch(ctx); return nil })
+	group.Go(func() error { return p.follow(ctx) })
+	err := group.Wait()
+
+	endHanded()
+	last.Wait()
+	p.rejecter.finish() // first: no checkpoint is saved past a rejection that is not copied
 	p.saver.finish()
 	return err
+}
+
+// Sessions that fail at once are tried again after firstWait, then after twice that, up to Config.RetryEvery.
+const firstWait = 50 * time.Millisecond
+
+// follow makes session after session until ctx ends or the operator must do something.
+func (p *Projector) follow(ctx context.Context) error {
+	wait := firstWait
+	for ctx.Err() == nil {
+		began := time.Now()
+		established, err := p.session(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		var unusable *unusableError
+		var identity *leader.IdentityError
+		switch {
+		case errors.As(err, &unusable) && !p.Progress().CaughtUp:
+			return unusable.err
+		case errors.As(err, &unusable): // readers have a state: keep it rather than end the process
+			p.freeze(ctx, unusable.identity())
+		case errors.As(err, &identity):
+			p.recheckIdentity(ctx, identity)
+		case p.cfg.ReadOnly && errors.Is(err, natserr.ErrRefused):
+			return err // nobody waits for a replay until the broker's configuration is changed
+		default:
+			if established {
+				wait = firstWait
+			}
+			p.sessionLost(err, established)
+			pause(ctx, wait-time.Since(began)) // a request that timed out has been wait enough
+			wait = min(2*wait, p.cfg.RetryEvery)
+		}
+	}
+	return nil
+}
+
+// session follows the stream with one consumer until anything is out of order, and says why it ended. established says
+// that the stream was ours and messages could have come.
+func (p *Projector) session(ctx context.Context) (established bool, err error) {
+	info, err := p.ensureStream(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := p.acceptStream(info); err != nil {
+		return false, err
+	}
+	p.identify(info)
+	r, err := p.newReceiver(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer r.close(p.log)
+	// After the consumer exists and before its first message is applied: from here on, a stream that is replaced takes
+	// the consumer with it.
+	if err := p.VerifyStream(ctx); err != nil {
+		return false, err
+	}
+	p.setUnconfirmed(ctx, false)
+	p.keepCreated(info)
+	p.beginCatchUp(info, r.pending)
+	if p.oldUpTo > 0 && r.pending == 0 { // nothing comes that could leave a tombstone
+		p.endOld()
+		if err := p.save(ctx, nil); err != nil {
+			return false, err
+		}
+	}
+	defer func() {
+		if ctx.Err() == nil { // nobody reads a model that is being left: do not sort it
+			p.endBulk()
+		}
+	}()
+	if err := r.start(ctx, p.chunks); err != nil {
+		return false, err
+	}
+	p.tracker.setTrouble(troubleSession, "")
+	p.following.Store(true)
+	defer p.following.Store(false)
+	return true, p.apply(ctx, r)
+}
+
+// sessionLost tells the operator why a session ended; in the log, the first time after a good one.
+func (p *Projector) sessionLost(err error, established bool) {
+	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
+	level := slog.LevelDebug
+	if established || !p.tried {
+		level = slog.LevelWarn
+	}
+	p.tried = true
+	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
+		"error", err, "checkpoint", p.checkpoint().Sequence)
+}
+
+// recheck makes the session begin anew, which verifies the stream first. Any goroutine may call it.
+func (p *Projector) recheck(err error) {
+	select {
+	case p.restart <- errors.New("to be verified again: " + err.Error()): // not wrapped: the next session decides
+	default:
+	}
+}
+
+// pollNow makes watch poll without waiting for its next turn.
+func (p *Projector) pollNow() {
+	select {
+	case p.poll <- struct{}{}:
+	default:
+	}
+}
+
+// Progress costs one atomic load. Any goroutine may call it, before, during and after Run.
+func (p *Projector) Progress() Progress { return p.tracker.read(time.Now()) }
+
+// Status costs one atomic load and no copy. Any goroutine may call it, before, during and after Run.
+func (p *Projector) Status() Status { return p.tracker.status() }
+
+// VerifyStream asks the broker whether the stream is still the one that the model was made from. The error says why it
+// is not, or that the broker did not answer. Any goroutine may call it while Run runs.
+func (p *Projector) VerifyStream(ctx context.Context) error {
+	return p.stream.Check(ctx, p.checkpoint())
+}
+
+// Flush returns when the store holds at least what the model had applied when Flush was called: for whoever is about to
+// copy the store. It does not wait for SaveEvery. The error is that of ctx, or of a write that failed meanwhile. Before
+// the model has caught up once, and while Run does not run, it waits for ctx. Any goroutine may call it.
+func (p *Projector) Flush(ctx context.Context) error {
+	return p.saver.flush(ctx, p.checkpoint().Sequence)
 }
 
 // checkpoint is where the model stands.
 func (p *Projector) checkpoint() readmodel.Checkpoint { return *p.at.Load() }
 
-// look asks watch not to wait for its next turn.
-func (p *Projector) look() {
-	select {
-	case p.kick <- struct{}{}:
-	default:
-	}
+func (p *Projector) setCheckpoint(at readmodel.Checkpoint) {
+	p.at.Store(&at)
+	p.tracker.update(func(s *Progress) {
+		s.Checkpoint, s.StreamIdentity = at.Sequence, at.StreamIdentity
+		s.Stream = p.cfg.Stream
+	})
 }
 
 // pause waits for d or the end of ctx, and says whether to go on.

@@ -4,21 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
 )
 
 const (
-	pullMessages = 2000    // asked for at once
+	pullMessages = 2000    // requested at once
 	maxInFlight  = 8 << 20 // bytes from the broker on their way, and as much again in the queue
 	maxQueued    = 4096    // messages
 	maxDecoding  = 16      // chunks between the queue and the model
 
 	// heartbeat is the broker's sign of life on an idle pull; two missing ones end the session.
 	heartbeat = time.Second
+
+	// consumerLife is how long the broker keeps a consumer that nobody pulls from.
+	consumerLife = time.Minute
+
+	// deleteTimeout bounds the request to forget a consumer at once. A broker in trouble, which is why most sessions
+	// end, does not answer, and the next session waits for this one.
+	deleteTimeout = 500 * time.Millisecond
 )
 
 // Why a session ended, when the broker gave no reason.
@@ -27,29 +38,72 @@ var (
 	errConnection = errors.New("the connection was lost")
 )
 
-// receiver is one consumer and the way of its messages through the workers.
+// message is one message of the stream, as received.
+type message struct {
+	leader.Message
+	last time.Time // when it was received, if nothing was pending after it; else zero
+}
+
+// receiver is one consumer, and the way of its messages to the workers: the library's goroutine puts them into the
+// queue; dispatch cuts them into chunks, which it gives to the workers and, in stream order, to the session.
 type receiver struct {
+	js       jetstream.JetStream
+	stream   string
 	consumer jetstream.Consumer
-	pending  uint64 // messages the consumer had to deliver when it was made
-	conn     *nats.Conn
+	oldUpTo  uint64 // see chunk
+	pending  uint64 // messages that the consumer had to deliver when it was made
 
 	queue   *queue
-	ordered chan *job  // in stream order, being decoded or done
-	trouble chan error // why the session must end; holds the first
+	ordered chan *chunk // in stream order, decoded or being decoded
+	trouble chan error  // why the session must end; holds the first
 
-	delivered uint64 // consumer sequence of the last message; owned by the library's goroutine
-	broken    bool   // after a gap nothing is taken; owned by the library's goroutine
+	// Owned by the library's goroutine.
+	delivered uint64 // consumer sequence of the last message
+	broken    bool   // a delivery was missing: nothing more is accepted
 
-	stop    context.CancelFunc // of the goroutines
+	stop    context.CancelFunc // of the goroutines; nil before start
 	running sync.WaitGroup
 	consume jetstream.ConsumeContext // nil before start
 	changes chan nats.Status
 }
 
+// newReceiver makes a consumer that starts after the checkpoint, or at the start of the stream while tombstones are
+// missing.
+func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
+	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
+	defer cancel()
+	from := p.checkpoint().Sequence + 1
+	if p.oldUpTo > 0 {
+		from = 1
+	}
+	c, err := p.js.CreateConsumer(ctx, p.cfg.Stream, jetstream.ConsumerConfig{
+		Description:       "registry projector",
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       from,
+		AckPolicy:         jetstream.AckNonePolicy,
+		MemoryStorage:     true,
+		Replicas:          1,
+		InactiveThreshold: consumerLife,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("consumer: %w", natserr.Explain(p.js.Conn(), err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+p.cfg.Stream))
+	}
+	return &receiver{
+		js:       p.js,
+		stream:   p.cfg.Stream,
+		consumer: c,
+		oldUpTo:  p.oldUpTo,
+		pending:  c.CachedInfo().NumPending,
+		queue:    newQueue(maxQueued, maxInFlight),
+		ordered:  make(chan *chunk, maxDecoding),
+		trouble:  make(chan error, 1),
+	}, nil
+}
+
 // start lets messages come.
-func (r *receiver) start(ctx context.Context, jobs chan<- *job) (err error) {
+func (r *receiver) start(ctx context.Context, workers chan<- *chunk) (err error) {
 	ctx, r.stop = context.WithCancel(ctx)
-	r.changes = r.conn.StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
+	r.changes = r.js.Conn().StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
 	r.running.Go(func() {
 		select {
 		case <-r.changes:
@@ -57,7 +111,7 @@ func (r *receiver) start(ctx context.Context, jobs chan<- *job) (err error) {
 		case <-ctx.Done():
 		}
 	})
-	r.running.Go(func() { r.dispatch(ctx, jobs) })
+	r.running.Go(func() { r.dispatch(ctx, workers) })
 	r.consume, err = r.consumer.Consume(r.handle,
 		jetstream.PullMaxMessagesWithBytesLimit(pullMessages, maxInFlight),
 		jetstream.PullHeartbeat(heartbeat),
@@ -76,8 +130,8 @@ func (r *receiver) fail(err error) {
 	}
 }
 
-// handle takes one message from the library's goroutine. Deliveries are numbered; a gap between two
-// means that one was lost on the way, while gaps in stream sequences are legal.
+// handle queues one message, on the library's goroutine. Deliveries are numbered: a gap between two means that one was
+// lost on the way, while gaps in stream sequences are legal.
 func (r *receiver) handle(msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err == nil && meta.Sequence.Consumer != r.delivered+1 {
@@ -91,39 +145,117 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		return
 	}
 	r.delivered++
-	m := message{
-		subject: msg.Subject(),
-		data:    msg.Data(),
-		id:      msg.Headers().Get(jetstream.MsgIDHeader),
-		seq:     meta.Sequence.Stream,
-		time:    meta.Timestamp,
-	}
+	m := message{Message: leader.Message{
+		Subject:  msg.Subject(),
+		Sequence: meta.Sequence.Stream,
+		ID:       msg.Headers().Get(jetstream.MsgIDHeader),
+		Time:     meta.Timestamp,
+		Data:     msg.Data(),
+	}}
 	if meta.NumPending == 0 {
 		m.last = time.Now()
 	}
 	r.queue.push(m)
 }
 
-// dispatch cuts what has been received into chunks for the workers.
-func (r *receiver) dispatch(ctx context.Context, jobs chan<- *job) {
+// dispatch gives what has been received to the workers, in chunks.
+func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 	for {
-		rest := r.queue.take()
+		rest := r.queue.popAll()
 		if rest == nil {
 			return
 		}
 		for len(rest) > 0 {
-			j := &job{done: make(chan struct{})}
-			j.messages, rest = cut(rest)
-			select {
-			case jobs <- j:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case r.ordered <- j:
-			case <-ctx.Done():
-				return
+			c := &chunk{oldUpTo: r.oldUpTo, done: make(chan struct{})}
+			c.messages, rest = cut(rest)
+			for _, to := range []chan<- *chunk{workers, r.ordered} {
+				select {
+				case to <- c:
+				case <-ctx.Done():
+					return
+				}
 			}
 		}
 	}
+}
+
+// close deletes the consumer and waits for everything that start began. What has not been applied is dropped: the next
+// session receives it again.
+func (r *receiver) close(log *slog.Logger) {
+	r.queue.close()
+	if r.stop != nil {
+		r.stop()
+		r.js.Conn().RemoveStatusListener(r.changes)
+	}
+	if r.consume != nil {
+		r.consume.Stop()
+		<-r.consume.Closed()
+	}
+	r.running.Wait()
+	if !r.js.Conn().IsConnected() {
+		return // the broker forgets it after consumerLife
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
+	defer cancel()
+	name := r.consumer.CachedInfo().Name
+	if err := r.js.DeleteConsumer(ctx, r.stream, name); err != nil {
+		log.Debug("consumer left to the broker", "consumer", name, "error", err)
+	}
+}
+
+// queue holds messages between the library's goroutine and dispatch, which gets all there are at once. It is bounded in
+// messages and bytes: push waits.
+type queue struct {
+	maxMessages, maxBytes int
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	messages []message
+	bytes    int
+	closed   bool
+}
+
+func newQueue(maxMessages, maxBytes int) *queue {
+	q := &queue{maxMessages: maxMessages, maxBytes: maxBytes}
+	q.changed.L = &q.mu
+	return q
+}
+
+// push adds m, waiting for room. A closed queue drops it.
+func (q *queue) push(m message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && (len(q.messages) >= q.maxMessages || q.bytes >= q.maxBytes) {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return
+	}
+	q.messages = append(q.messages, m)
+	q.bytes += len(m.Data)
+	q.changed.Broadcast()
+}
+
+// popAll waits for messages and returns all there are, in order; nil once the queue is closed.
+func (q *queue) popAll() []message {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && len(q.messages) == 0 {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return nil
+	}
+	all := q.messages
+	q.messages, q.bytes = nil, 0
+	q.changed.Broadcast()
+	return all
+}
+
+// close ends every push and popAll, now and later.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
 }

@@ -2,30 +2,40 @@ package projector
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
-// maxWaiting bounds the records that wait for the store. They are the model's own, so the bound is
-// for what a store that fails for long would have to take at once.
-const maxWaiting = 65_536
+const (
+	// maxWaiting bounds the records that wait for the store. They are the model's own, so the bound is for what a store
+	// that fails for long would have to save at once.
+	maxWaiting = 65_536
 
-// saver hands the store what has been applied, later and together: of each subject the latest
-// state, with the checkpoint and the digest of the moment.
+	// In bulk, transactions are larger: a record of a random key costs a page of its own.
+	bulkSaveCount = 32_768
+	bulkSaveEvery = 5 * time.Second
+)
+
+// saver gives the store what has been applied, later and together: the latest state of each subject, with the checkpoint
+// and the digest of that moment.
 type saver struct {
 	cfg      Config
 	log      *slog.Logger
-	status   *status
+	tracker  *tracker
 	rejecter *rejecter
-	wake     chan struct{} // holds one; the run loop looks again
+	wake     chan struct{} // to run: look again; holds one
 
 	mu      sync.Mutex
-	waiting map[readmodel.Key]readmodel.Record
+	waiting map[events.Subject]readmodel.Record
 	next    readmodel.Commit // checkpoint and digest of the latest batch; no records
-	reached uint64           // what next has dealt with, also where its checkpoint is 0
+	reached uint64           // the checkpoint of the model at next, also where next has checkpoint 0
 	dirty   bool             // next has not been saved
 	since   time.Time        // dirty since
 	bulk    bool
@@ -33,59 +43,204 @@ type saver struct {
 	room    chan struct{} // closed when records have been saved
 
 	// For flush.
-	urgent int           // who waits for the store: nothing waits for its turn then
-	kept   uint64        // the checkpoint that the store was given last
+	urgent int           // flushes under way: nothing waits for its turn
+	saved  uint64        // the highest checkpoint that the store has been given
 	failed error         // of the last attempt
 	tried  chan struct{} // closed after the next attempt
 }
 
-func newSaver(cfg Config, s *status, r *rejecter, log *slog.Logger) *saver {
+func newSaver(cfg Config, t *tracker, r *rejecter, log *slog.Logger) *saver {
 	return &saver{
-		cfg: cfg, log: log, status: s, rejecter: r, wake: make(chan struct{}, 1),
-		waiting: map[readmodel.Key]readmodel.Record{}, room: make(chan struct{}),
-		kept: cfg.Saved.Sequence, tried: make(chan struct{}),
+		cfg: cfg, log: log, tracker: t, rejecter: r, wake: make(chan struct{}, 1),
+		waiting: map[events.Subject]readmodel.Record{}, room: make(chan struct{}),
+		saved: cfg.Saved.Sequence, tried: make(chan struct{}),
 	}
 }
 
-// add takes over a batch that has been applied up to reached. While the store is too far behind
-// it waits, so that nothing more is applied; the error is that of ctx.
+// add adds a batch that brought the model to reached. While too much waits for the store it waits, so that nothing more
+// is applied; its only error is that of ctx.
 func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bulk bool) error {
 	s.mu.Lock()
 	for _, r := range c.Records {
-		s.waiting[r.Key] = r
+		s.waiting[r.Subject] = r
 	}
-	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest}
+	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest, AllTombstones: c.AllTombstones}
 	s.reached, s.bulk = reached, bulk
 	if !s.dirty {
 		s.dirty, s.since = true, time.Now()
 	}
 	s.mu.Unlock()
-	s.poke()
-	return s.wait(ctx)
+	s.wakeUp()
+	return s.awaitRoom(ctx)
 }
 
-func (s *saver) poke() {
+func (s *saver) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// wait waits for room.
-func (s *saver) wait(ctx context.Context) error {
+func (s *saver) awaitRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		room, full := s.room, len(s.waiting)+s.saving > maxWaiting
 		s.mu.Unlock()
 		if !full {
-			s.status.say(troubleBacklog, "")
+			s.tracker.setTrouble(troubleBacklog, "")
 			return nil
 		}
-		s.status.say(troubleBacklog, "Too much is waiting to be written to the store; nothing is applied until it has been.")
+		s.tracker.setTrouble(troubleBacklog, "Too much is waiting to be written to the store; nothing is applied until it has been.")
 		select {
 		case <-room:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// run saves until ctx ends. It waits for a Save under way.
+func (s *saver) run(ctx context.Context) {
+	for {
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+		for {
+			due, dirty := s.due()
+			if !dirty {
+				break
+			}
+			if due > 0 {
+				if !s.sleep(ctx, due) {
+					return
+				}
+				continue
+			}
+			if s.save(ctx) {
+				continue
+			}
+			if !pause(ctx, s.cfg.RetryEvery) {
+				return
+			}
+		}
+	}
+}
+
+// due is how long what waits may go on waiting.
+func (s *saver) due() (in time.Duration, dirty bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	every, count := s.cfg.SaveEvery, s.cfg.SaveCount
+	if s.bulk {
+		every, count = bulkSaveEvery, bulkSaveCount
+	}
+	if !s.dirty || s.urgent > 0 || len(s.waiting) >= count {
+		return 0, s.dirty
+	}
+	return time.Until(s.since.Add(every)), true
+}
+
+// sleep waits for d, more to save, or the end of ctx; false at the end.
+func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.wake:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// save gives the store everything that waits and says whether that worked. First the rejected events among it are
+// copied: no checkpoint on disk passes one that is not.
+func (s *saver) save(ctx context.Context) bool {
+	s.mu.Lock()
+	batch, c, reached := s.waiting, s.next, s.reached
+	s.waiting, s.dirty, s.saving = map[events.Subject]readmodel.Record{}, false, len(batch)
+	s.mu.Unlock()
+	c.Records = slices.AppendSeq(make([]readmodel.Record, 0, len(batch)), maps.Values(batch))
+	err := s.rejecter.awaitCopies(ctx, reached)
+	if err == nil {
+		err = s.cfg.Store.Save(c)
+		s.report(err, c.Checkpoint.Sequence)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.saving, s.failed = 0, err
+	close(s.tried)
+	s.tried = make(chan struct{})
+	if err != nil {
+		maps.Copy(batch, s.waiting) // what has come since is newer
+		s.waiting = batch
+		if !s.dirty {
+			s.dirty, s.since = true, time.Now()
+		}
+		return false
+	}
+	s.saved = max(s.saved, c.Checkpoint.Sequence)
+	close(s.room)
+	s.room = make(chan struct{})
+	return true
+}
+
+// report tells the operator about a Save, once for each change.
+func (s *saver) report(err error, checkpoint uint64) {
+	if err == nil {
+		s.tracker.update(func(p *Progress) { p.Saved = checkpoint })
+		if s.tracker.setTrouble(troubleStore, "") {
+			s.log.Info("store written again", "checkpoint", checkpoint)
+		}
+		return
+	}
+	if s.tracker.setTrouble(troubleStore, "The store cannot be written: "+err.Error()+".") {
+		s.log.Error("store cannot be written; the state in memory is served, writing is tried again",
+			"error", err, "checkpoint", checkpoint)
+	}
+}
+
+// flush waits until the store has been given a checkpoint of at least seq.
+func (s *saver) flush(ctx context.Context, seq uint64) error {
+	s.hurry(1)
+	defer s.hurry(-1)
+	for first := true; ; first = false {
+		s.mu.Lock()
+		saved, failed, tried := s.saved, s.failed, s.tried
+		s.mu.Unlock()
+		switch {
+		case saved >= seq:
+			return nil
+		case failed != nil && !first:
+			return fmt.Errorf("save what has been applied: %w", failed)
+		}
+		select {
+		case <-tried:
+		case <-ctx.Done():
+			return fmt.Errorf("save what has been applied: %w", ctx.Err())
+		}
+	}
+}
+
+// hurry makes saving wait for nothing, or lets it wait again.
+func (s *saver) hurry(by int) {
+	s.mu.Lock()
+	s.urgent += by
+	s.mu.Unlock()
+	s.wakeUp()
+}
+
+// finish saves what is left, once, after run has ended.
+func (s *saver) finish() {
+	if _, dirty := s.due(); !dirty {
+		return
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel() // what has not been copied by now keeps the checkpoint back
+	if !s.save(ended) {
+		s.log.Warn("the last events were not saved; they are read from the stream again at the next start",
+			"checkpoint", s.reached)
 	}
 }

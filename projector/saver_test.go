@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 )
 
@@ -110,12 +112,12 @@ func TestStoreAwayAtStop(t *testing.T) {
 
 // Too much waiting for the store stops applying instead of growing without bound.
 func TestBacklogIsBounded(t *testing.T) {
-	st := &status{}
+	st := &tracker{}
 	st.update(func(*Progress) {})
 	blocked := make(chan struct{})
 	cfg := Config{Store: storeFunc(func(readmodel.Commit) error { <-blocked; return nil })}.withDefaults()
 	log := cfg.Logger
-	s := newSaver(cfg, st, newRejecter(cfg, st, log), log)
+	s := newSaver(cfg, st, newRejecter(cfg, leader.Stream{}, st, log), log)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -123,7 +125,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	running.Go(func() { s.run(ctx) })
 	records := make([]readmodel.Record, maxWaiting+1)
 	for i := range records {
-		records[i] = readmodel.Record{Key: readmodel.Key{Kind: readmodel.KindViews, ID: fmt.Sprint(i)}}
+		records[i] = readmodel.Record{Subject: events.Subject{Kind: events.KindViews, ID: fmt.Sprint(i)}}
 	}
 	added := make(chan error)
 	running.Go(func() { added <- s.add(ctx, 1, readmodel.Commit{Records: records}, false) })
@@ -140,5 +142,43 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 	if got := st.read(time.Now()); strings.Contains(got.LastError, "Too much") {
 		t.Errorf("still said: %q", got.LastError)
+	}
+}
+
+// Flush waits for nothing but the disk: here the store would have been written an hour later.
+func TestFlush(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.SaveEvery = time.Hour }
+	s.start()
+	v, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.p.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.store.Checkpoint().Sequence; got < v.Sequence() {
+		t.Errorf("store at %d after Flush, model at %d", got, v.Sequence())
+	}
+}
+
+// A store that fails makes Flush fail, instead of waiting for its recovery.
+func TestFlushFails(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.SaveEvery = time.Hour }
+	s.wrap = func(st Store) Store {
+		return &faulty{Store: st, fail: func(int) (bool, bool) { return true, false }}
+	}
+	s.start()
+	if _, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.p.Flush(ctx); !errors.Is(err, errFault) {
+		t.Errorf("Flush: %v", err)
 	}
 }

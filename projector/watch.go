@@ -8,71 +8,74 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 )
+
+// offerFor is how long watch offers an erasure to a session that is busy. It comes back to it later.
+const offerFor = 100 * time.Millisecond
 
 // watcher is the state of watch.
 type watcher struct {
 	*Projector
 	answered time.Time // when the broker last did, or when watching began
-	verified time.Time
-	stood    uint64 // the checkpoint at the poll before
-	gone     bool   // the broker did not answer the poll before
+	verified time.Time // when the checkpoint's message was last looked at, or when watching began
+	stood    uint64    // the checkpoint at the poll before
+	away     bool      // the broker did not answer the poll before
 }
 
-// watch asks the broker, every PollEvery and when asked to look, how long the stream is. It
-// decides nothing about identity: when in doubt it makes the session begin anew.
+// watch asks the broker, every PollEvery and when told to, how long the stream is. It decides nothing about the stream's
+// identity: when in doubt it makes the session begin anew.
 func (p *Projector) watch(ctx context.Context) {
 	w := &watcher{Projector: p, answered: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence}
-	timer := time.NewTicker(p.cfg.PollEvery)
-	defer timer.Stop()
+	ticker := time.NewTicker(p.cfg.PollEvery)
+	defer ticker.Stop()
 	for {
-		w.poll(ctx)
+		w.pollStream(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
-		case <-p.kick:
+		case <-ticker.C:
+		case <-p.poll:
 			w.stood = p.checkpoint().Sequence
 		}
 	}
 }
 
-func (w *watcher) poll(ctx context.Context) {
-	at, asked := w.checkpoint(), time.Now() // before the question: what it shows is at least this
-	info, err := StreamInfo(ctx, w.js, w.cfg.Stream)
-	if ctx.Err() != nil {
+func (w *watcher) pollStream(ctx context.Context) {
+	at, asked := w.checkpoint(), time.Now() // before the request: the answer shows at least this moment
+	info, err := w.stream.Info(ctx)
+	missing := errors.Is(err, jetstream.ErrStreamNotFound)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !missing:
+		w.noAnswer(err)
 		return
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		w.away(err)
-		return
+	w.answer(ctx, asked)
+	switch {
+	case !missing:
+		w.compare(ctx, info, at, asked)
+	case at.StreamEpoch != "":
+		w.recheck(err)
 	}
-	w.answered = asked
-	w.reached(ctx)
-	if err != nil {
-		if at.Stream.Epoch != "" {
-			w.disbelieve(err)
-		}
-		return
-	}
-	w.compare(ctx, info, at, asked)
 }
 
-// away says that the broker does not answer, and lets a saved state be served in the end.
-func (w *watcher) away(err error) {
-	if last := w.cfg.Conn.LastError(); errors.Is(err, errAway) && last != nil {
+// noAnswer tells the operator that the broker does not answer, and lets a saved state be served in the end.
+func (w *watcher) noAnswer(err error) {
+	if last := w.js.Conn().LastError(); errors.Is(err, leader.ErrNotConnected) && last != nil {
 		err = fmt.Errorf("%w: %w", err, last)
 	}
 	what := unanswered(err)
-	w.status.say(troubleBroker, "The "+what+": "+err.Error()+".")
-	if !w.gone {
+	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")
+	if !w.away {
 		w.log.Warn(what+"; "+w.meanwhile(), "error", err)
 	}
-	w.gone = true
+	w.away = true
 	serve := w.cfg.Saved.Sequence > 0 && time.Since(w.answered) >= w.cfg.PatienceAtStart
-	w.status.update(func(s *Progress) {
+	w.tracker.update(func(s *Progress) {
 		s.Connected = false
 		serve = serve && !s.CaughtUp
 		s.CaughtUp = s.CaughtUp || serve
@@ -82,10 +85,12 @@ func (w *watcher) away(err error) {
 	}
 }
 
-// unanswered tells a broker that cannot be reached from one that is, and does not answer about the stream.
+// unanswered tells a broker that cannot be reached from one that is reached and does not answer about the stream.
 func unanswered(err error) string {
-	if errors.Is(err, ErrNoJetStream) || errors.Is(err, ErrSilent) || errors.Is(err, ErrLeaderless) || errors.Is(err, events.ErrRefused) {
-		return "broker does not answer about the stream"
+	for _, reached := range []error{natserr.ErrNoJetStream, natserr.ErrSilent, natserr.ErrRefused, leader.ErrLeaderless} {
+		if errors.Is(err, reached) {
+			return "broker does not answer about the stream"
+		}
 	}
 	return "broker cannot be reached"
 }
@@ -101,14 +106,15 @@ func (w *watcher) meanwhile() string {
 	return "nothing is saved, so nothing is served until it answers"
 }
 
-// reached says that the broker answers, and has the copies of rejected events counted.
-func (w *watcher) reached(ctx context.Context) {
-	w.status.say(troubleBroker, "")
-	if w.gone {
+// answer notes that the broker answers, and has the copies of rejected events counted.
+func (w *watcher) answer(ctx context.Context, asked time.Time) {
+	w.answered = asked
+	w.tracker.setTrouble(troubleBroker, "")
+	if w.away {
 		w.log.Info("broker reached again")
 	}
-	w.gone = false
-	w.status.update(func(s *Progress) { s.Connected = true })
+	w.away = false
+	w.tracker.update(func(s *Progress) { s.Connected = true })
 	if !w.cfg.ReadOnly { // it copies nothing, and its user may not be allowed to look
 		w.rejecter.count(ctx)
 	}
@@ -116,13 +122,13 @@ func (w *watcher) reached(ctx context.Context) {
 
 // compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
-	if err := compare(info, at); err != nil {
-		w.status.update(func(s *Progress) { s.LastSequence = info.State.LastSeq })
-		w.disbelieve(err)
+	last := info.State.LastSeq
+	if err := leader.Compare(info, at); err != nil {
+		w.tracker.update(func(s *Progress) { s.LastSequence = last })
+		w.recheck(err)
 		return
 	}
-	last := info.State.LastSeq
-	w.status.update(func(s *Progress) {
+	w.tracker.update(func(s *Progress) {
 		s.LastSequence = max(last, s.Checkpoint)
 		if last <= at.Sequence && asked.After(s.AsOf) && !s.Frozen {
 			s.AsOf = asked
@@ -130,22 +136,32 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	})
 	if time.Since(w.verified) >= w.cfg.VerifyEvery {
 		w.verified = time.Now()
-		var other notOurs
-		if err := w.compareMessage(ctx, at, info); errors.As(err, &other) {
-			w.disbelieve(err)
+		var identity *leader.IdentityError
+		if err := w.stream.CompareMessage(ctx, info, at); errors.As(err, &identity) {
+			w.recheck(err)
 			return
 		}
 	}
-	if last > at.Sequence && at.Sequence == w.stood {
-		w.lookBehind(ctx, at.Sequence, last, asked)
+	// Without a session nobody takes an erasure; and of two requests that this user may not make, each would hide from the
+	// other why it gets no answer.
+	if last > at.Sequence && at.Sequence == w.stood && w.following.Load() {
+		w.findErased(ctx, erasure{at.Sequence, last, asked})
 	}
 	w.stood = at.Sequence
 }
 
-// disbelieve makes the session begin anew, which verifies the stream first.
-func (p *Projector) disbelieve(err error) {
+// findErased offers the session an erasure, if the stream holds nothing after the checkpoint. The stream's end was read
+// before: what is published since is either found now or lies after that end.
+func (w *watcher) findErased(ctx context.Context, e erasure) {
+	_, err := w.stream.NextMessage(ctx, e.from+1, ">")
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return
+	}
+	timer := time.NewTimer(offerFor)
+	defer timer.Stop()
 	select {
-	case p.doubt <- fmt.Errorf("to be verified again: %s", err): // not wrapped: the session decides
-	default:
+	case w.erased <- e:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

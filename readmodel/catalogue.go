@@ -1,9 +1,30 @@
 package readmodel
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
 
-// cell is what the owner knows of one entry id of a list: its row, its view total, or both.
-// Views are kept whether the entry is listed or not (API contract, events).
+	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
+)
+
+// catalogue is one list on the owner's side: what is known of each entry id, and the rows in every
+// order.
+type catalogue struct {
+	cells  map[string]cell
+	orders *orderTrees
+	totals cowSlice[int64] // view totals by slot
+	slots  slotNumbers
+	months monthCounts
+
+	entries Digest // of the entries, shown or not
+	views   Digest // of the view totals, of listed entries or not
+	changed bool   // since the last publish
+}
+
+// cell is what is known of one entry id: its row, its view total, or both. A view total is kept
+// whether the entry is listed or not (events/CONTRACT.md#data).
 type cell struct {
 	row   *Row  // nil while not listed
 	views int64 // -1 while none was counted
@@ -11,69 +32,96 @@ type cell struct {
 
 func (c cell) total() int64 { return max(c.views, 0) }
 
-// catalogue is one list on the owner's side.
-type catalogue struct {
-	cells  map[string]cell
-	orders *orders
-	totals paged[int64] // view totals by slot
-	free   []uint32     // slots given back
-	next   uint32       // the first slot never used
+// rowChange is what happens to one row. Either row may be nil; a change without both is none.
+type rowChange struct {
+	old, row      *Row
+	before, after int64 // view totals
+}
 
-	entries Digest // of the entries, shown or not
-	views   Digest // of the view totals, of listed entries or not
-	changed bool   // since the last publish
+// ref names the row that a change is of. The change is not empty.
+func (ch *rowChange) ref() rowRef {
+	if ch.row != nil {
+		return ch.row.ref()
+	}
+	return ch.old.ref()
 }
 
 func newCatalogue() *catalogue {
-	return &catalogue{cells: map[string]cell{}, orders: newOrders(), changed: true}
+	return &catalogue{cells: map[string]cell{}, orders: newOrderTrees(), changed: true}
 }
 
-// put sets or removes the row of an entry and says what that changed. In bulk the orders are left
-// alone: reload makes them.
-func (c *catalogue) put(id string, row *Row, bulk bool) change {
-	cl, known := c.cells[id]
-	if !known {
+func (c *catalogue) cell(id string) (cl cell, known bool) {
+	if cl, known = c.cells[id]; !known {
 		cl.views = -1
 	}
-	ch := change{cl.row, row, cl.total(), cl.total()}
-	if ch.old == nil && row == nil {
-		return change{} // a tombstone of nothing
+	return cl, known
+}
+
+// put sets the row of an entry, or removes it if row is nil, and returns what that changed. It keeps
+// a copy of row, since the record that row belongs to is another's. In bulk it leaves the orders to
+// reload.
+func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
+	cl, known := c.cell(id)
+	if cl.row == nil && row == nil {
+		return rowChange{} // a removal of nothing
 	}
 	c.changed = true
+	ch := rowChange{cl.row, nil, cl.total(), cl.total()}
+	if row != nil {
+		own := *row
+		ch.row = &own
+	}
 	c.number(ch)
+	c.months.apply(ch)
 	if bulk {
 		c.orders.place(ch)
 	} else {
 		c.orders.apply(ch)
 	}
-	if row != nil {
-		c.totals.set(row.slot, cl.total())
+	if ch.row != nil {
+		c.totals.set(ch.row.slot, cl.total())
 	}
-	cl.row = row
+	cl.row = ch.row
 	c.keep(id, cl, known)
 	return ch
 }
 
-// number gives the new row the slot of the one it replaces, or a free one, and keeps the digest.
-func (c *catalogue) number(ch change) {
+// number gives the new row the slot of the one it replaces, or a free one, and updates the digest.
+func (c *catalogue) number(ch rowChange) {
 	if ch.old != nil {
 		c.entries.sub(ch.old.digest)
 	}
 	if ch.row == nil {
-		c.free = append(c.free, ch.old.slot)
+		c.slots.giveBack(ch.old.slot)
 		return
 	}
-	c.entries.add(ch.row.digest)
-	switch n := len(c.free); {
-	case ch.old != nil:
+	c.entries.Add(ch.row.digest)
+	if ch.old != nil {
 		ch.row.slot = ch.old.slot
-	case n > 0:
-		ch.row.slot = c.free[n-1]
-		c.free = c.free[:n-1]
-	default:
-		ch.row.slot = c.next
-		c.next++
+	} else {
+		ch.row.slot = c.slots.take()
 	}
+}
+
+// count sets the view total of an entry id, listed or not.
+func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk bool) {
+	cl, known := c.cell(k.ID)
+	if cl.views == views {
+		return
+	}
+	c.changed = true
+	if cl.views >= 0 {
+		c.views.sub(viewsDigest(k, cl.views))
+	}
+	c.views.Add(digest)
+	if cl.row != nil {
+		c.totals.set(cl.row.slot, views)
+		if !bulk {
+			c.orders.apply(rowChange{cl.row, cl.row, cl.total(), views})
+		}
+	}
+	cl.views = views
+	c.keep(k.ID, cl, known)
 }
 
 func (c *catalogue) keep(id string, cl cell, known bool) {
@@ -87,39 +135,131 @@ func (c *catalogue) keep(id string, cl cell, known bool) {
 	}
 }
 
-// count sets the view total of an entry id, listed or not.
-func (c *catalogue) count(k Key, views int64, digest Digest, bulk bool) {
-	cl, known := c.cells[k.ID]
-	if !known {
-		cl.views = -1
-	}
-	if cl.views == views {
-		return
-	}
-	c.changed = true
-	if cl.views >= 0 {
-		c.views.sub(viewsDigest(k, cl.views))
-	}
-	c.views.add(digest)
-	ch := change{cl.row, cl.row, cl.total(), views}
-	if cl.row != nil {
-		c.totals.set(cl.row.slot, views)
-		if !bulk {
-			c.orders.apply(ch)
-		}
-	}
-	cl.views = views
-	c.keep(k.ID, cl, known)
-}
-
-// reload sorts the rows for one order: what put left undone in bulk. Orders may be reloaded at
-// the same time.
+// reload sorts the rows for one order: what put left undone in bulk. Several orders may be reloaded
+// at the same time.
 func (c *catalogue) reload(o order) {
-	items := make([]item, 0, len(c.cells))
+	items := make([]btree.Item, 0, len(c.cells))
 	for _, cl := range c.cells {
 		if cl.row != nil {
-			items = append(items, item{o.key(cl.row, cl.total()), cl.row.slot})
+			items = append(items, btree.Item{Key: o.key(cl.row, cl.total()), Slot: cl.row.slot})
 		}
 	}
 	c.orders.load(o, items)
+}
+
+// publish returns the list as it is now for a view; last is what it was in the view before.
+func (c *catalogue) publish(name string, last *listView) *listView {
+	l := &listView{
+		trees:      last.trees,
+		rows:       c.orders.rows.snapshot(),
+		filters:    c.orders.filters.snapshot(),
+		totals:     c.totals.snapshot(),
+		reports:    c.months.snapshot(),
+		tag:        contentTag(name, c.entries),
+		popularTag: contentTag(name+" by views", c.entries, c.views),
+	}
+	c.orders.publish(&l.trees)
+	c.changed = false
+	return l
+}
+
+// orderTrees is the rows of one list, by slot, and a tree of them for every order and filter.
+type orderTrees struct {
+	rows    cowSlice[*Row]
+	filters cowSlice[filterBits] // of the rows; zero where there is none
+	trees   [numTrees]btree.Tree
+	dirty   [numTrees]bool // since the last publish
+	compare [numOrders]btree.Compare
+}
+
+func newOrderTrees() *orderTrees {
+	t := &orderTrees{}
+	for o := range numOrders {
+		t.compare[o] = func(a, b btree.Item) int {
+			if a.Key != b.Key {
+				return cmp.Compare(a.Key, b.Key)
+			}
+			if a.Slot == b.Slot {
+				return 0
+			}
+			return o.tie(t.rows.get(a.Slot), t.rows.get(b.Slot))
+		}
+	}
+	return t
+}
+
+// apply moves the row in every tree that the change concerns. Items name rows by slot, so the old
+// row stays in its slot until no tree holds it, and the new one is there before any tree gets it.
+func (t *orderTrees) apply(ch rowChange) {
+	var stays [numOrders]bool
+	if ch.old != nil && ch.row != nil {
+		for o := range numOrders {
+			stays[o] = ch.stays(o)
+		}
+	}
+	var enters [numTrees]bool
+	for i := range t.trees {
+		o, s, p := treeAt(i)
+		was := ch.old != nil && ch.old.filter.match(s, p)
+		is := ch.row != nil && ch.row.filter.match(s, p)
+		if was && is && stays[o] {
+			continue
+		}
+		if was {
+			t.trees[i].Delete(btree.Item{Key: o.key(ch.old, ch.before), Slot: ch.old.slot}, t.compare[o])
+		}
+		enters[i] = is
+		t.dirty[i] = t.dirty[i] || was || is
+	}
+	t.place(ch)
+	for i, in := range enters {
+		if o, _, _ := treeAt(i); in {
+			t.trees[i].Insert(btree.Item{Key: o.key(ch.row, ch.after), Slot: ch.row.slot}, t.compare[o])
+		}
+	}
+}
+
+// stays reports whether the change leaves the row where it is in an order.
+func (ch *rowChange) stays(o order) bool {
+	return o.key(ch.old, ch.before) == o.key(ch.row, ch.after) &&
+		(o != byName || ch.old.collation() == ch.row.collation())
+}
+
+// place puts the row into its slot and touches no tree.
+func (t *orderTrees) place(ch rowChange) {
+	switch {
+	case ch.row == ch.old:
+	case ch.row != nil:
+		t.rows.set(ch.row.slot, ch.row)
+		t.filters.set(ch.row.slot, ch.row.filter)
+	default:
+		t.rows.set(ch.old.slot, nil)
+		t.filters.set(ch.old.slot, 0)
+	}
+}
+
+// load replaces the trees of one order by trees of items, which it sorts once.
+func (t *orderTrees) load(o order, items []btree.Item) {
+	slices.SortFunc(items, t.compare[o])
+	some := make([]btree.Item, 0, len(items))
+	for i := treeIndex(o, 0, 0); i < treeIndex(o+1, 0, 0); i++ {
+		_, s, p := treeAt(i)
+		some = some[:0]
+		for _, it := range items {
+			if t.filters.get(it.Slot).match(s, p) {
+				some = append(some, it)
+			}
+		}
+		t.trees[i].Load(some)
+		t.dirty[i] = true
+	}
+}
+
+// publish gives a view the trees that have changed.
+func (t *orderTrees) publish(into *[numTrees]btree.Tree) {
+	for i := range t.trees {
+		if t.dirty[i] {
+			into[i], t.dirty[i] = t.trees[i].Snapshot(), false
+		}
+	}
 }

@@ -2,31 +2,31 @@ package readmodel
 
 import "slices"
 
-// changed is that an entry was set or removed.
-type changed struct {
+// changeLog is the rows that changed of late, oldest first: what an index or a cached search that
+// lags a little has yet to learn. Views share it, since items are only ever appended.
+type changeLog struct {
+	floor uint64 // every change after this sequence is in items
+	items []loggedChange
+}
+
+// loggedChange says that a row was set or removed.
+type loggedChange struct {
 	sequence      uint64
-	ref           uint32 // list and slot, as in chats
+	ref           rowRef
 	before, after filterBits
 }
 
-// changeLog is the entries that changed of late, oldest first: what an index or a remembered search
-// that is a little behind has yet to hear of. Views share it: items are only ever appended.
-type changeLog struct {
-	floor uint64 // every change behind this sequence is in items
-	items []changed
-}
-
-// maxChanges is how many changes are kept: twice as many before the older half goes. What is
-// further behind has to look at every row.
+// maxChanges is how many changes are kept at least, if there were so many. The log grows to twice
+// that before its older half goes. Whoever lags further has to look at every row.
 const maxChanges = 1 << 15
 
-// add is called by the owner, in the order of sequences.
-func (l *changeLog) add(sequence uint64, list int, ch *change) {
+// add logs a change. The owner calls it, in the order of sequences.
+func (l *changeLog) add(sequence uint64, ch *rowChange) {
 	if len(l.items) == 2*maxChanges {
 		l.floor = l.items[maxChanges-1].sequence
-		l.items = append(make([]changed, 0, 2*maxChanges), l.items[maxChanges:]...)
+		l.items = append(make([]loggedChange, 0, 2*maxChanges), l.items[maxChanges:]...)
 	}
-	c := changed{sequence: sequence, ref: uint32(list)<<listShift | ch.slot()}
+	c := loggedChange{sequence: sequence, ref: ch.ref()}
 	if ch.old != nil {
 		c.before = ch.old.filter
 	}
@@ -36,12 +36,12 @@ func (l *changeLog) add(sequence uint64, list int, ch *change) {
 	l.items = append(l.items, c)
 }
 
-// since is the changes behind sequence; false when they go further back than the log.
-func (l *changeLog) since(sequence uint64) ([]changed, bool) {
+// since returns the changes after sequence, or false if the log no longer reaches that far back.
+func (l *changeLog) since(sequence uint64) ([]loggedChange, bool) {
 	if sequence < l.floor {
 		return nil, false
 	}
-	at, _ := slices.BinarySearchFunc(l.items, sequence+1, func(c changed, s uint64) int {
+	at, _ := slices.BinarySearchFunc(l.items, sequence+1, func(c loggedChange, s uint64) int {
 		if c.sequence < s {
 			return -1
 		}
@@ -49,6 +49,3 @@ func (l *changeLog) since(sequence uint64) ([]changed, bool) {
 	})
 	return l.items[at:], true
 }
-
-func (c changed) list() int    { return int(c.ref >> listShift) }
-func (c changed) slot() uint32 { return c.ref & (1<<listShift - 1) }

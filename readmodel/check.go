@@ -1,21 +1,26 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/gramindex"
 )
 
-// maxGroup is the most entries a check shows of one list (seed, limits).
-const maxGroup = 20
+// CheckQuery asks who somebody is, on all lists at once. ID, when not empty, takes precedence.
+type CheckQuery struct {
+	ID     string // chat id, exact
+	Search string // a name or chat id, or part of one, as typed
+}
 
-// CheckResult is who was found, by list, in the order of events.Lists; lists without a match are
-// left out, and legit too where one of the others has one (API contract, check).
+// CheckResult says who was found, by list in the order of events.Lists. Lists without a match are
+// left out, and so is legit where another list has one (httpapi/CONTRACT.md#check).
 type CheckResult struct {
-	Groups  []Group
-	Similar []Group // who did not match, but is named like it; never of legit
+	Groups   []Group
+	Similar  []Group // who did not match but has a similar name; never of legit
+	Imitates []*Row  // who of legit has a name that the search only looks like, newest first, at most 20
 }
 
 // Group is the matches in one list, best first, at most 20.
@@ -24,11 +29,17 @@ type Group struct {
 	Rows []*Row
 }
 
-// AppendJSON appends the result as the seed's CheckResponse.
+// MaxGroup is the most entries that a check shows of one list.
+const MaxGroup = 20
+
+// AppendJSON appends the result as httpapi/CONTRACT.md#check has it.
 func (c CheckResult) AppendJSON(dst []byte) []byte {
 	dst = appendGroups(append(dst, `{"results":`...), c.Groups)
 	if len(c.Similar) > 0 {
 		dst = appendGroups(append(dst, `,"similar":`...), c.Similar)
+	}
+	if len(c.Imitates) > 0 {
+		dst = appendRows(append(dst, `,"imitates":`...), c.Imitates)
 	}
 	return append(dst, '}')
 }
@@ -45,24 +56,36 @@ func appendGroups(dst []byte, groups []Group) []byte {
 	return append(dst, ']')
 }
 
-// Check looks somebody up on all lists. The only error is ctx's.
+// Check looks somebody up on all lists. Its only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
-	var found, alike [numLists][]*Row
 	if q.ID != "" {
-		v.checkID(q.ID, &found)
-		return CheckResult{Groups: grouped(&found)}, nil
+		return CheckResult{Groups: grouped(v.checkID(q.ID))}, nil
 	}
-	needle := Fold(q.Search)
-	if err := v.checkName(ctx, needle, &found); err != nil {
+	needle := fold(q.Search)
+	matching, err := v.checkName(ctx, needle)
+	if err != nil {
 		return CheckResult{}, err
 	}
-	if err := v.checkAlike(ctx, newLikeness(q.Search, needle), &alike); err != nil {
+	similar, imitated, err := v.similar(ctx, newSimilarQuery(q.Search, needle))
+	if err != nil {
 		return CheckResult{}, err
 	}
-	return CheckResult{grouped(&found), grouped(&alike)}, nil
+	return CheckResult{grouped(matching), grouped(similar), imitated}, nil
 }
 
-func grouped(found *[numLists][]*Row) (groups []Group) {
+// CheckList looks somebody up on one list, whatever the others say: best first, at most 20. Its only
+// error is ctx's.
+func (v *View) CheckList(ctx context.Context, l events.List, q CheckQuery) ([]*Row, error) {
+	if q.ID != "" {
+		return v.checkID(q.ID)[listIndex(l)], nil
+	}
+	return v.bestMatches(ctx, listIndex(l), fold(q.Search))
+}
+
+// rowsByList is rows of every list, in the order of events.Lists.
+type rowsByList [events.NumLists][]*Row
+
+func grouped(found rowsByList) (groups []Group) {
 	for i, l := range events.Lists() {
 		if len(found[i]) > 0 && (l != events.Legit || len(groups) == 0) {
 			groups = append(groups, Group{l, found[i]})
@@ -71,7 +94,7 @@ func grouped(found *[numLists][]*Row) (groups []Group) {
 	return groups
 }
 
-func (v *View) checkID(id string, found *[numLists][]*Row) {
+func (v *View) checkID(id string) (found rowsByList) {
 	v.withChatID(id, func(list int, r *Row) {
 		if r.shown() {
 			found[list] = append(found[list], r)
@@ -79,27 +102,28 @@ func (v *View) checkID(id string, found *[numLists][]*Row) {
 	})
 	for i, l := range v.lists {
 		l.sort(found[i], Newest)
-		found[i] = found[i][:min(maxGroup, len(found[i]))]
+		found[i] = found[i][:min(MaxGroup, len(found[i]))]
 	}
+	return found
 }
 
-func (v *View) checkName(ctx context.Context, needle string, found *[numLists][]*Row) error {
+func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, err error) {
+	others := 0
 	for i, l := range events.Lists() {
-		if l == events.Legit && (len(found[0]) > 0 || len(found[1]) > 0) {
-			return nil
+		if l == events.Legit && others > 0 {
+			break
 		}
-		best, err := v.best(ctx, i, needle)
-		if err != nil {
-			return err
+		if found[i], err = v.bestMatches(ctx, i, needle); err != nil {
+			return rowsByList{}, err
 		}
-		found[i] = best
+		others += len(found[i])
 	}
-	return nil
+	return found, nil
 }
 
-// best is the list's best matches of name or chat id, in the order newest within one rank.
-func (v *View) best(ctx context.Context, list int, needle string) ([]*Row, error) {
-	m, err := v.matching(ctx, searchKey{list, gramindex.Names, needle})
+// bestMatches returns the list's best matches of name or chat id, newest first within a rank.
+func (v *View) bestMatches(ctx context.Context, list int, needle string) ([]*Row, error) {
+	m, err := v.matching(ctx, textQuery{list, nameAndIDs, needle})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +139,7 @@ func (v *View) best(ctx context.Context, list int, needle string) ([]*Row, error
 	return firstOf(ranks[:]), nil
 }
 
-// The ranks of a match, best first (API contract, check).
+// The ranks of a match, best first (httpapi/CONTRACT.md#check).
 const (
 	rankIDEqual = iota
 	rankNameEqual
@@ -125,7 +149,7 @@ const (
 	numRanks
 )
 
-// rank says how well the row's name or chat id matches the folded needle, if it does.
+// rank returns how well the row's name or chat id matches the folded needle, if it does.
 func (r *Row) rank(needle string) (rank int, ok bool) {
 	if !strings.Contains(r.nameAndChat(), needle) {
 		return 0, false
@@ -143,4 +167,29 @@ func (r *Row) rank(needle string) (rank int, ok bool) {
 	default:
 		return rankIDContains, true
 	}
+}
+
+// ExactMatch reports whether search is the row's whole name or chat id, as checks compare them.
+func (r *Row) ExactMatch(search string) bool {
+	rank, ok := r.rank(fold(search))
+	return ok && rank <= rankNameEqual
+}
+
+// keepNewest adds r to rows, which are the newest so far in the order newest, if it is one of them.
+func keepNewest(rows []*Row, r *Row) []*Row {
+	at, _ := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(b.reported, a.reported), byTime.tie(b, a))
+	})
+	if at == MaxGroup {
+		return rows
+	}
+	return slices.Insert(rows[:min(len(rows), MaxGroup-1)], at, r)
+}
+
+// firstOf returns the first rows of all ranks, as many as a group shows.
+func firstOf(ranks [][]*Row) (best []*Row) {
+	for _, rows := range ranks {
+		best = append(best, rows[:min(len(rows), MaxGroup-len(best))]...)
+	}
+	return best
 }

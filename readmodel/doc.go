@@ -1,70 +1,103 @@
-// Package readmodel is the registry as readers see it: the catalogue of entries, kept in every
-// order and under every filter that a list can be asked for, and the queries on it.
+// Package readmodel is the registry as readers see it: the catalogue of entries, kept in every order
+// and under every filter that a list can be asked for, and the queries on it.
 //
-// A Renderer makes a Record of each event: Markdown, folded text, collation key and public JSON,
-// once per change. A Model applies records and publishes an immutable View behind one atomic
-// pointer; handlers take the View of the moment and answer from it. Start with Model.Apply, then
-// View.List.
+// A Renderer makes a Record of each event, once per change: Markdown, folded text, collation key and
+// public JSON. A Model applies records and publishes an immutable View behind one atomic pointer.
+// Handlers load the newest View and answer from it. Start with Model.Apply, then View.List.
+//
+// # Promises of the whole
+//
+// The registry makes eight promises. They are stated here once; packages, comments and tests name
+// them by number, as in "promise 4 (readmodel/doc.go)".
+//
+//  1. The read model is a pure function of the last valid event of every subject, among the
+//     messages that the stream still has. Events carry whole states, so applying an event twice, or
+//     events of different subjects in another order, changes nothing. No clock, no I/O and no map
+//     order takes part.
+//  2. A reader sees one state: data, total, hasMore, results and the Registry-Sequence header of one
+//     answer belong together.
+//  3. The checkpoint never goes back while a process lives. In a data directory it goes back only
+//     when an operator rebuilds.
+//  4. A snapshot plus a replay of what came after it gives what a replay from the start gives. The
+//     digest proves it.
+//  5. Queries wait for nothing: not for the stream, a disk, the text index, an upstream or another
+//     query. The one exception is a caller who asks to wait, with Registry-Min-Sequence.
+//  6. The text index may lag; an answer may not. An index that lags, is damaged, hangs or is missing
+//     makes searches slower and never wrong; so does a cache of results.
+//  7. Unknown is never clean: until the model has caught up the answer is 503, never an empty 200.
+//  8. One bad event costs one event.
 //
 // # Promises
 //
-// The numbers are those that tests name.
+// This package keeps the first six as far as they concern memory:
 //
-//  1. The read model is a pure function of the last valid event of every subject. Nothing here
-//     reads a clock, does I/O or depends on the order of a map: applying an event twice, or events
-//     of different subjects in another interleaving, changes nothing.
-//  2. A reader sees one state: everything read from one View belongs together.
-//  3. The checkpoint of the published view never goes back while a process lives.
-//  4. A store's records plus a replay give what a replay from the start gives; Digest proves it.
-//  5. Queries wait for nothing: a View has no lock. Only Await waits, and only who asks.
-//  6. The index may be behind, gone or unreadable, results remembered or forgotten: an answer is the same.
+//   - Nothing here reads a clock, does I/O or depends on the order of a map to decide an answer
+//     (promise 1).
+//   - A View never changes, and everything read from one View belongs together (promise 2).
+//   - The checkpoint of the published View never goes back (promise 3).
+//   - A store's records plus a replay give the Digest of a replay from the start (promise 4).
+//   - A View has no lock. Only Model.Await waits, and only its caller (promise 5).
+//   - A search answers the same with an index, with one that lags, and without (promise 6).
 //
-// # Why this shape
+// # Why
 //
-// Order is kept, not computed: for each list, three sort keys times three status times three
-// proofs filters make 27 counted copy-on-write B-trees, of which an entry is in about ten. Any page
-// is a descent to its first row and a walk, and a total is the count of a tree. Sorting at each
-// request costs 100 ms at a million entries; sorted slices rebuilt at each batch cost the writer as
-// much.
+// Order is kept, not computed. Each list has 27 counted trees (package btree): three sort keys times
+// three status filters times three proofs filters. An entry is in about ten of them. Any page is one
+// descent and a walk, and a total is a tree's count. The alternatives lost: sorting at each request
+// costs 100 ms at a million entries, and sorted slices rebuilt at each batch cost the writer as much.
+// An amendment that does not move an entry touches no tree.
 //
-// The B-tree is our own (tree.go). We began with tidwall/btree, whose items have to be, or point
-// to, what its comparator reads. An item here is a sort key and a slot number, without a pointer:
-// the comparator is the owner's, and a walk by position needs none. At 300 000 entries that took a
-// collection from 380 ms to 45 ms of processor time, a tree from 33 to 18 bytes an item after a
-// load, and the sorting at a start from 0.89 s to 0.62 s. An amendment that does not move an entry
-// touches no tree at all.
+// An entry is encoded once per change, so that a page is ready fragments joined. Marshalling thirty
+// structs at each request costs a third of the throughput.
 //
-// An entry is encoded once per change, so that a page is a concatenation of ready fragments;
-// marshalling thirty structures at each request costs a third of the throughput.
+// View totals are kept beside the rows, by slot, in a slice that is copied on write (cowSlice). A
+// counted view moves its entry in the orders by views and touches nothing else.
 //
-// View totals lie outside the rows, in pages copied on write by the row's slot: a counted view
-// moves its entry in the orders by views and touches nothing else.
+// How many entries were reported in each month is counted as rows come and go (monthCounts), so that a chart
+// of them costs a lookup a month. A scan for it would look at every row at each change.
 //
-// Chat ids are found through such a tree over their hashes instead of a map: a map cannot be shared
-// with a view without copying it whole.
+// Entry ids, chat ids and donations are found through trees of their hashes (idIndex). A map cannot be shared
+// with a view unless it is copied whole. Donations used a second tree, tidwall/btree, for that alone.
 //
-// Similar names are found by their look-alike keys (package lookalike), of which the rows keep what is
-// not their folded name: 18 bytes an entry. A third such tree, over grams of those keys, tells which
-// rows to ask (likes.go). At 300 000 entries it has 3.2 items, 66 bytes, an entry and takes 0.35 s of a start;
-// a change of name or verification costs a batch 30 µs more at a million entries, any other nothing. A
-// search takes 0.15 ms at 100 000 entries and 1.3 ms at a million where asking every row takes 10
-// and 160 ms, with names of which a third recur a thousand times.
+// Tombstones are packed (tombstones.go), since they only ever grow: 38 bytes for an id of 24 characters and
+// 47 for a UUID, where a map takes 94 (24 characters). They are no part of views, which have their number
+// alone, nor of the digest: it says what readers get.
 //
-// A text search is a set: the slots whose text contains what is searched for. View.matching makes it
-// from what is remembered or what the index finds, plus what has changed since, or from a look at
-// every row; then the page is sorted out of the set, or found by walking the order, whichever is
-// cheaper. Results are remembered by bytes and brought up to date when they are asked for again,
-// by a look at the entries of the change log alone: keeping hundreds of them true at every event
-// would cost the writer more than it saves readers.
+// Names sort by the Polish collation of x/text. Its tables are of Unicode 6.2, so polish maps newer
+// symbols among the old ones; else every name that starts with a newer emoji would come after ż.
 //
-// The index (package gramindex) is blocks of 16 384 slots, made of the rows alone. A change only marks
-// its slot, which searches then look at beside what the block finds. The rows of more than 32 marks get a
-// small block of their own, made anew with each 32 more; at 1 024 rows the large one is made anew. So there
-// is nothing to merge or delete, and a change costs the indexing of some 30 rows, later. The Indexer
-// rests in between, so that it takes a quarter of the processors at most. Without the small blocks, 512 marks
-// a block cost a search for rare text ten times what it costs while nothing changes.
+// Similar names are found by their look-alike keys (package lookalike). A row keeps those that differ
+// from its folded name, 18 bytes an entry, and a tree of grams of the keys tells which rows to
+// compare (similarIndex). At 300 000 entries that tree has 3.2 items, 66 bytes, an entry and takes
+// 0.35 s of a start. A change of name or verification costs a batch 30 µs more at a million entries;
+// other changes cost nothing. A check takes 0.15 ms at 100 000 entries and 1.3 ms at a million, where
+// comparing every row takes 10 and 160 ms.
 //
-// It is made anew at each start, in a goroutine that nobody waits for. Keeping it over a restart would
-// need slots that stay, checksums, and the stream's identity beside it, to save what is less than what the
-// start itself takes: at 100 000 entries making it costs as much as forty looks at every entry.
+// A text search computes a set: the slots of the rows whose text contains the needle. View.matching
+// makes it from a cached result or from what the index finds, and in both cases looks at every row
+// that has changed since; without either it looks at every row. The page is then sorted out of the
+// set, or found by walking the order, whichever is cheaper. A cached result is brought up to date when
+// it is asked for again. To do that for hundreds of results at every event would cost the writer more
+// than it saves readers.
+//
+// # The text index
+//
+// A search knows of an index what the interface textIndex says (search.go); index.go and
+// indexbuilder.go implement it with blocks of package textindex. A block covers 16 384 slots and is
+// built from the rows alone. A change only marks its row, and searches look at marked rows themselves.
+// There are two sizes of block because a mark is not free: without small blocks, 512 marked rows made
+// a search for rare text ten times as slow. So every 32 changed rows of a part get a small block, and
+// after 1 024 the large one is built again. Nothing is merged or deleted, and a change costs the
+// indexing of some 30 rows, later. The Indexer rests in between, so that it takes a quarter of the
+// processors at most.
+//
+// The index is built at each start, in a goroutine that nobody waits for. To keep it over a restart
+// would need slots that stay, checksums and the stream's identity, and save less than the start
+// itself takes: at 100 000 entries building it costs as much as forty scans.
+//
+// # Versions
+//
+// ProjectionVersion and RenderVersion say what a program can read of what another one wrote. Tests
+// fail when something changes and its version does not. readmodel/CHANGING.md#versions has the table of them and
+// of the other versions; the page also says how to add a field, a parameter, a list or an endpoint.
 package readmodel

@@ -8,40 +8,38 @@ import (
 	"example.org/registry/events"
 )
 
-// Inventory is every record of a model at one sequence, for comparing two models record by record. It
-// never changes; any goroutine may read it.
+// Inventory is every record of a model at one sequence, for a comparison of two models record by
+// record.
 type Inventory struct {
 	Sequence uint64
 	Digest   Digest
 
-	items     []inventoried
-	donations []events.Donation
+	items      []inventoried
+	donations  []events.Donation
+	tombstones []Tombstone
 }
 
-// inventoried is what is kept of one entry id of a list: its row as lists show it, its view total as the
-// orders by views have it, or both.
+// inventoried is what a model holds of one entry id of a list: its row as lists show it, its view
+// total as the orders by views have it, or both.
 type inventoried struct {
 	id     string
 	row    *Row // nil while not listed
 	views  int64
-	count  bool // views were counted
+	count  bool // a view total was counted
 	list   uint8
 	filter filterBits
 }
 
-// Inventory lists what the model holds. The owner calls it, not in bulk; or another goroutine while nothing
-// is applied. It takes some 50 ns a record.
+// Inventory lists what the model holds. The owner calls it, not in bulk, or another goroutine while
+// nothing is applied. It takes some 50 ns a record.
 func (m *Model) Inventory() *Inventory {
-	inv := &Inventory{Sequence: m.checkpoint, Digest: m.Digest()}
+	inv := &Inventory{Sequence: m.checkpoint, Digest: m.Digest(), tombstones: m.tombstones.all()}
 	for list, c := range m.lists {
 		for id, cl := range c.cells {
 			inv.items = append(inv.items, c.inventoried(uint8(list), id, cl))
 		}
 	}
-	m.donations.Scan(func(d *donation) bool {
-		inv.donations = append(inv.donations, d.Donation)
-		return true
-	})
+	m.donations.all(func(d *donation) { inv.donations = append(inv.donations, d.Donation) })
 	return inv
 }
 
@@ -59,47 +57,55 @@ func (c *catalogue) inventoried(list uint8, id string, cl cell) inventoried {
 	return it
 }
 
-// All is the records in the order of list, entry id and kind, donations last: the key of each, and a hash of
-// everything that is kept of it, rendering included. The hashes are the same in any process of the
-// same RenderVersion. One goroutine at a time; the first call sorts.
-func (inv *Inventory) All() iter.Seq2[Key, Digest] {
+// All yields the name of each record and a hash of everything that is kept of it, rendering included.
+// The name is the subject, that of a tombstone the subject after TombstonePrefix. The order is that of
+// list, entry id and kind; donations and then tombstones come last. The hashes are the same in any
+// process of the same RenderVersion. One goroutine at a time may call it, since it sorts.
+func (inv *Inventory) All() iter.Seq2[string, Digest] {
 	slices.SortFunc(inv.items, func(a, b inventoried) int {
 		return cmp.Or(cmp.Compare(a.list, b.list), cmp.Compare(a.id, b.id))
 	})
-	return func(yield func(Key, Digest) bool) {
+	slices.SortFunc(inv.donations, func(a, b events.Donation) int { return cmp.Compare(a.DonationID, b.DonationID) })
+	SortTombstones(inv.tombstones)
+	return func(yield func(string, Digest) bool) {
 		for _, it := range inv.items {
 			if !it.records(yield) {
 				return
 			}
 		}
 		for _, d := range inv.donations {
-			k := Key{Kind: KindDonation, ID: d.DonationID}
-			if !yield(k, hashState(k.Subject(), events.CanonicalData(d))) {
+			k := d.Subject().String()
+			if !yield(k, hashState(k, events.CanonicalData(d))) {
+				return
+			}
+		}
+		for _, t := range inv.tombstones {
+			if !yield(TombstonePrefix+t.Subject().String(), t.hash()) {
 				return
 			}
 		}
 	}
 }
 
-func (it *inventoried) records(yield func(Key, Digest) bool) bool {
+func (it *inventoried) records(yield func(string, Digest) bool) bool {
 	list := events.Lists()[it.list]
 	if it.row != nil {
-		k := Key{Kind: KindEntry, List: list, ID: it.id}
+		k := events.Subject{Kind: events.KindEntry, List: list, ID: it.id}
 		kept := append(appendRow(make([]byte, 0, rowHeader+len(it.row.blob)+1), it.row), byte(it.filter))
-		if !yield(k, hashState(k.Subject(), kept)) {
+		if name := k.String(); !yield(name, hashState(name, kept)) {
 			return false
 		}
 	}
 	if it.count {
-		k := Key{Kind: KindViews, List: list, ID: it.id}
-		return yield(k, viewsDigest(k, it.views))
+		k := events.Subject{Kind: events.KindViews, List: list, ID: it.id}
+		return yield(k.String(), viewsDigest(k, it.views))
 	}
 	return true
 }
 
-// Len is how many records there are.
+// Len returns the number of records.
 func (inv *Inventory) Len() int {
-	n := len(inv.donations)
+	n := len(inv.donations) + len(inv.tombstones)
 	for _, it := range inv.items {
 		if it.row != nil {
 			n++

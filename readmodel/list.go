@@ -5,22 +5,72 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"example.org/registry/events"
 )
 
+// Sort is the order of a list. The zero value is Newest.
+type Sort uint8
+
+// The orders. Oldest, PopularAsc and AZ ascend; each of the others is the exact reverse of one.
+const (
+	Newest Sort = iota
+	Oldest
+	Popular
+	PopularAsc
+	AZ
+	ZA
+)
+
+// ByViews reports whether the order depends on view totals.
+func (s Sort) ByViews() bool { return s == Popular || s == PopularAsc }
+
+// Status filters a list by verification. The zero value lets every entry through.
+type Status uint8
+
+// The status filters.
+const (
+	StatusAll Status = iota
+	StatusVerified
+	StatusRisk
+)
+
+// Proofs filters a list by proofs. The zero value lets every entry through.
+type Proofs uint8
+
+// The proofs filters.
+const (
+	ProofsAll Proofs = iota
+	ProofsWith
+	ProofsPrivate
+)
+
+// ListQuery asks for a page of one list. The caller has checked the bounds: Skip is not negative,
+// Limit is at least 1. ID, when not empty, takes precedence over Search.
+type ListQuery struct {
+	List   events.List
+	Search string // as typed
+	ID     string // chat id, exact
+	Sort   Sort
+	Status Status // ignored for legit, which shows verified entries only
+	Proofs Proofs
+	Skip   int
+	Limit  int
+}
+
 // Page is a part of a list and what it is a part of. Its rows belong to one view.
 type Page struct {
 	Rows    []*Row
-	Total   int  // of all that match
-	HasMore bool // there are more after this page
+	Total   int  // entries that match, on all pages
+	HasMore bool // entries follow after this page
 }
 
-// AppendJSON appends the page as the seed's ListResponse: the entries' ready JSON, joined.
+// AppendJSON appends the page as httpapi/CONTRACT.md#lists has it: the entries' ready JSON, joined.
 func (p Page) AppendJSON(dst []byte) []byte {
 	dst = appendRows(append(dst, `{"data":`...), p.Rows)
 	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(p.Total), 10)
-	dst = appendBool(append(dst, `,"hasMore":`...), p.HasMore)
+	dst = strconv.AppendBool(append(dst, `,"hasMore":`...), p.HasMore)
 	return append(dst, '}')
 }
 
@@ -35,10 +85,10 @@ func appendRows(dst []byte, rows []*Row) []byte {
 	return append(dst, ']')
 }
 
-// List answers one page of a list. The only error is ctx's: a search stops when its reader has gone.
+// List answers one page of a list. Its only error is ctx's: a search stops when its reader has gone.
 func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	if q.List == events.Legit {
-		q.Status = StatusVerified // the only ones that legit ever shows
+		q.Status = StatusVerified // the only entries that legit ever shows
 	}
 	var p Page
 	var err error
@@ -48,55 +98,74 @@ func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	case q.Search != "":
 		p, err = v.search(ctx, &q)
 	default:
-		p = v.list(q.List).walk(&q)
+		p = v.list(q.List).page(&q)
 	}
 	p.HasMore = q.Skip+len(p.Rows) < p.Total
 	return p, err
 }
 
-// each calls f with the rows of the order and filters that q asks for, from position skip on,
-// until f returns false.
-func (l *listView) each(q *ListQuery, skip int, f func(r *Row) bool) {
-	l.eachSlot(q, skip, func(slot uint32) bool { return f(l.rows.get(slot)) })
-}
+// Totals is how many entries match under each status, whatever status was asked for.
+type Totals struct{ All, Verified, Risk int }
 
-// eachSlot is each without a look at the rows.
-func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
-	o, descending := q.Sort.order()
-	t := &l.trees[treeIndex(o, q.Status, q.Proofs)]
-	if descending {
-		t.descend(skip, f)
-	} else {
-		t.ascend(skip, f)
+// Totals counts what q matches with each status in place of its own; legit has no Risk. For a search that List has
+// answered the counts are remembered with its result. Its only error is ctx's.
+func (v *View) Totals(ctx context.Context, q ListQuery) (t Totals, err error) {
+	count := func(q *ListQuery) int { return v.list(q.List).size(q) }
+	switch {
+	case q.ID != "":
+		count = func(q *ListQuery) int { return v.listByID(q).Total }
+	case q.Search != "":
+		m, err := v.matching(ctx, textQuery{listIndex(q.List), wholeText, fold(q.Search)})
+		if err != nil {
+			return t, err
+		}
+		count = m.counts.count
 	}
+	for status, n := range []*int{StatusAll: &t.All, StatusVerified: &t.Verified, StatusRisk: &t.Risk} {
+		q.Status = Status(status)
+		*n = count(&q)
+	}
+	return t, nil
 }
 
-// size is how many rows q's filters let through.
-func (l *listView) size(q *ListQuery) int {
-	o, _ := q.Sort.order()
-	return l.trees[treeIndex(o, q.Status, q.Proofs)].count
-}
-
-// walk jumps to the first row of the page and takes the page from there.
-func (l *listView) walk(q *ListQuery) Page {
+// page jumps to the first row of the page that q asks for, and walks from there.
+func (l *listView) page(q *ListQuery) Page {
 	total := l.size(q)
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return Page{Total: total}
 	}
 	p := Page{Rows: make([]*Row, 0, n), Total: total}
-	l.each(q, q.Skip, func(r *Row) bool {
-		p.Rows = append(p.Rows, r)
+	l.eachSlot(q, q.Skip, func(slot uint32) bool {
+		p.Rows = append(p.Rows, l.rows.get(slot))
 		return len(p.Rows) < n
 	})
 	return p
 }
 
-// listByID finds the rows of the list with that very chat id; there are seldom more than one.
+// eachSlot calls f with the slots of the rows in q's order that q's filters let through, from
+// position skip on, until f returns false.
+func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
+	o, descending := q.Sort.order()
+	t := &l.trees[treeIndex(o, q.Status, q.Proofs)]
+	if descending {
+		t.Descend(skip, f)
+	} else {
+		t.Ascend(skip, f)
+	}
+}
+
+// size returns how many rows q's filters let through.
+func (l *listView) size(q *ListQuery) int {
+	o, _ := q.Sort.order()
+	return l.trees[treeIndex(o, q.Status, q.Proofs)].Len()
+}
+
+// listByID finds the rows of the list with exactly that chat id. There is seldom more than one.
 func (v *View) listByID(q *ListQuery) Page {
 	var rows []*Row
 	v.withChatID(q.ID, func(list int, r *Row) {
-		if list == listIndex(q.List) && r.matches(q.Status, q.Proofs) {
+		if list == listIndex(q.List) && r.filter.match(q.Status, q.Proofs) {
 			rows = append(rows, r)
 		}
 	})
@@ -132,4 +201,82 @@ func (l *listView) sort(rows []*Row, s Sort) {
 	for i, k := range all {
 		rows[i] = k.row
 	}
+}
+
+// order is what a tree is sorted by. Each order serves two sorts, read from either end.
+type order uint8
+
+const (
+	byTime order = iota
+	byViews
+	byName
+	numOrders
+)
+
+func (s Sort) order() (o order, descending bool) {
+	switch s {
+	case Oldest:
+		return byTime, false
+	case Popular:
+		return byViews, true
+	case PopularAsc:
+		return byViews, false
+	case AZ:
+		return byName, false
+	case ZA:
+		return byName, true
+	default:
+		return byTime, true
+	}
+}
+
+// key returns the number that r, with so many views, is sorted by first.
+func (o order) key(r *Row, views int64) uint64 {
+	switch o {
+	case byViews:
+		return uint64(views)
+	case byName:
+		return prefix(r.collation())
+	default:
+		return uint64(r.reported) ^ 1<<63 // so that times before 1970 sort first
+	}
+}
+
+// prefix returns the first eight bytes of s as a number that sorts as s does.
+func prefix(s string) uint64 {
+	var n uint64
+	for i := range 8 {
+		n <<= 8
+		if i < len(s) {
+			n |= uint64(s[i])
+		}
+	}
+	return n
+}
+
+// tie decides between rows of equal keys: names may differ after their first bytes, and what is left
+// is decided by entry id, bytewise (httpapi/CONTRACT.md#sorting).
+func (o order) tie(a, b *Row) int {
+	if o == byName {
+		if c := strings.Compare(a.collation(), b.collation()); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a.ID(), b.ID())
+}
+
+// A list has one tree for each order and each combination of filters.
+const (
+	numStatus = 3
+	numProofs = 3
+	numTrees  = int(numOrders) * numStatus * numProofs
+)
+
+func treeIndex(o order, s Status, p Proofs) int {
+	return (int(o)*numStatus+int(s))*numProofs + int(p)
+}
+
+// treeAt is the inverse of treeIndex.
+func treeAt(i int) (order, Status, Proofs) {
+	return order(i / (numStatus * numProofs)), Status(i / numProofs % numStatus), Proofs(i % numProofs)
 }

@@ -3,8 +3,10 @@ package readmodel
 import (
 	"bufio"
 	"bytes"
+	stdhtml "html"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -14,9 +16,9 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown renders a reason as the contract says (API contract, events: descHtml). goldmark filters
-// addresses by a list of bad schemes; this is stricter: what is not http, https or mailto is no link.
-// Not safe for concurrent use: it keeps its buffers.
+// markdown renders reasons (events/CONTRACT.md#mapping). goldmark rejects addresses by a list of bad
+// schemes; this is stricter: what is not http, https or mailto is no link. It keeps its buffers, so
+// one goroutine at a time may use it.
 type markdown struct {
 	md  goldmark.Markdown
 	out bytes.Buffer
@@ -40,7 +42,7 @@ func newMarkdown() *markdown {
 	return m
 }
 
-// render is the HTML of reason. It is written to a buffer, so there is no error to report.
+// render returns the HTML of reason. It is written to a buffer, so there is no error to report.
 func (m *markdown) render(reason string) string {
 	m.out.Reset()
 	m.w.Reset(&m.out)
@@ -147,7 +149,7 @@ func openLink(w util.BufWriter, address []byte) {
 
 func closeLink(w util.BufWriter) { _, _ = io.WriteString(w, "</a>") }
 
-// allowed says whether address, entities resolved, begins with one of the three schemes.
+// allowed reports whether address, entities resolved, begins with one of the three schemes.
 func allowed(address []byte) bool {
 	for _, scheme := range [...]string{"http://", "https://", "mailto:"} {
 		if len(address) >= len(scheme) && bytes.EqualFold(address[:len(scheme)], []byte(scheme)) {
@@ -155,4 +157,35 @@ func allowed(address []byte) bool {
 		}
 	}
 	return false
+}
+
+// visibleText returns a rendered reason as its reader sees it: without markup, with white space for
+// block boundaries and breaks (httpapi/CONTRACT.md#search). rendered is what markdown wrote, where
+// every < opens a tag and every > in an attribute is escaped, so no HTML parser is needed.
+func visibleText(rendered string) string {
+	var b strings.Builder
+	b.Grow(len(rendered))
+	for {
+		text, rest, tagged := strings.Cut(rendered, "<")
+		b.WriteString(stdhtml.UnescapeString(text))
+		if !tagged {
+			return strings.TrimSpace(b.String())
+		}
+		var tag string
+		tag, rendered, _ = strings.Cut(rest, ">")
+		if !inline(tag) {
+			b.WriteByte(' ')
+		}
+	}
+}
+
+// inline reports whether a tag of a rendered reason leaves its surroundings on one line.
+func inline(tag string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " ")
+	switch name {
+	case "a", "code", "del", "em", "strong":
+		return true
+	default:
+		return false
+	}
 }

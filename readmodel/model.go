@@ -2,31 +2,32 @@ package readmodel
 
 import (
 	"context"
-	"hash/maphash"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
-	"example.org/registry/events"
-	"github.com/tidwall/btree"
 	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/events"
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// BeginBulk, EndBulk and Digest; any goroutine may call View and Await.
+// ApplyOld, BeginBulk, EndBulk, Digest, Inventory, Tombstones and Listed; any goroutine may call View, Await and IndexSequence.
 type Model struct {
 	// Owned by the applier.
-	lists            [numLists]*catalogue
-	chats            chats
-	likes            likes
-	donations        *btree.BTreeG[*donation]
-	digest           Digest // of the donations; the lists keep their own
+	lists            [events.NumLists]*catalogue
+	chatIDs          chatIDs
+	entryIDs         entryIDs
+	similarNames     similarIndex
+	donations        donations
+	donationsDigest  Digest // the lists keep their own
 	donationsChanged bool   // since the last publish
+	tombstones       tombstones
 	changes          changeLog
 	checkpoint       uint64
 	bulk             bool
 
-	accelerator *accelerator // fixed after New; shared with the views
+	text *textSearch // fixed after New; shared with the views
 
 	// Shared.
 	view    atomic.Pointer[View]
@@ -35,18 +36,14 @@ type Model struct {
 	next    chan struct{} // closed when a view is published; guarded by mu
 }
 
-type donation struct {
-	events.Donation
-	digest Digest
-}
-
-// New makes an empty model whose view has sequence 0.
+// New makes an empty model. Its view has sequence 0.
 func New() *Model {
 	m := &Model{
-		next: make(chan struct{}), chats: chats{seed: maphash.MakeSeed()}, likes: newLikes(),
-		donations: newDonations(), donationsChanged: true, accelerator: newAccelerator(),
+		chatIDs: chatIDs{newIDIndex()}, entryIDs: entryIDs{newIDIndex()}, similarNames: newSimilarIndex(),
+		donations: newDonations(), donationsChanged: true,
+		text: newTextSearch(), next: make(chan struct{}),
 	}
-	first := &View{accelerator: m.accelerator}
+	first := &View{text: m.text}
 	for i := range m.lists {
 		m.lists[i], first.lists[i] = newCatalogue(), &listView{}
 	}
@@ -55,20 +52,25 @@ func New() *Model {
 	return m
 }
 
-func newDonations() *btree.BTreeG[*donation] {
-	less := func(a, b *donation) bool { return a.DonationID < b.DonationID }
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
-}
-
-// View is the newest published state. It is never nil, and costs one atomic load.
+// View returns the newest published state. It is never nil, and costs one atomic load.
 func (m *Model) View() *View { return m.view.Load() }
 
-// Apply takes what the stream said up to sequence checkpoint and publishes the next view, which it
-// returns. Records are in stream order; the last one of a subject decides. A checkpoint never goes
-// back (promise 3). In bulk nothing is published and the view returned is the old one.
+// Apply puts records into the catalogue, moves the checkpoint to checkpoint, and publishes and
+// returns the next view. Records are in stream order, and the last one of a subject decides. Apply
+// does not change them, so a store may read them meanwhile.
+//
+// The checkpoint never goes back (promise 3): an older one leaves it where it is. In bulk Apply
+// publishes nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 	for i := range records {
-		m.apply(&records[i])
+		switch r := &records[i]; r.Subject.Kind {
+		case events.KindEntry:
+			m.applyEntry(r)
+		case events.KindViews:
+			m.lists[listIndex(r.Subject.List)].count(r.Subject, r.views, r.digest, m.bulk)
+		case events.KindDonation:
+			m.applyDonation(r)
+		}
 	}
 	m.checkpoint = max(m.checkpoint, checkpoint)
 	if m.bulk {
@@ -77,71 +79,46 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 	return m.publish()
 }
 
-func (m *Model) apply(r *Record) {
-	switch r.Key.Kind {
-	case KindEntry:
-		ch := m.lists[listIndex(r.Key.List)].put(r.Key.ID, r.row, m.bulk)
-		if !m.bulk && ch != (change{}) {
-			m.chats.apply(ch)
-			m.likes.apply(ch)
-			m.changes.add(r.Sequence, listIndex(r.Key.List), &ch)
-		}
-	case KindViews:
-		m.lists[listIndex(r.Key.List)].count(r.Key, r.views, r.digest, m.bulk)
-	case KindDonation:
-		m.donate(r)
-	}
-}
-
-func (m *Model) donate(r *Record) {
-	m.donationsChanged = true
-	var old *donation
+// applyEntry sets or removes an entry, and tells everything that finds rows by something else than
+// their order. In bulk that is left to EndBulk. A delisting leaves a tombstone, which the next listing
+// takes away.
+func (m *Model) applyEntry(r *Record) {
+	list := listIndex(r.Subject.List)
 	if r.Removed {
-		old, _ = m.donations.Delete(&donation{Donation: events.Donation{DonationID: r.Key.ID}})
+		m.tombstones.set(list, r.Subject.ID, r.Sequence, r.delisted)
 	} else {
-		old, _ = m.donations.Set(&donation{*r.donation, r.digest})
-		m.digest.add(r.digest)
+		m.tombstones.remove(list, r.Subject.ID)
 	}
-	if old != nil {
-		m.digest.sub(old.digest)
+	ch := m.lists[list].put(r.Subject.ID, r.row, m.bulk)
+	if m.bulk || ch == (rowChange{}) {
+		return
+	}
+	m.chatIDs.apply(ch)
+	m.entryIDs.apply(ch)
+	m.similarNames.apply(ch)
+	m.changes.add(r.Sequence, &ch)
+}
+
+func (m *Model) applyDonation(r *Record) {
+	m.donationsChanged = true
+	var to *donation
+	if !r.Removed {
+		to = &donation{*r.donation, r.digest}
+		m.donationsDigest.Add(r.digest)
+	}
+	if old := m.donations.set(r.Subject.ID, to); old != nil {
+		m.donationsDigest.sub(old.digest)
 	}
 }
 
-// BeginBulk starts loading: until EndBulk, Apply fills the catalogue and the digest but neither
-// keeps the orders nor publishes. For a start from a store, or a long replay.
-func (m *Model) BeginBulk() { m.bulk = true }
-
-// EndBulk sorts everything once, on all processors, and publishes the result.
-func (m *Model) EndBulk() *View {
-	m.bulk = false
-	m.changes = changeLog{floor: m.checkpoint} // nobody has heard of anything
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for _, c := range m.lists {
-		c.changed = true
-		for o := byTime; o < numOrders; o++ {
-			g.Go(func() error { c.reload(o); return nil })
-		}
-	}
-	g.Go(func() error { m.chats.reload(&m.lists); return nil })
-	g.Go(func() error { m.likes.reload(&m.lists); return nil })
-	_ = g.Wait()
-	return m.publish()
-}
-
-// Digest is that of everything applied, also in bulk.
-func (m *Model) Digest() Digest {
-	d := m.digest
-	for _, c := range m.lists {
-		d.add(c.entries)
-		d.add(c.views)
-	}
-	return d
-}
-
-// publish makes the next view out of the last one and what has changed, and wakes who waits.
+// publish makes the next view and wakes whoever waits for one.
 func (m *Model) publish() *View {
 	v := m.nextView()
+	entries := 0
+	for _, l := range events.Lists() {
+		entries += v.Entries(l)
+	}
+	m.text.fit(entries)
 	m.view.Store(v)
 	if m.waiting.Load() > 0 {
 		m.mu.Lock()
@@ -150,6 +127,35 @@ func (m *Model) publish() *View {
 		m.mu.Unlock()
 	}
 	return v
+}
+
+// nextView is the last view with snapshots of what has changed since in place of the old ones.
+func (m *Model) nextView() *View {
+	v := *m.View()
+	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
+	v.tombstones = m.tombstones.counts
+	v.chatIDs, v.entryIDs = chatIDs{m.chatIDs.snapshot()}, entryIDs{m.entryIDs.snapshot()}
+	v.similarNames = m.similarNames.snapshot()
+	for i, c := range m.lists {
+		if c.changed {
+			v.lists[i] = c.publish(string(events.Lists()[i]), v.lists[i])
+			v.checkTag = m.checkTag()
+		}
+	}
+	if m.donationsChanged {
+		v.donations, m.donationsChanged = m.donations.snapshot(), false
+	}
+	return &v
+}
+
+// checkTag hashes the entries of every list. The number is that of what a check says of the same
+// entries: it changes with a new member.
+func (m *Model) checkTag() string {
+	var entries [events.NumLists]Digest
+	for i, c := range m.lists {
+		entries[i] = c.entries
+	}
+	return contentTag("check 2", entries[:]...)
 }
 
 // Await returns the first view it sees whose sequence has reached seq, or ctx's error.
@@ -169,4 +175,39 @@ func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// BeginBulk starts loading, from a store or a long replay: until EndBulk, Apply fills the catalogue
+// and the digest but neither keeps the orders nor publishes.
+func (m *Model) BeginBulk() { m.bulk = true }
+
+// EndBulk sorts everything once, on all processors, and publishes the result.
+func (m *Model) EndBulk() *View {
+	m.bulk = false
+	m.changes = changeLog{floor: m.checkpoint} // the changes in bulk were not logged
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, c := range m.lists {
+		c.changed = true
+		for o := range numOrders {
+			g.Go(func() error { c.reload(o); return nil })
+		}
+	}
+	g.Go(func() error { m.chatIDs.reload(&m.lists); return nil })
+	g.Go(func() error { m.entryIDs.reload(&m.lists); return nil })
+	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
+	_ = g.Wait() // none of them fails
+	return m.publish()
+}
+
+// Digest returns the digest of everything applied, also in bulk: of entries, view totals and donations.
+// Tombstones are no part of it, since they are of what is not there: two models that answer alike have
+// one digest.
+func (m *Model) Digest() Digest {
+	d := m.donationsDigest
+	for _, c := range m.lists {
+		d.Add(c.entries)
+		d.Add(c.views)
+	}
+	return d
 }

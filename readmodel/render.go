@@ -1,13 +1,24 @@
 package readmodel
 
 import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
 	"example.org/registry/events"
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Renderer turns decoded events into records: Markdown, folding, collation, look-alike keys and JSON, the costly
-// part of an event, done once per change. It holds buffers and a collator, which are not safe for
-// concurrent use: one Renderer per goroutine. Its results depend on its arguments alone (promise 1).
+// Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike keys
+// and JSON, the costly part of an event, done once per change. It holds buffers and a collator, which
+// one goroutine at a time may use: one Renderer per goroutine. Its results depend on its arguments
+// alone (promise 1).
 type Renderer struct {
 	markdown *markdown
 	polish   *polish
@@ -18,21 +29,21 @@ func NewRenderer() *Renderer {
 	return &Renderer{markdown: newMarkdown(), polish: newPolish()}
 }
 
-// Render makes the record of what d says, as of stream sequence seq. d is valid as events.Decode
+// Render makes the record of the event data d at stream sequence seq. d is valid, as events.Decode
 // leaves it.
 func (r *Renderer) Render(seq uint64, d events.Data) Record {
-	rec := Record{Key: KeyOf(d), Sequence: seq}
+	rec := Record{Subject: d.Subject(), Sequence: seq}
 	switch d := d.(type) {
 	case events.Entry:
 		rec.state = events.CanonicalData(d)
-		rec.digest = hashState(d.Subject(), rec.state)
+		rec.digest = hashState(rec.Subject.String(), rec.state)
 		rec.row = newRow(&d, seq, rec.digest, r.render(&d))
 	case events.Views:
 		rec.views = d.Views
-		rec.digest = viewsDigest(rec.Key, d.Views)
+		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
 		rec.state = events.CanonicalData(d)
-		rec.digest = hashState(d.Subject(), rec.state)
+		rec.digest = hashState(rec.Subject.String(), rec.state)
 		rec.donation = &d
 	default:
 		rec.Removed = true
@@ -41,13 +52,127 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 }
 
 func (r *Renderer) render(e *events.Entry) *rendering {
-	page := r.markdown.render(e.Reason)
+	html := r.markdown.render(e.Reason)
 	return &rendering{
-		descHTML:  page,
+		descHTML:  html,
 		collation: r.polish.key(e.Name),
-		name:      Fold(e.Name),
-		chat:      Fold(e.ChatID),
-		reason:    Fold(visibleText(page)),
+		name:      fold(e.Name),
+		chat:      fold(e.ChatID),
+		reason:    fold(visibleText(html)),
 		keys:      lookalike.KeysOf(e.Name),
 	}
+}
+
+// fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full Unicode
+// case folding, every run of white space one space. Any goroutine may call it.
+func fold(s string) string {
+	if isFoldedASCII(s) {
+		return s
+	}
+	// A Caser may keep state, so each call has its own.
+	return oneSpace(cases.Fold().String(norm.NFKC.String(s)))
+}
+
+// isFoldedASCII reports whether s is ASCII and its own folded form, as most ids are.
+func isFoldedASCII(s string) bool {
+	space := false
+	for i := range len(s) {
+		c := s[i]
+		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' || '\t' <= c && c <= '\r' || c == ' ' && space {
+			return false
+		}
+		space = c == ' '
+	}
+	return true
+}
+
+// oneSpace makes every run of white space one space.
+func oneSpace(s string) string {
+	if isSpaced(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false
+	for _, r := range s {
+		if !unicode.IsSpace(r) {
+			b.WriteRune(r)
+		} else if !space {
+			b.WriteByte(' ')
+		}
+		space = unicode.IsSpace(r)
+	}
+	return b.String()
+}
+
+// isSpaced reports whether the only white space in s is single spaces.
+func isSpaced(s string) bool {
+	space := false
+	for _, r := range s {
+		if r != ' ' && unicode.IsSpace(r) || r == ' ' && space {
+			return false
+		}
+		space = r == ' '
+	}
+	return true
+}
+
+// polish makes sort keys of the Polish alphabet (httpapi/CONTRACT.md#sorting). The collator's tables
+// are those of Unicode 6.2 and sort whatever is newer after every alphabet. That is right for letters
+// of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and 😀 before a. So
+// new symbols sort with the old ones, before the digits. One goroutine at a time may use a polish.
+type polish struct {
+	collator *collate.Collator
+	buffer   collate.Buffer
+	digits   []byte // the key of 0: symbols that the collator knows sort before it
+}
+
+func newPolish() *polish {
+	// Plain Polish would separate upper from lower case.
+	p := &polish{collator: collate.New(language.Polish, collate.IgnoreCase)}
+	p.digits = bytes.Clone(p.collator.KeyFromString(&p.buffer, "0"))
+	return p
+}
+
+// key returns the sort key of name, which is valid until the next call. Canonically equal names have
+// equal keys.
+func (p *polish) key(name string) []byte {
+	name = norm.NFC.String(name)
+	if strings.ContainsFunc(name, p.isNewSymbol) {
+		name = p.replaceNewSymbols(name)
+	}
+	return p.raw(name)
+}
+
+func (p *polish) raw(name string) []byte {
+	p.buffer.Reset()
+	return p.collator.KeyFromString(&p.buffer, name)
+}
+
+// isNewSymbol reports whether r is a symbol that the collator does not know.
+func (p *polish) isNewSymbol(r rune) bool {
+	return r > unicode.MaxLatin1 && unicode.IsSymbol(r) && bytes.Compare(p.raw(string(r)), p.digits) > 0
+}
+
+// replaceNewSymbols writes each new symbol as the last known one of its kind, followed by its code
+// point. The code point is three Braille patterns of a byte each: they are symbols too, and sort by
+// their value. So new symbols follow the known ones, in the order of their code points.
+func (p *polish) replaceNewSymbols(name string) string {
+	const lastSmiley, lastCurrency, braille = '\U0001F640', '\u20BA', 0x2800
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case !p.isNewSymbol(r):
+			b.WriteRune(r)
+			continue
+		case unicode.Is(unicode.Sc, r):
+			b.WriteRune(lastCurrency)
+		default:
+			b.WriteRune(lastSmiley)
+		}
+		for shift := 16; shift >= 0; shift -= 8 {
+			b.WriteRune(braille + r>>shift&0xFF)
+		}
+	}
+	return b.String()
 }

@@ -18,8 +18,8 @@ import (
 
 const rel = ` rel="nofollow noopener noreferrer">`
 
-// TestMarkdown is the contract's mapping of a reason (API contract, events: descHtml), and what a
-// search sees of it (API contract, lists: search).
+// TestMarkdown is the mapping of a reason (events/CONTRACT.md#mapping), and what a search sees of it
+// (httpapi/CONTRACT.md#search).
 func TestMarkdown(t *testing.T) {
 	for _, c := range []struct{ reason, html, visible string }{
 		{"", "", ""},
@@ -54,7 +54,7 @@ func TestMarkdown(t *testing.T) {
 		if got != c.html {
 			t.Errorf("%q\n got %q\nwant %q", c.reason, got, c.html)
 		}
-		if v := visibleText(got); Fold(v) != Fold(c.visible) {
+		if v := visibleText(got); fold(v) != fold(c.visible) {
 			t.Errorf("%q is seen as %q, want %q", c.reason, v, c.visible)
 		}
 	}
@@ -63,6 +63,7 @@ func TestMarkdown(t *testing.T) {
 // TestHostileMarkdown: whatever is written, no script, no handler, no scheme but three. The inputs
 // that are known to make Markdown parsers slow are here at the size that the contract admits.
 func TestHostileMarkdown(t *testing.T) {
+	t.Parallel()
 	const size = 20_000
 	var inputs []string
 	for _, s := range []string{"[", "]", "*", "_", "**a ", "`", ">", "> ", "- ", "1. ", "<", "<a ", "![", "[a](", "[a](<b", "&", "\\", "~~", "a@", "http://a.", "(", "[[]", "*a_ ", "<!--", "<?", "\t", "#", "[a]: b\n"} {
@@ -113,7 +114,7 @@ func TestFold(t *testing.T) {
 		{"Straße", "strasse"}, {"STRASSE", "strasse"}, {"ﬁ", "fi"}, {"ＡＢ", "ab"}, {"²", "2"}, {"İ", "i̇"}, {"ΣΑΣ", "σασ"}, {"ς", "σ"},
 		{"e\u0301", "é"}, {"a\u00a0\u2003b", "a b"}, {"𝐀", "a"}, {"\u1680x", " x"}, {"a\vb", "a b"},
 	} {
-		if got := Fold(c.in); got != c.want {
+		if got := fold(c.in); got != c.want {
 			t.Errorf("Fold(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
@@ -123,7 +124,7 @@ func TestFold(t *testing.T) {
 // newline between the fields of a row is in no search.
 func TestFoldParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Fold(rapid.String().Draw(t, "text"))
+		s := fold(rapid.String().Draw(t, "text"))
 		if strings.Contains(s, "\n") || strings.Contains(s, "  ") {
 			t.Fatalf("%q", s)
 		}
@@ -166,18 +167,56 @@ func rowNamed(name, id string) *Row {
 	return NewRenderer().Render(1, events.Entry{List: "scammers", EntryID: id, ChatID: "1", Name: name}).row
 }
 
-// TestRenderVersion fails when what is rendered changes: then RenderVersion has to change too, or
-// stores would keep rows that a replay does not give.
+// versioned are events of every kind of state, for the tests of versions.
+func versioned() []events.Data {
+	var all []events.Data
+	for i, name := range []string{"Łukasz", "ＡＢ", "żaba-1", "straße", `"\`, "😀"} {
+		all = append(all, events.Entry{List: "legit", EntryID: fmt.Sprint(i), ChatID: name, Name: name, Verified: true, ReportID: "R",
+			Reason: name + " **a** https://a.pl\n\n- x\n- [y](z)\n", ReportedAt: time.Unix(int64(i), 0)})
+	}
+	return append(all,
+		events.Entry{List: "scammers", EntryID: "e", ChatID: "1", Name: "n", ReportID: "R", Proofs: events.Proofs{Private: true}},
+		events.Views{List: "servers", EntryID: "e", Views: 7},
+		events.Donation{DonationID: "d", Status: "pending", Amount: "1.50", Currency: "PLN", CreatedAt: time.Unix(1, 0), UpdatedAt: time.Unix(2, 0)})
+}
+
+// TestRenderVersion fails when the row of an unchanged event changes: then RenderVersion has to
+// change too, or stores would keep rows, and caches answers, that a replay does not give
+// (readmodel/CHANGING.md#versions).
 func TestRenderVersion(t *testing.T) {
 	r, h := NewRenderer(), sha256.New()
-	for i, name := range []string{"Łukasz", "ＡＢ", "żaba-1", "straße", `"\`, "😀"} {
-		e := events.Entry{List: "legit", EntryID: fmt.Sprint(i), ChatID: name, Name: name, Verified: true, ReportID: "R",
-			Reason: name + " **a** https://a.pl\n\n- x\n- [y](z)\n", ReportedAt: time.Unix(int64(i), 0)}
-		h.Write(r.Render(1, e).AppendValue(nil))
+	for _, d := range versioned() {
+		if rec := r.Render(1, d); rec.row != nil {
+			h.Write(appendRow(nil, rec.row))
+		}
 	}
-	const want = "3 092dcdd53555973d"
+	const want = "3 6b395cf4b42c13b5"
 	if got := fmt.Sprint(RenderVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
-		t.Errorf("rendering is %q, was %q: raise RenderVersion and write the new one here", got, want)
+		t.Errorf("rows are %q, were %q: raise RenderVersion and write the new value here", got, want)
+	}
+}
+
+// TestProjectionVersion fails when the canonical state or the digest of an unchanged event changes:
+// then ProjectionVersion has to change too, or the digest of a store would not be that of a replay. It
+// fails when the schemas of events change: then a store may have rejected, or kept in part, what a
+// replay accepts (readmodel/CHANGING.md#versions).
+func TestProjectionVersion(t *testing.T) {
+	r, h := NewRenderer(), sha256.New()
+	for _, d := range versioned() {
+		rec := r.Render(1, d)
+		digest := rec.Digest()
+		h.Write(rec.state)
+		h.Write(digest[:])
+	}
+	const want = "1 dafed9b6e4c9aa29"
+	if got := fmt.Sprint(ProjectionVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
+		t.Errorf("states and digests are %q, were %q: leave a new field out of the state where it is empty, or raise "+
+			"ProjectionVersion and write the new value here", got, want)
+	}
+	const accepted = "1 c8b3707578bcb233"
+	if got := fmt.Sprint(ProjectionVersion, " ", acceptedEvents(t)); got != accepted {
+		t.Errorf("schemas of events are %q, were %q: raise ProjectionVersion if other events are accepted now, or more of "+
+			"them is kept, and write the new value here", got, accepted)
 	}
 }
 
@@ -188,16 +227,16 @@ func TestDamagedValue(t *testing.T) {
 	rec := r.Render(7, e)
 	value := rec.AppendValue(nil)
 	for i := range value {
-		if _, err := r.DecodeRecord(rec.Key, value[:i], false); err == nil && i < len(value)-len(rec.row.blob) {
+		if _, err := r.DecodeRecord(rec.Subject, value[:i], false); err == nil && i < len(value)-len(rec.row.blob) {
 			t.Errorf("%d of %d bytes were accepted", i, len(value))
 		}
 		for bit := range 8 {
 			bad := slices.Clone(value)
 			bad[i] ^= 1 << bit
-			if got, err := r.DecodeRecord(rec.Key, bad, false); err == nil {
+			if got, err := r.DecodeRecord(rec.Subject, bad, false); err == nil {
 				_, _, _ = got.row.JSON(), got.row.text(), got.row.chatID()
 			}
-			_, _ = r.DecodeRecord(rec.Key, bad, true)
+			_, _ = r.DecodeRecord(rec.Subject, bad, true)
 		}
 	}
 }

@@ -2,22 +2,29 @@ package readmodel
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Row is one entry as the catalogue keeps it: encoded once per change, immutable once applied.
-// Everything textual lies in one string, so that a row costs the collector two objects.
+// Row is one entry as the catalogue keeps it, encoded once per change. It never changes; any
+// goroutine may read it. Everything textual lies in one string, so that a row costs the garbage
+// collector two objects.
 //
 //	blob = public JSON | collation key | folded name \n folded chat id \n folded reason | keys | chat id
 //
-// A newline parts the folded fields: folding leaves none in any text, so no search can
-// match across two fields. The keys are the look-alike keys of the name, each only when it is not
-// what stands before it (alike). The last part is there only when the chat id does not stand in
-// the JSON as it is.
+// A newline parts the folded fields. Folding leaves none in any text, so no search matches across
+// two fields. The keys are the look-alike keys of the name; each is there only if it differs from
+// what stands before it (omitted). The chat id is there only if the JSON does not hold it as it is.
 type Row struct {
 	blob     string
 	reported int64  // Unix nanoseconds: the key of the orders by time
@@ -27,34 +34,92 @@ type Row struct {
 	jsonEnd, collEnd, nameEnd, chatEnd, textEnd uint32 // offsets into blob
 	shapeEnd, keysEnd                           uint32 // of the look-alike keys
 	chatAt                                      uint32 // where the exact chat id starts
-	slot                                        uint32 // dense number within the list; set by Apply
+	slot                                        uint32 // dense number within the list, given by the catalogue
 	chatLen                                     uint16
 	idLen                                       uint8
 	list                                        uint8
 	filter                                      filterBits
-	alike                                       alikeBits
+	omitted                                     keyBits
 }
 
 // jsonIDAt is where the entry id stands in the public JSON: {"_id":"…
 const jsonIDAt = len(`{"_id":"`)
 
-// JSON is the public form of the entry (seed, ListEntry).
+// JSON returns the entry as lists and checks show it (httpapi/CONTRACT.md#lists).
 func (r *Row) JSON() string { return r.blob[:r.jsonEnd] }
 
-// ID is the entry id.
+// ID returns the entry id.
 func (r *Row) ID() string { return r.blob[jsonIDAt : jsonIDAt+int(r.idLen)] }
 
-// Sequence is the stream sequence of the entry's last change.
+// ChatID returns the chat-platform id of the entry.
+func (r *Row) ChatID() string { return r.chatID() }
+
+// Sequence returns the stream sequence of the entry's last change.
 func (r *Row) Sequence() uint64 { return r.sequence }
+
+// Reported returns when the entry was reported.
+func (r *Row) Reported() time.Time { return time.Unix(0, r.reported).UTC() }
+
+// Verified reports whether the entry is verified.
+func (r *Row) Verified() bool { return r.filter&bitVerified != 0 }
+
+// ref names the row among the rows of all lists.
+func (r *Row) ref() rowRef { return newRowRef(int(r.list), r.slot) }
 
 func (r *Row) chatID() string     { return r.blob[r.chatAt : r.chatAt+uint32(r.chatLen)] }
 func (r *Row) collation() string  { return r.blob[r.jsonEnd:r.collEnd] }
 func (r *Row) foldedName() string { return r.blob[r.collEnd:r.nameEnd] }
 func (r *Row) foldedChat() string { return r.blob[r.nameEnd+1 : r.chatEnd] }
 
-// text is all that a list search looks at; nameAndChat all that a check looks at.
-func (r *Row) text() string        { return r.blob[r.collEnd:r.textEnd] }
-func (r *Row) nameAndChat() string { return r.blob[r.collEnd:r.chatEnd] }
+// text is all that a list search looks at; nameAndChat is all that a check looks at.
+func (r *Row) text() string         { return r.blob[r.collEnd:r.textEnd] }
+func (r *Row) nameAndChat() string  { return r.blob[r.collEnd:r.chatEnd] }
+func (r *Row) foldedReason() string { return r.blob[r.chatEnd+1 : r.textEnd] }
+
+// keys returns the look-alike keys of the name.
+func (r *Row) keys() lookalike.Keys {
+	k := lookalike.Keys{Shape: r.blob[r.textEnd:r.shapeEnd], Folded: r.blob[r.shapeEnd:r.keysEnd]}
+	if r.omitted&bitShapeIsName != 0 {
+		k.Shape = r.foldedName()
+	}
+	if r.omitted&bitFoldedIsShape != 0 {
+		k.Folded = k.Shape
+	}
+	return k
+}
+
+// keyBits say which look-alike keys a row omits because they equal what stands before them. Most
+// names have one key, and half of those are it: that leaves 18 bytes of keys an entry.
+type keyBits uint8
+
+const (
+	bitShapeIsName   keyBits = 1 << iota // the folded name
+	bitFoldedIsShape                     // the other key
+)
+
+// PublicEntry is what readers may know of an entry: the members of the public JSON, and whether
+// there are private proofs, which lists can be filtered by.
+type PublicEntry struct {
+	ID       string  `json:"_id"`
+	Name     string  `json:"name"`
+	ChatID   string  `json:"id"`
+	DescHTML string  `json:"descHtml"`
+	Verified bool    `json:"verified"`
+	ProofsID *string `json:"proofsId"`
+	ReportID string  `json:"reportId"`
+
+	PrivateProofs bool `json:"-"`
+}
+
+// Public parses the row's JSON, for pages that show its parts. It takes microseconds; whoever wants
+// the JSON itself calls JSON. An error means a row that this program did not write.
+func (r *Row) Public() (PublicEntry, error) {
+	p := PublicEntry{PrivateProofs: r.filter&bitPrivate != 0}
+	if err := json.Unmarshal([]byte(r.JSON()), &p); err != nil {
+		return p, fmt.Errorf("entry %s: %w", r.ID(), err)
+	}
+	return p, nil
+}
 
 // rendering is what a Renderer made of an entry.
 type rendering struct {
@@ -66,42 +131,53 @@ type rendering struct {
 	keys      lookalike.Keys // of the name
 }
 
-func newRow(e *events.Entry, seq uint64, digest Digest, r *rendering) *Row {
-	row := &Row{
+func newRow(e *events.Entry, seq uint64, digest Digest, from *rendering) *Row {
+	r := &Row{
 		reported: e.ReportedAt.UnixNano(), sequence: seq, digest: digest,
 		idLen: uint8(len(e.EntryID)), list: uint8(listIndex(e.List)),
 		chatLen: uint16(len(e.ChatID)), filter: filterOf(e),
 	}
-	b := make([]byte, 0, 256+len(r.descHTML)+len(r.collation)+len(r.name)+len(r.chat)+len(r.reason))
-	b = appendPublic(b, e, r.descHTML)
-	row.jsonEnd = uint32(len(b))
-	b = append(b, r.collation...)
-	row.collEnd = uint32(len(b))
-	b = append(b, r.name...)
-	row.nameEnd = uint32(len(b))
-	b = append(append(b, '\n'), r.chat...)
-	row.chatEnd = uint32(len(b))
-	b = append(append(b, '\n'), r.reason...)
-	row.textEnd = uint32(len(b))
-	b = row.appendKeys(b, r)
-	if at := bytes.Index(b[:row.jsonEnd], []byte(e.ChatID)); at >= 0 {
-		row.chatAt = uint32(at)
+	b := make([]byte, 0, 256+len(from.descHTML)+len(from.collation)+len(from.name)+len(from.chat)+len(from.reason))
+	b = appendPublic(b, e, from.descHTML)
+	r.jsonEnd = uint32(len(b))
+	b = append(b, from.collation...)
+	r.collEnd = uint32(len(b))
+	b = append(b, from.name...)
+	r.nameEnd = uint32(len(b))
+	b = append(append(b, '\n'), from.chat...)
+	r.chatEnd = uint32(len(b))
+	b = append(append(b, '\n'), from.reason...)
+	r.textEnd = uint32(len(b))
+	if from.keys.Shape == from.name {
+		r.omitted |= bitShapeIsName
 	} else {
-		row.chatAt = uint32(len(b))
+		b = append(b, from.keys.Shape...)
+	}
+	r.shapeEnd = uint32(len(b))
+	if from.keys.Folded == from.keys.Shape {
+		r.omitted |= bitFoldedIsShape
+	} else {
+		b = append(b, from.keys.Folded...)
+	}
+	r.keysEnd = uint32(len(b))
+	if at := bytes.Index(b[:r.jsonEnd], []byte(e.ChatID)); at >= 0 {
+		r.chatAt = uint32(at)
+	} else {
+		r.chatAt = uint32(len(b))
 		b = append(b, e.ChatID...)
 	}
-	row.blob = string(b)
-	return row
+	r.blob = string(b)
+	return r
 }
 
-// appendPublic appends the seven members of a ListEntry, in the seed's order.
+// appendPublic appends the seven members of an entry's public JSON, in the order of
+// httpapi/CONTRACT.md#lists.
 func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
 	b = append(append(append(b, `{"_id":"`...), e.EntryID...), `","name":`...)
 	b = appendString(b, e.Name)
 	b = appendString(append(b, `,"id":`...), e.ChatID)
 	b = appendString(append(b, `,"descHtml":`...), descHTML)
-	b = append(b, `,"verified":`...)
-	b = appendBool(b, e.Verified)
+	b = strconv.AppendBool(append(b, `,"verified":`...), e.Verified)
 	b = append(b, `,"proofsId":`...)
 	if e.Proofs.ID == "" {
 		b = append(b, "null"...)
@@ -112,15 +188,114 @@ func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
 	return append(b, '}')
 }
 
-func appendBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, "true"...)
-	}
-	return append(b, "false"...)
-}
-
-// appendString quotes s, which is valid UTF-8: the only error there is cannot happen.
+// appendString quotes s. Its only error would be invalid UTF-8, which no event has.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
+}
+
+// filterBits is what the filters of a list ask about an entry.
+type filterBits uint8
+
+const (
+	bitVerified filterBits = 1 << iota
+	bitProofs              // has a public proofs page
+	bitPrivate             // has private proofs
+	bitShown               // its list shows it at all: legit shows verified entries only
+)
+
+func filterOf(e *events.Entry) filterBits {
+	var f filterBits
+	if e.Verified {
+		f |= bitVerified
+	}
+	if e.Proofs.ID != "" {
+		f |= bitProofs
+	}
+	if e.Proofs.Private {
+		f |= bitPrivate
+	}
+	return f.in(listIndex(e.List))
+}
+
+// in returns f with the bit that depends on the list.
+func (f filterBits) in(list int) filterBits {
+	if events.Lists()[list] != events.Legit || f&bitVerified != 0 {
+		return f | bitShown
+	}
+	return f &^ bitShown
+}
+
+// shown reports whether the list shows the row at all.
+func (r *Row) shown() bool { return r.filter&bitShown != 0 }
+
+// match reports whether an entry of these bits is let through. The zero value, no entry, never is.
+func (f filterBits) match(s Status, p Proofs) bool {
+	return f&bitShown != 0 && f.hasStatus(s) && f.hasProofs(p)
+}
+
+func (f filterBits) hasStatus(s Status) bool {
+	return s == StatusAll || (f&bitVerified != 0) == (s == StatusVerified)
+}
+
+func (f filterBits) hasProofs(p Proofs) bool {
+	switch p {
+	case ProofsWith:
+		return f&bitProofs != 0
+	case ProofsPrivate:
+		return f&bitPrivate != 0
+	default:
+		return true
+	}
+}
+
+// errRow says that a stored row is not one that this program wrote.
+var errRow = errors.New("row is damaged")
+
+// rowHeader is the size of a stored row before its blob.
+const rowHeader = 8 + 16 + 8*4 + 2 + 4
+
+// offsets are the row's offsets into its blob, in the order in which they are stored.
+func (r *Row) offsets() [8]*uint32 {
+	return [...]*uint32{&r.jsonEnd, &r.collEnd, &r.nameEnd, &r.chatEnd, &r.textEnd, &r.shapeEnd, &r.keysEnd, &r.chatAt}
+}
+
+// appendRow appends the stored form of r: all but its slot, which means nothing outside one process,
+// and its sequence, which every record has.
+func appendRow(b []byte, r *Row) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
+	b = append(b, r.digest[:]...)
+	for _, offset := range r.offsets() {
+		b = binary.BigEndian.AppendUint32(b, *offset)
+	}
+	b = binary.BigEndian.AppendUint16(b, r.chatLen)
+	b = append(b, r.idLen, r.list, byte(r.filter&^bitShown), byte(r.omitted))
+	return append(b, r.blob...)
+}
+
+// decodeRow is the inverse of appendRow. It copies what it keeps of b and checks every offset.
+func decodeRow(b []byte, seq uint64) (*Row, error) {
+	if len(b) < rowHeader {
+		return nil, errRow
+	}
+	r := &Row{sequence: seq, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24])}
+	for i, offset := range r.offsets() {
+		*offset = binary.BigEndian.Uint32(b[24+4*i:])
+	}
+	r.chatLen = binary.BigEndian.Uint16(b[56:])
+	r.idLen, r.list, r.filter, r.omitted = b[58], b[59], filterBits(b[60]), keyBits(b[61])
+	r.blob = string(b[rowHeader:])
+	if !r.sane() {
+		return nil, errRow
+	}
+	r.filter = r.filter.in(int(r.list))
+	return r, nil
+}
+
+func (r *Row) sane() bool {
+	end := uint32(len(r.blob))
+	return r.list < events.NumLists && r.jsonEnd >= uint32(jsonIDAt)+uint32(r.idLen) && r.jsonEnd <= r.collEnd &&
+		r.collEnd <= r.nameEnd && r.nameEnd < r.chatEnd && r.chatEnd < r.textEnd &&
+		r.textEnd <= r.shapeEnd && r.shapeEnd <= r.keysEnd && r.keysEnd <= end &&
+		r.chatAt <= end && end-r.chatAt >= uint32(r.chatLen) && strings.HasPrefix(r.blob, `{"_id":"`)
 }

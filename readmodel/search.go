@@ -2,65 +2,248 @@ package readmodel
 
 import (
 	"context"
-	"strings"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/maypok86/otter/v2"
 
-	"example.org/registry/readmodel/gramindex"
+	"example.org/registry/readmodel/textindex"
 )
 
-// search answers a page of the rows whose text contains what is searched for.
+// textQuery asks which rows of a list have a text that contains a needle.
+type textQuery struct {
+	list   int
+	part   textPart
+	needle string // folded
+}
+
+// textPart is the part of a row's text that is searched.
+type textPart uint8
+
+const (
+	wholeText  textPart = iota // name, chat id and reason: what a list search looks at
+	nameAndIDs                 // name and chat id: what a check looks at
+)
+
+// matcher looks for the needle of a query in rows.
+type matcher struct {
+	part   textPart
+	needle textindex.Needle
+}
+
+func (q *textQuery) matcher() matcher { return matcher{q.part, textindex.NewNeedle(q.needle)} }
+
+// matches reports whether the row's text contains the needle.
+func (m *matcher) matches(r *Row) bool {
+	if m.part == nameAndIDs {
+		return m.needle.In(r.nameAndChat())
+	}
+	return m.needle.In(r.text())
+}
+
+// textIndex is what a search asks of a text index: all that this file knows of one. It is the state
+// of an index at one moment and never changes. Whoever builds it publishes it in textSearch.index.
+//
+// An index may lag, lack rows or fail to read its files. It must not miss a row: what it is not sure
+// of it names as possible, and the search looks at the row.
+type textIndex interface {
+	// coverage returns the sequence up to which the index knows of every change, or false if v is
+	// too old for it.
+	coverage(v *View) (sequence uint64, ok bool)
+	// candidates calls found with parts of the list's slots, in ascending order. Rows that have not
+	// changed since the index's sequence are right so: those in certain match q in v, those in
+	// possible may, and no others do. The slices are valid during the call, and their elements are
+	// ascending. The only error is ctx's.
+	candidates(ctx context.Context, v *View, q textQuery, found func(certain, possible []uint32)) error
+	// complete returns the last sequence at which nothing was waiting to be indexed, or 0.
+	complete() uint64
+}
+
+// textSearch is what makes text searches fast and may be missing or lag: the text index and a cache
+// of results. It belongs to a Model, and all its views share it; any goroutine may use it. Nothing in
+// it decides an answer: see View.matching.
+type textSearch struct {
+	index        atomic.Pointer[textIndex] // nil until an Indexer has begun
+	cache        *otter.Cache[textQuery, *cachedMatches]
+	bound        uint64        // of the cache, in bytes; only the model's owner uses it
+	hits, misses atomic.Uint64 // of the cache
+}
+
+// cachedMatches is the exact answer to a textQuery at one sequence. It never changes.
+type cachedMatches struct {
+	matchSet
+	sequence uint64
+	bytes    uint32
+}
+
+// A result takes up to a bit a row, so what a few thousand popular searches need grows with the registry.
+const (
+	minCacheBytes      = 24 << 20
+	cacheBytesPerEntry = 240
+	cacheShare         = 16 // of the memory limit, at most the 16th part
+)
+
+// cacheBytes returns the bound of the cached results of a registry of so many entries.
+func cacheBytes(entries int) uint64 {
+	limit := uint64(debug.SetMemoryLimit(-1)) / cacheShare // a negative limit only reads it
+	return max(minCacheBytes, min(uint64(entries)*cacheBytesPerEntry, limit))
+}
+
+// fit makes the cache as large as a registry of so many entries needs. Only the model's owner calls it. Changes of
+// less than an eighth wait, so that it costs a batch nothing.
+func (t *textSearch) fit(entries int) {
+	if want := cacheBytes(entries); want > t.bound+t.bound/8 || want < t.bound-t.bound/8 {
+		t.bound = want
+		t.cache.SetMaximum(want)
+	}
+}
+
+func newTextSearch() *textSearch {
+	return &textSearch{bound: minCacheBytes, cache: otter.Must(&otter.Options[textQuery, *cachedMatches]{
+		MaximumWeight: minCacheBytes,
+		Weigher:       func(q textQuery, m *cachedMatches) uint32 { return m.bytes + uint32(len(q.needle)) },
+		Executor:      func(f func()) { f() }, // no goroutine that nobody waits for
+	})}
+}
+
+// remember caches m, the answer to q at sequence.
+func (t *textSearch) remember(q textQuery, sequence uint64, m matchSet) {
+	const overhead = 320
+	t.cache.Set(q, &cachedMatches{m, sequence, uint32(m.slots.GetSizeInBytes()) + overhead})
+}
+
+// SearchCache describes a model's cache of search results. Hits and Misses count the searches since
+// the model was made that found their result in it and that did not.
+type SearchCache struct {
+	Searches     int
+	Bytes        uint64 // by estimate
+	Hits, Misses uint64
+}
+
+// SearchCache describes the cache that all views of a model share.
+func (v *View) SearchCache() SearchCache {
+	t := v.text
+	return SearchCache{t.cache.EstimatedSize(), t.cache.WeightedSize(), t.hits.Load(), t.misses.Load()}
+}
+
+// search answers a page of the rows whose text contains what q searches for.
 func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
-	m, err := v.matching(ctx, searchKey{listIndex(q.List), gramindex.All, Fold(q.Search)})
+	m, err := v.matching(ctx, textQuery{listIndex(q.List), wholeText, fold(q.Search)})
 	if err != nil {
 		return Page{}, err
 	}
 	return v.list(q.List).pageOf(&m, q), nil
 }
 
-// matching is exactly the listed rows of a list whose text contains a needle. The caller only reads it. Its
-// error is ctx's.
+// matching returns exactly the rows that match q. The caller only reads the result. The only error
+// is ctx's.
 //
-// An answer is made of what is remembered or what the index finds, plus what has changed since,
-// each change looked at in this view's own rows; or of a look at every row. So neither being behind
-// nor being away changes an answer (promise 6).
-func (v *View) matching(ctx context.Context, k searchKey) (matches, error) {
-	if r, ok := v.accelerator.remembered.GetIfPresent(k); ok && r.sequence <= v.sequence {
-		if changes, ok := v.changes.since(r.sequence); ok && v.worth(r, len(changes)) {
-			m := r.matches
-			if v.after(&k, &m, changes); len(changes) > 0 {
-				v.accelerator.remember(k, v.sequence, m)
+// An answer is a cached result, or what the index finds, plus a look at every row that has changed
+// since; or a look at every row. So an index or a result that lags or is missing makes a search
+// slower and never wrong (promise 6).
+func (v *View) matching(ctx context.Context, q textQuery) (matchSet, error) {
+	if c, ok := v.text.cache.GetIfPresent(q); ok && c.sequence <= v.sequence {
+		if changes, ok := v.changes.since(c.sequence); ok && v.worthUpdating(c, len(changes)) {
+			m := c.matchSet
+			if v.update(&m, &q, changes); len(changes) > 0 {
+				v.text.remember(q, v.sequence, m)
 			}
-			v.accelerator.hits.Add(1)
+			v.text.hits.Add(1)
 			return m, nil
 		}
 	}
-	v.accelerator.misses.Add(1)
-	m, err := v.find(ctx, k)
+	v.text.misses.Add(1)
+	m, err := v.find(ctx, q)
 	if err == nil {
-		v.accelerator.remember(k, v.sequence, m)
+		v.text.remember(q, v.sequence, m)
 	}
 	return m, err
 }
 
-// worth says whether to look at so many changes since r, rather than ask the index anew and look at what
-// that finds.
-func (v *View) worth(r *remembered, changes int) bool {
+// worthUpdating reports whether looking at so many changes since c is cheaper than asking the index
+// again.
+func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
 	const few = 512
-	x := v.accelerator.index.Load()
-	return changes <= few || x == nil || x.sequence <= r.sequence || uint64(changes) < r.matches.slots.GetCardinality()
+	if changes <= few || uint64(changes) < c.slots.GetCardinality() {
+		return true
+	}
+	x := v.text.index.Load()
+	if x == nil {
+		return true
+	}
+	sequence, ok := (*x).coverage(v)
+	return !ok || sequence <= c.sequence
 }
 
-// after brings m, true before changes, to this view: in a copy, where its slots change.
-func (v *View) after(k *searchKey, m *matches, changes []changed) {
-	rows, own := &v.lists[k.list].rows, false
+// find asks the index, or looks at every row if there is no index that v can use.
+func (v *View) find(ctx context.Context, q textQuery) (m matchSet, err error) {
+	var changes []loggedChange
+	x, usable := v.text.index.Load(), false
+	if x != nil {
+		var sequence uint64
+		if sequence, usable = (*x).coverage(v); usable {
+			changes, usable = v.changes.since(sequence)
+		}
+	}
+	if usable {
+		m.slots, err = v.findIndexed(ctx, *x, q)
+	} else {
+		m.slots, err = v.scan(ctx, q)
+	}
+	if err == nil {
+		v.update(&m, &q, changes)
+		m.counts = v.lists[q.list].countFilters(m.slots)
+	}
+	return m, err
+}
+
+// findIndexed takes the index's candidates and keeps those that match.
+func (v *View) findIndexed(ctx context.Context, x textIndex, q textQuery) (*roaring.Bitmap, error) {
+	rows, slots, look := &v.lists[q.list].rows, roaring.New(), q.matcher()
+	err := x.candidates(ctx, v, q, func(certain, possible []uint32) {
+		slots.AddMany(certain)
+		matching := possible[:0]
+		for _, slot := range possible {
+			if r := rows.get(slot); r != nil && look.matches(r) {
+				matching = append(matching, slot)
+			}
+		}
+		slots.AddMany(matching)
+	})
+	return slots, err
+}
+
+// scan looks at every row of the list.
+func (v *View) scan(ctx context.Context, q textQuery) (*roaring.Bitmap, error) {
+	slots, look := roaring.New(), q.matcher()
+	for n, chunk := range v.lists[q.list].rows.chunks {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for i, r := range chunk.values {
+			if r != nil && look.matches(r) {
+				slots.Add(uint32(n*chunkLen + i))
+			}
+		}
+	}
+	return slots, nil
+}
+
+// update brings m, the answer to q before changes, to v. Slots that change do so in a copy.
+func (v *View) update(m *matchSet, q *textQuery, changes []loggedChange) {
+	if len(changes) == 0 {
+		return
+	}
+	rows, own, look := &v.lists[q.list].rows, false, q.matcher()
 	for _, c := range changes {
-		if c.list() != k.list {
+		if c.ref.list() != q.list {
 			continue
 		}
-		r := rows.get(c.slot())
-		was, is := m.slots.Contains(c.slot()), r != nil && k.in(r)
-		m.tally.move(&c, was, is)
+		r := rows.get(c.ref.slot())
+		was, is := m.slots.Contains(c.ref.slot()), r != nil && look.matches(r)
+		m.counts.update(&c, was, is)
 		if is == was {
 			continue
 		}
@@ -68,79 +251,91 @@ func (v *View) after(k *searchKey, m *matches, changes []changed) {
 			m.slots, own = m.slots.Clone(), true
 		}
 		if is {
-			m.slots.Add(c.slot())
+			m.slots.Add(c.ref.slot())
 		} else {
-			m.slots.Remove(c.slot())
+			m.slots.Remove(c.ref.slot())
 		}
 	}
 }
 
-// in says whether the row's text contains the needle.
-func (k *searchKey) in(r *Row) bool {
-	if k.text == gramindex.Names {
-		return strings.Contains(r.nameAndChat(), k.needle)
-	}
-	return strings.Contains(r.text(), k.needle)
+// matchSet is the answer to a text search before filters, order and page. A cached one never changes.
+type matchSet struct {
+	slots  *roaring.Bitmap // of the list; some may be empty
+	counts filterCounts    // of the rows in them
 }
 
-// find asks the index, or every row where there is no index that this view can use.
-func (v *View) find(ctx context.Context, k searchKey) (m matches, err error) {
-	x := v.accelerator.index.Load()
-	var changes []changed
-	indexed := x != nil && x.begun <= v.sequence
-	if indexed {
-		changes, indexed = v.changes.since(x.sequence)
-	}
-	if indexed {
-		m.slots, err = v.ask(ctx, x, k)
-	} else {
-		m.slots, err = v.look(ctx, k)
-	}
-	if err == nil {
-		v.after(&k, &m, changes)
-		m.tally = v.lists[k.list].tally(m.slots)
-	}
-	return m, err
+// filterCounts is how many rows there are of each filterBits, so that a total is known under every
+// filter without a look at the rows.
+type filterCounts [bitShown << 1]int32
+
+// countFilters counts the rows in slots.
+func (l *listView) countFilters(slots *roaring.Bitmap) (c filterCounts) {
+	slots.Iterate(func(slot uint32) bool {
+		c[l.filters.get(slot)]++
+		return true
+	})
+	return c
 }
 
-// ask takes the index's candidates and keeps those that contain the needle.
-func (v *View) ask(ctx context.Context, x *textIndex, k searchKey) (*roaring.Bitmap, error) {
-	rows, slots := &v.lists[k.list].rows, roaring.New()
-	var found gramindex.Set
-	var kept []uint32
-	for i := range x.lists[k.list] {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+// update follows one change of a row that was, or is now, among those counted. Several changes of
+// one slot come one after another, each from the state that the one before left, so what lies between
+// cancels out.
+func (c *filterCounts) update(change *loggedChange, was, is bool) {
+	if was {
+		c[change.before]--
+	}
+	if is {
+		c[change.after]++
+	}
+}
+
+// count returns how many of the rows q's filters let through.
+func (c *filterCounts) count(q *ListQuery) (total int) {
+	for f, n := range c {
+		if filterBits(f).match(q.Status, q.Proofs) {
+			total += int(n)
 		}
-		p := &x.lists[k.list][i]
-		sure := p.candidates(v, &k, &found)
-		kept = kept[:0]
-		found.Each(func(n uint16) bool {
-			slot := uint32(i)*gramindex.BlockLen + uint32(n)
-			if sure && (p.direct == nil || !p.direct.Has(n)) {
-				kept = append(kept, slot)
-			} else if r := rows.get(slot); r != nil && k.in(r) {
-				kept = append(kept, slot)
-			}
+	}
+	return total
+}
+
+// pageOf returns the page that q asks for of the rows in m. Many rows are found by walking the order
+// until the page is full; few are taken out and sorted.
+func (l *listView) pageOf(m *matchSet, q *ListQuery) Page {
+	total := m.counts.count(q)
+	n := min(q.Limit, total-q.Skip)
+	if n <= 0 {
+		return Page{Total: total}
+	}
+	// Sorting costs about ten times as much a row as walking past one.
+	if steps := (q.Skip + n) * l.size(q) / total; steps < 10*total {
+		return Page{Rows: l.walkThrough(m.slots, q, n), Total: total}
+	}
+	rows := make([]*Row, 0, total)
+	m.slots.Iterate(func(slot uint32) bool {
+		if r := l.rows.get(slot); r != nil && r.filter.match(q.Status, q.Proofs) {
+			rows = append(rows, r)
+		}
+		return true
+	})
+	l.sort(rows, q.Sort)
+	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
+}
+
+// walkThrough walks q's order and returns n rows in slots, after q.Skip others.
+func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n int) []*Row {
+	rows := make([]*Row, 0, n)
+	skip := q.Skip
+	l.eachSlot(q, 0, func(slot uint32) bool {
+		if !slots.Contains(slot) {
 			return true
-		})
-		slots.AddMany(kept)
-	}
-	return slots, nil
-}
-
-// look asks every row of the list, in the order of slots.
-func (v *View) look(ctx context.Context, k searchKey) (*roaring.Bitmap, error) {
-	slots := roaring.New()
-	for n, page := range v.lists[k.list].rows.pages {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
 		}
-		for i, r := range page.values {
-			if r != nil && k.in(r) {
-				slots.Add(uint32(n*pageLen + i))
-			}
+		if skip > 0 {
+			skip--
+			return true
 		}
-	}
-	return slots, nil
+		rows = append(rows, l.rows.get(slot))
+		return len(rows) < n
+	})
+	return rows
 }

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/usual"
+	"example.org/registry/readmodel/benchtext"
 )
 
 // BenchmarkDifferent asks ten thousand different things in a row, in every order and at any page,
 // of which most are hostile. ns/op is for all of them.
 func BenchmarkDifferent(b *testing.B) {
 	m, f := wordy(b, 100_000)
-	f.all(b)
+	f.indexAll(b)
 	v, r := m.View(), rand.New(rand.NewPCG(3, 4))
 	for range b.N {
-		m.accelerator.remembered.InvalidateAll()
+		m.text.cache.InvalidateAll()
 		before := liveHeap()
 		var took []time.Duration
 		for i := range 10_000 {
@@ -37,7 +37,7 @@ func BenchmarkDifferent(b *testing.B) {
 			took = append(took, time.Since(begun))
 		}
 		reportTimes(b, "", took)
-		b.ReportMetric(float64(v.Remembered().Bytes)/(1<<20), "MiB-remembered")
+		b.ReportMetric(float64(v.SearchCache().Bytes)/(1<<20), "MiB-cached")
 		b.ReportMetric(float64(int64(liveHeap())-int64(before))/(1<<20), "MiB-heap-grown")
 	}
 }
@@ -82,7 +82,7 @@ func BenchmarkWhileChanging(b *testing.B) {
 		"Rare":       func(r *rand.Rand, v *View) string { return someRow(r, v).foldedChat()[:9] },
 		"SixLetters": func(r *rand.Rand, v *View) string { return sixLetters(r, someRow(r, v)) },
 		"Two":        func(r *rand.Rand, v *View) string { return sixLetters(r, someRow(r, v))[:2] },
-		"Remembered": func(r *rand.Rand, v *View) string {
+		"Cached": func(r *rand.Rand, v *View) string {
 			return strings.Fields("oszust konto nitro discord serwer token")[r.IntN(6)]
 		},
 	} {
@@ -124,7 +124,7 @@ func changingInTurns(b *testing.B, m *Model, x *Indexer, needle func(*rand.Rand,
 
 // amendSteadily amends so many entries a second, a hundredth of them at a time.
 func amendSteadily(ctx context.Context, m *Model, rate int) {
-	r, render := usual.New(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))), NewRenderer()
+	r, render := benchtext.New(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))), NewRenderer()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for rate > 0 && ctx.Err() == nil {

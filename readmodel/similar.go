@@ -1,153 +1,270 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
+	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
 	"example.org/registry/readmodel/lookalike"
 )
 
-// likeness is what a check's text is compared by with names that do not match it as they stand
-// (API contract, check: similar).
-type likeness struct {
-	needle        string // folded
-	keys          lookalike.Keys
-	shape, folded int // code points of the keys
-}
+// numSimilarLists is how many lists have similar entries: scammers and servers, the first of
+// events.Lists. The others, which is legit, have entries that a search may imitate.
+const numSimilarLists = 2
 
-func newLikeness(search, needle string) *likeness {
-	k := lookalike.KeysOf(search)
-	return &likeness{needle, k, utf8.RuneCountInString(k.Shape), utf8.RuneCountInString(k.Folded)}
-}
-
-// minAlike is how many code points a key has to have to be like anything.
-const minAlike = 3
-
-// possible says whether anything can be similar: digits are an id, and nobody is named like an id.
-func (k *likeness) possible() bool {
-	return max(k.shape, k.folded) >= minAlike &&
-		strings.ContainsFunc(k.needle, func(r rune) bool { return !unicode.IsDigit(r) })
-}
-
-// The ranks of a similar name, best first.
-const (
-	alikeEqual = iota
-	alikeStarts
-	alikeContains
-	numAlike // no likeness
-)
-
-// rank says how much the name of r, which is of scammers or servers, looks like the search, if it
-// does and does not match as it stands.
-func (k *likeness) rank(r *Row) (rank int, ok bool) {
-	name := r.keys()
-	rank = min(keyRank(name.Shape, k.keys.Shape, k.shape), keyRank(name.Folded, k.keys.Folded, k.folded))
-	if rank == numAlike || rank != alikeEqual && r.filter&bitVerified == 0 {
-		return rank, false // of the risk list, who is only accused, equal keys alone point at anybody
+// similar finds the entries of scammers and servers whose name is similar to what a check searches
+// for (httpapi/CONTRACT.md#similar), and those of legit that it imitates (httpapi/CONTRACT.md#imitates).
+// Its only error is ctx's.
+func (v *View) similar(ctx context.Context, q *similarQuery) (found rowsByList, imitated []*Row, err error) {
+	if !q.possible() {
+		return found, nil, nil
 	}
-	_, literal := r.rank(k.needle)
-	return rank, !literal
-}
-
-// keyRank compares a key of a name with the same one of a search, which has n code points.
-func keyRank(name, search string, n int) int {
-	switch at := strings.Index(name, search); {
-	case at < 0 || n < minAlike:
-		return numAlike
-	case len(name) == len(search):
-		return alikeEqual
-	case 2*n < utf8.RuneCountInString(name):
-		return numAlike
-	case at == 0:
-		return alikeStarts
-	default:
-		return alikeContains
-	}
-}
-
-// numAccused is how many lists have similar entries: scammers and servers, the first of
-// events.Lists.
-const numAccused = 2
-
-// checkAlike finds the similar entries of scammers and servers. Its error is ctx's.
-func (v *View) checkAlike(ctx context.Context, k *likeness, found *[numLists][]*Row) error {
-	if !k.possible() {
-		return nil
-	}
-	var ranks [numAccused][numAlike][]*Row
-	for i, ref := range v.likes.candidates(&k.keys) {
+	var ranks [numSimilarLists][notSimilar][]*Row
+	for i, ref := range v.similarNames.candidates(&q.keys) {
 		if i%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return rowsByList{}, nil, ctx.Err()
 		}
-		list := ref >> listShift
-		r := v.lists[list].rows.get(ref & (1<<listShift - 1))
-		if rank, ok := k.rank(r); ok {
+		r, list := v.row(ref), ref.list()
+		if list >= numSimilarLists {
+			if q.imitates(r) {
+				imitated = keepNewest(imitated, r)
+			}
+		} else if rank, ok := q.rank(r); ok {
 			ranks[list][rank] = keepNewest(ranks[list][rank], r)
 		}
 	}
 	for list := range ranks {
 		found[list] = firstOf(ranks[list][:])
 	}
-	return ctx.Err()
+	return found, imitated, ctx.Err()
 }
 
-// keepNewest puts r among rows, which are the newest so far in the order newest, if it is one.
-func keepNewest(rows []*Row, r *Row) []*Row {
-	at, _ := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
-		return cmp.Or(cmp.Compare(b.reported, a.reported), byTime.tie(b, a))
-	})
-	if at == maxGroup {
-		return rows
-	}
-	return slices.Insert(rows[:min(len(rows), maxGroup-1)], at, r)
+// similarQuery is what names are compared with that do not match a check's text as it stands.
+type similarQuery struct {
+	needle        string // folded
+	keys          lookalike.Keys
+	shape, folded int // code points of the keys
 }
 
-// firstOf is the first rows of all ranks, as many as a group shows.
-func firstOf(ranks [][]*Row) (best []*Row) {
-	for _, rows := range ranks {
-		best = append(best, rows[:min(len(rows), maxGroup-len(best))]...)
-	}
-	return best
+func newSimilarQuery(search, needle string) *similarQuery {
+	k := lookalike.KeysOf(search)
+	return &similarQuery{needle, k, utf8.RuneCountInString(k.Shape), utf8.RuneCountInString(k.Folded)}
 }
 
-// alikeBits say which keys are not kept because they are what stands before them.
-type alikeBits uint8
+// minKeyLen is how many code points a key must have to be similar to anything.
+const minKeyLen = 3
 
+// possible reports whether anything can be similar or imitated. Digits alone are an id, and nobody
+// has a name like an id.
+func (q *similarQuery) possible() bool {
+	return max(q.shape, q.folded) > 0 &&
+		strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) })
+}
+
+// The ranks of a similar name, best first.
 const (
-	bitShapeIsName   alikeBits = 1 << iota // the folded name
-	bitFoldedIsShape                       // the other key
+	similarEqual = iota
+	similarStarts
+	similarContains
+	notSimilar
 )
 
-// appendKeys appends the look-alike keys of the name, without what is there already: most names
-// have one key, and half of those are it.
-func (r *Row) appendKeys(b []byte, from *rendering) []byte {
-	if from.keys.Shape == from.name {
-		r.alike |= bitShapeIsName
-	} else {
-		b = append(b, from.keys.Shape...)
+// rank returns how similar the name of r is, a row of scammers or servers. It is not ok if the name
+// is not similar, or matches as it stands.
+func (q *similarQuery) rank(r *Row) (rank int, ok bool) {
+	name := r.keys()
+	rank = min(keyRank(name.Shape, q.keys.Shape, q.shape), keyRank(name.Folded, q.keys.Folded, q.folded))
+	if rank == notSimilar || rank != similarEqual && r.filter&bitVerified == 0 {
+		return rank, false // who is only accused is named for an equal key alone
 	}
-	r.shapeEnd = uint32(len(b))
-	if from.keys.Folded == from.keys.Shape {
-		r.alike |= bitFoldedIsShape
-	} else {
-		b = append(b, from.keys.Folded...)
-	}
-	r.keysEnd = uint32(len(b))
-	return b
+	_, literal := r.rank(q.needle)
+	return rank, !literal
 }
 
-// keys are the look-alike keys of the name.
-func (r *Row) keys() lookalike.Keys {
-	k := lookalike.Keys{Shape: r.blob[r.textEnd:r.shapeEnd], Folded: r.blob[r.shapeEnd:r.keysEnd]}
-	if r.alike&bitShapeIsName != 0 {
-		k.Shape = r.foldedName()
+// imitates reports whether the search takes the looks of r, a row of legit: a key is the same, and the
+// name does not contain the search as it stands.
+func (q *similarQuery) imitates(r *Row) bool {
+	name := r.keys()
+	same := name.Shape == q.keys.Shape && q.shape > 0 || name.Folded == q.keys.Folded && q.folded > 0
+	return same && !strings.Contains(r.foldedName(), q.needle)
+}
+
+// keyRank compares a key of a name with the same key of a search, which has n code points.
+func keyRank(name, search string, n int) int {
+	switch at := strings.Index(name, search); {
+	case at < 0 || n < minKeyLen:
+		return notSimilar
+	case len(name) == len(search):
+		return similarEqual
+	case 2*n < utf8.RuneCountInString(name):
+		return notSimilar
+	case at == 0:
+		return similarStarts
+	default:
+		return similarContains
 	}
-	if r.alike&bitFoldedIsShape != 0 {
-		k.Folded = k.Shape
+}
+
+// similarIndex finds the rows that may be similar to a search, or imitated by it, without a look at
+// the others. It is a tree of hashes, as idIndex is, of parts of the look-alike keys.
+//
+// A search has at least half as many code points as the key that it is similar to, so wherever it
+// lies in the key it covers a window of that length. A gram is one code point shorter than the
+// window, so each window holds one of every two grams whole: every other gram is kept, some four a
+// key. Of two neighboring grams of a search one is therefore kept of any key that holds the search,
+// and a look-up takes the two rarest. Rows that are not verified are similar for an equal key alone,
+// as those of legit are imitated, and are kept under their whole keys. Legit shows no others.
+type similarIndex struct {
+	grams, whole maphash.Seed // random, so nobody can choose keys that collide
+	tree         btree.Tree
+	scratch      []btree.Item // of the owner
+}
+
+func newSimilarIndex() similarIndex {
+	return similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed()}
+}
+
+func (x *similarIndex) snapshot() similarIndex {
+	return similarIndex{grams: x.grams, whole: x.whole, tree: x.tree.Snapshot()}
+}
+
+func (x *similarIndex) apply(ch rowChange) {
+	if ch.old != nil && ch.row != nil && ch.old.keys() == ch.row.keys() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
+		return
 	}
-	return k
+	for _, it := range x.items(ch.old) {
+		x.tree.Delete(it, btree.ByKey)
+	}
+	for _, it := range x.items(ch.row) {
+		x.tree.Insert(it, btree.ByKey)
+	}
+}
+
+// reload builds the tree from the rows of all lists.
+func (x *similarIndex) reload(lists *[events.NumLists]*catalogue) {
+	var items []btree.Item
+	for _, c := range lists {
+		items = slices.Grow(items, 4*len(c.cells))
+		for _, cl := range c.cells {
+			items = append(items, x.items(cl.row)...)
+		}
+	}
+	slices.SortFunc(items, btree.ByKey)
+	x.tree.Load(items)
+}
+
+// items returns the items of r, each once, in x.scratch. A row that no search can be similar to has
+// none.
+func (x *similarIndex) items(r *Row) []btree.Item {
+	x.scratch = x.scratch[:0]
+	if r == nil || !r.shown() {
+		return nil
+	}
+	k := r.keys()
+	x.addKey(r, k.Shape)
+	if k.Folded != k.Shape {
+		x.addKey(r, k.Folded)
+	}
+	slices.SortFunc(x.scratch, btree.ByKey)
+	return slices.Compact(x.scratch)
+}
+
+func (x *similarIndex) addKey(r *Row, key string) {
+	add := func(hash uint64) {
+		x.scratch = append(x.scratch, btree.Item{Key: hash, Slot: uint32(r.ref())})
+	}
+	if r.filter&bitVerified == 0 || r.list >= numSimilarLists {
+		add(maphash.String(x.whole, key))
+		return
+	}
+	for gram := range keptGrams(key) {
+		add(maphash.String(x.grams, gram))
+	}
+}
+
+// candidates returns all rows that may be similar to k, in ascending order.
+func (x *similarIndex) candidates(k *lookalike.Keys) []rowRef {
+	var hashes []uint64
+	for _, key := range [...]string{k.Shape, k.Folded} {
+		at := codePoints(key)
+		for size := minGram; size <= min(maxGram, len(at)-1); size++ {
+			hashes = x.appendRarest(hashes, key, at, size)
+		}
+		hashes = append(hashes, maphash.String(x.whole, key))
+	}
+	slices.Sort(hashes)
+	var refs []rowRef
+	for _, h := range slices.Compact(hashes) {
+		x.tree.Find(h, func(n uint32) { refs = append(refs, rowRef(n)) })
+	}
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
+
+// maxTried bounds the look for the rarest grams of a long search.
+const maxTried = 32
+
+// appendRarest appends the hashes of a search's rarest grams of a size: as many in a row as it takes
+// for one of them to be kept of any key that holds the search and has grams of that size.
+func (x *similarIndex) appendRarest(hashes []uint64, key string, at []int, size int) []uint64 {
+	n := len(at) - 1
+	first := len(hashes)
+	for p := 0; p+size <= n; p++ {
+		hashes = append(hashes, maphash.String(x.grams, key[at[p]:at[p+size]]))
+	}
+	if size == maxGram || len(hashes)-first <= 2 {
+		return hashes // keys with the longest grams are of any length, and so are their steps
+	}
+	best, fewest := first, math.MaxInt
+	last := x.tree.CountKey(hashes[first])
+	for i := first + 1; i < min(len(hashes), first+maxTried); i++ {
+		next := x.tree.CountKey(hashes[i])
+		if last+next < fewest {
+			best, fewest = i-1, last+next
+		}
+		last = next
+	}
+	return append(hashes[:first], hashes[best:best+2]...)
+}
+
+// The bounds of a gram, in code points.
+const (
+	minGram = minKeyLen
+	maxGram = 12 // longer ones are no rarer
+)
+
+// keptGrams yields the grams of a name's key that a search is found by.
+func keptGrams(key string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		at := codePoints(key)
+		n := len(at) - 1
+		window := windowOf(n)
+		size := min(max(window-1, minGram), maxGram)
+		step := window - size + 1
+		if n < minKeyLen {
+			return
+		}
+		// A gram at p lies in the windows that start at p-step+1 to p.
+		for p := step - 1; yield(key[at[p]:at[p+size]]) && p < n-window; {
+			p += step
+		}
+	}
+}
+
+// windowOf returns the fewest code points of a search that can be similar to a key of n.
+func windowOf(n int) int { return max(minKeyLen, (n+1)/2) }
+
+// codePoints returns where each code point of s starts, and where the last one ends.
+func codePoints(s string) []int {
+	at := make([]int, 0, len(s)+1)
+	for i := range s {
+		at = append(at, i)
+	}
+	return append(at, len(s))
 }

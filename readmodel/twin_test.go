@@ -4,34 +4,50 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
+	"unicode"
 
-	"example.org/registry/events"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/events"
 )
 
 // twin is the naive read model: the last event of every subject, and a scan and a sort for every
 // question. It shares with the real one only Fold and the rendering of Markdown, which have
 // tables of their own (look-alike keys it makes itself, out of Unicode's files).
 type twin struct {
-	likeness  *twinLikeness
-	entries   map[string]events.Entry // by subject
-	views     map[string]int64        // by subject of the entry
-	donations map[string]events.Donation
+	similarQuery *twinSimilar
+	entries      map[events.Subject]events.Entry
+	views        map[events.Subject]int64 // by subject of the entry
+	donations    map[string]events.Donation
+	gone         map[events.Subject]Tombstone
 }
 
 func newTwin() *twin {
-	return &twin{newTwinLikeness(), map[string]events.Entry{}, map[string]int64{}, map[string]events.Donation{}}
+	return &twin{newTwinSimilar(), map[events.Subject]events.Entry{}, map[events.Subject]int64{}, map[string]events.Donation{}, map[events.Subject]Tombstone{}}
 }
 
-func (w *twin) apply(d events.Data) {
+// twinTime is when an event was stored.
+func twinTime(seq uint64) time.Time { return time.Unix(int64(seq), 0).UTC() }
+
+func (w *twin) apply(seq uint64, d events.Data) {
 	switch d := d.(type) {
 	case events.Entry:
 		w.entries[d.Subject()] = d
+		delete(w.gone, d.Subject())
 	case events.Delisting:
 		delete(w.entries, d.Subject())
+		w.gone[d.Subject()] = Tombstone{d.List, d.EntryID, seq, twinTime(seq)}
 	case events.Views:
 		w.views[events.Entry{List: d.List, EntryID: d.EntryID}.Subject()] = d.Views
 	case events.Donation:
@@ -48,11 +64,13 @@ func (w *twin) all() []events.Data {
 		out = append(out, e)
 	}
 	for subject, n := range w.views {
-		at := strings.Split(subject, ".")
-		out = append(out, events.Views{List: events.List(at[1]), EntryID: at[2], Views: n})
+		out = append(out, events.Views{List: subject.List, EntryID: subject.ID, Views: n})
 	}
 	for _, d := range w.donations {
 		out = append(out, d)
+	}
+	for _, g := range w.gone {
+		out = append(out, events.Delisting{List: g.List, EntryID: g.EntryID})
 	}
 	return out
 }
@@ -91,7 +109,7 @@ func marshal(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func has(text, needle string) bool { return strings.Contains(Fold(text), Fold(needle)) }
+func has(text, needle string) bool { return strings.Contains(fold(text), fold(needle)) }
 
 func (w *twin) list(q ListQuery) string {
 	var match []events.Entry
@@ -150,6 +168,35 @@ func (w *twin) order(es []events.Entry, s Sort) {
 	})
 }
 
+// total is how many entries match q on all pages.
+func (w *twin) total(q ListQuery) (n int) {
+	for _, e := range w.entries {
+		if e.List == q.List && w.asked(e, q) && w.filtered(e, q) {
+			n++
+		}
+	}
+	return n
+}
+
+// reports counts what the list shows, month by month.
+func (w *twin) reports(l events.List, last Month, n int) []Reports {
+	out := make([]Reports, n)
+	for i := range out {
+		from := last.Start().AddDate(0, i-n+1, 0)
+		for _, e := range w.entries {
+			if e.List != l || l == events.Legit && !e.Verified || e.ReportedAt.Before(from) || !e.ReportedAt.Before(from.AddDate(0, 1, 0)) {
+				continue
+			}
+			if e.Verified {
+				out[i].Verified++
+			} else {
+				out[i].Risk++
+			}
+		}
+	}
+	return out
+}
+
 func (w *twin) check(q CheckQuery) string {
 	type group struct {
 		Kind    string      `json:"kind"`
@@ -163,13 +210,17 @@ func (w *twin) check(q CheckQuery) string {
 		}
 	}
 	answer := struct {
-		Results []group `json:"results"`
-		Similar []group `json:"similar,omitempty"`
+		Results  []group     `json:"results"`
+		Similar  []group     `json:"similar,omitempty"`
+		Imitates []twinEntry `json:"imitates,omitempty"`
 	}{Results: groups}
 	for _, l := range []events.List{events.Scammers, events.Servers} {
 		if match := w.similar(l, q); len(match) > 0 {
 			answer.Similar = append(answer.Similar, group{string(l), public(match)})
 		}
+	}
+	if match := w.imitated(q); len(match) > 0 {
+		answer.Imitates = public(match)
 	}
 	return marshal(answer)
 }
@@ -193,7 +244,7 @@ func (w *twin) ranked(l events.List, q CheckQuery) []events.Entry {
 }
 
 func twinRank(e events.Entry, q CheckQuery) int {
-	name, chat, needle := Fold(e.Name), Fold(e.ChatID), Fold(q.Search)
+	name, chat, needle := fold(e.Name), fold(e.ChatID), fold(q.Search)
 	switch {
 	case q.ID != "":
 		if e.ChatID == q.ID {
@@ -210,6 +261,160 @@ func twinRank(e events.Entry, q CheckQuery) int {
 		return 4
 	case strings.Contains(chat, needle):
 		return 5
+	}
+	return 0
+}
+
+// twinSimilar is the naive twin of look-alikes: the contract's sentences one by one, with maps out
+// of Unicode's files, and every entry asked.
+type twinSimilar struct {
+	confusable map[rune]string
+	ignorable  map[rune]bool
+	known      map[string][2][]rune // by text, since tests ask for few texts and often
+}
+
+// newTwinSimilar reads the files once.
+func newTwinSimilar() *twinSimilar { return readTwinLikeness() }
+
+var readTwinLikeness = sync.OnceValue(func() *twinSimilar {
+	w := &twinSimilar{map[rune]string{}, map[rune]bool{}, map[string][2][]rune{}}
+	for _, f := range lines("confusables.txt", `^([0-9A-F]+) ;\t([0-9A-F ]+) ;\tMA`) {
+		target := ""
+		for _, hex := range strings.Fields(f[2]) {
+			target += string(codePoint(hex))
+		}
+		w.confusable[codePoint(f[1])] = target
+	}
+	for _, f := range lines("DefaultIgnorable.txt", `^([0-9A-F]+)(?:\.\.([0-9A-F]+))? *; Default`) {
+		last := f[2]
+		if last == "" {
+			last = f[1]
+		}
+		for r := codePoint(f[1]); r <= codePoint(last); r++ {
+			w.ignorable[r] = true
+		}
+	}
+	return w
+})
+
+func lines(file, form string) (found [][]string) {
+	text, err := os.ReadFile(filepath.Join("lookalike", "testdata", file))
+	if err != nil {
+		panic(err)
+	}
+	return regexp.MustCompile("(?m)"+form).FindAllStringSubmatch(string(text), -1)
+}
+
+func codePoint(hex string) rune {
+	n, err := strconv.ParseUint(hex, 16, 32)
+	if err != nil {
+		panic(err)
+	}
+	return rune(n)
+}
+
+// keys are the key and the second key of the contract.
+func (w *twinSimilar) keys(s string) [2][]rune {
+	if keys, ok := w.known[s]; ok {
+		return keys
+	}
+	var visible []rune
+	for _, r := range norm.NFKC.String(s) {
+		if !w.ignorable[r] {
+			visible = append(visible, r)
+		}
+	}
+	fold := cases.Fold()
+	first := w.markless(fold.String(w.skeleton(string(visible))))
+	second := w.markless(w.skeleton(fold.String(string(visible))))
+	w.known[s] = [2][]rune{first, second}
+	return w.known[s]
+}
+
+func (w *twinSimilar) skeleton(s string) string {
+	out := ""
+	for _, r := range norm.NFD.String(s) {
+		if target, ok := w.confusable[r]; ok {
+			out += target
+		} else {
+			out += string(r)
+		}
+	}
+	return norm.NFD.String(out)
+}
+
+func (w *twinSimilar) markless(s string) (out []rune) {
+	for _, r := range norm.NFD.String(s) {
+		if i := slices.Index([]rune("łøđ"), r); i >= 0 {
+			r = []rune("lod")[i]
+		}
+		if !unicode.IsMark(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// similar is the group of list l.
+func (w *twin) similar(l events.List, q CheckQuery) []events.Entry {
+	digits := strings.TrimFunc(fold(q.Search), unicode.IsDigit) == ""
+	if q.ID != "" || digits {
+		return nil
+	}
+	search, ranks := w.similarQuery.keys(q.Search), map[int][]events.Entry{}
+	for _, e := range w.entries {
+		if e.List != l || twinRank(e, q) > 0 {
+			continue
+		}
+		rank := 0
+		for i, name := range w.similarQuery.keys(e.Name) {
+			if r := twinSimilarRank(string(name), string(search[i]), len(name), len(search[i]), !e.Verified); r > 0 && (rank == 0 || r < rank) {
+				rank = r
+			}
+		}
+		if rank > 0 {
+			ranks[rank] = append(ranks[rank], e)
+		}
+	}
+	var out []events.Entry
+	for _, rank := range slices.Sorted(maps.Keys(ranks)) {
+		w.order(ranks[rank], Newest)
+		out = append(out, ranks[rank]...)
+	}
+	return out[:min(20, len(out))]
+}
+
+// imitated is who of legit the search only looks like.
+func (w *twin) imitated(q CheckQuery) (out []events.Entry) {
+	if q.ID != "" || strings.TrimFunc(fold(q.Search), unicode.IsDigit) == "" {
+		return nil
+	}
+	search := w.similarQuery.keys(q.Search)
+	for _, e := range w.entries {
+		if e.List != events.Legit || !e.Verified || strings.Contains(fold(e.Name), fold(q.Search)) {
+			continue
+		}
+		name := w.similarQuery.keys(e.Name)
+		if len(search[0]) > 0 && string(search[0]) == string(name[0]) || len(search[1]) > 0 && string(search[1]) == string(name[1]) {
+			out = append(out, e)
+		}
+	}
+	w.order(out, Newest)
+	return out[:min(20, len(out))]
+}
+
+func twinSimilarRank(name, search string, nameLen, searchLen int, risk bool) int {
+	switch {
+	case searchLen < 3 || searchLen*2 < nameLen:
+		return 0
+	case name == search:
+		return 1
+	case risk:
+		return 0
+	case strings.HasPrefix(name, search):
+		return 2
+	case strings.Contains(name, search):
+		return 3
 	}
 	return 0
 }

@@ -11,17 +11,44 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
+	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
 )
 
-// packWindow bounds the memory that packing and unpacking take, in bytes.
-const packWindow = 4 << 20
+// ArchiveConfig says where and how fast Archive and Export work.
+type ArchiveConfig struct {
+	// TempDir is where temporary files go: a copy of the store, and its packed form. Empty: the system's
+	// directory for them. Each is removed when it has served; after a crash that is left to the caller.
+	TempDir string
 
-// Archive is a snapshot in a temporary file: proved, and ready to be sent anywhere. One goroutine at a
-// time may use it.
+	// Rest is how long the work rests for each moment of work, so that readers keep the processors. 3.5
+	// takes less than a quarter of one. 0: it never rests.
+	Rest float64
+
+	// Workers is the number of goroutines that decode. 0: one a processor.
+	Workers int
+}
+
+func (c ArchiveConfig) workers() int { return cmp.Or(c.Workers, runtime.GOMAXPROCS(0)) }
+
+// temporary makes an empty file.
+func (c ArchiveConfig) temporary(pattern string) (*os.File, error) {
+	if c.TempDir != "" {
+		if err := os.MkdirAll(c.TempDir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return os.CreateTemp(c.TempDir, pattern)
+}
+
+// Archive is a snapshot in a temporary file, verified and ready to be sent. One goroutine at a time may
+// use it.
 type Archive struct {
 	Manifest Manifest
 
@@ -29,79 +56,20 @@ type Archive struct {
 	packed *os.File
 }
 
-// Archive makes an archive of what the store holds at this moment, while it goes on saving, and proves it:
-// every record of the copy has been read, and what was packed unpacks to it. The caller
-// ends it with Close. The error is that of the system, of the store, or of ctx.
-func (s *Store) Archive(ctx context.Context, w Work) (*Archive, error) {
-	path, m, err := s.copy(ctx, w)
+// Archive makes an archive of what the store holds at this moment, while the store goes on saving, and
+// verifies it: it reads every record of the copy, and unpacks what it has packed. The caller ends the
+// archive with Close. The error is the system's, the store's, or that of ctx.
+func (s *Store) Archive(ctx context.Context, cfg ArchiveConfig) (*Archive, error) {
+	path, m, err := s.copy(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	defer os.Remove(path)
-	a, err := pack(ctx, path, m, w)
+	a, err := pack(ctx, path, m, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return a, nil
-}
-
-// pack makes an archive of the file at path.
-func pack(ctx context.Context, path string, m Manifest, w Work) (_ *Archive, err error) {
-	f, err := w.temporary("snapshot-*.packed")
-	if err != nil {
-		return nil, err
-	}
-	made := &Archive{Manifest: m, packed: f}
-	defer func() {
-		if err != nil {
-			_ = made.Close() // the first error counts
-		}
-	}()
-	if err := made.fill(ctx, path, w); err != nil {
-		return nil, err
-	}
-	if err := failpoint.Hit("snapshot/packed"); err != nil {
-		return nil, err
-	}
-	if made.header, err = made.Manifest.header(); err != nil {
-		return nil, err
-	}
-	if err := made.unpacks(ctx, w); err != nil {
-		return nil, err
-	}
-	return made, nil
-}
-
-// fill packs the file at path, and takes down its length and checksum.
-func (a *Archive) fill(ctx context.Context, path string, w Work) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	to, err := zstd.NewWriter(a.packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
-		zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return err
-	}
-	sum := sha256.New()
-	n, err := io.Copy(pacedWriter{ctx, &pacer{rest: w.Rest}, io.MultiWriter(sum, to)}, in)
-	if err := cmp.Or(err, to.Close()); err != nil {
-		return err
-	}
-	packed, err := a.packed.Seek(0, io.SeekCurrent)
-	a.Manifest.Size, a.Manifest.Packed, a.Manifest.SHA256 = n, packed, hex.EncodeToString(sum.Sum(nil))
-	return err
-}
-
-// unpacks reads the archive back.
-func (a *Archive) unpacks(ctx context.Context, w Work) error {
-	sum := sha256.New()
-	r := bufio.NewReader(a.Reader())
-	if _, err := ReadManifest(r); err != nil {
-		return err
-	}
-	return unpackTo(pacedWriter{ctx, &pacer{rest: w.Rest}, sum}, sum, r, a.Manifest)
 }
 
 // Size is the archive's length in bytes.
@@ -115,4 +83,211 @@ func (a *Archive) Reader() io.Reader {
 // Close removes the temporary file.
 func (a *Archive) Close() error {
 	return errors.Join(a.packed.Close(), os.Remove(a.packed.Name()))
+}
+
+// copy copies what the store holds at this moment into a temporary file and verifies the copy, while the
+// store goes on saving. The caller removes the file.
+func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Manifest, err error) {
+	f, err := cfg.temporary("store-*.db")
+	if err != nil {
+		return "", Manifest{}, err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if err := f.Close(); err != nil {
+		return "", Manifest{}, err
+	}
+	saved, err := s.writeTo(ctx, f.Name(), &throttle{rest: cfg.Rest})
+	if err != nil {
+		return "", Manifest{}, err
+	}
+	if err := failpoint.Hit("snapshot/copied"); err != nil {
+		return "", Manifest{}, err
+	}
+	m = manifestOf(saved, time.Now())
+	m.Entries, err = verifyFile(ctx, f.Name(), saved, cfg)
+	return f.Name(), m, err
+}
+
+// writeTo writes the store's records into the empty file at path, from one read transaction. It does not
+// copy pages (bbolt's WriteTo): free ones still hold what was deleted, and whoever was taken off the
+// lists must not travel on in snapshots.
+func (s *Store) writeTo(ctx context.Context, path string, pace *throttle) (m meta, err error) {
+	tx, err := s.beginRead()
+	if err != nil {
+		return meta{}, err
+	}
+	defer func() { _ = tx.Rollback() }() // of a reader: it cannot fail
+	if err := catchFaults(func() error { m, err = readMeta(tx); return err }); err != nil {
+		return meta{}, err
+	}
+	if err := checkSpace(filepath.Dir(path), tx.Size()); err != nil {
+		return meta{}, err
+	}
+	to, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true, NoSync: true})
+	if err != nil {
+		return meta{}, err
+	}
+	err = catchFaults(func() error {
+		return tx.ForEach(func(name []byte, from *bolt.Bucket) error {
+			if string(name) == notesBucket {
+				return nil
+			}
+			return copyBucket(ctx, to, name, from, pace)
+		})
+	})
+	return m, cmp.Or(ctx.Err(), err, to.Close())
+}
+
+// beginRead opens a read transaction. Until it ends, Close waits, and so does the next Save after a
+// failed one.
+func (s *Store) beginRead() (*bolt.Tx, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	return s.db.Begin(false)
+}
+
+// copyBatch is how much one transaction copies, in bytes.
+const copyBatch = 4 << 20
+
+// copyBucket copies the pairs of from, in their order, into the bucket of that name.
+func copyBucket(ctx context.Context, to *bolt.DB, name []byte, from *bolt.Bucket, pace *throttle) error {
+	c := from.Cursor()
+	k, v := c.First()
+	for first := true; first || k != nil; first = false {
+		err := to.Update(func(tx *bolt.Tx) error {
+			into, err := tx.CreateBucketIfNotExists(name)
+			if err != nil {
+				return err
+			}
+			into.FillPercent = 0.9 // the keys come in order
+			for n := 0; k != nil && n < copyBatch; k, v = c.Next() {
+				n += len(k) + len(v)
+				if err := cmp.Or(pace.wait(ctx), into.Put(k, v)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packWindow bounds the memory that packing and unpacking take, in bytes.
+const packWindow = 4 << 20
+
+// pack makes an archive of the file at path, which m describes but for its length and checksum.
+func pack(ctx context.Context, path string, m Manifest, cfg ArchiveConfig) (_ *Archive, err error) {
+	f, err := cfg.temporary("snapshot-*.packed")
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{Manifest: m, packed: f}
+	defer func() {
+		if err != nil {
+			_ = a.Close() // the first error counts
+		}
+	}()
+	if err := a.fill(ctx, path, &throttle{rest: cfg.Rest}); err != nil {
+		return nil, err
+	}
+	if err := failpoint.Hit("snapshot/packed"); err != nil {
+		return nil, err
+	}
+	if a.header, err = a.Manifest.header(); err != nil {
+		return nil, err
+	}
+	if err := a.verify(ctx, &throttle{rest: cfg.Rest}); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// fill packs the file at path and notes its length and checksum.
+func (a *Archive) fill(ctx context.Context, path string, pace *throttle) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	to, err := zstd.NewWriter(a.packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
+		zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(throttledWriter{ctx, pace, io.MultiWriter(sum, to)}, in)
+	if err := cmp.Or(err, to.Close()); err != nil {
+		return err
+	}
+	packed, err := a.packed.Seek(0, io.SeekCurrent)
+	a.Manifest.Size, a.Manifest.Packed, a.Manifest.SHA256 = n, packed, hex.EncodeToString(sum.Sum(nil))
+	return err
+}
+
+// verify reads the archive back.
+func (a *Archive) verify(ctx context.Context, pace *throttle) error {
+	r := bufio.NewReader(a.Reader())
+	if _, err := ReadManifest(r); err != nil {
+		return err
+	}
+	return unpackTo(throttledWriter{ctx, pace, io.Discard}, r, a.Manifest)
+}
+
+// throttle keeps long work from taking a processor from the readers: after each stretch of work it rests
+// for that long times rest. One goroutine may use it. The zero value never rests.
+type throttle struct {
+	rest  float64
+	since time.Time
+}
+
+// A throttle lets work go on for workFor. What took longer than mostWork was not work but waiting for a
+// processor, which needs no rest.
+const (
+	workFor  = 5 * time.Millisecond
+	mostWork = 2 * workFor
+)
+
+// wait is called between two pieces of work. The error is that of ctx.
+func (t *throttle) wait(ctx context.Context) error {
+	now := time.Now()
+	worked := now.Sub(t.since)
+	if t.since.IsZero() {
+		t.since = now
+		return ctx.Err()
+	}
+	if t.rest <= 0 || worked < workFor {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(time.Duration(float64(min(worked, mostWork)) * t.rest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	t.since = time.Now()
+	return ctx.Err()
+}
+
+// throttledWriter waits before each write, and ends with ctx.
+type throttledWriter struct {
+	ctx  context.Context
+	pace *throttle
+	to   io.Writer
+}
+
+func (w throttledWriter) Write(b []byte) (int, error) {
+	if err := w.pace.wait(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.to.Write(b)
 }

@@ -4,55 +4,30 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"example.org/registry/readmodel"
+	bolt "go.etcd.io/bbolt"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 )
 
-// archiveOf is the bytes of an archive of what s holds.
-func archiveOf(t testing.TB, s *Store) (Manifest, []byte) {
-	t.Helper()
-	a, err := s.Archive(context.Background(), Work{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	b, err := io.ReadAll(a.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if int64(len(b)) != a.Size() {
-		t.Errorf("archive of %d bytes says %d", len(b), a.Size())
-	}
-	return a.Manifest, b
-}
-
-// filled is a store of n entries and more, saved.
-func filled(t testing.TB, n int) (*Store, *readmodel.Model) {
-	t.Helper()
-	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(n)...)); err != nil {
-		t.Fatal(err)
-	}
-	return s, m
-}
-
-// Promise 4, through an archive: what is restored answers as what was archived, under a data-set id of its
-// own, and an old store keeps another name.
+// Promise 4, through an archive: a restored store answers as the archived one, under a data-set id of its
+// own, and the store that was there before keeps another name.
 func TestArchive(t *testing.T) {
+	t.Parallel()
 	s, m := filled(t, 300)
 	manifest, b := archiveOf(t, s)
-	if manifest.Checkpoint() != s.Checkpoint() || manifest.Digest != m.Digest().String() || manifest.Shown() == 0 {
+	if manifest.Checkpoint != s.Checkpoint() || manifest.Digest != m.Digest().String() || manifest.EntryCount() == 0 {
 		t.Errorf("manifest %+v", manifest)
 	}
 	path := filepath.Join(t.TempDir(), "registry.db")
 	for _, want := range []int{0, 1} {
-		got, aside, err := Restore(context.Background(), bytes.NewReader(b), Restoring{Path: path, Replace: want == 1})
+		got, aside, err := Restore(context.Background(), bytes.NewReader(b), RestoreConfig{Path: path, Replace: want == 1})
 		if err != nil || got.Digest != manifest.Digest || (aside != "") != (want == 1) {
 			t.Fatalf("restored %+v, aside %q, %v", got, aside, err)
 		}
@@ -60,7 +35,7 @@ func TestArchive(t *testing.T) {
 		if content(t, copied.View()) != content(t, m.View()) || again.Checkpoint() != s.Checkpoint() {
 			t.Error("another content was restored")
 		}
-		if again.DataSet() == s.DataSet() {
+		if again.current().DataSet == s.current().DataSet {
 			t.Error("restored under the same data-set id")
 		}
 		_ = again.Close()
@@ -68,14 +43,15 @@ func TestArchive(t *testing.T) {
 	if found := asides(t, path); len(found) != 1 || !strings.Contains(found[0], "replaced") {
 		t.Errorf("beside the store: %v", found)
 	}
-	_, _, err := Restore(context.Background(), bytes.NewReader(b), Restoring{Path: path})
+	_, _, err := Restore(context.Background(), bytes.NewReader(b), RestoreConfig{Path: path})
 	if !errors.Is(err, ErrExists) {
 		t.Errorf("restored over a store: %v", err)
 	}
 }
 
-// An archive made while the store goes on saving is of one of its states (promise 4).
+// An archive that is made while the store goes on saving holds one of its states (promise 4).
 func TestArchiveWhileSaving(t *testing.T) {
+	t.Parallel()
 	s, m := filled(t, 200)
 	digests := map[uint64]string{s.Checkpoint().Sequence: m.Digest().String()}
 	stop, stopped := make(chan struct{}), make(chan error, 1)
@@ -112,21 +88,50 @@ func TestArchiveWhileSaving(t *testing.T) {
 	}
 }
 
-// Archiving ends with its context, and leaves nothing behind.
+// Deleted values are not in later snapshots, although they linger in the store's file.
+func TestArchiveForgets(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 50)
+	secret := []byte("zapomniany-po-odwolaniu")
+	e := eventstest.Entries(1, 99)[0]
+	e.EntryID, e.Name = "forgotten", string(secret)
+	for _, d := range []events.Data{e, events.Delisting{List: e.List, EntryID: e.EntryID}} {
+		if err := s.Save(feed(m, d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Contains(readFile(t, s.path), secret) {
+		t.Fatal("the store's file has forgotten by itself: this test shows nothing")
+	}
+	_, b := archiveOf(t, s)
+	path := filepath.Join(t.TempDir(), "unpacked.db")
+	if _, err := Unpack(context.Background(), bytes.NewReader(b), path); err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(unpacked, secret) {
+		t.Error("the snapshot still holds what was deleted")
+	}
+}
+
+// Archiving ends with its context, and leaves nothing.
 func TestArchiveCancelled(t *testing.T) {
 	s, _ := filled(t, 50)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.Archive(ctx, Work{Dir: dir}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Archive(ctx, ArchiveConfig{TempDir: dir}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 }
 
-// Packing that fails or is given up midway says so, and leaves nothing behind.
+// Packing that fails or is cancelled returns an error and leaves nothing.
 func TestPackFails(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(t.TempDir(), "file")
@@ -135,13 +140,48 @@ func TestPackFails(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a, err := pack(cancelled, good, Manifest{}, Work{Dir: dir}); a != nil || !errors.Is(err, context.Canceled) {
+	if a, err := pack(cancelled, good, Manifest{}, ArchiveConfig{TempDir: dir}); a != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v %v", a, err)
 	}
-	if a, err := pack(t.Context(), good+"-missing", Manifest{}, Work{Dir: dir}); a != nil || !errors.Is(err, fs.ErrNotExist) {
+	if a, err := pack(t.Context(), good+"-missing", Manifest{}, ArchiveConfig{TempDir: dir}); a != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v %v", a, err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
+	}
+}
+
+// An archive's rows are verified against what the events said, even if checksums and digests agree.
+func TestVerifiedAgainstState(t *testing.T) {
+	s, m := filled(t, 20)
+	var key string
+	for _, e := range sample(20) {
+		if e, ok := e.(events.Entry); ok && e.List == events.Scammers {
+			key = e.EntryID
+		}
+	}
+	rewrite(t, s, "entries-scammers", key, func(value []byte) []byte {
+		return bytes.Replace(value, []byte(`"verified":`), []byte(`"verifieD":`), 1)
+	})
+	if _, err := s.Archive(context.Background(), ArchiveConfig{TempDir: t.TempDir()}); err == nil {
+		t.Errorf("a changed state was archived; digest %s", m.Digest())
+	}
+}
+
+// rewrite changes a stored value and gives it the right checksum.
+func rewrite(t *testing.T, s *Store, bucket, key string, change func([]byte) []byte) {
+	t.Helper()
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		value, err := unseal(bucket, []byte(key), bytes.Clone(b.Get([]byte(key))))
+		if err != nil {
+			t.Fatalf("%s %s: %v", bucket, key, err)
+		}
+		stored := append(make([]byte, sumSize), change(value)...)
+		seal(bucket, []byte(key), stored)
+		return b.Put([]byte(key), stored)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,74 +1,99 @@
-// Package snapshots keeps the read model on disk: one bbolt file with every record, and in the
-// same transaction the checkpoint, the stream's identity and the digest they belong to.
+// Package snapshots keeps the read model on disk: one bbolt file with every record and, in the same
+// transaction, the checkpoint, the stream's identity and the digest that belong to them. From that file
+// it makes archives, and stores from archives.
+//
+// Start with Open and Store.Save, then Store.Archive and Restore. Package bucket keeps archives in the
+// broker.
 //
 // # Promises
 //
-//   - The checkpoint on disk never goes back (DESIGN.md, promise 3): Save refuses an older one.
-//     Only Begin, an operator's rebuild, starts again at zero, in a file of its own, and Replace gives
-//     it the name in one step: whoever dies on the way leaves the old store or the new one.
-//   - Snapshot plus replay equals replay from the start (promise 4): what Open loads has the
-//     digest that was saved with it, or is not used at all.
+//   - The checkpoint on disk never goes back (promise 3, readmodel/doc.go): Save refuses an older one.
+//     Only NewReplacement, for a rebuild, starts again at zero. It uses a file of its own, which Replace
+//     renames in one step, so that a crash leaves the old store or the new one.
+//   - A snapshot plus a replay equals a replay from the start (promise 4): what Open loads has the digest
+//     that was saved with it, or is not used at all.
 //   - A store that is damaged, of another format or of another projection version is renamed
-//     beside itself (registry.db.damaged-<UTC time>), never deleted and never overwritten, named
-//     in one log line, and an empty store takes its place. The stream fills it again.
-//   - What is no damage (no permission, a directory in the way, an input/output error, a file
-//     in use) is an error of one line that says what to do, and nothing is renamed.
-//   - Nobody waits for this package but its callers: readers are served from memory.
-//   - An archive is one state of the store, however much is saved meanwhile, and has been proved before
-//     anybody gets it. What Unpack, Restore and ExportFile are given by others is not trusted: it is written beside,
-//     no longer than its manifest says, and used when its checksum, every record, the counts, the digest
-//     and the pages have been found to be what the manifest says.
-//   - A restore leaves the old store or the new one under the name, never neither and never a part.
+//     (registry.db.damaged-<UTC time>), never deleted or overwritten. One log line names it. An empty
+//     store takes its place and is filled from the stream.
+//   - What is not damage (missing permission, a directory in the way, an input/output error, a file in
+//     use) is an error of one line that says what to do. Nothing is renamed.
+//   - Only callers of this package wait for it (promise 5): readers are served from memory.
+//   - An archive holds one state of the store, however much is saved meanwhile. It has been verified
+//     before anybody gets it.
+//   - An archive from outside is not trusted. Unpack and Restore write it to a file of its own, no longer
+//     than the manifest says, and use it only if checksum, records, counts, digest and pages are what the
+//     manifest says.
+//   - A restore leaves the old store or the new one under the name, never none and never a part.
+//
+// # Tombstones
+//
+// A store has a table of tombstones for each list: which entries have left it, when, and nothing else. They
+// let an export of an old snapshot leave out who was delisted since. The digest does not cover them;
+// checksums and counts do. Stores of format 1 have none. They open, become format 2 with the next Save, and
+// say by TombstonesAfter what is missing until the projector has read it from the stream.
 //
 // # How damage is found
 //
-// bbolt puts checksums on its two meta pages only. So every value carries a CRC-32C over
-// bucket, key and value, the meta record one of its own, and after loading the digest and the
-// counts are compared with those saved. The length that the meta page asks for is compared with the
-// length of the file before anything behind it is touched: reading past the end of a mapped file
-// kills the process. Everything that reads pages runs with faults turned into panics and panics
-// into errors. When all records are good, bbolt's own check goes over the page structure, so that
-// a damaged free list cannot make a later transaction overwrite a live page. Not covered: damage
-// that makes a branch page its own ancestor is walked for ever; bbolt cannot detect it, it takes one
-// particular bit of a page number, and the remedy is to move the file away by hand.
+// bbolt has checksums on its two meta pages only. So each value here carries a CRC-32C of bucket, key and
+// value, and so does the meta record. After loading, the digest and the counts are compared with those
+// saved. The file must be as long as its meta page says before any other page is touched, since a read
+// beyond the end of a mapped file kills the process. All code that reads pages turns faults into panics
+// and panics into errors. When all records are good, bbolt's own check goes over the page structure: a
+// damaged free list could make a later transaction overwrite a page in use.
+//
+// Not covered: a damaged branch page that is its own ancestor makes the walk endless. bbolt cannot detect
+// it either. It takes one particular bit of a page number; the remedy is to move the file away by hand.
 //
 // # When the disk fails
 //
-// After a failed Save nothing in memory about the file is trusted: the next Save closes it and opens
-// it anew (a new descriptor, a new map, the free list read again), and looks which of the two states
-// it finds: the one before the failed transaction, or that transaction, kept although its failure was
-// reported. Anything else is an error for good. It then writes everything it was given again; a
-// transaction writes every page it uses, so nothing relies on pages whose fsync failed:
+// After a failed Save nothing in memory about the file is trusted. The next Save closes the file and
+// opens it again (with a new descriptor, a new map, and the free list read again). It expects one of two
+// states: the one before the failed transaction, or that transaction, kept although its failure was
+// reported. Anything else is an error until a restart. Save then writes again all that it is given. A
+// transaction writes every page that it uses, so nothing relies on pages whose fsync failed:
 //
-//   - The fsync of the data pages failed: the old meta page is still in place, and its pages were
-//     synced by earlier transactions. The retry writes its own pages anew.
-//   - The fsync of the meta page failed: the file shows the new state, whose data pages
-//     are on disk, but the disk may still hold an older meta page. If the power goes before two
-//     more transactions have replaced both meta pages, the older one may point to pages
-//     since reused. The checksums and the digest find that at the next start, the file is set
-//     aside, and the stream is replayed. The cost is time, never a wrong answer.
+//   - If the fsync of the data pages failed, the old meta page is still in place, and earlier
+//     transactions synced its pages. The retry writes its own pages anew.
+//   - If the fsync of the meta page failed, the file shows the new state, whose data pages are on disk,
+//     but the disk may still hold an older meta page. If the power fails before two more transactions
+//     have replaced both meta pages, the older one may lead to pages that have been used again. Checksums
+//     and digest find that at the next start, the file is set aside, and the stream is replayed. The cost
+//     is time, never a wrong answer.
 //
-// A full or read-only disk is the same path without the doubt, and heals when there is space again.
+// A full or read-only disk goes the same way, without the doubt, and works again when there is space.
 //
 // # Archives
 //
-// Two lines of text, the second of which is the manifest and the first its checksum, then the bbolt file in one
-// zstd frame. The manifest comes first, so that a reader knows how much to expect before it unpacks
-// anything; to write it first the packed file has to be there, so archives are made in temporary files.
-// A copy of the store is made from one read transaction and proved and packed after that has ended: such a
-// transaction keeps pages from being used again. All of it rests between stretches of work
-// (Work.Rest), because readers need the processors.
+// An archive is two lines of text, then the bbolt file in one zstd frame. The second line is the
+// manifest, the first its checksum.
 //
-// Records are copied, not pages: bbolt leaves in its free pages what was deleted, and somebody who was taken
-// off the lists is not in a snapshot that is made afterwards.
+// The manifest is needed in front: it lets a restore refuse another stream, another version or a file
+// that does not fit on the disk before it unpacks anything, and head -2 shows an operator what the file
+// is. To write it first, the packed file has to be there, so archives are made in temporary files.
+//
+// The copy of the store comes from one read transaction, and is verified and packed after that has ended:
+// while it lasts, the store cannot use pages again and grows. All this work rests between stretches
+// (ArchiveConfig.Rest), because readers need the processors.
+//
+// Records are copied, not pages. bbolt leaves deleted values in its free pages, and whoever was taken off
+// the lists must not be in later snapshots.
+//
+// A store also keeps notes (SaveNote), which are no content: no digest covers them and no archive has them. The
+// status history of a replica is one.
+//
+// Each store has a random data-set id. By it, a store that opens its file again after a failed Save tells
+// its own file from one that somebody put in its place. What is derived from a store and kept outside it
+// can carry the id, and so notice a rebuild or a restore: both give the new store another one.
 //
 // # Why
 //
-// One file and one transaction, because the position then travels with the data by construction.
-// A log of its own with snapshots, the usual alternative, would be a second stream beside
-// JetStream; the stream is the durable truth already, and a crash costs a little replay.
+// One file and one transaction, because then the checkpoint travels with the data by construction. The
+// usual alternative, a log of our own with snapshots of it, would be a second stream beside JetStream.
+// The stream is the durable truth already, and a crash costs a short replay.
 //
-// The free list is written with each transaction (bbolt's NoFreelistSync is off): rebuilding it at
-// start means walking every page, and bbolt does that walk in a goroutine whose panic on a damaged file
-// cannot be caught.
+// The free list is written with each transaction (bbolt's NoFreelistSync is off). To rebuild it at a
+// start means to walk every page, in a goroutine of bbolt whose panic on a damaged file cannot be caught.
+//
+// Stores and archives of every format that this program ever wrote are in testdata, and a test opens
+// them.
 package snapshots

@@ -14,17 +14,33 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// exportSource is the CloudEvents source of exported events.
-const exportSource = "urn:registry:export"
-
-// ExportFailed is the line that ends an export which could not be finished: no event, so that whoever
-// publishes what came before it learns that it is not everything.
+// ExportFailed is the line that ends an export which could not be finished. It is not an event, so that
+// publishing what came before fails instead of passing for everything.
 const ExportFailed = "# export failed: this is not everything\n"
 
-// Export writes everything that the store holds at this moment to w, as ExportFile does. Nothing is
-// written before a copy of the store has been proved; begin, if not nil, is called then.
-func (s *Store) Export(ctx context.Context, w io.Writer, work Work, begin func()) error {
-	path, _, err := s.copy(ctx, work)
+// Since is what has become of entries since the exported file was made. The zero value says that nothing
+// has.
+type Since struct {
+	// Delisted are the tombstones of entries that have left their lists since, at most one each. They are
+	// exported in place of what the file says of those entries.
+	Delisted []readmodel.Tombstone
+
+	// Listed reports whether an entry has been listed since. The file's tombstone of it is left out. Nil:
+	// none has.
+	Listed func(events.Subject) bool
+}
+
+// Exported counts what an export has written.
+type Exported struct {
+	Entries, Views, Donations, Tombstones int
+
+	LeftOut int // entries of the file that were left out because they have been delisted since
+}
+
+// Export writes all that the store holds at this moment to w, as ExportFile does. Nothing is written
+// before a copy of the store has been verified; begin, if not nil, is called then.
+func (s *Store) Export(ctx context.Context, w io.Writer, cfg ArchiveConfig, begin func()) error {
+	path, _, err := s.copy(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -32,78 +48,129 @@ func (s *Store) Export(ctx context.Context, w io.Writer, work Work, begin func()
 	if begin != nil {
 		begin()
 	}
-	return ExportFile(ctx, path, w)
-}
-
-// ExportFile writes the content of the store at path, which nobody has open and which has been proved, to
-// w: one CloudEvent a line with an id of its own, in the order of the tables and of the ids in
-// them. Published in that order into an empty stream they give a content with the same digest.
-func ExportFile(ctx context.Context, path string, w io.Writer) error {
-	db, err := openFile(path)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	defer db.Close()
-	out := bufio.NewWriterSize(w, 64<<10)
-	x := exporter{ctx: ctx, sum: newSummer(), out: out}
-	err = guard(func() error { return db.View(x.tables) })
-	if err := errors.Join(err, out.Flush()); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return nil
-}
-
-type exporter struct {
-	ctx context.Context
-	sum summer
-	out *bufio.Writer
-}
-
-func (x exporter) tables(tx *bolt.Tx) error {
-	for _, t := range tables() {
-		bucket := tx.Bucket([]byte(t.name))
-		if bucket == nil {
-			return fmt.Errorf("%s: missing", t.name)
-		}
-		err := bucket.ForEach(func(k, stored []byte) error {
-			if err := x.record(t, k, stored); err != nil {
-				return fmt.Errorf("%s: record %.80q: %w", t.name, k, err)
-			}
-			return x.ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (x exporter) record(t table, k, stored []byte) error {
-	value, err := x.sum.open(t.name, k, stored)
-	if err != nil {
-		return err
-	}
-	data, _, err := readmodel.DecodeState(t.key(k), value)
-	if err != nil {
-		return err
-	}
-	line, err := events.Encode(events.Event{
-		ID: events.NewEventID(), Source: exportSource, Type: exportType(t.kind), Data: data,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = x.out.Write(append(line, '\n'))
+	_, err = ExportFile(ctx, path, w, Since{})
 	return err
 }
 
-// exportType is the event that sets the state of a record of this kind, whatever it was before.
-func exportType(k readmodel.Kind) events.Type {
-	switch k {
-	case readmodel.KindViews:
-		return events.TypeViewsCounted
-	case readmodel.KindDonation:
-		return events.TypeDonationUpdated
+// ExportFile writes the content of the store at path to w, but for what since says of it: one CloudEvent
+// a line, each with a new id, in the order of the tables and of the ids in them, tombstones last.
+// Published in that order into an empty stream, they give content with the same digest, and the same
+// tombstones with their times. The file must have been verified, and nobody may have it open.
+func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exported, error) {
+	e := exporter{out: bufio.NewWriterSize(w, 64<<10), since: since, delisted: map[events.Subject]bool{}}
+	for _, t := range since.Delisted {
+		e.delisted[t.Subject()] = true
 	}
-	return events.TypeListed
+	err := readTables(ctx, path, e.record)
+	for i := 0; err == nil && i < len(since.Delisted); i++ {
+		err = e.tombstone(since.Delisted[i])
+	}
+	if err := errors.Join(err, e.out.Flush()); err != nil {
+		return e.done, fmt.Errorf("export: %w", err)
+	}
+	return e.done, nil
+}
+
+// Tombstones returns the tombstones in the store at path, in the order of list and entry id. The file
+// must have been verified, and nobody may have it open.
+func Tombstones(ctx context.Context, path string) (all []readmodel.Tombstone, err error) {
+	err = readTables(ctx, path, func(t table, k, value []byte) error {
+		if !t.tombstones {
+			return nil
+		}
+		gone, err := readmodel.DecodeTombstone(t.key(k), value)
+		all = append(all, gone)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tombstones: %w", err)
+	}
+	return all, nil
+}
+
+// readTables passes every record of the store at path to take.
+func readTables(ctx context.Context, path string, take func(t table, k, value []byte) error) error {
+	db, err := openFile(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return catchFaults(func() error {
+		return db.View(func(tx *bolt.Tx) error {
+			ts, err := tablesIn(tx)
+			for i := 0; err == nil && i < len(ts); i++ {
+				err = readTable(ctx, tx, ts[i], take)
+			}
+			return err
+		})
+	})
+}
+
+func readTable(ctx context.Context, tx *bolt.Tx, t table, take func(t table, k, value []byte) error) error {
+	return tx.Bucket([]byte(t.name)).ForEach(func(k, stored []byte) error {
+		value, err := unseal(t.name, k, stored)
+		if err == nil {
+			err = take(t, k, value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", t.name, t.record(k), err)
+		}
+		return ctx.Err()
+	})
+}
+
+// exporter writes one export.
+type exporter struct {
+	out      *bufio.Writer
+	since    Since
+	delisted map[events.Subject]bool // of since
+	done     Exported
+}
+
+// record writes the record k of the table t as an event.
+func (e *exporter) record(t table, k, value []byte) error {
+	subject := t.key(k)
+	switch {
+	case t.tombstones:
+		gone, err := readmodel.DecodeTombstone(subject, value)
+		if err != nil || e.delisted[subject] || e.since.Listed != nil && e.since.Listed(subject) {
+			return err
+		}
+		return e.tombstone(gone)
+	case t.kind == events.KindEntry && e.delisted[subject]:
+		e.done.LeftOut++
+		return nil
+	}
+	data, _, err := readmodel.DecodeState(subject, value)
+	if err != nil {
+		return err
+	}
+	event := events.Event{Type: events.TypeListed, Data: data} // which sets the state, whatever it was before
+	switch t.kind {
+	case events.KindViews:
+		event.Type = events.TypeViewsCounted
+		e.done.Views++
+	case events.KindDonation:
+		event.Type = events.TypeDonationUpdated
+		e.done.Donations++
+	default:
+		e.done.Entries++
+	}
+	return e.write(event)
+}
+
+// tombstone writes a tombstone as the event that leaves it, with its time.
+func (e *exporter) tombstone(t readmodel.Tombstone) error {
+	e.done.Tombstones++
+	return e.write(events.Event{Type: events.TypeDelisted, Time: t.Time, Data: events.Delisting{List: t.List, EntryID: t.EntryID}})
+}
+
+func (e *exporter) write(event events.Event) error {
+	event.ID, event.Source = events.NewEventID(), events.ExportSource
+	line, err := events.Encode(event)
+	if err != nil {
+		return err
+	}
+	_, err = e.out.Write(append(line, '\n'))
+	return err
 }

@@ -3,19 +3,25 @@ package snapshots
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
-// Export gives a content with the same digest, in the same order every time.
+// An export has content with the same digest, in the same order every time.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	s, m := filled(t, 200)
 	var first, second bytes.Buffer
 	for _, to := range []*bytes.Buffer{&first, &second} {
 		began := false
-		err := s.Export(context.Background(), to, Work{Dir: t.TempDir()}, func() { began = true })
+		err := s.Export(context.Background(), to, ArchiveConfig{TempDir: t.TempDir()}, func() { began = true })
 		if err != nil || !began {
 			t.Fatal(err, began)
 		}
@@ -29,6 +35,9 @@ func TestExport(t *testing.T) {
 	feed(twin, a...)
 	if twin.Digest() != m.Digest() {
 		t.Errorf("digest of the export is %s, not %s", twin.Digest(), m.Digest())
+	}
+	if got, want := len(twin.Tombstones()), len(m.Tombstones()); got != want || want == 0 {
+		t.Errorf("%d tombstones exported, want %d", got, want)
 	}
 	for i := range a {
 		if a[i] != b[i] || ids[i] == others[i] {
@@ -49,12 +58,108 @@ func decodeLines(t *testing.T, b []byte) (data []events.Data, ids []string) {
 	return data, ids
 }
 
-// An export that the disk contradicts writes nothing.
+// An export of a damaged store writes nothing.
 func TestExportOfDamaged(t *testing.T) {
 	s, _ := filled(t, 50)
 	rewrite(t, s, "donations", "d0", func(value []byte) []byte { return bytes.Replace(value, []byte("1.50"), []byte("2.50"), 1) })
 	var out bytes.Buffer
-	if err := s.Export(context.Background(), &out, Work{Dir: t.TempDir()}, nil); err == nil || out.Len() > 0 {
+	if err := s.Export(context.Background(), &out, ArchiveConfig{TempDir: t.TempDir()}, nil); err == nil || out.Len() > 0 {
 		t.Errorf("%d bytes of a damaged store, %v", out.Len(), err)
 	}
+}
+
+// What has happened since the file was made takes the place of what the file says, and tombstones keep their times.
+func TestExportSince(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 100)
+	stones := m.Tombstones()
+	path := copyOf(t, s)
+	listed := eventstest.Entries(100, 7)[:40]
+	var since Since
+	left := map[events.Subject]bool{}
+	for i, e := range listed {
+		if _, ok := m.Listed(e.Subject()); ok && i%2 == 0 {
+			since.Delisted = append(since.Delisted, readmodel.Tombstone{List: e.List, EntryID: e.EntryID, Sequence: 1 << 40, Time: at(9999).MessageTime.Truncate(time.Millisecond)})
+			left[e.Subject()] = true
+		}
+	}
+	came := stones[0].Subject() // back on its list since
+	since.Delisted = append(since.Delisted, readmodel.Tombstone{List: events.Legit, EntryID: "came-and-went"})
+	since.Listed = func(k events.Subject) bool { return k == came }
+	var out bytes.Buffer
+	done, err := ExportFile(t.Context(), path, &out, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[events.Subject]time.Time{}
+	for line := range bytes.Lines(out.Bytes()) {
+		e, err := events.Decode(bytes.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch d := e.Data.(type) {
+		case events.Entry:
+			if left[d.Subject()] {
+				t.Errorf("%s is exported, and was delisted since", d.EntryID)
+			}
+		case events.Delisting:
+			times[d.Subject()] = e.Time
+		}
+	}
+	if done.LeftOut != len(left) || done.Entries != bytes.Count(out.Bytes(), []byte(`"registry.entry.listed"`)) || done.Tombstones != len(times) {
+		t.Errorf("%+v, with %d left out and %d tombstones", done, len(left), len(times))
+	}
+	if len(times) != len(stones)-1+len(left)+1 {
+		t.Errorf("%d tombstones, want %d", len(times), len(stones)+len(left))
+	}
+	for _, stone := range append(stones[1:], since.Delisted...) {
+		if got := times[stone.Subject()]; !got.Equal(stone.Time) {
+			t.Errorf("%s: delisted %v, want %v", stone.EntryID, got, stone.Time)
+		}
+	}
+	if read, err := Tombstones(t.Context(), path); err != nil || !slices.Equal(read, stones) {
+		t.Errorf("tombstones of the file %v, %v", read, err)
+	}
+}
+
+// A store without tombstones becomes a new one with the next Save, and says what it lacks until that has been made up for.
+func TestOldStoreBecomesNew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	if err := os.WriteFile(path, unpackedGolden(t, "v1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, m := mustOpen(t, path)
+	missing := s.Checkpoint().Sequence
+	if s.TombstonesAfter() != missing || missing == 0 {
+		t.Fatalf("tombstones are missing up to %d, want %d", s.TombstonesAfter(), missing)
+	}
+	step := func(all bool, want uint64, d ...events.Data) {
+		t.Helper()
+		c := feed(m, d...)
+		c.AllTombstones = all
+		if err := s.Save(c); err != nil {
+			t.Fatal(err)
+		}
+		if s.TombstonesAfter() != want {
+			t.Errorf("tombstones are missing up to %d, want %d", s.TombstonesAfter(), want)
+		}
+		again, loaded, err := Open(context.Background(), Config{Path: copyOf(t, s)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		if again.TombstonesAfter() != want || content(t, loaded.View()) != content(t, m.View()) || !slices.Equal(loaded.Tombstones(), m.Tombstones()) {
+			t.Errorf("opened again: tombstones are missing up to %d, want %d", again.TombstonesAfter(), want)
+		}
+		made, _ := archiveOf(t, s)
+		if made.AllTombstones() != (want == 0) {
+			t.Errorf("archive: all tombstones %v, missing up to %d", made.AllTombstones(), want)
+		}
+	}
+	e := eventstest.Entries(1, 99)[0]
+	e.EntryID = "somebody"
+	step(false, missing, e)
+	step(false, missing, events.Delisting{List: e.List, EntryID: e.EntryID})
+	step(true, 0, e)
+	step(true, 0, events.Delisting{List: e.List, EntryID: e.EntryID})
 }

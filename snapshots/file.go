@@ -5,44 +5,33 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
+
+	"example.org/registry/events/failpoint"
 )
 
 const (
-	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir has excluded other
-	// servers; this is for a tool that looks into the file.
+	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out; this is
+	// for a tool that looks into the file.
 	lockTimeout = time.Second
 
-	// initialMmap is the address space reserved for the map, in bytes, so that it seldom has to be
-	// moved, which a long read transaction would delay. It costs no memory.
+	// initialMmap is the address space reserved for the map, in bytes. It costs no memory. The map then
+	// seldom has to move, for which bbolt waits until every read transaction has ended.
 	initialMmap = 1 << 30
 )
 
-// damage marks an error that says the file itself is bad, so that it may be set aside.
-type damage struct{ error }
-
-func (d damage) Unwrap() error { return d.error }
-
-// classify makes err a damage unless the system, not the file, is to blame.
-func classify(err error) error {
-	var number syscall.Errno
-	if err == nil || errors.As(err, &number) || errors.Is(err, bolterrors.ErrTimeout) || errors.As(err, &damage{}) {
-		return err
-	}
-	return damage{err}
-}
-
-// openFile opens the bbolt file for writing. It does not make one.
+// openFile opens an existing bbolt file for writing. The error is damage or the system's.
 func openFile(path string) (db *bolt.DB, err error) {
 	if err := checkSize(path); err != nil {
 		return nil, err
 	}
 	var file *os.File
-	err = guard(func() (err error) {
+	err = catchFaults(func() (err error) {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:         lockTimeout,
 			FreelistType:    bolt.FreelistMapType,
@@ -57,18 +46,18 @@ func openFile(path string) (db *bolt.DB, err error) {
 		return err
 	})
 	if err != nil && file != nil {
-		_ = file.Close() // a panic inside Open leaves it open, and locked
+		_ = file.Close() // after a panic in bolt.Open it is still open, and locked
 	}
 	return db, classify(err)
 }
 
-// openExisting keeps bbolt from making a file where there was none, or where one has vanished.
+// openExisting keeps bbolt from making a file where there is none.
 func openExisting(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag&^os.O_CREATE, mode)
 }
 
-// checkSize compares the length that the meta pages ask for with that of the file. Opened for
-// reading, bbolt touches the meta pages only.
+// checkSize compares the length of the file with what its meta pages say. Those are all that bbolt
+// touches when it opens a file for reading; beyond the end of a mapped file a read kills the process.
 func checkSize(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -81,7 +70,7 @@ func checkSize(path string) error {
 		return damage{errors.New("file is empty")} // bbolt would take it for a new one
 	}
 	var want int64
-	err = guard(func() error {
+	err = catchFaults(func() error {
 		db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout, OpenFile: openExisting})
 		if err != nil {
 			return err
@@ -98,6 +87,135 @@ func checkSize(path string) error {
 	return classify(err)
 }
 
+// metaOf reads the meta record of an open file, whose pages may be damaged.
+func metaOf(db *bolt.DB) (m meta, err error) {
+	err = catchFaults(func() error {
+		return db.View(func(tx *bolt.Tx) (err error) {
+			m, err = readMeta(tx)
+			return err
+		})
+	})
+	return m, err
+}
+
+// fileMeta reads the meta record of a file that nobody has open.
+func fileMeta(path string) (meta, error) {
+	db, err := openFile(path)
+	if err != nil {
+		return meta{}, err
+	}
+	defer db.Close()
+	return metaOf(db)
+}
+
+// createFile makes an empty store. It gets its name when it is complete, so that a crash leaves no part
+// of one under that name.
+func createFile(path string, m meta) error {
+	temporary := path + newSuffix
+	if err := removeIfThere(temporary); err != nil {
+		return err
+	}
+	if err := writeEmpty(temporary, m); err != nil {
+		return errors.Join(err, removeIfThere(temporary)) // a full disk needs the room
+	}
+	if err := failpoint.Hit("store/before-create"); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(err, removeIfThere(temporary))
+	}
+	if err := failpoint.Hit("store/after-create"); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func writeEmpty(path string, m meta) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true})
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		for _, t := range tables() {
+			if _, err := tx.CreateBucket([]byte(t.name)); err != nil {
+				return err
+			}
+		}
+		return m.write(tx)
+	})
+	return errors.Join(err, db.Close())
+}
+
+// What follows the store's name in the names of files beside it.
+const (
+	newSuffix        = ".new"        // an empty store in the making
+	rebuildingSuffix = ".rebuilding" // a store that is to replace the one of that name
+	restoringSuffix  = ".restoring"  // a store that an archive is unpacked into
+	damagedLabel     = "damaged"     // and a time: a store that could not be loaded
+	replacedLabel    = "replaced"    // and a time: a store whose name another one got
+)
+
+// freeName returns path with label and time, and with a number when there is such a file.
+func freeName(path, label string, now time.Time) (string, error) {
+	base := path + "." + label + "-" + now.UTC().Format("20060102T150405Z")
+	name := base
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+		name = base + "-" + strconv.Itoa(n)
+	}
+}
+
+// setAside renames a damaged file to a name that no file has.
+func setAside(path string) (aside string, err error) {
+	if aside, err = freeName(path, damagedLabel, time.Now()); err != nil {
+		return "", err
+	}
+	if err := failpoint.Hit("store/before-set-aside"); err != nil {
+		return "", err
+	}
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	if err := failpoint.Hit("store/after-set-aside"); err != nil {
+		return "", err
+	}
+	return aside, syncDir(filepath.Dir(path))
+}
+
+// keepAside gives the file at path a second name, so that another file may take the first in one step.
+func keepAside(path string) (aside string, err error) {
+	if aside, err = freeName(path, replacedLabel, time.Now()); err != nil {
+		return "", err
+	}
+	return aside, secondName(path, aside)
+}
+
+// secondName links name to the file at path. On a file system without links, such as exFAT, name becomes
+// a copy.
+func secondName(path, name string) error {
+	if os.Link(path, name) == nil {
+		return nil
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
 // syncDir makes a rename in dir durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
@@ -107,8 +225,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readThrough reads the whole file by ordinary calls. On the memory map a disk error and a bad page look
-// alike; here only the disk error is one.
+// readThrough reads the whole file by ordinary calls. On a memory map a failing disk and a damaged page
+// look alike; here only the disk is an error.
 func readThrough(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -119,7 +237,7 @@ func readThrough(path string) error {
 	return err
 }
 
-// removeIfThere removes a file; that there is none is no error.
+// removeIfThere removes a file. That there is none is no error.
 func removeIfThere(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -4,18 +4,62 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	"go.uber.org/goleak"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
+
+// TestMain is also the child process that some tests kill or limit.
+func TestMain(m *testing.M) {
+	if job := os.Getenv("SNAPSHOTS_CHILD"); job != "" {
+		os.Exit(child(job, os.Getenv("SNAPSHOTS_PATH")))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child is what the test binary does as a child process.
+func child(job, path string) int {
+	switch job {
+	case "restore":
+		return restoreForever(path)
+	case "begin":
+		return beginFull(path)
+	}
+	s, m, err := Open(context.Background(), Config{Path: path})
+	if err != nil {
+		fmt.Println("open:", err)
+		return 1
+	}
+	defer s.Close()
+	switch job {
+	case "save":
+		return saveForever(s, m)
+	case "commit":
+		return commitOnce(s, m)
+	case "full":
+		return saveUntilFull(s, m)
+	}
+	return 2
+}
+
+func childCommand(t *testing.T, job, path string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SNAPSHOTS_CHILD="+job, "SNAPSHOTS_PATH="+path)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
 
 // mustOpen opens the store at path and closes it at the test's end.
 func mustOpen(t testing.TB, path string) (*Store, *readmodel.Model) {
@@ -28,21 +72,49 @@ func mustOpen(t testing.TB, path string) (*Store, *readmodel.Model) {
 	return s, m
 }
 
-// feed renders and applies data as the messages after the model's checkpoint, and returns the
-// commit that a projector would save.
+// filled is a store of n entries and more, saved.
+func filled(t testing.TB, n int) (*Store, *readmodel.Model) {
+	t.Helper()
+	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
+	if err := s.Save(feed(m, sample(n)...)); err != nil {
+		t.Fatal(err)
+	}
+	return s, m
+}
+
+// archiveOf is the bytes of an archive of what s holds.
+func archiveOf(t testing.TB, s *Store) (Manifest, []byte) {
+	t.Helper()
+	a, err := s.Archive(context.Background(), ArchiveConfig{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := io.ReadAll(a.Reader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(b)) != a.Size() {
+		t.Errorf("archive of %d bytes says %d", len(b), a.Size())
+	}
+	return a.Manifest, b
+}
+
+// feed renders and applies data as the messages after the model's checkpoint, and returns the commit that
+// a projector would save.
 func feed(m *readmodel.Model, data ...events.Data) readmodel.Commit {
 	seq := m.View().Sequence()
 	renderer := readmodel.NewRenderer()
-	latest := map[readmodel.Key]readmodel.Record{}
+	latest := map[events.Subject]readmodel.Record{}
 	var records []readmodel.Record
 	for _, d := range data {
 		seq++
-		r := renderer.Render(seq, d)
-		latest[r.Key] = r
+		r := renderer.Render(seq, d).DelistedAt(at(seq).MessageTime)
+		latest[r.Subject] = r
 		records = append(records, r)
 	}
 	m.Apply(records, seq)
-	c := readmodel.Commit{Checkpoint: at(seq), Digest: m.Digest()}
+	c := readmodel.Commit{Checkpoint: at(seq), Digest: m.Digest(), AllTombstones: true}
 	for _, r := range latest {
 		c.Records = append(c.Records, r)
 	}
@@ -52,14 +124,14 @@ func feed(m *readmodel.Model, data ...events.Data) readmodel.Commit {
 func at(seq uint64) readmodel.Checkpoint {
 	created := time.Date(2026, 11, 21, 8, 0, 0, 123, time.UTC)
 	return readmodel.Checkpoint{
-		Sequence:    seq,
-		Stream:      readmodel.StreamIdentity{Name: "REGISTRY", Epoch: "epoch-1", Created: created},
-		MessageID:   fmt.Sprint("id-", seq),
-		MessageTime: created.Add(time.Duration(seq) * time.Second),
+		Sequence:       seq,
+		StreamIdentity: readmodel.StreamIdentity{Stream: "REGISTRY", StreamEpoch: "epoch-1", StreamCreated: created},
+		MessageID:      fmt.Sprint("id-", seq),
+		MessageTime:    created.Add(time.Duration(seq) * time.Second),
 	}
 }
 
-// sample is some of every kind, views of unlisted entries and removals included.
+// sample has data of every kind, views of unlisted entries and removals among them.
 func sample(n int) []events.Data {
 	var data []events.Data
 	for i, e := range eventstest.Entries(n, 7) {
@@ -85,7 +157,7 @@ func donation(i int) events.Donation {
 	}
 }
 
-// content is everything a reader can see of v, rendered.
+// content is everything that a reader can see of v, rendered.
 func content(t testing.TB, v *readmodel.View) string {
 	t.Helper()
 	var b strings.Builder
@@ -98,11 +170,14 @@ func content(t testing.TB, v *readmodel.View) string {
 		fmt.Fprint(&b, v.ListTag(l, readmodel.Popular))
 	}
 	fmt.Fprint(&b, v.Digest(), v.CheckTag())
+	for _, l := range events.Lists() {
+		fmt.Fprint(&b, " ", v.Tombstones(l))
+	}
 	return b.String()
 }
 
-// copyOf copies the file that a running store has open: what kill -9 would leave. Only the pages
-// in use are copied.
+// copyOf copies the file that a running store has open: what kill -9 would leave. Only the pages in use
+// are copied.
 func copyOf(t testing.TB, s *Store) string {
 	t.Helper()
 	var size int64
@@ -131,7 +206,7 @@ func place(t testing.TB, b []byte) string {
 	return path
 }
 
-// asides lists what lies beside path under a longer name.
+// asides lists the files whose names begin with path and a dot.
 func asides(t testing.TB, path string) []string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".*")
@@ -139,4 +214,36 @@ func asides(t testing.TB, path string) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// newRand is seeded anew each time; the seed is logged.
+func newRand(t *testing.T) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func writeFile(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lstat(t testing.TB, path string) os.FileInfo {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,71 +12,45 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// loader reads a store into a model: one goroutine walks the tables, several verify, decode and
-// render, one applies. All of them end before load returns.
+// loader reads every record of a store: one goroutine walks the tables, several verify, decode and
+// render, one hands the records on. All of them have ended when read returns.
 type loader struct {
-	sum      summer
 	workers  int
 	rerender bool // the store has another render version
 
-	// prove computes each record's digest from what the event said, instead of trusting the one stored
-	// with it. rest is how long each worker rests for its work (pacer).
-	prove bool
-	rest  float64
-
-	// rendered is every record when rerender is set: the store must take them over.
-	rendered []readmodel.Record
+	// verify computes each record's digest from what the event said. Without it the digest that is stored
+	// with the record is trusted.
+	verify bool
+	rest   float64 // of each worker: see throttle
 }
 
-// load fills a new model with what tx shows and proves that it is what was saved (promise 4).
-func (l *loader) load(ctx context.Context, tx *bolt.Tx, m meta) (*readmodel.Model, error) {
-	model := readmodel.New()
-	model.BeginBulk()
-	counts, err := l.run(ctx, tx, func(batch []readmodel.Record) {
-		model.Apply(batch, m.Checkpoint.Sequence)
-		if l.rerender {
-			l.rendered = append(l.rendered, batch...)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := m.matches(counts, model.Digest()); err != nil {
-		return nil, err
-	}
-	model.EndBulk()
-	return model, nil
+// chunk is a run of records of one table, with keys and values in the memory of the file's map.
+type chunk struct {
+	table table
+	pairs []pair
 }
 
-// matches says whether a content with these counts and this digest is the one that m was saved with.
-func (m meta) matches(counts map[string]int, d readmodel.Digest) error {
-	for _, t := range tables() {
-		if counts[t.name] != m.Counts[t.name] {
-			return damage{fmt.Errorf("%s: %d records, not %d", t.name, counts[t.name], m.Counts[t.name])}
-		}
-	}
-	if d.String() != m.Digest {
-		return damage{fmt.Errorf("digest of the records is %s, not %s", d, m.Digest)}
-	}
-	return nil
-}
+type pair struct{ key, stored []byte }
 
-// run reads every record and gives them to take, which one goroutine calls, and counts them.
-func (l *loader) run(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
+// chunkSize is how many records travel from goroutine to goroutine at once.
+const chunkSize = 256
+
+// read passes every record to take, which one goroutine calls, and returns how many each table has.
+func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	chunks := make(chan chunk, 2*l.workers)
 	records := make(chan []readmodel.Record, 2*l.workers)
 	counts := map[string]int{}
 	group.Go(func() error {
 		defer close(chunks)
-		return classify(guard(func() error { return walk(ctx, tx, chunks, counts) }))
+		return classify(catchFaults(func() error { return walk(ctx, tx, chunks, counts) }))
 	})
 	group.Go(func() error {
 		defer close(records)
 		workers, ctx := errgroup.WithContext(ctx)
 		for range l.workers {
 			workers.Go(func() error {
-				return classify(guard(func() error { return l.decode(ctx, chunks, records) }))
+				return classify(catchFaults(func() error { return l.decode(ctx, chunks, records) }))
 			})
 		}
 		return workers.Wait()
@@ -89,19 +64,57 @@ func (l *loader) run(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Rec
 	return counts, group.Wait()
 }
 
-// decode is one worker: it verifies and decodes chunks until there are no more.
+// walk sends every record of every table and counts them.
+func walk(ctx context.Context, tx *bolt.Tx, out chan<- chunk, counts map[string]int) error {
+	ts, err := tablesIn(tx)
+	if err != nil {
+		return err
+	}
+	for _, t := range ts {
+		n, err := walkTable(ctx, tx.Bucket([]byte(t.name)), t, out)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		counts[t.name] = n
+	}
+	return nil
+}
+
+func walkTable(ctx context.Context, bucket *bolt.Bucket, t table, out chan<- chunk) (n int, err error) {
+	var last []byte
+	pairs := make([]pair, 0, chunkSize)
+	cursor := bucket.Cursor()
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		if n > 0 && string(k) <= string(last) {
+			return n, errors.New("keys out of order") // ends a walk in circles too
+		}
+		last = k
+		n++
+		pairs = append(pairs, pair{k, v})
+		if len(pairs) < chunkSize {
+			continue
+		}
+		if err := send(ctx, out, chunk{t, pairs}); err != nil {
+			return n, err
+		}
+		pairs = make([]pair, 0, chunkSize)
+	}
+	return n, send(ctx, out, chunk{t, pairs})
+}
+
+// decode is one worker.
 func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readmodel.Record) error {
 	renderer := readmodel.NewRenderer()
-	pace := pacer{rest: l.rest}
+	pace := throttle{rest: l.rest}
 	for c := range in {
-		if err := pace.turn(ctx); err != nil {
+		if err := pace.wait(ctx); err != nil {
 			return err
 		}
 		batch := make([]readmodel.Record, 0, len(c.pairs))
 		for _, p := range c.pairs {
 			r, err := l.record(renderer, c.table, p)
 			if err != nil {
-				return fmt.Errorf("%s: record %.80q: %w", c.table.name, p.key, err)
+				return fmt.Errorf("%s: %s: %w", c.table.name, c.table.record(p.key), err)
 			}
 			batch = append(batch, r)
 		}
@@ -113,17 +126,134 @@ func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readm
 }
 
 func (l *loader) record(renderer *readmodel.Renderer, t table, p pair) (readmodel.Record, error) {
-	value, err := l.sum.open(t.name, p.key, p.stored)
+	value, err := unseal(t.name, p.key, p.stored)
 	if err != nil {
 		return readmodel.Record{}, err
 	}
+	if t.tombstones {
+		gone, err := readmodel.DecodeTombstone(t.key(p.key), value)
+		return gone.Record(), err
+	}
 	r, err := renderer.DecodeRecord(t.key(p.key), value, l.rerender)
-	if err != nil || !l.prove {
+	if err != nil || !l.verify {
 		return r, err
 	}
-	_, digest, err := readmodel.DecodeState(r.Key, value)
+	_, digest, err := readmodel.DecodeState(r.Subject, value)
 	if err == nil && digest != r.Digest() {
 		err = errors.New("digest is not that of its state")
 	}
 	return r, err
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// verifyFile reads the file at path as Open would, without keeping its content, and computes every digest
+// from what the events said. want is what its meta record must be. shown counts the entries that each
+// list shows.
+func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) (shown map[string]int, err error) {
+	db, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	err = db.View(func(tx *bolt.Tx) error {
+		var found meta
+		err := catchFaults(func() (err error) { found, err = readMeta(tx); return err })
+		if err != nil {
+			return err
+		}
+		if !found.same(want) {
+			return errors.New("meta record is not the one expected")
+		}
+		l := &loader{workers: cfg.workers(), rest: cfg.Rest, verify: true, rerender: found.Render != readmodel.RenderVersion}
+		shown, err = l.verifyAll(ctx, tx, found)
+		return err
+	})
+	return shown, err
+}
+
+func (l *loader) verifyAll(ctx context.Context, tx *bolt.Tx, m meta) (map[string]int, error) {
+	var d readmodel.Digest
+	shown := map[string]int{}
+	counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
+		for i := range batch {
+			d.Add(batch[i].Digest())
+			if batch[i].Shown() {
+				shown[string(batch[i].Subject.List)]++
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.matches(counts, d); err != nil {
+		return nil, err
+	}
+	return shown, checkPages(tx)
+}
+
+// keyless keeps keys and values out of bbolt's errors, which are logged.
+type keyless struct{}
+
+func (keyless) KeyToString([]byte) string   { return "…" }
+func (keyless) ValueToString([]byte) string { return "…" }
+
+// checkPages runs bbolt's own check of the page structure, after every table has been read. The check runs in a goroutine
+// of bbolt's, and a page beyond the end of the file would end the process there: nobody could catch that. So all else that the
+// check reads is read before.
+func checkPages(tx *bolt.Tx) error {
+	if err := classify(catchFaults(func() error { return readRest(tx) })); err != nil {
+		return err
+	}
+	var bad error
+	for err := range tx.Check(bolt.WithKVStringer(keyless{})) { // to the end, or bbolt's goroutine stays
+		bad = cmp.Or(bad, err)
+	}
+	if bad != nil {
+		return damage{fmt.Errorf("page structure: %w", bad)}
+	}
+	return nil
+}
+
+// readRest reads the names of the buckets, and those that are no table.
+func readRest(tx *bolt.Tx) error {
+	walked := map[string]bool{}
+	for _, t := range tables() {
+		walked[t.name] = true
+	}
+	return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+		if walked[string(name)] {
+			return nil
+		}
+		return readBucket(b, 1)
+	})
+}
+
+// readBucket reads the keys of a bucket and of those in it, which this program never makes: they come from damage.
+func readBucket(b *bolt.Bucket, depth int) error {
+	const deepest = 8
+	var last []byte
+	cursor := b.Cursor()
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		if last != nil && string(k) <= string(last) || depth > deepest {
+			return errors.New("keys out of order") // ends a walk in circles too
+		}
+		last = k
+		if v != nil {
+			continue
+		}
+		if inner := b.Bucket(k); inner != nil {
+			if err := readBucket(inner, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -62,7 +62,7 @@ func TestLockDirUndo(t *testing.T) {
 	undo(filepath.Join(top, "a", "b"))
 	undo(top)
 	if left, _ := os.ReadDir(top); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 	kept := filepath.Join(top, "kept")
 	lock, err := LockDir(kept)
@@ -91,8 +91,8 @@ func TestLockDirUndo(t *testing.T) {
 	}
 }
 
-// A lock on a file that has lost its name is none.
-func TestLockDirNamed(t *testing.T) {
+// A lock on a file that has lost its name does not count.
+func TestLockDirHasName(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, lockName)
 	lock, err := LockDir(dir)
@@ -100,25 +100,26 @@ func TestLockDirNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Unlock()
-	if !lock.named(path) {
+	if !lock.hasName(path) {
 		t.Error("its own file is taken for another")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if lock.named(path) {
+	if lock.hasName(path) {
 		t.Error("a file that is gone is taken for its own")
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if lock.named(path) {
+	if lock.hasName(path) {
 		t.Error("another's file is taken for its own")
 	}
 }
 
-// Never do two hold the lock, although lock files and directories come and go.
+// Two never hold the lock at once, although lock files and directories come and go.
 func TestLockDirWhileOthersUndo(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	var holders, held atomic.Int32
 	var all sync.WaitGroup

@@ -1,66 +1,47 @@
 package snapshots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/readmodel"
 )
 
-// Open opens the store, or makes an empty one, and loads it into a new model, which has published
-// its view. A store that is damaged or of another format is set aside as the package says, and an
-// empty store and model are returned. The error is of the system (permission, no space, a lock,
-// an input/output error), in one line with what to do, or that of ctx, which ends the loading;
-// nothing has been renamed then.
-// The caller ends the store with Close.
+// Open opens the store, or makes an empty one, and loads it into a new model, which has published its
+// view. The caller ends the store with Close.
+//
+// A store that is damaged or of another format is set aside (see the package's promises); an empty store
+// and an empty model are returned. The error is the system's (permission, no space, a lock, input or
+// output), one line with what to do, or that of ctx, which ends the loading; nothing has been renamed
+// then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
-	s := &Store{path: cfg.Path, logger: cfg.Logger, sum: newSummer()}
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
-	}
-	model, err := s.open(ctx, cmp.Or(cfg.Workers, runtime.GOMAXPROCS(0)))
+	s := newStore(cfg.Path, cfg.Logger)
+	model, err := s.open(ctx)
 	if err == nil {
 		return s, model, nil
 	}
-	if s.db != nil {
-		s.db.Close()
-	}
+	_ = s.closeFile() // err says more
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
 	var bad damage
 	if !errors.As(err, &bad) {
-		return nil, nil, fmt.Errorf("store: %w%s", err, remedy(err))
+		return nil, nil, storeError(err)
 	}
 	return s.startEmpty(bad)
 }
 
-// startEmpty sets a damaged file aside and makes a new one.
-func (s *Store) startEmpty(reason damage) (*Store, *readmodel.Model, error) {
-	if err := readThrough(s.path); err != nil {
-		return nil, nil, fmt.Errorf("store: %w%s", err, remedy(err))
-	}
-	name, err := setAside(s.path, "damaged", time.Now())
-	if err != nil {
-		return nil, nil, fmt.Errorf("store: set aside (%w): %w%s", reason, err, remedy(err))
-	}
-	s.logger.Error("store set aside; starting empty, the stream will fill it again",
-		"path", s.path, "aside", filepath.Base(name), "reason", reason.Error())
-	if err := s.create(); err != nil {
-		return nil, nil, fmt.Errorf("store: %w%s", err, remedy(err))
-	}
-	return s, readmodel.New(), nil
-}
-
 // open opens or makes the file and loads it.
-func (s *Store) open(ctx context.Context, workers int) (*readmodel.Model, error) {
+func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
 		return readmodel.New(), s.create()
 	}
@@ -69,13 +50,13 @@ func (s *Store) open(ctx context.Context, workers int) (*readmodel.Model, error)
 	if err := s.openSaved(); err != nil {
 		return nil, err
 	}
-	l := &loader{sum: s.sum, workers: workers, rerender: s.saved.Render != readmodel.RenderVersion}
-	model, err := s.load(ctx, l)
+	l := &loader{workers: runtime.GOMAXPROCS(0), rerender: s.saved.Render != readmodel.RenderVersion}
+	model, rendered, err := s.load(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if l.rerender {
-		s.takeOver(l.rendered)
+		s.saveRendered(rendered)
 	}
 	s.logger.Info("store loaded", "path", s.path, "checkpoint", s.saved.Checkpoint.Sequence,
 		"digest", s.saved.Digest, "records", s.saved.records(), "rerendered", l.rerender,
@@ -85,7 +66,7 @@ func (s *Store) open(ctx context.Context, workers int) (*readmodel.Model, error)
 
 // create makes an empty file and opens it.
 func (s *Store) create() error {
-	if err := createFile(s.path, newMeta(), s.sum); err != nil {
+	if err := createFile(s.path, newMeta()); err != nil {
 		return err
 	}
 	return s.openSaved()
@@ -96,7 +77,7 @@ func (s *Store) openSaved() (err error) {
 	if s.db, err = openFile(s.path); err != nil {
 		return err
 	}
-	m, err := metaOf(s.db, s.sum)
+	m, err := metaOf(s.db)
 	if err != nil {
 		return classify(err)
 	}
@@ -104,17 +85,70 @@ func (s *Store) openSaved() (err error) {
 	return nil
 }
 
-// load loads the records and then lets bbolt check the structure, which is safe only now: every page
-// it will visit has been read.
-func (s *Store) load(ctx context.Context, l *loader) (*readmodel.Model, error) {
+// load fills a model with the store's records and compares it with the digest and the counts that were
+// saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too.
+func (s *Store) load(ctx context.Context, l *loader) (model *readmodel.Model, rendered []readmodel.Record, err error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer func() { _ = tx.Rollback() }() // of a reader: nothing can fail
-	model, err := l.load(ctx, tx, s.saved)
+	defer func() { _ = tx.Rollback() }() // of a reader: it cannot fail
+	model = readmodel.New()
+	model.BeginBulk()
+	counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
+		model.Apply(batch, s.saved.Checkpoint.Sequence)
+		if l.rerender {
+			rendered = append(rendered, batch...)
+		}
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return model, checkPages(tx)
+	if err := s.saved.matches(counts, model.Digest()); err != nil {
+		return nil, nil, err
+	}
+	model.EndBulk()
+	return model, rendered, checkPages(tx)
+}
+
+// saveRenderedPart is how many records one transaction of saveRendered writes.
+const saveRenderedPart = 20_000
+
+// saveRendered replaces every rendering after a store of another render version has been loaded. The last
+// transaction writes the new version, so that after a crash it is all done again. So it is after an
+// error, such as a full disk, which is no reason not to start.
+func (s *Store) saveRendered(records []readmodel.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.saved
+	next.Counts = maps.Clone(next.Counts)
+	err := func() error {
+		for part := range slices.Chunk(records, saveRenderedPart) {
+			if err := s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, part, next) }); err != nil {
+				return err
+			}
+		}
+		next.Render = readmodel.RenderVersion
+		return s.commit(next, next.write)
+	}()
+	if err != nil {
+		s.logger.Warn("store keeps an older rendering; the next start renders it again", "error", err)
+	}
+}
+
+// startEmpty sets a damaged file aside and makes an empty one.
+func (s *Store) startEmpty(reason damage) (*Store, *readmodel.Model, error) {
+	if err := readThrough(s.path); err != nil {
+		return nil, nil, storeError(err)
+	}
+	aside, err := setAside(s.path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("store: set aside (%w): %w; %s", reason, err, remedy(err))
+	}
+	s.logger.Error("store set aside; starting empty, to be filled from the stream",
+		"path", s.path, "aside", filepath.Base(aside), "reason", reason.Error())
+	if err := s.create(); err != nil {
+		return nil, nil, storeError(err)
+	}
+	return s, readmodel.New(), nil
 }

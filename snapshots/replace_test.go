@@ -10,10 +10,10 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// fresh is a store begun beside old, with a content of its own.
+// fresh makes a replacement of the store at path, with content of its own.
 func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
 	t.Helper()
-	s, err := Begin(Config{Path: path})
+	s, err := NewReplacement(Config{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +25,8 @@ func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
 	return s, m.Digest()
 }
 
-// A store that replaces another has its name, another data set, and goes on taking commits; the replaced
-// one is beside it, whole, and goes on too.
+// A store that replaces another has its name and a data-set id of its own, and goes on taking commits.
+// The replaced one is beside it, whole, and goes on too.
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, was := mustOpen(t, path)
@@ -41,7 +41,7 @@ func TestReplace(t *testing.T) {
 	if a := asides(t, path); len(a) != 1 || filepath.Base(a[0]) != aside {
 		t.Errorf("beside the new store: %v, not %s", a, aside)
 	}
-	if s.DataSet() == old.DataSet() {
+	if s.current().DataSet == old.current().DataSet {
 		t.Error("the same data set")
 	}
 	more := readmodel.Commit{Checkpoint: at(1000), Digest: was.Digest()}
@@ -65,60 +65,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// What a rebuild leaves when the process dies, at each step of Replace, and what the next start makes of it:
-// the old store until it is replaced, and nothing beside it.
-func TestTidy(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "registry.db")
-	old, m := mustOpen(t, path)
-	if err := old.Save(feed(m, sample(5)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.DiscardHandler)
-	for name, die := range map[string]func(s *Store) error{
-		"while it is filled":    func(*Store) error { return nil },
-		"between the two names": func(*Store) error { return secondName(path, path+".replaced-20261121T000000Z") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, _ := fresh(t, path, 3)
-			if err := die(s); err != nil {
-				t.Fatal(err)
-			}
-			_ = s.Close()
-			if err := Tidy(path, log); err != nil {
-				t.Fatal(err)
-			}
-			if again, is := mustOpen(t, path); is.Digest() != m.Digest() {
-				t.Errorf("after Tidy: %s, want %s", is.Digest(), m.Digest())
-			} else {
-				_ = again.Close()
-			}
-			if found, _ := filepath.Glob(path + ".*"); len(found) != 0 {
-				t.Errorf("left: %v", found)
-			}
-		})
-	}
-}
-
-// A store that was replaced for good stays.
-func TestTidyKeepsReplaced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "registry.db")
-	old, _ := mustOpen(t, path)
-	s, _ := fresh(t, path, 3)
-	if _, err := s.Replace(old); err != nil {
-		t.Fatal(err)
-	}
-	if err := Tidy(path, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	if a := asides(t, path); len(a) != 1 {
-		t.Errorf("beside the store: %v", a)
-	}
-}
-
-// A store that replaces nothing leaves nothing, and one that cannot take its place leaves the old one.
+// A replacement that cannot take the name leaves the old store, and one that is discarded leaves nothing.
 func TestReplaceFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, _ := mustOpen(t, path)
@@ -138,8 +85,8 @@ func TestReplaceFails(t *testing.T) {
 	}
 }
 
-// A rebuild that cannot begin leaves nothing behind, and the space that it took is free again.
-func TestBeginFails(t *testing.T) {
+// A replacement that a full disk does not take leaves nothing, and its space is free again.
+func TestNewReplacementFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	out, err := childCommand(t, "begin", path).Output()
 	if err != nil || !strings.Contains(string(out), "file too large") {
@@ -147,5 +94,58 @@ func TestBeginFails(t *testing.T) {
 	}
 	if found, _ := filepath.Glob(path + "*"); len(found) != 0 {
 		t.Errorf("left: %v", found)
+	}
+}
+
+// After a crash in a rebuild, at each step of Replace, the next start finds the old store until it has
+// been replaced, and nothing beside it.
+func TestRemoveLeftovers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	old, m := mustOpen(t, path)
+	if err := old.Save(feed(m, sample(5)...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	for name, die := range map[string]func(s *Store) error{
+		"while it is filled":    func(*Store) error { return nil },
+		"between the two names": func(*Store) error { return secondName(path, path+".replaced-20261121T000000Z") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := fresh(t, path, 3)
+			if err := die(s); err != nil {
+				t.Fatal(err)
+			}
+			_ = s.Close()
+			if err := RemoveLeftovers(path, log); err != nil {
+				t.Fatal(err)
+			}
+			if again, is := mustOpen(t, path); is.Digest() != m.Digest() {
+				t.Errorf("after RemoveLeftovers: %s, want %s", is.Digest(), m.Digest())
+			} else {
+				_ = again.Close()
+			}
+			if found, _ := filepath.Glob(path + ".*"); len(found) != 0 {
+				t.Errorf("left: %v", found)
+			}
+		})
+	}
+}
+
+// RemoveLeftovers keeps a store that was replaced for good.
+func TestLeftoversKeepReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	old, _ := mustOpen(t, path)
+	s, _ := fresh(t, path, 3)
+	if _, err := s.Replace(old); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveLeftovers(path, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if a := asides(t, path); len(a) != 1 {
+		t.Errorf("beside the store: %v", a)
 	}
 }

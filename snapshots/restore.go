@@ -1,15 +1,19 @@
 package snapshots
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"time"
 
+	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
@@ -18,29 +22,25 @@ import (
 // ErrExists says that there is a store where one is to be restored.
 var ErrExists = errors.New("there is a read model already")
 
-// restoringSuffix is behind the name of a store that is being restored.
-const restoringSuffix = ".restoring"
-
-// Restoring says what Restore does with an archive.
-type Restoring struct {
-	// Path is the store's file. Its directory must exist and be locked by the caller (LockDir).
+// RestoreConfig says what Restore does with an archive.
+type RestoreConfig struct {
+	// Path is the store's file. Required. Its directory must exist, and the caller must hold its lock
+	// (LockDir).
 	Path string
 
-	// Replace renames a store that is there aside (registry.db.replaced-<UTC time>). Without it the
-	// error matches ErrExists, before anything is read.
+	// Replace keeps a store that is there as registry.db.replaced-<UTC time>. Without it, Restore reads
+	// nothing then and the error matches ErrExists.
 	Replace bool
 
-	// Accept, if not nil, may refuse the archive by its manifest.
+	// Accept may refuse the archive by its manifest, before anything is written. Nil: any is accepted.
 	Accept func(Manifest) error
-
-	// Workers is the number of goroutines that decode. 0: one a processor.
-	Workers int
 }
 
-// Restore makes the store at cfg.Path out of the archive that r reads: into a file beside it, which is
-// proved, given a data-set id of its own, synced and renamed. At every moment there is the old store,
-// or none where there was none, or the whole new one. aside is the new name of an old one, or empty.
-func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside string, err error) {
+// Restore makes the store at cfg.Path from the archive that r reads: it unpacks and verifies it in a file
+// beside it, gives it a data-set id of its own, syncs it and renames it. At every moment the name leads
+// to the old store, to none where there was none, or to the whole new one. aside is the new name of an
+// old store, or empty. After an error the old store is in its place, unless it matches ErrNotSynced.
+func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, aside string, err error) {
 	if _, err := os.Lstat(cfg.Path); err == nil && !cfg.Replace {
 		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
 	}
@@ -48,7 +48,7 @@ func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside
 	if err := removeIfThere(temporary); err != nil {
 		return Manifest{}, "", err
 	}
-	m, err = Unpack(ctx, r, temporary, Work{Workers: cfg.Workers}, cfg.Accept)
+	m, err = unpack(ctx, r, temporary, cfg.Accept)
 	if err != nil {
 		return m, "", err
 	}
@@ -56,7 +56,7 @@ func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside
 		err = renewDataSet(temporary)
 	}
 	if err == nil {
-		aside, err = moveInto(temporary, cfg.Path)
+		aside, err = install(temporary, cfg.Path)
 	}
 	if err != nil {
 		os.Remove(temporary)
@@ -64,38 +64,124 @@ func Restore(ctx context.Context, r io.Reader, cfg Restoring) (m Manifest, aside
 	return m, aside, err
 }
 
-// renewDataSet gives the store at path another data-set id, so that no index made from the old content is
-// taken for one of the new, and syncs the whole file.
+// Unpack reads an archive from r, writes the store's file that it holds to path, which must not exist,
+// and verifies it. It trusts nothing that the archive says of itself, and writes no more than what that
+// says. After an error there is nothing at path.
+func Unpack(ctx context.Context, r io.Reader, path string) (Manifest, error) {
+	return unpack(ctx, r, path, nil)
+}
+
+func unpack(ctx context.Context, r io.Reader, path string, accept func(Manifest) error) (Manifest, error) {
+	in := bufio.NewReaderSize(r, maxHeader)
+	m, err := ReadManifest(in)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if accept != nil {
+		if err := accept(m); err != nil {
+			return m, err
+		}
+	}
+	if err := checkSpace(filepath.Dir(path), m.Size); err != nil {
+		return m, err
+	}
+	if err := unpackFile(ctx, in, path, m); err != nil {
+		return m, err
+	}
+	if err := m.verify(ctx, path); err != nil {
+		os.Remove(path)
+		return m, err
+	}
+	return m, nil
+}
+
+func unpackFile(ctx context.Context, in *bufio.Reader, path string, m Manifest) (err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(path)
+		}
+	}()
+	return unpackTo(throttledWriter{ctx, &throttle{}, f}, in, m)
+}
+
+// unpackTo unpacks what follows the header, to its very end, and compares it with the manifest.
+func unpackTo(to io.Writer, in *bufio.Reader, m Manifest) error {
+	packed := &io.LimitedReader{R: in, N: m.Packed}
+	from, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(packWindow))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	defer from.Close()
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(from, m.Size+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("unpack: %w", err)
+	case n != m.Size:
+		return fmt.Errorf("unpack: not the %d bytes of the manifest", m.Size)
+	case packed.N != 0:
+		return errors.New("unpack: the archive is cut short")
+	}
+	if _, err := in.ReadByte(); err == nil {
+		return errors.New("unpack: something follows the archive")
+	} else if !errors.Is(err, io.EOF) {
+		return err // of a source that verifies itself at its end
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
+		return errors.New("unpack: checksum does not match")
+	}
+	return nil
+}
+
+// verify compares the file at path with the manifest, and every record in it with what its event said.
+func (m Manifest) verify(ctx context.Context, path string) error {
+	found, err := fileMeta(path)
+	if err != nil {
+		return err
+	}
+	if err := m.describes(found); err != nil {
+		return err
+	}
+	shown, err := verifyFile(ctx, path, found, ArchiveConfig{})
+	if err == nil && !maps.Equal(shown, m.Entries) {
+		err = errors.New("manifest is not that of the file: other entries are shown")
+	}
+	return err
+}
+
+// renewDataSet gives the store at path a data-set id of its own and syncs the whole file.
 func renewDataSet(path string) error {
 	db, err := openFile(path)
 	if err != nil {
 		return err
 	}
-	sum := newSummer()
 	err = db.Update(func(tx *bolt.Tx) error {
-		m, err := readMeta(tx, sum)
+		m, err := readMeta(tx)
 		if err != nil {
 			return err
 		}
-		m.DataSet = newMeta().DataSet
-		return m.write(tx, sum)
+		m.DataSet = newDataSet()
+		return m.write(tx)
 	})
 	return errors.Join(err, db.Sync(), db.Close())
 }
 
-// moveInto renames the file at from to path. What is at path gets a second name before, so that there is
-// always something.
-func moveInto(from, path string) (aside string, err error) {
+// ErrNotSynced means that the new store is in its place, but may not be after a power failure.
+var ErrNotSynced = errors.New("the directory cannot be synced, so a power failure may bring back what was there before")
+
+// install renames the file at from to path. A file that is at path keeps a second name, aside.
+func install(from, path string) (aside string, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		if aside, err = freeName(path, "replaced", time.Now()); err != nil {
-			return "", err
-		}
-		if err := secondName(path, aside); err != nil {
+		if aside, err = keepAside(path); err != nil {
 			return "", err
 		}
 	}
-	err = failpoint.Hit("restore/before-rename")
-	if err == nil {
+	if err = failpoint.Hit("restore/before-rename"); err == nil {
 		err = os.Rename(from, path)
 	}
 	if err != nil {
@@ -104,5 +190,8 @@ func moveInto(from, path string) (aside string, err error) {
 		}
 		return "", err
 	}
-	return aside, cmp.Or(failpoint.Hit("restore/renamed"), syncDir(filepath.Dir(path)))
+	if err := cmp.Or(failpoint.Hit("restore/renamed"), syncDir(filepath.Dir(path))); err != nil {
+		return aside, fmt.Errorf("%w: %w", ErrNotSynced, err)
+	}
+	return aside, nil
 }

@@ -1,53 +1,189 @@
 package snapshots
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
+	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
 )
 
 // Config says where the store is.
 type Config struct {
-	// Path is the bbolt file, such as data/registry.db. Required. Its directory must exist and
-	// be locked by the caller (LockDir).
+	// Path is the bbolt file, such as data/registry.db. Required. Its directory must exist, and the caller
+	// must hold its lock (LockDir).
 	Path string
 
-	// Workers is the number of goroutines that decode while loading. 0: one a processor.
-	Workers int
-
-	// Logger takes what an operator must know. Nil: it is dropped.
+	// Logger gets what an operator must know. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Store is an open store. One goroutine at a time may call Save; the other methods may be called
-// from any goroutine.
+// Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call Save; any
+// goroutine may call the other methods.
 type Store struct {
-	// Fixed after Open.
-	logger *slog.Logger
-	sum    summer
+	logger *slog.Logger // fixed
 
-	// mu is held for the length of a transaction, so Save and Probe exclude each other.
+	// mu is held for the length of a write transaction, so that Save and Probe exclude each other.
 	mu      sync.Mutex
-	path    string   // another one after Replace
-	db      *bolt.DB // nil when it has to be opened anew, and after Close
-	attempt *meta    // what a failed transaction wanted to leave behind; nil after a good one
+	path    string   // changes in Replace
+	db      *bolt.DB // nil while it has to be opened again, and after Close
+	attempt *meta    // what a failed transaction would have left; nil after a good one
 	closed  bool
 
-	// state is held, inside mu, to write what follows, and to read it without mu: Checkpoint and
-	// Probe must not wait for the disk.
+	// state guards what follows. To write it, mu is held too; Checkpoint and Probe read it without mu, since
+	// they must not wait for the disk.
 	state  sync.Mutex
 	saved  meta
 	failed error // of the last transaction; nil after a good one
 }
 
-// Checkpoint is what the last transaction saved; zero when nothing has been. It never waits.
-func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint.model() }
+func newStore(path string, logger *slog.Logger) *Store {
+	return &Store{path: path, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
+}
 
-// DataSet names the content's lineage: 32 hexadecimal digits, random, another for every new store.
+var errClosed = errors.New("store: closed")
+
+// Save writes c in one transaction and returns when it is on the disk. A checkpoint below the saved one
+// is refused.
+//
+// After an error the disk holds the state before or, although the failure was reported, that of c, and
+// never a mixture. The caller then saves again all that it wants kept, c's records included; the store
+// opens its file again first (see "When the disk fails" in the package's documentation). Save does not
+// keep c.
+func (s *Store) Save(c readmodel.Commit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return err
+	}
+	if saved := s.saved.Checkpoint.Sequence; c.Checkpoint.Sequence < saved {
+		return fmt.Errorf("store: checkpoint %d is below the saved one, %d", c.Checkpoint.Sequence, saved)
+	}
+	next := s.saved
+	next.Checkpoint = c.Checkpoint
+	next.Digest = c.Digest.String()
+	next.Counts = maps.Clone(s.saved.Counts)
+	next.Format, next.TombstonesAfter = format, s.saved.tombstonesAfter()
+	if c.AllTombstones {
+		next.TombstonesAfter = 0
+	}
+	return s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
+}
+
+// Probe tries an empty transaction and so reports whether the store can be read and written. During a
+// Save it returns the outcome of the transaction before, at once.
+func (s *Store) Probe() error {
+	if !s.mu.TryLock() {
+		return s.lastFailure()
+	}
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return err
+	}
+	return s.commit(s.saved, func(tx *bolt.Tx) error {
+		_, err := readMeta(tx)
+		return err
+	})
+}
+
+// Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
+func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
+
+// TombstonesAfter is the sequence up to which delistings have left no tombstone in the store, because a
+// program that kept none was at work; 0 when none is missing, as in every store that this program made.
+// It never waits.
+func (s *Store) TombstonesAfter() uint64 { return s.current().tombstonesAfter() }
+
+// DataSet tells this store's content from that of any other: random, and new at every rebuild and restore.
 func (s *Store) DataSet() string { return s.current().DataSet }
+
+// Close waits for a running transaction and closes the file. Another Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.closeFile()
+}
+
+func (s *Store) closeFile() error {
+	if s.db == nil {
+		return nil
+	}
+	db := s.db
+	s.db = nil
+	return db.Close()
+}
+
+// commit runs one transaction, which is to leave next, and remembers whether it failed.
+func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
+	err := catchFaults(func() error { return s.update(write) })
+	if err != nil {
+		err = fmt.Errorf("store: %w", err)
+		s.attempt = &next
+		s.setFailed(err)
+		return err
+	}
+	s.setSaved(next)
+	return nil
+}
+
+// update is the transaction, with the points where tests make it fail.
+func (s *Store) update(write func(*bolt.Tx) error) error {
+	if err := failpoint.Hit("store/before-transaction"); err != nil {
+		return err
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		return failpoint.Hit("store/in-transaction")
+	})
+	if err != nil {
+		return err
+	}
+	return failpoint.Hit("store/after-transaction")
+}
+
+// ready opens the file again if the last transaction failed, and finds out what became of that.
+func (s *Store) ready() error {
+	if s.closed {
+		return errClosed
+	}
+	if s.attempt == nil {
+		return nil
+	}
+	if err := s.reopen(); err != nil {
+		return fmt.Errorf("store: open again after a failed write: %w", err)
+	}
+	s.attempt = nil
+	return nil
+}
+
+func (s *Store) reopen() error {
+	_ = s.closeFile() // it has failed already; what counts is what can be opened
+	db, err := openFile(s.path)
+	if err != nil {
+		return err
+	}
+	s.db = db
+	found, err := metaOf(s.db)
+	if err != nil {
+		return err
+	}
+	if !found.same(s.saved) && !found.same(*s.attempt) {
+		return errors.New("the state is neither the one saved nor the one attempted; restart to load it")
+	}
+	s.setSaved(found)
+	return nil
+}
 
 func (s *Store) current() meta {
 	s.state.Lock()
@@ -73,19 +209,85 @@ func (s *Store) lastFailure() error {
 	return s.failed
 }
 
-// Close waits for a running transaction and closes the file. Calling it again is harmless.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	return s.closeFile()
+// writeRecords writes the records and the meta record next, whose counts it corrects.
+func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
+	sorted := slices.Clone(records)
+	slices.SortStableFunc(sorted, func(a, b readmodel.Record) int { return cmp.Compare(a.Subject.ID, b.Subject.ID) })
+	var w writer
+	for _, t := range tables() {
+		added, err := w.table(tx, t, sorted)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		next.Counts[t.name] += added
+	}
+	return next.write(tx)
 }
 
-func (s *Store) closeFile() error {
-	if s.db == nil {
-		return nil
+// writer writes records into tables. bbolt does not copy values, so they stay in the arena until the
+// transaction ends. Before an arena is full the next one is begun: to grow it would copy them.
+type writer struct{ arena []byte }
+
+// An arena holds some hundred values. Few are longer than arenaSpare.
+const (
+	arenaSize  = 1 << 20
+	arenaSpare = 8 << 10
+)
+
+// fullPages is how full bbolt makes the pages of a table that was empty. Its records come in the order of
+// their keys, so that room for others in between would only double the file.
+const fullPages = 0.95
+
+// table writes those of the sorted records that belong into t and returns by how many t has grown. In the
+// order of the keys each page is visited once.
+func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
+	bucket, err := tx.CreateBucketIfNotExists([]byte(t.name)) // a store of format 1 lacks some
+	if err != nil {
+		return 0, err
 	}
-	db := s.db
-	s.db = nil
-	return db.Close()
+	if k, _ := bucket.Cursor().First(); k == nil {
+		bucket.FillPercent = fullPages
+	}
+	for i := range sorted {
+		if r := &sorted[i]; t.holds(r.Subject) {
+			n, err := w.record(bucket, t, r)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", t.record([]byte(r.Subject.ID)), err)
+			}
+			added += n
+		}
+	}
+	return added, nil
+}
+
+// record writes one record and returns 1 if it is new, -1 if it is gone, else 0.
+func (w *writer) record(bucket *bolt.Bucket, t table, r *readmodel.Record) (int, error) {
+	key := []byte(r.Subject.ID)
+	before := bucket.Get(key)
+	if r.Removed != t.tombstones { // an entry leaves its tombstone in the other table, and the reverse
+		if before == nil {
+			return 0, nil
+		}
+		return -1, bucket.Delete(key)
+	}
+	stored := w.value(t, key, r)
+	if before == nil {
+		return 1, bucket.Put(key, stored)
+	}
+	if bytes.Equal(before, stored) {
+		return 0, nil // a replay: leave the page alone
+	}
+	return 0, bucket.Put(key, stored)
+}
+
+func (w *writer) value(t table, key []byte, r *readmodel.Record) []byte {
+	if cap(w.arena)-len(w.arena) < arenaSpare {
+		w.arena = make([]byte, 0, arenaSize)
+	}
+	start := len(w.arena)
+	w.arena = append(w.arena, make([]byte, sumSize)...)
+	w.arena = r.AppendValue(w.arena)
+	stored := w.arena[start:len(w.arena):len(w.arena)]
+	seal(t.name, key, stored)
+	return stored
 }

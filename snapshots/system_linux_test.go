@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+	"unsafe"
 
 	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
@@ -19,85 +22,30 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// saveUntilFull lets the system refuse to let the file grow, as a full disk does, and then lifts that.
-func saveUntilFull(s *Store, m *readmodel.Model) int {
-	signal.Ignore(unix.SIGXFSZ)
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	all := feed(m, sample(400)...)
-	tight := unix.Rlimit{Cur: 64 << 10, Max: limit.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &tight); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	for range 2 {
-		if err := s.Save(all); err == nil {
-			fmt.Println("saved beyond the limit")
-			return 1
-		}
-		if s.Probe() != nil || s.Checkpoint().Sequence != 0 {
-			fmt.Println("an empty transaction needs no room, and nothing was saved")
-			return 1
+// Each error of a store's file or of a data directory comes with what to do.
+func TestRemedy(t *testing.T) {
+	disk := func(number syscall.Errno) error { return &os.PathError{Op: "open", Path: "f", Err: number} }
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{disk(syscall.EISDIR), "move that directory away, or choose another data directory with --data-dir"},
+		{disk(syscall.ENOTDIR), "choose a directory with --data-dir"},
+		{disk(syscall.EACCES), "make it readable and writable for this user, or choose another data directory with --data-dir"},
+		{disk(syscall.ENOENT), "make that directory, or choose another with --data-dir"},
+		{bolterrors.ErrTimeout, "close the other program that has the file open"},
+		{disk(syscall.ENOSPC), "make space on the disk"},
+		{disk(syscall.EDQUOT), "make space on the disk"},
+		{disk(syscall.EROFS), "make the disk writable, or choose a data directory on another disk with --data-dir"},
+		{disk(syscall.EIO), "check the disk, or move the file away: a new one is filled from the stream"},
+	} {
+		if got := remedy(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	if err := s.Save(all); err != nil {
-		fmt.Println("after the limit was lifted:", err)
-		return 1
-	}
-	fmt.Println("healed", all.Checkpoint.Sequence, all.Digest)
-	return 0
 }
 
-// beginFull begins a rebuild on a disk that takes some of the new store.
-func beginFull(path string) int {
-	signal.Ignore(unix.SIGXFSZ)
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 8 << 10, Max: 8 << 10}); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	_, err := Begin(Config{Path: path})
-	fmt.Println(err)
-	return 0
-}
-
-// asNobody runs f with file permissions of an ordinary user, whoever runs the test.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if os.Geteuid() == 0 {
-			if err := unix.Setfsuid(65534); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		f()
-	}()
-	<-done
-}
-
-// open755 makes a test's directory one that others may enter.
-func open755(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// What is no damage is an error of one line that says what to do, and nothing is renamed.
+// What is not damage is an error of one line that says what to do, and nothing is renamed.
 func TestNotDamage(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(t *testing.T, path string)
@@ -169,6 +117,7 @@ func TestDamagedReadOnlyDirectory(t *testing.T) {
 
 // The same for a file that another program has open.
 func TestFileInUse(t *testing.T) {
+	t.Parallel()
 	s, _ := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
 	_, _, err := Open(context.Background(), Config{Path: s.path})
 	if !errors.Is(err, bolterrors.ErrTimeout) || !strings.Contains(err.Error(), "; close the other program") {
@@ -176,5 +125,198 @@ func TestFileInUse(t *testing.T) {
 	}
 	if a := asides(t, s.path); len(a) != 0 {
 		t.Errorf("set aside: %v", a)
+	}
+}
+
+// asNobody runs f with file permissions of an ordinary user, whoever runs the test.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		if os.Geteuid() == 0 {
+			if err := unix.Setfsuid(65534); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		f()
+	}()
+	<-done
+}
+
+// open755 makes a test's directory one that others may enter.
+func open755(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// On a full disk Save fails. When there is space again it works, and nothing is lost.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "registry.db")
+	out, err := childCommand(t, "full", path).Output()
+	if err != nil {
+		t.Fatalf("child: %v\n%s", err, out)
+	}
+	var last uint64
+	var digest string
+	if _, err := fmt.Sscanf(lastLine(out), "healed %d %s", &last, &digest); err != nil {
+		t.Fatalf("child says %q", out)
+	}
+	s, m := mustOpen(t, path)
+	if s.Checkpoint().Sequence != last || m.Digest().String() != digest {
+		t.Errorf("loaded %d %s, saved %d %s", s.Checkpoint().Sequence, m.Digest(), last, digest)
+	}
+}
+
+func lastLine(b []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return lines[len(lines)-1]
+}
+
+// saveUntilFull makes the system refuse to let the file grow, as a full disk does, and then lifts that.
+func saveUntilFull(s *Store, m *readmodel.Model) int {
+	signal.Ignore(unix.SIGXFSZ)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	all := feed(m, sample(400)...)
+	tight := unix.Rlimit{Cur: 64 << 10, Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &tight); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for range 2 {
+		if err := s.Save(all); err == nil {
+			fmt.Println("saved beyond the limit")
+			return 1
+		}
+		if s.Probe() != nil || s.Checkpoint().Sequence != 0 {
+			fmt.Println("an empty transaction needs no room, and nothing was saved")
+			return 1
+		}
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if err := s.Save(all); err != nil {
+		fmt.Println("after the limit was lifted:", err)
+		return 1
+	}
+	fmt.Println("healed", all.Checkpoint.Sequence, all.Digest)
+	return 0
+}
+
+// beginFull begins a rebuild on a disk that takes some of the new store.
+func beginFull(path string) int {
+	signal.Ignore(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 8 << 10, Max: 8 << 10}); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	_, err := NewReplacement(Config{Path: path})
+	fmt.Println(err)
+	return 0
+}
+
+// readAhead reads the whole file ahead, not only what the system does for one call.
+func TestReadAhead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	const size = 64 << 20
+	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	mapped, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mapped) }()
+	_ = f.Sync()
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	if inMemory(t, mapped) > size/2 {
+		t.Skip("this file system keeps its files in memory")
+	}
+	readAhead(path)
+	limit := time.Now().Add(time.Minute)
+	for tick := time.NewTicker(10 * time.Millisecond); inMemory(t, mapped) < size; <-tick.C {
+		if time.Now().After(limit) {
+			t.Fatalf("%d of %d bytes are in memory", inMemory(t, mapped), size)
+		}
+	}
+}
+
+// inMemory is how many bytes of the mapped file the system holds.
+func inMemory(t *testing.T, mapped []byte) int {
+	t.Helper()
+	pages := make([]byte, len(mapped)/os.Getpagesize())
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0]))); errno != 0 {
+		t.Fatal(errno)
+	}
+	n := 0
+	for _, p := range pages {
+		n += int(p&1) * os.Getpagesize()
+	}
+	return n
+}
+
+// The error for lack of space says how much must be free, and its figures add up.
+func TestCheckSpace(t *testing.T) {
+	dir := t.TempDir()
+	if err := checkSpace(dir, 1); err != nil {
+		t.Error(err)
+	}
+	err := checkSpace(dir, 1<<60)
+	want := regexp.MustCompile(`^no space left on device in ` + regexp.QuoteMeta(dir) +
+		`: 1152921504623624192 bytes must be free there \(1152921504606846976 for the store, 16777216 to spare\), and \d+ are$`)
+	if !errors.Is(err, unix.ENOSPC) || !want.MatchString(err.Error()) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A small store needs as much again to spare, not 16 MiB.
+func TestSpareFor(t *testing.T) {
+	for need, want := range map[uint64]uint64{32 << 10: 32 << 10, 16 << 20: 16 << 20, 1 << 30: 16 << 20} {
+		if got := spareFor(need); got != want {
+			t.Errorf("%d to spare for %d", got, need)
+		}
+	}
+}
+
+// Where the file system has no links, and between two file systems, the second name is a copy.
+func TestSecondNameCopies(t *testing.T) {
+	other, err := os.MkdirTemp("/dev/shm", "snapshots-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(other) })
+	path, name := place(t, []byte("content")), filepath.Join(other, "name")
+	if err := os.Link(path, name); err == nil {
+		t.Skip("temporary files are in /dev/shm")
+	}
+	if err := secondName(path, name); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFile(t, name); string(got) != "content" {
+		t.Errorf("the copy holds %q", got)
+	}
+	if err := secondName(path, name); err == nil {
+		t.Error("copied over a file")
 	}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,7 +16,7 @@ import (
 
 const module = "example.org/registry/"
 
-// arrows is DESIGN.md's "one direction, no cycles": the rooms that each room may import.
+// arrows are the rooms that each room may import: one direction, no cycles.
 func arrows() map[string][]string {
 	return map[string][]string{
 		"events":       {},
@@ -22,8 +25,7 @@ func arrows() map[string][]string {
 		"projector":    {"events", "readmodel"},
 		"httpapi":      {"events", "readmodel"},
 		"cmd/registry": {"events", "readmodel", "snapshots", "projector", "httpapi"},
-		"cmd/soak":     {"events"}, // tries the program from outside, for long
-		"deploy":       {},         // tries the program from outside
+		"deploy":       {}, // tries the program from outside
 	}
 }
 
@@ -39,14 +41,27 @@ func strangers() map[string][]string {
 	}
 }
 
+// unreachable are what a package must not import through others either, by prefix of the import path. NATS's client
+// library imports net/http, so packages that use it cannot be kept from that.
+func unreachable() map[string][]string {
+	web, store, broker := []string{"net/http", "github.com/gin-gonic/"}, "go.etcd.io/bbolt", "github.com/nats-io/"
+	return map[string][]string{
+		"events":    append(web, store, broker),
+		"readmodel": append(web, store, broker),
+		"snapshots": append(web, broker),
+		"projector": {"github.com/gin-gonic/", store, "github.com/nats-io/nats-server/"},
+		"httpapi":   {store, broker},
+	}
+}
+
 // testsMay is what tests may use beyond their room's arrows: the real broker, and the store
-// behind a projector.
+// of a projector.
 func testsMay(room string) []string {
 	switch room {
 	case "projector":
 		return []string{"snapshots"}
 	case "deploy":
-		return []string{"events"} // names of streams, and events to publish
+		return []string{"events", "cmd/registry"} // names of streams, events to publish, registrytest
 	}
 	return nil
 }
@@ -81,7 +96,7 @@ func eachImport(t *testing.T, fn func(room, file, imported string, test bool)) {
 
 // isTest is true for tests and what only tests use.
 func isTest(room, path string) bool {
-	return strings.HasSuffix(path, "_test.go") || strings.Contains(path, "eventstest") || room == "cmd/soak"
+	return strings.HasSuffix(path, "_test.go") || strings.Contains(path, "eventstest")
 }
 
 // roomOf is the room that an import path belongs to; empty outside the module.
@@ -90,11 +105,11 @@ func roomOf(imported string) string {
 	if !ours {
 		return ""
 	}
-	if strings.HasPrefix(rest, "cmd/") {
-		return rest
+	parts := strings.SplitN(rest, "/", 3)
+	if parts[0] == "cmd" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
 	}
-	room, _, _ := strings.Cut(rest, "/")
-	return room
+	return parts[0]
 }
 
 // TestArrows compares every import between rooms with the arrows.
@@ -132,4 +147,51 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnreachable is TestStrangers for what a package imports through others.
+func TestUnreachable(t *testing.T) {
+	for room, strangers := range unreachable() {
+		for imported, chain := range dependencies(t, module+room) {
+			for _, stranger := range strangers {
+				if strings.HasPrefix(imported, stranger) {
+					t.Errorf("%s must not know %s: %s", room, imported, strings.Join(chain, " -> "))
+				}
+			}
+		}
+	}
+}
+
+// dependencies are all that pkg imports, itself and through others, tests apart: each with the shortest way to it.
+func dependencies(t *testing.T, pkg string) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports", pkg).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[string][]string{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		imports[p.ImportPath] = p.Imports
+	}
+	ways := map[string][]string{pkg: {pkg}}
+	for queue := []string{pkg}; len(queue) > 0; queue = queue[1:] {
+		from := queue[0]
+		for _, to := range imports[from] {
+			if ways[to] == nil {
+				ways[to] = append(slices.Clone(ways[from]), to)
+				queue = append(queue, to)
+			}
+		}
+	}
+	if len(ways) < 10 {
+		t.Fatalf("%s imports %d packages: is this test reading them?", pkg, len(ways))
+	}
+	return ways
 }

@@ -1,111 +1,88 @@
 package main
 
 import (
-	"math/big"
-	"reflect"
-	"strings"
+	"encoding/json"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
-
-	"example.org/registry/events"
-	"example.org/registry/readmodel"
+	"time"
 )
 
-func mustDemo(t *testing.T) []events.Event {
+// The real program, killed at a random moment of its import, shows in the end what one shows that was
+// left in peace (promise 4: the digest).
+func TestDemoKilledWhileImporting(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	peace := t.TempDir()
+	want, whole := demoDigest(t, peace), brokerBytes(peace)
+	for range 2 {
+		dir := t.TempDir()
+		c := startDemo(t, dir)
+		for part := rng.Int64N(whole); brokerBytes(dir) <= part; {
+			select {
+			case <-c.ended:
+				t.Fatal("server ended by itself")
+			default:
+			}
+		}
+		c.end(syscall.SIGKILL)
+		if got := demoDigest(t, dir); got != want {
+			t.Errorf("digest %s, uninterrupted %s", got, want)
+		}
+	}
+}
+
+// brokerBytes is how many bytes of messages the broker has on disk.
+func brokerBytes(dir string) int64 {
+	var bytes int64
+	_ = filepath.WalkDir(filepath.Join(dir, "data"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".blk" {
+			if info, err := d.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		return nil // the server makes and removes files meanwhile
+	})
+	return bytes
+}
+
+func startDemo(t *testing.T, dir string) *child {
 	t.Helper()
-	all, err := demoEvents()
+	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
-}
-
-func TestDemoIsAlwaysTheSame(t *testing.T) {
-	if a, b := mustDemo(t), mustDemo(t); !reflect.DeepEqual(a, b) {
-		t.Error("two runs made different events: an interrupted import could not be repeated")
+	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--demo", "--data-dir="+filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { c.end(os.Kill) })
+	return c
 }
 
-// Every event must pass the contract, with ids of its own and no placeholder left in a text.
-func TestDemoEventsAreValid(t *testing.T) {
-	ids := map[string]bool{}
-	for _, e := range mustDemo(t) {
-		if err := events.Validate(e); err != nil {
-			t.Fatalf("%+v: %v", e, err)
-		}
-		if ids[e.ID] {
-			t.Fatalf("id %s twice", e.ID)
-		}
-		ids[e.ID] = true
-		if entry, ok := e.Data.(events.Entry); ok && strings.ContainsAny(entry.Reason, "{}") {
-			t.Errorf("placeholder left in %q", entry.Reason)
-		}
-	}
-}
-
-// A 64-bit number can become somebody's id one day; more than that cannot.
-func TestDemoChatIDsBelongToNobody(t *testing.T) {
-	limit := new(big.Int).Lsh(big.NewInt(1), 64)
-	for _, e := range mustDemo(t) {
-		entry, ok := e.Data.(events.Entry)
-		if !ok {
-			continue
-		}
-		id, ok := new(big.Int).SetString(entry.ChatID, 10)
-		if !ok || id.Cmp(limit) <= 0 || len(entry.ChatID) != 20 {
-			t.Fatalf("chat id %s is not twenty digits above 2^64", entry.ChatID)
-		}
-	}
-}
-
-// demoView is the read model of the demonstration, made without broker and disk.
-func demoView(t *testing.T) *readmodel.View {
+// demoDigest starts the demonstration, waits until it is ready and stops it.
+func demoDigest(t *testing.T, dir string) string {
 	t.Helper()
-	renderer, model := readmodel.NewRenderer(), readmodel.New()
-	var records []readmodel.Record
-	for i, e := range mustDemo(t) {
-		records = append(records, renderer.Render(uint64(i+1), e.Data))
+	c := startDemo(t, dir)
+	line, ok := c.await("ready")
+	if !ok {
+		t.Fatal("server did not become ready")
 	}
-	return model.Apply(records, uint64(len(records)))
-}
-
-func TestDemoShowsSomethingOfEverything(t *testing.T) {
-	view := demoView(t)
-	total := 0
-	for _, list := range events.Lists() {
-		total += view.Entries(list)
+	_, body, err := ask("http://" + line.Admin + "/projection")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if total < 1980 || total > 2020 {
-		t.Errorf("%d entries shown, about 2 000 are promised", total)
+	var doc struct{ Digest string }
+	if err := json.Unmarshal(body, &doc); err != nil || doc.Digest == "" {
+		t.Fatalf("%s: %v", body, err)
 	}
-	for name, query := range map[string]readmodel.ListQuery{
-		"risk":           {List: events.Scammers, Status: readmodel.StatusRisk, Limit: 1},
-		"verified":       {List: events.Servers, Status: readmodel.StatusVerified, Limit: 1},
-		"with proofs":    {List: events.Scammers, Proofs: readmodel.ProofsWith, Limit: 1},
-		"private proofs": {List: events.Scammers, Proofs: readmodel.ProofsPrivate, Limit: 1},
-		"search":         {List: events.Scammers, Search: "paysafecard", Limit: 1},
-	} {
-		page, err := view.List(t.Context(), query)
-		if err != nil || page.Total < 10 {
-			t.Errorf("%s: %d entries, %v", name, page.Total, err)
-		}
+	if status := c.end(syscall.SIGTERM); status != 0 {
+		t.Errorf("stopped with status %d", status)
 	}
-}
-
-// The ready line offers this check as one that finds somebody.
-func TestDemoCheckFindsSomebody(t *testing.T) {
-	result, err := demoView(t).Check(t.Context(), readmodel.CheckQuery{Search: demoSearch})
-	if err != nil || len(result.Groups) == 0 {
-		t.Errorf("nobody is found by %q: %v", demoSearch, err)
-	}
-}
-
-// The last event decides whether an import was finished, so its subject must have no other.
-func TestDemoEndsWithAMark(t *testing.T) {
-	all := mustDemo(t)
-	last := all[len(all)-1].Data.Subject()
-	for _, e := range all[:len(all)-1] {
-		if e.Data.Subject() == last {
-			t.Fatalf("%s is there before the end", last)
-		}
-	}
+	return doc.Digest
 }

@@ -63,6 +63,9 @@ func places() []place {
 		{name: "index/before-write", hits: 3, many: true},
 		{name: "index/written", hits: 3, many: true},
 		{name: "index/kept", hits: 3, many: true},
+		{name: "ranked/before-batch", hits: 3},
+		{name: "ranked/after-batch", hits: 3},
+		{name: "ranked/merged", hits: 1, many: true},
 	}
 }
 
@@ -225,6 +228,23 @@ func TestFailpointErrors(t *testing.T) {
 	}
 }
 
+// A directory that cannot be synced after a restore: the command says what is in place now, and a server that starts from a snapshot goes on
+// with it.
+func TestFailpointRestoreNotSynced(t *testing.T) {
+	t.Parallel()
+	k := newFailing(t)
+	k.survive(0)
+	onlySnapshot(k)
+	k.env = []string{"REGISTRY_FAILPOINTS=restore/renamed=error:1"}
+	c := k.start(1)
+	k.ready(c)
+	c.end(syscall.SIGKILL)
+	text, err := os.ReadFile(c.log)
+	if err != nil || !strings.Contains(string(text), "after a power failure") || !strings.Contains(string(text), `"starting from a snapshot"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 // A disk that hangs stops neither the readers nor what is applied (promise 5).
 func TestFailpointHangingDisk(t *testing.T) {
 	t.Parallel()
@@ -279,7 +299,7 @@ func TestFailpointsAreAllKilledAt(t *testing.T) {
 }
 
 // While the copying of a rejected event hangs, the checkpoint on disk stays before it, so that the event is
-// copied after all (promise 8; API contract, rejection). What comes after it is applied all the same.
+// copied after all (promise 8, readmodel/doc.go; events/CONTRACT.md#rejection). What comes after it is applied all the same.
 func TestFailpointHangingCopy(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"example.org/registry/cmd/registry/internal/cli"
 )
 
 // start runs the program inside the test.
@@ -41,6 +44,9 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --admin-addr registry.example:8081", "--admin-token-file"},
 		{nil, "serve --base-url ftp://x", "--base-url"},
 		{nil, "serve --base-url https://x/?a=1", "--base-url"},
+		{nil, "serve --appeals-url https://x/{id}", "--appeals-url"},
+		{nil, "serve --appeals-url https://{reportId}.x/", "--appeals-url"},
+		{nil, "serve --appeals-url mailto:a@b.example", "--appeals-url"},
 		{nil, "serve --proofs-url nonsense", "--proofs-url"},
 		{nil, "serve --rate-limit=-1", "--rate-limit"},
 		{nil, "serve --rate-limit=NaN", "--rate-limit"},
@@ -48,6 +54,9 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --max-connections=-1", "--max-connections"},
 		{nil, "serve --max-staleness=5", "--max-staleness"},
 		{nil, "serve --max-staleness=-5s", "--max-staleness"},
+		{nil, "serve --stale-if-error=3600", "--stale-if-error"},
+		{nil, "serve --stale-if-error=-1h", "--stale-if-error"},
+		{nil, "serve --stale-if-error=1ms", "--stale-if-error"},
 		{nil, "serve --min-entries=x", "--min-entries"},
 		{nil, "serve --stream a.b", "--stream"},
 		{nil, "serve --stream-replicas 6 --nats-url nats://127.0.0.1:1", "--stream-replicas"},
@@ -73,7 +82,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{map[string]string{"REGISTRY_DEMO": "true", "REGISTRY_NATS_URL": "nats://127.0.0.1:1"}, "serve", "--demo"},
 	} {
 		_, err := start(t, c.env, strings.Fields(c.args)...)
-		var usage usageError
+		var usage cli.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.name) {
 			t.Errorf("%v %s: error %v does not name %s as a usage error", c.env, c.args, err, c.name)
 		}
@@ -96,7 +105,7 @@ func TestWhereValuesComeFrom(t *testing.T) {
 		env, arg string
 		want     int
 	}{{"", "", 5}, {"7", "", 7}, {"7", "--stream-history=9", 9}} {
-		var flags cli
+		var flags commands
 		parser, err := newParser(&flags, func(name string) string {
 			if name == "REGISTRY_STREAM_HISTORY" {
 				return c.env
@@ -119,7 +128,7 @@ func TestWhereValuesComeFrom(t *testing.T) {
 // Every flag can be set in the environment, so each must have a help text and a name that
 // gives a plain variable.
 func TestFlagsAreDocumented(t *testing.T) {
-	var flags cli
+	var flags commands
 	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,21 +147,97 @@ func TestFlagsAreDocumented(t *testing.T) {
 	}
 }
 
-func TestTrustedProxies(t *testing.T) {
-	var got []string
-	for _, text := range []string{"10.1.2.3/8", "::1", " 10.0.0.1", "::ffff:127.0.0.1", "::ffff:172.16.0.0/108"} {
-		var n network
-		if err := n.UnmarshalText([]byte(text)); err != nil {
+// A token is read only from a file that is as private as a password must be.
+func TestChatToken(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		want string // "" is a refusal
+	}{
+		{"example.Token-1\n", 0o600, "example.Token-1"},
+		{"example", 0o400, "example"},
+		{"example", 0o440, "example"}, // a mounted secret of a group
+		{"example", 0o640, "example"},
+		{"example", 0o644, ""},
+		{"example", 0o604, ""},
+		{"example", 0o620, ""},
+		{"example", 0o660, ""},
+		{"example", 0o777, ""},
+		{"", 0o600, ""},
+		{" \n", 0o600, ""},
+		{"two words", 0o600, ""},
+		{"two\nlines", 0o600, ""},
+		{"injected\r\nX: y", 0o600, ""},
+		{"żółw", 0o600, ""},
+		{strings.Repeat("x", maxToken), 0o600, strings.Repeat("x", maxToken)},
+		{strings.Repeat("x", maxToken+1), 0o600, ""},
+		{strings.Repeat("x", 1<<20), 0o600, ""},
+	} {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, prefixes([]network{n})[0].String())
+		if err := os.Chmod(file, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		got, err := (&serveCmd{ChatTokenFile: file}).chatToken()
+		if string(got) != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%.20q with mode %04o: %d bytes, %v", c.text, c.mode, len(got), err)
+		}
+		if text := fmt.Sprint(got, err); strings.Contains(text, "example") || err != nil && !strings.Contains(text, "--chat-token-file") {
+			t.Errorf("%.20q: %s", c.text, text)
+		}
 	}
-	if want := []string{"10.0.0.0/8", "::1/128", "10.0.0.1/32", "127.0.0.1/32", "172.16.0.0/12"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	for _, file := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
+		if _, err := (&serveCmd{ChatTokenFile: file}).chatToken(); err == nil {
+			t.Errorf("%s is accepted", file)
+		}
 	}
-	for _, text := range []string{"", "10.0.0.0/33", "::ffff:0.0.0.0/80", "x"} {
-		if err := new(network).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q was accepted", text)
+	if got, err := (&serveCmd{}).chatToken(); got != "" || err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+// An advice that cannot be shown is refused before anything is touched.
+func TestAdviceFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"## Oszustwo\nNie płać.\n": "", "": "empty", "\xff": "UTF-8", "## Oszustwo\n## Inne\n": `"Inne"`, strings.Repeat("x", 40<<10): "32768",
+	} {
+		file := filepath.Join(t.TempDir(), "advice.md")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := (&serveCmd{AdviceFile: file}).advice()
+		if want == "" && (got != text || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), "--advice-file: ") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.20q: %q, %v", text, got, err)
+		}
+	}
+	_, err := start(t, nil, "serve", "--advice-file", filepath.Join(t.TempDir(), "none"))
+	var usage cli.UsageError
+	if err == nil || errors.As(err, &usage) || !strings.Contains(err.Error(), "--advice-file: ") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestUsageErrorsOfOutsideServices(t *testing.T) {
+	const api, cdn = "https://api.example.org", "https://cdn.example.org"
+	for args, name := range map[string]string{
+		"serve --guard-url nonsense":        "--guard-url",
+		"serve --guard-url ftp://x":         "--guard-url",
+		"serve --chat-url http://u:p@x":     "--chat-url",
+		"serve --coin-url https://x/?key=1": "--coin-url",
+		"serve --chat-api-url " + api:       "--chat-cdn-url",
+		"serve --chat-cdn-url " + cdn:       "--chat-api-url",
+		"serve --chat-token-file token":     "--chat-api-url",
+		"serve --chat-api-url http://api.example.org --chat-cdn-url " + cdn + " --chat-token-file token": "https",
+	} {
+		_, err := start(t, nil, strings.Fields(args)...)
+		var usage cli.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v does not name %s as a usage error", args, err, name)
+		}
+		if err != nil && strings.Contains(err.Error(), "u:p") {
+			t.Errorf("%s: the password is shown: %v", args, err)
 		}
 	}
 }

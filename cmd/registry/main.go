@@ -1,16 +1,30 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/alecthomas/kong"
+
+	"example.org/registry/cmd/registry/internal/cli"
 )
+
+const programName = "registry"
 
 // main turns a signal into a cancelled context and an error into an exit status, nothing else.
 func main() {
+	// net/http's client writes to the standard logger what a server sends unasked. The program itself logs with slog.
+	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -19,12 +33,12 @@ func main() {
 	os.Exit(report(os.Stderr, err))
 }
 
-// oneSignal is how long signals are taken for the first one: timeout(1) and some supervisors send it to
-// the process and to its group.
+// oneSignal is how long further signals count as the first one: timeout(1) and some supervisors signal both the process and
+// its group.
 const oneSignal = 500 * time.Millisecond
 
-// obey asks the program to stop at the first signal and ends it at the second. (With
-// signal.NotifyContext, a second signal close behind the first can be lost.)
+// obey asks the program to stop at the first signal and ends it at the second. (signal.NotifyContext can lose a second signal that
+// follows closely.)
 func obey(signals <-chan os.Signal, stop context.CancelFunc) {
 	<-signals
 	stop()
@@ -34,4 +48,209 @@ func obey(signals <-chan os.Signal, stop context.CancelFunc) {
 		}
 	}
 	os.Exit(report(os.Stderr, errors.New("ended by a second signal before everything was done")))
+}
+
+// Exit statuses (cmd/registry/CONTRACT.md#exit-status).
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// report writes a failure as one line and returns its exit status.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	line := "registry: " + cli.OneLine(err.Error())
+	var usage cli.UsageError
+	if errors.As(err, &usage) {
+		command, what := cmp.Or(usage.Command, programName), "explains the flags"
+		if command == programName {
+			what = "lists the commands"
+		}
+		fmt.Fprintf(stderr, "%s (%s --help %s)\n", line, command, what)
+		return exitUsage
+	}
+	fmt.Fprintln(stderr, line)
+	return exitFailed
+}
+
+// commands is the command line: one field a command.
+type commands struct {
+	Help       helpFlag      `short:"h" help:"Explain the command and its flags."`
+	Serve      serveCmd      `cmd:"" group:"Run" help:"Run the registry in one process: broker (embedded unless --nats-url is given), projector and HTTP."`
+	Publish    publishCmd    `cmd:"" group:"Events" help:"Publish events from NDJSON files into the stream, in file order."`
+	Snapshot   snapshotCmd   `cmd:"" group:"Snapshots and copies" help:"Create, list, verify and restore snapshots of the read model."`
+	Export     exportCmd     `cmd:"" group:"Snapshots and copies" help:"Write the whole content of a snapshot, or of the running server, as NDJSON events."`
+	Tombstones tombstonesCmd `cmd:"" group:"Snapshots and copies" help:"Write who was delisted, as NDJSON without names, to be kept beside snapshots."`
+	Rebuild    rebuildCmd    `cmd:"" group:"Read model" help:"Ask a running server to rebuild its read model from the stream and to serve the new one."`
+	Verify     verifyCmd     `cmd:"" group:"Read model" help:"Replay the stream and compare every record with the running server's."`
+	Rejected   rejectedCmd   `cmd:"" group:"Events" help:"Manage rejected events."`
+	Ready      readyCmd      `cmd:"" group:"Run" help:"Exit 0 if a running server is ready, else 1 and the reason. For container health checks."`
+	Version    versionCmd    `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
+}
+
+// process is what a command may use of the process it runs in. Nothing else of the environment is read, so a test can run any
+// command inside itself.
+type process struct {
+	ctx            context.Context
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// run is the whole program. args are without the program's name; the error is for report. It returns nil when ctx ends during serve
+// and everything has been saved.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
+	var flags commands
+	parser, err := newParser(&flags, getenv, stdout, stderr)
+	if err != nil {
+		return fmt.Errorf("command line: %w", err)
+	}
+	parsed, err := parser.Parse(spelledOut(args))
+	if errors.Is(err, errHelpShown) {
+		return nil
+	}
+	if err != nil {
+		return misused(err, stderr)
+	}
+	if err = cli.CheckEmpty(parsed); err == nil {
+		err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
+	}
+	if usage, ok := errors.AsType[cli.UsageError](err); ok {
+		return cli.UsageError{Err: usage.Err, Command: commandOf(parsed)}
+	}
+	return err
+}
+
+// spelledOut turns what people try first into what the parser knows: "help serve" is "serve --help", "--version" is "version".
+func spelledOut(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
+}
+
+// misused says what is wrong with a command line that cannot be read. One that ends before it names a command gets the help of what
+// there is, on stderr.
+func misused(err error, stderr io.Writer) error {
+	parse, ok := errors.AsType[*kong.ParseError](err)
+	if !ok {
+		return cli.UsageError{Err: err}
+	}
+	ctx := parse.Context
+	node := ctx.Model.Node
+	if selected := ctx.Selected(); selected != nil {
+		node = selected
+	}
+	usage := cli.UsageError{Err: cli.Plainly(err), Command: commandOf(ctx)}
+	if unknown, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok {
+		if usage.Err = unknownFlag(unknown, node); node == ctx.Model.Node {
+			usage.Err = fmt.Errorf("%w; flags follow the command", usage.Err)
+		}
+	} else if len(node.Children) > 0 && strings.HasPrefix(err.Error(), "expected one of ") {
+		ctx.Stdout = stderr
+		if shown := ctx.PrintUsage(false); shown != nil {
+			return shown
+		}
+		usage.Err = errors.New("a command is missing")
+	}
+	return usage
+}
+
+// unknownFlag names the flag that may have been meant. text begins with the name of the one that was given.
+func unknownFlag(text string, node *kong.Node) error {
+	name, _, _ := strings.Cut(text, ",") // kong may have an idea, too
+	var flags []string
+	for _, group := range node.AllFlags(true) {
+		for _, flag := range group {
+			flags = append(flags, flag.Name)
+		}
+	}
+	if nearest := cli.Nearest(name, flags); nearest != "" {
+		return fmt.Errorf("unknown flag --%s; did you mean --%s?", name, nearest)
+	}
+	return fmt.Errorf("unknown flag --%s", name)
+}
+
+// commandOf is the command line as far as it was understood, without flags.
+func commandOf(ctx *kong.Context) string {
+	if node := ctx.Selected(); node != nil {
+		return node.FullPath()
+	}
+	return programName
+}
+
+func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Writer) (*kong.Kong, error) {
+	return kong.New(flags, append(cli.Values(),
+		kong.Name(programName),
+		kong.Description("A public registry of scammers, scam servers and trusted persons. "+
+			"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."),
+		kong.Help(printHelp),
+		kong.Writers(stdout, stderr),
+		kong.NoDefaultHelp(),
+		kong.Resolvers(fromEnvironment(getenv)),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
+		kong.Exit(func(int) {}), // only main may end the process
+	)...)
+}
+
+// examples is what the help of the program itself ends with.
+const examples = `
+Examples:
+  registry serve --demo             Try it: invented entries, site and API at http://localhost:8080.
+  registry publish events.ndjson    Put the events of a file into the stream of a server on this machine.
+
+"registry help COMMAND" explains a command and its flags.
+`
+
+// printHelp is kong's help. That of the program itself has one line or two a command, and examples.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	if ctx.Selected() != nil {
+		return kong.DefaultHelpPrinter(options, ctx)
+	}
+	options.NoExpandSubcommands = true
+	options.FlagsLast = true
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	_, err := io.WriteString(ctx.Stdout, examples)
+	return err
+}
+
+// fromEnvironment gives a flag that is not on the command line the value of its variable. An empty variable counts as unset, as in
+// compose files.
+func fromEnvironment(getenv func(string) string) kong.Resolver {
+	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if value := getenv(variable(flag.Name)); value != "" && flag.Name != "help" {
+			return value, nil
+		}
+		return nil, nil
+	})
+}
+
+// variable is the name of a flag's environment variable.
+func variable(flag string) string {
+	return "REGISTRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// errHelpShown ends parsing after --help.
+var errHelpShown = errors.New("help shown")
+
+// helpFlag prints the help of the chosen command and stops there. kong's own would end the process.
+type helpFlag bool
+
+// IgnoreDefault keeps kong from setting the flag from its default.
+func (helpFlag) IgnoreDefault() {}
+
+// BeforeReset runs before anything else of the command line is checked.
+func (helpFlag) BeforeReset(ctx *kong.Context) error {
+	if err := ctx.PrintUsage(false); err != nil {
+		return err
+	}
+	return errHelpShown
 }

@@ -2,30 +2,36 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
+	"example.org/registry/events/publish"
 )
 
 // publishCmd sends NDJSON events into the stream.
 type publishCmd struct {
-	Files     []string   `arg:"" name:"FILE" help:"NDJSON files, one CloudEvent a line; - is standard input. Blank lines are skipped."`
-	NATSURL   []string   `name:"nats-url" default:"nats://127.0.0.1:4222" placeholder:"URL" help:"Broker, one or more addresses separated by commas. The default is the embedded broker of a server on this machine."`
-	Stream    streamName `default:"REGISTRY" help:"Name of the event stream."`
-	MaxErrors int        `default:"0" help:"Bad lines to name and pass over. The one that exceeds this number stops the command."`
-	DryRun    bool       `help:"Check every line, send nothing. Needs no broker."`
+	Files     []string `arg:"" name:"FILE" help:"NDJSON files, one CloudEvent a line; - is standard input. Blank lines are skipped."`
+	MaxErrors int      `default:"0" help:"Report and skip this many bad lines; one more stops the command."`
+	DryRun    bool     `help:"Check every line but send nothing. Needs no broker."`
 	creating
-	natsFlags
+	cli.StreamFlags
 }
 
 // Help is what registry publish --help says beyond the flags.
 func (publishCmd) Help() string {
-	return "Each line is checked before it is sent. A bad line, or one whose event id has been there before in the same run, " +
-		"is named with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe: " +
-		"what the stream still knows by its id, for two minutes at most, is not stored twice, and no state ends up over a later one in the files. What the stream has forgotten is set again. " +
-		"Files that belong together go into one command, in their order."
+	return "Checks each line before it sends it. A bad line, or one whose event id was in the input before, " +
+		"is reported with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe: " +
+		"for two minutes the stream stores no id twice, and no state ends up over a later one of the files. What the stream has forgotten is set again. " +
+		"Pass files that belong together to one command, in order."
 }
 
 // Run publishes the files in order and prints the summary, also when it stops early.
@@ -39,15 +45,16 @@ func (c *publishCmd) Run(p *process) error {
 		return err
 	}
 	defer hangUp()
+	stderr := cli.Shared(p.stderr)
 	run := &publishing{
 		send:      send,
 		maxErrors: c.MaxErrors,
-		complaint: p.stderr,
+		complaint: stderr,
 		ids:       idSet{},
-		bar:       newBar(p.stderr, "publishing", totalSize(inputs), true),
+		bar:       cli.NewBar(stderr, "publishing", totalSize(inputs), true),
 	}
 	err = run.lines(p.ctx, inputs)
-	run.bar.finish()
+	run.bar.Finish()
 	if _, writeErr := fmt.Fprintln(p.stdout, run.summary(c.DryRun)); err == nil {
 		err = writeErr
 	}
@@ -56,15 +63,15 @@ func (c *publishCmd) Run(p *process) error {
 
 func (c *publishCmd) check(p *process) ([]input, error) {
 	if c.MaxErrors < 0 {
-		return nil, usagef("--max-errors: must not be negative")
+		return nil, cli.Usagef("--max-errors: must not be negative")
 	}
-	if err := checkURLs(c.NATSURL); err != nil {
+	if err := c.CheckURLs(); err != nil {
 		return nil, err
 	}
 	if err := c.creating.check(); err != nil {
 		return nil, err
 	}
-	if err := c.natsFlags.check(); err != nil && !c.DryRun {
+	if err := c.Check(); err != nil && !c.DryRun {
 		return nil, err
 	}
 	return openInputs(c.Files, p.stdin)
@@ -75,11 +82,11 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, hangUp func(), 
 	if c.DryRun {
 		return c.pretend, func() {}, nil
 	}
-	var prepare prepareFunc
+	var prepare cli.PrepareFunc
 	if c.CreateStream {
 		prepare = c.create
 	}
-	nc, js, err := c.natsFlags.reachStream(ctx, "registry publish", c.NATSURL, string(c.Stream), prepare)
+	nc, js, err := c.Open(ctx, "registry publish", prepare)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,17 +94,227 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, hangUp func(), 
 	return c.publisher(js).NewRun().PublishAll, nc.Close, nil
 }
 
-func (c *publishCmd) publisher(js jetstream.JetStream) *events.Publisher {
-	return events.NewPublisher(js, events.PublisherConfig{Stream: string(c.Stream)})
+func (c *publishCmd) publisher(js jetstream.JetStream) *publish.Publisher {
+	return publish.New(js, publish.Config{Stream: string(c.Stream)})
 }
 
-// pretend is the sender of a dry run: it refuses what the publisher would.
-func (c *publishCmd) pretend(_ context.Context, all []events.Message) (events.Summary, error) {
+// pretend is the sender of a dry run. It refuses what the publisher would.
+func (c *publishCmd) pretend(_ context.Context, all []publish.Message) (publish.Summary, error) {
 	publisher := c.publisher(nil)
 	for i := range all {
 		if err := publisher.Check(&all[i]); err != nil {
-			return events.Summary{}, &events.MessageError{Index: i, Err: err}
+			return publish.Summary{}, &publish.MessageError{Index: i, Err: err}
 		}
 	}
-	return events.Summary{Sent: len(all)}, nil
+	return publish.Summary{Sent: len(all)}, nil
+}
+
+// createWithin bounds the two questions that creating the stream takes.
+const createWithin = 3 * time.Second
+
+// creating says how publish creates a missing stream.
+type creating struct {
+	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that knew the old one keeps serving what it has until registry rebuild --accept-stream."`
+	StreamReplicas int  `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one."`
+	StreamHistory  int  `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all."`
+}
+
+func (c creating) check() error {
+	switch {
+	case c.StreamReplicas < 1 || c.StreamReplicas > 5:
+		return cli.Usagef("--stream-replicas: must be 1 to 5")
+	case c.StreamHistory < 0 || c.StreamHistory > 1_000_000:
+		return cli.Usagef("--stream-history: must be 0 to 1000000")
+	}
+	return nil
+}
+
+// create creates the stream as a server would (events/CONTRACT.md#stream). An existing one stays as it is.
+func (c creating) create(ctx context.Context, js jetstream.JetStream, stream string) error {
+	ctx, cancel := context.WithTimeout(ctx, createWithin)
+	defer cancel()
+	_, err := js.Stream(ctx, stream)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // whatever else it is, findStream says it
+	}
+	_, err = js.CreateStream(ctx, publish.StreamConfig(stream, c.StreamReplicas, c.StreamHistory, events.NewEpoch()))
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a server was faster
+		return fmt.Errorf("make stream %s: %w; correct --stream or --stream-replicas", stream, err)
+	}
+	return nil
+}
+
+// batchLines is how many events go to the stream in one atomic batch: the broker's own limit.
+const batchLines = 1000
+
+// publishing is one run of publish. One goroutine uses it.
+type publishing struct {
+	send      sendFunc
+	maxErrors int
+	complaint io.Writer // takes one line for each bad line of the input
+	bar       *cli.Bar
+
+	ids       idSet
+	pending   []line // checked, not sent yet; at most batchLines
+	good, bad int
+	done      publish.Summary
+	stopped   string // where --max-errors stopped the run
+}
+
+// sendFunc is PublishAll of one publish.Run: it keeps the order and counts what got through,
+// also when it returns an error.
+type sendFunc func(context.Context, []publish.Message) (publish.Summary, error)
+
+// errTooManyBad ends the reading of the input.
+var errTooManyBad = errors.New("too many bad lines")
+
+// lines publishes all inputs. An error says why not everything was sent.
+func (r *publishing) lines(ctx context.Context, inputs []input) error {
+	err := eachLine(ctx, inputs, func(l *line) error { return r.line(ctx, l) }, func() error { return r.flush(ctx) })
+	if err == nil || errors.Is(err, errTooManyBad) {
+		// The good lines before the one that stops the run are sent.
+		if flushErr := r.flush(ctx); flushErr != nil {
+			err = flushErr
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted: publish the same files again to send the rest")
+	case err == nil && r.bad > 0, errors.Is(err, errTooManyBad):
+		return r.badLines()
+	}
+	return err
+}
+
+// line takes one line of the input: into the next batch, or named as bad.
+func (r *publishing) line(ctx context.Context, l *line) error {
+	if l.err == nil && !r.ids.add(l.message.Event.ID) {
+		l.err = errors.New("id: the input has had an event of this id before")
+	}
+	if l.err != nil {
+		return r.refuse(l)
+	}
+	r.good++
+	r.pending = append(r.pending, *l)
+	if len(r.pending) == batchLines {
+		return r.flush(ctx)
+	}
+	return nil
+}
+
+// refuse reports a bad line.
+func (r *publishing) refuse(l *line) error {
+	r.bad++
+	r.bar.Add(l.size)
+	if _, err := fmt.Fprintf(r.complaint, "%s: %s\n", l.place(), l.err); err != nil {
+		return err
+	}
+	if r.bad > r.maxErrors {
+		r.stopped = l.place()
+		return errTooManyBad
+	}
+	return nil
+}
+
+// flush sends what is pending and waits until the stream has stored it. A message that the
+// publisher still finds wrong (too long with its headers) is a bad line like any other.
+func (r *publishing) flush(ctx context.Context) error {
+	for len(r.pending) > 0 {
+		at, err := r.sendPending(ctx)
+		var wrong *events.Error
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &wrong):
+			if err := r.dropPending(ctx, at, wrong); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest; if it stops again, "+
+				"the broker's log or /projection of the server says why", r.pending[at].place(), err)
+		}
+	}
+	return nil
+}
+
+// sendPending sends one batch, and removes from pending what is certain to be stored. An error is about the pending line at the returned index.
+func (r *publishing) sendPending(ctx context.Context) (int, error) {
+	messages := make([]publish.Message, len(r.pending))
+	for i := range r.pending {
+		messages[i] = r.pending[i].message
+	}
+	sum, err := r.send(ctx, messages)
+	r.done.Sent += sum.Sent
+	r.done.Duplicates += sum.Duplicates
+	r.done.LastSequence = max(r.done.LastSequence, sum.LastSequence)
+	stored := len(r.pending)
+	var failed *publish.MessageError
+	if errors.As(err, &failed) {
+		stored = min(sum.Sent+sum.Duplicates, failed.Index) // later ones may be stored too: sent again they are duplicates
+	} else if err != nil {
+		stored = 0
+	}
+	for i := range r.pending[:stored] {
+		r.bar.Add(r.pending[i].size)
+	}
+	r.pending = append(r.pending[:0], r.pending[stored:]...)
+	if failed == nil {
+		return 0, err
+	}
+	return failed.Index - stored, err
+}
+
+// dropPending reports the pending line at an index as bad. If it is one too many, the lines before it are sent and those after it are not.
+func (r *publishing) dropPending(ctx context.Context, at int, why error) error {
+	bad := r.pending[at]
+	bad.err = why
+	r.good--
+	err := r.refuse(&bad)
+	if err == nil {
+		r.pending = slices.Delete(r.pending, at, at+1)
+		return nil
+	}
+	r.pending = r.pending[:at]
+	return errors.Join(err, r.flush(ctx))
+}
+
+// badLines is the error of a run with bad lines, and says what to do.
+func (r *publishing) badLines() error {
+	if r.stopped != "" {
+		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", r.stopped)
+	}
+	return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(r.bad, "bad line"))
+}
+
+// summary is the one line on standard output.
+func (r *publishing) summary(dry bool) string {
+	var s strings.Builder
+	if dry {
+		fmt.Fprintf(&s, "%s, %s; nothing sent (dry run)", cli.Count(r.good, "good line"), cli.Count(r.bad, "bad line"))
+	} else {
+		fmt.Fprintf(&s, "%d sent, %d already there, %s", r.done.Sent, r.done.Duplicates, cli.Count(r.bad, "bad line"))
+	}
+	if r.done.LastSequence > 0 { // something was acknowledged
+		fmt.Fprintf(&s, "; last sequence %d", r.done.LastSequence)
+	}
+	if r.stopped != "" {
+		fmt.Fprintf(&s, "; stopped at %s", r.stopped)
+	}
+	return s.String()
+}
+
+// idSet remembers the event ids of one publish run by the first 16 bytes of their SHA-256: about 30 bytes an event however long its id is, 300 MB
+// for ten million lines. A 64-bit hash would refuse a good line once in some hundred thousand runs of that size; this one, never.
+type idSet map[[16]byte]struct{}
+
+// add is false when the id has been added before.
+func (s idSet) add(id string) bool {
+	sum := sha256.Sum256([]byte(id))
+	key := [16]byte(sum[:])
+	if _, there := s[key]; there {
+		return false
+	}
+	s[key] = struct{}{}
+	return true
 }

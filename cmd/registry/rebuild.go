@@ -3,108 +3,95 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
 
-	"example.org/registry/httpapi"
-	"example.org/registry/readmodel"
-	"example.org/registry/snapshots"
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/httpapi/admin"
 )
 
-// rebuilding is one rebuild under way.
-type rebuilding struct {
-	server     *server
-	options    httpapi.RebuildOptions
-	nc         *nats.Conn
-	old, fresh *running
-	unsaved    chan error // why the new store cannot be written; holds the first
-	began      time.Time
+// rebuildCmd asks the running server for a new read model.
+type rebuildCmd struct {
+	AcceptStream bool `help:"Accept the stream as it is now, even if it is another one; most frozen servers need this. A missing stream is created."`
+	Yes          bool `help:"Continue even if a list loses more than a tenth of its entries, or the memory limit looks too low for two read models."`
+	cli.AdminFlags
 }
 
-// run builds a second generation beside the old one and shows it.
-func (b *rebuilding) run(ctx context.Context) (httpapi.Rebuilt, error) {
-	if err := b.permitted(); err != nil {
-		return httpapi.Rebuilt{}, err
-	}
-	store, err := snapshots.Begin(snapshots.Config{Path: b.server.flags.storePath(), Logger: b.server.log})
-	if err != nil {
-		return httpapi.Rebuilt{}, err
-	}
-	b.begin(store)
-	b.server.live.rebuild.Store(b)
-	defer b.server.live.rebuild.Store(nil)
-	aside, err := b.complete(ctx)
-	if err != nil {
-		_ = b.fresh.stop() // err says more
-		return httpapi.Rebuilt{}, errors.Join(err, store.Discard())
-	}
-	rebuilt := b.outcome(aside)
-	b.retire()
-	return rebuilt, nil
+// Help is what registry rebuild --help says beyond the flags.
+func (rebuildCmd) Help() string {
+	return "The running server builds a read model from the start of the stream beside the one that it serves, and swaps it in once it " +
+		"has caught up. Readers notice nothing. The replaced store is kept in the data directory as registry.db.replaced-<time>. " +
+		"If it is interrupted or refused, everything stays as it was."
 }
 
-// outcome is what has been done, told before the old generation ends.
-func (b *rebuilding) outcome(aside string) httpapi.Rebuilt {
-	return httpapi.Rebuilt{
-		Before: stateOf(b.old), After: stateOf(b.fresh), Aside: aside,
-		Events:                    b.fresh.projector.Progress().Applied,
-		Seconds:                   time.Since(b.began).Seconds(),
-		SubjectsWithoutValidEvent: append([]string{}, b.old.projector.Progress().SubjectsWithoutValidEvent...),
+// Run shows the progress and prints the state before and after.
+func (c *rebuildCmd) Run(p *process) error {
+	group, ctx := errgroup.WithContext(p.ctx)
+	ctx, done := context.WithCancel(ctx)
+	var rebuilt admin.Rebuilt
+	group.Go(func() error {
+		defer done()
+		return c.AskJSON(p.ctx, http.MethodPost, fmt.Sprintf("/rebuild?accept-stream=%t&yes=%t", c.AcceptStream, c.Yes), &rebuilt)
+	})
+	group.Go(func() error {
+		c.watch(ctx, p.stderr)
+		return nil
+	})
+	if err := group.Wait(); p.ctx.Err() != nil {
+		return errors.New("interrupted: the rebuild is given up, the read model stays as it was")
+	} else if err != nil {
+		return fmt.Errorf("not rebuilt: %w", err)
 	}
-}
-
-// begin starts the replay. Without AcceptStream it takes no other stream than the old model's.
-func (b *rebuilding) begin(store *snapshots.Store) {
-	var saved readmodel.Checkpoint
-	var known uint64
-	if p := b.old.projector.Progress(); !b.options.AcceptStream {
-		saved.Stream = readmodel.StreamIdentity{Name: p.Stream, Epoch: p.Epoch, Created: p.Created}
-		known = p.Checkpoint
-	}
-	g := b.server.newGeneration(b.nc, store, watchedStore{store, b.unsaved}, readmodel.New(), saved, known)
-	b.fresh = b.server.start(g)
-}
-
-// watchedStore tells of the first failure: a rebuild does not go on trying while the live store may
-// need what is left of the disk.
-type watchedStore struct {
-	*snapshots.Store
-	failed chan<- error
-}
-
-// Save is part of projector.Store.
-func (w watchedStore) Save(c readmodel.Commit) error {
-	err := w.Store.Save(c)
-	if err != nil {
-		select {
-		case w.failed <- err:
-		default:
-		}
-	}
+	_, err := io.WriteString(p.stdout, summaryOf(rebuilt))
 	return err
 }
 
-// retire ends the old generation, which nobody looks at any more.
-func (b *rebuilding) retire() {
-	if err := errors.Join(b.old.stop(), b.old.store.Close()); err != nil {
-		b.server.log.Warn("the replaced read model did not end well; it is kept as it is", "error", err)
-	}
-}
-
-// report tells the log.
-func (b *rebuilding) report(r httpapi.Rebuilt, err error) {
-	b.server.live.counted(err)
-	if err != nil {
-		b.server.log.Warn("rebuild given up; the read model of before is served", "error", err)
+// watch shows how far the rebuild is until ctx ends. A failure to see it is no error.
+func (c *rebuildCmd) watch(ctx context.Context, w io.Writer) {
+	if !cli.IsTerminal(w) {
 		return
 	}
-	b.server.log.Info("rebuilt; the new read model is served", "events", r.Events, "took", time.Since(b.began).Round(time.Millisecond).String(),
-		"before", r.Before, "after", r.After, "aside", r.Aside)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	shown := cli.NewBar(w, "rebuilding", 0, false)
+	defer shown.Finish()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if p, err := projectionAt(ctx, c.AdminFlags); err == nil && p.Rebuilding != nil && p.Rebuilding.Total > 0 {
+			shown.Set(int64(p.Rebuilding.Done), int64(p.Rebuilding.Total))
+		}
+	}
 }
 
-func stateOf(r *running) httpapi.ModelState {
-	doc := httpapi.ProjectionOf(r.model.View())
-	p := r.projector.Progress()
-	return httpapi.ModelState{StreamEpoch: p.Epoch, Checkpoint: doc.Checkpoint, Digest: doc.Digest, Entries: doc.Entries}
+// projectionAt is the server's /projection.
+func projectionAt(ctx context.Context, f cli.AdminFlags) (p admin.Projection, err error) {
+	return p, f.AskJSON(ctx, http.MethodGet, "/projection", &p)
+}
+
+// summaryOf is what rebuild prints.
+func summaryOf(r admin.Rebuilt) string {
+	var s strings.Builder
+	for _, m := range []struct {
+		when  string
+		state admin.ModelState
+	}{{"before", r.Before}, {"after ", r.After}} {
+		fmt.Fprintf(&s, "%s  %s; checkpoint %d of stream %s, digest %s\n",
+			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.StreamEpoch), m.state.Digest)
+	}
+	fmt.Fprintf(&s, "rebuilt from %s in %.1f s; the replaced store is %s in the data directory\n", cli.Count(int(r.Events), "event"), r.Seconds, r.Aside)
+	if n := len(r.SubjectsWithoutValidEvent); n > 0 {
+		const most = 10
+		fmt.Fprintf(&s, "%s without a valid event in the stream, whose last state is lost (publish it again): %s\n",
+			cli.Count(n, "subject"), cli.Printable(strings.Join(r.SubjectsWithoutValidEvent[:min(n, most)], ", ")))
+	}
+	return s.String()
 }

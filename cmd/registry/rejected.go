@@ -8,26 +8,27 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
-	"example.org/registry/projector"
+	"example.org/registry/projector/rejected"
 )
 
-// rejectedCmd sees to the stream of rejected events.
+// rejectedCmd manages rejected events.
 type rejectedCmd struct {
 	List  rejectedListCmd  `cmd:"" help:"Show what was rejected, when and why."`
-	Retry rejectedRetryCmd `cmd:"" help:"Publish rejected events again, where nothing newer is on their subjects."`
+	Retry rejectedRetryCmd `cmd:"" help:"Publish rejected events again, if nothing newer is on their subjects."`
 	Purge rejectedPurgeCmd `cmd:"" help:"Erase copies of rejected events."`
 }
 
 // rejectedListCmd prints the copies as a table.
 type rejectedListCmd struct {
-	All bool `help:"Also those of other streams that this broker had under the same or another name."`
-	brokerFlags
+	All bool `help:"Include those of other streams that this broker had under the same or another name."`
+	rejectedFlags
 }
 
 // Run prints a line for each, oldest first.
 func (c *rejectedListCmd) Run(p *process) error {
-	return c.withRejected(p, func(ctx context.Context, r *projector.Rejected) error {
+	return c.with(p, func(ctx context.Context, r *rejected.Events) error {
 		copies, err := r.List(ctx)
 		if err != nil {
 			return err
@@ -36,7 +37,7 @@ func (c *rejectedListCmd) Run(p *process) error {
 	})
 }
 
-func (c *rejectedListCmd) table(w io.Writer, copies []projector.Copy, epoch string) error {
+func (c *rejectedListCmd) table(w io.Writer, copies []rejected.Copy, epoch string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	others := 0
 	for _, x := range copies {
@@ -45,13 +46,13 @@ func (c *rejectedListCmd) table(w io.Writer, copies []projector.Copy, epoch stri
 				continue
 			}
 		}
-		reason := printable(x.Reason)
+		reason := cli.Printable(x.Reason)
 		if x.Truncated {
 			reason += " (copy cut at 64 KiB)"
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s", x.Sequence, x.Time.UTC().Format(time.RFC3339), printable(x.Subject), reason)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s", x.Sequence, x.Time.UTC().Format(time.RFC3339), cli.Printable(x.Subject), reason)
 		if c.All {
-			fmt.Fprintf(table, "\tstream %s", printable(x.Epoch))
+			fmt.Fprintf(table, "\tstream %s", cli.Printable(x.Epoch))
 		}
 		fmt.Fprintln(table)
 	}
@@ -62,7 +63,7 @@ func (c *rejectedListCmd) table(w io.Writer, copies []projector.Copy, epoch stri
 	if !c.All {
 		shown -= others
 	}
-	line := count(shown, "rejected event")
+	line := cli.Count(shown, "rejected event")
 	if others > 0 && !c.All {
 		line += fmt.Sprintf("; %d of other streams, which --all shows", others)
 	}
@@ -73,25 +74,25 @@ func (c *rejectedListCmd) table(w io.Writer, copies []projector.Copy, epoch stri
 // rejectedRetryCmd publishes rejected events again.
 type rejectedRetryCmd struct {
 	Sequences []uint64 `arg:"" name:"SEQUENCE" help:"Sequences of rejected events, as rejected list shows them."`
-	brokerFlags
+	rejectedFlags
 }
 
 // Help is what registry rejected retry --help says beyond the flags.
 func (rejectedRetryCmd) Help() string {
-	return "For events that were rejected by a server that was too old, or configured wrongly: the server decides about each anew, and rejects it again " +
-		"if nothing has changed. An event that has anything newer on its subject is not published: that would bring back an older state. " +
-		"One of which the copy was cut at 64 KiB cannot be either."
+	return "For events that a server rejected because it was too old or misconfigured. The server decides about each of them again, and rejects it again " +
+		"if nothing has changed. An event is not published if anything newer is on its subject, since that would bring back an older state, " +
+		"nor if its copy was cut at 64 KiB."
 }
 
-// Run says what became of each.
+// Run prints the outcome of each.
 func (c *rejectedRetryCmd) Run(p *process) error {
-	return c.withRejected(p, func(ctx context.Context, r *projector.Rejected) error {
+	return c.with(p, func(ctx context.Context, r *rejected.Events) error {
 		failed := 0
 		for _, seq := range c.Sequences {
 			now, err := r.Retry(ctx, seq)
 			if err != nil {
 				failed++
-				fmt.Fprintf(p.stderr, "%d: %s\n", seq, printable(err.Error()))
+				fmt.Fprintf(p.stderr, "%d: %s\n", seq, cli.Printable(err.Error()))
 				continue
 			}
 			if _, err := fmt.Fprintf(p.stdout, "%d: published again at sequence %d\n", seq, now); err != nil {
@@ -99,46 +100,46 @@ func (c *rejectedRetryCmd) Run(p *process) error {
 			}
 		}
 		if failed > 0 {
-			return fmt.Errorf("%d of %s not published again", failed, count(len(c.Sequences), "event"))
+			return fmt.Errorf("%d of %s not published again", failed, cli.Count(len(c.Sequences), "event"))
 		}
 		return nil
 	})
 }
 
-// rejectedPurgeCmd erases copies.
+// rejectedPurgeCmd erases copies of rejected events.
 type rejectedPurgeCmd struct {
 	Subjects []string `arg:"" name:"SUBJECT" help:"An event's subject (registry.scammers.x, or with wildcards registry.scammers.*), which erases every copy of its events, or a subject of the copies (registry-rejected.>, registry-rejected.EPOCH.SEQUENCE)."`
-	brokerFlags
+	rejectedFlags
 }
 
 // Help is what registry rejected purge --help says beyond the flags.
 func (rejectedPurgeCmd) Help() string {
 	return "The events stay in the stream: a rebuild, or a server with an empty data directory, finds them again and copies them again. " +
-		"What ends that is a good event on the subject, and then erasing what is before it: nats stream purge REGISTRY --subject SUBJECT --keep 1 " +
+		"To end that, publish a good event on the subject, then erase what is before it: nats stream purge REGISTRY --subject SUBJECT --keep 1 " +
 		"(a registry.entry.delisted or registry.donation.removed does both). On a subject that never had a good event leave out --keep 1."
 }
 
-// Run says how many copies are gone.
+// Run prints how many copies were erased.
 func (c *rejectedPurgeCmd) Run(p *process) error {
 	for _, subject := range c.Subjects {
 		if !strings.HasPrefix(subject, events.RejectedPrefix) && !strings.HasPrefix(subject, "registry.") {
-			return usagef("SUBJECT: %s is neither an event's subject nor one of %s>", printable(subject), events.RejectedPrefix)
+			return cli.Usagef("SUBJECT: %s is neither an event's subject nor one of %s>", cli.Printable(subject), events.RejectedPrefix)
 		}
-		if err := projector.CheckPattern(subject); err != nil {
-			return usagef("SUBJECT: %s: %w", printable(subject), err)
+		if err := rejected.CheckPattern(subject); err != nil {
+			return cli.Usagef("SUBJECT: %s: %w", cli.Printable(subject), err)
 		}
 	}
-	return c.withRejected(p, func(ctx context.Context, r *projector.Rejected) error {
+	return c.with(p, func(ctx context.Context, r *rejected.Events) error {
 		for _, subject := range c.Subjects {
 			n, err := r.Purge(ctx, subject)
 			if err != nil {
-				return fmt.Errorf("%s: %w", printable(subject), err)
+				return fmt.Errorf("%s: %w", cli.Printable(subject), err)
 			}
 			copies := "copies"
 			if n == 1 {
 				copies = "copy"
 			}
-			if _, err := fmt.Fprintf(p.stdout, "%s: %d %s erased\n", printable(subject), n, copies); err != nil {
+			if _, err := fmt.Fprintf(p.stdout, "%s: %d %s erased\n", cli.Printable(subject), n, copies); err != nil {
 				return err
 			}
 		}
@@ -146,19 +147,22 @@ func (c *rejectedPurgeCmd) Run(p *process) error {
 	})
 }
 
-// withRejected connects, calls f, and hangs up.
-func (f brokerFlags) withRejected(p *process, do func(context.Context, *projector.Rejected) error) error {
-	if err := f.check(); err != nil {
+// rejectedFlags say whose rejected events a command is about.
+type rejectedFlags struct{ cli.StreamFlags }
+
+// with connects, calls do, and closes the connection.
+func (f rejectedFlags) with(p *process, do func(context.Context, *rejected.Events) error) error {
+	if err := f.Check(); err != nil {
 		return err
 	}
-	nc, js, err := f.reach(p.ctx, "registry rejected")
+	nc, js, err := f.Open(p.ctx, "registry rejected", nil)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	r, err := projector.OpenRejected(p.ctx, js, string(f.Stream))
+	r, err := rejected.Open(p.ctx, js, string(f.Stream))
 	if err == nil {
 		err = do(p.ctx, r)
 	}
-	return plainly(p.ctx, err)
+	return cli.Interrupted(p.ctx, err)
 }

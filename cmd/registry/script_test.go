@@ -16,12 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
 )
 
 // patience bounds every wait in the scripts; nothing is expected to take this long.
@@ -279,7 +281,7 @@ func scriptBroker(ts *testscript.TestScript, neg bool, args []string) {
 	defer nc.Close()
 	js, err := jetstream.New(nc)
 	ts.Check(err)
-	cfg := events.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
 	if args[1] == "maxage" {
 		cfg.MaxAge = 24 * time.Hour
 	}
@@ -287,4 +289,122 @@ func scriptBroker(ts *testscript.TestScript, neg bool, args []string) {
 	defer cancel()
 	_, err = js.CreateStream(ctx, cfg)
 	ts.Check(err)
+}
+
+// onStream calls f with the broker at url.
+func onStream(ts *testscript.TestScript, url string, f func(context.Context, jetstream.JetStream) error) {
+	nc, err := nats.Connect(url)
+	ts.Check(err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ts.Check(f(ctx, js))
+}
+
+// scriptRecreate is: recreate URL COUNT SEED. It deletes the event stream of a broker and makes another one
+// with so many events of its own; none at all where COUNT is negative.
+func scriptRecreate(ts *testscript.TestScript, neg bool, args []string) {
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	seed, err := strconv.ParseUint(args[2], 10, 64)
+	ts.Check(err)
+	onStream(ts, args[0], func(ctx context.Context, js jetstream.JetStream) error {
+		if err := js.DeleteStream(ctx, events.DefaultStream); err != nil || count < 0 {
+			return err
+		}
+		return remake(ctx, js, count, seed)
+	})
+}
+
+// remake makes the event stream again.
+func remake(ctx context.Context, js jetstream.JetStream, n int, seed uint64) error {
+	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	if _, err := eventstest.Create(ctx, js, cfg); err != nil {
+		return err
+	}
+	messages := make([]publish.Message, n)
+	for i, e := range eventstest.Events(n, seed) {
+		e.ID = fmt.Sprint("again-", seed, "-", i)
+		messages[i] = publish.Message{Event: e}
+	}
+	_, err := publish.New(js, publish.Config{}).PublishAll(ctx, messages)
+	return err
+}
+
+// scriptRaw is: raw URL SUBJECT PAYLOAD. It publishes what no publisher of ours would; LONG is 100 KB of nothing.
+func scriptRaw(ts *testscript.TestScript, neg bool, args []string) {
+	payload := args[2]
+	if payload == "LONG" {
+		payload = strings.Repeat("x", 100_000)
+	}
+	onStream(ts, args[0], func(ctx context.Context, js jetstream.JetStream) error {
+		_, err := js.Publish(ctx, args[1], []byte(payload))
+		return err
+	})
+}
+
+// scriptPurge is: purge URL SUBJECT KEEP. It erases what the event stream has of a subject, but for the last KEEP messages, as the
+// nats command does.
+func scriptPurge(ts *testscript.TestScript, neg bool, args []string) {
+	keep, err := strconv.ParseUint(args[2], 10, 64)
+	ts.Check(err)
+	onStream(ts, args[0], func(ctx context.Context, js jetstream.JetStream) error {
+		stream, err := js.Stream(ctx, events.DefaultStream)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(args[1]), jetstream.WithPurgeKeep(keep))
+	})
+}
+
+// scriptName is: name VARIABLE. It sets VARIABLE to the first name in the table on standard output.
+func scriptName(ts *testscript.TestScript, neg bool, args []string) {
+	lines := strings.Split(ts.ReadFile("stdout"), "\n")
+	if neg || len(args) != 1 || len(lines) < 2 {
+		ts.Fatalf("usage: name VARIABLE, after a table")
+	}
+	ts.Setenv(args[0], strings.Fields(lines[1])[0])
+}
+
+// scriptCut is: cut FILE PART. It writes the first nine tenths of FILE to PART.
+func scriptCut(ts *testscript.TestScript, neg bool, args []string) {
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b[:len(b)*9/10], 0o600))
+}
+
+// scriptDigest is: digest ADDRESS VARIABLE. It sets VARIABLE to the digest that a server shows.
+func scriptDigest(ts *testscript.TestScript, neg bool, args []string) {
+	status, body, err := ask("http://" + args[0] + "/projection")
+	ts.Check(err)
+	var p struct{ Digest string }
+	ts.Check(json.Unmarshal(body, &p))
+	if status != http.StatusOK || p.Digest == "" {
+		ts.Fatalf("%d %s", status, body)
+	}
+	ts.Setenv(args[1], p.Digest)
+}
+
+// scriptSame is: same FILE FILE. The files hold the same data in the same order, under different ids.
+func scriptSame(ts *testscript.TestScript, neg bool, args []string) {
+	a, b := decodeEvents(ts, args[0]), decodeEvents(ts, args[1])
+	if len(a) == 0 || len(a) != len(b) {
+		ts.Fatalf("%d and %d events", len(a), len(b))
+	}
+	for i := range a {
+		if a[i].Data != b[i].Data || a[i].ID == b[i].ID {
+			ts.Fatalf("event %d: %v and %v", i, a[i], b[i])
+		}
+	}
+}
+
+func decodeEvents(ts *testscript.TestScript, file string) (all []events.Event) {
+	for line := range strings.Lines(ts.ReadFile(file)) {
+		e, err := events.Decode([]byte(strings.TrimSpace(line)))
+		ts.Check(err)
+		all = append(all, e)
+	}
+	return all
 }

@@ -1,29 +1,81 @@
 package main
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io"
-	"log/slog"
+	"os"
+	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"golang.org/x/sync/errgroup"
-
-	"example.org/registry/events/failpoint"
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/serve"
 	"example.org/registry/httpapi"
-	"example.org/registry/readmodel"
-	"example.org/registry/snapshots"
+	"example.org/registry/httpapi/site"
+	"example.org/registry/httpapi/upstream"
 )
 
-// Run serves until the process's context ends, and then stops in order: the listeners, the
-// handlers, the projector with its last save, the store, the broker, the lock.
-func (c *serveCmd) Run(p *process) (err error) {
+// serveCmd runs everything in one process (internal/serve).
+type serveCmd struct {
+	Demo bool `help:"Run a demonstration: about 2 000 invented entries, published through the real path into an empty stream of its own."`
+
+	HTTPAddr       cli.Address   `name:"http-addr" default:":8080" help:"Public API and site." group:"Listeners"`
+	AdminAddr      cli.Address   `default:"127.0.0.1:8081" help:"Operators' listener: health, metrics, profiles, /projection. Not for the public." group:"Listeners"`
+	AdminTokenFile string        `placeholder:"FILE" help:"File with the bearer token for the operators' listener. Required if other machines can reach it." group:"Listeners"`
+	AdminHost      string        `placeholder:"NAME" help:"Host name that requests to the operators' listener may use, besides IP addresses and localhost." group:"Listeners"`
+	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" empty:"" help:"Public address of this service, for the OpenAPI document and the examples of the site's API page (default there: that of the request)." group:"Listeners"`
+	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it, it is 404." group:"Listeners"`
+	AppealsURL     cli.Appeals   `name:"appeals-url" placeholder:"URL" empty:"" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
+	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown of what to do now, shown below the answers of the person check in place of the site's own." group:"Listeners"`
+	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
+	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
+	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
+	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
+	MaxConnections int           `default:"0" help:"Most public connections at once. 0: from the limit of open files." group:"Listeners"`
+	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
+	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. For so long they may show somebody who has been delisted. 0: not at all." group:"State"`
+	MinEntries     int           `default:"0" help:"Answer 503 while there are fewer entries, so that a wrong stream does not look like an empty registry. 0: off." group:"State"`
+
+	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
+	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
+
+	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, in unnamed files in the data directory, so that first searches are fast too. Without it the server needs some 300 bytes less memory an entry." group:"State"`
+
+	RankedIndex bool `default:"true" negatable:"" help:"Keep an index for ranked search (/api/search), in the directory ranked of the data directory. Without it ranked search is 503." group:"State"`
+
+	DataDir string `placeholder:"DIR" help:"Directory for the saved state and the embedded broker's store, for one process at a time (default: data, with --demo data-demo)." group:"State"`
+
+	NATSURL            []string       `name:"nats-url" placeholder:"URL" empty:"" help:"Use this broker instead of the embedded one: one or more addresses separated by commas." group:"Broker and stream"`
+	EmbeddedNATSAddr   string         `name:"embedded-nats-addr" default:"127.0.0.1:4222" help:"Where the moderation backend reaches the embedded broker; - for nowhere." group:"Broker and stream"`
+	EmbeddedNATSConfig string         `name:"embedded-nats-config" placeholder:"FILE" help:"nats.conf with the embedded broker's users, TLS and limits. Required if other machines can reach it." group:"Broker and stream"`
+	Stream             cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
+	StreamReplicas     int            `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
+	StreamHistory      int            `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all." group:"Broker and stream"`
+	GuardURL           cli.URL        `name:"guard-url" placeholder:"URL" empty:"" help:"Guard service whose state /api/status shows: up if it answers with a status below 500 within 6 s." group:"Outside services"`
+	ChatURL            cli.URL        `name:"chat-url" placeholder:"URL" empty:"" help:"Chat platform, for /api/status." group:"Outside services"`
+	CoinURL            cli.URL        `name:"coin-url" placeholder:"URL" empty:"" help:"Cryptocurrency network, for /api/status." group:"Outside services"`
+	ChatAPIURL         cli.URL        `name:"chat-api-url" placeholder:"URL" empty:"" help:"API of a Discord-compatible chat platform, which knows users' pictures: URL/users/{id}. Without it, all pictures are drawn." group:"Outside services"`
+	ChatCDNURL         cli.URL        `name:"chat-cdn-url" placeholder:"URL" empty:"" help:"Where that platform keeps the pictures: URL/avatars/{id}/{name}.png. Required with --chat-api-url." group:"Outside services"`
+	ChatTokenFile      string         `placeholder:"FILE" empty:"" help:"File with the bot token for --chat-api-url. Only its owner and group may be able to read it." group:"Outside services"`
+	cli.NATSFlags
+	cli.LogFlags
+}
+
+// Help is what registry serve --help says beyond the flags.
+func (serveCmd) Help() string {
+	return "Listens at once and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
+		"SIGTERM and SIGINT stop it in order: it takes no new requests, finishes the running ones and saves everything. A second signal ends it at once. " +
+		"It chooses GOGC and GOMEMLIMIT for serving unless the environment sets them. " +
+		"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."
+}
+
+// Run serves until the process's context ends and everything has been saved.
+func (c *serveCmd) Run(p *process) error {
 	began := time.Now()
 	if err := c.check(); err != nil {
 		return err
 	}
-	token, err := adminToken(c.AdminTokenFile)
+	adminToken, err := cli.AdminToken(c.AdminTokenFile)
 	if err != nil {
 		return err
 	}
@@ -31,110 +83,198 @@ func (c *serveCmd) Run(p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	log := c.logger(p.stderr)
-	tune(p.getenv, "/", log)
-	lock, err := snapshots.LockDir(c.dataDir())
-	if err != nil {
-		return lockError(err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := failpoint.Hit("start/locked"); err != nil {
-		return err
-	}
-	ports, err := c.listen()
+	advice, err := c.advice()
 	if err != nil {
 		return err
 	}
-	s := &server{flags: c, log: log, ports: ports, token: token, chatToken: chatToken, live: newLive(), terminal: p.stderr,
-		headroom: p.getenv("GOGC") == "", rebuilds: newRebuilds(), listening: make(chan struct{}), began: began}
-	s.snapshots = newSnapshotter(s.live, c, log)
-	return s.run(p.ctx)
-}
-
-// run serves and projects side by side. Whichever fails ends both.
-func (s *server) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	drained := make(chan struct{})
-	group.Go(func() error {
-		defer close(drained)
-		return s.web(ctx)
+	stderr, screen := p.stderr, (*cli.Screen)(nil)
+	if c.ForPeople(p.stderr) {
+		screen = cli.NewScreen(p.stderr)
+		stderr = screen
+	}
+	return serve.Run(p.ctx, serve.Config{
+		DataDir:        c.dataDir(),
+		Demo:           c.Demo,
+		HTTPAddr:       string(c.HTTPAddr),
+		AdminAddr:      string(c.AdminAddr),
+		MaxConnections: c.MaxConnections,
+		Public: httpapi.Config{
+			BaseURL:        string(c.BaseURL),
+			ProofsURL:      string(c.ProofsURL),
+			AppealsURL:     string(c.AppealsURL),
+			Advice:         advice,
+			Contact:        string(c.Contact),
+			Site:           c.Site,
+			RateLimit:      c.RateLimit,
+			TrustedProxies: cli.Prefixes(c.TrustedProxies),
+			StaleIfError:   c.StaleIfError,
+			Status:         upstream.StatusConfig{Guard: string(c.GuardURL), Chat: string(c.ChatURL), Coin: string(c.CoinURL)},
+			Avatars:        c.avatars(chatToken),
+		},
+		AdminHost:      c.AdminHost,
+		AdminToken:     adminToken,
+		MaxStaleness:   c.MaxStaleness,
+		MinEntries:     c.MinEntries,
+		Broker:         c.brokerFlags(),
+		EmbeddedAddr:   c.EmbeddedNATSAddr,
+		EmbeddedConfig: c.EmbeddedNATSConfig,
+		Stream:         string(c.Stream),
+		StreamReplicas: c.StreamReplicas,
+		StreamHistory:  c.StreamHistory,
+		SnapshotEvery:  c.SnapshotEvery,
+		SnapshotKeep:   c.SnapshotKeep,
+		TextIndex:      c.TextIndex,
+		RankedIndex:    c.RankedIndex,
+		Began:          began,
+		GC:             serve.GC{Percent: p.getenv("GOGC") == "", Limit: p.getenv("GOMEMLIMIT") == ""},
+		Logger:         c.Logger(stderr),
+		Terminal:       screen,
 	})
-	group.Go(func() error {
-		err := s.project(ctx, drained)
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // stopped before everything had started
-		}
-		return err
-	})
-	group.Go(func() error { return s.announce(ctx) })
-	if s.headroom {
-		group.Go(func() error { keepHeadroom(ctx); return nil })
-	}
-	return group.Wait()
 }
 
-// project opens what the projection needs, from the disk up, and closes it in reverse. It lasts until
-// the handlers have drained, so that they see a running projector to their end.
-func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
-	if err := failpoint.Hit("start/before-load"); err != nil {
+// check rejects what cannot work before anything is touched.
+func (c *serveCmd) check() error {
+	if err := c.checkBroker(); err != nil {
 		return err
 	}
-	if err := snapshots.Tidy(s.flags.storePath(), s.log); err != nil {
-		return err
-	}
-	nc, stop, err := s.connect()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	store, model, err := s.load(ctx, nc)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have shown another
-	if err := s.showBroker(nc); err != nil {
-		return err
-	}
-	if s.flags.Demo {
-		if err := s.importDemo(ctx, nc, store.Checkpoint()); err != nil {
-			return err
+	for _, bound := range []struct {
+		flag string
+		bad  bool
+		need string
+	}{
+		{"rate-limit", c.RateLimit != 0 && !(c.RateLimit >= 1e-4 && c.RateLimit <= 1e6), "0, or 0.0001 to 1000000"},
+		{"max-connections", c.MaxConnections < 0, "0 or more"},
+		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
+		{"stale-if-error", c.StaleIfError != 0 && c.StaleIfError < time.Second, "0, or 1s or more"},
+		{"min-entries", c.MinEntries < 0, "0 or more"},
+		{"snapshot-every", c.SnapshotEvery != 0 && c.SnapshotEvery < time.Second, "0, or 1s or more"},
+		{"snapshot-keep", c.SnapshotKeep < 1, "1 or more"},
+		{"stream-replicas", c.StreamReplicas < 1 || c.StreamReplicas > 5, "1 to 5"},
+		{"stream-history", c.StreamHistory < 0 || c.StreamHistory > 1_000_000, "0 to 1000000"},
+	} {
+		if bound.bad {
+			return cli.Usagef("--%s: must be %s", bound.flag, bound.need)
 		}
 	}
-	first := s.newGeneration(nc, store, store, model, store.Checkpoint(), 0)
-	s.live.show(first)
-	defer s.keepSnapshots(ctx)()
-	return s.keep(drained, nc, s.start(first))
+	if !c.AdminAddr.Loopback() && c.AdminTokenFile == "" {
+		return cli.Usagef("--admin-addr: %s is reachable from other machines and needs --admin-token-file", c.AdminAddr)
+	}
+	if err := c.checkAvatars(); err != nil {
+		return err
+	}
+	return c.brokerFlags().Check()
 }
 
-// load opens the store, which an empty data directory gets from a snapshot where there is one, and shows its model.
-func (s *server) load(ctx context.Context, nc *nats.Conn) (*snapshots.Store, *readmodel.Model, error) {
-	if err := failpoint.Hit("start/connected"); err != nil {
-		return nil, nil, err
+func (c *serveCmd) checkBroker() error {
+	if err := c.brokerFlags().CheckURLs(); err != nil {
+		return err
 	}
-	if err := s.bootstrap(ctx, nc); err != nil {
-		return nil, nil, err
+	switch {
+	case c.Demo && c.external():
+		return cli.Usagef("--demo: needs the embedded broker, so it does not go with --nats-url")
+	case c.external() && c.EmbeddedNATSConfig != "":
+		return cli.Usagef("--embedded-nats-config: there is no embedded broker with --nats-url")
+	case !c.external() && c.StreamReplicas > 1:
+		return cli.Usagef("--stream-replicas: the embedded broker keeps one replica; more need --nats-url")
+	case !c.external() && c.EmbeddedNATSAddr != "-":
+		var a cli.Address
+		if err := a.UnmarshalText([]byte(c.EmbeddedNATSAddr)); err != nil {
+			return cli.Usagef("--embedded-nats-addr: %w", err)
+		}
+		if !a.Loopback() && c.EmbeddedNATSConfig == "" {
+			return fmt.Errorf("--embedded-nats-addr: %s is reachable from other machines and needs --embedded-nats-config with users", a)
+		}
 	}
-	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.flags.storePath(), Logger: s.log})
+	return nil
+}
+
+func (c *serveCmd) brokerFlags() cli.BrokerFlags {
+	return cli.BrokerFlags{NATSURL: c.NATSURL, NATSFlags: c.NATSFlags}
+}
+
+// external is true when the broker is another process.
+func (c *serveCmd) external() bool { return len(c.NATSURL) > 0 }
+
+func (c *serveCmd) dataDir() string {
+	switch {
+	case c.DataDir != "":
+		return c.DataDir
+	case c.Demo:
+		return "data-demo"
+	}
+	return "data"
+}
+
+// maxToken is the greatest length of a token in bytes.
+const maxToken = 4096
+
+// chatToken reads the chat platform's token; empty when none is configured. A file that others
+// on the machine may read, or its group may write, is refused: the token is as good as a
+// password. The group may read it, because that is how Kubernetes hands secrets to a process
+// that is not root.
+func (c *serveCmd) chatToken() (upstream.Secret, error) {
+	if c.ChatTokenFile == "" {
+		return "", nil
+	}
+	file, err := os.Open(c.ChatTokenFile)
 	if err != nil {
-		return nil, nil, err
+		return "", cli.Unreadable("--chat-token-file", c.ChatTokenFile, err)
 	}
-	s.live.show(newGeneration(generation{model: model, store: store}))
-	return store, model, nil
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", cli.Unreadable("--chat-token-file", c.ChatTokenFile, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o037 != 0 {
+		return "", fmt.Errorf("--chat-token-file: mode %04o lets others use the token; chmod 600 %s", mode, c.ChatTokenFile)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxToken+2))
+	if err != nil {
+		return "", cli.Unreadable("--chat-token-file", c.ChatTokenFile, err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(token) > maxToken || !cli.IsToken(token) {
+		return "", errors.New("--chat-token-file: the file must hold one token of printable ASCII characters without spaces")
+	}
+	return upstream.Secret(token), nil
 }
 
-// server is one running serve command.
-type server struct {
-	flags    *serveCmd
-	log      *slog.Logger
-	ports    *ports
-	token    string // of the admin listener; empty: none
-	live     *live
-	terminal io.Writer // for the progress bar
+// advice reads the file of what to do now; empty when none is configured.
+func (c *serveCmd) advice() (string, error) {
+	if c.AdviceFile == "" {
+		return "", nil
+	}
+	file, err := os.Open(c.AdviceFile)
+	if err != nil {
+		return "", cli.Unreadable("--advice-file", c.AdviceFile, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, site.MaxAdvice+1))
+	if err != nil {
+		return "", cli.Unreadable("--advice-file", c.AdviceFile, err)
+	}
+	if len(text) == 0 {
+		return "", errors.New("--advice-file: the file is empty; leave the flag out for the site's own advice")
+	}
+	if err := site.CheckAdvice(string(text)); err != nil {
+		return "", fmt.Errorf("--advice-file: the file %w", err)
+	}
+	return string(text), nil
+}
 
-	chatToken httpapi.Secret // of the chat platform; empty: none
-	headroom  bool           // the collector's percentage is ours to set
-	rebuilds  *rebuilds      // what operators ask for
-	listening chan struct{}  // closed once the log says so
-	began     time.Time      // when the process was started, nearly
-	snapshots *snapshotter
+// avatars is where pictures of users come from.
+func (c *serveCmd) avatars(token upstream.Secret) upstream.AvatarConfig {
+	return upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: token}
+}
+
+// checkAvatars refuses addresses that do not go together.
+func (c *serveCmd) checkAvatars() error {
+	token := upstream.Secret("")
+	if c.ChatTokenFile != "" {
+		token = "there will be one"
+	}
+	if err := c.avatars(token).Check(); err != nil {
+		return cli.Usagef("--chat-api-url, --chat-cdn-url, --chat-token-file: %w", err)
+	}
+	return nil
 }

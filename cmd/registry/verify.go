@@ -1,82 +1,88 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events"
+	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector"
+	"example.org/registry/readmodel"
 )
 
-// verifyReads is how often a record that differs is read again before it is named.
+// verifyReads is how often a record that differs is read before it is reported.
 const verifyReads = 3
 
 // verifyCmd compares a running server with a replay of its stream.
 type verifyCmd struct {
-	brokerFlags
-	adminFlags
+	cli.StreamFlags
+	cli.AdminFlags
 }
 
 // Help is what registry verify --help says beyond the flags.
 func (verifyCmd) Help() string {
-	return "The stream is replayed, in this process, into an empty read model, which is brought to the very sequence at which the server " +
-		"lists its records; so it is right while events arrive. What differs is read again twice before it is named. It takes as much memory as the server's read model, " +
-		"and changes nothing anywhere. Exit status 1 when anything differs."
+	return "Replays the stream, in this process, into an empty read model up to the very sequence at which the server lists its records, so the " +
+		"result is right even while events arrive. Tombstones are compared too; one that only the server has, after a purge of the stream, is no difference. A record that differs is read twice more before it is reported. Takes as much memory as the server's read model " +
+		"and changes nothing. Exit status 1 if anything differs."
 }
 
 // Run prints how many records were compared, and those that differ.
 func (c *verifyCmd) Run(p *process) error {
-	if err := c.brokerFlags.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
-	nc, _, err := c.reach(p.ctx, "registry verify")
+	nc, js, err := c.Open(p.ctx, "registry verify", nil)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	r := startReplay(nc, string(c.Stream))
-	defer r.stop()
+	r := startReplay(js, string(c.Stream))
+	defer r.following.Stop()
 	if err := r.catchUp(p.ctx, p.stderr); err != nil {
-		return plainly(p.ctx, err)
+		return cli.Interrupted(p.ctx, err)
 	}
 	found, err := c.compare(p.ctx, r)
 	if err != nil {
-		return plainly(p.ctx, err)
+		return cli.Interrupted(p.ctx, err)
 	}
 	return c.tell(p.ctx, p.stdout, found)
 }
 
-// plainly puts a plain word in the place of what ctrl-C did to err.
-func plainly(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return err
-}
-
-// tell prints the findings; the error is that there are any.
+// tell prints the findings. The error says that there are any.
 func (c *verifyCmd) tell(ctx context.Context, w io.Writer, found findings) error {
 	if len(found.differ) == 0 {
 		_, err := fmt.Fprintf(w, "%s compared at sequence %d: no difference; digest %s\n",
-			count(found.records, "record"), found.sequence, found.digest)
+			cli.Count(found.records, "record"), found.sequence, found.digest)
 		return err
 	}
 	if err := c.tellSubjects(ctx, w, found.differ); err != nil {
 		return err
 	}
 	return fmt.Errorf("%d of %s differ at sequence %d: rebuild the read model (registry rebuild)",
-		len(found.differ), count(found.records, "record"), found.sequence)
+		len(found.differ), cli.Count(found.records, "record"), found.sequence)
 }
 
 func (c *verifyCmd) tellSubjects(ctx context.Context, w io.Writer, differ map[string]string) error {
 	var lost map[string]bool
-	if p, err := projectionAt(ctx, c.adminFlags); err == nil { // it only explains
+	if p, err := projectionAt(ctx, c.AdminFlags); err == nil { // it only explains
 		lost = setOf(p.SubjectsWithoutValidEvent)
 	}
 	for _, subject := range slices.Sorted(maps.Keys(differ)) {
-		line := printable(subject) + ": " + differ[subject]
-		if lost[subject] {
+		line := cli.Printable(subject) + ": " + differ[subject]
+		if lost[events.MaskSubject(subject, nil)] {
 			line += " (the stream has no valid event of it any more; publish one)"
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
@@ -102,7 +108,7 @@ type findings struct {
 	differ   map[string]string // what is wrong, by subject
 }
 
-// compare reads the server's records until what differs differs every time.
+// compare reads the server's records up to three times, and keeps what differs every time.
 func (c *verifyCmd) compare(ctx context.Context, r *replay) (found findings, err error) {
 	for read := range verifyReads {
 		now, err := c.compareOnce(ctx, r)
@@ -119,23 +125,173 @@ func (c *verifyCmd) compare(ctx context.Context, r *replay) (found findings, err
 	return found, nil
 }
 
-// compareOnce holds the replay where it stands, asks for the server's records there or further, and lets the
-// replay go on to exactly where they were taken.
+// compareOnce holds the replay, asks for the server's records at that sequence or later, and lets the replay continue to exactly where they were
+// taken.
 func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error) {
 	at := r.projector.Hold(0)
 	defer r.projector.Release()
-	list, err := c.records(ctx, at.Sequence)
+	list, err := c.serverRecords(ctx, at.Sequence)
 	if err != nil {
 		return findings{}, err
 	}
 	defer list.close()
-	if list.head.StreamEpoch != at.Stream.Epoch {
+	if list.head.StreamEpoch != at.StreamEpoch {
 		return findings{}, fmt.Errorf("the server follows another stream: epoch %s, not %s; correct --nats-url or --admin-addr",
-			printable(list.head.StreamEpoch), at.Stream.Epoch)
+			cli.Printable(list.head.StreamEpoch), at.StreamEpoch)
 	}
 	own, err := r.at(ctx, list.head.Sequence)
 	if err != nil {
 		return findings{}, err
 	}
 	return list.compare(own)
+}
+
+// recordList is the server's answer to /records, read line by line.
+type recordList struct {
+	head  admin.RecordsHeader
+	body  io.ReadCloser
+	lines *bufio.Scanner
+}
+
+// serverRecords asks the server for its records at a sequence of at least atLeast. The caller closes the list.
+func (c *verifyCmd) serverRecords(ctx context.Context, atLeast uint64) (*recordList, error) {
+	body, err := c.Ask(ctx, http.MethodGet, fmt.Sprint("/records?sequence=", atLeast))
+	if err != nil {
+		return nil, err
+	}
+	l := &recordList{body: body, lines: bufio.NewScanner(body)}
+	if err := l.readHead(); err != nil {
+		l.close()
+		return nil, fmt.Errorf("records of the server: %w", err)
+	}
+	return l, nil
+}
+
+func (l *recordList) close() { _ = l.body.Close() } // what was read is complete or an error of its own
+
+func (l *recordList) readHead() error {
+	if !l.lines.Scan() {
+		return errors.Join(errors.New("nothing"), l.lines.Err())
+	}
+	if err := json.Unmarshal(l.lines.Bytes(), &l.head); err != nil {
+		return err
+	}
+	if l.head.Projection != readmodel.ProjectionVersion || l.head.Render != readmodel.RenderVersion || !l.head.Tombstones {
+		return errors.New("made by another version of this program; verify with the server's own")
+	}
+	return nil
+}
+
+// What a subject that differs is said to be.
+const (
+	differs    = "differs"
+	onlyStream = "in the stream, not in the server"
+	onlyServer = "in the server, not in the stream"
+)
+
+// compare reads the list and compares it with own, which is of the same sequence.
+func (l *recordList) compare(own *readmodel.Inventory) (findings, error) {
+	want := make(map[string]readmodel.Digest, own.Len())
+	for key, hash := range own.All() {
+		want[key] = hash
+	}
+	found := findings{sequence: own.Sequence, digest: own.Digest.String(), differ: map[string]string{}}
+	if err := l.read(&found, want); err != nil {
+		return findings{}, fmt.Errorf("records of the server: %w", err)
+	}
+	for subject := range want {
+		found.records++
+		found.differ[subject] = onlyStream
+	}
+	if len(found.differ) == 0 && l.head.Digest != found.digest {
+		found.differ["digest"] = "all records are the same, but the server's sum of them is " + l.head.Digest + ", not " + found.digest
+	}
+	return found, nil
+}
+
+// read compares the server's records with those wanted, which it takes out of want.
+func (l *recordList) read(found *findings, want map[string]readmodel.Digest) error {
+	for l.lines.Scan() {
+		at := strings.LastIndexByte(l.lines.Text(), ' ')
+		if at < 0 {
+			return fmt.Errorf("%q is not a record", l.lines.Text())
+		}
+		subject, hash := l.lines.Text()[:at], l.lines.Text()[at+1:]
+		found.records++
+		expected, there := want[subject]
+		switch {
+		case !there && strings.HasPrefix(subject, readmodel.TombstonePrefix):
+			// Somebody purged the delisting from the stream. To know of it still is no harm.
+		case !there:
+			found.differ[subject] = onlyServer
+		case expected.String() != hash:
+			found.differ[subject] = differs
+		}
+		delete(want, subject)
+	}
+	if err := l.lines.Err(); err != nil {
+		return err
+	}
+	if found.records != l.head.Records {
+		return fmt.Errorf("%d of %d arrived", found.records, l.head.Records)
+	}
+	return nil
+}
+
+// besideWithin bounds the replay's way to the server's sequence.
+const besideWithin = 30 * time.Second
+
+// replay is a read model of the stream, made in this process.
+type replay struct {
+	model     *readmodel.Model
+	projector *projector.Projector
+	following *task.Task
+}
+
+func startReplay(js jetstream.JetStream, stream string) *replay {
+	r := &replay{model: readmodel.New()}
+	r.projector = projector.New(projector.Config{JetStream: js, Stream: stream, Model: r.model, ReadOnly: true})
+	r.following = task.Go(context.Background(), r.projector.Run)
+	return r
+}
+
+// catchUp waits until everything that the stream had has been applied.
+func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	shown := cli.NewBar(terminal, "replaying", 0, false)
+	defer shown.Finish()
+	for {
+		p := r.projector.Progress()
+		switch {
+		case p.CaughtUp:
+			return nil
+		case p.Frozen:
+			return errors.New(p.LastError)
+		case p.Total > 0:
+			shown.Set(int64(p.Done), int64(p.Total))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.following.Done():
+			return r.following.Wait()
+		case <-tick.C:
+		}
+	}
+}
+
+// at lets the replay continue to sequence and lists its records there.
+func (r *replay) at(ctx context.Context, sequence uint64) (inv *readmodel.Inventory, err error) {
+	ctx, cancel := context.WithTimeout(ctx, besideWithin)
+	defer cancel()
+	r.projector.Hold(sequence)
+	if _, err := r.model.Await(ctx, sequence); err != nil {
+		return nil, fmt.Errorf("the replay does not reach sequence %d, where the server stands: %w", sequence, err)
+	}
+	r.projector.Inspect(func(m *readmodel.Model) { inv = m.Inventory() })
+	if inv.Sequence != sequence {
+		return nil, fmt.Errorf("the replay stands at %d, not at %d", inv.Sequence, sequence) // cannot happen
+	}
+	return inv, nil
 }

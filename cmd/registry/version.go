@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// version is set by a release build: go build -ldflags "-X main.version=v1.2.3".
-var version string
+// version and commit are set by a release build: go build -ldflags "-X main.version=v1.2.3 -X main.commit=0123abcd".
+var version, commit string
 
 // versionCmd prints what this program was built from.
 type versionCmd struct{}
 
-// Run prints one line for the program and one for each key dependency.
+// Run prints one line for the program, one for its commit and one for each key dependency.
 func (versionCmd) Run(p *process) error {
 	info, _ := debug.ReadBuildInfo() // nil only for a binary built without modules
 	return printVersion(p.stdout, info)
@@ -22,7 +22,10 @@ func (versionCmd) Run(p *process) error {
 
 func printVersion(w io.Writer, info *debug.BuildInfo) error {
 	_, err := fmt.Fprintf(w, "registry %s %s %s/%s\n", programVersion(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if err != nil || info == nil {
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "commit %s\n", programCommit(info)); err != nil || info == nil {
 		return err
 	}
 	for _, dep := range info.Deps {
@@ -47,6 +50,26 @@ func programVersion(info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
+// programCommit prefers the release's own commit, too. A build without version control, such as by go run, knows none.
+func programCommit(info *debug.BuildInfo) string {
+	if commit != "" {
+		return commit
+	}
+	stamp := map[string]string{}
+	if info != nil {
+		for _, s := range info.Settings {
+			stamp[s.Key] = s.Value
+		}
+	}
+	switch {
+	case stamp["vcs.revision"] == "":
+		return "unknown"
+	case stamp["vcs.modified"] == "true":
+		return stamp["vcs.revision"] + " with changes"
+	}
+	return stamp["vcs.revision"]
+}
+
 // keyDependencies are those whose version an operator asks for first: the broker and its client, the
 // store, the router, and the renderer whose output readers see.
 func keyDependencies() []string {
@@ -54,7 +77,6 @@ func keyDependencies() []string {
 		"github.com/gin-gonic/gin",
 		"github.com/nats-io/nats-server/v2",
 		"github.com/nats-io/nats.go",
-		"github.com/tidwall/btree",
 		"github.com/yuin/goldmark",
 		"go.etcd.io/bbolt",
 		"golang.org/x/text",

@@ -1,5 +1,6 @@
 // Command keys makes the secrets of an installation (deploy/README.md): an nkey for each user of deploy/nats/accounts.conf, the
-// routes' password, the operators' token. What is there already is kept, so it may be run again after a role was added.
+// password of the routes between nodes, and the operators' token. It keeps existing secrets, so you may run it again after
+// adding a role.
 package main
 
 import (
@@ -30,7 +31,7 @@ func roles() []string {
 	return []string{"publisher", "replica", "snapshots", "operator", "emergency", "sys"}
 }
 
-// run makes the seeds (<role>.nk), admin-token, and nats.env, which holds what the NATS nodes need.
+// run writes the seeds (<role>.nk), admin-token, and nats.env, which holds what the NATS nodes need.
 func run(dir string, nodes []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -58,7 +59,7 @@ func run(dir string, nodes []string) error {
 	return os.WriteFile(filepath.Join(dir, "nats.env"), []byte(env.String()), 0o600)
 }
 
-// user returns the public key of the seed in file, which it makes when there is none.
+// user returns the public key of the seed in file, which it makes if there is none.
 func user(file string) (string, error) {
 	seed, err := keep(file, func() (string, error) {
 		pair, err := nkeys.CreateUser()
@@ -82,7 +83,7 @@ func secret(file string) (string, error) {
 	return keep(file, func() (string, error) { return rand.Text(), nil })
 }
 
-// keep returns what file holds, or lets it hold what is made.
+// keep returns the content of file, or writes and returns what made returns if there is none.
 func keep(file string, made func() (string, error)) (string, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {

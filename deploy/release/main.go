@@ -1,11 +1,11 @@
-// Command release builds what is published of a version: for each platform a static binary, and what it was made from as a
-// CycloneDX bill of materials; and the SHA-256 of everything. Anybody who builds the same version with the same Go gets
-// the same bytes:
+// Command release builds the files of a version: for each platform a static binary and its CycloneDX bill of materials, and
+// the SHA-256 of everything. Anybody who builds the same commit as the same version with the same Go gets the same bytes:
 //
 //	go run ./deploy/release -version v1.0.0 && (cd dist && sha256sum -c SHA256SUMS)
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"flag"
@@ -22,16 +22,17 @@ import (
 
 func main() {
 	version := flag.String("version", "", "version, such as v1.0.0 (required)")
+	commit := flag.String("commit", "", "commit of the sources; default: what git says, or none")
 	out := flag.String("out", "dist", "directory for the files; what is in it is replaced")
 	platforms := flag.String("platforms", "linux/amd64,linux/arm64", "what to build for")
 	flag.Parse()
-	if err := run(*version, *out, strings.Split(*platforms, ",")); err != nil {
+	if err := run(*version, cmp.Or(*commit, head()), *out, strings.Split(*platforms, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(version, out string, platforms []string) error {
+func run(version, commit, out string, platforms []string) error {
 	if !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(version) {
 		return fmt.Errorf("-version: %q is not a version such as v1.0.0", version)
 	}
@@ -43,7 +44,7 @@ func run(version, out string, platforms []string) error {
 		system, arch, _ := strings.Cut(platform, "/")
 		name := "registry_" + version + "_" + system + "_" + arch
 		binary := filepath.Join(out, name)
-		if err := build(binary, version, system, arch); err != nil {
+		if err := build(binary, version, commit, system, arch); err != nil {
 			return err
 		}
 		if err := writeBill(binary+".cdx.json", binary, version); err != nil {
@@ -60,9 +61,9 @@ func run(version, out string, platforms []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// build is what deploy/Dockerfile does. -trimpath and no VCS stamp: nothing of where and when it was built is in the binary.
-func build(file, version, system, arch string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", file, "./cmd/registry")
+// build builds as deploy/Dockerfile does. With -trimpath and no VCS stamp, the binary does not tell where and when it was built.
+func build(file, version, commit, system, arch string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version+" -X main.commit="+commit, "-o", file, "./cmd/registry")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOFLAGS=-mod=readonly")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build for %s/%s (in the repository's root?): %w: %s", system, arch, err, output)
@@ -70,7 +71,16 @@ func build(file, version, system, arch string) error {
 	return nil
 }
 
-// writeBill describes binary by what the linker wrote into it.
+// head is the commit of the sources, where git knows it.
+func head() string {
+	id, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// writeBill writes what the linker recorded in binary.
 func writeBill(file, binary, version string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -89,7 +99,7 @@ func writeBill(file, binary, version string) error {
 	return out.Close()
 }
 
-// bill has neither time nor serial number, so that it is the same for the same binary.
+// bill has neither a time nor a serial number, so that the same binary has the same bill.
 func bill(info *debug.BuildInfo, version string) *cdx.BOM {
 	root := component(cdx.ComponentTypeApplication, info.Main.Path, version)
 	needs := []string{}

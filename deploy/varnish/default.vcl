@@ -1,11 +1,11 @@
-# A cache in front of the replicas (Varnish 7). It obeys CDN-Cache-Control (RFC 9213) before Cache-Control, serves what it has
-# while it asks for something newer, and the old while no replica answers.
+# A cache in front of the replicas (Varnish 7). It obeys CDN-Cache-Control (RFC 9213) before Cache-Control. It serves a stale answer
+# while it fetches a new one, and while no replica answers.
 vcl 4.1;
 
 import directors;
 import std;
 
-# 200 once a replica answers lists and checks, 503 before: the same question that readers ask.
+# Readers' own request: 200 once a replica answers lists and checks, 503 before.
 probe answers {
   .url = "/api/check?id=0";
   .interval = 2s;
@@ -26,17 +26,17 @@ sub vcl_init {
 
 sub vcl_recv {
   set req.backend_hint = replicas.backend();
-  # Nothing here depends on who asks; a cookie would only keep the answer out of the cache.
+  # No answer depends on who asks; a cookie would only keep it out of the cache.
   unset req.http.Cookie;
   unset req.http.Authorization;
   unset req.http.Proxy;
-  # What is not a GET the replica refuses, but for preflights. Whoever has just published waits for an answer at least as
-  # new, so none from here. Donations are never stored.
+  # A replica refuses everything but GET and preflights. Whoever has just published waits for an answer at least as new, so
+  # not for one from here. Donations are never stored.
   if (req.method != "GET" || req.http.Registry-Min-Sequence || req.url ~ "^/api/donate/") {
     return (pass);
   }
-  # Old answers are for a while in which nobody can give a new one (stale-if-error, below). While somebody can,
-  # stale-while-revalidate is the bound, 300 s by the API.
+  # Old answers are for times when no replica can give a new one: the operator's --stale-if-error is the bound, below.
+  # Otherwise stale-while-revalidate is, 300 s by the API.
   if (std.healthy(req.backend_hint)) {
     set req.grace = 300s;
   }
@@ -44,16 +44,16 @@ sub vcl_recv {
 }
 
 sub vcl_backend_response {
-  # A failing replica takes no good answer out of the cache.
+  # A failing replica does not push a good answer out of the cache.
   if (beresp.status >= 500 && bereq.is_bgfetch) {
     return (abandon);
   }
   if (beresp.status >= 400 || beresp.http.Cache-Control ~ "no-store") {
     set beresp.uncacheable = true;
-    set beresp.ttl = 30s; # for so long, those who ask for it do not wait for each other
+    set beresp.ttl = 30s; # for this long, requests for it do not wait for each other
     return (deliver);
   }
-  # Without stale-…, s-maxage is to be kept to.
+  # Without stale-…, obey s-maxage.
   set beresp.grace = 0s;
   if (beresp.http.CDN-Cache-Control ~ "max-age=[0-9]+") {
     set beresp.ttl = std.duration(regsub(beresp.http.CDN-Cache-Control, "^.*max-age=([0-9]+).*$", "\1") + "s", 0s);
@@ -67,7 +67,7 @@ sub vcl_backend_response {
   return (deliver);
 }
 
-# A replica that has just gone away: the other one. When there is none and nothing old to show: in the API's own words.
+# If a replica has just gone away, try the other one. If there is none and nothing old to show, answer in the API's words.
 sub vcl_backend_error {
   if (bereq.retries == 0) {
     return (retry);

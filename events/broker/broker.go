@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
-// readyWithin bounds the wait for the listener once the stores have been recovered.
+// readyWithin bounds the wait for the listener once the stores have been opened.
 const readyWithin = 10 * time.Second
 
 // Config says where the broker keeps its streams and who may reach it.
 type Config struct {
-	// StoreDir is the directory of the streams. Required; made when absent.
+	// StoreDir is the directory of the streams. Required; created when absent.
 	StoreDir string
 
-	// Addr is "host:port" for clients, port 0 for a free one. "-" or empty: no listener, the
-	// broker is reached through Connect only. A host that is not loopback needs a
-	// ConfigFile with users.
+	// Addr is "host:port" for clients, port 0 for a free one. "-" or empty: no listener, only Connect reaches the broker.
+	// A host that is not loopback needs a ConfigFile with users.
 	Addr string
 
 	// ConfigFile is a nats.conf that says who may connect: authorization or accounts with
@@ -31,24 +31,23 @@ type Config struct {
 	// is an error, and so are no users at all. Empty: whoever reaches Addr may do everything.
 	ConfigFile string
 
-	// Account is the account of ConfigFile in which the registry's streams are. Empty: the
-	// only one with JetStream, or the global account where the file has no accounts.
+	// Account is the account of ConfigFile that holds the registry's streams. Empty: the only one with JetStream, or the
+	// global account where the file has no accounts.
 	Account string
 
-	// MaxStore bounds the streams on disk, in bytes. 0: three quarters of what is free or
-	// already theirs, at least 256 MiB and at most 64 GiB.
+	// MaxStore bounds the streams on disk, in bytes. 0: what they have and three quarters of what is free, at least
+	// 256 MiB and at most 64 GiB.
 	MaxStore int64
 
-	// MaxMemory bounds what JetStream keeps in memory, in bytes. 0: 256 MiB. The registry
-	// keeps only the state of consumers there.
+	// MaxMemory bounds what JetStream keeps in memory, in bytes. 0: 256 MiB. The registry keeps only the state of
+	// consumers there.
 	MaxMemory int64
 
-	// UnsafeNoSync leaves writing to disk to the operating system, two minutes late. For
-	// tests that are not about durability; false (the zero value) syncs before it
-	// acknowledges.
+	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late: for tests that are not about
+	// durability. False: the broker syncs before it acknowledges.
 	UnsafeNoSync bool
 
-	// Logger takes the server's log. Nil: it is dropped.
+	// Logger receives the server's log. Nil: it is dropped.
 	Logger *slog.Logger
 }
 
@@ -58,10 +57,10 @@ type Broker struct {
 
 	mu       sync.Mutex // held by Recover and Shutdown
 	closed   bool
-	restarts time.Time // the last one that Recover tried
+	restarts time.Time // when Recover last tried
 
 	current atomic.Pointer[running]
-	failed  atomic.Pointer[error] // why Recover could not; nil: it did, or had not to
+	failed  atomic.Pointer[error] // why Recover could not start a server; nil: it could, or did not have to
 }
 
 // running is one server: Recover puts another one in its place.
@@ -70,14 +69,14 @@ type running struct {
 	addr     string // empty: it does not listen
 	internal credentials
 
-	// lost is which streams could not be recovered when it started and are not there since. The server says the
-	// same of one that is being made or removed: its directory is there before, and after, the stream is.
+	// lost are the streams that could not be recovered at the start and have not come back since. The server says the
+	// same of one that is being created or deleted, whose directory is there before and after the stream is.
 	mu   sync.Mutex
-	lost map[string]bool // by what the server says; nil: not looked yet
+	lost map[string]bool // by the text of the server's error; nil: not asked yet
 }
 
-// Start runs a broker and returns when clients can connect and every stream is recovered.
-// An error says in one line what to change. The caller owns the broker and ends it with Shutdown.
+// Start runs a broker and returns when clients can connect and every stream is open. An error says in one line what to
+// change. The caller owns the broker and ends it with Shutdown.
 func Start(cfg Config) (*Broker, error) {
 	opts, internal, err := options(cfg)
 	if err != nil {
@@ -92,7 +91,7 @@ func Start(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// launch makes a server the current one. After an error there is no new one.
+// launch starts a server and makes it the current one. After an error there is no new one.
 func (b *Broker) launch(opts *server.Options, internal credentials) error {
 	if err := portFree(b.cfg.Addr); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (b *Broker) launch(opts *server.Options, internal credentials) error {
 	}
 	log := newLogger(b.cfg.Logger)
 	srv.SetLoggerV2(log, log.debug(), false, false)
-	srv.Start() // returns once the stores are recovered, or after calling Fatalf
+	srv.Start() // returns once the stores are open, or after calling Fatalf
 	if err := started(srv, log); err != nil {
 		end(srv)
 		return err
@@ -118,7 +117,7 @@ func (b *Broker) launch(opts *server.Options, internal credentials) error {
 		r.addr = srv.Addr().String()
 		b.cfg.Addr = samePort(b.cfg.Addr, r.addr)
 	}
-	r.troubles() // notes what is lost
+	r.problems() // notes what is lost
 	b.current.Store(r)
 	return nil
 }
@@ -133,14 +132,14 @@ func started(srv *server.Server, log *logger) error {
 	return nil
 }
 
-// samePort is the configured address with the real port, at which clients expect the next server.
+// samePort returns the configured address with the real port, at which clients expect the next server.
 func samePort(addr, is string) string {
 	host, _, _ := net.SplitHostPort(addr) // has been read before
 	_, port, _ := net.SplitHostPort(is)
 	return net.JoinHostPort(host, port)
 }
 
-// portFree tells early, before any store is opened, that another process has the port.
+// portFree fails early, before any store is opened, when another process has the port.
 func portFree(addr string) error {
 	host, port, listens, err := splitAddr(addr)
 	if err != nil || !listens || port == server.RANDOM_PORT {
@@ -153,10 +152,10 @@ func portFree(addr string) error {
 	return l.Close()
 }
 
-// Addr is the host:port that clients connect to, with the real port; empty without a listener.
+// Addr returns the host:port that clients connect to, with the real port; empty without a listener.
 func (b *Broker) Addr() string { return b.current.Load().addr }
 
-// ClientURL is the nats:// address of Addr; empty without a listener.
+// ClientURL returns the nats:// address of Addr; empty without a listener.
 func (b *Broker) ClientURL() string {
 	addr := b.Addr()
 	if addr == "" {
@@ -165,8 +164,30 @@ func (b *Broker) ClientURL() string {
 	return "nats://" + addr
 }
 
-// Shutdown ends every connection, closes the streams and waits until it is done. Calling it
-// again is harmless.
+// Connect opens a connection through memory that may do everything in the registry's account, whether or not the broker
+// listens or has users. Options come after the defaults (reconnect for ever) and may replace them. The caller closes the
+// connection.
+func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	all := []nats.Option{nats.InProcessServer(b), nats.MaxReconnects(-1)}
+	if b.current.Load().internal != (credentials{}) {
+		all = append(all, nats.UserInfoHandler(b.userInfo))
+	}
+	nc, err := nats.Connect("", append(all, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("embedded broker: connect: %w", err)
+	}
+	return nc, nil
+}
+
+// InProcessConn implements nats.InProcessConnProvider, so a connection that reconnects reaches the current server.
+func (b *Broker) InProcessConn() (net.Conn, error) { return b.current.Load().srv.InProcessConn() }
+
+func (b *Broker) userInfo() (name, password string) {
+	internal := b.current.Load().internal
+	return internal.name, internal.password
+}
+
+// Shutdown ends every connection, closes the streams and waits until that is done. Calling it again is harmless.
 func (b *Broker) Shutdown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,23 +4,27 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
 )
 
 // serverName is fixed: JetStream keeps it in its state, and a changing one looks like
 // another server after a restart.
 const serverName = "registry"
 
-// credentials are those of the connections that Connect makes. Empty: none are needed.
+// credentials are those of the connections that Connect opens. Empty: none are needed.
 type credentials struct{ name, password string }
 
-// options turns a Config into the server's options, everything of which is decided here:
-// what the configuration file may say is limited by readConfigFile.
+// options turns a Config into the server's options. Everything is decided here; readConfigFile limits what the
+// configuration file may say.
 func options(cfg Config) (*server.Options, credentials, error) {
 	if cfg.StoreDir == "" {
 		// The server would fall back to the temporary directory.
@@ -34,7 +38,7 @@ func options(cfg Config) (*server.Options, credentials, error) {
 	if err != nil {
 		return nil, credentials{}, err
 	}
-	if listens && !loopback(host) && len(opts.Users)+len(opts.Nkeys) == 0 {
+	if listens && !Loopback(host) && len(opts.Users)+len(opts.Nkeys) == 0 {
 		return nil, credentials{}, fmt.Errorf("%s is not a loopback address: it needs a configuration file with users", cfg.Addr)
 	}
 	if err := os.MkdirAll(cfg.StoreDir, 0o700); err != nil {
@@ -50,8 +54,8 @@ func options(cfg Config) (*server.Options, credentials, error) {
 	return opts, internal, nil
 }
 
-// clientOptions are the options about who may connect, with the internal user among them
-// where there are users at all: without users the server asks nobody for a name.
+// clientOptions returns the options about who may connect. Where there are users, the internal one is among them; without
+// users the server asks nobody for a name.
 func clientOptions(cfg Config) (*server.Options, credentials, error) {
 	if cfg.ConfigFile == "" {
 		return &server.Options{}, credentials{}, nil
@@ -90,12 +94,56 @@ func splitAddr(addr string) (host string, port int, listens bool, err error) {
 	return host, int(n), true, nil
 }
 
-// loopback is true for a host that only this machine can reach. Names other than localhost
-// are not resolved: what they resolve to can change.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
+// Loopback reports whether only programs on this machine can reach host. Names other than localhost are not resolved,
+// because what they resolve to can change.
+func Loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+}
+
+const (
+	mebibyte      = int64(1) << 20
+	minStore      = 256 * mebibyte
+	maxStore      = 64 * 1024 * mebibyte
+	defaultMemory = 256 * mebibyte
+)
+
+// storeLimit returns how many bytes the streams may take in all. It counts what they take already, so that after a
+// restart on a full disk the server does not refuse its own streams.
+func storeLimit(cfg Config) int64 {
+	if cfg.MaxStore > 0 {
+		return cfg.MaxStore
 	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return min(max(freeBytes(cfg.StoreDir)/4*3+usedBytes(cfg.StoreDir), minStore), maxStore)
+}
+
+func memoryLimit(cfg Config) int64 {
+	if cfg.MaxMemory > 0 {
+		return cfg.MaxMemory
+	}
+	return defaultMemory
+}
+
+// freeBytes returns how much an unprivileged process may still write, 0 when that is unknown.
+func freeBytes(dir string) int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return 0
+	}
+	return int64(min(st.Bavail*uint64(st.Bsize), uint64(maxStore)*4))
+}
+
+// usedBytes returns the size of the files below dir. What cannot be read counts as nothing.
+func usedBytes(dir string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // a file may vanish meanwhile; an estimate is enough
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -131,10 +132,35 @@ func TestPasses(t *testing.T) {
 			t.Errorf("%v: %v, which passes: %v", c.all, got, !c.passes)
 		}
 	}
-	if again := fmt.Errorf("%w: %w: %w", errNotAnew, errNotSynced, syscall.ENOSPC); Passes(again) {
+	if again := fmt.Errorf("%w: %w: %w", errNotRestarted, errNotSynced, syscall.ENOSPC); Passes(again) {
 		t.Error("passes after a sync that failed:", again)
 	}
 	if gravest(nil) != nil {
 		t.Error("no trouble is trouble")
+	}
+}
+
+// A stream's directory is there before the stream is and for a moment after it is removed: that is no trouble. One that
+// was there when the server started, and gave no stream, is; until there is a stream.
+func TestHealthWhileAStreamIsMade(t *testing.T) {
+	dir := t.TempDir()
+	lost, made := filepath.Join(dir, "jetstream", "$G", "streams", "S"), filepath.Join(dir, "jetstream", "$G", "streams", "MADE")
+	if err := os.MkdirAll(lost, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, Config{StoreDir: dir, UnsafeNoSync: true})
+	for range 2 {
+		if err := b.Health(); err == nil || !strings.Contains(err.Error(), "S' could not be recovered") {
+			t.Errorf("a stream that could not be recovered: %v", err)
+		}
+		if err := os.MkdirAll(made, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	useStream(t, internal(t, b)) // makes S
+	for range 2 {
+		if err := b.Health(); err != nil {
+			t.Errorf("a stream in the making: %v", err)
+		}
 	}
 }

@@ -2,23 +2,25 @@ package eventstest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
+	"example.org/registry/events/publish"
 )
 
 // patience bounds every call to the broker in these helpers.
 const patience = 30 * time.Second
 
-// Broker starts an embedded broker on a free loopback port with its streams in the test's
-// directory, not synced to disk, and stops it at the test's end. mutate changes the
-// configuration first, for example to keep a directory over a restart.
+// Broker starts an embedded broker on a free loopback port, with its streams in the test's directory and not synced to disk,
+// and stops it at the test's end. mutate changes the configuration first, for example to keep a directory over a restart.
 func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	cfg := broker.Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", UnsafeNoSync: true}
@@ -48,8 +50,8 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 	return js
 }
 
-// Create creates a stream, possibly of a name that was deleted just before: the broker removes the
-// files of the deleted one after it has said that it is gone, and refuses the new one meanwhile.
+// Create creates a stream, even of a name that was deleted just before: the broker removes the deleted one's files after it
+// has said that it is gone, and refuses the new one meanwhile.
 func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	const createFailed = jetstream.ErrorCode(10049)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -69,11 +71,11 @@ func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 	}
 }
 
-// Stream creates the event stream REGISTRY as the contract has it, with a new epoch, after
-// mutate has changed its configuration.
+// Stream creates the event stream REGISTRY of events/CONTRACT.md#stream, with a new epoch, after mutate has changed its
+// configuration.
 func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.StreamConfig)) jetstream.Stream {
 	t.Helper()
-	cfg := events.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
+	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
 	for _, m := range mutate {
 		m(&cfg)
 	}
@@ -84,4 +86,75 @@ func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.Stre
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Publish publishes events one by one, as a backend would, and returns the last sequence.
+func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
+	t.Helper()
+	var last uint64
+	for _, e := range evs {
+		payload, err := events.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		msg := &nats.Msg{Subject: e.Data.Subject().String(), Data: payload, Header: nats.Header{
+			events.HeaderContent:  {events.ContentType},
+			jetstream.MsgIDHeader: {e.ID},
+		}}
+		if e.Type.Tombstone() {
+			msg.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+		}
+		last = send(t, js, msg)
+	}
+	return last
+}
+
+// PublishRaw publishes any payload on any subject, for what the contract rejects, and returns its sequence.
+func PublishRaw(t testing.TB, js jetstream.JetStream, subject string, payload []byte) uint64 {
+	t.Helper()
+	return send(t, js, &nats.Msg{Subject: subject, Data: payload})
+}
+
+func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ack, err := js.PublishMsg(ctx, msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ack.Sequence
+}
+
+// LonelyNode connects to a server that answers requests for stream information as a node of a cluster does that is cut off
+// from the others: leader is the stream's leader as the node knows it, empty for none. It answers nothing else. Seeing a
+// real node do that needs several processes, and luck; cmd/registry/cluster has them.
+func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the node does not start")
+	}
+	nc, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	answer, err := json.Marshal(jetstream.StreamInfo{Created: time.Now(), Cluster: &jetstream.ClusterInfo{Name: "nodes", Leader: leader}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Subscribe("$JS.API.STREAM.INFO.>", func(m *nats.Msg) { _ = m.Respond(answer) }); err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
 }

@@ -27,6 +27,28 @@ func TestMadeEventsAreValid(t *testing.T) {
 	})
 }
 
+// What is drawn has a value in every field, or a round trip would not notice a field that is not written.
+func TestEveryFieldIsDrawn(t *testing.T) {
+	for what, unset := range map[string][]string{
+		"Event":    eventstest.Unset(examples(eventstest.AnyEvent())),
+		"Entry":    eventstest.Unset(examples(eventstest.AnyEntry())),
+		"Views":    eventstest.Unset(examples(eventstest.AnyViews())),
+		"Donation": eventstest.Unset(examples(eventstest.AnyDonation())),
+	} {
+		if len(unset) > 0 {
+			t.Errorf("Any%s never sets %v", what, unset)
+		}
+	}
+}
+
+func examples[T any](g *rapid.Generator[T]) []T {
+	all := make([]T, 100)
+	for i := range all {
+		all[i] = g.Example(i)
+	}
+	return all
+}
+
 func TestEntriesDependOnTheSeedOnly(t *testing.T) {
 	a, b, c := eventstest.Entries(100, 1), eventstest.Entries(100, 1), eventstest.Entries(100, 2)
 	same := 0

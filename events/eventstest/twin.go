@@ -7,16 +7,16 @@ import (
 	"example.org/registry/events"
 )
 
-// Twin is the naive read model: the last state of each subject, in maps. One goroutine at a time may use it.
+// Twin is a naive read model: the last state of each subject, in maps. One goroutine at a time may use it.
 type Twin struct {
-	Entries   map[string]events.Entry    // that are listed, by subject
-	Views     map[string]int64           // by subject
+	Entries   map[events.Subject]events.Entry // that are listed
+	Views     map[events.Subject]int64
 	Donations map[string]events.Donation // by id
 }
 
-// NewTwin is one of an empty stream.
+// NewTwin returns the Twin of an empty stream.
 func NewTwin() *Twin {
-	return &Twin{map[string]events.Entry{}, map[string]int64{}, map[string]events.Donation{}}
+	return &Twin{map[events.Subject]events.Entry{}, map[events.Subject]int64{}, map[string]events.Donation{}}
 }
 
 // Apply sets what a valid event's data says.
@@ -35,13 +35,13 @@ func (w *Twin) Apply(data events.Data) {
 	}
 }
 
-// Shown is the state in which an entry of this list and id is shown now, if it is.
+// Shown returns the state in which the entry with the list and id of e is shown now. shown is false when it is not.
 func (w *Twin) Shown(e events.Entry) (now events.Entry, shown bool) {
 	now, listed := w.Entries[e.Subject()]
 	return now, listed && (now.List != events.Legit || now.Verified)
 }
 
-// List is what a list shows, in an order: most viewed first, or newest first.
+// List returns what a list shows: most viewed first when popular, else newest first.
 func (w *Twin) List(list events.List, popular bool) []events.Entry {
 	var out []events.Entry
 	for _, e := range w.Entries {

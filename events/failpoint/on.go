@@ -42,7 +42,7 @@ var armed = sync.OnceValue(func() map[string]*point {
 
 var mu sync.Mutex // guards the counts
 
-// Hit does what the environment asks for at this hit of the point. Any goroutine may call it.
+// Hit does what the environment asks at this hit of the point. Any goroutine may call it.
 func Hit(name string) error {
 	p := armed()[name]
 	if p == nil || !p.now() {

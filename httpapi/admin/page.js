@@ -1,10 +1,10 @@
-// Fetches the page again every two seconds and takes over the parts that have changed, so that a
-// selection or the focus in the others stays. Without scripts the page reloads itself.
+// Fetches the page every two seconds and replaces the sections that have changed, so that selection and
+// focus survive in the others. Without scripts the page reloads itself.
 "use strict";
 
 const every = 2000;
 
-function takeOver(fresh) {
+function update(fresh) {
   document.title = fresh.title;
   document.getElementById("fresh").replaceWith(fresh.getElementById("fresh"));
   const main = document.querySelector("main");
@@ -15,7 +15,10 @@ function takeOver(fresh) {
     return;
   }
   sections.forEach((section, i) => {
-    if (old[i].outerHTML !== section.outerHTML) old[i].replaceWith(section);
+    if (old[i].outerHTML === section.outerHTML) return;
+    const left = old[i].querySelector(".scroll")?.scrollLeft;
+    old[i].replaceWith(section);
+    if (left) section.querySelector(".scroll")?.scrollTo({ left });
   });
 }
 
@@ -24,7 +27,7 @@ async function refresh() {
   let trouble = "";
   try {
     const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(10000) });
-    if (answer.ok) takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    if (answer.ok) update(new DOMParser().parseFromString(await answer.text(), "text/html"));
     else trouble = "status " + answer.status;
   } catch {
     trouble = "no answer";

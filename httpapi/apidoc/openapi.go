@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// openAPI is what is read of an OpenAPI document. Mappings keep their order: it is the readers'.
+// openAPI is the part of an OpenAPI document that is read. Mappings keep their order, because it is the page's.
 type openAPI struct {
 	Info struct {
 		Version     string `yaml:"version"`
@@ -79,7 +79,7 @@ type openSchema struct {
 // types is one type or several.
 type types []string
 
-// UnmarshalYAML takes a word or a list of words.
+// UnmarshalYAML accepts a word or a list of words.
 func (t *types) UnmarshalYAML(decode func(any) error) error {
 	var one string
 	if err := decode(&one); err == nil {
@@ -91,13 +91,13 @@ func (t *types) UnmarshalYAML(decode func(any) error) error {
 
 func (t types) is(name string) bool { return len(t) == 1 && t[0] == name }
 
-// ordered is a mapping in the order it is written in.
+// ordered is a mapping that keeps the order of its keys.
 type ordered[T any] struct {
 	keys   []string
 	values map[string]T
 }
 
-// UnmarshalYAML reads the mapping twice: for its order, and for its values.
+// UnmarshalYAML reads the mapping twice: for its order and for its values.
 func (o *ordered[T]) UnmarshalYAML(decode func(any) error) error {
 	var items yaml.MapSlice
 	if err := decode(&items); err != nil {
@@ -109,7 +109,7 @@ func (o *ordered[T]) UnmarshalYAML(decode func(any) error) error {
 	return decode(&o.values)
 }
 
-// follow is what ref names among o, or v itself where ref is empty.
+// follow returns what ref names in o, or v if ref is empty.
 func (o ordered[T]) follow(ref string, v T) (T, error) {
 	if ref == "" {
 		return v, nil
@@ -121,10 +121,10 @@ func (o ordered[T]) follow(ref string, v T) (T, error) {
 	return v, nil
 }
 
-// lastPart is the last part of a reference's pointer.
+// lastPart returns the last part of a reference's JSON pointer.
 func lastPart(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// text is a number as HTML writes it; empty for none.
+// text formats a number for HTML; nil is "".
 func text(n *int64) string {
 	if n == nil {
 		return ""

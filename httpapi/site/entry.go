@@ -4,27 +4,28 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"net/url"
 	"strings"
+	"time"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/lookalike"
 )
 
-// entry is what the template of that name shows of an entry.
+// entry is what _entry.html shows.
 type entry struct {
-	readmodel.Public
-	List   events.List
-	Class  string // of its look, see class
-	Link   string // of the page with this chat id's entries; empty on that page itself
-	More   string // of the whole reason
-	Mark   template.HTML
-	Hidden bool // the name has characters that are shown as nothing
+	readmodel.PublicEntry
+	List     events.List
+	Reported time.Time
+	Class    string // see class
+	Mark     template.HTML
+	Hidden   bool // the name has invisible characters
+
+	proofsShown bool // by /proofs/{id}
 }
 
-// class sets entries apart by what is known of them, not by list alone: a report that nobody has
-// verified must not look like one that somebody has.
+// class returns the style class of an entry. It depends on verification, not on the list alone: an unverified
+// report must not look like a verified one.
 func class(l events.List, verified bool) string {
 	switch {
 	case l == events.Legit:
@@ -36,7 +37,7 @@ func class(l events.List, verified bool) string {
 	}
 }
 
-// Status is what is known of the entry, in a few words.
+// Status says in a few words what is known of the entry.
 func (e *entry) Status() string { return status(e.List, e.Verified) }
 
 func status(l events.List, verified bool) string {
@@ -44,46 +45,37 @@ func status(l events.List, verified bool) string {
 	case l == events.Legit:
 		return "Zaufana osoba"
 	case l == events.Servers && verified:
-		return "Zweryfikowany serwer oszustów"
-	case l == events.Servers:
-		return "Ryzyko: serwer niezweryfikowany"
+		return "Serwer oszustów: potwierdzony"
 	case verified:
-		return "Zweryfikowane oszustwo"
+		return "Potwierdzone oszustwo"
 	default:
-		return "Ryzyko: niezweryfikowane"
+		return "Ryzyko: zgłoszenie niesprawdzone"
 	}
 }
 
-// Accused says whether the entry says something bad of somebody.
+// Accused reports whether the entry says something bad about somebody.
 func (e *entry) Accused() bool { return e.List != events.Legit }
 
-// Blank says that no reason was given.
+// Blank reports whether there is no reason.
 func (e *entry) Blank() bool { return strings.TrimSpace(e.DescHTML) == "" }
 
-// Avatar is the address of a picture, "" for ids that no picture has.
+// Avatar returns the address of the picture, or "" if the chat id cannot have one.
 func (e *entry) Avatar() string {
-	for _, c := range []byte(e.ChatID) {
-		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return ""
-		}
+	if !events.IsID(e.ChatID) {
+		return ""
 	}
 	return "/api/chat/avatar/" + e.ChatID + "?size=128"
 }
 
-// piece renders an entry. The page decides later how much of the reason there is room for.
-// A page that shows one entry alone reads the whole reason, others its beginning.
-func (s *Site) piece(l events.List, r *readmodel.Row, link, more string, alone bool) (piece, error) {
+// piece renders an entry, and leaves to the page how much of the beginning of the reason it shows.
+func (s *Site) piece(l events.List, r *readmodel.Row) (piece, error) {
 	e, err := s.entry(l, r)
 	if err != nil {
 		return piece{}, err
 	}
-	e.Link, e.More = link, more
 	var out bytes.Buffer
 	if err := s.entries.Execute(&out, e); err != nil {
 		return piece{}, fmt.Errorf("site: entry %s: %w", e.ID, err)
-	}
-	if alone {
-		return newPiece(out.String(), sanitise(s.policy, e.DescHTML)), nil
 	}
 	read := beginning(e.DescHTML)
 	reason := sanitise(s.policy, read)
@@ -99,16 +91,7 @@ func (s *Site) entry(l events.List, r *readmodel.Row) (*entry, error) {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	return &entry{
-		Public: public, List: l, Class: class(l, public.Verified), Mark: mark,
-		Hidden: hidden(public.Name),
+		PublicEntry: public, List: l, Reported: r.Reported(), Class: class(l, public.Verified), Mark: mark,
+		Hidden: lookalike.Hidden(public.Name), proofsShown: s.cfg.Proofs,
 	}, nil
 }
-
-// entryLink is the page of everything that a list has under a chat id.
-func entryLink(l events.List, chatID string) string {
-	return "/" + string(l) + "?id=" + url.QueryEscape(chatID)
-}
-
-// hidden says whether a name has characters that are shown as nothing or turn the text around: a
-// name is to be compared by its letters.
-func hidden(name string) bool { return strings.ContainsFunc(name, lookalike.Ignorable) }

@@ -1,47 +1,60 @@
 package site
 
 import (
+	"bytes"
 	"html/template"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/choices"
 	"example.org/registry/readmodel"
 )
 
-// The bounds of paging (seed, limits), and the page size that needs no parameter.
+// The bounds of paging (httpapi/CONTRACT.md#parameters), and the page size that needs no parameter.
 const (
 	maxSkip   = 20_000
 	usualPage = 30
-	// MaxPart is the highest number of a part of a reason that is asked for: no reason has more.
+	// MaxPart bounds the number of a reason's part. No reason has more parts.
 	MaxPart = 20
 )
 
-// ListPage is what one page of a list is made of; all of it belongs to one view.
+// ListPage is the content of one page of a list. All of it belongs to one view.
 type ListPage struct {
-	Query readmodel.ListQuery
-	Part  int // of the reason, where the page has one entry alone; from 1
-	Found readmodel.Page
-	AsOf  time.Time // when the data was last complete, where that is to be said; else zero
+	Query   readmodel.ListQuery
+	Found   readmodel.Page
+	Totals  readmodel.Totals
+	Reports Reports   // of the whole list
+	AsOf    time.Time // as in Page
 }
 
 // listView is what list.html shows.
 type listView struct {
 	listWords
 	Query   readmodel.ListQuery
+	Tabs    []tab  // empty for legit, which shows verified entries only
+	Status  string // to be kept by the form; empty: the usual one
 	Sort    []option
-	Status  []option // none for legit, of which only verified entries are shown
 	Proofs  []option
-	Limit   int // where it is not the usual one
-	Any     bool
+	Limit   int  // 0: the usual one
+	Open    bool // the filters are in use
+	Any     bool // something is asked for
 	Count   string
 	Range   string
+	Chart   chart
 	Entries template.HTML
-	Newer   string // addresses; empty: none
+	Newer   string // link; empty: none
 	Older   string
-	TooFar  bool // there is more than can be paged to
-	Parts   parts
+	Last    string // link to the last page, for whoever is beyond it
+	TooFar  bool   // there are more entries than paging reaches
+}
+
+// tab leads to the entries of a status.
+type tab struct {
+	Text, Count, Link string
+	Chosen            bool
 }
 
 // List appends the page of a list.
@@ -49,11 +62,15 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 	q := p.Query
 	v := listView{
 		listWords: wordsOf(q.List), Query: q, Any: q.Search != "" || q.ID != "" || q.Status != readmodel.StatusAll || q.Proofs != readmodel.ProofsAll,
-		Sort: sortOptions(q.Sort), Proofs: proofsOptions(q.Proofs),
+		Sort: sortOptions(q.Sort), Proofs: proofsOptions(q.Proofs), Open: q.Sort != readmodel.Newest || q.Proofs != readmodel.ProofsAll,
 		Count: entries().count(p.Found.Total),
 	}
 	if q.List != events.Legit {
-		v.Status = statusOptions(q.Status)
+		v.Tabs = tabs(q, p.Totals)
+		v.Status = strings.TrimPrefix(choices.Statuses()[q.Status], choices.Statuses()[readmodel.StatusAll])
+		if q.Search == "" && q.ID == "" && q.Skip == 0 {
+			v.Chart = newChart("Zgłoszenia w ostatnich 12 miesiącach", p.Reports, lowChart)
+		}
 	}
 	if q.Limit != usualPage {
 		v.Limit = q.Limit
@@ -63,37 +80,46 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 		return dst, err
 	}
 	v.page(&p, shown)
-	return s.Append(dst, "list", Page{Title: v.Title, Path: v.Path, AsOf: p.AsOf, Data: v})
+	return s.Append(dst, "list", Page{Title: v.Title, Path: v.Path, About: v.About, AsOf: p.AsOf, Data: v})
 }
 
-// fillList renders as many entries as fit, and returns how many.
+// tabs returns a tab for each status.
+func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
+	chosen := q.Status
+	q.Skip = 0
+	for _, one := range []struct {
+		status readmodel.Status
+		text   string
+		count  int
+	}{{readmodel.StatusAll, "Wszystkie", t.All}, {readmodel.StatusVerified, "Potwierdzone", t.Verified}, {readmodel.StatusRisk, "Ryzyko", t.Risk}} {
+		q.Status = one.status
+		all = append(all, tab{one.text, number(one.count), listLink(q), one.status == chosen})
+	}
+	return all
+}
+
+// fillList renders as many entries as fit and returns their number.
 func (s *Site) fillList(v *listView, p *ListPage) (shown int, err error) {
-	pieces := make([]piece, len(p.Found.Rows))
-	for i, r := range p.Found.Rows {
-		if pieces[i], err = s.piece(p.Query.List, r, s.entryLinkFor(p, r), moreLink(p, r, i), p.alone()); err != nil {
+	var out bytes.Buffer
+	for _, r := range p.Found.Rows {
+		before := out.Len()
+		if err := s.item(&out, p.Query.List, r); err != nil {
 			return 0, err
 		}
+		if out.Len() > entryRoom {
+			out.Truncate(before)
+			break
+		}
+		shown++
 	}
-	if p.alone() {
-		v.Entries, v.Parts = whole(&pieces[0], p.Part, listLink(p.Query))
-		return 1, nil
-	}
-	v.Entries, shown = fill(pieces, entryRoom)
+	v.Entries = template.HTML(out.String())
 	return shown, nil
 }
 
-// alone says that the page is one entry's, and so holds its reason whole, in parts where it is too long.
-func (p *ListPage) alone() bool { return p.Query.ID != "" && len(p.Found.Rows) == 1 }
-
-// page sets the links to what is before and after the page's entries.
+// page says which page this is, and links to the pages before and after.
 func (v *listView) page(p *ListPage, shown int) {
 	q, next := p.Query, p.Query.Skip+shown
-	if shown > 0 {
-		v.Range = "pozycje " + number(q.Skip+1) + "–" + number(next)
-		if shown == 1 {
-			v.Range = "pozycja " + number(next)
-		}
-	}
+	v.Range = whichPage(q, p.Found.Total, shown)
 	if q.Skip > 0 {
 		before := q
 		before.Skip = max(0, min(q.Skip, p.Found.Total)-q.Limit)
@@ -105,28 +131,28 @@ func (v *listView) page(p *ListPage, shown int) {
 			v.Older = listLink(q)
 		}
 	}
+	if shown == 0 && p.Found.Total > 0 {
+		q.Skip = min((p.Found.Total-1)/q.Limit*q.Limit, maxSkip/q.Limit*q.Limit)
+		v.Last = listLink(q)
+	}
 }
 
-// entryLinkFor is empty on the page that it would lead to.
-func (s *Site) entryLinkFor(p *ListPage, r *readmodel.Row) string {
-	if p.Query.ID != "" {
+// whichPage says which page of how many this is. A page that does not begin where one of that size would, because
+// the entries before did not fit, says which entries it has.
+func whichPage(q readmodel.ListQuery, total, shown int) string {
+	switch next := q.Skip + shown; {
+	case shown == 0 || q.Skip == 0 && next == total:
 		return ""
+	case q.Skip%q.Limit == 0 && (shown == q.Limit || next == total):
+		return "Strona " + number(q.Skip/q.Limit+1) + " z " + number((total+q.Limit-1)/q.Limit)
+	case shown == 1:
+		return "Pozycja " + number(next)
+	default:
+		return "Pozycje " + number(q.Skip+1) + "–" + number(next)
 	}
-	return entryLink(p.Query.List, r.ChatID())
 }
 
-// moreLink leads to where the whole reason is: the chat id's page, and from there, where several share
-// the id, to a page of one entry.
-func moreLink(p *ListPage, r *readmodel.Row, i int) string {
-	if p.Query.ID == "" {
-		return entryLink(p.Query.List, r.ChatID())
-	}
-	q := p.Query
-	q.Skip, q.Limit = q.Skip+i, 1
-	return listLink(q)
-}
-
-// listLink is the address of a list's page, without what goes without saying.
+// listLink returns the address of a list's page, without parameters that have their default.
 func listLink(q readmodel.ListQuery) string {
 	values := url.Values{}
 	set := func(name, value, usual string) {
@@ -136,13 +162,65 @@ func listLink(q readmodel.ListQuery) string {
 	}
 	set("search", q.Search, "")
 	set("id", q.ID, "")
-	set("sort", sortNames()[q.Sort], "newest")
-	set("status", statusNames()[q.Status], "all")
-	set("proofs", proofsNames()[q.Proofs], "all")
+	set("sort", choices.Sorts()[q.Sort], "newest")
+	set("status", choices.Statuses()[q.Status], "all")
+	set("proofs", choices.Proofs()[q.Proofs], "all")
 	set("skip", strconv.Itoa(q.Skip), "0")
 	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(usualPage))
 	if len(values) == 0 {
 		return "/" + string(q.List)
 	}
 	return "/" + string(q.List) + "?" + values.Encode()
+}
+
+// listWords are the Polish words for a list.
+type listWords struct {
+	Path, Title, About, Lead, Find string
+	Noun                           forms  // for one entry, several, many
+	On, OnRisk                     string // where a verified entry is, and one of the risk list
+}
+
+func wordsOf(l events.List) listWords {
+	switch l {
+	case events.Servers:
+		return listWords{"/servers", "Serwery oszustów", "Lista zgłoszonych fałszywych serwerów.",
+			"Serwery zgłoszone za oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
+			"Nazwa serwera, ID lub słowo z opisu",
+			forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
+			"na liście serwerów oszustów", "na liście ryzyka (serwer)"}
+	case events.Legit:
+		return listWords{"/legit", "Osoby zaufane", "Lista osób zaufanych.",
+			"Osoby, które moderacja sprawdziła i uznała za wiarygodne. Oszuści chętnie się pod nie podszywają, więc zawsze porównaj ID konta.",
+			"Nick, ID lub słowo z opisu",
+			forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"}, "na liście zaufanych", ""}
+	default:
+		return listWords{"/scammers", "Zgłoszone osoby", "Lista osób zgłoszonych za oszustwo.",
+			"Osoby zgłoszone za oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
+			"Nick, ID lub słowo z opisu",
+			forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"},
+			"na liście oszustów", "na liście ryzyka"}
+	}
+}
+
+// option is a choice in a form.
+type option struct {
+	Value, Text string
+	Chosen      bool
+}
+
+func sortOptions(chosen readmodel.Sort) []option {
+	return options(choices.Sorts(), int(chosen), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane",
+		"Od A do Ż", "Od Ż do A")
+}
+
+func proofsOptions(chosen readmodel.Proofs) []option {
+	return options(choices.Proofs(), int(chosen), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi")
+}
+
+func options(values []string, chosen int, texts ...string) []option {
+	all := make([]option, len(values))
+	for i := range values {
+		all[i] = option{values[i], texts[i], i == chosen}
+	}
+	return all
 }

@@ -2,59 +2,99 @@ package site
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/microcosm-cc/bluemonday"
+
+	"example.org/registry/events"
 )
 
-// MaxPage is the most bytes of a page, before compression and without its pictures.
+// MaxPage bounds a page in bytes, before compression and without its pictures.
 const MaxPage = 60_000
 
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// Config is what pages say of the place they are at.
+//go:embed assets
+var assetFiles embed.FS
+
+//go:embed favicon.ico
+var favicon string
+
+// sources is this package itself: pages are a function of it too, and so is Version.
+//
+//go:embed *.go advice.md templates/*.html
+var sources embed.FS
+
+// Config is what pages say about the service that they belong to.
 type Config struct {
-	// AppealsURL is where an accused person appeals. Empty: pages name no address.
+	// BaseURL is the public address of the service, without a slash at its end. Empty: pages say paths.
+	BaseURL string
+	// AppealsURL is where an accused person appeals, as ParseAppeals takes it. Empty: pages name no address.
 	AppealsURL string
-	// Proofs says that /proofs/{id} leads somewhere.
+	// Proofs says that /proofs/{id} exists.
 	Proofs bool
+	// Advice is what to do now, as Markdown (httpapi/CONTRACT.md#advice). Empty: the one of this package.
+	Advice string
 }
 
-// Site makes pages. Any goroutine may use it; nothing in it changes.
+// Site makes pages. It never changes, and any goroutine may use it.
 type Site struct {
 	cfg     Config
+	appeals Appeals
 	pages   map[string]*template.Template
 	entries *template.Template // one entry
-	looks   *template.Template // one name that looks alike
+	similar *template.Template // one entry of a similar name
+	items   *template.Template // one entry of a list
 	policy  *bluemonday.Policy
+	advice  map[string]advice // by class of verdict
 	assets  map[string]Asset
 	version string
 }
 
-// Page is one page in its frame. The zero values of all but Title and Data are fine.
+// Page is one page in its frame. Title and Data are required.
 type Page struct {
 	Title string // of the document, before the name of the site
 	// Path is the page's place in the navigation, "/scammers" for one. Empty: none.
 	Path string
 	// About is the description for search engines. Empty: none.
 	About string
-	// AsOf is when the data was last known to be complete, where that is to be said. Zero: it is up to date.
+	// Canonical is the path of the page where several lead to it. Empty: it is not said.
+	Canonical string
+	// Share is how a messenger shows a link to the page. Nil: as it likes.
+	Share *Share
+	// Finds says that the page has a search field, #q.
+	Finds bool
+	// AsOf is when stale data was last known to be complete. Zero: the data is up to date.
 	AsOf time.Time
-	// Data is what the page's own template gets.
+	// Data is passed to the page's own template.
 	Data any
 }
 
-// New reads the templates and assets. Its error would be a broken build.
+// Share is what Open Graph tags say of a page: https://ogp.me. People see it beside a link, without having opened
+// the page, so it accuses nobody of what nobody has confirmed.
+type Share struct{ Title, About string }
+
+// New reads the templates and assets. It fails for a bad AppealsURL or an advice that [CheckAdvice] rejects, and
+// if the build is broken.
 func New(cfg Config) (*Site, error) {
 	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
 	var err error
+	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
+		return nil, fmt.Errorf("site: AppealsURL: %w", err)
+	}
+	if s.advice, err = readAdvice(cfg.Advice); err != nil {
+		return nil, fmt.Errorf("site: advice: %w", err)
+	}
 	if s.assets, err = readAssets(); err != nil {
 		return nil, err
 	}
@@ -72,13 +112,13 @@ func New(cfg Config) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	s.entries, s.looks = alone.Lookup("entry"), alone.Lookup("similar")
+	s.entries, s.similar, s.items = alone.Lookup("entry"), alone.Lookup("similar"), alone.Lookup("item")
 	s.version, err = s.fingerprint()
 	return s, err
 }
 
-// parse adds a template. A file whose name begins with _ is part of every page; the others are a page each,
-// and stand in the frame as "main". Glob sorts, and _ sorts before the letters.
+// parse adds a template. A file whose name begins with _ is part of every page. Each of the others is a page,
+// and its template stands in the frame as "main". Glob returns them sorted, and _ sorts before the letters.
 func (s *Site) parse(frame *template.Template, file string) error {
 	text, err := templateFiles.ReadFile(file)
 	if err != nil {
@@ -98,7 +138,7 @@ func (s *Site) parse(frame *template.Template, file string) error {
 	return err
 }
 
-// Append appends the page that is made of the template of that name.
+// Append appends the page of the template called name.
 func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 	t := s.pages[name]
 	if t == nil {
@@ -111,7 +151,49 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Assets are the files that pages refer to.
+func (s *Site) funcs() template.FuncMap {
+	return template.FuncMap{
+		"asset":     func(name string) (string, error) { return s.assetPath(name) },
+		"absolute":  s.absolute,
+		"based":     func() bool { return s.cfg.BaseURL != "" },
+		"appeal":    s.appeals.For,
+		"appeals":   func() string { return s.appeals.For("") },
+		"day":       day,
+		"groups":    groups,
+		"iso":       iso,
+		"isoMillis": isoMillis,
+		"second":    second,
+		"moment":    moment,
+		"listPaths": listPaths,
+	}
+}
+
+// absolute returns the whole address of a path, as far as it is known.
+func (s *Site) absolute(path string) string { return s.cfg.BaseURL + path }
+
+// iso is a time as datetime attributes have it.
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// isoMillis is iso with the milliseconds.
+func isoMillis(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// listPaths returns the page of each list.
+func listPaths() (paths []string) {
+	for _, l := range events.Lists() {
+		paths = append(paths, wordsOf(l).Path)
+	}
+	return paths
+}
+
+func (s *Site) assetPath(name string) (string, error) {
+	a, ok := s.assets[name]
+	if !ok {
+		return "", fmt.Errorf("no asset %q", name)
+	}
+	return a.Path, nil
+}
+
+// Assets returns the files that pages refer to, by path.
 func (s *Site) Assets() []Asset {
 	var all []Asset
 	for _, a := range s.assets {
@@ -121,20 +203,74 @@ func (s *Site) Assets() []Asset {
 	return all
 }
 
-func (s *Site) funcs() template.FuncMap {
-	return template.FuncMap{
-		"asset":     func(name string) (string, error) { return s.assetPath(name) },
-		"appeals":   func() string { return s.cfg.AppealsURL },
-		"proofs":    func() bool { return s.cfg.Proofs },
-		"moment":    moment,
-		"listPaths": func() []string { return []string{"/scammers", "/servers", "/legit"} },
-	}
+// Asset is a file that pages refer to. Its path holds a hash of its body, so it never changes.
+type Asset struct {
+	Path string // /assets/site.<hash>.css
+	Type string // media type
+	Body []byte
 }
 
-func (s *Site) assetPath(name string) (string, error) {
-	a, ok := s.assets[name]
-	if !ok {
-		return "", fmt.Errorf("no asset %q", name)
+// readAssets reads the embedded files. The keys are the names by which templates call them.
+func readAssets() (map[string]Asset, error) {
+	entries, err := assetFiles.ReadDir("assets")
+	if err != nil {
+		return nil, fmt.Errorf("site: assets: %w", err)
 	}
-	return a.Path, nil
+	assets := make(map[string]Asset, len(entries))
+	for _, e := range entries {
+		body, err := assetFiles.ReadFile("assets/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("site: assets: %w", err)
+		}
+		ext := path.Ext(e.Name())
+		kind, known := mediaType(ext)
+		if !known {
+			return nil, fmt.Errorf("site: assets: %s has no known media type", e.Name())
+		}
+		sum := sha256.Sum256(body)
+		name := strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		assets[e.Name()] = Asset{Path: "/assets/" + name, Type: kind, Body: body}
+	}
+	return assets, nil
+}
+
+func mediaType(ext string) (kind string, known bool) {
+	switch ext {
+	case ".css":
+		return "text/css; charset=utf-8", true
+	case ".js":
+		return "text/javascript; charset=utf-8", true
+	case ".svg":
+		return "image/svg+xml", true
+	case ".png":
+		return "image/png", true
+	}
+	return "", false
+}
+
+// Favicon returns the site's icon, an ICO file with 16, 32 and 48 pixels.
+func Favicon() []byte { return []byte(favicon) }
+
+// Version changes whenever a page may look different although its content is the same. Every page's entity
+// tag contains it.
+func (s *Site) Version() string { return s.version }
+
+func (s *Site) fingerprint() (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%+v\n", s.cfg)
+	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := sources.ReadFile(name)
+		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("site: sources: %w", err)
+	}
+	for _, a := range s.Assets() {
+		fmt.Fprintln(h, a.Path)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }

@@ -1,65 +1,88 @@
 package site
 
 import (
+	"slices"
 	"strings"
 
 	"example.org/registry/events"
 )
 
-// verdict is the plain answer.
+// verdict is the answer in a sentence.
 type verdict struct {
-	Class string // of its look
+	Class string // of its look: scam, risk, legit or none
 	Title string
 	Text  string
 }
 
-// verdictOf says what was found, for somebody who reads nothing else. Only what was asked for exactly
-// decides it. There may be more of that than was found: a check ends after so many.
-func verdictOf(exact, partial []match, byID, more bool) verdict {
-	if len(exact) == 0 {
-		return nobody(partial, byID)
-	}
-	v := gravest(exact)
-	if len(exact) > 1 {
-		all := forms{"Pasuje", "Pasują", "Pasuje"}.of(len(exact)) + " " + entries().count(len(exact)) + ": " + tally(exact) + "."
+// verdictOf says what was found to somebody who reads nothing else. Only the matches of the asked id or, where there is
+// none, of exactly the asked name decide it: a hit by name is a fact about the name, not about a person. more says that
+// there may be more of them than were found.
+func verdictOf(main []match, byID, more bool) verdict {
+	v := verdict{Class: class(main[0].list, main[0].row.Verified())}
+	same := slices.DeleteFunc(slices.Clone(main), func(m match) bool { return class(m.list, m.row.Verified()) != v.Class })
+	v.Title = titleOf(v.Class, same, byID)
+	if len(main) == 1 {
+		v.Text = meaning(main[0].list, main[0].row.Verified())
+	} else {
+		v.Text = "Znaleziono " + entries().count(len(main)) + ": " + tally(main) + "."
 		if more {
-			all = "Pasuje co najmniej " + entries().count(len(exact)) + ", wśród nich " + tally(exact) + "."
+			v.Text = "Znaleziono co najmniej " + entries().count(len(main)) + ", wśród nich " + tally(main) + "."
 		}
-		if v.Class != "scam" {
-			all += " " + v.Text
-		}
-		v.Text = all
 	}
-	if !byID {
-		v.Text += " Nazwy się powtarzają i łatwo je skopiować: porównaj identyfikator konta."
+	switch {
+	case byID:
+	case len(main) == 1:
+		v.Text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
+	default:
+		v.Text += " Tę samą nazwę może mieć ktoś inny, a oszuści kopiują cudze nazwy. Porównaj ID konta."
 	}
 	return v
 }
 
-// nobody is the verdict where nothing is exactly what was asked for.
-func nobody(partial []match, byID bool) verdict {
-	switch {
-	case len(partial) > 0:
-		return verdict{"part", "Nie ma dokładnie takiej nazwy", "Są wpisy, których nazwa lub identyfikator zawiera ten tekst. To mogą być inne osoby: porównaj identyfikator."}
-	case byID:
-		return verdict{"none", "Nikogo nie znaleziono", "Na żadnej liście nie ma nikogo o takim identyfikatorze."}
+// titleOf is the heading. same are the matches of its class, the gravest.
+func titleOf(class string, same []match, byID bool) string {
+	list := map[string]string{"scam": "liście oszustów", "risk": "liście ryzyka", "legit": "liście zaufanych"}[class]
+	noun := nounOf(same)
+	if byID {
+		this := "To konto"
+		if noun == servers() {
+			this = "Ten serwer"
+		}
+		call := map[string]string{"scam": "Uwaga! ", "risk": "Ostrożnie! "}[class]
+		return call + this + " jest na " + list
 	}
-	return verdict{"none", "Nikogo nie znaleziono", "Na żadnej liście nie ma nikogo o takiej nazwie ani o takim identyfikatorze."}
+	verb := forms{"jest", "są", "jest"}.of(len(same))
+	title := "na " + list + " " + verb + " " + noun.of(len(same)) + " o tej nazwie"
+	if len(same) > 1 {
+		title = "na " + list + " " + verb + " " + noun.count(len(same)) + " o tej nazwie"
+	}
+	if class == "risk" {
+		return "Ostrożnie! N" + title[1:]
+	}
+	return "N" + title[1:]
 }
 
-// gravest is the verdict by the worst of the matches.
-func gravest(exact []match) verdict {
-	switch strongest(exact) {
-	case "scam":
-		return verdict{"scam", "Uwaga: jest " + where(exact, "scam", "na liście oszustów", "na liście serwerów oszustów"), "Zgłoszenie zweryfikowano."}
-	case "risk":
-		return verdict{"risk", "Ostrożnie: jest " + where(exact, "risk", "na liście ryzyka", "na liście ryzyka (serwer)"),
-			"Jest zgłoszenie, ale nikt go jeszcze nie zweryfikował. Może się okazać niesłuszne."}
+func accounts() forms { return forms{"konto", "konta", "kont"} }
+func servers() forms  { return forms{"serwer", "serwery", "serwerów"} }
+
+// nounOf is what matches are called together.
+func nounOf(found []match) forms {
+	n := 0
+	for _, m := range found {
+		if m.list == events.Servers {
+			n++
+		}
 	}
-	return verdict{"legit", "Jest na liście zaufanych", "Oszuści chętnie podszywają się pod osoby zaufane."}
+	switch n {
+	case 0:
+		return accounts()
+	case len(found):
+		return servers()
+	}
+	return entries()
 }
 
-// tally says how many matches there are of each class.
+// tally counts the matches of each class, in words.
 func tally(found []match) string {
 	n := map[string]int{}
 	for _, m := range found {
@@ -70,35 +93,16 @@ func tally(found []match) string {
 		class string
 		words forms
 	}{
-		{"scam", forms{"zweryfikowane oszustwo", "zweryfikowane oszustwa", "zweryfikowanych oszustw"}},
-		{"risk", forms{"niezweryfikowane zgłoszenie", "niezweryfikowane zgłoszenia", "niezweryfikowanych zgłoszeń"}},
+		{"scam", forms{"potwierdzone oszustwo", "potwierdzone oszustwa", "potwierdzonych oszustw"}},
+		{"risk", forms{"niesprawdzone zgłoszenie", "niesprawdzone zgłoszenia", "niesprawdzonych zgłoszeń"}},
 		{"legit", forms{"zaufana osoba", "zaufane osoby", "zaufanych osób"}},
 	} {
 		if n[kind.class] > 0 {
 			said = append(said, kind.words.count(n[kind.class]))
 		}
 	}
-	return strings.Join(said, ", ")
-}
-
-// strongest is the class of the gravest match; empty when there is none.
-func strongest(found []match) string {
-	for _, c := range []string{"scam", "risk", "legit"} {
-		for _, m := range found {
-			if class(m.list, m.row.Verified()) == c {
-				return c
-			}
-		}
+	if last := len(said) - 1; last > 0 {
+		return strings.Join(said[:last], ", ") + " i " + said[last]
 	}
-	return ""
-}
-
-// where says on which of the accusing lists the matches of a class are.
-func where(found []match, c, scammers, servers string) string {
-	for _, m := range found {
-		if m.list == events.Scammers && class(m.list, m.row.Verified()) == c {
-			return scammers
-		}
-	}
-	return servers
+	return strings.Join(said, "")
 }

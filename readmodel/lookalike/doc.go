@@ -1,30 +1,30 @@
 // Package lookalike makes look-alike keys: two names that a person would take for each other have
-// the same key (API contract, check: similar).
+// the same key (httpapi/CONTRACT.md#similar).
 //
-// A key is made in five steps: NFKC; characters that are shown as nothing dropped; the skeleton of
-// UTS #39, which puts one character for all that look like it; case folded; marks dropped. There
-// are two keys, because folding and shapes disagree: a capital I looks like an l and folds to an i.
-// Shape folds after the skeleton, so that paypaI is paypal; Folded before it, so that ILONA is
-// ilona. KeysOf makes both.
+// A key is made in five steps: NFKC; invisible characters dropped; the skeleton of UTS #39, which
+// replaces all characters that look alike by one of them; case folded; marks dropped. There are two
+// keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i. Shape
+// folds after the skeleton, so that paypaI is paypal; Folded folds before it, so that ILONA is ilona.
+// KeysOf makes both.
 //
-// The steps and their order are the contract's. So keys are not idempotent: M is m in the key
-// Shape, and m looks like rn.
+// The steps and their order are the contract's, so keys are not idempotent: M is m in the key Shape,
+// and m looks like rn.
 //
 // # Data
 //
 // testdata holds confusables.txt of UTS #39 and the section Default_Ignorable_Code_Point of
-// DerivedCoreProperties.txt, both of Unicode 15.0.0, which is what the standard library and x/text
-// are of under Go 1.26 (a test compares them). go generate makes tables.go of them. The libraries
-// with such a table that we found are of older versions, or hold only a part.
+// DerivedCoreProperties.txt, both of Unicode 15.0.0, the version of the standard library and x/text
+// under Go 1.26 (a test compares them). go generate makes tables.go from them. The libraries with such
+// a table that we found are of older versions, or hold only a part.
 //
 // # Reach
 //
 // readmodel tries twelve disguises on 1 000 names each, in both directions (the registry holds the
 // name or the disguise): Cyrillic, Greek, full-width, mathematical letters, digits for letters,
 // capital I for l, zero-width characters, combining marks, strokes (ł for l), ligatures, soft
-// hyphens, bidi controls. All are found, by similar or, where NFKC alone undoes the disguise, as
-// literal matches. Of 20 000 clean names asked for in a registry of 20 000 others, 5 are told of
-// somebody similar: kamil0 of kamiloffer478.
+// hyphens, bidi controls. All are found, as similar or, where NFKC alone undoes the disguise, as
+// matches. Of 20 000 clean names looked up in a registry of 20 000 others, 5 find somebody similar:
+// kamil0 finds kamiloffer478.
 //
 // Out of reach is what Unicode does not count as confusable:
 //
@@ -32,8 +32,8 @@
 //     and @ or $;
 //   - 1 for a lower-case i;
 //   - letters that only resemble each other: Greek κ, Cyrillic т, к and н in lower case;
-//   - several letters for one, but for rn and m, and ligatures;
+//   - several letters for one, except rn for m, and ligatures;
 //   - a name that needs one key for one letter and the other for the next: IG0R for igor;
 //   - U+0345, the one mark that folds to a letter (an iota);
-//   - a name in the registry without white space that the search has, or the other way round.
+//   - white space that only the name in the registry has, or only the search.
 package lookalike

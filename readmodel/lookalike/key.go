@@ -33,7 +33,7 @@ func KeysOf(s string) Keys {
 // fold is full case folding. A Caser may keep state, so each call has its own.
 func fold(s string) string { return cases.Fold().String(s) }
 
-// visible is s without what is shown as nothing.
+// visible returns s without invisible characters.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if ignorable(r) {
@@ -43,8 +43,8 @@ func visible(s string) string {
 	}, s)
 }
 
-// skeleton is that of UTS #39, section 4: each code point of the decomposed text gives way to what
-// it looks like.
+// skeleton returns the skeleton of UTS #39, section 4: each code point of the decomposed text is
+// replaced by what it looks like.
 func skeleton(s string) string {
 	s = norm.NFD.String(s)
 	var b strings.Builder
@@ -59,7 +59,7 @@ func skeleton(s string) string {
 	return norm.NFD.String(b.String())
 }
 
-// bare is s without marks, and without the strokes that Unicode does not count as marks.
+// bare returns s without marks, and without the strokes that Unicode does not count as marks.
 func bare(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -73,11 +73,11 @@ func bare(s string) string {
 	}, norm.NFD.String(s))
 }
 
-// unstroked is the base letter of a letter with a stroke or bar through it, which has no
-// decomposition. confusables.txt makes most of them letter and overlaid mark, but knows some in one
+// unstroked returns the base letter of a letter with a stroke or bar through it, which has no
+// decomposition. confusables.txt makes most of them a letter and an overlaid mark, but has some in one
 // case only, and folding after the skeleton brings the other back. The list is the letters with a
-// stroke, bar or diagonal stroke of the alphabets that names are written in (Latin-1, Latin
-// Extended-A to -C). Hooks, tails and curls make other letters, and stay.
+// stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C. Hooks, tails and curls make
+// other letters, and stay.
 func unstroked(r rune) rune {
 	switch r {
 	case 'ⱥ':

@@ -156,3 +156,17 @@ func BenchmarkKeys(b *testing.B) {
 		KeysOf("Łukasz Kowalski")
 	}
 }
+
+// TestHidden: invisible characters hide, and those that belong to an emoji do not.
+func TestHidden(t *testing.T) {
+	for s, want := range map[string]bool{
+		"": false, "żabcia": false, "a\u200bb": true, "\u202egnp": true, "a\u200db": true, "a\ufe0f": true, "\u200d": true, "\u00ad": true,
+		"❤️": false, "👩‍👧": false, "👩🏽‍🚀": false, "🏳️‍🌈": false, "1️⃣": false, "‼️": false, "☺︎": false,
+		"🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f": false, "x\U000e0067": true,
+		"👩\u200d": true, "\u200d👧": true, "❤️\u200b": true, "👩\u200da": true,
+	} {
+		if got := Hidden(s); got != want {
+			t.Errorf("%+q: %v", s, got)
+		}
+	}
+}

@@ -7,25 +7,25 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Why is what makes a name look like another although it is not the same text. More than one may be
-// true; for two texts with equal keys at least one is.
-type Why struct {
-	Hidden  bool     // one has characters that are shown as nothing
-	Marks   []Letter // letters with marks or strokes that the other text has without: ł and l
-	Letters []Letter // letters of the first that stand for others, each once, in their order
+// Explanation says why a name looks like another although the texts differ. Several reasons may hold;
+// for two texts with equal keys at least one does.
+type Explanation struct {
+	Hidden  bool     // one of them has invisible characters
+	Marks   []Letter // letters with marks or strokes that the other text has without them: ł and l
+	Letters []Letter // letters that stand for others, each once, in the order of the text
 }
 
 // Letter is a character that looks like something else.
 type Letter struct {
-	Rune  rune
-	Looks string // what it is taken for
+	Rune      rune
+	LooksLike string // what it is taken for
 }
 
-// Explain says why name, which has a key in common with search, is not found by search itself. Any
-// goroutine may call it.
-func Explain(name, search string) Why {
+// Explain returns why name, which has a key in common with search, does not match it as it stands.
+// Any goroutine may call it.
+func Explain(name, search string) Explanation {
 	n, s := norm.NFKC.String(name), norm.NFKC.String(search)
-	why := Why{Hidden: n != visible(n) || s != visible(s)}
+	why := Explanation{Hidden: Hidden(name) || Hidden(search)}
 	n, s = visible(n), visible(s)
 	if strings.Contains(fold(n), fold(s)) {
 		return why
@@ -39,7 +39,7 @@ func Explain(name, search string) Why {
 	return why
 }
 
-// marked are the letters of text with a mark or stroke that other has only without.
+// marked returns the letters of text with a mark or stroke that other has only without.
 func marked(text, other string) (found []Letter) {
 	other = fold(other)
 	for _, r := range fold(text) {
@@ -52,8 +52,8 @@ func marked(text, other string) (found []Letter) {
 	return found
 }
 
-// letters are the characters of n that s does not have and that look like something in it, or, where
-// there are none, the other way round: which of the two is the disguise nobody can tell.
+// letters returns the characters of n that s does not have and that look like something in it. If
+// there are none it tries the other way round, since nobody can tell which of the two is the disguise.
 func letters(n, s string) []Letter {
 	if found := strange(n, s); len(found) > 0 {
 		return found
@@ -84,10 +84,41 @@ func named(found []Letter, r rune) bool {
 	return false
 }
 
-// Ignorable says whether r is shown as nothing: a character that can be put into a name unseen.
-func Ignorable(r rune) bool { return ignorable(r) }
+// Hidden reports whether s has invisible characters that can be put into a name unseen. What makes one picture
+// of several emoji, or a picture of a character, is none: joiners and variation selectors beside symbols, and tags
+// after a flag.
+func Hidden(s string) bool {
+	var before rune
+	rest := []rune(s)
+	for i, r := range rest {
+		var after rune
+		if i+1 < len(rest) {
+			after = rest[i+1]
+		}
+		switch {
+		case !ignorable(r):
+		case r == '\u200d' && pictorial(before) && pictorial(after):
+		case (r == '\ufe0e' || r == '\ufe0f') && (pictorial(before) || strings.ContainsRune("0123456789#*", before)):
+			continue // what follows stands beside the symbol
+		case r >= 0xe0020 && r <= 0xe007f && before == blackFlag:
+			continue // England, Scotland, Wales
+		default:
+			return true
+		}
+		before = r
+	}
+	return false
+}
 
-// Script is the name of the script of r, for those that names are disguised with; else "".
+// blackFlag is what the flags of parts of a country begin with.
+const blackFlag = '\U0001f3f4'
+
+// pictorial reports whether r is a symbol, or the skin tone of one.
+func pictorial(r rune) bool {
+	return unicode.In(r, unicode.So, unicode.Sm) || r >= 0x1f3fb && r <= 0x1f3ff || r == '‼' || r == '⁉' || r == '〰'
+}
+
+// Script returns the name of r's script if names are disguised with it, else "".
 func Script(r rune) string {
 	for _, s := range []struct {
 		name  string

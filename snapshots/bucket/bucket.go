@@ -3,89 +3,74 @@ package bucket
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/snapshots"
 )
 
-// Name is the bucket that snapshots are in (API contract, the program).
+// Name is the bucket of the snapshots (cmd/registry/CONTRACT.md#snapshots).
 const Name = "REGISTRY_SNAPSHOTS"
 
 const (
 	streamName    = "OBJ_" + Name
-	chunkPrefix   = "$O." + Name + ".C."
-	namePrefix    = "$O." + Name + ".M."
-	manifestLabel = "manifest" // in an object's metadata
+	chunkPrefix   = "$O." + Name + ".C." // and an object's NUID
+	namePrefix    = "$O." + Name + ".M." // and a name in base64
+	manifestLabel = "manifest"           // in an object's metadata
 )
 
-// askWithin bounds one question to the broker.
-const askWithin = 5 * time.Second
+// requestTimeout bounds one request to the broker.
+const requestTimeout = 5 * time.Second
 
-// ErrNone says that there is no bucket. ErrUnknown says that there is no snapshot of the name.
+// Errors that callers tell apart.
 var (
-	ErrNone    = errors.New("there is no bucket " + Name)
-	ErrUnknown = errors.New("there is no snapshot of this name")
+	ErrNoBucket = errors.New("there is no bucket " + Name)
+	ErrNotFound = errors.New("there is no snapshot of this name")
 )
 
-// Config says how a bucket is used. The zero values are those of the program.
+// Config says how a bucket is used.
 type Config struct {
-	// Replicas are those of a bucket that has to be made. 0: 1.
+	// Replicas is the number of copies of a bucket that Create makes. 0: 1.
 	Replicas int
 
-	// Holder is how this process is named to others that want the lock. Empty: "unnamed".
+	// Holder names this process to others that want the lock. Empty: "unnamed".
 	Holder string
-
-	// Lease is how long a lock outlives its holder. 0: 1 min.
-	Lease time.Duration
-
-	// Chunk is the length of a chunk in bytes. 0: 512 KiB. Never more than half of what a message may have.
-	Chunk int
-
-	// OrphanAfter is the age from which chunks without a name are erased. 0: 10 min.
-	OrphanAfter time.Duration
 }
 
 // Bucket is the object store. Any goroutine may use it.
 type Bucket struct {
 	js  jetstream.JetStream
 	cfg Config
+
+	// Fixed; tests set others.
+	lease       time.Duration // how long a lock outlives its holder
+	chunk       int           // bytes; never more than half of what a message may have
+	orphanAfter time.Duration // the age from which RemoveOrphans erases chunks
 }
 
-// New makes a Bucket. Nothing is asked yet.
+// New makes a Bucket. It asks the broker nothing.
 func New(js jetstream.JetStream, cfg Config) *Bucket {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
 	cfg.Holder = cmp.Or(cfg.Holder, "unnamed")
-	cfg.Chunk = cmp.Or(cfg.Chunk, maxChunk)
-	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
-	cfg.OrphanAfter = cmp.Or(cfg.OrphanAfter, 10*time.Minute)
-	return &Bucket{js, cfg}
+	return &Bucket{js: js, cfg: cfg, lease: time.Minute, chunk: maxChunk, orphanAfter: 10 * time.Minute}
 }
 
-// stream finds the bucket's stream.
-func (b *Bucket) stream(ctx context.Context) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	s, err := b.js.Stream(ctx, streamName)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, ErrNone
-	}
-	return s, b.explained(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
-}
-
-// explained is err, or that this user of the broker may not ask what was asked on subject.
-func (b *Bucket) explained(err error, subject string) error {
-	return events.Refusal(b.js.Conn(), err, subject)
-}
-
-// Create makes the bucket where there is none. One that exists is never altered.
+// Create makes the bucket if there is none. It never alters an existing one.
 func (b *Bucket) Create(ctx context.Context) error {
-	if _, err := b.stream(ctx); !errors.Is(err, ErrNone) {
+	if _, err := b.stream(ctx); !errors.Is(err, ErrNoBucket) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := b.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 		Bucket: Name, Description: "snapshots of the registry's read model",
@@ -94,5 +79,226 @@ func (b *Bucket) Create(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrBucketExists) {
 		return nil // another replica was first
 	}
-	return b.explained(err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+streamName)
+	return b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+streamName)
+}
+
+// Object is one snapshot in the bucket, or something else that somebody put there.
+type Object struct {
+	Name  string
+	Time  time.Time // when it was complete, by the broker's clock
+	Bytes uint64
+
+	// Manifest is what the archive said of itself when it was put. Err says why there is none, or why this
+	// program cannot use the archive.
+	Manifest snapshots.Manifest
+	Err      error
+
+	info    jetstream.ObjectInfo
+	subject string
+}
+
+// List returns every object, the newest first, and the broker's time. Objects that are still being put
+// are not among them.
+func (b *Bucket) List(ctx context.Context) ([]Object, time.Time, error) {
+	s, err := b.stream(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	subjects, now, err := s.subjects(ctx, namePrefix+">")
+	if err != nil {
+		return nil, now, err
+	}
+	var objects []Object
+	for subject := range subjects {
+		o, err := s.object(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // pruned meanwhile
+		}
+		if err != nil {
+			return nil, now, err
+		}
+		if !o.info.Deleted {
+			objects = append(objects, o)
+		}
+	}
+	slices.SortFunc(objects, func(a, b Object) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
+	return objects, now, nil
+}
+
+// Find returns the snapshot of this name, or ErrNotFound.
+func (b *Bucket) Find(ctx context.Context, name string) (Object, error) {
+	s, err := b.stream(ctx)
+	if err != nil {
+		return Object{}, err
+	}
+	o, err := s.object(ctx, nameSubject(name))
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && o.info.Deleted {
+		return Object{}, ErrNotFound
+	}
+	return o, err
+}
+
+// Prune erases all but the newest keep snapshots of this stream and epoch and returns their names. It
+// leaves other names alone, whoever put them there. Callers hold the Lock.
+func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (erased []string, err error) {
+	objects, _, err := b.List(ctx) // the newest first
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, func(o Object) bool { return !ownName(o.Name, stream, epoch) })
+	for _, o := range objects[min(keep, len(objects)):] {
+		if err := s.erase(ctx, o); err != nil {
+			return erased, fmt.Errorf("%s: %w", o.Name, err)
+		}
+		erased = append(erased, o.Name)
+	}
+	return erased, nil
+}
+
+// RemoveOrphans erases old chunks that no name leads to, which a killed Put has left, and returns how
+// many objects they were of. Callers hold the Lock.
+func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
+	objects, _, err := b.List(ctx) // before the chunks: what is put in between is young
+	if err != nil {
+		return 0, err
+	}
+	named := map[string]bool{lockSubject: true}
+	for _, o := range objects {
+		named[chunkPrefix+o.info.NUID] = true
+	}
+	s, err := b.stream(ctx)
+	if err != nil {
+		return 0, err
+	}
+	subjects, now, err := s.subjects(ctx, chunkPrefix+">")
+	if err != nil {
+		return 0, err
+	}
+	for subject := range subjects {
+		if named[subject] {
+			continue
+		}
+		last, err := s.last(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && now.Sub(last.Time) < b.orphanAfter {
+			continue // erased meanwhile, or perhaps of a Put under way
+		}
+		if err == nil {
+			err = s.purge(ctx, subject)
+		}
+		if err != nil {
+			return removed, fmt.Errorf("chunks %s: %w", strings.TrimPrefix(subject, chunkPrefix), err)
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// timeLayout is how names write the time: it sorts, and needs no quoting.
+const timeLayout = "20060102T150405.000Z"
+
+// nameOf is the name of the archive with this manifest. Names of one stream and epoch sort by sequence,
+// digest and time.
+func nameOf(m snapshots.Manifest) string {
+	return fmt.Sprintf("%s%020d-%.8s-%s", lineage(m.Stream, m.StreamEpoch), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
+}
+
+// lineage is how the names of one stream and epoch begin. An epoch may be any text, so it appears as a
+// hash.
+func lineage(stream, epoch string) string {
+	return fmt.Sprintf("%s-%.4x-", stream, sha256.Sum256([]byte(epoch)))
+}
+
+// afterLineage is what follows lineage in a name that nameOf has made.
+var afterLineage = regexp.MustCompile(`^[0-9]{20}-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z$`)
+
+// ownName reports whether this program gave name to a snapshot of this stream and epoch.
+func ownName(name, stream, epoch string) bool {
+	rest, ok := strings.CutPrefix(name, lineage(stream, epoch))
+	return ok && afterLineage.MatchString(rest)
+}
+
+func nameSubject(name string) string {
+	return namePrefix + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+// stream is the bucket's stream. Each of its methods is one request, or one for each part of what it
+// does.
+type stream struct {
+	b *Bucket
+	jetstream.Stream
+}
+
+// stream finds the bucket's stream.
+func (b *Bucket) stream(ctx context.Context) (stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s, err := b.js.Stream(ctx, streamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return stream{}, ErrNoBucket
+	}
+	return stream{b, s}, b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
+}
+
+// explain returns what err, of a request to JetStream's API on subject, means.
+func (b *Bucket) explain(err error, subject string) error {
+	return natserr.Explain(b.js.Conn(), err, subject)
+}
+
+// subjects returns the subjects that match filter, each with the number of its messages, and the broker's
+// time.
+func (s stream) subjects(ctx context.Context, filter string) (map[string]uint64, time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, time.Time{}, s.b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
+	}
+	return info.State.Subjects, info.TimeStamp, nil
+}
+
+// last returns the last message of subject, or jetstream.ErrMsgNotFound.
+func (s stream) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	return m, s.b.explain(err, directGet)
+}
+
+// directGet is how the subject of every direct get begins.
+const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET." + streamName
+
+func (s stream) object(ctx context.Context, subject string) (Object, error) {
+	m, err := s.last(ctx, subject)
+	if err != nil {
+		return Object{}, err
+	}
+	o := Object{Time: m.Time, subject: subject}
+	if err := json.Unmarshal(m.Data, &o.info); err != nil {
+		name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, namePrefix))
+		o.Name, o.Err = string(name), fmt.Errorf("not an object: %w", err)
+		return o, nil
+	}
+	o.Name, o.Bytes = o.info.Name, o.info.Size
+	o.Manifest, o.Err = snapshots.ParseManifest([]byte(o.info.Metadata[manifestLabel]))
+	return o, nil
+}
+
+// erase removes the name, then the chunks. It leaves no trace in the stream.
+func (s stream) erase(ctx context.Context, o Object) error {
+	err := s.purge(ctx, o.subject)
+	if err == nil && o.info.NUID != "" {
+		err = s.purge(ctx, chunkPrefix+o.info.NUID)
+	}
+	return err
+}
+
+func (s stream) purge(ctx context.Context, subject string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	return s.b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.PURGE."+streamName)
 }

@@ -3,23 +3,24 @@
 //
 // # Promises
 //
-//   - A name stands for one content for ever: it holds the stream, its epoch, the sequence, the digest and the
-//     time, and nothing is ever put under a name that there is.
-//   - What is listed was complete when it was put. A put that ends half-way, by an error or kill -9, leaves
-//     chunks that no name leads to; Clean erases them once they are old.
-//   - Nothing read here is trusted: Open gives the bytes, and snapshots.Unpack proves them. A chunk that
-//     is missing is an error at once.
-//   - One at a time: Lock is held by one process of all that use the stream. It needs no clock but the
-//     broker's, and a holder that dies is forgotten after the lease.
-//   - Only names of the same stream and epoch are pruned: those of a stream that was lost are the way back.
+//   - A name stands for one content for ever: it has the stream, its epoch, the sequence, the digest and
+//     the time in it, and Put never puts anything under a name that exists.
+//   - What List returns was complete when it was put. A Put that ends half-way, by an error or kill -9,
+//     leaves chunks that no name leads to. RemoveOrphans erases them when they are old.
+//   - Nothing that is read here is trusted: Open returns the bytes, and snapshots.Unpack or Restore
+//     verifies them. A missing chunk is an error at once.
+//   - Of all processes that use the stream one holds the Lock. It needs no clock but the broker's, and a
+//     holder that dies loses it after the lease.
+//   - Prune erases only names of its own stream and epoch: those of a stream that was lost are the way
+//     back.
 //
 // # Why
 //
-// Objects are laid out as the client library's object store does it, so "nats object" and every such
-// library can list, fetch and delete them, and that library makes the bucket. Putting and getting are done here:
-// the library's Put keeps up to 4 000 chunks in flight, its Get waits for a missing chunk until the deadline
-// of the whole download and needs a push consumer, and its Delete leaves a message behind for ever.
-// Here a chunk is one acknowledged publish and one direct get, so memory is bounded by a chunk.
+// Objects are laid out as the client library's object store does it, so that "nats object" and any such
+// library can list, fetch and delete them. The library also makes the bucket. Put and Open are our own,
+// because the library's Put keeps up to 4 000 chunks in flight, its Get needs a push consumer and waits
+// for a missing chunk until the deadline of the whole download, and its Delete leaves a message for ever.
+// Here a chunk is one acknowledged publish and one direct get, so that one chunk bounds the memory.
 //
 // The lock is a message in the bucket's own stream, replaced by compare-and-set on its subject's last
 // sequence. A key-value bucket would be a second stream for the same compare-and-set.

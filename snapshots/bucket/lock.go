@@ -9,41 +9,45 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/natserr"
 )
 
-// lockSubject is the lock: held while its last message names a holder and is younger than its lease.
+// lockSubject holds the lock's message. The lock is held while that names a holder and is younger than
+// its lease.
 const lockSubject = chunkPrefix + "lock"
 
-// ErrBusy says that another process holds the lock.
-var ErrBusy = errors.New("another server is making a snapshot")
+// ErrLocked says that another process holds the lock.
+var ErrLocked = errors.New("another server is making a snapshot")
 
-// Lock is held by one process at a time. While it is, a goroutine renews it; Release ends that.
+// Lock is the lock on the bucket. A goroutine renews it until Release, which any goroutine may call,
+// once.
 type Lock struct {
 	b        *Bucket
-	sequence uint64 // of the lock's last message, which is ours; owned by renew, then by Release
+	sequence uint64 // of our last message; owned by renew, then by Release
 	cancel   context.CancelCauseFunc
-	done     chan struct{}
+	done     chan struct{} // closed when renew has ended
 }
 
-// held is the lock's message.
-type held struct {
-	Holder string        `json:"holder"` // empty: free
+// lockMessage is the lock's message.
+type lockMessage struct {
+	Holder string        `json:"holder"` // empty: nobody
 	Lease  time.Duration `json:"lease"`  // nanoseconds
 }
 
-// Lock takes the lock, without waiting: the error matches ErrBusy when somebody else has it. The context
-// that it returns ends with ctx, and when the lock is lost. The caller ends the lock with Release.
+// Lock takes the lock. It does not wait: if another process holds the lock, the error matches ErrLocked.
+// The returned context ends with ctx, or when the lock is lost. The caller ends the lock with Release.
 func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err := b.free(ctx, s)
+	before, err := s.freeLock(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := &Lock{b: b, sequence: before, done: make(chan struct{})}
-	if err := l.write(ctx, held{b.cfg.Holder, b.cfg.Lease}); err != nil {
+	if err := l.write(ctx, b.lockMessage()); err != nil {
 		return nil, nil, err
 	}
 	ctx, l.cancel = context.WithCancelCause(ctx)
@@ -51,33 +55,41 @@ func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 	return ctx, l, nil
 }
 
-// free is the sequence of the lock's last message, 0 when there is none, if nobody holds it.
-func (b *Bucket) free(ctx context.Context, s jetstream.Stream) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	m, err := s.GetLastMsgForSubject(ctx, lockSubject)
+// Release gives the lock back. If that fails, the lease ends it.
+func (l *Lock) Release() {
+	l.cancel(nil)
+	<-l.done
+	_ = l.write(context.Background(), lockMessage{})
+}
+
+// freeLock returns the sequence of the lock's last message, 0 for none, if nobody holds the lock.
+func (s stream) freeLock(ctx context.Context) (uint64, error) {
+	m, err := s.last(ctx, lockSubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	info, err := s.Info(ctx)
+	_, now, err := s.subjects(ctx, lockSubject)
 	if err != nil {
 		return 0, err
 	}
-	var h held
-	if json.Unmarshal(m.Data, &h) == nil && h.Holder != "" && info.TimeStamp.Sub(m.Time) < h.Lease {
-		return 0, fmt.Errorf("%w: %.100q has begun %s ago", ErrBusy, h.Holder, info.TimeStamp.Sub(m.Time).Round(time.Second))
+	var held lockMessage
+	age := now.Sub(m.Time)
+	if json.Unmarshal(m.Data, &held) == nil && held.Holder != "" && age < held.Lease {
+		return 0, fmt.Errorf("%w: %.100q began %s ago", ErrLocked, held.Holder, age.Round(time.Second))
 	}
 	return m.Sequence, nil
 }
 
-// write replaces the lock's message, if it is still the one that was seen last.
-func (l *Lock) write(ctx context.Context, h held) error {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+func (b *Bucket) lockMessage() lockMessage { return lockMessage{b.cfg.Holder, b.lease} }
+
+// write replaces the lock's message, if that is still the one at l.sequence.
+func (l *Lock) write(ctx context.Context, message lockMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	data, err := json.Marshal(h)
+	data, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
@@ -86,19 +98,19 @@ func (l *Lock) write(ctx context.Context, h held) error {
 		jetstream.WithExpectLastSequencePerSubject(l.sequence))
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		return ErrBusy
+		return ErrLocked
 	}
 	if err == nil {
 		l.sequence = ack.Sequence
 	}
-	return l.b.explained(err, m.Subject)
+	return natserr.Refusal(l.b.js.Conn(), err, m.Subject)
 }
 
-// renew keeps the lock until ctx ends. When it is lost, or cannot be renewed before its lease ends,
-// ctx is cancelled.
+// renew keeps the lock until ctx ends. When the lock is lost, or could not be renewed for half its lease,
+// renew cancels ctx.
 func (l *Lock) renew(ctx context.Context) {
 	defer close(l.done)
-	tick := time.NewTicker(l.b.cfg.Lease / 4)
+	tick := time.NewTicker(l.b.lease / 4)
 	defer tick.Stop()
 	renewed := time.Now()
 	for {
@@ -108,20 +120,13 @@ func (l *Lock) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := l.write(context.WithoutCancel(ctx), held{l.b.cfg.Holder, l.b.cfg.Lease}) // to know its sequence
+		err := l.write(context.WithoutCancel(ctx), l.b.lockMessage()) // uncancelled, to learn its sequence
 		switch {
 		case err == nil:
 			renewed = began
-		case errors.Is(err, ErrBusy), time.Since(renewed) > l.b.cfg.Lease/2:
+		case errors.Is(err, ErrLocked), time.Since(renewed) > l.b.lease/2:
 			l.cancel(fmt.Errorf("the lock was lost: %w", err))
 			return
 		}
 	}
-}
-
-// Release gives the lock back. Where that fails its lease ends it.
-func (l *Lock) Release() {
-	l.cancel(nil)
-	<-l.done
-	_ = l.write(context.Background(), held{})
 }

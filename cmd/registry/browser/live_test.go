@@ -1,4 +1,4 @@
-//go:build !race
+//go:build unix && !race
 
 package browser
 
@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// until waits for an expression of the page to be true.
+// until waits until an expression is true in the page.
 func (tb *tab) until(expression string) {
 	tb.t.Helper()
 	tb.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -20,7 +20,7 @@ func (tb *tab) until(expression string) {
 	})
 }
 
-// The API's page asks this very server, and shows the answer where the question is.
+// TestAPIIsTriedInPlace: the API's page asks this server and shows the answer beside the question.
 func TestAPIIsTriedInPlace(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, desk(false))
@@ -30,7 +30,7 @@ func TestAPIIsTriedInPlace(t *testing.T) {
 	if shown := eval[string](tb, `document.querySelector("#listScammers .answer").innerText`); !strings.Contains(shown, "200") || !strings.Contains(shown, "Registry-Sequence") {
 		t.Errorf("status and headers are not told: %s", cut(shown, 300))
 	}
-	tb.do(click("#check summary"), chromedp.SendKeys(chromedp.CSS("#check-search"), "99000000000000000000"), click("#check form button"))
+	tb.do(chromedp.SendKeys(chromedp.CSS("#check-search"), "99000000000000000000"), click("#check form button"))
 	tb.until(`document.querySelector("#check .answer pre")?.textContent.includes('"kind": "scammers"')`)
 	tb.do(click("#avatar .examples a"))
 	tb.until(`document.querySelector("#avatar .answer img")?.naturalWidth === 64`)
@@ -41,7 +41,34 @@ func TestAPIIsTriedInPlace(t *testing.T) {
 	tb.picture("api-tried")
 }
 
-// An example of an error is one, and is told as one.
+// TestAPIExamplesAreChosen: one example is shown at a time, with and without scripts; with them it can be copied.
+func TestAPIExamplesAreChosen(t *testing.T) {
+	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tb := prepare(open(t, shared.site, phone(false)))
+			tb.get("/api")
+			for _, language := range []string{"py", "go", "mjs", "sh"} {
+				tb.do(click("label[for=jezyk-" + language + "]"))
+				shown := eval[string](tb, `[...document.querySelectorAll(".tabs code")].filter(e => e.checkVisibility()).map(e => e.dataset.example).join()`)
+				if shown != language {
+					t.Errorf("after a click on %s the examples shown are %q", language, shown)
+				}
+			}
+			copies := eval[int](tb, `[...document.querySelectorAll("[data-copy-code]")].filter(e => e.checkVisibility()).length`)
+			if name != "scripts" {
+				if copies != 0 {
+					t.Errorf("%d buttons to copy, which do nothing", copies)
+				}
+				return
+			}
+			tb.do(click("#jezyk-sh + label + .code [data-copy-code]"))
+			tb.until(`document.querySelector("[data-copy-code]").textContent !== "Kopiuj"`)
+		})
+	}
+}
+
+// TestAPIErrorIsTriedInPlace: an example of an error is shown as one.
 func TestAPIErrorIsTriedInPlace(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))
@@ -51,7 +78,7 @@ func TestAPIErrorIsTriedInPlace(t *testing.T) {
 	tb.until(`document.querySelector("#donationStatus .answer pre")?.textContent.includes("Nie znaleziono.")`)
 }
 
-// Without scripts the examples and the forms lead to the answers themselves.
+// TestAPIIsTriedWithoutScripts: without scripts, examples and forms lead to the answers themselves.
 func TestAPIIsTriedWithoutScripts(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, desk(false)).withoutScripts()
@@ -61,14 +88,13 @@ func TestAPIIsTriedWithoutScripts(t *testing.T) {
 		t.Errorf("at %s", tb.path())
 	}
 	tb.back()
-	tb.do(click("#listLegit summary"))
 	tb.loads(click("#listLegit form button"))
 	if !strings.HasPrefix(tb.path(), "/api/legit?") {
 		t.Errorf("at %s", tb.path())
 	}
 }
 
-// Every example of the page is answered by this server, as it says.
+// TestAPIExamplesWork: the server answers every example as the page says.
 func TestAPIExamplesWork(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, desk(false))
@@ -88,7 +114,7 @@ func TestAPIExamplesWork(t *testing.T) {
 	}
 }
 
-// The status asks again by itself, until it is told not to.
+// TestStatusStaysFresh: the status page refreshes itself until told not to.
 func TestStatusStaysFresh(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))
@@ -100,7 +126,7 @@ func TestStatusStaysFresh(t *testing.T) {
 	tb.accessible()
 }
 
-// Who comes while the model is loading is told so, and the page asks again by itself, with and without scripts.
+// TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself, with and without scripts.
 func TestLoadingAsksAgain(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-//go:build !race
+//go:build unix && !race
 
 package browser
 
@@ -10,20 +10,22 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
-// sight is a page in a state that readers get to see.
+// sight is a page in one of its states.
 type sight struct {
 	name, path string
 	status     int64
 	says       []string // in its main part
-	loading    bool     // of the program that is loading for ever
-	open       bool     // with everything on it that can be opened
+	loading    bool     // of the program that never finishes loading
+	open       bool     // open everything that opens
 }
 
 func search(text string) string { return "/?search=" + url.QueryEscape(text) }
 
-// sights are all of them: they are looked at in every look.
+// sights returns every page in all its states.
 func sights() []sight {
 	return []sight{
 		{name: "check", path: "/", status: 200, says: []string{"Sprawdź"}},
@@ -32,33 +34,46 @@ func sights() []sight {
 		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"na liście zaufanych"}},
 		{name: "check-part", path: search("ran"), status: 200, says: []string{"To mogą być inne osoby"}},
 		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"Podobna nazwa: to może być inna osoba", similarName}},
-		{name: "check-nobody", path: search("nikt taki nie istnieje"), status: 200, says: []string{"Nikogo nie znaleziono", "nie znaczy"}},
+		{name: "check-nobody", path: search("nikt taki nie istnieje"), status: 200, says: []string{"Nie ma na żadnej liście", "nie znaczy"}},
+		{name: "check-imitates", path: search("zаufana \"osoba\" <b>"), status: 200, says: []string{"tylko przypomina nazwę osoby zaufanej", "z cyrylicy (2. znak)"}},
+		{name: "check-paste", path: search("Pusty Powód, ID 9900 0000 0000 0000 0000"), status: 200, says: []string{"Szukaliśmy też", "To konto jest na liście oszustów", "Inne wpisy o tej nazwie"}},
+		{name: "check-invitation", path: search("https://discord.gg/abc"), status: 200, says: []string{"Z zaproszenia nie da się odczytać serwera"}},
+		{name: "check-open", path: "/?search=99000000000000000000", status: 200, says: []string{"828 828 828"}, open: true},
 		{name: "check-bad", path: search(strings.Repeat("x", 101)), status: 400, says: []string{"100 znaków"}},
-		{name: "scammers", path: "/scammers", status: 200, says: []string{"Oszuści", harmfulName, "wpis"}},
+		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszone osoby", harmfulName, "wpis"}},
 		{name: "scammers-empty", path: "/scammers?search=nikt+taki+nie+istnieje", status: 200, says: []string{"0"}},
 		{name: "scammers-one", path: "/scammers?id=" + strings.Repeat("9", 64), status: 200, says: []string{longName}},
+		{name: "scammers-page", path: "/scammers?skip=30&proofs=with", status: 200, says: []string{"Strona 2 z", "Z dowodami"}},
+		{name: "scammers-beyond", path: "/scammers?skip=19980", status: 200, says: []string{"Nie ma tylu stron"}},
+		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"Potwierdzone oszustwo", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}},
+		{name: "entry-risk", path: "/wpis/scammers/browser-3", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", longName, "Odwołaj się"}},
+		{name: "entry-server", path: "/wpis/servers/browser-6", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", "Co zgłoszono"}},
+		{name: "entry-legit", path: "/wpis/legit/browser-7", status: 200, says: []string{"Zaufana osoba", "Nr wpisu"}},
+		{name: "entry-nobody", path: "/wpis/scammers/browser-7", status: 404, says: []string{"Nie ma takiej strony"}},
+		{name: "words", path: "/szukaj", status: 200, says: []string{"Szukaj po słowach"}},
 		{name: "servers", path: "/servers?sort=az&status=risk&limit=10", status: 200, says: []string{"Serwery"}},
 		{name: "legit", path: "/legit?skip=30&limit=10", status: 200, says: []string{"zaufan"}},
-		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono"}},
+		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}},
 		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}},
-		{name: "api-open", path: "/api", status: 200, says: []string{"od 0, do 20000, domyślnie 0"}, open: true},
+		{name: "api-open", path: "/api", status: 200, says: []string{"0–20000, domyślnie 0"}, open: true},
 		{name: "missing", path: "/nie-ma", status: 404, says: []string{"Nie ma takiej strony"}},
 		{name: "loading", path: search("ktoś"), status: 503, says: []string{"wczytywanie"}, loading: true},
-		{name: "loading-status", path: "/status", status: 200, says: []string{"Nie odpowiada", "Nie jest sprawdzane"}, loading: true},
+		{name: "loading-status", path: "/status", status: 200, says: []string{"Rejestr nie odpowiada", "Nie sprawdzamy"}, loading: true},
+		{name: "loading-entry", path: "/wpis/scammers/browser-0", status: 503, says: []string{"wczytywanie"}, loading: true},
 	}
 }
 
-func (s sight) program() *program {
+func (s sight) program() *registrytest.Server {
 	if s.loading {
 		return shared.loading
 	}
 	return shared.site
 }
 
-// see opens a sight in tb and checks what it says. The console tells of a page that is an error; nothing else does.
+// see opens a sight and checks what it says. The console may mention a page that is an error, and nothing else.
 func (tb *tab) see(s sight) {
 	tb.t.Helper()
-	tb.origin = s.program().base
+	tb.origin = s.program().HTTP
 	if s.status >= 400 {
 		tb.expect("Failed to load resource")
 		defer tb.expect("")
@@ -78,26 +93,30 @@ func (tb *tab) see(s sight) {
 	}
 }
 
-// Every page, at phone and desk width, in light and dark: it says what it must, axe-core finds
-// nothing, and nothing sticks out.
+// TestPages looks at every page, at phone and desk width, in light and dark. It says what it must, axe-core finds nothing,
+// and nothing is wider than the screen.
 func TestPages(t *testing.T) {
-	for _, l := range []look{phone(false), phone(true), desk(false), desk(true)} {
-		t.Run(l.String(), func(t *testing.T) {
+	for name, screen := range map[string]func(dark bool) look{"phone": phone, "desk": desk} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, s := range sights() {
 				t.Run(s.name, func(t *testing.T) {
-					tb := open(t, s.program(), l)
+					tb := open(t, s.program(), screen(false))
 					tb.see(s)
-					tb.fits(l.width)
-					tb.accessible()
-					tb.picture(fmt.Sprintf("%s-%s", s.name, l))
+					for _, dark := range []bool{false, true} {
+						l := screen(dark)
+						tb.resize(l)
+						tb.fits(l.width)
+						tb.accessible()
+						tb.picture(fmt.Sprintf("%s-%s", s.name, l))
+					}
 				})
 			}
 		})
 	}
 }
 
-// WCAG 2.2, 1.4.10: at 320 px nothing needs scrolling sideways.
+// TestNarrow: at 320 px nothing needs scrolling sideways (WCAG 2.2, 1.4.10).
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	for _, s := range sights() {
@@ -110,7 +129,7 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// fits fails the test for what is wider than the screen, the first of it named.
+// fits fails the test if the page is wider than the screen, and names the first element that is.
 func (tb *tab) fits(width int64) {
 	tb.t.Helper()
 	wide := eval[string](tb, fmt.Sprintf(`(() => {
@@ -123,7 +142,7 @@ func (tb *tab) fits(width int64) {
 	}
 }
 
-// Who prefers dark gets dark, and paper is white.
+// TestScheme: who prefers dark gets dark, and nobody prints a form.
 func TestScheme(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))
@@ -139,5 +158,76 @@ func TestScheme(t *testing.T) {
 	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 	if shown := eval[string](tb, `getComputedStyle(document.querySelector("form")).display`); shown != "none" {
 		t.Errorf("a form is printed: display %s", shown)
+	}
+}
+
+// TestPrint: a print is black on white, says where the page was and when it was printed, and has nothing to click.
+func TestPrint(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/wpis/scammers/browser-0", "/wpis/legit/browser-7", "/scammers?limit=5", "/status"} {
+		tb := open(t, shared.site, look{width: 800, height: 1100})
+		tb.get(path)
+		call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		tb.accessible()
+		tb.picture("print" + strings.ReplaceAll(path[:6], "/", "-"))
+		if n := eval[int](tb, `[...document.querySelectorAll("form, button, .pages, .tabs")].filter(e => e.checkVisibility({visibilityProperty: true})).length`); n > 0 {
+			t.Errorf("%s: %d things to click are printed", path, n)
+		}
+		if !strings.HasPrefix(path, "/wpis/") {
+			continue
+		}
+		if printed := eval[string](tb, `document.querySelector(".printed").innerText`); !strings.Contains(printed, tb.origin+path) || strings.Contains(printed, "…") {
+			t.Errorf("%s: printed %q", path, printed)
+		}
+	}
+}
+
+// TestTimes: times are those of the reader's zone, and without scripts of UTC.
+func TestTimes(t *testing.T) {
+	for name, want := range map[string]string{"": "21 listopada 2026 21:00", "without-scripts": "21 listopada 2026, 12:00 UTC"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tb := open(t, shared.site, phone(false))
+			if name != "" {
+				tb.withoutScripts()
+			}
+			call(tb, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"})
+			tb.get("/wpis/scammers/browser-0")
+			tb.wants(want, "Zgłoszono 21 listopada 2026")
+			tb.get("/scammers")
+			tb.wants("Zgłoszono 21 listopada 2026")
+		})
+	}
+}
+
+// TestNothingMoves: what has been shown stays where it is while the page and its pictures load.
+func TestNothingMoves(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
+	for _, path := range []string{"/", search("99000000000000000000"), search("ran"), search("Administrator Wsparcia"), "/scammers", "/wpis/scammers/browser-0", "/status"} {
+		tb.get(path)
+		shift := evalAsync[float64](tb, `new Promise(done => {
+			let sum = 0;
+			new PerformanceObserver(l => l.getEntries().forEach(e => sum += e.value)).observe({type: "layout-shift", buffered: true});
+			requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
+		})`)
+		if shift > 0.01 {
+			t.Errorf("%s: things move by %v", path, shift)
+		}
+	}
+}
+
+// TestReasonsInLists: lists show three lines of a reason; the whole is on the entry's page, one click away.
+func TestReasonsInLists(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, phone(false))
+	tb.get("/scammers?search=" + strings.Repeat("9", 64))
+	lines := eval[float64](tb, `(() => { const e = document.querySelector(".x"); return e.clientHeight / parseFloat(getComputedStyle(e).lineHeight); })()`)
+	if lines < 2.9 || lines > 3.1 {
+		t.Errorf("a long reason takes %v lines", lines)
+	}
+	tb.loads(click(".i .more a"))
+	if tb.path() != "/wpis/scammers/browser-3" || eval[int](tb, `document.querySelector(".r").textContent.length`) < 10_000 {
+		t.Errorf("%s has not the whole reason", tb.path())
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !race
+//go:build unix && !race
 
 package browser
 
@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Getting around with the mouse or a finger, and back with the browser's own button.
+// TestByClick gets around with the mouse or a finger, and back with the browser's button.
 func TestByClick(t *testing.T) {
 	for _, l := range []look{phone(false), desk(true)} {
 		for name, prepare := range map[string]func(*tab) *tab{"": same, "-without-scripts": (*tab).withoutScripts} {
@@ -25,7 +25,7 @@ func TestByClick(t *testing.T) {
 
 func same(tb *tab) *tab { return tb }
 
-// walk is a visit: a check, a list with filters and pages, and the pages at the foot.
+// walk is a visit: a check, a list with filters and its next page, and the pages in header and footer.
 func walk(tb *tab) {
 	tb.get("/")
 	tb.do(chromedp.SendKeys(chromedp.CSS("main input[type=search]"), "99000000000000000001"))
@@ -33,9 +33,10 @@ func walk(tb *tab) {
 	tb.wants("na liście ryzyka")
 
 	tb.loads(click(`nav a[href="/scammers"]`))
-	tb.do(chromedp.SetValue(chromedp.CSS("#sort"), "az"), chromedp.SetValue(chromedp.CSS("#status"), "verified"))
+	tb.loads(click(`.tabs a[href*="status=verified"]`))
+	tb.do(click(".find summary"), chromedp.SetValue(chromedp.CSS("#sort"), "az"))
 	tb.do(chromedp.SendKeys(chromedp.CSS("#q"), "blik"))
-	tb.loads(click("main form button"))
+	tb.loads(click(".find .fields button"))
 	tb.isAt(map[string]string{"search": "blik", "sort": "az", "status": "verified"})
 	if sort := eval[string](tb, `document.querySelector("#sort").value`); sort != "az" {
 		tb.t.Errorf("the order was forgotten: %s", sort)
@@ -65,7 +66,7 @@ func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
 }
 
-// loads expects the steps to lead to a page that is there.
+// loads expects the steps to lead to a page with status 200.
 func (tb *tab) loads(steps ...chromedp.Action[chromedp.Void]) {
 	tb.t.Helper()
 	if status := tb.load(steps...); status != 200 {
@@ -82,13 +83,13 @@ func (tb *tab) isAt(parameters map[string]string) {
 	}
 }
 
-// back presses the browser's button.
+// back goes back in the browser's history.
 func (tb *tab) back() {
 	tb.t.Helper()
 	tb.do(chromedp.NavigateBack())
 }
 
-// Everything that can be clicked is reached by Tab, and one sees where one is.
+// TestByKeyboard: Tab reaches everything that can be clicked, and the focus is visible.
 func TestByKeyboard(t *testing.T) {
 	for _, path := range []string{"/", "/scammers?limit=3", search("Administrator Wsparcia"), "/status", "/api", "/scammers?id=" + strings.Repeat("9", 64)} {
 		t.Run(path, func(t *testing.T) {
@@ -100,16 +101,16 @@ func TestByKeyboard(t *testing.T) {
 	}
 }
 
-// tabbable marks what must be reached, and forgets where the focus is.
+// tabbable marks what Tab must reach, and takes the focus away. Of radio buttons that is the chosen one; arrows reach the others.
 const tabbable = `(() => {
 	document.activeElement.blur();
-	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")].filter(e => e.checkVisibility());
+	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden], [type=radio]:not(:checked)), select, summary")].filter(e => e.checkVisibility());
 	all.forEach(e => e.dataset.unreached = "");
 	return all.length;
 })()`
 
-// stop looks at the element that has the focus: 1 for one that is reached for the first time, 0
-// for another, -1 for one that does not show that it has it.
+// stop looks at the element with the focus: 1 if it is reached for the first time, 0 if not, -1 if it does not show the
+// focus.
 const stop = `(() => {
 	const e = document.activeElement, style = getComputedStyle(e);
 	const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
@@ -135,7 +136,7 @@ func (tb *tab) tabThrough() {
 	}
 }
 
-// Typing and Enter check somebody; the first stop leads past the navigation.
+// TestCheckByKeyboard: typing and Enter check somebody, and the first Tab leads past the navigation.
 func TestCheckByKeyboard(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-//go:build !race
+//go:build unix && !race
 
 package browser
 
@@ -20,15 +20,17 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
-// look is how a reader looks at the site.
+// look is a screen and the colours that its reader prefers.
 type look struct {
 	width, height int64 // in CSS pixels
 	dark, mobile  bool
 }
 
-// The looks of every page. Heights are those of the screens.
+// The looks of every page.
 func phone(dark bool) look { return look{width: 390, height: 844, dark: dark, mobile: true} }
 func desk(dark bool) look  { return look{width: 1280, height: 800, dark: dark} }
 
@@ -43,8 +45,8 @@ func (l look) String() string {
 	return fmt.Sprintf("%s-%d-%s", name, l.width, scheme)
 }
 
-// tab is one page in a profile of its own. Its methods fail the test. At the test's end whatever
-// the page did that it must not do fails the test, too.
+// tab is one page in a profile of its own. Its methods fail the test, and so does everything that a page did and must not
+// do, when the test ends.
 type tab struct {
 	t      *testing.T
 	ctx    context.Context
@@ -52,15 +54,15 @@ type tab struct {
 
 	mu       sync.Mutex
 	problems []string
-	expected string // part of the console's line about an error page that is asked for
+	expected string // part of the console's line about an expected error page
 }
 
 // open makes a tab for the program's pages.
-func open(t *testing.T, p *program, l look) *tab {
+func open(t *testing.T, p *registrytest.Server, l look) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(shared.browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	tb := &tab{t: t, origin: p.base}
+	tb := &tab{t: t, origin: p.HTTP}
 	if err := chromedp.Listen(ctx, tb.watch); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func (tb *tab) withoutScripts() *tab {
 	return tb
 }
 
-// watch notes what a page must not do. It runs on the goroutine that reads from the browser.
+// watch records what a page must not do. The goroutine that reads from the browser calls it.
 func (tb *tab) watch(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -133,14 +135,14 @@ func (tb *tab) problem(format string, args ...any) {
 	}
 }
 
-// expect lets the console say this from now on, as it does about pages that are errors; empty: nothing.
+// expect lets the console say this from now on, as it does about pages that are errors. Empty: nothing.
 func (tb *tab) expect(text string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	tb.expected = text
 }
 
-// finish looks at what has become of the page.
+// finish reports what the page did that it must not do.
 func (tb *tab) finish() {
 	tb.t.Helper()
 	if tb.ctx.Err() == nil {
@@ -161,7 +163,7 @@ func (tb *tab) get(path string) int64 {
 	return tb.load(chromedp.Navigate(tb.origin + path))
 }
 
-// load runs what leads to another page and returns that page's status once it is loaded.
+// load runs steps that lead to another page and returns its status once it is loaded.
 func (tb *tab) load(steps ...chromedp.Action[chromedp.Void]) int64 {
 	tb.t.Helper()
 	response, err := chromedp.RunResponse(tb.ctx, steps...)
@@ -178,7 +180,7 @@ func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval is the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func eval[T any](tb *tab, expression string) T {
 	tb.t.Helper()
 	value, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](expression))
@@ -188,7 +190,7 @@ func eval[T any](tb *tab, expression string) T {
 	return value
 }
 
-// evalAsync is eval of a promise's outcome.
+// evalAsync is eval for a promise.
 func evalAsync[T any](tb *tab, expression string) T {
 	tb.t.Helper()
 	value, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -198,7 +200,7 @@ func evalAsync[T any](tb *tab, expression string) T {
 	return value
 }
 
-// path is the page's address without its origin.
+// path returns the page's address without its origin.
 func (tb *tab) path() string {
 	tb.t.Helper()
 	address, err := chromedp.Run(tb.ctx, chromedp.Location())
@@ -208,7 +210,7 @@ func (tb *tab) path() string {
 	return strings.TrimPrefix(address, tb.origin)
 }
 
-// parameter is one value of the address's query.
+// parameter returns one value of the address's query.
 func (tb *tab) parameter(name string) string {
 	tb.t.Helper()
 	u, err := url.Parse(tb.path())
@@ -218,13 +220,13 @@ func (tb *tab) parameter(name string) string {
 	return u.Query().Get(name)
 }
 
-// text is what a reader sees of the page's main part, one space for each run of white space.
+// text returns what a reader sees of the page's main part, with single spaces.
 func (tb *tab) text() string {
 	tb.t.Helper()
 	return strings.Join(strings.Fields(eval[string](tb, `document.querySelector("main").innerText`)), " ")
 }
 
-// wants fails the test where the page does not say this.
+// wants fails the test unless the page says this.
 func (tb *tab) wants(texts ...string) {
 	tb.t.Helper()
 	shown := tb.text()
@@ -242,7 +244,7 @@ func cut(s string, most int) string {
 	return s
 }
 
-// picture keeps a picture of the whole page where REGISTRY_SCREENSHOTS says, else none.
+// picture saves a picture of the whole page in the directory REGISTRY_SCREENSHOTS, if that is set.
 func (tb *tab) picture(name string) {
 	tb.t.Helper()
 	dir := os.Getenv("REGISTRY_SCREENSHOTS")
@@ -255,5 +257,34 @@ func (tb *tab) picture(name string) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
 		tb.t.Fatal(err)
+	}
+}
+
+// axeRules are the conformance levels and practices that every page must keep.
+const axeRules = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
+
+// axeRun also counts the rules that passed, so that an engine that looked at nothing fails the test.
+const axeRun = `axe.run(document, {runOnly: ` + axeRules + `, resultTypes: ["violations"]}).then(r => ({
+	passes: r.passes.length,
+	violations: r.violations.map(v => v.id + " (" + v.impact + "): " + v.help + ": " +
+		v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + " " + (n.any[0]?.message ?? n.all[0]?.message ?? n.none[0]?.message ?? "")).join(" | "))
+}))`
+
+// accessible fails the test for each rule that the page breaks.
+func (tb *tab) accessible() {
+	tb.t.Helper()
+	tb.do(chromedp.Evaluate[chromedp.Void](shared.axe))
+	result, err := chromedp.Run(tb.ctx, chromedp.Evaluate[struct {
+		Passes     int
+		Violations []string
+	}](axeRun, chromedp.EvalAwaitPromise))
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	if result.Passes < 10 {
+		tb.t.Errorf("%s: axe-core saw only %d rules kept: does it look at the page?", tb.path(), result.Passes)
+	}
+	for _, v := range result.Violations {
+		tb.t.Errorf("%s: %s", tb.path(), strings.Join(strings.Fields(v), " "))
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !race
+//go:build unix && !race
 
 package cluster
 
@@ -15,10 +15,11 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
 )
 
-// BenchmarkConsumers is what it costs the three nodes that one stream feeds 1, 10 and 100 replicas. An operation is one
-// event published and delivered to all of them.
+// BenchmarkConsumers measures what it costs the three nodes to feed 1, 10 and 100 replicas. An operation is one event,
+// published and delivered to all of them.
 func BenchmarkConsumers(b *testing.B) {
 	for _, replicas := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint("replicas=", replicas), func(b *testing.B) { feed(b, replicas) })
@@ -26,22 +27,20 @@ func BenchmarkConsumers(b *testing.B) {
 }
 
 func feed(b *testing.B, replicas int) {
-	c := startNodes(b)
-	js := c.connect()
-	c.formed(js)
+	c, js := startNodes(b)
 	eventstest.Stream(b, js, func(cfg *jetstream.StreamConfig) { cfg.Replicas = 3 })
 	var arrived sync.WaitGroup
 	arrived.Add(replicas)
 	for range replicas {
 		follow(b, c, uint64(b.N), arrived.Done)
 	}
-	messages := make([]events.Message, b.N)
+	messages := make([]publish.Message, b.N)
 	for i, e := range eventstest.Events(b.N, 8) {
 		messages[i].Event = e
 	}
 	before := c.processorTime(b)
 	b.ResetTimer()
-	if _, err := events.NewPublisher(js, events.PublisherConfig{BatchSize: 100}).PublishAll(context.Background(), messages); err != nil {
+	if _, err := publish.New(js, publish.Config{BatchSize: 100}).PublishAll(context.Background(), messages); err != nil {
 		b.Fatal(err)
 	}
 	arrived.Wait()
@@ -69,11 +68,11 @@ func follow(b *testing.B, c *nodes, last uint64, done func()) {
 	b.Cleanup(consuming.Stop)
 }
 
-// processorTime is what the nodes have used, by Linux's account of a hundredth of a second a tick.
+// processorTime returns the processor time that the nodes have used. Linux counts it in ticks of 10 ms.
 func (c *nodes) processorTime(b *testing.B) (sum time.Duration) {
 	b.Helper()
 	for _, n := range c.all {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
 		if err != nil {
 			b.Skip(err)
 		}

@@ -1,99 +1,52 @@
-//go:build !race
+//go:build unix && !race
 
 package cluster
 
 import (
+	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/registrytest"
+	"example.org/registry/events"
 )
 
-// system is a cluster with two replicas, a writer, and a reader at each replica.
+// system is a cluster with two replicas, a backend, and a reader at each replica.
 type system struct {
 	t        *testing.T
 	nodes    *nodes
 	js       jetstream.JetStream
 	replicas []*replica
-	dirs     []string // their data directories
-	writer   *writer
-	readers  []*reader
+	backend  *backend
+	end      func() // ends the backend
+	readers  []*readers
+	hangUp   []func() // ends the reader of the same index
 }
 
 func newSystem(t *testing.T) *system {
 	t.Helper()
-	s := &system{t: t, nodes: startNodes(t), dirs: []string{t.TempDir(), t.TempDir()}}
-	s.js = s.nodes.connect()
-	s.nodes.formed(s.js)
-	s.replicas = append(s.replicas, serve(t, s.dirs[0], s.nodes.urls(), "--snapshot-every=5s"))
-	s.writer = writing(t, s.js)
-	until(t, "there are entries", func() bool { n, _ := s.writer.done(); return n >= len(s.writer.entries) })
-	s.replicas = append(s.replicas, serve(t, s.dirs[1], s.nodes.urls(), "--snapshot-every=5s"))
+	s := &system{t: t}
+	s.nodes, s.js = startNodes(t)
+	s.replicas = append(s.replicas, serve(t, t.TempDir(), s.nodes.urls(), "--snapshot-every=5s"))
+	s.backend, s.end = publishing(t, s.js)
+	s.replicas = append(s.replicas, serve(t, t.TempDir(), s.nodes.urls(), "--snapshot-every=5s"))
+	filled(t, s.js, s.replicas...)
 	for _, r := range s.replicas {
-		s.readers = append(s.readers, reading(t, r.HTTP, true))
+		reader, end := reading(t, r.HTTP, true)
+		s.readers, s.hangUp = append(s.readers, reader), append(s.hangUp, end)
 	}
 	until(t, "there is a snapshot", func() bool { return snapshotted(s.js, 1) })
 	return s
 }
 
-// healWithin bounds the time from the first event that the stream takes again to replicas that lack nothing. Until then the
-// brokers hold an election, which takes what it takes.
-const healWithin = 10 * time.Second
-
-// healed waits until what is published from now on has arrived everywhere and nobody complains, and logs how
-// long that took since the fault was over.
-func (s *system) healed(fault string, round int) {
-	s.t.Helper()
-	began := time.Now()
-	before, _ := s.writer.done()
-	writes := until(s.t, "the stream takes events again", func() bool { n, _ := s.writer.done(); return n > before })
-	_, sequence := s.writer.done()
-	for i, r := range s.replicas {
-		until(s.t, "a replica follows again", func() bool {
-			if r.well(s.t, sequence) {
-				return true
-			}
-			if time.Since(began) > patience-time.Second {
-				s.t.Logf("replica %d: %+v", i, r.projection(s.t))
-			}
-			return false
-		})
-	}
-	took := time.Since(began)
-	s.t.Logf("%s %d: events taken after %v, replicas in step after %v", fault, round, writes.Round(time.Millisecond), took.Round(time.Millisecond))
-	if took-writes > healWithin {
-		s.t.Errorf("%s %d: replicas in step %v after the stream", fault, round, took-writes)
-	}
-	s.nodes.whole(s.js)
-}
-
-// end compares everything.
-func (s *system) end() {
-	s.t.Helper()
-	s.writer.end()
-	count, last := s.writer.done()
-	s.t.Logf("%d events acknowledged up to sequence %d, %d sent again; replicas were frozen %d times", count, last, s.writer.retried, s.frozen())
-	for _, r := range s.readers {
-		r.flawless(s.t)
-	}
-	// What was sent last may be stored without having been acknowledged.
-	until(s.t, "the stream says where it ends", func() bool {
-		i := info(s.js, "REGISTRY")
-		if i != nil {
-			last = max(last, i.State.LastSeq)
-		}
-		return i != nil
-	})
-	agree(s.t, s.nodes, last, s.replicas...)
-	for _, r := range s.replicas {
-		s.writer.kept(s.t, r)
-	}
-}
-
-// TestFaults is one cluster through everything that happens to nodes, under load.
+// TestFaults takes one cluster under load through everything that happens to nodes.
 func TestFaults(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := newSystem(t)
 	for i := range times(3, 50) {
@@ -106,7 +59,7 @@ func TestFaults(t *testing.T) {
 			n = (n + 1) % 3
 		}
 		s.nodes.kill(n)
-		s.healedBut("node killed", i)
+		s.taken("node killed", i)
 		s.nodes.start(n)
 		s.healed("killed node back", i)
 	}
@@ -123,31 +76,62 @@ func TestFaults(t *testing.T) {
 	for i := range times(1, 5) {
 		s.loseQuorum(i)
 	}
-	s.end()
+	s.compare()
 }
 
-// healedBut is healed while a node is still missing.
-func (s *system) healedBut(fault string, round int) {
+// healWithin bounds the time from the first event that the stream takes again to replicas that lack nothing. Before that
+// the brokers hold an election, which takes as long as it takes.
+const healWithin = 10 * time.Second
+
+// healed is called when a fault is over. It waits until the stream takes events and every replica follows, and logs how
+// long that took.
+func (s *system) healed(fault string, round int) {
 	s.t.Helper()
-	before, _ := s.writer.done()
-	took := until(s.t, "the stream takes events without a node", func() bool { n, _ := s.writer.done(); return n > before+1 })
+	began := time.Now()
+	before := s.backend.acked.Load()
+	writes := until(s.t, "the stream takes events again", func() bool { return s.backend.acked.Load() > before })
+	sequence := s.backend.last.Load()
+	for i, r := range s.replicas {
+		until(s.t, "a replica follows again", func() bool {
+			if r.well(s.t, sequence) {
+				return true
+			}
+			if time.Since(began) > registrytest.Patience-time.Second {
+				s.t.Logf("replica %d: %+v", i, r.projection(s.t))
+			}
+			return false
+		})
+	}
+	took := time.Since(began)
+	s.t.Logf("%s %d: events taken after %v, replicas in step after %v", fault, round, writes.Round(time.Millisecond), took.Round(time.Millisecond))
+	if took-writes > healWithin {
+		s.t.Errorf("%s %d: replicas in step %v after the stream", fault, round, took-writes)
+	}
+	s.nodes.whole(s.js)
+}
+
+// taken waits until the stream takes events while a node is missing.
+func (s *system) taken(fault string, round int) {
+	s.t.Helper()
+	before := s.backend.acked.Load()
+	took := until(s.t, "the stream takes events without a node", func() bool { return s.backend.acked.Load() > before+2 })
 	s.t.Logf("%s %d: events taken after %v", fault, round, took.Round(time.Millisecond))
 }
 
-// pauseLeader stops the leader until another one leads and is ahead, and lets it go on: for a moment it takes itself
-// for the leader, of a shorter stream, and says so to whoever asks it.
+// pauseLeader stops the leader until another node leads and is ahead, and lets it go on. For a moment it takes itself for
+// the leader of a shorter stream, and tells whoever asks.
 func (s *system) pauseLeader(round int) {
 	s.t.Helper()
 	n := s.nodes.leader(s.js)
 	s.nodes.signal(n, syscall.SIGSTOP)
-	s.healedBut("leader stopped", round)
+	s.taken("leader stopped", round)
 	until(s.t, "another node leads", func() bool { return s.nodes.leader(s.js) != n })
 	s.nodes.signal(n, syscall.SIGCONT)
 	s.healed("stopped leader back", round)
 }
 
-// loseQuorum takes two of three nodes away: nothing can be published, everything can be read. A node that is left alone
-// goes on telling of the stream as it knows it; no replica may take that for being up to date.
+// loseQuorum takes two of three nodes away: nothing can be published, everything can be read. The node that is left goes on
+// describing the stream as it knows it; no replica may take that for being up to date.
 func (s *system) loseQuorum(round int) {
 	s.t.Helper()
 	keep := s.nodes.leader(s.js) // the one that is believed for longest
@@ -175,23 +159,57 @@ func (s *system) loseQuorum(round int) {
 	s.healed("quorum back", round)
 }
 
-// restart stops a replica and starts it with what it saved; serve waits until it answers.
+// restart stops a replica and starts it with what it saved; it must answer.
 func (s *system) restart(i int) {
 	s.t.Helper()
-	s.readers[i].flawless(s.t)
+	s.hangUp[i]()
 	if status := s.replicas[i].stop(); status != 0 {
 		s.t.Errorf("exit status %d", status)
 	}
 	began := time.Now()
-	s.replicas[i] = serve(s.t, s.dirs[i], s.nodes.urls(), "--snapshot-every=5s")
+	s.replicas[i] = serve(s.t, filepath.Dir(s.replicas[i].data), s.nodes.urls(), "--snapshot-every=5s")
 	s.t.Logf("a replica started without a quorum answers after %v", time.Since(began).Round(time.Millisecond))
-	s.readers[i] = reading(s.t, s.replicas[i].HTTP, true)
+	s.readers[i], s.hangUp[i] = reading(s.t, s.replicas[i].HTTP, true)
 }
 
-// frozen counts how often a replica did not believe the stream.
-func (s *system) frozen() (n int) {
-	for _, r := range s.replicas {
-		n += strings.Count(r.said(), `"msg":"frozen`)
+// compare ends the load and compares everything.
+func (s *system) compare() {
+	s.t.Helper()
+	s.end()
+	frozen := 0
+	for i, r := range s.replicas {
+		frozen += strings.Count(r.Log(), `"msg":"frozen`)
+		s.hangUp[i]()
 	}
-	return n
+	s.t.Logf("%d events acknowledged up to sequence %d, publishing repeated %d times; replicas froze %d times",
+		s.backend.acked.Load(), s.backend.last.Load(), s.backend.report.counted("publishing repeated"), frozen)
+	agree(s.t, s.nodes, lastOf(s.t, s.js), s.replicas...)
+	for _, r := range s.replicas {
+		if err := s.backend.shown(s.t.Context(), r, rand.New(rand.NewPCG(6, 6))); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// filled waits until replicas have what the stream holds. Those that were started on an empty stream answer at sequence 0
+// until then, which readers take for an error.
+func filled(t *testing.T, js jetstream.JetStream, replicas ...*replica) {
+	t.Helper()
+	last := lastOf(t, js)
+	for _, r := range replicas {
+		until(t, "a replica has the first content", func() bool { return r.projection(t).Checkpoint >= last })
+	}
+}
+
+// lastOf returns the stream's last sequence. What was sent last may be stored without having been acknowledged.
+func lastOf(t *testing.T, js jetstream.JetStream) (last uint64) {
+	t.Helper()
+	until(t, "the stream says where it ends", func() bool {
+		i := info(js, events.DefaultStream)
+		if i != nil {
+			last = i.State.LastSeq
+		}
+		return i != nil
+	})
+	return last
 }

@@ -1,34 +1,37 @@
-//go:build !race
+//go:build unix && !race
 
 package cluster
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
 )
 
-// patience bounds every wait; nothing is expected to take this long.
-const patience = 90 * time.Second
+// The settings for what takes too long even for .ci/run.
+var (
+	soakFor  = flag.Duration("soak", 0, "how long TestSoak runs, at least 1m; the other tests then repeat each fault as often as deploy/README.md reports")
+	soakSeed = flag.Uint64("seed", 0, "seed of TestSoak; 0: a new one")
+)
 
-// nodeVariable, when set, is the configuration file of the node that this process is to be.
-const nodeVariable = "REGISTRY_TEST_NODE"
-
-// registry is the built program.
+// registry is the path of the built program.
 var registry string
 
-// TestMain builds the program once, or is a node.
+// TestMain builds the program once. Started again by a test, the binary is a broker.
 func TestMain(m *testing.M) {
-	if file := os.Getenv(nodeVariable); file != "" {
-		beNode(file)
+	if len(os.Args) > 2 && os.Args[1] == brokerWord {
+		os.Exit(beBroker(os.Args[2:]))
 	}
+	flag.Parse()
 	status, err := run(m)
 	if err == nil {
 		err = goleak.Find(eventstest.ClientLeak())
@@ -41,34 +44,106 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (status int, err error) {
+	if !eventstest.Full() && *soakFor == 0 {
+		if !testing.Verbose() { // then each test says why it is skipped
+			err = flag.Set("test.run", "^$") // so that "go test" says that there are no tests to run
+		}
+		return m.Run(), err
+	}
 	dir, err := os.MkdirTemp("", "registry-cluster")
 	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	registry = filepath.Join(dir, "registry")
-	if out, err := exec.Command("go", "build", "-o", registry, "example.org/registry/cmd/registry").CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("go build: %w: %s", err, out)
+	if registry, err = registrytest.Build(dir); err != nil {
+		return 1, err
 	}
 	return m.Run(), nil
 }
 
-// times is how often a fault is tried: few for every commit, many when asked for.
+// long skips a test unless everything is to be tried.
+func long(t *testing.T) {
+	t.Helper()
+	if *soakFor == 0 {
+		eventstest.Long(t)
+	}
+}
+
+// times returns how often a fault is tried: few times on every commit, many with -soak.
 func times(few, many int) int {
-	if os.Getenv("REGISTRY_CLUSTER") == "full" {
+	if *soakFor > 0 {
 		return many
 	}
 	return few
 }
 
-// until waits for a condition. It asks often enough for the times that are logged.
-func until(t testing.TB, what string, is func() bool) time.Duration {
-	t.Helper()
+// pause waits for d, or returns false when ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// await asks often whether something is so, until it is, and returns how long that took.
+func await(ctx context.Context, what string, is func() bool) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, registrytest.Patience)
+	defer cancel()
 	began := time.Now()
-	for tick := time.NewTicker(20 * time.Millisecond); !is(); <-tick.C {
-		if time.Since(began) > patience {
-			t.Fatalf("never: %s", what)
+	for !is() {
+		if !pause(ctx, 20*time.Millisecond) {
+			return 0, fmt.Errorf("never: %s", what)
 		}
 	}
-	return time.Since(began)
+	return time.Since(began), nil
+}
+
+// until is await for a test's goroutine.
+func until(t testing.TB, what string, is func() bool) time.Duration {
+	t.Helper()
+	took, err := await(t.Context(), what, is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return took
+}
+
+// maxFailures bounds the failures that are printed.
+const maxFailures = 40
+
+// report collects what goroutines besides the test's have to say. Any goroutine may use it.
+type report struct {
+	t        testing.TB
+	mu       sync.Mutex
+	failures int
+	times    map[string]int // that something was done
+}
+
+func newReport(t testing.TB) *report { return &report{t: t, times: map[string]int{}} }
+
+// fail reports what must not happen.
+func (r *report) fail(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures++; r.failures <= maxFailures {
+		r.t.Errorf(format, args...)
+	}
+}
+
+// count remembers that something was done.
+func (r *report) count(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.times[what]++
+}
+
+// counted returns how often something was done.
+func (r *report) counted(what string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times[what]
 }

@@ -1,4 +1,4 @@
-//go:build !race
+//go:build unix && !race
 
 package cluster
 
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// balancer sends each request to the next replica that was ready when it last looked. Like every balancer it takes
-// another one where nobody listens any more; a connection that breaks later is a failure that readers see.
+// balancer sends each request to the next replica that was ready when it last looked. Like every balancer it tries another
+// one when nobody listens. If a connection breaks after that, readers see it.
 type balancer struct {
 	mu      sync.Mutex
 	ready   []*replica
@@ -57,12 +57,12 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// watch looks which replicas are ready, as an orchestrator does, until ctx ends. all is asked for each time.
+// watch asks which replicas are ready, as an orchestrator does, until ctx ends.
 func (b *balancer) watch(ctx context.Context, all func() []*replica) {
 	for pause(ctx, 100*time.Millisecond) {
 		var ready []*replica
 		for _, r := range all() {
-			if a, err := ask(r.Admin+"/readyz", nil); err == nil && a.status == http.StatusOK {
+			if a, err := ask(ctx, r.Admin+"/readyz", nil); err == nil && a.status == http.StatusOK {
 				ready = append(ready, r)
 			}
 		}
@@ -72,21 +72,20 @@ func (b *balancer) watch(ctx context.Context, all func() []*replica) {
 	}
 }
 
-// TestRollingRestart: two replicas behind a balancer are stopped and started one after the other while readers ask
-// and events arrive. No reader notices: in a full run, of 100 000 answers.
+// TestRollingRestart: two replicas behind a balancer are restarted one after the other while readers ask and events
+// arrive. No reader notices, with -soak during 100 000 answers.
 func TestRollingRestart(t *testing.T) {
+	long(t)
 	t.Parallel()
-	c := startNodes(t)
-	js := c.connect()
-	c.formed(js)
+	c, js := startNodes(t)
 	dirs := []string{t.TempDir(), t.TempDir()}
 	var mu sync.Mutex
 	var replicas []*replica
 	for _, dir := range dirs {
 		replicas = append(replicas, serve(t, dir, c.urls(), "--snapshot-every=0"))
 	}
-	w := writing(t, js)
-	until(t, "there are entries", func() bool { n, _ := w.done(); return n >= len(w.entries) })
+	_, end := publishing(t, js)
+	filled(t, js, replicas...)
 	inner := &http.Transport{MaxIdleConnsPerHost: 20}
 	t.Cleanup(inner.CloseIdleConnections)
 	b := &balancer{inner: inner}
@@ -100,14 +99,16 @@ func TestRollingRestart(t *testing.T) {
 		b.watch(ctx, func() []*replica { mu.Lock(); defer mu.Unlock(); return append([]*replica(nil), replicas...) })
 	})
 	t.Cleanup(func() { cancel(); watching.Wait() })
-	var readers []*reader
+	var all []*readers
+	var hangUp []func()
 	for range 4 {
-		readers = append(readers, reading(t, front.URL, false))
+		r, end := reading(t, front.URL, false)
+		all, hangUp = append(all, r), append(hangUp, end)
 	}
-	for round := 0; round < times(3, 20) || answered(readers) < times(1000, 100_000); round++ {
+	for round := 0; round < times(3, 20) || answered(all) < times(1000, 100_000); round++ {
 		for i, dir := range dirs {
 			if status := replicas[i].stop(); status != 0 {
-				t.Errorf("exit status %d: %s", status, replicas[i].said())
+				t.Errorf("exit status %d: %s", status, replicas[i].Log())
 			}
 			again := serve(t, dir, c.urls(), "--snapshot-every=0")
 			mu.Lock()
@@ -116,25 +117,24 @@ func TestRollingRestart(t *testing.T) {
 			before := b.turn.Load()
 			until(t, "the balancer uses it", func() bool { return b.uses(again) && b.turn.Load() > before+20 })
 		}
-		t.Logf("round %d: %d answers so far, %d requests sent to another replica", round, answered(readers), b.retried.Load())
+		t.Logf("round %d: %d answers so far, %d requests sent to another replica", round, answered(all), b.retried.Load())
 	}
-	w.end()
-	for _, r := range readers {
-		r.flawless(t)
+	end()
+	for _, end := range hangUp {
+		end()
 	}
-	_, last := w.done()
-	agree(t, c, max(last, info(js, "REGISTRY").State.LastSeq), replicas...)
+	agree(t, c, lastOf(t, js), replicas...)
 }
 
-// answered is how many reads have been, by all readers.
-func answered(readers []*reader) (n int) {
-	for _, r := range readers {
+// answered returns the reads of all readers.
+func answered(all []*readers) (n int) {
+	for _, r := range all {
 		n += int(r.answered.Load())
 	}
 	return n
 }
 
-// uses says that a replica is in its turn.
+// uses reports whether a replica gets requests.
 func (b *balancer) uses(one *replica) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the registry's streams where they are missing, with the nats command and the operator's key (NATS_URL, NATS_NKEY).
-# A stream that is there is left as it is.
+# Creates the registry's missing streams with the nats command and the operator's key (NATS_URL, NATS_NKEY). It leaves
+# existing streams as they are.
 set -eu
 cd "$(dirname "$0")"
 for file in *.json; do

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Relay passes bytes on between whoever connects and one address. Its methods may be called from any goroutine;
+// Relay passes bytes on between its clients and one address. Its methods may be called from any goroutine;
 // whoever starts it ends it with Close.
 type Relay struct {
 	listener net.Listener

@@ -1,5 +1,4 @@
-// What /api and /status do better with JavaScript. Without it the links and forms lead to the answers themselves, and
-// the status is as old as the page says.
+// What /api does better with JavaScript. Without it the links and forms lead to the answers themselves.
 'use strict';
 
 const told = ['Registry-Sequence', 'Registry-As-Of', 'ETag', 'Cache-Control', 'Retry-After', 'Content-Type'];
@@ -65,32 +64,23 @@ for (const e of document.querySelectorAll('[data-try]')) {
   });
 }
 
-// The status asks again by itself while somebody looks, until they stop it.
-const fresh = document.querySelector('[data-fresh]');
-if (fresh) {
-  const every = 15_000;
-  const button = element('button', 'Zatrzymaj odświeżanie');
-  button.type = 'button';
-  const live = document.querySelector('.refresh');
-  live.append(button);
-  let timer;
-  const again = async () => {
-    if (document.hidden) return;
-    try {
-      const page = new DOMParser().parseFromString(await (await fetch(fresh.dataset.fresh)).text(), 'text/html');
-      const news = page.querySelector('[data-fresh]');
-      if (!news) return;
-      const [was, is] = [fresh, news].map(e => e.querySelector('.lead'));
-      if (was.textContent === is.textContent) is.replaceWith(was); // not to be read out again
-      fresh.replaceChildren(...news.childNodes);
-    } catch { /* the next round may do better; the page says how old it is */ }
-  };
-  const run = on => {
-    clearInterval(timer);
-    if (on) timer = setInterval(again, every);
-    button.textContent = on ? 'Zatrzymaj odświeżanie' : 'Odświeżaj co 15 sekund';
-  };
-  let on = true;
-  button.addEventListener('click', () => run(on = !on));
-  run(on);
+// copied puts the text of an element on the clipboard. Where the browser gives no page its clipboard, as without TLS, it selects the
+// text and lets the browser copy what is selected.
+async function copied(e) {
+  try {
+    await navigator.clipboard.writeText(e.textContent);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(e);
+    return document.execCommand('copy');
+  }
+}
+
+for (const button of document.querySelectorAll('[data-copy-code]')) {
+  button.hidden = false;
+  button.setAttribute('aria-live', 'polite');
+  button.addEventListener('click', async () => {
+    button.textContent = await copied(button.parentElement.querySelector('code')) ? 'Skopiowano' : 'Zaznaczono';
+    setTimeout(() => { button.textContent = 'Kopiuj'; }, 2000);
+  });
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// data is what the data files say.
+// data is the content of the data files.
 type data struct {
 	version    string            // of Unicode, of both files
 	prototypes map[string][]rune // what looks like the key, in the file's order
@@ -17,7 +17,7 @@ type data struct {
 	ignorable  [][2]rune         // first and last of each range
 }
 
-// read reads both files and refuses those of two versions.
+// read reads both files. It refuses files of different versions.
 func read(dir string) (*data, error) {
 	d := &data{prototypes: map[string][]rune{}}
 	err := eachLine(filepath.Join(dir, "confusables.txt"), func(line string) error {
@@ -56,7 +56,7 @@ func eachLine(file string, f func(line string) error) error {
 	return lines.Err()
 }
 
-// fields are the parts of a line between semicolons, without its comment; nil for a comment.
+// fields returns the parts of a line between semicolons, without its comment; nil for a comment.
 func fields(line string) []string {
 	line, _, _ = strings.Cut(line, "#")
 	if strings.TrimSpace(line) == "" {
@@ -69,7 +69,7 @@ func fields(line string) []string {
 	return fs
 }
 
-// confusable takes a line "source ; target ; MA" of confusables.txt.
+// confusable adds a line "source ; target ; MA" of confusables.txt.
 func (d *data) confusable(fs []string) error {
 	if fs == nil {
 		return nil
@@ -92,7 +92,7 @@ func (d *data) confusable(fs []string) error {
 	return nil
 }
 
-// ignore takes a line "first..last ; Default_Ignorable_Code_Point" of DerivedCoreProperties.txt.
+// ignore adds a line "first..last ; Default_Ignorable_Code_Point" of DerivedCoreProperties.txt.
 func (d *data) ignore(fs []string) error {
 	if fs == nil {
 		return nil
@@ -108,7 +108,7 @@ func (d *data) ignore(fs []string) error {
 	return nil
 }
 
-// codePoints reads hexadecimal numbers.
+// codePoints parses hexadecimal numbers.
 func codePoints(s string) ([]rune, error) {
 	var out []rune
 	for _, field := range strings.Fields(s) {

@@ -1,8 +1,8 @@
-// Command generate writes the tables of package lookalike out of the data files of Unicode that
-// stand in its testdata. Run it in readmodel/lookalike, by go generate.
+// Command generate writes the tables of package lookalike from the Unicode data files in its
+// testdata. Run it in readmodel/lookalike with go generate.
 //
-// Another version of Unicode is a new copy of both files, a go generate, and a new
-// readmodel.RenderVersion: stored keys are then made anew.
+// For another version of Unicode, replace both files, run go generate and raise
+// readmodel.RenderVersion, so that stored keys are made again.
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// tables is the generated Go file: a switch for each table, which the compiler turns into a binary
-// search. A map would be built anew at every start.
+// tables returns the generated Go file: a switch for each table, which the compiler turns into a binary
+// search. A map would be built again at every start.
 func tables(dir string) ([]byte, error) {
 	d, err := read(dir)
 	if err != nil {

@@ -1,0 +1,200 @@
+//go:build unix && !race
+
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// someone returns an entry of the demonstration that is the only one of its name.
+func someone(t *testing.T, list, status string) (name, id string) {
+	t.Helper()
+	var page struct {
+		Data []struct{ Name, ID string }
+	}
+	read(t, "/api/"+list+"?limit=60&sort=oldest&status="+status, &page)
+	for _, e := range page.Data {
+		var found struct {
+			Results []struct{ Entries []struct{ Name string } }
+		}
+		read(t, "/api/check?search="+url.QueryEscape(e.Name), &found)
+		if len(found.Results) == 1 && len(found.Results[0].Entries) == 1 && len([]rune(e.Name)) <= 20 {
+			return e.Name, e.ID
+		}
+	}
+	t.Fatalf("nobody on %s, %s, has a name of their own", list, status)
+	return "", ""
+}
+
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	resp, err := http.Get(shared.site.HTTP + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// below lists what an answer has that does not end within the screen, or is not there.
+const below = `(() => {
+	const out = [];
+	for (const [what, selector] of Object.entries({form: "form.ask", verdict: ".verdict h1", picture: ".who :is(img, .noimg)", name: ".who h2", id: ".who .id",
+			copy: ".who .copyid", date: ".who .when", advice: ".advice ol", folded: ".advice summary", appeal: ".box"})) {
+		const e = document.querySelector(selector), r = e?.getBoundingClientRect();
+		if (!r || !(r.height > 0 && r.top >= 0 && r.bottom <= innerHeight)) out.push(what + " " + (r ? Math.round(r.top) + "–" + Math.round(r.bottom) : "missing"));
+	}
+	return out;
+})()`
+
+// TestAnswerNeedsNoScrolling: on a phone of 360 × 740 the verdict, who it is, the date, what to do now and where to appeal
+// are seen at once, with scripts and without.
+func TestAnswerNeedsNoScrolling(t *testing.T) {
+	t.Parallel()
+	small := look{width: 360, height: 740, mobile: true}
+	for _, c := range []struct{ list, status string }{{"scammers", "verified"}, {"scammers", "risk"}, {"servers", "verified"}, {"legit", "all"}} {
+		name, id := someone(t, c.list, c.status)
+		for by, question := range map[string]string{"name": name, "id": id} {
+			for scripts, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
+				t.Run(fmt.Sprintf("%s-%s-%s-%s", c.list, c.status, by, scripts), func(t *testing.T) {
+					tb := prepare(open(t, shared.site, small))
+					tb.get(search(question))
+					for _, missing := range eval[[]string](tb, below) {
+						if c.list == "legit" && (strings.HasPrefix(missing, "appeal") || strings.HasPrefix(missing, "folded")) {
+							continue // nobody accuses them
+						}
+						t.Errorf("%s: not within the screen: %s", question, missing)
+					}
+					if shown := eval[string](tb, `document.querySelector(".who .id").textContent`); shown != id {
+						t.Errorf("the id is %q, want %q", shown, id)
+					}
+					tb.picture("answer-" + c.list + "-" + c.status + "-" + by)
+				})
+			}
+		}
+	}
+}
+
+// TestNameHasRoom: at no width does the id take the name's place.
+func TestNameHasRoom(t *testing.T) {
+	t.Parallel()
+	_, id := someone(t, "scammers", "verified")
+	for _, width := range []int64{320, 577, 767, 769} {
+		tb := open(t, shared.site, look{width: width, height: 740})
+		tb.get(search(id))
+		if room := eval[float64](tb, `document.querySelector(".who h2").getBoundingClientRect().width`); room < 150 {
+			t.Errorf("at %d: the name has %.0f pixels", width, room)
+		}
+	}
+}
+
+// TestPastesInTheField: what is typed into the field is understood, with scripts and without.
+func TestPastesInTheField(t *testing.T) {
+	t.Parallel()
+	name, id := someone(t, "scammers", "verified")
+	spaced := id[:4] + " " + id[4:8] + " " + id[8:12] + " " + id[12:]
+	for i, prepare := range []func(*tab) *tab{same, (*tab).withoutScripts} {
+		tb := prepare(open(t, shared.site, phone(i > 0)))
+		for paste, want := range map[string]string{
+			"@" + name + "#1234": "Na liście oszustów jest konto o tej nazwie", `"` + name + `",`: "Na liście oszustów jest konto o tej nazwie",
+			spaced: "To konto jest na liście oszustów", "discord.com/users/" + id: "To konto jest na liście oszustów", name + " " + spaced: "To konto jest na liście oszustów",
+			"https://discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
+		} {
+			tb.get("/")
+			tb.loads(chromedp.SendKeys(chromedp.CSS("#q"), paste+kb.Enter))
+			tb.wants(want)
+			if got := eval[string](tb, `document.querySelector("#q").value`); got != paste {
+				t.Errorf("the field holds %q, want %q", got, paste)
+			}
+		}
+	}
+}
+
+// TestFieldComesEarly: on the front page one types at once; after an answer two keys lead to the field.
+func TestFieldComesEarly(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, desk(false))
+	tb.get("/")
+	tb.until(`document.activeElement.id === "q"`)
+	tb.get(search("żabcia2013"))
+	tb.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	tb.until(`document.activeElement.id === "q"`)
+}
+
+// TestIDIsCopied: the button copies the id without spaces, and says so.
+func TestIDIsCopied(t *testing.T) {
+	t.Parallel()
+	_, id := someone(t, "scammers", "verified")
+	tb := open(t, shared.site, phone(false))
+	tb.get("/?id=" + id)
+	tb.do(chromedp.Evaluate[chromedp.Void](`Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => { window.copied = text; }}})`))
+	tb.do(click(".copyid"))
+	tb.until(`document.querySelector(".copyid").textContent === "Skopiowano"`)
+	if copied := eval[string](tb, `window.copied`); copied != id {
+		t.Errorf("copied %q, want %q", copied, id)
+	}
+	if selected := eval[string](tb, `(getSelection().selectAllChildren(document.querySelector(".who .id")), getSelection().toString())`); selected != id {
+		t.Errorf("whoever copies by hand gets %q, want %q", selected, id)
+	}
+}
+
+// TestFoldedAdviceOpens: the folded part opens without scripts, and says whom to call.
+func TestFoldedAdviceOpens(t *testing.T) {
+	t.Parallel()
+	_, id := someone(t, "scammers", "verified")
+	tb := open(t, shared.site, phone(false)).withoutScripts()
+	tb.get("/?id=" + id)
+	if strings.Contains(tb.text(), "CERT Polska") {
+		t.Error("it is open before")
+	}
+	tb.do(click(".advice summary"))
+	tb.wants("Bank:", "Karta:", "Hasło i kody:", "Policja:", "CERT Polska:")
+}
+
+// TestAnswerIsPrinted: a print of an answer is black on white, and has the verdict, the id and what was reported.
+func TestAnswerIsPrinted(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/", search("99000000000000000000"), search("Administrator Wsparcia"), search(`zаufana "osoba" <b>`)} {
+		tb := open(t, shared.site, look{width: 720, height: 1000, dark: true})
+		tb.get(path)
+		call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}})
+		for _, faint := range eval[[]string](tb, `[...document.querySelectorAll("main *")].filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())).filter(e => {
+			const [r, g, b] = getComputedStyle(e).color.match(/[\d.]+/g).map(Number);
+			return r + g + b > 3 * 120;
+		}).map(e => e.outerHTML.slice(0, 120))`) {
+			t.Errorf("%s: printed too faintly: %s", path, faint)
+		}
+		tb.accessible()
+		tb.picture("printed" + strings.NewReplacer("/", "-", "?", "-", "%", "").Replace(cut(path, 30)))
+	}
+}
+
+// TestLargestPaint measures the largest paint on a slow phone: a processor that is four times slower, and slow 4G. Only a
+// machine with nothing else to do can hold it to the time, so the test logs it, and fails far beyond.
+func TestLargestPaint(t *testing.T) {
+	for _, path := range []string{"/", search("99000000000000000000"), search("ran")} {
+		tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
+		call(tb, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4})
+		call(tb, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+			MatchedNetworkConditions: []*network.Conditions{{Latency: 150, DownloadThroughput: 1.6e6 / 8, UploadThroughput: 750e3 / 8}}})
+		tb.get(path)
+		ms := evalAsync[float64](tb, `new Promise(done => new PerformanceObserver(list => done(list.getEntries().at(-1).startTime)).observe({type: "largest-contentful-paint", buffered: true}))`)
+		t.Logf("%s: largest paint after %.0f ms", cut(path, 40), ms)
+		if ms > 15_000 {
+			t.Errorf("%s: largest paint after %.0f ms", path, ms)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+//go:build unix && !race
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/eventstest/relay"
+)
+
+// TestReplicas: the first replica creates everything with three copies. The second starts from the first's snapshot. They
+// agree, a reader sees its own writes at either, and only one of them makes each snapshot.
+func TestReplicas(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c, js := startNodes(t)
+	one := serve(t, t.TempDir(), c.urls(), "--snapshot-every=2s")
+	last := eventstest.Publish(t, js, eventstest.Events(500, 6)...)
+	last = max(last, eventstest.PublishRaw(t, js, "registry.scammers.bad", []byte("{}")))
+	until(t, "a snapshot of everything", func() bool { return snapshotted(js, last) })
+	two := serve(t, t.TempDir(), c.urls(), "--snapshot-every=2s")
+	if !strings.Contains(two.Log(), "starting from a snapshot") {
+		t.Error("the second replica did not start from a snapshot")
+	}
+	agree(t, c, last, one, two)
+	for _, name := range []string{events.DefaultStream, events.RejectedStream, "OBJ_REGISTRY_SNAPSHOTS"} {
+		if i := info(js, name); i == nil || i.Config.Replicas != 3 {
+			t.Errorf("stream %s: %+v", name, i)
+		}
+	}
+	if i := info(js, events.DefaultStream); i.State.Consumers != 2 {
+		t.Errorf("%d consumers for two replicas", i.State.Consumers)
+	}
+	for i, e := range eventstest.Events(40, 7) {
+		sequence := strconv.FormatUint(eventstest.Publish(t, js, e), 10)
+		for _, r := range []*replica{one, two} {
+			own := get(t, r.HTTP+"/api/check?id="+e.Data.(events.Entry).ChatID, http.Header{"Registry-Min-Sequence": {sequence}})
+			if own.status != 200 || own.header.Get("Registry-Sequence") < sequence && len(own.header.Get("Registry-Sequence")) <= len(sequence) {
+				t.Errorf("own write %d at %s: %d at %s", i, sequence, own.status, own.header.Get("Registry-Sequence"))
+			}
+		}
+	}
+	now := info(js, events.DefaultStream).State.LastSeq
+	until(t, "a snapshot of what came since", func() bool { return snapshotted(js, now) })
+	if n := sameSequence(one, two); n > 0 {
+		t.Errorf("%d snapshots were made by both replicas", n)
+	}
+	agree(t, c, now, one, two)
+}
+
+// snapshotted reports whether there is a snapshot at the sequence or after it.
+func snapshotted(js jetstream.JetStream, sequence uint64) bool {
+	// The library's List waits for ever if the last object is pruned while it lists, so the caller asks again.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	store, err := js.ObjectStore(ctx, "REGISTRY_SNAPSHOTS")
+	if err != nil {
+		return false
+	}
+	all, err := store.List(ctx)
+	for _, o := range all {
+		at, _ := strconv.ParseUint(strings.Split(o.Name+"---", "-")[2], 10, 64) // NAME-STREAM-SEQUENCE-…; 0 is of no use
+		if at >= sequence {
+			return err == nil
+		}
+	}
+	return false
+}
+
+// sameSequence returns how many sequences both made a snapshot of.
+func sameSequence(one, two *replica) (n int) {
+	seen := map[uint64]bool{}
+	for i, r := range []*replica{one, two} {
+		for _, text := range strings.Split(r.Log(), "\n") {
+			var line struct {
+				Msg      string
+				Sequence uint64
+			}
+			if json.Unmarshal([]byte(text), &line) != nil || line.Msg != "snapshot made" {
+				continue
+			}
+			if i == 0 {
+				seen[line.Sequence] = true
+			} else if seen[line.Sequence] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestForming: a replica that must create a stream of three copies starts before any node, and the third node starts late,
+// as when everything starts at once. It waits, says for what, answers nobody, and creates the stream once it has the third.
+func TestForming(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c := prepareNodes(t, 2)
+	r := launch(t, t.TempDir(), c.urls(), "--snapshot-every=0")
+	if a := get(t, r.HTTP+"/api/scammers", nil); a.status != http.StatusServiceUnavailable {
+		t.Errorf("without a broker: %d %s", a.status, a.body)
+	}
+	c.start(0)
+	c.start(1)
+	until(t, "it says that nodes are missing", func() bool {
+		a := get(t, r.Admin+"/readyz", nil)
+		return a.status == http.StatusServiceUnavailable &&
+			strings.Contains(string(a.body), "waiting for nodes of the broker's cluster: too few are up for 3 replicas")
+	})
+	c.start(2)
+	if err := r.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if i := info(c.connect(), events.DefaultStream); i == nil || i.Config.Replicas != 3 {
+		t.Errorf("the stream: %+v", i)
+	}
+}
+
+// TestCutOff: one replica of two is cut off from every node. It goes on answering with what it has, and says so. A reader
+// who needs newer data is refused there and served by the other. Later it catches up by itself.
+func TestCutOff(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c, js := startNodes(t)
+	var relays []*relay.Relay
+	var through []string
+	for _, n := range c.all {
+		r, err := relay.Start(n.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		relays, through = append(relays, r), append(through, "nats://"+r.Addr())
+	}
+	near := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
+	b, end := publishing(t, js)
+	far := serve(t, t.TempDir(), through, "--snapshot-every=0")
+	filled(t, js, near, far)
+	for _, r := range []*replica{near, far} {
+		reading(t, r.HTTP, true)
+	}
+	for round := range times(2, 10) {
+		before := b.last.Load()
+		until(t, "the far replica follows", func() bool { return far.well(t, before) })
+		for _, r := range relays {
+			r.Blackhole(true)
+		}
+		took := until(t, "the far replica notices", func() bool { return far.projection(t).LastError != nil })
+		stood := far.projection(t).Checkpoint
+		until(t, "events are published meanwhile", func() bool { return b.last.Load() > stood+100 })
+		now := b.last.Load()
+		own := http.Header{"Registry-Min-Sequence": {fmt.Sprint(now)}}
+		if a := get(t, near.HTTP+"/api/legit", own); a.status != http.StatusOK {
+			t.Errorf("own write at the near replica: %d %s", a.status, a.body)
+		}
+		if a := get(t, far.HTTP+"/api/legit", own); a.status != http.StatusServiceUnavailable {
+			t.Errorf("own write at the replica that is cut off: %d at %s", a.status, a.header.Get("Registry-Sequence"))
+		}
+		if a := get(t, far.Admin+"/readyz", nil); a.status != http.StatusOK {
+			t.Errorf("readyz of the replica that is cut off: %d", a.status)
+		}
+		for _, r := range relays {
+			r.Blackhole(false)
+		}
+		healing := until(t, "the far replica catches up", func() bool { return far.well(t, now) })
+		t.Logf("cut off %d: noticed after %v, in step after %v", round, took.Round(time.Millisecond), healing.Round(time.Millisecond))
+	}
+	end()
+	agree(t, c, lastOf(t, js), near, far)
+	if err := b.shown(t.Context(), far, rand.New(rand.NewPCG(6, 6))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShorterThaws: the nodes come back with what they had some time ago, as a leader that lags shows for a moment. The
+// replicas freeze, serve what they have, and go on by themselves when the nodes have everything again.
+func TestShorterThaws(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c, js := startNodes(t)
+	one, two := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0"), serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
+	all := eventstest.Events(60, 6)
+	eventstest.Publish(t, js, all[:40]...)
+	c.restart(func(n *node) { copyDir(t, n.store(), n.old()) })
+	until(t, "there is a leader again", func() bool { return info(js, "REGISTRY") != nil })
+	last := eventstest.Publish(t, js, all[40:]...)
+	for _, r := range []*replica{one, two} {
+		until(t, "a replica has everything", func() bool { return r.well(t, last) })
+	}
+	before := one.projection(t)
+	c.restart(func(n *node) { rename(t, n.store(), n.full()); rename(t, n.old(), n.store()) })
+	for _, r := range []*replica{one, two} {
+		until(t, "a replica is frozen", func() bool { return strings.Contains(r.Log(), `"frozen`) })
+		if p := r.projection(t); p.Digest != before.Digest || p.Checkpoint != last || p.LastError == nil {
+			t.Errorf("frozen: %+v, before: %+v", p, before)
+		}
+		if a := get(t, r.HTTP+"/api/scammers", nil); a.status != 200 {
+			t.Errorf("frozen: %d %s", a.status, a.body)
+		}
+	}
+	c.restart(func(n *node) { rename(t, n.store(), n.old()); rename(t, n.full(), n.store()) })
+	for _, r := range []*replica{one, two} {
+		took := until(t, "a replica has thawed", func() bool { return r.well(t, last) })
+		t.Log("thawed after ", took, ", an election included")
+	}
+	more := eventstest.Publish(t, js, eventstest.Events(61, 6)[60:]...)
+	agree(t, c, more, one, two)
+}
+
+func (n *node) old() string  { return filepath.Join(n.dir, "old") }
+func (n *node) full() string { return filepath.Join(n.dir, "full") }
+
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}

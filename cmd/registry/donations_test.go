@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// secret is part of every donation's id here, and of what else a hostile or mistaken backend writes.
+const secret = "kanarek"
+
+// hostileDonations are events that are rejected, subject and payload.
+func hostileDonations() (all [][2]string) {
+	good := `{"specversion":"1.0","id":"e-ID","source":"/s","type":"registry.donation.updated","data":{"donationId":"ID","status":"pending","amount":"1",` +
+		`"currency":"BTC","confirmations":0,"requiredConfirmations":1,"createdAt":"2026-01-02T03:04:05Z","updatedAt":"2026-01-02T03:04:05Z"}}`
+	removal := `{"specversion":"1.0","id":"r-ID","source":"/s","type":"registry.donation.removed","data":{"donationId":"ID"}}`
+	entry := `{"specversion":"1.0","id":"v-ID","source":"/s","type":"registry.views.counted","data":{"list":"scammers","entryId":"ID","views":1}}`
+	add := func(subject, payload string) {
+		id := fmt.Sprint(secret, len(all))
+		all = append(all, [2]string{strings.ReplaceAll(subject, "ID", id), strings.ReplaceAll(payload, "ID", id)})
+	}
+	const own = "registry.donations.ID"
+	for _, change := range [][2]string{
+		{`"pending"`, `"ID"`}, {`"amount":"1"`, `"amount":"ID"`}, {`"BTC"`, `"ID"`}, {`"confirmations":0`, `"confirmations":"ID"`},
+		{`2026-01-02T03:04:05Z`, `ID`}, {`"1.0"`, `"ID"`}, {`"e-ID"`, `"e-ID\u0007"`}, {`"/s"`, `" ID"`},
+		{"registry.donation.updated", "registry.donation.ID"}, {"registry.donation.updated", "ID"}, {"registry.donation.updated", "registry.entry.listed"},
+		{`"donationId":"ID",`, ``}, {`"donationId":"ID"`, `"donationId":"ID","donationId":"ID"`}, {`"donationId":"ID"`, `"donationId":"ID ID"`},
+		{`"donationId":"ID"`, `"donationId":["ID"]`}, {`"status"`, `"ID"`}, {`}}`, `}`}, {`}}`, `}} ID`}, {`"ID"`, "\"ID\xff\""}, {`"ID"`, `"ID\u0000"`},
+		{`"data":{`, `"data":"ID","more":{`},
+	} {
+		add(own, strings.Replace(good, change[0], change[1], 1))
+	}
+	for _, change := range [][2]string{{`"donationId":"ID"`, `"donationId":""`}, {`"donationId"`, `"ID"`}, {`{"donationId":"ID"}`, `"ID"`}, {`"/s"`, `null`}} {
+		add(own, strings.Replace(removal, change[0], change[1], 1))
+	}
+	add(own, "ID")
+	add(own, strings.Repeat("ID", 20_000))
+	add(own, entry)
+	other := strings.ReplaceAll(good, `"donationId":"ID"`, `"donationId":"other-ID"`)
+	for _, subject := range []string{own, "registry.scammers.e1", "registry.scammers.ID", "registry.views.legit.ID"} {
+		add(subject, other)
+		add(subject, strings.ReplaceAll(removal, `"donationId":"ID"`, `"donationId":"other-ID"`))
+	}
+	add("registry.servers.ID", strings.Replace(good, `"1.0"`, `"2.0"`, 1))
+	for _, subject := range []string{"registry.donations.ID.y", "registry.donations.y.ID", "registry.donation.ID", "registry.Donations.ID", "registry.ID",
+		"registry.views.donations.ID", "registry.unknown.a.ID"} {
+		add(subject, good)
+		add(subject, removal)
+	}
+	return all
+}
+
+// TestDonationIDsStayOut: whatever backends send, the id of a donation, and what a rejected event about one says, is in no log, no metric
+// and not in /projection: neither when the event comes, nor after a restart or a rebuild, nor in the embedded broker's own lines. Operators
+// find it in the copies (events/CONTRACT.md#rejection).
+func TestDonationIDsStayOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	users := filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(users, []byte(`authorization { users = [ {user: backend, password: pw},
+		{user: limited, password: pw, permissions: {publish: ["$JS.API.>"], subscribe: "_INBOX.>"}} ] }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := exec.LookPath("registry") // the test binary itself, by another name
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logs []string
+	serve := func() (*child, logLine) {
+		logs = append(logs, filepath.Join(dir, fmt.Sprint(len(logs), ".log")))
+		c, err := startChild(binary, dir, logs[len(logs)-1], os.Environ(), "--data-dir=data", "--log-level=debug", "--embedded-nats-config="+users, "--snapshot-every=0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.end(os.Kill) })
+		line, ok := c.await("ready")
+		if !ok {
+			text, _ := os.ReadFile(c.log)
+			t.Fatalf("not ready: %s", text)
+		}
+		return c, line
+	}
+	c, at := serve()
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	nc, err := nats.Connect(at.NATS, nats.UserInfo("backend", "pw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := hostileDonations()
+	for _, m := range hostile {
+		eventstest.PublishRaw(t, js, m[0], []byte(m[1]))
+	}
+	provokeBroker(t, at.NATS)
+	last := eventstest.Publish(t, js, eventstest.Events(3, 1)...)
+	reached := fmt.Sprintf(`"checkpoint":%d,`, last)
+	await := func(admin, text string) string {
+		t.Helper()
+		for end := time.Now().Add(patience); ; {
+			_, body, err := ask("http://" + admin + "/projection")
+			if err == nil && strings.Contains(string(body), text) {
+				return string(body)
+			}
+			if time.Now().After(end) {
+				t.Fatalf("never %s: %s %v", text, body, err)
+			}
+		}
+	}
+	var shown []string // everything that must not have the secret
+	look := func(at logLine) {
+		t.Helper()
+		for _, url := range []string{at.Admin + "/projection", at.Admin + "/metrics", at.Admin + "/readyz", at.HTTP + "/api/status",
+			at.HTTP + "/api/donate/status?id=" + secret + "0"} {
+			_, body, err := ask("http://" + url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown = append(shown, string(body))
+		}
+	}
+	await(at.Admin, reached)
+	projection := await(at.Admin, fmt.Sprintf(`"rejected":%d,`, len(hostile)))
+	for _, want := range []string{`"registry.donations.*"`, `"registry.scammers.*"`, `"registry.scammers.e1"`} {
+		if found := strings.Contains(projection, want); found != !strings.HasSuffix(want, `e1"`) { // e1 has only messages about donations
+			t.Errorf("/projection: %s: %v: %s", want, found, projection)
+		}
+	}
+	look(at)
+	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started again.
+	stream, err := js.Stream(ctx, events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(hostile[0][0])); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; {
+		if text, _ := os.ReadFile(logs[0]); strings.Contains(string(text), "it is not listed any more") {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal("the purge was not noticed")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	var output strings.Builder
+	command := func(args ...string) string {
+		t.Helper()
+		var out strings.Builder
+		if err := run(ctx, args, func(string) string { return "" }, strings.NewReader(""), &out, &output); err != nil {
+			t.Error(args, err)
+		}
+		return out.String()
+	}
+	command("rebuild", "--admin-addr", at.Admin)
+	with := strings.Replace(at.NATS, "nats://", "nats://backend:pw@", 1)
+	command("verify", "--admin-addr", at.Admin, "--nats-url", with)
+	if list := command("rejected", "list", "--nats-url", with); strings.Count(list, secret) < len(hostile)-1 {
+		t.Errorf("rejected list does not name the donations: %s", list)
+	}
+	look(at)
+	if c.end(syscall.SIGTERM) != 0 {
+		t.Error("the server did not end well")
+	}
+	_, at = serve()
+	await(at.Admin, reached)
+	await(at.Admin, `"subjectsWithoutValidEvent":["registry.`) // found again
+	look(at)
+
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, strings.Split(string(text), "\n")...)
+	}
+	shown = append(shown, strings.Split(output.String(), "\n")...)
+	for _, text := range shown {
+		if strings.Contains(text, secret) {
+			t.Errorf("shows a donation: %.1000s", text)
+		}
+	}
+	all := strings.Join(shown, "\n")
+	for text, least := range map[string]int{
+		"event rejected": 2*len(hostile) - 1, "registry.donations.*": len(hostile), "registry.*": 10, "Publish Violation": 1, "Violation - Subject": 1, "ERROR, state": 1,
+		"maximum control line": 1,
+	} {
+		if n := strings.Count(all, text); n < least {
+			t.Errorf("%q is there %d times, want %d: the test shows nothing", text, n, least)
+		}
+	}
+}
+
+// provokeBroker does what the broker logs with a client's own words: what a user may not publish, and lines that are not the protocol's.
+func provokeBroker(t *testing.T, url string) {
+	t.Helper()
+	nc, err := nats.Connect(url, nats.UserInfo("limited", "pw"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, subject := range []string{"registry.donations." + secret, "registry.donation." + secret + ".x", "registry." + secret} {
+		if err := nc.Publish(subject, []byte(secret)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	login, _ := json.Marshal(map[string]any{"user": "backend", "pass": "pw", "verbose": false, "pedantic": true, "headers": true})
+	for _, line := range []string{
+		"PUB registry.donations." + secret + " many\r\n", "PUB registry.donations." + secret + " a b c d\r\n", "SUB registry.donations." + secret + " a b c d\r\n",
+		"HPUB registry.donations." + secret + " 5 3\r\n", "HPUB registry.donations." + secret + "\r\n", "UNSUB " + secret + " a b\r\n",
+		"PUBregistry.donations." + secret + "\r\n", secret + " registry.donations." + secret + "\r\n",
+		"PUB registry.donations." + secret + " 3\r\nabc" + secret + "\r\n", "PUB registry.donations." + strings.Repeat(secret, 1000) + " 3\r\n",
+		"PUB registry.donations.." + secret + " 3\r\nabc\r\n", "CONNECT {" + secret + "}\r\n",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := fmt.Fprintf(conn, "CONNECT %s\r\n%sPING\r\n", login, line); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 1<<16) // an error, or the answer to PING; the broker has logged by then, or logs on closing
+		for n, total := 0, ""; !strings.Contains(total, "-ERR") && !strings.Contains(total, "PONG"); total += string(answer[:n]) {
+			if n, err = conn.Read(answer); err != nil {
+				break
+			}
+		}
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// AdminFlags say how a command reaches the running server.
+type AdminFlags struct {
+	AdminAddr      Address `default:"127.0.0.1:8081" help:"Operators' listener of the running server." group:"Server"`
+	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
+}
+
+// speaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no value for it, but two texts: for bytes that
+// follow the request, and for those that come before it, as a broker's do.
+func speaksNoHTTP(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
+}
+
+// Ask sends a request to the operators' listener and returns the body of its answer, which the caller closes. An answer that
+// is not 2xx is an error with the answer's text. Only ctx limits how long it takes.
+func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	request, err := f.request(ctx, method, path)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	switch {
+	case err != nil && speaksNoHTTP(err):
+		return nil, f.foreign("it speaks no HTTP")
+	case err != nil:
+		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)
+	case !fromAdmin(answer):
+		answer.Body.Close()
+		return nil, f.foreign("it answers " + answer.Status)
+	case answer.StatusCode/100 == 2:
+		return answer.Body, nil
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10)) // part of a reason is better than none
+	reason := strings.TrimSpace(string(text))
+	if answer.StatusCode == http.StatusUnauthorized {
+		reason += "; name its file with --admin-token-file"
+	}
+	return nil, errors.New(reason)
+}
+
+// AskJSON is Ask for an answer in JSON, which it decodes into v.
+func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) error {
+	body, err := f.Ask(ctx, method, path)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(v); err != nil {
+		return fmt.Errorf("answer of the server: %w", err)
+	}
+	return nil
+}
+
+// fromAdmin tells the operators' listener, which knows every path that is asked for, sends no pages and explains errors in
+// plain text, from another server at its address.
+func fromAdmin(answer *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	switch {
+	case answer.StatusCode/100 == 2:
+		return kind != "text/html"
+	case answer.StatusCode == http.StatusNotFound, answer.StatusCode == http.StatusMethodNotAllowed:
+		return false
+	}
+	return err == nil && kind == "text/plain"
+}
+
+func (f AdminFlags) foreign(why string) error {
+	return fmt.Errorf("%s is not the operators' listener of a server: %s; correct --admin-addr", f.AdminAddr, why)
+}
+
+func (f AdminFlags) request(ctx context.Context, method, path string) (*http.Request, error) {
+	base, err := f.url()
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Registry-Admin", "1")
+	}
+	token, err := AdminToken(f.AdminTokenFile)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return request, err
+}
+
+// url replaces "every interface" by the loopback one, on which the server can be reached from here.
+func (f AdminFlags) url() (string, error) {
+	host, port, _ := net.SplitHostPort(string(f.AdminAddr))
+	if port == "0" {
+		return "", Usagef("--admin-addr: port 0 is no address to ask")
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+// minToken is the least length of an admin token in bytes. Shorter ones can be guessed.
+const minToken = 16
+
+// AdminToken reads the token of the operators' listener, for the server and the commands alike. It is empty when file is.
+func AdminToken(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", Unreadable("--admin-token-file", file, err)
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < minToken || !IsToken(token) {
+		return "", errors.New("--admin-token-file: the file must hold at least 16 printable ASCII characters without spaces")
+	}
+	return token, nil
+}
+
+// IsToken is true for printable ASCII characters without spaces, which a header can carry.
+func IsToken(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}

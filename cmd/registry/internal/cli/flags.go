@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"example.org/registry/events/broker"
+	"example.org/registry/httpapi"
+	"example.org/registry/httpapi/site"
+	"example.org/registry/httpapi/upstream"
+)
+
+// UsageError is a mistake on the command line or in the environment. Nothing has been started.
+type UsageError struct {
+	Err     error
+	Command string // whose help explains more, such as "registry serve"; empty: not known yet
+}
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Usagef makes a UsageError. Its text begins with the flag.
+func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
+
+// CheckEmpty rejects arguments and flags that are present but empty, such as an unset shell variable produces: a command
+// without them does something else. A flag whose tag has empty:"" may be. An empty environment variable counts as unset.
+func CheckEmpty(parsed *kong.Context) error {
+	for _, p := range parsed.Path {
+		switch {
+		case p.Positional != nil && isEmpty(p.Positional.Target):
+			return Usagef("%s: must not be empty", p.Positional.Name)
+		case p.Flag != nil && isEmpty(p.Flag.Target) && !(p.Flag.Tag.Has("empty") && p.Flag.Target.Len() == 0):
+			return Usagef("--%s: must not be empty", p.Flag.Name)
+		}
+	}
+	return nil
+}
+
+// isEmpty is true for an empty string, an empty list, and a list with an empty string in it.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len() == 0
+	case reflect.Slice:
+		for i := range v.Len() {
+			if isEmpty(v.Index(i)) {
+				return true
+			}
+		}
+		return v.Len() == 0
+	}
+	return false
+}
+
+// Address is a TCP address as host:port. The host may be empty (every interface) and the port 0 (any free one).
+type Address string
+
+// UnmarshalText checks the form, not whether the address can be bound.
+func (a *Address) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not an address like 127.0.0.1:8080", text)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q: the port must be a number up to 65535", text)
+	}
+	*a = Address(text)
+	return nil
+}
+
+// Loopback is true when only programs on this machine can reach the address.
+func (a Address) Loopback() bool {
+	host, _, err := net.SplitHostPort(string(a))
+	return err == nil && broker.Loopback(host)
+}
+
+// URL is an absolute http or https address without a trailing slash, query or fragment. Empty: there is none.
+type URL string
+
+// UnmarshalText rejects what no path can be appended to.
+func (u *URL) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*u = ""
+		return nil
+	}
+	if _, err := upstream.ParseURL(string(text)); err != nil {
+		return errors.New("not an address like https://registry.example, without user, query and fragment")
+	}
+	*u = URL(strings.TrimRight(string(text), "/"))
+	return nil
+}
+
+// Appeals is an http or https address that may have a query and, after the host, {reportId}. Empty: there is none.
+type Appeals string
+
+// UnmarshalText leaves the check to the site, which links to the address.
+func (a *Appeals) UnmarshalText(text []byte) error {
+	if _, err := site.ParseAppeals(string(text)); err != nil {
+		return fmt.Errorf("not an address like https://registry.example/appeals?report={reportId}: %w", err)
+	}
+	*a = Appeals(text)
+	return nil
+}
+
+// Contact is an address that people can write to or call: a mailto:, https: or tel: URL.
+type Contact string
+
+// UnmarshalText leaves the check to httpapi, which publishes the address.
+func (c *Contact) UnmarshalText(text []byte) error {
+	if err := httpapi.CheckContact(string(text)); err != nil {
+		return err
+	}
+	*c = Contact(text)
+	return nil
+}
+
+// Network is a range of client addresses: a CIDR, or one address.
+type Network netip.Prefix
+
+// UnmarshalText accepts 10.0.0.0/8 and 10.1.2.3 alike.
+func (n *Network) UnmarshalText(text []byte) error {
+	prefix, err := parseNetwork(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("%q is neither an address nor a range like 10.0.0.0/8", text)
+	}
+	*n = Network(prefix)
+	return nil
+}
+
+// parseNetwork turns an IPv4 range written as IPv6 into an IPv4 one, since clients' addresses are IPv4 then.
+func parseNetwork(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, err
+		}
+		prefix = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	if prefix.Addr().Is4In6() {
+		const mapped = 96 // bits of the IPv6 prefix that marks IPv4 addresses
+		if prefix.Bits() < mapped {
+			return netip.Prefix{}, errors.New("a range of IPv4 and other addresses")
+		}
+		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mapped)
+	}
+	return prefix.Masked(), nil
+}
+
+// Prefixes converts networks to the type that httpapi takes.
+func Prefixes(networks []Network) []netip.Prefix {
+	var out []netip.Prefix
+	for _, n := range networks {
+		out = append(out, netip.Prefix(n))
+	}
+	return out
+}
+
+// StreamName is a name that JetStream and its store on disk accept.
+type StreamName string
+
+// UnmarshalText accepts the characters that are safe everywhere.
+func (s *StreamName) UnmarshalText(text []byte) error {
+	ok := len(text) >= 1 && len(text) <= 64
+	for _, c := range text {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("%q is not a stream name: 1 to 64 letters, digits, _ and -", text)
+	}
+	*s = StreamName(text)
+	return nil
+}
+
+// LogFlags shape the log.
+type LogFlags struct {
+	LogFormat string     `enum:"auto,text,json" default:"auto" help:"Log format: text, json, or auto (text on a terminal, else json)." group:"Log"`
+	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
+}
+
+// Logger writes to stderr.
+func (f LogFlags) Logger(stderr io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: f.LogLevel}
+	if f.LogFormat == "text" || f.ForPeople(stderr) {
+		return slog.New(slog.NewTextHandler(stderr, options))
+	}
+	return slog.New(slog.NewJSONHandler(stderr, options))
+}
+
+// ForPeople is true where a person reads stderr and asks for no other format.
+func (f LogFlags) ForPeople(stderr io.Writer) bool {
+	return f.LogFormat != "json" && IsTerminal(stderr)
+}
+
+// IsTerminal decides between output for people and output for programs.
+func IsTerminal(w io.Writer) bool {
+	switch w := w.(type) {
+	case *Screen:
+		return w != nil
+	case *os.File:
+		return term.IsTerminal(int(w.Fd()))
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Bar shows progress to a person. The zero value, used where standard error is no terminal, shows nothing. It is not safe
+// for concurrent use.
+type Bar struct{ shown *progressbar.ProgressBar }
+
+// NewBar starts a bar of total steps on w; a total of 0 or less makes a counter without an end. The steps are bytes or
+// events.
+func NewBar(w io.Writer, title string, total int64, bytes bool) *Bar {
+	if !IsTerminal(w) {
+		return &Bar{}
+	}
+	if s, shared := w.(*Screen); shared {
+		w = barWriter{s}
+	}
+	if total <= 0 {
+		total = -1
+	}
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(title),
+		progressbar.OptionShowBytes(bytes),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(30),
+	}
+	if !bytes {
+		options = append(options, progressbar.OptionShowIts(), progressbar.OptionSetItsString("events"))
+	}
+	return &Bar{progressbar.NewOptions64(total, options...)}
+}
+
+// Screen is a terminal that log lines and a bar share: a line that is written while a bar is shown takes its place, and the bar is drawn
+// again below it. Any goroutine may write to it.
+type Screen struct {
+	mu      sync.Mutex
+	out     io.Writer
+	begun   bool // something that is no whole line stands in the last one
+	written time.Time
+}
+
+// NewScreen shares the terminal out.
+func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
+
+// Shared returns a Screen where out is a terminal, else out.
+func Shared(out io.Writer) io.Writer {
+	if IsTerminal(out) {
+		return NewScreen(out)
+	}
+	return out
+}
+
+// Write writes whole lines.
+func (s *Screen) Write(lines []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun {
+		_, _ = io.WriteString(s.out, "\r\x1b[2K") // back to the start of the line, which is cleared
+		s.begun = false
+	}
+	s.written = time.Now()
+	return s.out.Write(lines)
+}
+
+// Interrupted says that the terminal shows ^C where the next line is to be.
+func (s *Screen) Interrupted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+}
+
+// Quiet returns how long nothing has been written.
+func (s *Screen) Quiet() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.written)
+}
+
+// barWriter draws a bar on a screen.
+type barWriter struct{ *Screen }
+
+func (b barWriter) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = true
+	return b.out.Write(p)
+}
+
+// Add advances the bar by n steps.
+func (b *Bar) Add(n int) {
+	if b.shown != nil {
+		_ = b.shown.Add(n) // a terminal that cannot be written to is no reason to stop
+	}
+}
+
+// Set moves the bar to done of total steps.
+func (b *Bar) Set(done, total int64) {
+	if b.shown != nil {
+		b.shown.ChangeMax64(max(total, 1))
+		_ = b.shown.Set64(done)
+	}
+}
+
+// Finish removes the bar, so that what is printed next starts on an empty line.
+func (b *Bar) Finish() {
+	if b.shown != nil {
+		_ = b.shown.Finish()
+	}
+}
+
+// Count is a number of things in words: "1 event", "2 events".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Printable makes text that strangers may have written safe for a terminal. Everything but letters, marks, numbers,
+// punctuation, symbols and plain spaces, so control characters, line breaks and those that change the direction of writing, is
+// shown as its number.
+func Printable(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	var s strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r):
+			s.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&s, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&s, `\u%04x`, r)
+		}
+	}
+	return s.String()
+}
+
+// OneLine joins the lines of a library's error.
+func OneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// Interrupted replaces err by a plain word where ctrl-C has ended ctx.
+func Interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package demo
+
+import (
+	"math/big"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+func mustEvents(t *testing.T) []events.Event {
+	t.Helper()
+	all, err := Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestDemoIsAlwaysTheSame(t *testing.T) {
+	if a, b := mustEvents(t), mustEvents(t); !reflect.DeepEqual(a, b) {
+		t.Error("two runs made different events: an interrupted import could not be repeated")
+	}
+}
+
+// Every event must pass the contract, with ids of its own and no placeholder left in a text.
+func TestDemoEventsAreValid(t *testing.T) {
+	ids := map[string]bool{}
+	for _, e := range mustEvents(t) {
+		if err := events.Validate(e); err != nil {
+			t.Fatalf("%+v: %v", e, err)
+		}
+		if ids[e.ID] {
+			t.Fatalf("id %s twice", e.ID)
+		}
+		ids[e.ID] = true
+		if entry, ok := e.Data.(events.Entry); ok && strings.ContainsAny(entry.Reason, "{}") {
+			t.Errorf("placeholder left in %q", entry.Reason)
+		}
+	}
+}
+
+// A 64-bit number can become somebody's id one day; more than that cannot.
+func TestDemoChatIDsBelongToNobody(t *testing.T) {
+	limit := new(big.Int).Lsh(big.NewInt(1), 64)
+	for _, e := range mustEvents(t) {
+		entry, ok := e.Data.(events.Entry)
+		if !ok {
+			continue
+		}
+		id, ok := new(big.Int).SetString(entry.ChatID, 10)
+		if !ok || id.Cmp(limit) <= 0 || len(entry.ChatID) != 20 {
+			t.Fatalf("chat id %s is not twenty digits above 2^64", entry.ChatID)
+		}
+	}
+}
+
+// view is the read model of the demonstration, made without broker and disk.
+func view(t *testing.T) *readmodel.View {
+	t.Helper()
+	renderer, model := readmodel.NewRenderer(), readmodel.New()
+	var records []readmodel.Record
+	for i, e := range mustEvents(t) {
+		records = append(records, renderer.Render(uint64(i+1), e.Data))
+	}
+	return model.Apply(records, uint64(len(records)))
+}
+
+func TestDemoShowsSomethingOfEverything(t *testing.T) {
+	v := view(t)
+	total := 0
+	for _, list := range events.Lists() {
+		n := v.Entries(list)
+		if total += n; n < 10 {
+			t.Errorf("%d entries of %s", n, list)
+		}
+	}
+	if total < 1980 || total > 2020 {
+		t.Errorf("%d entries shown, about 2 000 are promised", total)
+	}
+	for name, query := range map[string]readmodel.ListQuery{
+		"risk":           {List: events.Scammers, Status: readmodel.StatusRisk, Limit: 1},
+		"verified":       {List: events.Servers, Status: readmodel.StatusVerified, Limit: 1},
+		"with proofs":    {List: events.Scammers, Proofs: readmodel.ProofsWith, Limit: 1},
+		"private proofs": {List: events.Scammers, Proofs: readmodel.ProofsPrivate, Limit: 1},
+		"search":         {List: events.Scammers, Search: "paysafecard", Limit: 1},
+	} {
+		page, err := v.List(t.Context(), query)
+		if err != nil || page.Total < 10 {
+			t.Errorf("%s: %d entries, %v", name, page.Total, err)
+		}
+	}
+}
+
+// The ready line offers this check as one that finds somebody.
+func TestDemoCheckFindsSomebody(t *testing.T) {
+	result, err := view(t).Check(t.Context(), readmodel.CheckQuery{Search: Search})
+	if err != nil || len(result.Groups) == 0 {
+		t.Errorf("nobody is found by %q: %v", Search, err)
+	}
+}
+
+// The last event decides whether an import was finished, so its subject must have no other.
+func TestDemoEndsWithAMark(t *testing.T) {
+	all := mustEvents(t)
+	last := all[len(all)-1].Data.Subject()
+	for _, e := range all[:len(all)-1] {
+		if e.Data.Subject() == last {
+			t.Fatalf("%s is there before the end", last)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/publish"
+)
+
+// Config says into which stream Import publishes.
+type Config struct {
+	JetStream jetstream.JetStream
+	Stream    string
+	History   int    // messages kept of a subject in a stream that is created; 0: all
+	DataDir   string // for the error that names it
+	// MayCreate is false where the data directory has a checkpoint: a missing stream has been lost then, and the projector
+	// says so.
+	MayCreate bool
+	Logger    *slog.Logger
+}
+
+// Import publishes the demonstration into an empty stream of its own, before the projector starts: the server then catches
+// up with all of it. It creates the stream where there is none, finishes an import that was interrupted, and leaves a
+// complete one alone. A stream without the demonstration's mark belongs to a real registry and is an error.
+func Import(ctx context.Context, cfg Config) error {
+	stream, err := cfg.stream(ctx)
+	if err != nil || stream == nil {
+		return err
+	}
+	all, err := Events()
+	if err != nil {
+		return err
+	}
+	wanted, err := incomplete(ctx, stream, all)
+	if err != nil || !wanted {
+		return err
+	}
+	sum, err := cfg.publish(ctx, all)
+	if err != nil {
+		return fmt.Errorf("demonstration: %w", err)
+	}
+	cfg.Logger.Info("demonstration registry published", "events", len(all), "last_seq", sum.LastSequence)
+	return nil
+}
+
+// stream finds the stream or creates it; nil where there is none and it may not be created.
+func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := c.JetStream.Stream(ctx, c.Stream)
+	switch {
+	case err == nil && stream.CachedInfo().Config.Metadata[events.MetadataDemo] != "true":
+		return nil, fmt.Errorf("--demo: the stream %s in %s is not a demonstration's; choose another --data-dir", c.Stream, c.DataDir)
+	case err == nil:
+		return stream, nil
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fmt.Errorf("demonstration: %w", err)
+	case !c.MayCreate:
+		return nil, nil
+	}
+	cfg := publish.StreamConfig(c.Stream, 1, c.History, events.NewEpoch())
+	cfg.Metadata[events.MetadataDemo] = "true"
+	if stream, err = c.JetStream.CreateStream(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("demonstration: %w", err)
+	}
+	return stream, nil
+}
+
+// incomplete is true for a stream that never held a message, and for one whose import was interrupted: it has messages,
+// but none on the subject of the last event.
+func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
+	state := stream.CachedInfo().State
+	if state.Msgs == 0 {
+		return state.LastSeq == 0, nil // else somebody has purged it
+	}
+	_, err := stream.GetLastMsgForSubject(ctx, all[len(all)-1].Data.Subject().String())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("demonstration: %w", err)
+	}
+	return false, nil
+}
+
+// publish sends the last event by itself once everything before it is stored: it marks a complete import.
+func (c Config) publish(ctx context.Context, all []events.Event) (publish.Summary, error) {
+	messages := make([]publish.Message, len(all))
+	for i, e := range all {
+		messages[i] = publish.Message{Event: e}
+	}
+	run, mark := publish.New(c.JetStream, publish.Config{Stream: c.Stream}).NewRun(), len(all)-1
+	if sum, err := run.PublishAll(ctx, messages[:mark]); err != nil {
+		return sum, err
+	}
+	return run.PublishAll(ctx, messages[mark:])
+}

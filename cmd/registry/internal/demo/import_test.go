@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/broker"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
+)
+
+// An import that ended anywhere is repeated when the broker starts again, and leaves the last
+// states of an uninterrupted one: nobody whom the demonstration delists is back.
+func TestDemoImportRepeated(t *testing.T) {
+	t.Parallel()
+	all := mustEvents(t)
+	for _, ends := range [][]int{{0}, {len(all) - 1}, {len(all) - 1, len(all) / 2, len(all) - 1}} {
+		t.Run(fmt.Sprint(ends), func(t *testing.T) {
+			dir := t.TempDir()
+			for _, end := range ends {
+				withBroker(t, dir, func(js jetstream.JetStream) { interrupted(t, js, all[:end]) })
+			}
+			withBroker(t, dir, func(js jetstream.JetStream) {
+				if err := Import(t.Context(), config(js)); err != nil {
+					t.Fatal(err)
+				}
+				endsAs(t, js, all)
+			})
+		})
+	}
+}
+
+func config(js jetstream.JetStream) Config {
+	return Config{JetStream: js, Stream: events.DefaultStream, History: events.DefaultHistory, MayCreate: true,
+		Logger: slog.New(slog.DiscardHandler)}
+}
+
+func withBroker(t *testing.T, dir string, do func(jetstream.JetStream)) {
+	t.Helper()
+	b := eventstest.Broker(t, func(c *broker.Config) { c.StoreDir = dir })
+	defer b.Shutdown()
+	js := eventstest.Connect(t, b)
+	defer js.Conn().Close()
+	do(js)
+}
+
+// interrupted is an import that got no further than these events.
+func interrupted(t *testing.T, js jetstream.JetStream, some []events.Event) {
+	t.Helper()
+	if _, err := config(js).stream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var messages []publish.Message
+	for _, e := range some {
+		messages = append(messages, publish.Message{Event: e})
+	}
+	if _, err := publish.New(js, publish.Config{}).PublishAll(t.Context(), messages); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endsAs compares the last event of every subject.
+func endsAs(t *testing.T, js jetstream.JetStream, all []events.Event) {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]string{}
+	for _, e := range all {
+		last[e.Data.Subject().String()] = e.ID
+	}
+	for subject, id := range last {
+		msg, err := stream.GetLastMsgForSubject(context.Background(), subject)
+		if err != nil {
+			t.Fatalf("%s: %v", subject, err)
+		}
+		if e, err := events.DecodeMessage(subject, msg.Data); err != nil || e.ID != id {
+			t.Fatalf("the last of %s is %s, %v; want %s", subject, e.ID, err, id)
+		}
+	}
+}

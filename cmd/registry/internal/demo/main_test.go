@@ -1,0 +1,11 @@
+package demo
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }

@@ -1,0 +1,211 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
+	"example.org/registry/snapshots"
+	"example.org/registry/snapshots/bucket"
+)
+
+const (
+	askWithin = 3 * time.Second // for one question to JetStream
+	// awayLook is how often a server without saved state checks whether the broker has come.
+	awayLook = 250 * time.Millisecond
+)
+
+// bootstrap fills an empty data directory from the newest good snapshot of the stream in the object store; the projector replays the rest.
+// Where there is none it does nothing: everything is replayed, which is slower and equally right. It waits only for a broker that is away,
+// since there is nothing to answer from without it. The error is that of ctx or of the disk.
+func (s *server) bootstrap(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if _, err := os.Lstat(s.cfg.storePath()); !errors.Is(err, fs.ErrNotExist) {
+		return nil // snapshots.Open opens what is there, or says why it cannot
+	}
+	const waiting = "nothing is saved here; waiting for the broker"
+	s.live.starting.Store(new(waiting))
+	defer s.live.starting.Store(nil)
+	c := &candidates{nc: nc, stream: leader.Stream{JS: js, Name: s.cfg.Stream}, log: s.log, bucket: s.snapshots.bucket.Load()}
+	c.setReason = func(err error) {
+		if nc.IsConnected() { // else live knows more
+			s.live.starting.Store(new(waiting + ": " + err.Error()))
+		}
+	}
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	s.live.starting.Store(new("nothing is saved here; loading a snapshot"))
+	return c.restoreFirst(ctx, s.cfg.storePath())
+}
+
+// candidates are the snapshots that a server may start from.
+type candidates struct {
+	nc     *nats.Conn
+	stream leader.Stream
+	log    *slog.Logger
+	bucket *bucket.Bucket
+
+	info  *jetstream.StreamInfo // nil: there is no stream
+	items []bucket.Object
+
+	setReason func(error) // called with the reason why there is no answer yet
+}
+
+// find asks for the stream and the bucket until the broker has answered. Whatever else it says is for the projector to report.
+func (c *candidates) find(ctx context.Context) error {
+	for said := false; ; said = true {
+		err := c.ask(ctx)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		silent := "does not answer about the stream"
+		if !c.nc.IsConnected() {
+			silent = "cannot be reached"
+		}
+		if !said {
+			c.log.Warn("nothing is saved here and the broker "+silent+"; waiting for it", "error", err)
+		}
+		c.setReason(err)
+		if !task.Pause(ctx, awayLook) {
+			return ctx.Err()
+		}
+	}
+}
+
+// ask returns an error when there was no answer.
+func (c *candidates) ask(ctx context.Context) error {
+	if !c.nc.IsConnected() {
+		return errors.New("not connected")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
+	defer cancel()
+	info, err := c.stream.Info(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+	case err != nil && c.unanswered(err):
+		return err
+	case err != nil:
+		return nil
+	default:
+		c.info = info
+	}
+	items, _, err := c.bucket.List(ctx)
+	if ignoreNone(err) != nil {
+		c.log.Warn("the object store cannot be read; replaying the whole stream", "error", err)
+	}
+	c.items = items
+	return nil
+}
+
+// unanswered is true for errors that pass; the projector reports the others.
+func (c *candidates) unanswered(err error) bool {
+	return !c.nc.IsConnected() || errors.Is(err, leader.ErrLeaderless) || errors.Is(err, natserr.ErrSilent) || errors.Is(err, natserr.ErrRefused)
+}
+
+// ignoreNone treats a bucket that does not exist yet as an empty one.
+func ignoreNone(err error) error {
+	if errors.Is(err, bucket.ErrNoBucket) {
+		return nil
+	}
+	return err
+}
+
+// emptyDir removes what is in a directory, if there is one. The directory stays: it may be a disk of its own.
+func emptyDir(path string) error {
+	left, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+	}
+	return err
+}
+
+// restoreFirst restores the newest candidate that is good, if any.
+func (c *candidates) restoreFirst(ctx context.Context, path string) error {
+	if c.info == nil {
+		c.lost()
+		return nil
+	}
+	slices.SortStableFunc(c.items, func(a, b bucket.Object) int { return cmp.Compare(b.Manifest.Sequence, a.Manifest.Sequence) })
+	for _, item := range c.items {
+		began := time.Now()
+		err := c.restore(ctx, item, path)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.log.Warn("skipping unusable snapshot; trying an older one, else a full replay; registry snapshot create makes a good one",
+				"name", item.Name, "reason", err.Error())
+			continue
+		}
+		c.log.Info("starting from a snapshot", "name", item.Name, "sequence", item.Manifest.Sequence,
+			"digest", item.Manifest.Digest, "took", time.Since(began).Round(time.Millisecond).String())
+		return nil
+	}
+	return nil
+}
+
+// lost warns the operator of snapshots whose stream is gone: an empty one is about to be created.
+func (c *candidates) lost() {
+	for _, item := range c.items {
+		if item.Manifest.Stream == c.stream.Name {
+			c.log.Error("the stream is missing, and there are snapshots of it; creating and serving an empty one: "+
+				"if it was lost, stop the backend and bring it back: registry export NAME --tombstones FILE | registry publish -, where FILE is what "+
+				"registry tombstones last printed", "name", item.Name)
+			return
+		}
+	}
+}
+
+// restore makes the store out of one snapshot, if both its object and the archive itself say that the stream continues it.
+func (c *candidates) restore(ctx context.Context, item bucket.Object, path string) error {
+	if item.Err != nil {
+		return item.Err
+	}
+	accept := func(m snapshots.Manifest) error { return c.accept(ctx, m) }
+	if err := accept(item.Manifest); err != nil {
+		return err
+	}
+	archive, err := c.bucket.Open(ctx, item)
+	if err != nil {
+		return err
+	}
+	_, _, err = snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: path, Accept: accept})
+	if errors.Is(err, snapshots.ErrNotSynced) {
+		c.log.Warn("restored from a snapshot, but after a power failure it may have to be done again", "name", item.Name, "error", err)
+		return nil
+	}
+	return err
+}
+
+// accept says why this stream does not continue a snapshot.
+func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
+	if m.Stream != c.stream.Name {
+		return fmt.Errorf("it is of the stream %.64q", m.Stream)
+	}
+	if err := c.stream.Check(ctx, m.Checkpoint); err != nil {
+		return err
+	}
+	if first := c.info.State.FirstSeq; m.Sequence+1 < first {
+		return fmt.Errorf("it is at %d, and the stream begins at %d: what was in between may be lost to it", m.Sequence, first)
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/projector"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+	"example.org/registry/snapshots/bucket"
+)
+
+// starting is a stream with events, the bucket beside it, and a server that has nothing saved.
+type starting struct {
+	t      *testing.T
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	bucket *bucket.Bucket
+	log    bytes.Buffer
+}
+
+func newStarting(t *testing.T) *starting {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js), bucket: bucket.New(js, bucket.Config{})}
+	eventstest.Publish(t, js, eventstest.Events(50, 5)...)
+	if err := s.bucket.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// put puts a snapshot as a server that stands at sequence seq would, after change has changed where
+// it says that it stands.
+func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Object {
+	s.t.Helper()
+	at := readmodel.Checkpoint{Sequence: seq, StreamIdentity: readmodel.StreamIdentity{
+		Stream: events.DefaultStream, StreamEpoch: leader.IdentityOf(s.stream.CachedInfo()).StreamEpoch}}
+	if m, err := s.stream.GetMsg(s.t.Context(), seq); err == nil {
+		at.MessageID, at.MessageTime = m.Header.Get(jetstream.MsgIDHeader), m.Time
+	}
+	if change != nil {
+		change(&at)
+	}
+	store, model, err := snapshots.Open(s.t.Context(), snapshots.Config{Path: filepath.Join(s.t.TempDir(), "registry.db")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer store.Close()
+	record := readmodel.NewRenderer().Render(seq, eventstest.Entries(1, seq)[0])
+	model.Apply([]readmodel.Record{record}, seq)
+	if err := store.Save(readmodel.Commit{Records: []readmodel.Record{record}, Checkpoint: at, Digest: model.Digest()}); err != nil {
+		s.t.Fatal(err)
+	}
+	a, err := store.Archive(s.t.Context(), snapshots.ArchiveConfig{TempDir: s.t.TempDir()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer a.Close()
+	item, err := s.bucket.Put(s.t.Context(), a.Manifest, a.Reader())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return item
+}
+
+// start lets a server begin in a new data directory and returns the checkpoint of the store that it finds;
+// 0 when everything is to be replayed.
+func (s *starting) start() uint64 {
+	s.t.Helper()
+	log := slog.New(slog.NewTextHandler(&s.log, nil))
+	cfg := Config{DataDir: s.t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log}
+	srv := newServer(cfg)
+	srv.snapshots.open(s.js)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	if err := srv.bootstrap(ctx, s.js.Conn(), s.js); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := os.Stat(cfg.storePath()); err != nil {
+		return 0
+	}
+	store, _, err := snapshots.Open(ctx, snapshots.Config{Path: cfg.storePath(), Logger: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer store.Close()
+	return store.Checkpoint().Sequence
+}
+
+// An empty data directory starts from the newest good snapshot. What cannot be continued from this stream is
+// passed over, with the reason logged, and never the next one's reason not to be used.
+func TestBootstrapPassesOver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(s *starting)
+		want  string
+	}{
+		"another epoch":   {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }) }, "is another one: its epoch"},
+		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }) }, "it is of the stream"},
+		"future":          {func(s *starting) { s.put(4000, nil) }, "ends at 50, before"},
+		"another message": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageID = "other" }) }, "another message at the checkpoint 40"},
+		"another time":    {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageTime = time.Unix(1, 0) }) }, "another message at the checkpoint 40"},
+		"made again":      {func(s *starting) { s.putMadeAgain(40) }, "made again at"},
+		"chunks missing":  {func(s *starting) { s.spoilChunks(s.put(40, nil), nil) }, "chunk 1"},
+		"chunks changed":  {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, "that were put"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStarting(t)
+			s.put(10, nil)
+			s.put(20, nil)
+			c.spoil(s)
+			if at := s.start(); at != 20 {
+				t.Errorf("started at %d, not 20", at)
+			}
+			if log := s.log.String(); !strings.Contains(log, "registry snapshot create makes a good one") || !strings.Contains(log, c.want) {
+				t.Errorf("log lacks %q: %s", c.want, log)
+			}
+		})
+	}
+}
+
+// putMadeAgain puts a snapshot of a stream that was made at another time, and takes the message at seq away.
+func (s *starting) putMadeAgain(seq uint64) {
+	s.t.Helper()
+	s.put(seq, func(at *readmodel.Checkpoint) { at.StreamCreated = time.Unix(1, 0).UTC() })
+	m, err := s.stream.GetMsg(s.t.Context(), seq)
+	if err == nil {
+		err = s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(m.Subject))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// spoilChunks erases the chunks of an object, and puts another in their place if there is one.
+func (s *starting) spoilChunks(i bucket.Object, other []byte) {
+	s.t.Helper()
+	objects, err := s.js.Stream(s.t.Context(), "OBJ_"+bucket.Name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m, err := objects.GetLastMsgForSubject(s.t.Context(), "$O."+bucket.Name+".C.>")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := objects.DeleteMsg(s.t.Context(), m.Sequence); err != nil {
+		s.t.Fatal(err)
+	}
+	if other == nil {
+		return
+	}
+	if _, err := s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: m.Subject, Data: other}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// foreign puts somebody else's object into the bucket.
+func (s *starting) foreign() {
+	s.t.Helper()
+	store, err := s.js.ObjectStore(s.t.Context(), bucket.Name)
+	if err == nil {
+		_, err = store.PutString(s.t.Context(), "notes", "somebody's")
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A snapshot would jump a gap where the stream has lost the messages after it; everything is replayed.
+func TestBootstrapJumpsNoGap(t *testing.T) {
+	t.Parallel()
+	s := newStarting(t)
+	s.put(10, nil)
+	if err := s.stream.Purge(t.Context(), jetstream.WithPurgeSequence(30)); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream begins at 30") {
+		t.Errorf("started at %d: %s", at, s.log.String())
+	}
+}
+
+// The message at the snapshot's sequence may have been pushed out by newer ones of its subject.
+func TestBootstrapWithoutTheMessage(t *testing.T) {
+	t.Parallel()
+	s := newStarting(t)
+	s.put(20, nil)
+	m, err := s.stream.GetMsg(t.Context(), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.start(); at != 20 {
+		t.Errorf("started at %d: %s", at, s.log.String())
+	}
+}
+
+// Without a bucket, or a stream, there is nothing to start from.
+func TestBootstrapWithNothing(t *testing.T) {
+	t.Parallel()
+	s := newStarting(t)
+	s.foreign()
+	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "skipping unusable snapshot") {
+		t.Errorf("started at %d: %s", at, s.log.String())
+	}
+	s.put(20, nil)
+	if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream is missing, and there are snapshots of it") {
+		t.Errorf("started at %d: %s", at, s.log.String())
+	}
+	if err := s.js.DeleteObjectStore(t.Context(), bucket.Name); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.start(); at != 0 {
+		t.Errorf("started at %d", at)
+	}
+}
+
+// While the broker is away it is waited for, and its absence is why nothing is answered; stopping ends it.
+func TestBootstrapWithoutBroker(t *testing.T) {
+	t.Parallel()
+	nc, err := nats.Connect("nats://127.0.0.1:1", projector.ConnectOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	waits(t, nc, "cannot be reached")
+}
+
+// A node that knows no leader of the stream is a broker that is away: what it knows may be old.
+func TestBootstrapWithoutLeader(t *testing.T) {
+	t.Parallel()
+	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream")
+}
+
+// waits says whether a server with nothing saved waits for the broker, with why in the log, until it is stopped.
+func waits(t *testing.T, nc *nats.Conn, why string) {
+	t.Helper()
+	said := make(logLines, 1)
+	srv := newServer(Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: slog.New(slog.NewTextHandler(said, nil))})
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.snapshots.open(js)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- srv.bootstrap(ctx, nc, js) }()
+	select {
+	case line := <-said:
+		if !strings.Contains(line, "waiting for it") || !strings.Contains(line, why) {
+			t.Error(line)
+		}
+	case err := <-ended:
+		cancel()
+		t.Fatal("ended without a broker: ", err)
+	case <-time.After(patience):
+		t.Error("nothing is said")
+	}
+	until(t, func() bool { // the reason beside it, where the broker is there
+		reason := srv.live.readiness().Reason
+		return strings.Contains(reason, "waiting for the broker") && (!nc.IsConnected() || strings.Contains(reason, "leader"))
+	})
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("ended without a broker")
+	}
+}
+
+// logLines hands on what is logged.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}

@@ -1,0 +1,117 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events/broker"
+	"example.org/registry/projector"
+)
+
+const (
+	healthEvery = time.Second     // between two questions for the embedded broker's health
+	reachEvery  = 2 * time.Second // between two attempts to find out why there is no connection
+)
+
+// connect connects to the broker: the embedded one, which it starts, or the one at --nats-url, which may be away. stop closes the connection
+// and then the broker.
+func (s *server) connect() (nc *nats.Conn, js jetstream.JetStream, stop func(), err error) {
+	if s.cfg.embedded() {
+		nc, stop, err = s.embed()
+	} else {
+		nc, stop, err = s.dial()
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if js, err = jetstream.New(nc); err != nil {
+		stop()
+		return nil, nil, nil, fmt.Errorf("broker: %w", err)
+	}
+	return nc, js, stop, nil
+}
+
+// dial connects to a broker outside and keeps asking why while it cannot be reached.
+func (s *server) dial() (nc *nats.Conn, stop func(), err error) {
+	opts := append(s.cfg.Broker.Options("registry serve"), projector.ConnectOptions()...)
+	nc, err = nats.Connect(strings.Join(s.cfg.Broker.NATSURL, ","), opts...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("broker at %s: %w", s.cfg.Broker.Addresses(), err)
+	}
+	watch := task.Every(reachEvery, func() { s.diagnose(nc) })
+	return nc, func() { _ = watch.Stop(); nc.Close() }, nil
+}
+
+// diagnose finds out why the broker outside cannot be used, and logs it where the operator has something else to do.
+func (s *server) diagnose(nc *nats.Conn) {
+	if nc.IsConnected() {
+		s.live.unreachable.Store(nil)
+		return
+	}
+	now := s.cfg.Broker.Diagnose("registry serve")
+	if now.Back {
+		return // the connection comes back by itself
+	}
+	if was := s.live.unreachable.Swap(&now); was == nil || was.Remedy != now.Remedy {
+		s.log.Warn("no connection to the broker; trying again", "reason", now.Reasons, "remedy", now.Remedy)
+	}
+}
+
+// embed starts the embedded broker and connects to it through memory.
+func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
+	b, err := broker.Start(broker.Config{
+		StoreDir:   s.cfg.brokerDir(),
+		Addr:       s.cfg.EmbeddedAddr,
+		ConfigFile: s.cfg.EmbeddedConfig,
+		Logger:     s.log,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (--embedded-nats-addr, --embedded-nats-config and --data-dir decide about it)", err)
+	}
+	s.live.brokerURL.Store(new(b.ClientURL()))
+	nc, err = b.Connect(projector.ConnectOptions()...)
+	if err != nil {
+		b.Shutdown()
+		return nil, nil, err
+	}
+	// In a goroutine of its own, since the answer may wait for the disk and no reader may wait for that (promise 5, readmodel/doc.go).
+	watch := task.Every(healthEvery, func() { s.checkHealth(b) })
+	return nc, func() { _ = watch.Stop(); nc.Close(); b.Shutdown() }, nil
+}
+
+// healthy is what is watched of the embedded broker.
+type healthy interface {
+	Health() error
+	Recover(health error) bool
+}
+
+// checkHealth asks for the embedded broker's health, and has it restarted when its disk has room again.
+func (s *server) checkHealth(b healthy) {
+	health := b.Health()
+	if health != nil && b.Recover(health) {
+		s.log.Info("the embedded broker was restarted, since its disk can be written again")
+		health = b.Health()
+	}
+	s.setHealth(health)
+}
+
+// setHealth logs a change.
+func (s *server) setHealth(err error) {
+	if err == nil {
+		s.live.brokerTrouble.Store(nil)
+		return
+	}
+	remedy := "mend its disk and start registry again"
+	if broker.Passes(err) {
+		remedy = "it does again by itself once its disk has room and can be written"
+	}
+	sentence := "The embedded broker takes in no events: " + err.Error() + "; " + remedy + "."
+	if was := s.live.brokerTrouble.Swap(&sentence); was == nil || *was != sentence {
+		s.log.Error("the embedded broker takes in no events; what it has is served", "error", err, "remedy", remedy)
+	}
+}

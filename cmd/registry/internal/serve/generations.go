@@ -1,0 +1,136 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/projector"
+	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/ranked"
+	"example.org/registry/snapshots"
+)
+
+// newGeneration makes a projector for a model and its store, which it saves through saver. saved is where the two stand; a stream without a
+// sequence makes the projector replay that stream, and no other, from its start. Rejected events up to known have been logged.
+func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
+	model *readmodel.Model, saved readmodel.Checkpoint, known uint64) *generation {
+	g := generation{
+		model: model,
+		store: store,
+		projector: projector.New(projector.Config{
+			JetStream:  s.live.stream.Load().JS,
+			Stream:     s.cfg.Stream,
+			Replicas:   s.cfg.StreamReplicas,
+			History:    s.cfg.StreamHistory,
+			Demo:       s.cfg.Demo,
+			Model:      model,
+			Store:      saver,
+			Saved:      saved,
+			LoggedUpTo: known,
+			Logger:     s.log,
+
+			TombstonesAfter: store.TombstonesAfter(),
+
+			PatienceAtStart: patienceAfter(time.Since(s.cfg.Began)),
+		}),
+	}
+	if s.cfg.TextIndex {
+		g.indexer = &readmodel.Indexer{Dir: s.cfg.indexDir(), Logger: s.log}
+	}
+	if s.cfg.RankedIndex {
+		g.ranked = &ranked.Indexer{Dir: s.cfg.rankedDir(), Logger: s.log, Busy: s.live.busy()}
+	}
+	return newGeneration(g)
+}
+
+// patienceAfter is how long the projector may still wait for the broker before it shows the saved state. Readers get that state 10 s after
+// the start at the latest (httpapi/CONTRACT.md#readiness): the projector asks twice a second, and each request may take 2 s to fail. Where
+// loading the store took long, 2 s are left.
+func patienceAfter(sinceStart time.Duration) time.Duration {
+	return max(7*time.Second-sinceStart, 2*time.Second)
+}
+
+// running is a generation whose projector runs, and its indexes once they have been started. One goroutine uses it, but ended may be
+// read by any.
+type running struct {
+	*generation
+	following *task.Task
+	indexing  []*task.Task // empty: not started
+}
+
+// start runs the projector of g. The caller stops it.
+func start(g *generation) *running {
+	return &running{generation: g, following: task.Go(context.Background(), g.projector.Run)}
+}
+
+// ended is closed when the projector has ended by itself or was stopped.
+func (r *running) ended() <-chan struct{} { return r.following.Done() }
+
+// stop ends the indexes and the projector, which saves what it has applied, and returns the projector's error.
+func (r *running) stop(s *server) error {
+	for _, t := range r.indexing {
+		t.Cancel()
+	}
+	bound := time.After(indexStops)
+	for _, t := range r.indexing {
+		select {
+		case <-t.Done():
+		case <-bound:
+			s.log.Warn("an index does not stop; leaving it")
+			return r.following.Stop()
+		}
+	}
+	return r.following.Stop()
+}
+
+const (
+	// indexAfter is how often the indexer checks whether the model has caught up. Until then the processors belong to what readers wait for.
+	indexAfter = 50 * time.Millisecond
+	// indexStops bounds the wait for the indexers when the process stops. Each index is a cache that the next start can make anew, and a disk
+	// can block for ever.
+	indexStops = 5 * time.Second
+)
+
+// index keeps the indexes, if there are any, from the moment when the model has caught up.
+func (r *running) index() {
+	if r.indexer != nil {
+		r.onceCaughtUp(func(ctx context.Context) { r.indexer.Run(ctx, r.model) })
+	}
+	if r.ranked != nil {
+		r.onceCaughtUp(func(ctx context.Context) {
+			r.ranked.Run(ctx, r.model, ranked.Identity{StreamEpoch: r.projector.Progress().StreamEpoch, DataSet: r.store.DataSet()})
+		})
+	}
+}
+
+func (r *running) onceCaughtUp(run func(context.Context)) {
+	r.indexing = append(r.indexing, task.Go(context.Background(), func(ctx context.Context) error {
+		for !r.projector.Status().CaughtUp {
+			if !task.Pause(ctx, indexAfter) {
+				return nil
+			}
+		}
+		run(ctx)
+		return nil
+	}))
+}
+
+// follow keeps the current generation up to date until the handlers have drained, and replaces it when an operator asks for a rebuild.
+func (s *server) follow(drained <-chan struct{}, current *running) error {
+	defer close(s.rebuilds.closed)
+	current.index()
+	for {
+		select {
+		case <-drained:
+			return current.stop(s)
+		case <-current.ended():
+			return current.stop(s)
+		case request := <-s.rebuilds.requests:
+			if next := s.answer(request, current, drained); next != current { // else the old one goes on, with its index
+				current = next
+				current.index()
+			}
+		}
+	}
+}

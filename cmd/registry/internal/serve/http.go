@@ -1,0 +1,343 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/demo"
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events"
+	"example.org/registry/httpapi"
+	"example.org/registry/httpapi/admin"
+	"example.org/registry/httpapi/uptime"
+	"example.org/registry/httpapi/wire"
+)
+
+const (
+	// leaveWithin is how long readers are told to leave before the listener closes. A request that is on its way over a connection that
+	// closes by surprise would be lost.
+	leaveWithin = 300 * time.Millisecond
+	// drainWithin bounds the wait for running requests after the first signal.
+	drainWithin = 10 * time.Second
+	// profileWithin bounds an answer of the operators' listener. A processor profile takes half a minute by default.
+	profileWithin = 2 * time.Minute
+)
+
+// listeners are bound before anything is opened, so that an address in use is found at once.
+type listeners struct{ public, admin net.Listener }
+
+func listen(cfg Config) (l listeners, err error) {
+	if l.public, err = bind(cfg.HTTPAddr, "http-addr"); err != nil {
+		return l, err
+	}
+	if l.admin, err = bind(cfg.AdminAddr, "admin-addr"); err != nil {
+		l.public.Close()
+	}
+	return l, err
+}
+
+func bind(addr, flag string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w; stop what uses the address or choose another", flag, err)
+	}
+	return l, nil
+}
+
+func (l listeners) close() {
+	l.public.Close()
+	l.admin.Close()
+}
+
+// serveHTTP serves both listeners until ctx ends. The operators' one ends last, so that the draining of the public one can be watched.
+func (s *server) serveHTTP(ctx context.Context) error {
+	upstreams, stopUpstreams, err := s.upstreams()
+	if err != nil {
+		s.listeners.close()
+		return err
+	}
+	defer stopUpstreams()
+	public, operators, err := s.handlers(upstreams)
+	if err != nil {
+		s.listeners.close()
+		return err
+	}
+	defer public.Close()
+	s.log.Info("listening", "http", s.listeners.public.Addr().String(), "admin", s.listeners.admin.Addr().String())
+	close(s.listening)
+
+	group, ctx := errgroup.WithContext(ctx)
+	leaving, drained := make(chan struct{}), make(chan struct{})
+	group.Go(func() error {
+		defer close(leaving)
+		<-ctx.Done()
+		s.live.stopping.Store(true)
+		time.Sleep(leaveWithin) // here, as in serveUntil, the wait itself is the purpose
+		return nil
+	})
+	group.Go(func() error {
+		defer close(drained)
+		l := wire.LimitConnections(s.listeners.public, s.cfg.MaxConnections)
+		return serveUntil(leaving, wire.NewServer(s.tellToLeave(public), s.log), l)
+	})
+	group.Go(func() error {
+		srv := wire.NewServer(operators, s.log)
+		srv.WriteTimeout = profileWithin
+		return serveUntil(drained, srv, s.listeners.admin)
+	})
+	group.Go(func() error { s.live.history.Run(ctx, s.live.look); return nil })
+	group.Go(func() error { public.RecordStatus(ctx); return nil })
+	return group.Wait()
+}
+
+// upstreams is where the public API finds the services outside: as configured, and in the demonstration stand-ins for the rest, which stop
+// ends.
+func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
+	cfg = s.cfg.Public
+	if !s.cfg.Demo {
+		if cfg.Site && cfg.AppealsURL == "" {
+			s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
+		}
+		return cfg, func() {}, nil
+	}
+	stands, err := demo.StartStandIns()
+	if err != nil {
+		return cfg, nil, err
+	}
+	for _, one := range []struct {
+		name  string
+		field *string
+		value string
+	}{
+		{"guard", &cfg.Status.Guard, stands.Guard}, {"chat", &cfg.Status.Chat, stands.Chat}, {"coin", &cfg.Status.Coin, stands.Coin},
+		{"proofs", &cfg.ProofsURL, stands.Proofs}, {"appeals", &cfg.AppealsURL, stands.Appeals},
+	} {
+		if *one.field == "" {
+			*one.field = one.value
+			s.log.Info("demonstration stand-in", "for", one.name, "address", one.value)
+		}
+	}
+	if cfg.Avatars.API == "" && cfg.Avatars.CDN == "" {
+		cfg.Avatars.API, cfg.Avatars.CDN = stands.Chat, stands.Chat
+		s.log.Info("demonstration stand-in", "for", "pictures of users", "address", stands.Chat)
+	}
+	return cfg, stands.Stop, nil
+}
+
+// handlers makes the handlers of both listeners. cfg says where the services outside are.
+func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
+	metrics := prometheus.NewRegistry()
+	if err := registerMetrics(metrics, s.live, &s.snapshots.stats); err != nil {
+		return nil, nil, err
+	}
+	cfg.Health, cfg.Logger, cfg.Metrics, cfg.AsyncAPI = s.health, s.log, metrics, events.AsyncAPI()
+	cfg.Status.Database, cfg.Ranked = s.live.database, s.live.rankedIndex
+	cfg.Uptime = uptime.Config{Load: s.live.loadUptime, Save: s.live.saveUptime}
+	public, err = httpapi.NewPublic(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("public API: %w", err)
+	}
+	s.live.requests.Store(new(public.Requests))
+	operators, err = admin.New(admin.Config{
+		Health:     s.health,
+		Gatherer:   metrics,
+		Projection: s.live.projection,
+		History:    &s.live.history,
+		Site:       s.siteAddress(),
+		Rejected:   s.live.lastRejected,
+		Rebuild:    s.rebuild,
+		Records:    s.live.records,
+		Tombstones: s.live.tombstones,
+		Archives:   s.snapshots,
+		Snapshots:  s.snapshots.list,
+		Host:       s.cfg.AdminHost,
+		Token:      s.cfg.AdminToken,
+		Logger:     s.log,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("operators' listener: %w", err)
+	}
+	return public, operators, nil
+}
+
+// siteAddress is where operators find the public site; empty where there is none.
+func (s *server) siteAddress() string {
+	switch {
+	case !s.cfg.Public.Site:
+		return ""
+	case s.cfg.Public.BaseURL != "":
+		return s.cfg.Public.BaseURL
+	}
+	return openable(s.listeners.public) + "/"
+}
+
+// tellToLeave tells every reader with its answer, once the process stops, that the connection ends.
+func (s *server) tellToLeave(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.live.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serveUntil serves until stop is closed, then accepts nothing more and waits for the running requests, at most drainWithin; those that take
+// longer are cut off. It returns when no goroutine of the server is left.
+//
+// The listener closes a little before Shutdown: net/http drops what it reads after that, so a request on a connection that was just accepted
+// would be lost.
+func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("listener %s: %w", l.Addr(), err)
+	case <-stop:
+	}
+	_ = l.Close() // Shutdown closes it again, and reports its error
+	time.Sleep(leaveWithin / 2)
+	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	<-failed
+	if errors.Is(err, net.ErrClosed) {
+		return nil // the listener, by us
+	}
+	return err
+}
+
+// lookEvery is how often the progress is read while catching up: often enough for a progress bar, and for the ready line to come at once.
+const lookEvery = 20 * time.Millisecond
+
+// announce shows how far the server is while it catches up, and says "ready" when lists and checks are answered: in the log or, to a
+// person, in a few lines. That comes after "listening": whoever starts other programs by the log reads the two in this order.
+func (s *server) announce(ctx context.Context) error {
+	if err := s.catchUp(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.listening:
+	}
+	if s.cfg.Terminal == nil {
+		s.logReady()
+		return nil
+	}
+	return s.showReady(ctx)
+}
+
+// catchUp returns once lists and checks are answered, or ctx ends.
+func (s *server) catchUp(ctx context.Context) error {
+	var bar *cli.Bar
+	finish := func() {
+		if bar != nil {
+			bar.Finish()
+		}
+	}
+	defer finish()
+	told := false
+	for {
+		_, readiness, err := s.health.View()
+		switch {
+		case err == nil:
+			return nil
+		case readiness.Ready && !told:
+			told = true
+			finish()
+			s.log.Warn("caught up with the stream, but lists and checks are answered with 503", "reason", err.Error())
+		case !readiness.Ready && s.cfg.Terminal != nil:
+			if p, running := s.live.progress(); running && p.Total > 0 {
+				if bar == nil {
+					bar = cli.NewBar(s.cfg.Terminal, "catching up", int64(p.Total), false)
+				}
+				bar.Set(int64(p.Done), int64(p.Total))
+			}
+		}
+		if !task.Pause(ctx, lookEvery) {
+			return nil
+		}
+	}
+}
+
+const (
+	// quietFor is how long the log has been silent when a person is told that the server is ready, so that this stands last.
+	quietFor = 300 * time.Millisecond
+	// readyWithin bounds the wait for that.
+	readyWithin = 5 * time.Second
+)
+
+// showReady tells a person where everything is, once the text index is there and the log has nothing more to say for the moment.
+func (s *server) showReady(ctx context.Context) error {
+	for begun := time.Now(); time.Since(begun) < readyWithin; {
+		sequence, trouble := s.live.now().indexState()
+		if s.cfg.Terminal.Quiet() >= quietFor && (trouble != "" || sequence >= s.live.View().Sequence()) {
+			break
+		}
+		if !task.Pause(ctx, lookEvery) {
+			return nil
+		}
+	}
+	base := openable(s.listeners.public)
+	site, api := "off (--no-site)", base+"/api/check?search="+demo.Search
+	if s.cfg.Public.Site {
+		site, api = base+"/", base+"/api"
+	}
+	_, err := fmt.Fprintf(s.cfg.Terminal, "ready  site       %s\n       API        %s\n       operators  %s/\n       broker     %s\n",
+		site, api, openable(s.listeners.admin), s.brokerAddress())
+	return err
+}
+
+// brokerAddress is where the moderation backend publishes, without user and password.
+func (s *server) brokerAddress() string {
+	if !s.cfg.embedded() {
+		return s.cfg.Broker.Addresses()
+	}
+	if url := s.live.brokerURL.Load(); url != nil && *url != "" {
+		return *url
+	}
+	return "embedded, without an address (--embedded-nats-addr=-)"
+}
+
+// logReady logs the real addresses, the counts, and some addresses worth opening.
+func (s *server) logReady() {
+	base := openable(s.listeners.public)
+	view := s.live.View()
+	attrs := []any{
+		"checkpoint", view.Sequence(),
+		"http", s.listeners.public.Addr().String(),
+		"admin", s.listeners.admin.Addr().String(),
+	}
+	if url := s.live.brokerURL.Load(); url != nil && *url != "" {
+		attrs = append(attrs, "nats", *url)
+	}
+	for _, list := range events.Lists() {
+		attrs = append(attrs, string(list), view.Entries(list))
+	}
+	if s.cfg.Public.Site {
+		attrs = append(attrs, "site", base+"/")
+	}
+	// The search finds somebody in the demonstration; elsewhere it is an example.
+	attrs = append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demo.Search)
+	s.log.Info("ready", attrs...)
+}
+
+// openable is the address of a listener as a browser on this machine opens it.
+func openable(l net.Listener) string {
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if ok && addr.IP.IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d", addr.Port)
+	}
+	return "http://" + l.Addr().String()
+}

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/broker"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/httpapi/uptime"
+	"example.org/registry/projector"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+// noticed is a context that tells when somebody begins to wait for its end.
+type noticed struct {
+	context.Context
+	once    sync.Once
+	waiting chan struct{}
+}
+
+func (n *noticed) Done() <-chan struct{} {
+	n.once.Do(func() { close(n.waiting) })
+	return n.Context.Done()
+}
+
+// The history of the status is in the store that is in use, and in the next one once it is saved again.
+func TestUptimeIsKept(t *testing.T) {
+	l := newLive()
+	if _, err := l.loadUptime(); !errors.Is(err, uptime.ErrNotOpen) {
+		t.Errorf("before there is a store: %v", err)
+	}
+	if err := l.saveUptime([]byte("x")); !errors.Is(err, uptime.ErrNotOpen) {
+		t.Errorf("before there is a store: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "registry.db")
+	for _, want := range []string{"", "one", "two"} { // of one process after another
+		store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.show(newGeneration(generation{model: model, store: store}))
+		if got, err := l.loadUptime(); string(got) != want || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+		next := map[string]string{"": "one", "one": "two", "two": "three"}[want]
+		if err := l.saveUptime([]byte(next)); err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Who waits for a sequence waits on over a rebuild: the model that was replaced grows no more.
+func TestAwaitOverGenerations(t *testing.T) {
+	l := newLive()
+	got := make(chan uint64, 1)
+	asked := &noticed{Context: t.Context(), waiting: make(chan struct{})}
+	go func() {
+		defer close(got)
+		v, err := l.Await(asked, 5)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		got <- v.Sequence()
+	}()
+	<-asked.waiting // on the first generation
+	m := readmodel.New()
+	l.show(newGeneration(generation{model: m}))
+	l.show(newGeneration(generation{model: m}))
+	m.Apply(nil, 7)
+	if seq := <-got; seq != 7 {
+		t.Errorf("view at %d", seq)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Await(ctx, 8); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}
+
+// projecting is a projection whose parts a test can break.
+type projecting struct {
+	*server
+	broker *broker.Broker
+	store  *snapshots.Store
+	js     jetstream.JetStream
+}
+
+// project starts a projection as serve does, and waits until it has caught up.
+func project(t *testing.T) projecting {
+	t.Helper()
+	r := projecting{broker: eventstest.Broker(t), server: newServer(Config{Stream: "REGISTRY", DataDir: t.TempDir(), Logger: discard()})}
+	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() }) // a test may have closed it
+	if err := r.live.database(t.Context()); err == nil {
+		t.Error("well before anything is open")
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.live.stream.Store(&leader.Stream{JS: js, Name: "REGISTRY"})
+	p := projector.New(projector.Config{JetStream: r.live.stream.Load().JS, Stream: "REGISTRY", Replicas: 1, History: 5, Model: model, Store: store, Saved: store.Checkpoint()})
+	r.live.show(newGeneration(generation{model: model, store: store, projector: p}))
+	r.store, r.js = store, r.live.stream.Load().JS
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	until(t, func() bool { now := p.Progress(); return now.CaughtUp && now.Connected })
+	return r
+}
+
+// database asks the store and the stream, live: it does not go by what the projector last knew.
+func TestDatabase(t *testing.T) {
+	for name, c := range map[string]struct {
+		breaks func(projecting)
+		want   string
+	}{
+		"the stream is gone": {func(r projecting) {
+			if err := r.js.DeleteStream(t.Context(), "REGISTRY"); err != nil {
+				t.Error(err)
+			}
+		}, ""},
+		"the broker is gone": {func(r projecting) { r.broker.Shutdown() }, ""},
+		"the store is gone":  {func(r projecting) { _ = r.store.Close() }, "store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := project(t)
+			if err := r.live.database(t.Context()); err != nil {
+				t.Errorf("while all is well: %v", err)
+			}
+			c.breaks(r)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := r.live.database(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// A stream that has been replaced freezes the projection, and that shows.
+func TestDatabaseWhileFrozen(t *testing.T) {
+	r := project(t)
+	if err := r.js.DeleteStream(t.Context(), "REGISTRY"); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Stream(t, r.js)
+	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen })
+	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {
+		t.Errorf("%v", err)
+	}
+}

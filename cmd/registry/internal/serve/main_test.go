@@ -1,0 +1,30 @@
+package serve
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.org/registry/events/eventstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, eventstest.ClientLeak()) }
+
+// patience bounds every wait; nothing is expected to take this long.
+const patience = 60 * time.Second
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// until waits for a condition.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain")
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package serve
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector"
+	"example.org/registry/readmodel"
+)
+
+// registerMetrics adds the projection, rebuilds, snapshots, the Go runtime and the process to the request metrics that httpapi registers itself.
+func registerMetrics(reg *prometheus.Registry, l *live, stats *snapshotStats) error {
+	for _, c := range []prometheus.Collector{
+		newCollector(l, stats),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	} {
+		if err := reg.Register(c); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// scrape is what one scrape reads, once, so that its numbers belong together.
+type scrape struct {
+	view     *readmodel.View
+	progress projector.Progress // zero until there is a projector
+	running  bool               // there is one
+
+	indexSequence uint64 // at most that of the view
+	indexTrouble  string
+
+	rankedSequence uint64 // at most that of the view
+	rankedTrouble  string
+	rankedRenewed  uint64
+
+	rebuilding *admin.Rebuilding // nil while none is under way
+	rebuilt    [outcomes]uint64
+
+	snapshots snapshotNumbers
+}
+
+// metric is one metric family. values calls emit for each of its samples; a family without samples is left out.
+type metric struct {
+	desc   *prometheus.Desc
+	kind   prometheus.ValueType
+	values func(s scrape, emit func(v float64, labels ...string))
+}
+
+// families are all that this package exposes.
+func families() []metric {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	var all []metric
+	add := func(name string, kind prometheus.ValueType, help string, values func(scrape, func(float64, ...string)), labels ...string) {
+		all = append(all, metric{prometheus.NewDesc("registry_"+name, help, labels, nil), kind, values})
+	}
+	always := func(name string, kind prometheus.ValueType, help string, value func(scrape) float64) {
+		add(name, kind, help, func(s scrape, emit func(float64, ...string)) { emit(value(s)) })
+	}
+	// A sequence or a count of 0 would be a wrong one before there is a projector.
+	running := func(name string, kind prometheus.ValueType, help string, value func(projector.Progress) float64) {
+		add(name, kind, help, func(s scrape, emit func(float64, ...string)) {
+			if s.running {
+				emit(value(s.progress))
+			}
+		})
+	}
+
+	add("entries", gauge, "Entries that a list shows.", func(s scrape, emit func(float64, ...string)) {
+		for _, list := range events.Lists() {
+			emit(float64(s.view.Entries(list)), string(list))
+		}
+	}, "list")
+
+	add("tombstones", gauge, "Entries that have left a list and have not been listed again.", func(s scrape, emit func(float64, ...string)) {
+		for _, list := range events.Lists() {
+			emit(float64(s.view.Tombstones(list)), string(list))
+		}
+	}, "list")
+
+	// What alerts go by is there from the start: 0 while the saved state is being loaded, or the broker is waited for.
+	always("lag_seconds", gauge, "Seconds for which the model has not been complete; 0 while it is, and before the stream's end is known.",
+		func(s scrape) float64 { return s.progress.LagSeconds })
+	always("caught_up", gauge, "1 once the model has caught up with the stream since the start.",
+		func(s scrape) float64 { return oneIf(s.progress.CaughtUp) })
+	always("connected", gauge, "1 while the broker answers.",
+		func(s scrape) float64 { return oneIf(s.progress.Connected) })
+	always("frozen", gauge, "1 while the stream is not the one the model was made from, so nothing is applied.",
+		func(s scrape) float64 { return oneIf(s.progress.Frozen) })
+
+	running("stream_last_sequence", gauge, "Last sequence of the event stream, at most a second old.",
+		func(p projector.Progress) float64 { return float64(p.LastSequence) })
+	running("checkpoint_sequence", gauge, "Stream sequence up to which every event has been dealt with.",
+		func(p projector.Progress) float64 { return float64(p.Checkpoint) })
+	running("saved_sequence", gauge, "Checkpoint of the store on disk.",
+		func(p projector.Progress) float64 { return float64(p.Saved) })
+	running("lag_events", gauge, "Stream sequences between the checkpoint and the stream's end.",
+		func(p projector.Progress) float64 { return float64(p.Lag) })
+	running("as_of_timestamp_seconds", gauge, "Last moment at which the model was known to be complete, in seconds since 1970.",
+		func(p projector.Progress) float64 { return unix(p.AsOf) })
+	running("rejected_events", gauge, "Copies of rejected events in their stream.",
+		func(p projector.Progress) float64 { return float64(p.Rejected) })
+	running("subjects_without_valid_event", gauge, "Subjects of which the stream holds only rejected events.",
+		func(p projector.Progress) float64 { return float64(len(p.SubjectsWithoutValidEvent)) })
+	running("events_dealt_with_total", counter, "Events that this process has dealt with, rejected ones included.",
+		func(p projector.Progress) float64 { return float64(p.Applied) })
+	running("events_rejected_total", counter, "Events that this process has rejected.",
+		func(p projector.Progress) float64 { return float64(p.RejectedHere) })
+
+	always("index_sequence", gauge, "Stream sequence that the text index covers: the checkpoint with --text-index=false, 0 until it has been made.",
+		func(s scrape) float64 { return float64(s.indexSequence) })
+	always("index_lag_events", gauge, "Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.",
+		func(s scrape) float64 { return float64(s.view.Sequence() - s.indexSequence) })
+	always("index_failed", gauge, "1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.",
+		func(s scrape) float64 { return oneIf(s.indexTrouble != "") })
+
+	always("ranked_sequence", gauge, "Stream sequence that the index of ranked search covers; 0 while there is none.",
+		func(s scrape) float64 { return float64(s.rankedSequence) })
+	always("ranked_lag_events", gauge, "Stream sequences between the index of ranked search and the checkpoint: what lies between may be missing from its answers.",
+		func(s scrape) float64 { return float64(s.view.Sequence() - s.rankedSequence) })
+	always("ranked_failed", gauge, "1 while the index of ranked search is being made anew because something was wrong with it.",
+		func(s scrape) float64 { return oneIf(s.rankedTrouble != "") })
+	always("ranked_renewals_total", counter, "How often the index of ranked search was set aside and made anew since the start.",
+		func(s scrape) float64 { return float64(s.rankedRenewed) })
+
+	always("remembered_searches", gauge, "Text searches of which the result is remembered.",
+		func(s scrape) float64 { return float64(s.view.SearchCache().Searches) })
+	always("remembered_searches_bytes", gauge, "Memory of the remembered results, by estimate.",
+		func(s scrape) float64 { return float64(s.view.SearchCache().Bytes) })
+	add("remembered_search_lookups_total", counter, "Text searches that were not answered by a remembered page: hit, where the result was remembered, or miss.",
+		func(s scrape, emit func(float64, ...string)) {
+			emit(float64(s.view.SearchCache().Hits), "hit")
+			emit(float64(s.view.SearchCache().Misses), "miss")
+		}, "outcome")
+
+	always("rebuild_running", gauge, "1 while a read model is being rebuilt beside the one that is served.",
+		func(s scrape) float64 { return oneIf(s.rebuilding != nil) })
+	always("rebuild_done_events", gauge, "Events that the rebuild under way has dealt with; 0 without one.", func(s scrape) float64 {
+		if s.rebuilding == nil {
+			return 0
+		}
+		return float64(s.rebuilding.Done)
+	})
+	always("rebuild_events", gauge, "Events that the rebuild under way has to deal with; 0 without one.", func(s scrape) float64 {
+		if s.rebuilding == nil {
+			return 0
+		}
+		return float64(s.rebuilding.Total)
+	})
+	add("rebuilds_total", counter, "Rebuilds asked for since the start, by outcome.", func(s scrape, emit func(float64, ...string)) {
+		for o, n := range s.rebuilt {
+			emit(float64(n), outcome(o).String())
+		}
+	}, "outcome")
+
+	// Those of the newest snapshot are left out while none is known.
+	newest := func(name, help string, value func(snapshotNumbers) float64) {
+		add("snapshot_"+name, gauge, help, func(s scrape, emit func(float64, ...string)) {
+			if s.snapshots.newest.Name != "" {
+				emit(value(s.snapshots))
+			}
+		})
+	}
+	newest("sequence", "Stream sequence of the newest snapshot in the object store that this process knows of.",
+		func(n snapshotNumbers) float64 { return float64(n.newest.Manifest.Sequence) })
+	newest("age_seconds", "Age of that snapshot in seconds, by this machine's clock.",
+		func(n snapshotNumbers) float64 { return max(0, time.Since(n.newest.Time).Seconds()) })
+	newest("timestamp_seconds", "When it was complete, by the broker's clock, in seconds since 1970.",
+		func(n snapshotNumbers) float64 { return unix(n.newest.Time) })
+	newest("bytes", "Length of that snapshot.",
+		func(n snapshotNumbers) float64 { return float64(n.newest.Bytes) })
+	add("snapshot_duration_seconds", gauge, "How long the last one that this process made took.", func(s scrape, emit func(float64, ...string)) {
+		if s.snapshots.count > 0 {
+			emit(s.snapshots.took.Seconds())
+		}
+	})
+	always("snapshots_made_total", counter, "Snapshots that this process has put into the object store.",
+		func(s scrape) float64 { return float64(s.snapshots.count) })
+	always("snapshot_failures_total", counter, "Snapshots that this process tried to make and could not.",
+		func(s scrape) float64 { return float64(s.snapshots.failures) })
+	return all
+}
+
+// collector exposes them.
+type collector struct {
+	live    *live
+	stats   *snapshotStats
+	metrics []metric
+}
+
+func newCollector(l *live, stats *snapshotStats) *collector {
+	return &collector{live: l, stats: stats, metrics: families()}
+}
+
+// Describe is part of prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, m := range c.metrics {
+		out <- m.desc
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.scrape()
+	for _, m := range c.metrics {
+		m.values(s, func(v float64, labels ...string) {
+			out <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
+		})
+	}
+}
+
+func (c *collector) scrape() scrape {
+	g := c.live.now()
+	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers()}
+	s.progress, s.running = g.progress()
+	s.indexSequence, s.indexTrouble = g.indexState()
+	s.indexSequence = min(s.indexSequence, s.view.Sequence())
+	s.rankedSequence, s.rankedTrouble = g.rankedState()
+	s.rankedSequence = min(s.rankedSequence, s.view.Sequence())
+	if g.ranked != nil {
+		s.rankedRenewed = g.ranked.Renewed()
+	}
+	for o := range s.rebuilt {
+		s.rebuilt[o] = c.live.rebuilt[o].Load()
+	}
+	return s
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

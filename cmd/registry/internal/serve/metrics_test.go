@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"example.org/registry/events"
+	"example.org/registry/projector"
+	"example.org/registry/readmodel"
+)
+
+// The names and help texts keep to Prometheus's conventions, before and after the projector runs.
+func TestMetricsAreWellNamed(t *testing.T) {
+	const alone = 2*events.NumLists + 4 + 3 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
+	l := newLive()
+	reg := prometheus.NewPedanticRegistry()
+	if err := reg.Register(newCollector(l, &snapshotStats{})); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone {
+		t.Errorf("%d metrics before the projector runs, want %d: %v", n, alone, err)
+	}
+	model := readmodel.New()
+	l.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})})) // Progress may be asked before Run
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone+9 {
+		t.Errorf("%d metrics once there is a projector: %v", n, err)
+	}
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// What /metrics shows in the end, of all rooms together: each with a help text and a name by
+// Prometheus's conventions.
+func TestMetricsOfAllRooms(t *testing.T) {
+	s := newServer(Config{Logger: discard()})
+	model := readmodel.New()
+	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
+	public, operators, err := s.handlers(s.cfg.Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer public.Close()
+	answer := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/metrics", nil)
+	operators.ServeHTTP(answer, r)
+	body := "\n" + answer.Body.String()
+	problems, err := promlint.New(strings.NewReader(body[1:])).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	for _, name := range []string{
+		"registry_lag_events", "registry_lag_seconds", "registry_checkpoint_sequence", "registry_saved_sequence", "registry_ready",
+		"registry_rejected_events", "registry_index_lag_events", "registry_index_failed", "registry_ranked_failed", "registry_frozen", "registry_connected",
+		"registry_http_requests_total", "registry_http_request_duration_seconds", "registry_remembered_searches",
+		"registry_remembered_searches_bytes", "registry_remembered_search_lookups_total", "registry_remembered_pages",
+		"registry_upstream_requests_total", "go_goroutines", "process_open_fds", "go_build_info",
+	} {
+		if !strings.Contains(body, "\n# HELP "+name+" ") {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// TestIndexFailedMetric: an index that cannot be written is a metric of 1, none or a good one of 0.
+func TestIndexFailedMetric(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := &readmodel.Indexer{Dir: filepath.Join(t.TempDir(), "index")}
+	bad := &readmodel.Indexer{Dir: filepath.Join(file, "index")}
+	model, r := readmodel.New(), readmodel.NewRenderer()
+	for seq := uint64(1); seq <= 40; seq++ {
+		e := events.Entry{List: events.Legit, EntryID: fmt.Sprint(seq), ChatID: "1", Name: "ktoś", Verified: true, ReportID: "r"}
+		model.Apply([]readmodel.Record{r.Render(seq, e)}, seq)
+	}
+	runUntil(t, good, model, func() bool { return model.IndexSequence() == 40 })
+	runUntil(t, bad, model, func() bool { return bad.Trouble() != "" })
+	for want, indexer := range []*readmodel.Indexer{0: good, 1: bad} {
+		indexFailed(t, want, indexer, model)
+	}
+	indexFailed(t, 0, nil, model)
+}
+
+func indexFailed(t *testing.T, want int, indexer *readmodel.Indexer, model *readmodel.Model) {
+	t.Helper()
+	l := newLive()
+	l.show(newGeneration(generation{model: model, indexer: indexer}))
+	text := fmt.Sprintf("# HELP registry_index_failed 1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.\n"+
+		"# TYPE registry_index_failed gauge\nregistry_index_failed %d\n", want)
+	if err := testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(text), "registry_index_failed"); err != nil {
+		t.Error(err)
+	}
+}
+
+// runUntil runs an indexer until something is true.
+func runUntil(t *testing.T, x *readmodel.Indexer, m *readmodel.Model, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.Run(ctx, m)
+	}()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !is() && ctx.Err() == nil {
+		<-tick.C
+	}
+	cancel()
+	<-done
+	if !is() {
+		t.Fatal("the indexer did not get there")
+	}
+}

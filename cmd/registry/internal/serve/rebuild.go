@@ -1,0 +1,358 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events"
+	"example.org/registry/events/failpoint"
+	"example.org/registry/httpapi/admin"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+const (
+	// joinWithin bounds the last step, while the old model stands still.
+	joinWithin = 20 * time.Second
+	// awayWithin is how long the broker may be away during a rebuild.
+	awayWithin = 30 * time.Second
+)
+
+// rebuilds is where operators' requests reach follow, which deals with one at a time.
+type rebuilds struct {
+	requests chan *rebuildRequest
+	closed   chan struct{} // nobody takes requests any more
+	busy     atomic.Bool
+}
+
+func newRebuilds() *rebuilds {
+	return &rebuilds{requests: make(chan *rebuildRequest), closed: make(chan struct{})}
+}
+
+type rebuildRequest struct {
+	admin.RebuildOptions
+	ctx     context.Context
+	rebuilt admin.Rebuilt // set, as err, before done is closed
+	err     error
+	done    chan struct{}
+}
+
+// rebuild is POST /rebuild. It returns when the new model is shown, or when there will be none: the error is an admin.Refused, an
+// admin.Unavailable, or what went wrong. When ctx ends the old model stays.
+func (s *server) rebuild(ctx context.Context, options admin.RebuildOptions) (admin.Rebuilt, error) {
+	if !s.rebuilds.busy.CompareAndSwap(false, true) {
+		return admin.Rebuilt{}, admin.Refused("another rebuild is under way; wait for its end")
+	}
+	defer s.rebuilds.busy.Store(false)
+	if _, running := s.live.progress(); !running {
+		return admin.Rebuilt{}, admin.Unavailable("the saved state is still being loaded")
+	}
+	r := &rebuildRequest{RebuildOptions: options, ctx: ctx, done: make(chan struct{})}
+	select {
+	case s.rebuilds.requests <- r:
+		<-r.done
+		return r.rebuilt, r.err
+	case <-s.rebuilds.closed:
+		return admin.Rebuilt{}, admin.Unavailable("the server is stopping")
+	case <-ctx.Done():
+		return admin.Rebuilt{}, ctx.Err()
+	}
+}
+
+// answer carries out one request and returns the generation that is shown afterwards.
+func (s *server) answer(r *rebuildRequest, old *running, drained <-chan struct{}) *running {
+	defer close(r.done)
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	watch := task.Go(ctx, func(ctx context.Context) error {
+		select {
+		case <-drained:
+			cancel(errors.New("the server is stopping"))
+		case <-old.ended():
+			cancel(errors.New("the projector has ended"))
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	defer watch.Stop()
+	b := &rebuilding{server: s, options: r.RebuildOptions, old: old, unsaved: make(chan error, 1), began: time.Now()}
+	r.rebuilt, r.err = b.run(ctx)
+	b.report(r.rebuilt, r.err)
+	if r.err != nil {
+		return old
+	}
+	return b.fresh
+}
+
+// rebuilding is one rebuild under way.
+type rebuilding struct {
+	server     *server
+	options    admin.RebuildOptions
+	old, fresh *running
+	unsaved    chan error // why the new store cannot be written; holds the first
+	began      time.Time
+}
+
+// run builds a second generation beside the old one and shows it. After an error the old one is as it was.
+func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
+	if err := b.permitted(); err != nil {
+		return admin.Rebuilt{}, err
+	}
+	store, err := snapshots.NewReplacement(snapshots.Config{Path: b.server.cfg.storePath(), Logger: b.server.log})
+	if err != nil {
+		return admin.Rebuilt{}, err
+	}
+	b.begin(store)
+	b.server.live.rebuild.Store(b)
+	defer b.server.live.rebuild.Store(nil)
+	aside, err := b.replace(ctx)
+	if err != nil {
+		_ = b.fresh.stop(b.server) // err says more
+		return admin.Rebuilt{}, errors.Join(err, store.Discard())
+	}
+	rebuilt := b.outcome(aside)
+	b.retire()
+	return rebuilt, nil
+}
+
+// permitted says what stands in the way before anything is done.
+func (b *rebuilding) permitted() error {
+	p := b.old.projector.Progress()
+	switch {
+	case !p.Connected:
+		return admin.Unavailable("the broker cannot be reached; a rebuild reads the stream")
+	case p.Frozen && !b.options.AcceptStream:
+		return admin.Refused("frozen: " + p.LastError)
+	case !p.CaughtUp && !p.Frozen:
+		return admin.Unavailable("the read model has not caught up with the stream yet")
+	}
+	return b.enoughMemory()
+}
+
+// enoughMemory compares the memory limit, if there is one, with what two models take. The heap is nearly all the model's.
+func (b *rebuilding) enoughMemory() error {
+	need, limit := 2*int64(liveHeap()), debug.SetMemoryLimit(-1)
+	b.server.log.Info("rebuild started; it takes as much memory again as the read model", "bytes", need/2, "acceptStream", b.options.AcceptStream)
+	if need < limit || b.options.Yes {
+		return nil
+	}
+	return admin.Refused(fmt.Sprintf("two read models take about %d MiB, and the memory limit is %d MiB; "+
+		"give the server more, or repeat with --yes", need>>20, limit>>20))
+}
+
+// begin starts the replay. Without AcceptStream it accepts no other stream than the old model's.
+func (b *rebuilding) begin(store *snapshots.Store) {
+	var saved readmodel.Checkpoint
+	var known uint64
+	if p := b.old.projector.Progress(); !b.options.AcceptStream {
+		saved.StreamIdentity = p.StreamIdentity
+		known = p.Checkpoint
+	}
+	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved}, readmodel.New(), saved, known))
+}
+
+// watchedStore reports the first failure: a rebuild stops then, since the live store may need what is left of the disk.
+type watchedStore struct {
+	*snapshots.Store
+	failed chan<- error
+}
+
+// Save is part of projector.Store.
+func (w watchedStore) Save(c readmodel.Commit) error {
+	err := w.Store.Save(c)
+	if err != nil {
+		select {
+		case w.failed <- err:
+		default:
+		}
+	}
+	return err
+}
+
+// replace does most of the work while the old generation goes on, and then swaps. aside is the name of the old store.
+func (b *rebuilding) replace(ctx context.Context) (aside string, err error) {
+	if err := failpoint.Hit("rebuild/begun"); err != nil {
+		return "", err
+	}
+	if err := b.catchUp(ctx); err != nil {
+		return "", err
+	}
+	if err := b.judge(); err != nil {
+		return "", err
+	}
+	if err := b.save(ctx); err != nil {
+		return "", err
+	}
+	if err := failpoint.Hit("rebuild/saved"); err != nil {
+		return "", err
+	}
+	return b.swap(ctx)
+}
+
+// catchUp waits until the new model has reached the end that the stream had when the replay began.
+func (b *rebuilding) catchUp(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	connected := time.Now()
+	for {
+		p := b.fresh.projector.Progress()
+		switch {
+		case p.CaughtUp:
+			return nil
+		case p.Frozen:
+			return admin.Refused("the stream is another one: " + p.LastError)
+		case p.Connected:
+			connected = time.Now()
+		case time.Since(connected) > awayWithin:
+			return admin.Unavailable("the broker went away")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.fresh.ended():
+			return admin.Refused(b.fresh.following.Wait().Error())
+		case err := <-b.unsaved:
+			return fmt.Errorf("the new read model cannot be saved: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// judge compares the two models as readers see them (cmd/registry/CONTRACT.md#rebuild).
+func (b *rebuilding) judge() error {
+	was, is := b.old.model.View(), b.fresh.model.View()
+	all := 0
+	for _, list := range events.Lists() {
+		before, after := was.Entries(list), is.Entries(list)
+		all += after
+		if lost := before - after; lost*10 > before && !b.options.Yes {
+			return admin.Refused(fmt.Sprintf("%s would go from %d entries to %d; publish what is missing (registry export, registry publish), "+
+				"or repeat with --yes if that is right", list, before, after))
+		}
+	}
+	if least := b.server.cfg.MinEntries; all < least {
+		return admin.Refused(fmt.Sprintf("%d entries in all, fewer than the %d of --min-entries", all, least))
+	}
+	return nil
+}
+
+// save gives the new store all that the new model has.
+func (b *rebuilding) save(ctx context.Context) error {
+	if err := b.fresh.projector.Flush(ctx); err != nil {
+		return fmt.Errorf("the new read model: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	return nil
+}
+
+// swap holds the old generation still until the new one has caught up with it, so the checkpoint never goes back (promise 3,
+// readmodel/doc.go). The new store takes the old one's name in one rename.
+func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
+	at := b.old.projector.Hold(0)
+	defer b.old.projector.Release()
+	ctx, cancel := context.WithTimeoutCause(ctx, joinWithin, errors.New("the stream was too busy for the last step; try again"))
+	defer cancel()
+	if err := b.join(ctx, at); err != nil {
+		return "", err
+	}
+	if aside, err = b.fresh.store.Replace(b.old.store); err != nil {
+		return "", err
+	}
+	b.server.live.show(b.fresh.generation)
+	return aside, nil
+}
+
+// join brings the new model to at, where the old one is held, and judges and saves it as it is then. Only where an accepted stream is another
+// one may the checkpoint go back.
+func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
+	if old := b.old.projector.Progress(); !b.options.AcceptStream || !old.Frozen && old.StreamEpoch == b.fresh.projector.Progress().StreamEpoch {
+		if err := b.old.projector.VerifyStream(ctx); err != nil {
+			return admin.Refused("the stream is not the one that was read: " + err.Error())
+		}
+		if _, err := b.fresh.model.Await(ctx, at.Sequence); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	if err := b.judge(); err != nil {
+		return err
+	}
+	return b.save(ctx)
+}
+
+// outcome is what has been done. It is read before the old generation ends.
+func (b *rebuilding) outcome(aside string) admin.Rebuilt {
+	return admin.Rebuilt{
+		Before: stateOf(b.old), After: stateOf(b.fresh), Aside: aside,
+		Events:                    b.fresh.projector.Progress().Applied,
+		Seconds:                   time.Since(b.began).Seconds(),
+		SubjectsWithoutValidEvent: append([]string{}, b.old.projector.Progress().SubjectsWithoutValidEvent...),
+	}
+}
+
+func stateOf(r *running) admin.ModelState {
+	doc := admin.ProjectionOf(r.model.View())
+	p := r.projector.Progress()
+	return admin.ModelState{StreamEpoch: p.StreamEpoch, Checkpoint: doc.Checkpoint, Digest: doc.Digest, Entries: doc.Entries}
+}
+
+// retire ends the old generation, which no reader sees any more.
+func (b *rebuilding) retire() {
+	if err := errors.Join(b.old.stop(b.server), b.old.store.Close()); err != nil {
+		b.server.log.Warn("the replaced read model did not end well; it is kept as it is", "error", err)
+	}
+}
+
+// report counts and logs how the rebuild ended.
+func (b *rebuilding) report(r admin.Rebuilt, err error) {
+	b.server.live.rebuilt[outcomeOf(err)].Add(1)
+	if err != nil {
+		b.server.log.Warn("rebuild given up; the old read model is served", "error", err)
+		return
+	}
+	b.server.log.Info("rebuilt; the new read model is served", "events", r.Events, "took", time.Since(b.began).Round(time.Millisecond).String(),
+		"before", r.Before, "after", r.After, "aside", r.Aside)
+}
+
+// document is how far a rebuild is; nil when none is under way.
+func (b *rebuilding) document(now time.Time) *admin.Rebuilding {
+	if b == nil {
+		return nil
+	}
+	p := b.fresh.projector.Progress()
+	doc := &admin.Rebuilding{Done: p.Done, Total: p.Total}
+	if took := now.Sub(b.began).Seconds(); took > 0 {
+		doc.PerSecond = math.Round(float64(p.Done) / took)
+	}
+	if doc.PerSecond > 0 {
+		doc.ETASeconds = math.Ceil(float64(p.Total-p.Done) / doc.PerSecond)
+	}
+	return doc
+}
+
+// outcome is how a rebuild ended.
+type outcome int
+
+const (
+	rebuildDone outcome = iota
+	rebuildRefused
+	rebuildFailed
+	outcomes // how many there are
+)
+
+func (o outcome) String() string { return [...]string{"done", "refused", "failed"}[o] }
+
+func outcomeOf(err error) outcome {
+	var refused admin.Refused
+	switch {
+	case err == nil:
+		return rebuildDone
+	case errors.As(err, &refused):
+		return rebuildRefused
+	}
+	return rebuildFailed
+}

@@ -1,0 +1,199 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/demo"
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events/failpoint"
+	"example.org/registry/httpapi"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+// Config is what registry serve is asked to do. The flags of the command say what each value means to an operator, and check it.
+type Config struct {
+	DataDir string // required
+	Demo    bool   // publish the demonstration into an empty stream, and play the services outside
+
+	HTTPAddr, AdminAddr string // host:port; port 0: any free one
+	MaxConnections      int    // of the public listener; 0: from the limit of open files
+	// Public is passed on to httpapi; Health, Logger, Metrics, AsyncAPI and Status.Database are filled in.
+	Public                httpapi.Config
+	AdminHost, AdminToken string        // empty: none
+	MaxStaleness          time.Duration // 0: off
+	MinEntries            int           // 0: off
+
+	Broker                       cli.BrokerFlags // without an address: the embedded broker
+	EmbeddedAddr, EmbeddedConfig string          // of the embedded broker; config may be empty
+	Stream                       string          // required
+	StreamReplicas               int             // of a stream that is created
+	StreamHistory                int             // messages kept of a subject in a stream that is created; 0: all
+
+	SnapshotEvery time.Duration // 0: no snapshots but those that an operator asks for
+	SnapshotKeep  int
+	TextIndex     bool
+	RankedIndex   bool
+
+	Began    time.Time // when the process started
+	GC       GC
+	Logger   *slog.Logger // required
+	Terminal *cli.Screen  // for a person; nil: nobody watches
+}
+
+// embedded is true when the broker runs in this process.
+func (c Config) embedded() bool { return len(c.Broker.NATSURL) == 0 }
+
+// StorePath is where the read model's store is in a data directory.
+func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.db") }
+
+func (c Config) storePath() string { return StorePath(c.DataDir) }
+func (c Config) indexDir() string  { return filepath.Join(c.DataDir, "index") }
+func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
+func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
+
+// temporaryDir is for files that mean nothing after a crash. It is emptied at each start.
+func (c Config) temporaryDir() string { return filepath.Join(c.DataDir, "temporary") }
+
+// LockDir locks a data directory against other processes, and creates it where it is missing.
+func LockDir(dataDir string) (*snapshots.DirLock, error) {
+	lock, err := snapshots.LockDir(dataDir)
+	if errors.Is(err, snapshots.ErrLocked) {
+		return nil, fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
+	}
+	return lock, err
+}
+
+// Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with its last save, the store, the broker,
+// the lock. It returns nil when everything has been saved.
+func Run(ctx context.Context, cfg Config) (err error) {
+	cfg.GC.tune(cfg.Logger)
+	defer func() {
+		if cfg.Terminal != nil && err == nil {
+			fmt.Fprintln(cfg.Terminal, "saved, bye")
+		}
+	}()
+	lock, err := LockDir(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if err := failpoint.Hit("start/locked"); err != nil {
+		return err
+	}
+	s := newServer(cfg)
+	if s.listeners, err = listen(cfg); err != nil {
+		return err
+	}
+	if cfg.Terminal != nil {
+		defer context.AfterFunc(ctx, cfg.Terminal.Interrupted)()
+	}
+	return s.run(ctx)
+}
+
+// server is one running serve command.
+type server struct {
+	cfg       Config
+	log       *slog.Logger
+	live      *live
+	health    *httpapi.Health
+	snapshots *snapshotter
+	rebuilds  *rebuilds // requests of operators
+	listeners listeners
+	listening chan struct{} // closed once the log says so
+}
+
+func newServer(cfg Config) *server {
+	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), listening: make(chan struct{})}
+	s.health = &httpapi.Health{
+		Reader:       s.live,
+		Readiness:    s.live.readiness,
+		MaxStaleness: cfg.MaxStaleness,
+		MinEntries:   cfg.MinEntries,
+	}
+	s.snapshots = newSnapshotter(s.live, cfg)
+	return s
+}
+
+// run serves and projects side by side. If either fails, both end. The order on the way down: ctx ends, serveHTTP drains its handlers and
+// closes drained, and only then project stops the projector.
+func (s *server) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	drained := make(chan struct{})
+	group.Go(func() error {
+		defer close(drained)
+		return s.serveHTTP(ctx)
+	})
+	group.Go(func() error {
+		err := s.project(ctx, drained)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // stopped before everything had started
+		}
+		return err
+	})
+	group.Go(func() error { return s.announce(ctx) })
+	group.Go(func() error { s.cfg.GC.keepHeadroom(ctx); return nil })
+	return group.Wait()
+}
+
+// project opens what the projection needs, from the disk up, follows the stream until the handlers have drained, so that they see a running
+// projector to their end, and closes everything in reverse.
+func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
+	if err := failpoint.Hit("start/before-load"); err != nil {
+		return err
+	}
+	if err := snapshots.RemoveLeftovers(s.cfg.storePath(), s.log); err != nil {
+		return err
+	}
+	nc, js, stop, err := s.connect()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	s.snapshots.open(js)
+	store, model, err := s.load(ctx, nc, js)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have replaced the first
+	s.live.stream.Store(&leader.Stream{JS: js, Name: s.cfg.Stream})
+	saved := store.Checkpoint()
+	if s.cfg.Demo {
+		if err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
+			DataDir: s.cfg.DataDir, MayCreate: saved == readmodel.Checkpoint{}, Logger: s.log}); err != nil {
+			return err
+		}
+	}
+	first := s.newGeneration(store, store, model, saved, 0)
+	s.live.show(first)
+	making := task.Go(ctx, s.snapshots.run)
+	defer making.Stop()
+	return s.follow(drained, start(first))
+}
+
+// load opens the store, which an empty data directory gets from a snapshot where there is one, and shows its model.
+func (s *server) load(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
+	if err := failpoint.Hit("start/connected"); err != nil {
+		return nil, nil, err
+	}
+	if err := s.bootstrap(ctx, nc, js); err != nil {
+		return nil, nil, err
+	}
+	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.live.show(newGeneration(generation{model: model, store: store}))
+	return store, model, nil
+}

@@ -1,0 +1,368 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events/natserr"
+	"example.org/registry/httpapi/admin"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+	"example.org/registry/snapshots/bucket"
+)
+
+const (
+	// snapshotRest is how many times as long a snapshot rests as it works: it takes less than a quarter of one processor.
+	snapshotRest = 3.5
+	// flushWithin is how long the store may take to be brought to the checkpoint.
+	flushWithin = 10 * time.Second
+	// snapshotLook is how often the loop checks whether it may begin.
+	snapshotLook = 500 * time.Millisecond
+	// snapshotGrace is how long after its start a server leaves the processors to the readers, and how long it waits after a failure;
+	// --snapshot-every where that is shorter.
+	snapshotGrace = time.Minute
+)
+
+// snapshotter makes snapshots and exports of the running server, one at a time. Any goroutine may use it.
+type snapshotter struct {
+	live     *live
+	log      *slog.Logger
+	archives snapshots.ArchiveConfig
+	every    time.Duration // 0: none but those that operators ask for
+	keep     int
+	replicas int
+	busy     chan struct{} // holds one while something is being made
+
+	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
+	stats  snapshotStats
+}
+
+func newSnapshotter(l *live, cfg Config) *snapshotter {
+	return &snapshotter{
+		live: l, log: cfg.Logger, busy: make(chan struct{}, 1),
+		archives: snapshots.ArchiveConfig{TempDir: cfg.temporaryDir(), Rest: snapshotRest, Workers: 1},
+		every:    cfg.SnapshotEvery, keep: cfg.SnapshotKeep, replicas: cfg.StreamReplicas,
+	}
+}
+
+// open lets snapshots be put into the object store from now on. The connection may be down, now or later.
+func (k *snapshotter) open(js jetstream.JetStream) {
+	host, _ := os.Hostname() // a name for people; the process id tells two on one machine apart
+	k.bucket.Store(bucket.New(js, bucket.Config{
+		Replicas: k.replicas, Holder: fmt.Sprintf("%s, process %d", host, os.Getpid())}))
+}
+
+// begin refuses a second run: each takes as much disk as the store.
+func (k *snapshotter) begin() (done func(), err error) {
+	select {
+	case k.busy <- struct{}{}:
+		return func() { <-k.busy }, nil
+	default:
+		return nil, admin.Refused("a snapshot or export is being made; try again when it is done")
+	}
+}
+
+// archive makes an archive at the checkpoint.
+func (k *snapshotter) archive(ctx context.Context) (*snapshots.Archive, error) {
+	if err := k.flush(ctx); err != nil {
+		return nil, err
+	}
+	g := k.live.now()
+	if g.store.Checkpoint().Sequence == 0 {
+		return nil, admin.Unavailable("the stream has no events yet, so there is nothing to save")
+	}
+	a, err := g.store.Archive(ctx, k.archives)
+	return a, cli.Advise(err)
+}
+
+// flush brings the store to the checkpoint. Before the model has been complete there is none.
+func (k *snapshotter) flush(ctx context.Context) error {
+	g := k.live.now()
+	p, running := g.progress()
+	if !running || !p.CaughtUp {
+		return admin.Unavailable("the server has not caught up with the stream yet; try again when registry ready says so")
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	if err := g.projector.Flush(ctx); err != nil {
+		return admin.Unavailable("the store is not at the checkpoint: " + err.Error())
+	}
+	return nil
+}
+
+func (k *snapshotter) connected() bool {
+	p, running := k.live.now().progress()
+	return running && p.Connected
+}
+
+// run makes snapshots at intervals until ctx ends (cmd/registry/CONTRACT.md#snapshots). Replicas of one stream share the interval: the age of
+// the newest counts, whoever made it.
+func (k *snapshotter) run(ctx context.Context) error {
+	if k.every <= 0 {
+		return nil
+	}
+	for !k.mayBegin() {
+		if !task.Pause(ctx, snapshotLook) {
+			return nil
+		}
+	}
+	last := ""
+	for wait := min(k.every, snapshotGrace); task.Pause(ctx, wait); {
+		var err error
+		wait, err = k.turn(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			last = ""
+			continue
+		}
+		wait = min(k.every, snapshotGrace)
+		k.stats.failed(ctx)
+		if err.Error() == last {
+			continue
+		}
+		last = err.Error() // once for each reason
+		if errors.Is(err, natserr.ErrRefused) {
+			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
+		}
+		k.log.Error("no snapshot was made; trying again in "+wait.String(), "error", err)
+	}
+	return nil
+}
+
+// mayBegin is true once the model is complete.
+func (k *snapshotter) mayBegin() bool {
+	p, running := k.live.now().progress()
+	return running && p.CaughtUp
+}
+
+// turn makes a snapshot if one is due, and returns when to check again.
+func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) {
+	at := k.live.now().store.Checkpoint()
+	p, _ := k.live.now().progress()
+	if !p.Connected || p.Frozen || p.Checkpoint == 0 {
+		return min(k.every, snapshotGrace), nil // reported elsewhere
+	}
+	newest, age, err := k.newest(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case newest == nil:
+	case age < k.every:
+		return k.every - age, nil
+	case newest.Manifest.Sequence >= p.Checkpoint && newest.Err == nil:
+		return k.every, nil // nothing has changed
+	}
+	done, err := k.begin()
+	if err != nil {
+		return min(k.every, snapshotLook), nil // an operator is making one
+	}
+	defer done()
+	_, err = k.put(ctx)
+	if errors.Is(err, bucket.ErrLocked) {
+		return min(k.every, snapshotGrace), nil // another replica is
+	}
+	return k.every, err
+}
+
+// newest is the newest snapshot of our stream, nil when there is none, and how old it is by the broker's clock.
+func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint) (*bucket.Object, time.Duration, error) {
+	items, now, err := k.bucket.Load().List(ctx)
+	if errors.Is(err, bucket.ErrNoBucket) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, i := range items {
+		if i.Manifest.Stream == at.Stream && i.Manifest.StreamEpoch == at.StreamEpoch {
+			k.stats.saw(i)
+			return &i, now.Sub(i.Time), nil
+		}
+	}
+	return nil, 0, nil
+}
+
+// put makes an archive, puts it into the object store, and erases old ones there. The caller has called begin.
+func (k *snapshotter) put(ctx context.Context) (bucket.Object, error) {
+	b := k.bucket.Load()
+	if b == nil || !k.connected() {
+		return bucket.Object{}, admin.Unavailable("the broker is away, and with it the object store; snapshot create --output FILE does without")
+	}
+	began := time.Now()
+	if err := b.Create(ctx); err != nil {
+		return bucket.Object{}, fmt.Errorf("object store: %w", cli.Advise(err))
+	}
+	ctx, lock, err := b.Lock(ctx)
+	if err != nil {
+		return bucket.Object{}, fmt.Errorf("object store: lock: %w", cli.Advise(err))
+	}
+	defer lock.Release()
+	a, err := k.archive(ctx)
+	if err != nil {
+		return bucket.Object{}, because(ctx, err)
+	}
+	defer a.Close()
+	item, err := b.Put(ctx, a.Manifest, a.Reader())
+	if err != nil {
+		return bucket.Object{}, fmt.Errorf("object store: %w", cli.Advise(because(ctx, err)))
+	}
+	k.stats.made(item, time.Since(began))
+	k.log.Info("snapshot made", "name", item.Name, "sequence", item.Manifest.Sequence, "digest", item.Manifest.Digest,
+		"bytes", item.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
+	k.tidy(ctx, b, item)
+	return item, nil
+}
+
+// because prefers the cause that ended ctx to its consequence err.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// tidy erases old snapshots and the remains of unfinished ones. The new one counts even if that fails.
+func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.Object) {
+	gone, err := b.Prune(ctx, newest.Manifest.Stream, newest.Manifest.StreamEpoch, k.keep)
+	if err != nil {
+		k.log.Warn("old snapshots were not erased", "error", err)
+	}
+	left, err := b.RemoveOrphans(ctx)
+	if err != nil {
+		k.log.Warn("the remains of unfinished snapshots were not erased", "error", err)
+	}
+	if len(gone)+left > 0 {
+		k.log.Info("old snapshots erased", "names", gone, "unfinished", left)
+	}
+}
+
+// Created is the answer to POST /snapshots.
+type Created struct {
+	Name  string `json:"name"`
+	Bytes uint64 `json:"bytes"` // of the archive
+	snapshots.Manifest
+}
+
+// Create puts a snapshot at the checkpoint into the object store, for an operator.
+func (k *snapshotter) Create(ctx context.Context) (any, error) {
+	done, err := k.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	item, err := k.put(ctx)
+	if errors.Is(err, bucket.ErrLocked) {
+		return nil, admin.Refused(err.Error())
+	}
+	if err != nil {
+		k.stats.failed(ctx)
+		return nil, err
+	}
+	return Created{Name: item.Name, Bytes: item.Bytes, Manifest: item.Manifest}, nil
+}
+
+// Archive makes an archive at the checkpoint and hands it to an operator; the object store is left alone.
+func (k *snapshotter) Archive(ctx context.Context) (io.ReadCloser, int64, error) {
+	done, err := k.begin()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	a, err := k.archive(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return archiveReader{a.Reader(), a}, a.Size(), nil
+}
+
+type archiveReader struct {
+	io.Reader
+	io.Closer
+}
+
+// Export writes everything that the store holds at the checkpoint.
+func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) error {
+	done, err := k.begin()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := k.flush(ctx); err != nil {
+		return err
+	}
+	return cli.Advise(k.live.now().store.Export(ctx, w, k.archives, begin))
+}
+
+// list is what the operators' page shows of the object store.
+func (k *snapshotter) list(ctx context.Context) ([]admin.SnapshotInfo, error) {
+	b := k.bucket.Load()
+	if b == nil || !k.connected() {
+		return nil, admin.Unavailable("the broker is away")
+	}
+	items, _, err := b.List(ctx)
+	if err != nil {
+		return nil, ignoreNone(err)
+	}
+	var shown []admin.SnapshotInfo
+	for _, i := range items {
+		shown = append(shown, admin.SnapshotInfo{Name: i.Name, Sequence: i.Manifest.Sequence, Made: i.Time,
+			Entries: uint64(i.Manifest.EntryCount()), Bytes: i.Bytes})
+	}
+	return shown, nil
+}
+
+// snapshotStats is what the metrics show of snapshots. Any goroutine may use it.
+type snapshotStats struct {
+	mu  sync.Mutex
+	now snapshotNumbers
+}
+
+type snapshotNumbers struct {
+	newest   bucket.Object // of our stream, whoever made it; no name: none is known
+	took     time.Duration
+	count    uint64 // made by this process
+	failures uint64
+}
+
+func (s *snapshotStats) numbers() snapshotNumbers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *snapshotStats) made(i bucket.Object, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.newest, s.now.took = i, took
+	s.now.count++
+}
+
+func (s *snapshotStats) saw(i bucket.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.newest = i
+}
+
+// failed counts a failure, unless the caller has hung up or the process is stopping.
+func (s *snapshotStats) failed(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.failures++
+}

@@ -1,0 +1,67 @@
+// Package task runs a function in a goroutine of its own that somebody waits for. It takes the place of errgroup where the tasks of a
+// process end one after another, each when its owner says so, and not all together at the first error.
+package task
+
+import (
+	"context"
+	"time"
+)
+
+// Task is a running function. Any goroutine may call its methods.
+type Task struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // read after done
+}
+
+// Go starts run. Its context ends with parent, or when Stop is called.
+func Go(parent context.Context, run func(context.Context) error) *Task {
+	ctx, cancel := context.WithCancel(parent)
+	t := &Task{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		defer cancel()
+		t.err = run(ctx)
+	}()
+	return t
+}
+
+// Every calls do now and then at every interval, until the task is stopped.
+func Every(interval time.Duration, do func()) *Task {
+	return Go(context.Background(), func(ctx context.Context) error {
+		for do(); Pause(ctx, interval); {
+			do()
+		}
+		return nil
+	})
+}
+
+// Done is closed when the function has returned.
+func (t *Task) Done() <-chan struct{} { return t.done }
+
+// Cancel asks the function to return and does not wait.
+func (t *Task) Cancel() { t.cancel() }
+
+// Wait waits for the function and returns its error.
+func (t *Task) Wait() error {
+	<-t.done
+	return t.err
+}
+
+// Stop asks the function to return, waits for it and returns its error.
+func (t *Task) Stop() error {
+	t.cancel()
+	return t.Wait()
+}
+
+// Pause waits for d and returns true, or false when ctx ends first.
+func Pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

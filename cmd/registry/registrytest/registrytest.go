@@ -1,0 +1,185 @@
+//go:build unix
+
+// Package registrytest runs the built program as a process of its own, for tests that look at it from outside: the cluster and
+// its soak, the browser, the files of deploy. It knows the program's log and its signals, nothing else of it.
+//
+// Every method may be called from any goroutine. Whoever starts a process ends it with End.
+package registrytest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Patience bounds every wait for something that must happen. Nothing is expected to take this long.
+const Patience = 90 * time.Second
+
+// Build builds the program into dir and returns its path.
+func Build(dir string) (string, error) {
+	binary := filepath.Join(dir, "registry")
+	if out, err := exec.Command("go", "build", "-o", binary, "example.org/registry/cmd/registry").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return binary, nil
+}
+
+// Process is a program that a test started.
+type Process struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed once it has ended and its output has been read
+}
+
+// Begin starts cmd. If follow is not nil, it reads the process's output in a goroutine, to its end.
+func Begin(cmd *exec.Cmd, follow func()) (*Process, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		if follow != nil {
+			follow()
+		}
+		_ = cmd.Wait() // ProcessState has the result
+	}()
+	return p, nil
+}
+
+// Pid returns the process's id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Signal sends s to the process, which may have ended.
+func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// End sends s, waits until the process has ended, and returns its exit status, -1 after a signal. It kills a process
+// that does not obey.
+func (p *Process) End(s os.Signal) int {
+	p.Signal(s)
+	select {
+	case <-p.ended:
+	case <-time.After(Patience):
+		p.Signal(os.Kill)
+		<-p.ended
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Ended returns a channel that is closed once the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Over reports whether the process has ended.
+func (p *Process) Over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Server is one process of "registry serve --log-format=json".
+type Server struct {
+	*Process
+	HTTP, Admin string // base URLs, once it listens
+	NATS        string // its broker's URL, once it is ready
+
+	log              string // a file
+	listening, ready chan struct{}
+}
+
+// Start starts cmd and appends its log to the file of that name. It calls each, unless that is nil, with every line.
+func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	s := &Server{log: log, listening: make(chan struct{}), ready: make(chan struct{})}
+	s.Process, err = Begin(cmd, func() {
+		defer file.Close()
+		s.follow(stderr, file, each)
+	})
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// follow copies the log to the file and reads the addresses from it.
+func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)) {
+	in := bufio.NewScanner(stderr)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		_, _ = fmt.Fprintln(file, in.Text()) // whoever reads it misses it
+		if each != nil {
+			each(in.Text())
+		}
+		var line struct{ Msg, HTTP, Admin, NATS string }
+		if json.Unmarshal(in.Bytes(), &line) != nil {
+			continue
+		}
+		switch line.Msg {
+		case "listening":
+			s.HTTP, s.Admin = "http://"+line.HTTP, "http://"+line.Admin
+			close(s.listening)
+		case "ready":
+			s.NATS = line.NATS
+			close(s.ready)
+		}
+	}
+	_, _ = io.Copy(io.Discard, stderr) // a line that is too long ended the scanner
+}
+
+// Listening waits until the server listens.
+func (s *Server) Listening(ctx context.Context) error { return s.await(ctx, s.listening, "listens") }
+
+// Ready waits until the server is ready.
+func (s *Server) Ready(ctx context.Context) error { return s.await(ctx, s.ready, "is ready") }
+
+func (s *Server) await(ctx context.Context, said <-chan struct{}, what string) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	select {
+	case <-said:
+		return nil
+	case <-s.ended:
+		return s.Died()
+	case <-ctx.Done():
+		return fmt.Errorf("registry serve never %s; its log ends:\n%s", what, s.Tail())
+	}
+}
+
+// Died returns the error of a server that ended by itself.
+func (s *Server) Died() error {
+	<-s.ended
+	return fmt.Errorf("registry serve ended: %s; its log ends:\n%s", s.cmd.ProcessState, s.Tail())
+}
+
+// Log returns the log so far, including that of earlier servers with the same file.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Tail returns the end of the log.
+func (s *Server) Tail() string {
+	const lines = 15
+	all := strings.Split(strings.TrimSpace(s.Log()), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

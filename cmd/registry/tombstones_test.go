@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+)
+
+// deploy/operating.md, the worst of the drills: after the snapshot 100 people were delisted and 50 of them listed again, and then everything but
+// the snapshot file and the file of tombstones was lost. Exactly the 50 come back, wherever a reader or an operator looks.
+func TestDrillAccusesNobodyAgain(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	people := drillPeople(100)
+	first := d.start("first.log")
+	d.publish(first, ndjson(t, listings(people, "first")...)+ndjson(t, delisting(events.Legit, "before-the-snapshot")))
+	d.run("snapshot", "create", "--admin-addr="+first.Admin, "--output="+d.file)
+
+	var gone []events.Event
+	for _, e := range people {
+		gone = append(gone, delisting(e.List, e.EntryID))
+	}
+	came := people[0]
+	came.EntryID, came.Name = "came-and-went", "Przelotny"
+	gone = append(gone, listings([]events.Entry{came}, "late")[0], delisting(came.List, came.EntryID))
+	d.publish(first, ndjson(t, gone...)+ndjson(t, listings(people[:50], "again")...))
+	tombstones := d.tombstones(first)
+	w := world{here: map[string]bool{}, gone: d.stones(first)}
+	for _, e := range people[:50] {
+		w.here[string(e.List)+"/"+e.EntryID] = true
+	}
+	if len(w.gone) != 52 { // 50, the one who came and went, and the one from before the snapshot
+		t.Fatalf("%d tombstones", len(w.gone))
+	}
+	if text, _ := os.ReadFile(tombstones); bytes.Contains(text, []byte("Osoba")) {
+		t.Errorf("names in %.200s", text)
+	}
+	first.stop(t)
+	if err := os.RemoveAll(d.data); err != nil {
+		t.Fatal(err)
+	}
+
+	second := d.start("second.log")
+	// The new stream knows nothing of what was, so it is no answer; neither is a broker that is away.
+	for _, broker := range []string{second.NATS, "nats://127.0.0.1:1"} {
+		out, err := d.try("export", d.file, "--nats-url="+broker)
+		if err == nil || out != "" || !strings.Contains(err.Error(), "--tombstones FILE") || !strings.Contains(err.Error(), "--relist") {
+			t.Errorf("export without anybody to ask: %q, %v", out, err)
+		}
+	}
+	d.publish(second, d.run("export", d.file, "--tombstones="+tombstones))
+	d.isExactly(second, people, w)
+
+	// The times are those of the first stream, so a restore of a restore knows whom to leave out too.
+	again := d.tombstones(second)
+	same, err := d.try("export", d.file, "--tombstones="+again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := exportedIDs(t, same); !maps.Equal(got, exportedIDs(t, d.run("export", "--admin-addr="+second.Admin))) {
+		t.Errorf("with the second file of tombstones %d entries", len(got))
+	}
+	d.run("rebuild", "--admin-addr="+second.Admin)
+	d.isExactly(second, people, w)
+	second.stop(t)
+}
+
+// While the stream is there, it says who was delisted after the snapshot, and who came back.
+func TestExportAsksTheStream(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	people := drillPeople(20)
+	s := d.start("server.log")
+	d.publish(s, ndjson(t, listings(people[1:], "first")...)+ndjson(t, delisting(people[0].List, people[0].EntryID), delisting("legit", "long-gone")))
+	d.run("snapshot", "create", "--admin-addr="+s.Admin, "--output="+d.file)
+	d.publish(s, ndjson(t, delisting(people[1].List, people[1].EntryID), delisting(people[2].List, people[2].EntryID)))
+	d.publish(s, ndjson(t, listings(people[:2], "again")...))
+
+	listed := func(out string) (n int) { return strings.Count(out, `"registry.entry.listed"`) }
+	out := d.run("export", d.file, "--nats-url="+s.NATS)
+	if listed(out) != 18 || strings.Contains(out, people[2].Name) || !strings.Contains(out, people[1].Name) {
+		t.Errorf("%d entries exported:\n%s", listed(out), out)
+	}
+	// Who was delisted, and is still: not the one whom the snapshot has a tombstone of and the stream has listed since.
+	if got := strings.Count(out, `"registry.entry.delisted"`); got != 2 || strings.Contains(out, people[0].EntryID) {
+		t.Errorf("%d tombstones exported:\n%s", got, out)
+	}
+	// The same with a file: the stream still says who is back on a list.
+	file := d.tombstones(s)
+	out = d.run("export", d.file, "--nats-url="+s.NATS, "--tombstones="+file)
+	if listed(out) != 18 || strings.Count(out, `"registry.entry.delisted"`) != 2 || strings.Contains(out, people[0].EntryID) {
+		t.Errorf("with a file %d entries exported:\n%s", listed(out), out)
+	}
+	everybody := d.run("export", d.file, "--nats-url="+s.NATS, "--relist")
+	if listed(everybody) != 19 || strings.Contains(everybody, people[0].EntryID) {
+		t.Errorf("--relist exports %d entries", listed(everybody))
+	}
+	// The mistake of a backend is made good.
+	d.publish(s, everybody)
+	if got := d.projection(s).Entries; got.Scammers+got.Servers+got.Legit != 20 {
+		t.Errorf("after --relist %+v", got)
+	}
+	// A snapshot has its tombstones, too.
+	if got := d.run("tombstones", d.file); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"entryId":"long-gone"`) {
+		t.Errorf("tombstones of the snapshot: %s", got)
+	}
+	d.run("verify", "--admin-addr="+s.Admin, "--nats-url="+s.NATS)
+	s.stop(t)
+}
+
+// The rule of cmd/registry/CONTRACT.md#coming-back for a file of tombstones.
+func TestNewestAfter(t *testing.T) {
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 500, time.UTC)
+	at := readmodel.Checkpoint{Sequence: 100, MessageTime: noon}
+	stone := func(id string, seq uint64, after time.Duration) readmodel.Tombstone {
+		return readmodel.Tombstone{List: events.Servers, EntryID: id, Sequence: seq, Time: noon.Add(after).Truncate(time.Millisecond)}
+	}
+	unknown := stone("time-unknown", 1, 0)
+	unknown.Time = time.Time{}
+	all := []readmodel.Tombstone{
+		stone("later", 101, time.Hour),
+		stone("later-in-another-stream", 3, time.Hour),
+		stone("before", 99, -time.Hour),
+		stone("before-in-another-stream", 5000, -time.Hour), // listed again before the snapshot
+		stone("same-millisecond", 101, 0),
+		stone("slow-clock", 101, -30*time.Second),
+		stone("fast-clock", 99, -30*time.Second),
+		unknown,
+		stone("twice", 150, time.Minute), stone("twice", 120, time.Second),
+	}
+	var got []string
+	for _, t := range newestAfter(all, at) {
+		got = append(got, t.EntryID)
+		if t.EntryID == "twice" && t.Sequence != 150 {
+			got = append(got, "the older one")
+		}
+	}
+	if want := []string{"later", "later-in-another-stream", "same-millisecond", "slow-clock", "time-unknown", "twice"}; !slices.Equal(got, want) {
+		t.Errorf("left out: %v\nwant %v", got, want)
+	}
+	at.MessageTime = time.Time{} // the message at the checkpoint had been erased
+	if got := newestAfter(all, at); len(got) != 9 {
+		t.Errorf("%d of a snapshot without a time", len(got))
+	}
+}
+
+func TestExportFlags(t *testing.T) {
+	d := newDrill(t)
+	for _, args := range [][]string{{"--relist"}, {"--tombstones=x"}, {"FILE", "--relist", "--tombstones=x"}} {
+		var usage cli.UsageError
+		if _, err := d.try(append([]string{"export"}, args...)...); !errors.As(err, &usage) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+func TestReadTombstones(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tombstones")
+	good := `{"list":"servers","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z"}` + "\n"
+	for text, wrong := range map[string]string{
+		good + "\n" + good:                       "",
+		"":                                       "",
+		good + tombstonesFailed:                  ":2: not a tombstone",
+		good[:40]:                                ":1: not a tombstone",
+		strings.Replace(good, "serv", "x", 1):    "no such list",
+		strings.Replace(good, `"a"`, `"a b"`, 1): "no such list or entryId",
+		strings.Replace(good, `,"sequence":7`, ``, 1):                     "required",
+		`{"specversion":"1.0","id":"1","data":{"list":"servers"}}` + "\n": "required",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := readTombstones(path)
+		if wrong == "" && (err != nil || len(all) != strings.Count(text, "list")) || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%q: %d, %v; want %q", text, len(all), err, wrong)
+		}
+	}
+}
+
+// FuzzTombstone: a line is a tombstone that export may write, or an error; what was written is read back.
+func FuzzTombstone(f *testing.F) {
+	f.Add([]byte(`{"list":"servers","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z"}`))
+	f.Add([]byte(`{"list":"legit","entryId":"_-A9","sequence":18446744073709551615,"time":"0001-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"list":null,"entryId":"a","sequence":-7,"time":"2026"}`))
+	f.Add([]byte(tombstonesFailed))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		stone, err := parseTombstone(line)
+		if err != nil {
+			return
+		}
+		if !events.IsID(stone.EntryID) {
+			t.Errorf("%q is an entry id", stone.EntryID)
+		}
+		written, err := json.Marshal(stone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := parseTombstone(written); err != nil || again.Subject() != stone.Subject() || again.Sequence != stone.Sequence || !again.Time.Equal(stone.Time) {
+			t.Errorf("%s became %+v, %v", written, again, err)
+		}
+	})
+}
+
+// drillPeople are n people with names, ids and chat ids of their own, so that each can be asked for.
+func drillPeople(n int) []events.Entry {
+	people := eventstest.Entries(n, 15)
+	for i := range people {
+		people[i].Name, people[i].ChatID, people[i].Verified = fmt.Sprintf("Osoba %03dx", i), fmt.Sprint(7000000+i), true
+		people[i].Reason = fmt.Sprintf("powód%03dx", i)
+	}
+	return people
+}
+
+func listings(people []events.Entry, id string) (all []events.Event) {
+	for _, e := range people {
+		all = append(all, events.Event{ID: id + "-" + e.EntryID, Source: "/drill", Type: events.TypeListed, Data: e})
+	}
+	return all
+}
+
+func delisting(l events.List, id string) events.Event {
+	return events.Event{ID: events.NewEventID(), Source: "/drill", Type: events.TypeDelisted, Data: events.Delisting{List: l, EntryID: id}}
+}
+
+func ndjson(t *testing.T, all ...events.Event) string {
+	t.Helper()
+	var out strings.Builder
+	for _, e := range all {
+		line, err := events.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(append(line, '\n'))
+	}
+	return out.String()
+}
+
+// world is who is listed, by list and entry id, and the tombstones of the others.
+type world struct {
+	here map[string]bool
+	gone map[events.Subject]time.Time
+}
+
+// isExactly asks for everybody in every way.
+func (d *drill) isExactly(s drilled, people []events.Entry, w world) {
+	d.t.Helper()
+	until(d.t, func() bool { p := d.projection(s); return p.IndexSequence >= p.Checkpoint })
+	found := map[string]bool{}
+	for _, list := range events.Lists() {
+		for skip := 0; ; skip += 60 {
+			page := d.get(s, fmt.Sprintf("/api/%s?limit=60&skip=%d", list, skip))
+			for _, e := range page.Data {
+				found[string(list)+"/"+e.ID] = true
+			}
+			if !page.HasMore {
+				break
+			}
+		}
+	}
+	if !maps.Equal(found, w.here) {
+		d.t.Errorf("the lists show %d, want %d", len(found), len(w.here))
+	}
+	for _, e := range people {
+		want := 0
+		if w.here[string(e.List)+"/"+e.EntryID] {
+			want = 1
+		}
+		for path, n := range map[string]int{
+			"/api/check?id=" + e.ChatID:                                       len(d.get(s, "/api/check?id="+e.ChatID).Results),
+			"/api/check?search= of the name":                                  len(d.get(s, "/api/check?search="+url.QueryEscape(e.Name)).Results),
+			"/api/" + string(e.List) + "?id=" + e.ChatID:                      d.get(s, "/api/"+string(e.List)+"?id="+e.ChatID).Total,
+			"/api/" + string(e.List) + "?search= of the reason, by the index": d.get(s, "/api/"+string(e.List)+"?search="+url.QueryEscape(e.Reason)).Total,
+		} {
+			if n != want {
+				d.t.Errorf("%s: %d, want %d", path, n, want)
+			}
+		}
+	}
+	if got := exportedIDs(d.t, d.run("export", "--admin-addr="+s.Admin)); !maps.Equal(got, w.here) {
+		d.t.Errorf("the export has %d entries, want %d", len(got), len(w.here))
+	}
+	if got := d.stones(s); !maps.Equal(got, w.gone) {
+		d.t.Errorf("tombstones %v\nwant %v", got, w.gone)
+	}
+	if said := d.run("verify", "--admin-addr="+s.Admin, "--nats-url="+s.NATS); !strings.Contains(said, "no difference") {
+		d.t.Errorf("verify says %q", said)
+	}
+}
+
+// stones are the server's tombstones with their times, which a new stream keeps, unlike sequences.
+func (d *drill) stones(of drilled) map[events.Subject]time.Time {
+	d.t.Helper()
+	all, err := readTombstones(d.tombstones(of))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	by := map[events.Subject]time.Time{}
+	for _, t := range all {
+		by[t.Subject()] = t.Time
+	}
+	return by
+}
+
+// exportedIDs are the entries that an export lists.
+func exportedIDs(t *testing.T, export string) map[string]bool {
+	t.Helper()
+	ids := map[string]bool{}
+	for line := range strings.Lines(export) {
+		e, err := events.Decode([]byte(strings.TrimSpace(line)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry, ok := e.Data.(events.Entry); ok {
+			ids[string(entry.List)+"/"+entry.EntryID] = true
+		}
+	}
+	return ids
+}
+
+// answered is what the test reads of lists and checks.
+type answered struct {
+	Data []struct {
+		ID string `json:"_id"`
+	}
+	Total   int
+	HasMore bool
+	Results []any
+}
+
+func (d *drill) get(s drilled, path string) (a answered) {
+	d.t.Helper()
+	status, body, err := ask("http://" + s.HTTP + path)
+	if err == nil && status == http.StatusOK {
+		err = json.Unmarshal(body, &a)
+	}
+	if err != nil || status != http.StatusOK {
+		d.t.Fatalf("%s: %d %s %v", path, status, body, err)
+	}
+	return a
+}

@@ -1,0 +1,214 @@
+package deploy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"example.org/registry/cmd/registry/registrytest"
+)
+
+// TestCache runs varnishd with default.vcl in front of two real replicas.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	c := startNode(t)
+	createStreams(t, c, c.connect(t, "operator"))
+	output(t, registry, append([]string{"publish", eventFile(t, 300)}, c.as("publisher")...)...)
+	var replicas []*registrytest.Server
+	for range 2 {
+		r := serve(t, c.as("replica")...)
+		await(t, r.Admin+"/readyz", "")
+		replicas = append(replicas, r)
+	}
+	cache := startVarnish(t, replicas)
+	list := cache + "/api/scammers?limit=5"
+	await(t, list, `"data":[`)
+
+	// The second answer is from the cache, the same to the byte, and a browser sees the API's headers.
+	status, first, body := get(t, list+"&sort=az", nil)
+	if status != http.StatusOK || first.Get("Cache-Status") != "varnish; fwd=miss" || !strings.Contains(body, `"data":[{`) {
+		t.Error("first:", status, first, body)
+	}
+	status, second, again := get(t, list+"&sort=az", http.Header{"Cookie": {"a=b"}})
+	if status != http.StatusOK || second.Get("Cache-Status") != "varnish; hit" || again != body || second.Get("Etag") != first.Get("Etag") {
+		t.Error("second:", status, second)
+	}
+	if cc := second.Get("Cache-Control"); cc != "public, s-maxage=30, stale-while-revalidate=300" || second.Get("Cdn-Cache-Control") != "" {
+		t.Errorf("Cache-Control %q, CDN-Cache-Control %q", cc, second.Get("Cdn-Cache-Control"))
+	}
+	if status, header, _ := get(t, list+"&sort=az", http.Header{"If-None-Match": {second.Get("Etag")}}); status != http.StatusNotModified {
+		t.Error("a known tag:", status, header)
+	}
+	// Never from the cache: requests for an own write, donations, refusals.
+	for _, ask := range []struct {
+		url    string
+		header http.Header
+		status int
+	}{
+		{list + "&sort=az", http.Header{"Registry-Min-Sequence": {"300"}}, http.StatusOK},
+		{cache + "/api/donate/status?id=nobody", nil, http.StatusNotFound},
+		{cache + "/api/scammers?limit=0", nil, http.StatusBadRequest},
+	} {
+		for range 2 {
+			if status, header, _ := get(t, ask.url, ask.header); status != ask.status || header.Get("Cache-Status") != "varnish; fwd=miss" {
+				t.Error(ask.url, status, header.Get("Cache-Status"))
+			}
+		}
+	}
+	// Without replicas, the cache still answers what was asked before, and says 503 in the API's words to anything else.
+	for _, r := range replicas {
+		r.End(os.Kill)
+	}
+	if status, header, _ := get(t, list+"&sort=az", nil); status != http.StatusOK || header.Get("Cache-Status") != "varnish; hit" {
+		t.Error("without replicas:", status, header)
+	}
+	status, header, body := get(t, list+"&sort=za", nil)
+	if status != http.StatusServiceUnavailable || body != `{"error":"Trwa wczytywanie danych."}` || header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Error("without replicas, never asked before:", status, body)
+	}
+}
+
+// TestCacheTimes: CDN-Cache-Control decides, not s-maxage. An answer is fresh for as long as it says, then shown while the cache
+// fetches a new one, and also while no replica can give one.
+func TestCacheTimes(t *testing.T) {
+	t.Parallel()
+	origin := newOrigin(t)
+	origin.header.Set("Cache-Control", "public, s-maxage=0")
+	origin.header.Set("CDN-Cache-Control", "max-age=2, stale-while-revalidate=300, stale-if-error=3600")
+	cache := startVarnish(t, []*registrytest.Server{{HTTP: "http://" + origin.address}, {HTTP: "http://" + origin.address}})
+	ask := func() string { _, _, body := get(t, cache+"/api/legit", nil); return body }
+	await(t, cache+"/api/legit", "1")
+	if ask() != "1" {
+		t.Error("s-maxage=0 was obeyed, not CDN-Cache-Control")
+	}
+	// No longer fresh: the old answer once, then the new one.
+	until(t, func() string { return "asked again" }, func() bool { return ask() != "1" })
+	origin.broken.Store(true)
+	until(t, func() string { return "asked while broken" }, func() bool {
+		if got := ask(); got == "" || strings.Contains(got, "error") {
+			t.Fatal("a broken replica took the good answer away:", got)
+		}
+		return origin.refused.Load() >= 2
+	})
+}
+
+// startVarnish starts a cache in front of two replicas and returns its address.
+func startVarnish(t *testing.T, replicas []*registrytest.Server) string {
+	t.Helper()
+	binary, dir := program(t, "varnishd"), t.TempDir()
+	text, err := os.ReadFile("varnish/default.vcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vcl := string(text)
+	for i, name := range []string{"replica-1", "replica-2"} {
+		host, port, err := net.SplitHostPort(strings.TrimPrefix(replicas[i].HTTP, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		vcl = strings.Replace(vcl, `.host = "`+name+`"; .port = "8080"`, `.host = "`+host+`"; .port = "`+port+`"`, 1)
+	}
+	file := filepath.Join(dir, "test.vcl")
+	if err := os.WriteFile(file, []byte(vcl), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	background(t, exec.Command(binary, "-F", "-j", "none", "-n", filepath.Join(dir, "state"), "-f", file, "-a", address, "-s", "malloc,32m"))
+	return "http://" + address
+}
+
+// origin stands in for a replica where a test needs shorter times than the API's. It answers each request with the next
+// number, until it is broken.
+type origin struct {
+	address string
+	header  http.Header // set before the first request
+	count   atomic.Int64
+	broken  atomic.Bool
+	refused atomic.Int64
+}
+
+func newOrigin(t *testing.T) *origin {
+	t.Helper()
+	o := &origin{header: http.Header{}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.address = l.Addr().String()
+	server := &http.Server{Handler: o}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close(); <-done })
+	return o
+}
+
+// ServeHTTP always answers the cache's probe: a replica may fail at one request and answer others.
+func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api/check" {
+		return
+	}
+	if o.broken.Load() {
+		o.refused.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"error":"x"}`))
+		return
+	}
+	for name := range o.header {
+		w.Header().Set(name, o.header.Get(name))
+	}
+	_, _ = w.Write([]byte(strconv.FormatInt(o.count.Add(1), 10)))
+}
+
+// route is a part of the requests. They follow Zipf's law.
+type route struct {
+	share   float64 // of all requests
+	urls    uint64  // number of different ones
+	s       float64 // Zipf's exponent; the higher, the more often the same ones
+	seconds float64 // a cache may answer for so long (httpapi/CONTRACT.md#caching)
+}
+
+func lists() route  { return route{share: 0.5, urls: 2_000, s: 1.3, seconds: 30} }
+func checks() route { return route{share: 0.5, urls: 1_000_000, s: 1.05, seconds: 10} }
+
+// reaching returns how many of rate requests a second get past one cache because it has nothing fresh. A stale list is shown
+// and fetched in the background, which reaches a replica, too.
+func (r route) reaching(rate float64) float64 {
+	const warm, end = 60, 180 // seconds
+	random := rand.New(rand.NewPCG(1, 2))
+	asked := rand.NewZipf(random, r.s, 1, r.urls-1)
+	kept := map[uint64]float64{}
+	missed := 0
+	for now := 0.0; now < end; now += random.ExpFloat64() / (rate * r.share) {
+		if url := asked.Uint64(); kept[url] <= now {
+			kept[url] = now + r.seconds
+			if now >= warm {
+				missed++
+			}
+		}
+	}
+	return float64(missed) / (end - warm)
+}
+
+// TestSimulatedHitRatio compares the table in capacity.md with the simulation.
+func TestSimulatedHitRatio(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("capacity.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rate := range []float64{10, 100, 1000, 10_000} {
+		l, c := lists().reaching(rate), checks().reaching(rate)
+		row := fmt.Sprintf("| %.0f | %.1f %% | %.1f %% | %.0f |", rate, 100*(1-l/(rate*lists().share)), 100*(1-c/(rate*checks().share)), l+c)
+		if !strings.Contains(string(page), row) {
+			t.Error("not in capacity.md:", row)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package deploy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// documents returns the documents of a YAML file.
+func documents(t *testing.T, file string) (all []map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range bytes.SplitSeq(text, []byte("\n---\n")) {
+		var doc map[string]any
+		if err := yaml.UnmarshalWithOptions(part, &doc, yaml.Strict()); err != nil { // strict: no duplicate members
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, doc)
+	}
+	return all
+}
+
+// schema compiles a part of a file of testdata, or all of it if part is empty.
+func schema(t *testing.T, file, part string) *jsonschema.Schema {
+	t.Helper()
+	text, err := os.Open(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	doc, err := jsonschema.UnmarshalJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("file:///"+file, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("file:///" + file + part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asJSON converts a document to what the validator takes.
+func asJSON(t *testing.T, doc any) any {
+	t.Helper()
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// TestManifests: every manifest matches Kubernetes' own schema of its kind, which allows no unknown members.
+func TestManifests(t *testing.T) {
+	t.Parallel()
+	kinds := manifestKinds(t)
+	seen := map[string]bool{}
+	for _, doc := range manifests(t) {
+		kind := fmt.Sprint(doc["apiVersion"], "/", doc["kind"])
+		definition, known := kinds[kind]
+		if !known {
+			t.Errorf("no schema for %s: testdata/README.md says how to get it", kind)
+			continue
+		}
+		seen[kind] = true
+		if err := schema(t, "kubernetes.schema.json", "#/definitions/"+definition).Validate(asJSON(t, doc)); err != nil {
+			t.Errorf("%s %v: %v", kind, name(doc), err)
+		}
+	}
+	if len(seen) < 7 {
+		t.Error("seen only", seen)
+	}
+}
+
+// TestManifestsAreComparedStrictly: a misspelt member, a misplaced one, and a number instead of a text are errors.
+func TestManifestsAreComparedStrictly(t *testing.T) {
+	s := schema(t, "kubernetes.schema.json", "#/definitions/"+manifestKinds(t)["policy/v1/PodDisruptionBudget"])
+	good := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}`
+	for text, right := range map[string]bool{
+		good: true,
+		strings.Replace(good, "maxUnavailable", "maxUnavailble", 1):   false,
+		strings.Replace(good, "name: a", "name: 1", 1):                false,
+		strings.Replace(good, "metadata", "replicas: 1, metadata", 1): false,
+	} {
+		var doc any
+		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(asJSON(t, doc)); (err == nil) != right {
+			t.Error(text, err)
+		}
+	}
+}
+
+func manifestKinds(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/kubernetes.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Kinds map[string]string }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Kinds
+}
+
+// manifests returns the documents that kustomization.yaml names. It must name every file, and every file it names must exist.
+func manifests(t *testing.T) (all []map[string]any) {
+	t.Helper()
+	var k struct {
+		Resources          []string
+		ConfigMapGenerator []struct {
+			Name  string
+			Files []string
+		} `yaml:"configMapGenerator"`
+	}
+	text, err := os.ReadFile("kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	there, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil || len(there) != len(k.Resources) {
+		t.Errorf("kustomization.yaml names %v, there are %v (%v)", k.Resources, there, err)
+	}
+	for _, generated := range k.ConfigMapGenerator {
+		for _, file := range generated.Files {
+			if _, err := os.Stat(file); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, file := range k.Resources {
+		all = append(all, documents(t, file)...)
+	}
+	return all
+}
+
+func name(doc map[string]any) any { return at(doc, "metadata", "name") }
+
+// at follows a path of members and indices, and returns nil if it leads nowhere.
+func at(value any, path ...any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := value.(map[string]any)
+			value = m[step]
+		case int:
+			l, _ := value.([]any)
+			if step >= len(l) {
+				return nil
+			}
+			value = l[step]
+		}
+	}
+	return value
+}
+
+// TestPods checks what no schema says: probes, privileges, matching labels.
+func TestPods(t *testing.T) {
+	labels := map[string]any{}
+	var pods int
+	for _, doc := range manifests(t) {
+		pod := at(doc, "spec", "template", "spec")
+		if pod == nil {
+			continue
+		}
+		pods++
+		labels[fmt.Sprint(at(doc, "spec", "template", "metadata", "labels", "app"))] = true
+		container := at(pod, "containers", 0)
+		for _, want := range []struct {
+			of    any
+			path  []any
+			value any
+		}{
+			{pod, []any{"securityContext", "runAsNonRoot"}, true},
+			{pod, []any{"automountServiceAccountToken"}, false},
+			{container, []any{"securityContext", "readOnlyRootFilesystem"}, true},
+			{container, []any{"securityContext", "allowPrivilegeEscalation"}, false},
+			{container, []any{"securityContext", "capabilities", "drop", 0}, "ALL"},
+		} {
+			if got := at(want.of, want.path...); got != want.value {
+				t.Errorf("%v: %v is %v", name(doc), want.path, got)
+			}
+		}
+		if at(container, "args", 0) == "serve" {
+			checkReplica(t, doc, container)
+		}
+	}
+	if pods != 4 {
+		t.Error(pods, "kinds of pods")
+	}
+	for _, doc := range manifests(t) {
+		selector := at(doc, "spec", "selector", "matchLabels", "app")
+		if doc["kind"] == "Service" {
+			selector = at(doc, "spec", "selector", "app")
+		}
+		if doc["kind"] == "NetworkPolicy" {
+			selector = at(doc, "spec", "podSelector", "matchLabels", "app")
+		}
+		if selector != nil && labels[fmt.Sprint(selector)] != true {
+			t.Errorf("%v %v selects %v, which no pod is", doc["kind"], name(doc), selector)
+		}
+	}
+}
+
+func checkReplica(t *testing.T, doc map[string]any, container any) {
+	t.Helper()
+	if at(container, "livenessProbe", "httpGet", "path") != "/livez" || at(container, "readinessProbe", "httpGet", "path") != "/readyz" {
+		t.Errorf("%v: liveness must ask /livez and readiness /readyz", name(doc))
+	}
+	settings, _ := at(container, "env").([]any)
+	env := map[string]string{}
+	for _, setting := range settings {
+		env[fmt.Sprint(at(setting, "name"))] = fmt.Sprint(at(setting, "value"))
+	}
+	checkSettings(t, fmt.Sprint(name(doc)), env)
+}
+
+// The program must know every setting: it ignores a misspelt one.
+func checkSettings(t *testing.T, where string, env map[string]string) {
+	t.Helper()
+	known := output(t, registry, "serve", "--help")
+	// Only the user that may write the bucket is told to. Others would try, fail, and log it.
+	every, writes := env["REGISTRY_SNAPSHOT_EVERY"], strings.Contains(env["REGISTRY_NATS_CREDS"], "snapshots")
+	if writes == (every == "0") || every == "" {
+		t.Errorf("%s: %s, as the user %s", where, every, env["REGISTRY_NATS_CREDS"])
+	}
+	for setting := range env {
+		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(setting, "REGISTRY_"), "_", "-"))
+		if !regexp.MustCompile(regexp.QuoteMeta(flag) + `\b`).MatchString(known) {
+			t.Errorf("%s: %s is no setting of the program", where, setting)
+		}
+	}
+}
+
+// TestCompose: the Compose file matches the specification, and its services are the containers of the manifests.
+func TestCompose(t *testing.T) {
+	doc := documents(t, "compose.yaml")[0]
+	if err := schema(t, "compose.schema.json", "").Validate(asJSON(t, doc)); err != nil {
+		t.Error(err)
+	}
+	services, _ := doc["services"].(map[string]any)
+	for service := range services {
+		s := services[service]
+		if at(s, "cap_drop", 0) != "ALL" {
+			t.Errorf("%s keeps capabilities", service)
+		}
+		for _, list := range []string{"secrets", "configs", "networks"} {
+			used, _ := at(s, list).([]any)
+			for _, use := range used {
+				if source := at(use, "source"); source != nil {
+					use = source
+				}
+				if _, defined := at(doc, list).(map[string]any)[fmt.Sprint(use)]; !defined {
+					t.Errorf("%s: %v is none of the file's %s", service, use, list)
+				}
+			}
+		}
+		if env, ok := at(s, "environment").(map[string]any); ok && strings.HasPrefix(service, "replica") {
+			settings := map[string]string{}
+			for k, v := range env {
+				settings[k] = fmt.Sprint(v)
+			}
+			checkSettings(t, service, settings)
+		}
+	}
+	configs, _ := doc["configs"].(map[string]any)
+	for name := range configs {
+		if _, err := os.Stat(fmt.Sprint(at(configs[name], "file"))); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(services) < 7 {
+		t.Error("only", len(services), "services")
+	}
+}
+
+// unit writes the unit with the path of the test's program and returns the file's name.
+func unit(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("systemd/registry.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "registry.service")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/registry", registry)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestUnit: systemd understands every line (it only warns about others), and rates the exposure as low.
+func TestUnit(t *testing.T) {
+	analyze := program(t, "systemd-analyze")
+	file := unit(t)
+	if said := output(t, analyze, "verify", "--man=no", file); said != "" {
+		t.Error(said)
+	}
+	said := output(t, analyze, "security", "--offline=true", "--threshold=20", file)
+	if !regexp.MustCompile(`Overall exposure level .*: [01]\.\d`).MatchString(said) {
+		t.Error(said)
+	}
+}

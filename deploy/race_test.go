@@ -1,5 +1,0 @@
-//go:build race
-
-package deploy
-
-const raceDetector = true

@@ -1,0 +1,85 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+
+	"example.org/registry/events"
+)
+
+// logger writes the server's log to slog. Its Fatalf records the reason and returns, where the server expects it to exit;
+// the server then gives up what it was doing.
+type logger struct {
+	slog *slog.Logger
+
+	mu     sync.Mutex
+	reason string // first fatal message, guarded by mu
+}
+
+func newLogger(l *slog.Logger) *logger {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return &logger{slog: l.With("component", "broker")}
+}
+
+// fatal returns the first fatal message, or nothing.
+func (l *logger) fatal() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason
+}
+
+// debug reports whether debug messages are wanted: building them costs the server something.
+func (l *logger) debug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
+
+func (l *logger) log(level slog.Level, format string, v []any) {
+	l.slog.Log(context.Background(), level, withoutDonations(fmt.Sprintf(format, v...)))
+}
+
+// Noticef logs at debug level: the server's notices are its start-up banner and who connects.
+func (l *logger) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+
+// Warnf logs a warning.
+func (l *logger) Warnf(format string, v ...any) { l.log(slog.LevelWarn, format, v) }
+
+// Errorf logs an error.
+func (l *logger) Errorf(format string, v ...any) { l.log(slog.LevelError, format, v) }
+
+// Debugf logs a debug message.
+func (l *logger) Debugf(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+
+// Tracef drops protocol traces: they hold whole messages.
+func (l *logger) Tracef(string, ...any) {}
+
+// Fatalf records why the server cannot go on.
+func (l *logger) Fatalf(format string, v ...any) {
+	reason := withoutDonations(oneLine(fmt.Errorf(format, v...)).Error())
+	l.slog.Error(reason)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reason == "" {
+		l.reason = reason
+	}
+}
+
+var (
+	// What a client sent, in the server's words about an error of the protocol: it goes to the end of the line.
+	clientWords = regexp.MustCompile(`(?s)(proto='|\(snip: |\bprocess\w+ [^"]*").*`)
+	// A subject of the registry's, with what may follow it in a sentence. Paths have a slash before it.
+	subjectWords = regexp.MustCompile(`(^|[\s"'])registry\.\S*`)
+)
+
+// withoutDonations takes the ids of donations out of a line of the server's (events/CONTRACT.md#rejection).
+func withoutDonations(line string) string {
+	line = clientWords.ReplaceAllString(line, "$1…")
+	return subjectWords.ReplaceAllStringFunc(line, func(found string) string {
+		start := strings.Index(found, "registry.")
+		subject := strings.TrimRight(found[start:], `"',:;)`)
+		return found[:start] + events.MaskSubject(subject, nil) + found[start+len(subject):]
+	})
+}

@@ -1,0 +1,417 @@
+package events_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated part of asyncapi.yaml")
+
+// The document has the structure that AsyncAPI 3.0 prescribes, and its references lead somewhere.
+func TestAsyncAPIDocument(t *testing.T) {
+	doc := asyncAPI(t)
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("asyncapi.json", zipped(t, "testdata/asyncapi-3.0.0.json.gz")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("asyncapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(doc); err != nil {
+		t.Error(err)
+	}
+	walk(doc, func(ref string) {
+		if at(doc, ref) == nil {
+			t.Error("nothing is at", ref)
+		}
+	})
+	delete(doc.(map[string]any), "info")
+	if s.Validate(doc) == nil {
+		t.Error("the schema takes a document without info: it checks nothing")
+	}
+}
+
+// The schemas inside the document are the files in schemas/.
+func TestAsyncAPISchemas(t *testing.T) {
+	want := map[string]any{}
+	for name := range schemaFiles(t) {
+		want[name] = inDocument(schemaFiles(t)[name])
+	}
+	if *update {
+		writeSchemas(t, want)
+	}
+	got := at(asyncAPI(t), "#/components/schemas")
+	if !reflect.DeepEqual(got, any(want)) {
+		t.Error("components.schemas of asyncapi.yaml are not schemas/*.json; rewrite them with -update")
+	}
+}
+
+// Every type has one message in one channel, whose payload pins that type, and whose subject
+// is that of the type's data.
+func TestAsyncAPIMessages(t *testing.T) {
+	doc := asyncAPI(t)
+	channel := map[string]string{}
+	for _, c := range at(doc, "#/channels").(map[string]any) {
+		for name := range c.(map[string]any)["messages"].(map[string]any) {
+			channel[name] = c.(map[string]any)["address"].(string)
+		}
+	}
+	found := map[string]bool{}
+	for name, m := range at(doc, "#/components/messages").(map[string]any) {
+		typ := m.(map[string]any)["name"].(string)
+		if name == "rejected" {
+			continue
+		}
+		found[typ] = true
+		pinned := m.(map[string]any)["payload"].(map[string]any)["allOf"].([]any)[1]
+		if got := at(pinned, "#/properties/type/const"); got != typ {
+			t.Errorf("%s has a payload of type %v", typ, got)
+		}
+		if want := addressOf(events.Type(typ)); channel[name] != want {
+			t.Errorf("%s is on %q, want %q", typ, channel[name], want)
+		}
+		tombstone := strings.HasSuffix(m.(map[string]any)["traits"].([]any)[0].(map[string]any)["$ref"].(string), "tombstone")
+		if tombstone != events.Type(typ).Tombstone() {
+			t.Errorf("%s: tombstone is %v in the document", typ, tombstone)
+		}
+	}
+	types := events.Types()
+	for _, typ := range types {
+		if !found[string(typ)] {
+			t.Error("no message for", typ)
+		}
+	}
+	if len(found) != len(types) {
+		t.Error("messages of no type:", slices.Sorted(maps.Keys(found)))
+	}
+}
+
+func addressOf(t events.Type) string {
+	switch t {
+	case events.TypeViewsCounted:
+		return "registry.views.{list}.{entryId}"
+	case events.TypeDonationUpdated, events.TypeDonationRemoved:
+		return "registry.donations.{donationId}"
+	}
+	return "registry.{list}.{entryId}"
+}
+
+// schemaFiles are the schemas by name, without .json.
+func schemaFiles(t *testing.T) map[string]any {
+	t.Helper()
+	files, err := fs.Glob(os.DirFS("schemas"), "*.json")
+	if err != nil || len(files) < 7 {
+		t.Fatal(files, err)
+	}
+	out := map[string]any{}
+	for _, name := range files {
+		b, err := fs.ReadFile(os.DirFS("schemas"), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(b, &v); err != nil {
+			t.Fatal(name, err)
+		}
+		out[strings.TrimSuffix(name, path.Ext(name))] = v
+	}
+	return out
+}
+
+// inDocument is a schema as it stands in the document: without identity of its own, its
+// references within the document. AsyncAPI's own dialect takes everything else unchanged.
+func inDocument(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			if k == "$schema" || k == "$id" {
+				continue
+			}
+			if ref, ok := e.(string); ok && k == "$ref" {
+				e = strings.Replace(ref, "urn:registry:schema:", "#/components/schemas/", 1)
+			}
+			out[k] = inDocument(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = inDocument(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+// writeSchemas replaces what follows the marker, keeping the members' order of the files.
+func writeSchemas(t *testing.T, want map[string]any) {
+	const marker = "  schemas:"
+	head, _, ok := strings.Cut(string(events.AsyncAPI()), "\n"+marker)
+	if !ok {
+		t.Fatal("no marker in asyncapi.yaml")
+	}
+	var out bytes.Buffer
+	out.WriteString(head + "\n" + marker + "\n")
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		b, err := fs.ReadFile(os.DirFS("schemas"), name+".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := yaml.JSONToYAML(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("    " + name + ":\n")
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "$schema:") || strings.HasPrefix(line, "$id:") {
+				continue
+			}
+			line = strings.Replace(line, `urn:registry:schema:`, `'#/components/schemas/`, 1)
+			if strings.Contains(line, "'#/") {
+				line = strings.TrimRight(line, "\n") + "'\n"
+			}
+			out.WriteString("      " + line)
+		}
+	}
+	if err := os.WriteFile("asyncapi.yaml", out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Fatal("asyncapi.yaml is rewritten; run the tests again")
+}
+
+// asyncAPI is the document as JSON would give it.
+func asyncAPI(t *testing.T) any {
+	t.Helper()
+	b, err := yaml.YAMLToJSON(events.AsyncAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func zipped(t *testing.T, file string) any {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// walk calls visit with every $ref below v.
+func walk(v any, visit func(ref string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if ref, ok := e.(string); ok && k == "$ref" {
+				visit(ref)
+			}
+			walk(e, visit)
+		}
+	case []any:
+		for _, e := range v {
+			walk(e, visit)
+		}
+	}
+}
+
+// at is what a reference such as #/components/schemas leads to; nil for nothing.
+func at(v any, ref string) any {
+	for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[step]
+	}
+	return v
+}
+
+// beyondSchema lists the rules that JSON Schema cannot express, each with an event that the
+// schema takes and Decode refuses, and the end of Decode's error. There is no other
+// disagreement, and none the other way round.
+func beyondSchema() []struct{ rule, payload, problem string } {
+	with := func(old, new string) string { return strings.Replace(entryJSON, old, new, 1) }
+	views := func(n string) string { return strings.Replace(viewsJSON, `17`, n, 1) }
+	return []struct{ rule, payload, problem string }{
+		{"bytes of a text", with("**x**", strings.Repeat("ż", 10_001)), "longer than 20000 bytes"},
+		{"a number without a point", views("17.0"), "must be a plain whole number from 0 to 9007199254740991"},
+		{"a number without an exponent", views("1e3"), "must be a plain whole number from 0 to 9007199254740991"},
+		{"a number without a sign", views("-0"), "must be a plain whole number from 0 to 9007199254740991"},
+		{"a time's year in UTC", with("2026-11-20T09:00:00.5+01:00", "2201-01-01T02:00:00+01:00"), "year outside 1970 to 2200"},
+		{"no leap second", with("2026-11-20T09:00:00.5+01:00", "2016-12-31T23:59:60Z"), "not an RFC 3339 time"},
+		{"a media type's grammar", with("application/json", "application/json;;"), "must be JSON"},
+		{"no NUL in unknown members", with(`"data"`, `"x":"\u0000","data"`), "contains NUL"},
+		{"no member twice", with(`"data"`, `"id":"ev-1","data"`), "an object has the same member twice"},
+		{"depth", with(`"data"`, `"x":`+strings.Repeat("[", 64)+strings.Repeat("]", 64)+`,"data"`), "nested deeper than 64 levels"},
+		{"size of the message", with(`"data"`, `"x":"`+strings.Repeat("x", events.MaxPayload)+`","data"`), "longer than 262144 bytes"},
+	}
+}
+
+func TestWhatJSONSchemaCannotExpress(t *testing.T) {
+	s := eventSchema(t)
+	for _, c := range beyondSchema() {
+		if err := accepts(s, []byte(c.payload)); err != nil {
+			t.Errorf("%s: the schema refuses too, take it off the list: %v", c.rule, err)
+		}
+		if _, err := events.Decode([]byte(c.payload)); err == nil || !strings.HasSuffix(err.Error(), c.problem) {
+			t.Errorf("%s: %v", c.rule, err)
+		}
+	}
+}
+
+// The schema accepts what Decode accepts, but for the listed rules: for the table of
+// decode_test.go, and for valid events broken at random.
+func TestSchemaAgreesOnTheTable(t *testing.T) {
+	s, agreed := eventSchema(t), 0
+	for _, group := range [][]edit{envelopeEdits(), entryEdits(), otherEdits()} {
+		for _, e := range group {
+			payload := []byte(strings.Replace(e.from, e.old, e.new, 1))
+			if !json.Valid(payload) {
+				continue
+			}
+			agreed++
+			if msg := disagreement(s, payload); msg != "" {
+				t.Errorf("%s => %s: %s", clip(e.old), clip(e.new), msg)
+			}
+		}
+	}
+	if agreed < 300 {
+		t.Error("only", agreed, "events of the table were compared")
+	}
+}
+
+func TestSchemaAgreesOnBrokenEvents(t *testing.T) {
+	s := eventSchema(t)
+	rapid.Check(t, func(t *rapid.T) {
+		payload, err := events.Encode(eventstest.AnyEvent().Draw(t, "event"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]any
+		if err := json.Unmarshal(payload, &doc); err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "breaks") {
+			breakOne(t, doc)
+		}
+		broken, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if msg := disagreement(s, broken); msg != "" {
+			t.Fatalf("%s: %s", msg, broken)
+		}
+	})
+}
+
+// breakOne drops, replaces or adds one member, of the event, its data or its proofs.
+func breakOne(t *rapid.T, doc map[string]any) {
+	objects := []map[string]any{doc}
+	if data, ok := doc["data"].(map[string]any); ok {
+		objects = append(objects, data)
+		if proofs, ok := data["proofs"].(map[string]any); ok {
+			objects = append(objects, proofs)
+		}
+	}
+	obj := objects[rapid.IntRange(0, len(objects)-1).Draw(t, "object")]
+	names := append(slices.Sorted(maps.Keys(obj)), "x", "Data", "time", "datacontenttype", "proofs")
+	name := rapid.SampledFrom(names).Draw(t, "member")
+	if rapid.IntRange(0, 3).Draw(t, "drop") == 0 {
+		delete(obj, name)
+		return
+	}
+	obj[name] = rapid.SampledFrom(nasty()).Draw(t, "value")
+}
+
+func nasty() []any {
+	out := []any{
+		nil, true, false, 0, 1, -1, 1.5, json.Number("9007199254740991"), json.Number("9007199254740992"), json.Number("1e2"),
+		[]any{}, map[string]any{}, map[string]any{"id": nil, "private": true}, map[string]any{"id": "p", "private": true},
+		"", " ", "a", "a b", " a", "a\n", "a\x00b", "ż", "A.B", "1.0", "10", "-1", "PLN", "pending", "legit", "views",
+		"application/json", "text/json", "text/plain", "application/x+json; charset=utf-8", "json",
+		"1970-01-01T00:00:00Z", "2200-12-31t23:59:59.9z", "1969-06-01T00:00:00Z", "2201-06-01T00:00:00+05:00", "2026-02-30T00:00:00Z",
+		strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("😀", 200), strings.Repeat("ż", 201),
+		strings.Repeat("a", 256), strings.Repeat("a", 257), strings.Repeat("a", 2049), strings.Repeat("a", 20_000), strings.Repeat("a", 20_001),
+	}
+	for _, typ := range events.Types() {
+		out = append(out, string(typ))
+	}
+	return out
+}
+
+// disagreement is empty when schema and Decode say the same, or differ by a listed rule.
+func disagreement(s *jsonschema.Schema, payload []byte) string {
+	_, decoded := events.Decode(payload)
+	schema := accepts(s, payload)
+	switch {
+	case (decoded == nil) == (schema == nil):
+		return ""
+	case decoded == nil:
+		return fmt.Sprintf("the schema refuses what Decode takes: %v", schema)
+	}
+	for _, c := range beyondSchema() {
+		if strings.HasSuffix(decoded.Error(), c.problem) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the schema takes what Decode refuses: %v", decoded)
+}
+
+func accepts(s *jsonschema.Schema, payload []byte) error {
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(payload)))
+	if err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+func eventSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	for name, doc := range schemaFiles(t) {
+		if err := c.AddResource("urn:registry:schema:"+name, doc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := c.Compile("urn:registry:schema:event")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,107 @@
+package events_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Promise 4 rests on it: what is written is read back, in the message and in the store.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := eventstest.AnyEvent().Draw(t, "event")
+		payload, err := events.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := events.DecodeMessage(e.Data.Subject().String(), payload)
+		if err != nil {
+			t.Fatalf("%v in %s", err, payload)
+		}
+		if back != e {
+			t.Fatalf("wrote %#v, read %#v", e, back)
+		}
+		canonical := events.CanonicalData(e.Data)
+		data, err := events.DecodeData(e.Type, canonical)
+		if err != nil || data != e.Data {
+			t.Fatalf("canonical %s: %v", canonical, err)
+		}
+		if !bytes.Contains(payload, canonical) || !bytes.Equal(canonical, events.CanonicalData(data)) {
+			t.Fatal("canonical data is not one text for one value")
+		}
+	})
+}
+
+// What earlier versions of Encode wrote is still accepted, and says the same: each line's data is the canonical text of
+// what it decodes to, so digests and stored states do not change. A member that is added later must be optional, and must
+// be left out of the canonical text while it is absent. Lines are added, with each version that adds members, and never
+// changed.
+func TestOldEvents(t *testing.T) {
+	files, err := filepath.Glob("testdata/old/*.ndjson")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[events.Type]bool{}
+		for line := range bytes.Lines(text) {
+			line = bytes.TrimSpace(line)
+			e, err := events.Decode(line)
+			if err != nil {
+				t.Errorf("%s: %v in %s", file, err, line)
+				continue
+			}
+			seen[e.Type] = true
+			if canonical := events.CanonicalData(e.Data); !bytes.HasSuffix(line, append([]byte(`"data":`), append(canonical, '}')...)) {
+				t.Errorf("%s: %s has become %s", file, line, canonical)
+			}
+			if again, err := events.Encode(e); err != nil || !bytes.Equal(again, line) {
+				t.Errorf("%s: %s is written as %s, %v", file, line, again, err)
+			}
+		}
+		if file == filepath.Join("testdata", "old", "1.ndjson") && len(seen) != 7 {
+			t.Errorf("%s has %d of the first 7 types", file, len(seen))
+		}
+	}
+}
+
+// A time in another zone is the same event, and is written in UTC.
+func TestEncodeWritesUTC(t *testing.T) {
+	e := eventstest.Listed(eventstest.Entries(1, 1)[0], 1)
+	d := e.Data.(events.Entry)
+	utc := time.Date(2026, 11, 20, 23, 30, 0, 120e6, time.UTC)
+	d.ReportedAt = utc.In(time.FixedZone("", 3600))
+	e.Data = d
+	b, err := events.Encode(e)
+	if err != nil || !strings.Contains(string(b), `"reportedAt":"2026-11-20T23:30:00.12Z"`) {
+		t.Fatal(string(b), err)
+	}
+	back, err := events.Decode(b)
+	if err != nil || back.Data.(events.Entry).ReportedAt != utc {
+		t.Error(back, err)
+	}
+}
+
+// Different values have different canonical texts, or the digest would not tell them apart.
+func TestCanonicalDataTellsValuesApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := eventstest.AnyEvent().Draw(t, "a").Data, eventstest.AnyEvent().Draw(t, "b").Data
+		if (a == b) != (string(events.CanonicalData(a)) == string(events.CanonicalData(b))) {
+			t.Fatal(a, b)
+		}
+	})
+}

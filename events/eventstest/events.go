@@ -1,0 +1,256 @@
+package eventstest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+)
+
+// Start returns the time of the first report of Entries.
+func Start() time.Time { return time.Date(2021, 1, 4, 6, 0, 0, 0, time.UTC) }
+
+// Entries returns n valid entries with Polish texts, the same for the same seed: seven in ten on scammers, two on servers,
+// one on legit. Entry ids are distinct; some names and chat ids recur.
+func Entries(n int, seed uint64) []events.Entry {
+	r := rand.New(rand.NewPCG(seed, 0x5245474953545259))
+	out := make([]events.Entry, n)
+	for i := range out {
+		out[i] = entry(r, i)
+	}
+	return out
+}
+
+func entry(r *rand.Rand, i int) events.Entry {
+	e := events.Entry{
+		List:       list(r),
+		EntryID:    fmt.Sprintf("e%07d-%04x", i, r.IntN(1<<16)),
+		ChatID:     chatID(r, i),
+		Name:       name(r),
+		Reason:     reason(r),
+		Verified:   r.IntN(3) > 0,
+		ReportID:   fmt.Sprintf("R-%07d", i),
+		ReportedAt: Start().Add(time.Duration(i)*7*time.Minute + time.Duration(r.IntN(420_000))*time.Millisecond),
+	}
+	switch r.IntN(4) {
+	case 0:
+		e.Proofs.Private = true
+	case 1, 2:
+		e.Proofs.ID = fmt.Sprintf("p%06x", r.IntN(1<<24))
+	}
+	return e
+}
+
+// Listed returns the event that puts e on its list. Its id depends on e and version only.
+func Listed(e events.Entry, version int) events.Event {
+	return events.Event{
+		ID: fmt.Sprintf("%s.%s.%d", e.List, e.EntryID, version), Source: "urn:registry:test",
+		Type: events.TypeListed, Time: e.ReportedAt, Data: e,
+	}
+}
+
+// Events returns Entries, each in its event (Listed).
+func Events(n int, seed uint64) []events.Event {
+	out := make([]events.Event, n)
+	for i, e := range Entries(n, seed) {
+		out[i] = Listed(e, 1)
+	}
+	return out
+}
+
+func list(r *rand.Rand) events.List {
+	switch k := r.IntN(10); {
+	case k < 7:
+		return events.Scammers
+	case k < 9:
+		return events.Servers
+	}
+	return events.Legit
+}
+
+// chatID has 21 digits, one more than any platform has issued. One in fifty recurs.
+func chatID(r *rand.Rand, i int) string {
+	if r.IntN(50) == 0 {
+		i = r.IntN(i + 1)
+	}
+	return fmt.Sprintf("9%020d", uint64(i)*1_000_003+17)
+}
+
+func name(r *rand.Rand) string {
+	first := pick(r, "Łukasz", "Żaneta", "Grześ", "Ćma", "Ślepy", "Zażółć", "Ązor", "Kuba", "Michał", "Ola",
+		"Błyskawica", "Gęś", "Jaźń", "Król", "Niedźwiedź", "paypal", "ADMIN", "Handel", "Skup", "Wymiana")
+	second := pick(r, "", " Kowalski", " Wiśniewska", "_PL", ".eu", " złotówka", " 2.0", "😀", " ʟᴇɢɪᴛ", " Nowak")
+	if r.IntN(3) == 0 {
+		return first + second
+	}
+	return fmt.Sprintf("%s%s%d", first, second, r.IntN(10_000))
+}
+
+func reason(r *rand.Rand) string {
+	sentences := make([]string, 1+r.IntN(6))
+	for i := range sentences {
+		sentences[i] = pick(r,
+			"Wyłudził **przelew** za konto, którego nie oddał.",
+			"Podszywa się pod administratora serwera.",
+			"Sprzedaż kluczy, po wpłacie blokuje kupującego.",
+			"Zgłoszony przez *trzy* osoby, dowody w wątku.",
+			"Używa kilku kont: `żółw`, `gęś` i `łoś`.",
+			"Link do fałszywej strony: <https://przyklad.example/okazja>.",
+			"Obiecuje zwrot ~~jutro~~ nigdy.",
+			"\n\n- kwota: 150 zł\n- forma: kod BLIK\n",
+			"Wymiana przedmiotów <b>bez</b> pośrednika.")
+	}
+	return strings.Join(sentences, " ")
+}
+
+func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
+
+// AnyEvent draws any valid event of the contract, at the bounds too.
+func AnyEvent() *rapid.Generator[events.Event] {
+	return rapid.Custom(func(t *rapid.T) events.Event {
+		e := events.Event{
+			ID:     attribute(256).Draw(t, "id"),
+			Source: attribute(80).Draw(t, "source"),
+			Type:   rapid.SampledFrom(allTypes()).Draw(t, "type"),
+		}
+		if rapid.Bool().Draw(t, "timed") {
+			e.Time = Time().Draw(t, "time")
+		}
+		e.Data = dataOf(t, e.Type)
+		return e
+	})
+}
+
+func allTypes() []events.Type {
+	all := events.Types()
+	return all[:]
+}
+
+func dataOf(t *rapid.T, typ events.Type) events.Data {
+	switch typ {
+	case events.TypeDelisted:
+		return events.Delisting{List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId")}
+	case events.TypeViewsCounted:
+		return AnyViews().Draw(t, "views")
+	case events.TypeDonationUpdated:
+		return AnyDonation().Draw(t, "donation")
+	case events.TypeDonationRemoved:
+		return events.DonationRemoval{DonationID: Key().Draw(t, "donationId")}
+	}
+	entry := AnyEntry().Draw(t, "entry")
+	entry.Verified = entry.Verified || typ == events.TypeVerified
+	return entry
+}
+
+// AnyEntry draws any valid entry.
+func AnyEntry() *rapid.Generator[events.Entry] {
+	return rapid.Custom(func(t *rapid.T) events.Entry {
+		e := events.Entry{
+			List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
+			ChatID: Text(1, 64).Draw(t, "chatId"), Name: Text(1, 200).Draw(t, "name"),
+			Reason: Text(0, 400).Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
+			ReportID: Text(1, 64).Draw(t, "reportId"), ReportedAt: Time().Draw(t, "reportedAt"),
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "proofs") {
+		case 0:
+			e.Proofs.Private = true
+		case 1:
+			e.Proofs.ID = Key().Draw(t, "proofs.id")
+		}
+		return e
+	})
+}
+
+// AnyViews draws any valid view total.
+func AnyViews() *rapid.Generator[events.Views] {
+	return rapid.Custom(func(t *rapid.T) events.Views {
+		return events.Views{
+			List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
+			Views: integer().Draw(t, "views"),
+		}
+	})
+}
+
+// AnyDonation draws any valid donation.
+func AnyDonation() *rapid.Generator[events.Donation] {
+	statuses := events.DonationStatuses()
+	return rapid.Custom(func(t *rapid.T) events.Donation {
+		return events.Donation{
+			DonationID:            Key().Draw(t, "donationId"),
+			Status:                rapid.SampledFrom(statuses[:]).Draw(t, "status"),
+			Amount:                rapid.StringMatching(`[0-9]{1,18}(\.[0-9]{1,18})?`).Draw(t, "amount"),
+			Currency:              rapid.StringMatching(`[A-Z0-9]{2,10}`).Draw(t, "currency"),
+			Confirmations:         integer().Draw(t, "confirmations"),
+			RequiredConfirmations: integer().Draw(t, "requiredConfirmations"),
+			CreatedAt:             Time().Draw(t, "createdAt"),
+			UpdatedAt:             Time().Draw(t, "updatedAt"),
+		}
+	})
+}
+
+// Unset returns the names of the fields of T, a struct, that are zero in each of the values. A test that draws values for
+// every field learns so of a field that was added later.
+func Unset[T any](values []T) (names []string) {
+	for i := range reflect.TypeFor[T]().NumField() {
+		set := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })
+		if !set {
+			names = append(names, reflect.TypeFor[T]().Field(i).Name)
+		}
+	}
+	return names
+}
+
+// List draws a list.
+func List() *rapid.Generator[events.List] {
+	all := events.Lists()
+	return rapid.SampledFrom(all[:])
+}
+
+// Key draws an entryId, a donationId or a proofs.id.
+func Key() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`) }
+
+// Text draws any text of so many code points without NUL.
+func Text(least, most int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.ReplaceAll(rapid.StringN(least, most, -1).Draw(t, "text"), "\x00", "?")
+	})
+}
+
+// Time draws a UTC time of the years 1970 to 2200, whole seconds or with a fraction.
+func Time() *rapid.Generator[time.Time] {
+	return rapid.Custom(func(t *rapid.T) time.Time {
+		last := time.Date(2200, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
+		sec := rapid.Int64Range(0, last).Draw(t, "second")
+		nano := rapid.SampledFrom([]int64{0, 0, 120_000_000, 1, 999_999_999}).Draw(t, "fraction")
+		return time.Unix(sec, nano).UTC()
+	})
+}
+
+func integer() *rapid.Generator[int64] { return rapid.Int64Range(0, 1<<53-1) }
+
+// attribute draws a CloudEvents attribute: text that fits a header.
+func attribute(most int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		s := rapid.StringOfN(rapid.RuneFrom(nil, printable()), 1, most, -1).Draw(t, "text")
+		if s[0] == ' ' || s[len(s)-1] == ' ' {
+			return fmt.Sprintf("id-%x", s[:min(len(s), 40)])
+		}
+		return s
+	})
+}
+
+// printable are the characters of Polish texts and some beyond the basic plane.
+func printable() *unicode.RangeTable {
+	return &unicode.RangeTable{
+		R16:         []unicode.Range16{{Lo: 0x20, Hi: 0x7e, Stride: 1}, {Lo: 0xa1, Hi: 0x17f, Stride: 1}},
+		R32:         []unicode.Range32{{Lo: 0x1f600, Hi: 0x1f64f, Stride: 1}},
+		LatinOffset: 1,
+	}
+}

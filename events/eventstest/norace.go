@@ -1,0 +1,6 @@
+//go:build !race
+
+package eventstest
+
+// RaceDetector reports whether this binary is built with the race detector, which sees nothing of other processes.
+const RaceDetector = false

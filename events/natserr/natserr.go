@@ -1,0 +1,139 @@
+// Package natserr explains the errors of a NATS broker to an operator: one sentence for what happened, and one for what to
+// do about it.
+//
+// # Why
+//
+// The client library reports most mistakes in a broker's configuration as a request that got no answer in time. What the
+// broker said about it arrives beside the answer, as an error of the whole connection, so each caller would have to look
+// there. Errors are wrapped, never replaced: errors.Is and errors.As still find what the library returned.
+package natserr
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+)
+
+// Reasons why a broker that can be reached does not answer a request.
+var (
+	// ErrRefused matches the errors that Refusal has explained. Asking again is of no use until the broker's
+	// configuration changes.
+	ErrRefused = errors.New("refused by the broker")
+
+	ErrNoJetStream = errors.New("it has no JetStream, or this user may not use it")
+	ErrSilent      = errors.New("its JetStream does not answer; in a cluster: it has no leader, since too few nodes are up and connected")
+)
+
+// explained is an error of the library in an operator's words.
+type explained struct {
+	text        string
+	kind, cause error // kind is one of the reasons above
+}
+
+func (e *explained) Error() string   { return e.text }
+func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
+
+// Explain returns what err, of a request to JetStream's API on subject, means: that the user may not make the request
+// (see Refusal), that there is no JetStream, or that it does not answer. An answer of the broker, such as
+// jetstream.ErrStreamNotFound, is returned as it is, and so is nil. Without a connection nc is nil.
+func Explain(nc *nats.Conn, err error, subject string) error {
+	if nc != nil {
+		err = Refusal(nc, err, subject)
+	}
+	switch {
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoJetStream), errors.Is(err, ErrSilent):
+		return err
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+		errors.Is(err, nats.ErrNoResponders):
+		return &explained{ErrNoJetStream.Error(), ErrNoJetStream, err}
+	case isTimeout(err):
+		return &explained{ErrSilent.Error(), ErrSilent, err}
+	}
+	return err
+}
+
+// Refusal returns the permission violation that explains a timed-out request or publication, if the connection's last
+// error names a subject with prefix, or the inbox where the answer was awaited; else err. It is enough for messages that
+// no part of JetStream's API receives. An empty prefix suits connections that make one request at a time.
+func Refusal(nc *nats.Conn, err error, prefix string) error {
+	if !isTimeout(err) || errors.Is(err, ErrRefused) {
+		return err
+	}
+	last := nc.LastError()
+	if !errors.Is(last, nats.ErrPermissionViolation) {
+		return err
+	}
+	inbox := nc.Opts.InboxPrefix
+	if inbox == "" {
+		inbox = strings.TrimSuffix(nats.InboxPrefix, ".")
+	}
+	_, rest, _ := strings.Cut(last.Error(), `Publish to "`)
+	subject, _, published := strings.Cut(rest, `"`)
+	switch {
+	case published && strings.HasPrefix(subject, prefix):
+		return &explained{"this user of the broker may not publish to " + events.MaskSubject(subject, nil), ErrRefused, err}
+	case strings.Contains(last.Error(), `Subscription to "`+inbox):
+		return &explained{"this user of the broker may not listen to " + inbox +
+			".>, where it awaits answers; --nats-inbox-prefix says where else it may", ErrRefused, err}
+	}
+	return err
+}
+
+// Codes of the broker's errors that are not in nats.go.
+const (
+	codeNotAvailable = 10008 // the cluster has no leader
+	codeNoResources  = 10023
+	codeNoStorage    = 10047
+	codeNotCreated   = 10049 // the files of a stream
+	codeNotStored    = 10077 // a message
+)
+
+// Remedy returns what an operator can do about err, of a connection or a request, as the end of a sentence in the
+// imperative. It is empty where nothing but err is known, and for a refusal, which says it itself.
+func Remedy(err error) string {
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var host x509.HostnameError
+	switch err = Explain(nil, err, ""); {
+	case err == nil, errors.Is(err, ErrRefused):
+		return ""
+	case errors.Is(err, ErrNoJetStream):
+		return "correct --nats-url or --nats-creds"
+	case errors.Is(err, ErrSilent), code(err) == codeNotAvailable:
+		return "see whether enough brokers are up, and try again"
+	case errors.As(err, &authority):
+		return "name the authority of its certificate with --nats-ca"
+	case errors.As(err, &invalid), errors.As(err, &host):
+		return "give it a valid certificate for this address, or correct --nats-url"
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return "it speaks no TLS: give it a certificate, or write nats:// for tls://"
+	case errors.Is(err, nats.ErrAuthorization):
+		return "name this user's file with --nats-creds"
+	case errors.Is(err, nats.ErrNoServers):
+		return "start it (registry serve) or correct --nats-url"
+	}
+	switch code(err) {
+	case codeNoResources, codeNoStorage, codeNotCreated, codeNotStored:
+		return "make space on the broker's disk: its log says what else may be wrong"
+	}
+	return ""
+}
+
+// code is that of the broker's answer, 0 where err is none.
+func code(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrAsyncPublishTimeout)
+}

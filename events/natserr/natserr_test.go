@@ -1,0 +1,109 @@
+package natserr_test
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/broker"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/natserr"
+)
+
+// What the broker says beside a request that it does not answer is in the error, for the subject of the request alone.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	text := `authorization { users = [{user: u, password: u, permissions: {publish: "$JS.API.STREAM.INFO.S", subscribe: "_INBOX.u.>"}}] }`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := eventstest.Broker(t, func(c *broker.Config) { c.Addr, c.ConfigFile = "127.0.0.1:0", file })
+	for inbox, want := range map[string]string{
+		"_INBOX.u": "may not publish to $JS.API.STREAM.DELETE.S",
+		"_INBOX.v": "may not listen to _INBOX.v.>",
+		"_INBOX":   "may not listen to _INBOX.>",
+	} {
+		nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("u", "u"), nats.CustomInboxPrefix(inbox),
+			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		subject := "$JS.API.STREAM.INFO.S"
+		if inbox == "_INBOX.u" {
+			subject = "$JS.API.STREAM.DELETE.S"
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err = nc.RequestWithContext(ctx, subject, nil)
+		if said := natserr.Refusal(nc, err, subject); !strings.Contains(said.Error(), want) {
+			t.Errorf("%s: %v, want %q", inbox, said, want)
+		}
+		if inbox == "_INBOX.u" {
+			if said := natserr.Refusal(nc, err, "$JS.API.STREAM.INFO.S"); said != err {
+				t.Error("another request's refusal:", said)
+			}
+		}
+		if said := natserr.Refusal(nc, jetstream.ErrStreamNotFound, subject); said != jetstream.ErrStreamNotFound {
+			t.Error("an answer was changed:", said)
+		}
+	}
+}
+
+// Each error of the library has one explanation and one remedy.
+func TestExplainAndRemedy(t *testing.T) {
+	api := func(code jetstream.ErrorCode) error { return &jetstream.APIError{ErrorCode: code} }
+	for _, c := range []struct {
+		err    error
+		is     error  // nil: as it was
+		remedy string // its beginning; empty: none
+	}{
+		{nil, nil, ""},
+		{jetstream.ErrStreamNotFound, nil, ""},
+		{natserr.ErrRefused, nil, ""},
+		{jetstream.ErrJetStreamNotEnabled, natserr.ErrNoJetStream, "correct --nats-url"},
+		{jetstream.ErrJetStreamNotEnabledForAccount, natserr.ErrNoJetStream, "correct --nats-url"},
+		{nats.ErrNoResponders, natserr.ErrNoJetStream, "correct --nats-url"},
+		{nats.ErrTimeout, natserr.ErrSilent, "see whether enough brokers"},
+		{context.DeadlineExceeded, natserr.ErrSilent, "see whether enough brokers"},
+		{context.Canceled, nil, ""},
+		{api(10008), nil, "see whether enough brokers"},
+		{api(10023), nil, "make space"},
+		{api(10047), nil, "make space"},
+		{api(10049), nil, "make space"},
+		{api(10077), nil, "make space"},
+		{x509.UnknownAuthorityError{}, nil, "name the authority"},
+		{x509.CertificateInvalidError{Cert: &x509.Certificate{}}, nil, "give it a valid certificate"},
+		{x509.HostnameError{Certificate: &x509.Certificate{}}, nil, "give it a valid certificate"},
+		{nats.ErrSecureConnWanted, nil, "it speaks no TLS"},
+		{nats.ErrAuthorization, nil, "name this user's file"},
+		{nats.ErrNoServers, nil, "start it"},
+	} {
+		err := c.err
+		if err != nil {
+			err = fmt.Errorf("around: %w", c.err)
+		}
+		got := natserr.Explain(nil, err, "")
+		if c.is == nil && got != err || c.is != nil && (got.Error() != c.is.Error() || !errors.Is(got, c.is) || !errors.Is(got, c.err)) {
+			t.Errorf("%v: explained as %v", err, got)
+		}
+		if again := natserr.Explain(nil, got, ""); again != got {
+			t.Errorf("%v: explained again as %v", got, again)
+		}
+		for _, e := range []error{err, got} {
+			if r := natserr.Remedy(e); !strings.HasPrefix(r, c.remedy) || (r == "") != (c.remedy == "") {
+				t.Errorf("%v: remedy %q", e, r)
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+)
+
+// ErrConflict means that the subject's last message is not the one that PublishExpecting was given: somebody else has
+// published since. Read again, decide again.
+var ErrConflict = errors.New("the subject has another last message than expected")
+
+// Config says how to publish. The zero value is usable.
+type Config struct {
+	// Stream is the stream that must take the events, such as events.DefaultStream. Empty: whichever has the subject.
+	Stream string
+
+	// Timeout bounds the wait for one acknowledgement. 0: 10 seconds.
+	Timeout time.Duration
+
+	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1000, the broker's own limit. 0: 1000.
+	BatchSize int
+
+	// Progress, if not nil, is called by PublishAll after each batch with the summary so far, on PublishAll's goroutine.
+	Progress func(Summary)
+}
+
+// Publisher publishes events. It validates before it sends, so the registry does not reject what it has sent. Any
+// goroutine may call its methods. The connection stays the caller's; what the Publisher keeps on it ends with it.
+type Publisher struct {
+	js       jetstream.JetStream
+	async    jetstream.JetStream // for many messages at a time, with bounds of our own
+	cfg      Config
+	noAtomic atomic.Bool // the stream takes no atomic batches at all
+}
+
+// New returns a Publisher. With a nil js only its Check may be called.
+func New(js jetstream.JetStream, cfg Config) *Publisher {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 10 * time.Second
+	}
+	if cfg.BatchSize <= 0 || cfg.BatchSize > maxBatch {
+		cfg.BatchSize = maxBatch
+	}
+	p := &Publisher{js: js, cfg: cfg}
+	if js != nil {
+		// Bounds and handlers of js belong to whoever made it. The error is for options that these are not.
+		p.async, _ = jetstream.New(js.Conn(), jetstream.WithPublishAsyncMaxPending(maxBatch), jetstream.WithPublishAsyncTimeout(cfg.Timeout))
+	}
+	return p
+}
+
+// Ack is the broker's acknowledgement: the event is stored.
+type Ack struct {
+	Sequence  uint64 // in the stream; of the first copy when Duplicate
+	Duplicate bool   // the stream had an event of this id within the last two minutes
+}
+
+// Publish sends one event and waits until it is stored. An *events.Error in the chain means that the event breaks the
+// contract and was not sent. After any other error it may be stored or not: publishing the same event again, with its id,
+// is safe as long as nothing newer has been published on its subject. To repeat several events in order use a Run.
+func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
+	return p.publish(ctx, e)
+}
+
+// PublishExpecting is Publish on condition that the last message of the event's subject has the sequence
+// lastSubjectSequence, 0 for none; else the error is ErrConflict. Calling it again after a lost acknowledgement gives
+// ErrConflict too: whoever gets it reads the subject's last message, which may be their own.
+func (p *Publisher) PublishExpecting(ctx context.Context, e events.Event, lastSubjectSequence uint64) (Ack, error) {
+	return p.publish(ctx, e, jetstream.WithExpectLastSequencePerSubject(lastSubjectSequence))
+}
+
+// Republish publishes a payload that was rejected on subject once more, as it is and under a new message id, on the
+// condition of PublishExpecting. It does not validate: another version of the registry may accept what this one rejects.
+func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
+	e, err := events.Decode(payload)
+	tombstone := err == nil && e.Type.Tombstone()
+	msg, err := p.wire(subject, events.NewEventID(), tombstone, payload)
+	if err != nil {
+		return Ack{}, fmt.Errorf("publish: %w", err)
+	}
+	return p.send(ctx, msg, jetstream.WithExpectLastSequencePerSubject(lastSubjectSequence))
+}
+
+func (p *Publisher) publish(ctx context.Context, e events.Event, opts ...jetstream.PublishOpt) (Ack, error) {
+	msg, err := p.message(&Message{Event: e})
+	if err != nil {
+		return Ack{}, fmt.Errorf("publish: %w", err)
+	}
+	return p.send(ctx, msg, opts...)
+}
+
+// send waits until the broker has stored msg.
+func (p *Publisher) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (Ack, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	ack, err := p.js.PublishMsg(ctx, msg, opts...)
+	var api *jetstream.APIError
+	switch {
+	case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, ErrConflict)
+	case err != nil:
+		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, natserr.Refusal(p.js.Conn(), err, msg.Subject))
+	}
+	return Ack{Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
+}
+
+// Message is one event to publish in bulk.
+type Message struct {
+	Event events.Event
+
+	// Payload is the JSON that Event was decoded from, sent as it is. Nil: Event is encoded.
+	Payload []byte
+
+	checked bool // made by ParseMessage: no need to decode again
+}
+
+// ParseMessage returns a Message of one event's JSON, whose memory it shares. The error is an *events.Error.
+func ParseMessage(payload []byte) (Message, error) {
+	e, err := events.Decode(payload)
+	if err != nil {
+		return Message{}, err
+	}
+	return Message{Event: e, Payload: payload, checked: true}, nil
+}
+
+// headerRoom is more than the headers of a message take: the longest id has 1 KiB.
+const headerRoom = 4 << 10
+
+// Check returns the *events.Error for which PublishAll would not send the message, its headers counted. It needs no
+// connection.
+func (p *Publisher) Check(m *Message) error {
+	if m.Payload == nil {
+		return events.Validate(m.Event)
+	}
+	if !m.checked {
+		e, err := events.Decode(m.Payload)
+		if err != nil {
+			return err
+		}
+		if e != m.Event {
+			return &events.Error{Field: "event", Problem: "the payload is not that of the event"}
+		}
+	}
+	if len(m.Payload)+headerRoom <= events.MaxPayload {
+		return nil
+	}
+	_, err := p.message(m)
+	return err
+}
+
+// message is m as it goes over the wire.
+func (p *Publisher) message(m *Message) (*nats.Msg, error) {
+	payload := m.Payload
+	if payload == nil {
+		var err error
+		if payload, err = events.Encode(m.Event); err != nil {
+			return nil, err
+		}
+	}
+	return p.wire(m.Event.Data.Subject().String(), m.Event.ID, m.Event.Type.Tombstone(), payload)
+}
+
+// wire adds the headers (events/CONTRACT.md#publishing).
+func (p *Publisher) wire(subject, id string, tombstone bool, payload []byte) (*nats.Msg, error) {
+	header := nats.Header{
+		events.HeaderContent:  {events.ContentType},
+		jetstream.MsgIDHeader: {id},
+	}
+	if tombstone {
+		header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
+	}
+	if p.cfg.Stream != "" {
+		header[jetstream.ExpectedStreamHeader] = []string{p.cfg.Stream}
+	}
+	if len(payload)+headerSize(header) > events.MaxPayload {
+		return nil, &events.Error{Field: "event", Problem: fmt.Sprintf("longer than %d bytes with its headers", events.MaxPayload)}
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
+}
+
+// headerSize is how many bytes the broker counts for a header.
+func headerSize(h nats.Header) int {
+	n := len("NATS/1.0\r\n\r\n")
+	for name, values := range h {
+		for _, v := range values {
+			n += len(name) + len(": ") + len(v) + len("\r\n")
+		}
+	}
+	return n
+}

@@ -1,0 +1,176 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
+)
+
+// TestMain draws fewer sequences where not everything is to be tried: each one takes the broker some 50 ms.
+func TestMain(m *testing.M) {
+	if !eventstest.Full() {
+		_ = flag.Set("rapid.checks", "25") // a flag on the command line comes later and wins
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func newPublisher(js jetstream.JetStream) *publish.Publisher {
+	return publish.New(js, publish.Config{Stream: events.DefaultStream})
+}
+
+func TestPublishOne(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js)
+	p, e := newPublisher(js), eventstest.Events(1, 1)[0]
+
+	first, err := p.Publish(t.Context(), e)
+	if err != nil || first != (publish.Ack{Sequence: 1}) {
+		t.Fatal(first, err)
+	}
+	again, err := p.Publish(t.Context(), e)
+	if err != nil || again != (publish.Ack{Sequence: 1, Duplicate: true}) {
+		t.Fatal(again, err)
+	}
+	msg, err := stream.GetMsg(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := msg.Header.Get("Content-Type"); got != "application/cloudevents+json" {
+		t.Errorf("content type %q", got)
+	}
+	if got := msg.Header.Get("Nats-Msg-Id"); got != e.ID {
+		t.Errorf("message id %q", got)
+	}
+	if back, err := events.DecodeMessage(msg.Subject, msg.Data); err != nil || back != e {
+		t.Errorf("stored %v, %v", back, err)
+	}
+}
+
+// A tombstone erases the subject's earlier messages and stays (events/CONTRACT.md#publishing).
+func TestPublishTombstoneRollsUp(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js)
+	p, entry := newPublisher(js), eventstest.Entries(1, 1)[0]
+	for version := range 3 {
+		if _, err := p.Publish(t.Context(), eventstest.Listed(entry, version)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Publish(t.Context(), delisted(entry)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := info.State; s.Msgs != 1 || s.FirstSeq != 4 || s.LastSeq != 4 {
+		t.Errorf("the stream has %d messages, %d to %d", s.Msgs, s.FirstSeq, s.LastSeq)
+	}
+}
+
+func delisted(e events.Entry) events.Event {
+	return events.Event{
+		ID: string(e.List) + "." + e.EntryID + ".delisted", Source: "urn:registry:test", Type: events.TypeDelisted,
+		Data: events.Delisting{List: e.List, EntryID: e.EntryID},
+	}
+}
+
+// The expectation is the subject's, whatever other subjects have got in between.
+func TestPublishExpecting(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	eventstest.Stream(t, js)
+	p, entries := newPublisher(js), eventstest.Entries(2, 1)
+	mine, other := entries[0], entries[1]
+
+	first, err := p.PublishExpecting(t.Context(), eventstest.Listed(mine, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Publish(t.Context(), eventstest.Listed(other, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.PublishExpecting(t.Context(), eventstest.Listed(mine, 2), first.Sequence); err != nil {
+		t.Fatal(err)
+	}
+	for _, stale := range []uint64{0, first.Sequence, 2, 4} {
+		_, err := p.PublishExpecting(t.Context(), eventstest.Listed(mine, 3), stale)
+		if !errors.Is(err, publish.ErrConflict) {
+			t.Errorf("expecting %d: %v", stale, err)
+		}
+	}
+	// The broker compares before it looks for the id, so a repeated call is a conflict too.
+	if _, err := p.PublishExpecting(t.Context(), eventstest.Listed(mine, 1), 0); !errors.Is(err, publish.ErrConflict) {
+		t.Error(err)
+	}
+}
+
+func TestPublishRefusesWhatBreaksTheContract(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js)
+	p, bad := newPublisher(js), eventstest.Entries(1, 1)[0]
+	bad.Name = ""
+	var reason *events.Error
+	if _, err := p.Publish(t.Context(), eventstest.Listed(bad, 1)); !errors.As(err, &reason) || reason.Field != "data.name" {
+		t.Error(err)
+	}
+	if n := stored(t, stream); n != 0 {
+		t.Error(n, "messages were sent")
+	}
+}
+
+func TestPublishIntoAnotherStreamIsRefused(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.Name = "OTHER" })
+	p, evs := newPublisher(js), eventstest.Events(3, 1)
+	if _, err := p.Publish(t.Context(), evs[0]); err == nil {
+		t.Error("published into a stream of another name")
+	}
+	sum, err := p.PublishAll(t.Context(), messages(evs))
+	var at *publish.MessageError
+	if !errors.As(err, &at) || at.Index != 0 || sum != (publish.Summary{}) {
+		t.Error(sum, err)
+	}
+	if n := stored(t, stream); n != 0 {
+		t.Error(n, "messages were stored")
+	}
+}
+
+func TestPublishWithoutStreamEnds(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	p := newPublisher(js)
+	if _, err := p.Publish(ctx, eventstest.Events(1, 1)[0]); !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		t.Error(err)
+	}
+	if _, err := p.PublishAll(ctx, messages(eventstest.Events(2, 1))); err == nil || ctx.Err() != nil {
+		t.Error(err, ctx.Err())
+	}
+}
+
+func messages(evs []events.Event) []publish.Message {
+	out := make([]publish.Message, len(evs))
+	for i, e := range evs {
+		out[i].Event = e
+	}
+	return out
+}
+
+func stored(t *testing.T, s jetstream.Stream) uint64 {
+	t.Helper()
+	info, err := s.Info(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Msgs
+}

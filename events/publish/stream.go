@@ -1,0 +1,56 @@
+package publish
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+)
+
+// StreamConfig returns the event stream as this program creates it (events/CONTRACT.md#stream). history is the number of
+// messages kept of a subject, 0 for all; epoch is the stream's identity (events.NewEpoch).
+func StreamConfig(name string, replicas, history int, epoch string) jetstream.StreamConfig {
+	perSubject := int64(history)
+	if history <= 0 {
+		perSubject = -1
+	}
+	return jetstream.StreamConfig{
+		Name:               name,
+		Description:        "Registry events: the whole state of an entry, view total or donation in each",
+		Subjects:           []string{events.StreamSubjects},
+		Storage:            jetstream.FileStorage,
+		Retention:          jetstream.LimitsPolicy,
+		Discard:            jetstream.DiscardNew, // a full broker says so instead of forgetting
+		MaxMsgs:            -1,
+		MaxBytes:           -1,
+		MaxMsgsPerSubject:  perSubject,
+		MaxMsgSize:         events.MaxPayload,
+		Replicas:           replicas,
+		Duplicates:         2 * time.Minute,
+		DenyDelete:         true,
+		AllowRollup:        true, // tombstones; the broker allows no DenyPurge beside it
+		AllowDirect:        true,
+		AllowAtomicPublish: true,
+		Metadata:           map[string]string{events.MetadataEpoch: epoch},
+	}
+}
+
+// RejectedStreamConfig returns the stream of copies of rejected events (events/CONTRACT.md#rejection). There is one for the
+// broker: the epoch in a copy's subject keeps those of different event streams apart.
+func RejectedStreamConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              events.RejectedStream,
+		Description:       "Copies of events that the registry rejected, with the reason",
+		Subjects:          []string{events.RejectedPrefix + ">"},
+		Storage:           jetstream.FileStorage,
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardOld,
+		MaxMsgs:           10_000,
+		MaxBytes:          64 << 20,
+		MaxAge:            30 * 24 * time.Hour,
+		MaxMsgsPerSubject: 1, // copying again, by a replica or a rebuild, adds nothing
+		Replicas:          replicas,
+		AllowDirect:       true,
+	}
+}

@@ -1,0 +1,95 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// Projection is the document of /projection (httpapi/CONTRACT.md#admin). cmd/registry fills it from
+// the projector's progress.
+type Projection struct {
+	Stream        string    `json:"stream"`
+	StreamEpoch   string    `json:"streamEpoch"`
+	StreamCreated time.Time `json:"streamCreated"`
+	Checkpoint    uint64    `json:"checkpoint"`
+	LastSequence  uint64    `json:"lastSequence"` // of the stream, at most 1 s old
+	Lag           uint64    `json:"lag"`          // events
+	LagSeconds    float64   `json:"lagSeconds"`
+	CaughtUp      bool      `json:"caughtUp"`
+	Rejected      uint64    `json:"rejected"` // copies in the stream of rejected events
+	Digest        string    `json:"digest"`   // hexadecimal
+	Entries       Entries   `json:"entries"`
+	// SnapshotSequence is the checkpoint of the store on disk.
+	SnapshotSequence uint64 `json:"snapshotSequence"`
+	// IndexSequence is the last sequence that the text index covers; without an index, Checkpoint.
+	IndexSequence uint64 `json:"indexSequence"`
+	// RankedSequence is the last sequence that the index of ranked search covers; 0 while there is none.
+	RankedSequence uint64 `json:"rankedSequence"`
+	// Rebuilding is nil unless a rebuild is running.
+	Rebuilding                *Rebuilding `json:"rebuilding"`
+	SubjectsWithoutValidEvent []string    `json:"subjectsWithoutValidEvent"`
+	// LastError is nil or a sentence.
+	LastError *string `json:"lastError"`
+}
+
+// Entries counts what the lists show.
+type Entries struct {
+	Scammers int `json:"scammers"`
+	Servers  int `json:"servers"`
+	Legit    int `json:"legit"`
+}
+
+// String returns the counts in words, as registry rebuild prints them.
+func (e Entries) String() string {
+	return fmt.Sprintf("scammers %d, servers %d, legit %d", e.Scammers, e.Servers, e.Legit)
+}
+
+// Rebuilding is the progress of a rebuild.
+type Rebuilding struct {
+	Done       uint64  `json:"done"`  // stream sequences dealt with
+	Total      uint64  `json:"total"` // to deal with
+	PerSecond  float64 `json:"perSecond"`
+	ETASeconds float64 `json:"etaSeconds"`
+}
+
+// ProjectionOf returns a Projection with what one view determines: checkpoint, digest and entries
+// belong together. It assumes no index, and no subject without a valid event.
+func ProjectionOf(v *readmodel.View) Projection {
+	return Projection{
+		Checkpoint:    v.Sequence(),
+		IndexSequence: v.Sequence(),
+		Digest:        v.Digest().String(),
+		Entries: Entries{
+			Scammers: v.Entries(events.Scammers),
+			Servers:  v.Entries(events.Servers),
+			Legit:    v.Entries(events.Legit),
+		},
+		SubjectsWithoutValidEvent: []string{},
+	}
+}
+
+func (l *listener) projection(w http.ResponseWriter, r *http.Request) {
+	_, _, unready := l.Health.View()
+	l.sendJSON(w, r, http.StatusOK, l.document(unready))
+}
+
+// document returns what /projection and the page show. While nothing is answered (unready), its
+// LastError says why, followed by the cause if Projection knows one.
+func (l *listener) document(unready error) Projection {
+	p := l.Projection()
+	if unready != nil {
+		reason := unready.Error()
+		if cause := p.LastError; cause != nil && *cause != "" && *cause != reason {
+			reason += ": " + *cause
+		}
+		p.LastError = &reason
+	}
+	if p.SubjectsWithoutValidEvent == nil {
+		p.SubjectsWithoutValidEvent = []string{} // never null
+	}
+	return p
+}

@@ -1,0 +1,335 @@
+package httpapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+
+	"example.org/registry/readmodel"
+)
+
+// The bounds on requests that wait for a sequence (httpapi/CONTRACT.md#sequences).
+const (
+	maxMinWait   = 2 * time.Second
+	maxWaiting   = 256
+	minSeqHeader = "Registry-Min-Sequence"
+)
+
+// state is what an answer is computed from: one immutable state of the model, and what goes with it.
+type state struct {
+	view    *readmodel.View
+	headers *stateHeaders
+	noStore bool // the reader asked for a sequence: no cache may keep the answer
+	// staleSince is when the data was last known to be complete, where a page of the site is to say so; else zero.
+	staleSince time.Time
+	month      readmodel.Month // that it is now, on pages of the site
+}
+
+// gate decides whether a request may be answered, and from which state. Any goroutine may use it.
+type gate struct {
+	health  *Health
+	headers stateHeaderCache
+	wait    time.Duration // maxMinWait; less in tests
+	waiting atomic.Int64
+}
+
+// admit returns the state to answer r from, waiting for one if r asks for a sequence. Its parameters have been
+// checked. Errors: a paramError for a bad header, errLoading, errBehind, errBusy, or that of r's context.
+func (g *gate) admit(r *http.Request) (state, error) {
+	atLeast, given, err := minSequence(r.Header[minSeqHeader])
+	if err != nil {
+		return state{}, err
+	}
+	view, readiness, err := g.health.View()
+	if err != nil {
+		return state{}, err
+	}
+	if view.Sequence() < atLeast {
+		if readiness.Frozen {
+			return state{}, errBehind
+		}
+		if view, err = g.await(r.Context(), atLeast); err != nil {
+			return state{}, err
+		}
+	}
+	return state{view: view, headers: g.headers.of(view, readiness.AsOf), noStore: given}, nil
+}
+
+// await waits for a view at seq or after it.
+func (g *gate) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
+	defer g.waiting.Add(-1)
+	if g.waiting.Add(1) > maxWaiting {
+		return nil, errBusy
+	}
+	bounded, cancel := context.WithTimeout(ctx, g.wait)
+	defer cancel()
+	view, err := g.health.Reader.Await(bounded, seq)
+	switch {
+	case err == nil:
+		return view, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		return nil, errBehind
+	}
+}
+
+// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is absent, and one
+// given twice is wrong.
+func minSequence(values []string) (seq uint64, given bool, err error) {
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
+		return 0, false, nil
+	}
+	if len(values) > 1 || !digits(values[0]) {
+		return 0, false, invalid(minSeqHeader)
+	}
+	if seq, err = strconv.ParseUint(values[0], 10, 64); err != nil {
+		return 0, false, invalid(minSeqHeader)
+	}
+	return seq, true, nil
+}
+
+// ready is 1 while lists, checks and donations are answered, else 0, for the metrics.
+func (g *gate) ready() float64 {
+	if _, _, err := g.health.View(); err != nil {
+		return 0
+	}
+	return 1
+}
+
+// searches bounds text searches, which cost milliseconds where everything else costs microseconds. What
+// exceeds the bounds is refused at once (httpapi/CONTRACT.md#overload). Other requests do not pass through it. Any
+// goroutine may use it.
+//
+// A queue serves bursts, and readers who ask one after the other. Once more come than it holds, it only makes every answer late. That is
+// overload: whoever has waited for long is refused, and until nothing had to be refused for a while, no more searches wait than run. One
+// processor, where there is another, is then left to everything else: while searches keep all of them busy, nobody looks whether a request
+// has come.
+type searches struct {
+	most  int           // run at once
+	limit int           // wait for others to end
+	wait  time.Duration // is the longest that they wait; in overload a tenth of it
+
+	mu       sync.Mutex
+	running  int
+	queue    []*waitingSearch // the one that came first is first
+	overload time.Time        // lasts until then
+
+	waiting atomic.Int64 // length of queue, for the metrics
+}
+
+// waitingSearch is a search that waits. turn has room for the one answer: nil when it may run, else errBusy.
+type waitingSearch struct {
+	since time.Time
+	turn  chan error
+}
+
+// calm is for how long nothing must be refused for overload to be over.
+const calm = 500 * time.Millisecond
+
+// newSearches lets one search run for each processor, and 64 more wait for a second.
+func newSearches() *searches {
+	return &searches{most: runtime.GOMAXPROCS(0), limit: 64, wait: time.Second}
+}
+
+// enter waits for the search's turn; leave ends it. For what is no search, both do nothing. Errors:
+// errBusy, or that of ctx.
+func (s *searches) enter(ctx context.Context, search bool) (leave func(), err error) {
+	if !search {
+		return func() {}, nil
+	}
+	w, err := s.join()
+	if err == nil && w != nil {
+		err = s.await(ctx, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.leave, nil
+}
+
+// join begins a search, or puts it into the queue, which w is then its place in.
+func (s *searches) join() (w *waitingSearch, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run, room, _ := s.boundsLocked()
+	switch {
+	case s.running < run && len(s.queue) == 0:
+		s.running++
+		return nil, nil
+	case len(s.queue) >= room:
+		s.overload = time.Now().Add(calm)
+		return nil, errBusy
+	}
+	w = &waitingSearch{time.Now(), make(chan error, 1)}
+	s.queue = append(s.queue, w)
+	s.waiting.Add(1)
+	return w, nil
+}
+
+// boundsLocked returns how many searches may run and wait now, and for how long.
+func (s *searches) boundsLocked() (run, room int, wait time.Duration) {
+	if time.Now().Before(s.overload) {
+		run = max(s.most-1, 1)
+		return run, min(run, s.limit), s.wait / 10
+	}
+	return s.most, s.limit, s.wait
+}
+
+// await waits for w's turn.
+func (s *searches) await(ctx context.Context, w *waitingSearch) (err error) {
+	timer := time.NewTimer(s.wait)
+	defer timer.Stop()
+	select {
+	case err := <-w.turn:
+		return err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		err = errBusy
+	}
+	s.mu.Lock()
+	i := slices.Index(s.queue, w)
+	if i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+		s.waiting.Add(-1)
+		if err == errBusy {
+			s.overload = time.Now().Add(calm)
+		}
+	}
+	s.mu.Unlock()
+	if i < 0 && <-w.turn == nil { // too late: its turn has just come
+		s.leave()
+	}
+	return err
+}
+
+// leave ends a search and begins the next.
+func (s *searches) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	run, _, wait := s.boundsLocked()
+	for s.running < run && len(s.queue) > 0 {
+		w := s.queue[0]
+		s.queue = slices.Delete(s.queue, 0, 1)
+		s.waiting.Add(-1)
+		if time.Since(w.since) > wait {
+			w.turn <- errBusy
+			continue
+		}
+		w.turn <- nil
+		s.running++
+	}
+}
+
+// maxClients is how many client addresses the rate limit tells apart. It forgets the one heard of longest ago
+// first, which gets a new allowance.
+const maxClients = 1 << 16
+
+// rateLimit allows each client address so many requests a second. Any goroutine may use it.
+type rateLimit struct {
+	every   rate.Limit
+	burst   int
+	proxies []netip.Prefix
+	clients *lru.Cache[netip.Addr, *rate.Limiter]
+	refused *rateError
+}
+
+// newRateLimit allows bursts of one second's worth. It returns nil when perSecond is zero.
+func newRateLimit(perSecond float64, proxies []netip.Prefix) *rateLimit {
+	return newRateLimitOf(1, perSecond, proxies)
+}
+
+// newRateLimitOf allows n requests for each that newRateLimit allows.
+func newRateLimitOf(n int, perSecond float64, proxies []netip.Prefix) *rateLimit {
+	if perSecond == 0 {
+		return nil
+	}
+	clients, _ := lru.New[netip.Addr, *rate.Limiter](maxClients) // fails only for a size below 1
+	return &rateLimit{
+		every:   rate.Limit(float64(n) * perSecond),
+		burst:   n * int(math.Ceil(perSecond)),
+		proxies: proxies,
+		clients: clients,
+		refused: &rateError{strconv.Itoa(int(math.Ceil(1 / (float64(n) * perSecond))))},
+	}
+}
+
+// take uses up one request of the client's allowance. Its error is a rateError.
+func (l *rateLimit) take(r *http.Request) error {
+	client := subnet(clientAddress(r, l.proxies))
+	limiter, known := l.clients.Get(client)
+	if !known {
+		limiter = rate.NewLimiter(l.every, l.burst)
+		if first, raced, _ := l.clients.PeekOrAdd(client, limiter); raced {
+			limiter = first
+		}
+	}
+	if !limiter.Allow() {
+		return l.refused
+	}
+	return nil
+}
+
+// subnet is what one reader is taken to own: an IPv4 address, or the /64 of an IPv6 address.
+func subnet(a netip.Addr) netip.Addr {
+	if !a.Is6() {
+		return a
+	}
+	p, _ := a.WithZone("").Prefix(64) // fails only for more than 128 bits
+	return p.Addr()
+}
+
+// clientAddress returns the peer's address or, when that is a trusted proxy, the rightmost address in
+// X-Forwarded-For that is not one. Anybody may have written what stands left of it. A peer without an address (a
+// Unix socket) gives the zero address.
+func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	client := peer.Addr().Unmap()
+	hops := r.Header["X-Forwarded-For"]
+	for i := len(hops) - 1; i >= 0; i-- {
+		for rest := hops[i]; rest != "" && among(trusted, client); {
+			comma := strings.LastIndexByte(rest, ',')
+			addr, ok := hopAddress(strings.TrimSpace(rest[comma+1:]))
+			if !ok {
+				return client // whoever wrote that is the last one we know of
+			}
+			client, rest = addr, rest[:max(comma, 0)]
+		}
+	}
+	return client
+}
+
+func among(prefixes []netip.Prefix, a netip.Addr) bool {
+	a = a.WithZone("")
+	for _, p := range prefixes {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// hopAddress reads an address as proxies write it: with or without port and brackets.
+func hopAddress(s string) (netip.Addr, bool) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap(), true
+	}
+	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
+	return a.Unmap(), err == nil
+}

@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/readmodel"
+)
+
+// Promise 2 (readmodel/doc.go) for remembered answers: whatever is asked, how often, in what encoding and with
+// what in between, an answer is what the model says at that moment.
+func TestRememberedAnswersAreTrue(t *testing.T) {
+	f := serve(t)
+	f.public.bodies, _ = newBodyCache(64 << 10) // so small that answers are forgotten, too
+	outer := t
+	rapid.Check(t, func(t *rapid.T) {
+		for range 20 {
+			if rapid.IntRange(0, 3).Draw(t, "change") == 0 {
+				f.apply(drawChange(t))
+			}
+			encodings := rapid.SampledFrom([]string{"", "gzip", "zstd"}).Draw(t, "encoding")
+			target, want := drawQuery(t, f.model.View())
+			a := f.get(outer, target, "Accept-Encoding", encodings)
+			if a.status != http.StatusOK || a.body != want {
+				t.Fatalf("%s\n got %s\nwant %s", target, a.body, want)
+			}
+		}
+	})
+}
+
+func drawChange(t *rapid.T) events.Data {
+	e := rapid.SampledFrom(apitest.People()).Draw(t, "of")
+	switch d := e.(type) {
+	case events.Entry:
+		d.Name = fmt.Sprint("Nowy ", rapid.IntRange(0, 5).Draw(t, "name"))
+		return d
+	case events.Views:
+		d.Views = rapid.Int64Range(0, 500).Draw(t, "views")
+		return d
+	}
+	return e
+}
+
+func drawQuery(t *rapid.T, v *readmodel.View) (target, body string) {
+	ctx := context.Background()
+	word := rapid.SampledFrom([]string{"", "nowy", "konto", "a"}).Draw(t, "search")
+	if word != "" && rapid.Bool().Draw(t, "check") {
+		found, _ := v.Check(ctx, readmodel.CheckQuery{Search: word})
+		return "/api/check?search=" + word, string(found.AppendJSON(nil))
+	}
+	list := rapid.SampledFrom([]events.List{events.Scammers, events.Legit}).Draw(t, "list")
+	q := readmodel.ListQuery{List: list, Search: word, Limit: rapid.SampledFrom([]int{1, 30}).Draw(t, "limit")}
+	order := "newest"
+	if rapid.Bool().Draw(t, "popular") {
+		q.Sort, order = readmodel.Popular, "popular"
+	}
+	page, _ := v.List(ctx, q)
+	return fmt.Sprintf("/api/%s?search=%s&sort=%s&limit=%d", list, word, order, q.Limit), string(page.AppendJSON(nil))
+}
+
+// The same query string asks something else on another path, however often each is asked.
+func TestEveryPathHasItsOwnQueries(t *testing.T) {
+	targets := []string{"/api/scammers", "/api/legit", "/api/check", "/", "/scammers", "/legit"}
+	want := map[string]string{}
+	for _, target := range targets {
+		want[target] = serve(t).get(t, target+"?search=konto").body
+	}
+	f := serve(t)
+	for range 3 {
+		for _, target := range targets {
+			if got := f.get(t, target+"?search=konto").body; got != want[target] {
+				t.Errorf("%s\n got %s\nwant %s", target, got, want[target])
+			}
+		}
+	}
+}
+
+// The third answer to a query of the same content is not built anew. Once the content has changed, it is.
+func TestRememberedAnswersAreNotBuilt(t *testing.T) {
+	f := serve(t)
+	built := 0
+	p := f.public.bodies
+	ask := func() {
+		view := f.model.View()
+		tags := newTagSet(view.ListTag(events.Scammers, readmodel.Newest))
+		a := &answer{tags: &tags, query: &query{}, key: bodyKey{raw: "limit=3"}}
+		saved := p.find(a.key)
+		again := saved.matches(a.tags)
+		if !again || saved.variants[identity].Load() == nil {
+			built++
+			p.save(a, []byte("body"), again)
+		}
+	}
+	for range 5 {
+		ask()
+	}
+	if built != 2 {
+		t.Errorf("built %d times for one content, want 2", built)
+	}
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	ask()
+	if built != 3 {
+		t.Errorf("built %d times after a change, want 3", built)
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package httpapi
-
-// descriptorLimit is a guess where the system has no such limit to ask for.
-func descriptorLimit() uint64 { return 1 << 14 }

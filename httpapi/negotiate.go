@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// encoding is a content coding of an answer.
+type encoding uint8
+
+// The encodings on offer, the preferred one last.
+const (
+	identity encoding = iota
+	gzipped
+	zstandard
+	numEncodings
+)
+
+// minEncoded is the size in bytes from which a body is worth encoding (httpapi/CONTRACT.md#caching).
+const minEncoded = 1024
+
+// worth returns e, or identity for a body that is too small to encode.
+func (e encoding) worth(body []byte) encoding {
+	if len(body) < minEncoded {
+		return identity
+	}
+	return e
+}
+
+// suffix sets the entity tag of the encoded variant apart.
+func (e encoding) suffix() string {
+	switch e {
+	case gzipped:
+		return "-gzip"
+	case zstandard:
+		return "-zstd"
+	}
+	return ""
+}
+
+// negotiate picks the encoding with the greatest weight in Accept-Encoding (RFC 9110, 12.5.3); among equals
+// zstd, then gzip, then none. No encoding is always acceptable: a reader who refuses everything gets
+// that rather than an error.
+func negotiate(lines []string) encoding {
+	if len(lines) == 0 {
+		return identity
+	}
+	weights := [numEncodings]int{-1, -1, -1}
+	other := -1
+	for _, line := range lines {
+		for part := range strings.SplitSeq(line, ",") {
+			coding, parameter, _ := strings.Cut(part, ";")
+			w := weight(parameter)
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "identity":
+				weights[identity] = w
+			case "gzip", "x-gzip":
+				weights[gzipped] = w
+			case "zstd":
+				weights[zstandard] = w
+			case "*":
+				other = w
+			}
+		}
+	}
+	if weights[gzipped] < 0 {
+		weights[gzipped] = other // * may mean any; gzip is what everybody can read
+	}
+	best := identity
+	for _, e := range []encoding{gzipped, zstandard} {
+		if weights[e] > 0 && weights[e] >= weights[best] {
+			best = e
+		}
+	}
+	return best
+}
+
+// weight reads q=0.5 in thousandths. Absent it is 1000; malformed it is 0, not acceptable.
+func weight(parameter string) int {
+	parameter = strings.TrimSpace(parameter)
+	if parameter == "" {
+		return 1000
+	}
+	name, text, _ := strings.Cut(parameter, "=")
+	if !strings.EqualFold(strings.TrimSpace(name), "q") {
+		return 0
+	}
+	q, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(q >= 0 && q <= 1) {
+		return 0
+	}
+	return int(q * 1000)
+}
+
+// tagSet is the entity tag of a content, for each encoding.
+type tagSet struct {
+	quoted [numEncodings]string   // without W/
+	header [numEncodings][]string // header values, shared: not to be changed
+}
+
+func newTagSet(tag string) (t tagSet) {
+	for e := range numEncodings {
+		t.quoted[e] = `"` + tag + e.suffix() + `"`
+		t.header[e] = []string{t.quoted[e]}
+	}
+	return t
+}
+
+// held tells which variants of a content a reader has, by its If-None-Match.
+type held struct {
+	variants [numEncodings]bool
+	any      bool // at least one, or the reader said *
+}
+
+// held compares weakly, as RFC 9110, 13.1.2 defines If-None-Match. It ignores what follows a malformed tag.
+func (t *tagSet) held(lines []string) (h held) {
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "*" {
+			h.any = true
+			continue
+		}
+		for tag, rest := nextTag(line); tag != ""; tag, rest = nextTag(rest) {
+			for e := range numEncodings {
+				if tag == t.quoted[e] {
+					h.variants[e], h.any = true, true
+				}
+			}
+		}
+	}
+	return h
+}
+
+// nextTag cuts the first entity tag, without W/, off a list of tags. tag is "" when there is none.
+func nextTag(list string) (tag, rest string) {
+	list = strings.TrimLeft(list, " \t,")
+	list = strings.TrimPrefix(list, "W/")
+	if !strings.HasPrefix(list, `"`) {
+		return "", ""
+	}
+	end := strings.IndexByte(list[1:], '"')
+	if end < 0 {
+		return "", ""
+	}
+	return list[:end+2], list[end+2:]
+}
+
+// settles reports whether the answer is 304 without a look at the body, for a reader who accepts e. It is not
+// settled for a reader who holds no encoded variant but accepts one: the tag that the 304 carries then depends
+// on whether the body is large enough to encode.
+func (h held) settles(e encoding) bool {
+	large := h.variants[gzipped] || h.variants[zstandard]
+	return h.any && (e == identity || large)
+}
+
+// compressor encodes whole bodies. Any goroutine may use it.
+type compressor struct {
+	zstd *zstd.Encoder // for EncodeAll alone, which is safe for concurrent use and starts no goroutine
+	gzip sync.Pool     // of *gzip.Writer
+}
+
+// zstdWindow bounds what a reader must keep while decoding. No page is much larger.
+const zstdWindow = 128 << 10
+
+func newCompressor() (*compressor, error) {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(zstdWindow), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, fmt.Errorf("zstd encoder: %w", err)
+	}
+	return &compressor{zstd: z}, nil
+}
+
+// appendEncoded appends body in the encoding e, which is not identity.
+func (c *compressor) appendEncoded(dst, body []byte, e encoding) ([]byte, error) {
+	if e == zstandard {
+		return c.zstd.EncodeAll(body, dst), nil
+	}
+	out := bytes.NewBuffer(dst)
+	w, ok := c.gzip.Get().(*gzip.Writer)
+	if ok {
+		w.Reset(out)
+	} else {
+		w, _ = gzip.NewWriterLevel(out, gzip.BestSpeed) // fails only for an unknown level
+	}
+	defer c.gzip.Put(w)
+	if _, err := w.Write(body); err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,292 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// wrong is the name in the error of a query string; "" when it was accepted.
+func wrong(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	p, ok := err.(*paramError)
+	if !ok {
+		t.Fatalf("%T %v", err, err)
+	}
+	if p.missing {
+		return "missing " + p.name
+	}
+	return p.name
+}
+
+func TestListParameters(t *testing.T) {
+	ż := "%C5%BC" // two bytes, one code point
+	long := func(s string, n int) string { return strings.Repeat(s, n) }
+	for raw, want := range map[string]string{
+		// Bounds, in code points after trimming.
+		"search=" + long(ż, 100):                     "",
+		"search=" + long(ż, 101):                     "search",
+		"search=+%20" + long("x", 100) + "%E2%80%83": "",
+		"search=+" + long("x", 101):                  "search",
+		"search=" + long("+", 300):                   "",
+		"search=" + long("+", 301):                   "search",
+		"id=" + long("x", 64):                        "",
+		"id=" + long("x", 65):                        "id",
+		"id=" + long(ż, 64):                          "",
+		"id=" + long(ż, 65):                          "id",
+		"skip=0":                                     "", "skip=20000": "", "skip=20001": "skip", "skip=-1": "skip",
+		"limit=1": "", "limit=60": "", "limit=0": "limit", "limit=61": "limit",
+		// Numbers are [0-9]{1,6}.
+		"skip=000007": "", "skip=0000007": "skip", "skip=+7": "", "skip=%2B7": "skip", "skip=1e1": "skip",
+		"skip=0x1": "skip", "skip=1.0": "skip", "skip=1_0": "skip", "skip=%D9%A3": "skip", "skip=9223372036854775808": "skip",
+		"limit=abc": "limit", "limit=1+1": "limit", "limit=%EF%BC%91": "limit",
+		// Choices.
+		"sort=newest": "", "sort=oldest": "", "sort=popular": "", "sort=popular_asc": "", "sort=az": "", "sort=za": "",
+		"sort=AZ": "sort", "sort=random": "sort", "sort=+az+": "", "sort=az%00": "sort",
+		"status=all": "", "status=verified": "", "status=risk": "", "status=Risk": "status", "status=true": "status",
+		"proofs=all": "", "proofs=with": "", "proofs=private": "", "proofs=none": "proofs",
+		// Empty is absent.
+		"search=&id=&sort=&status=&proofs=&skip=&limit=": "", "limit": "", "skip=%20%09%0A%C2%A0": "", "sort=+": "",
+		// Given twice, even if empty or equal.
+		"id=1&id=1": "id", "sort=az&sort=az": "sort", "limit=&limit=": "limit", "skip=1&%73kip=2": "skip",
+		// Unknown parameters and other case are ignored; what they hold, too.
+		"": "", "foo=1&foo=2": "", "Search=1&SEARCH=2": "", "foo=%FF%00": "", "searc%68=x": "",
+		"=": "", "=1": "", "&&": "", "&": "",
+		// Not text.
+		"search=%FF": "search", "search=%C0%AF": "search", "id=%ED%A0%80": "id", "search=a%00b": "search", "limit=%00": "limit",
+		"search=\xff": "search", "search=%F4%90%80%80": "search",
+		// Not a query string at all.
+		"%zz": "query", "search=%": "query", "search=%1": "query", "a=b;c=d": "query", ";": "query", "foo=%zz": "query",
+		"limit=0&%zz": "query", "search=a;b": "query", "search=a%3Bb": "",
+		long("a", 4096): "", long("a", 4097): "query", "limit=" + long("0", 4096): "query",
+		// Every parameter is checked, in the order of the table.
+		"id=1&search=" + long("x", 101):             "search",
+		"limit=0&skip=-1&proofs=x&status=x&sort=x":  "sort",
+		"limit=0&skip=-1&proofs=x&status=x":         "status",
+		"limit=0&skip=-1&proofs=x":                  "proofs",
+		"limit=0&skip=-1":                           "skip",
+		"limit=0&id=%00":                            "id",
+		"sort=x&search=%00&id=" + long("x", 65):     "search",
+		"sort=x&id=" + long("x", 65) + "&search=ok": "id",
+	} {
+		_, err := parseList(events.Scammers, raw)
+		if got := wrong(t, err); got != want {
+			t.Errorf("%.80q: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestListParametersMean(t *testing.T) {
+	none := readmodel.ListQuery{List: events.Servers, Limit: 30}
+	for raw, change := range map[string]func(*readmodel.ListQuery){
+		"":                      func(*readmodel.ListQuery) {},
+		"search=+a%20+b%09":     func(q *readmodel.ListQuery) { q.Search = "a  b" },
+		"search=%C4%B0&id=7":    func(q *readmodel.ListQuery) { q.Search, q.ID = "İ", "7" },
+		"sort=za&status=risk":   func(q *readmodel.ListQuery) { q.Sort, q.Status = readmodel.ZA, readmodel.StatusRisk },
+		"proofs=private&sort=":  func(q *readmodel.ListQuery) { q.Proofs = readmodel.ProofsPrivate },
+		"skip=00030&limit=+60+": func(q *readmodel.ListQuery) { q.Skip, q.Limit = 30, 60 },
+		"sort=oldest":           func(q *readmodel.ListQuery) { q.Sort = readmodel.Oldest },
+		"sort=popular":          func(q *readmodel.ListQuery) { q.Sort = readmodel.Popular },
+		"sort=popular_asc":      func(q *readmodel.ListQuery) { q.Sort = readmodel.PopularAsc },
+		"sort=az&proofs=with":   func(q *readmodel.ListQuery) { q.Sort, q.Proofs = readmodel.AZ, readmodel.ProofsWith },
+		"status=verified":       func(q *readmodel.ListQuery) { q.Status = readmodel.StatusVerified },
+		"id=%3C@123%3E":         func(q *readmodel.ListQuery) { q.ID = "<@123>" }, // pasted ids are for checks
+	} {
+		want := none
+		change(&want)
+		if got, err := parseList(events.Servers, raw); err != nil || got != want {
+			t.Errorf("%q: %+v %v, want %+v", raw, got, err, want)
+		}
+	}
+}
+
+func TestCheckParameters(t *testing.T) {
+	digits := strings.Repeat("1", 64)
+	id := func(s string) readmodel.CheckQuery { return readmodel.CheckQuery{ID: s} }
+	name := func(s string) readmodel.CheckQuery { return readmodel.CheckQuery{Search: s} }
+	for raw, want := range map[string]readmodel.CheckQuery{
+		"search=adam": name("adam"), "search=+adam+": name("adam"), "id=7": id("7"), "id=7&search=adam": id("7"),
+		"id=&search=adam": name("adam"), "search=" + strings.Repeat("x", 100): name(strings.Repeat("x", 100)),
+		"id=" + strings.Repeat("x", 64): id(strings.Repeat("x", 64)),
+		// Pasted, in either parameter.
+		"search=<@123>": id("123"), "search=<@!123>": id("123"), "id=<@123>": id("123"), "id=+<@!123>+": id("123"),
+		"search=<@" + digits + ">":                                              id(digits),
+		"search=https://chat.example/users/123":                                 id("123"),
+		"search=HTTPS://chat.example/users/123/":                                id("123"),
+		"search=http://chat.example/app/users/123/profile%3Fa=":                 id("123"),
+		"search=https://chat.example/users/me/users/9%23top":                    id("9"),
+		"id=https://chat.example/users/123":                                     id("123"),
+		"id=9&search=https://chat.example/users/123":                            id("9"),
+		"search=https://chat.example/users/123%3Fx=" + strings.Repeat("y", 150): id("123"),
+		"search=https://me:pw@chat.example:8443/users/123":                      id("123"),
+		"search=http://[::1]/users/123":                                         id("123"),
+		"search=https://chat.example//users/1/users/2":                          id("1"),
+		"search=https://chat.example/users/" + digits:                           id(digits),
+		"id=<@!007>": id("007"),
+		// Nearly.
+		"search=<@!!123>": name("<@!!123>"), "search=<@+123>": name("<@ 123>"), "search=<@123>x": name("<@123>x"),
+		"search=https:/users/123":                 name("https:/users/123"),
+		"search=https://chat.example/Users/123":   name("https://chat.example/Users/123"),
+		"search=https://chat.example/users/123+x": name("https://chat.example/users/123 x"),
+		"search=https://chat.example:x/users/123": name("https://chat.example:x/users/123"),
+		"search=<@>": name("<@>"), "search=<@!>": name("<@!>"), "search=<@%26123>": name("<@&123>"), "search=<@12a>": name("<@12a>"),
+		"search=<@123": name("<@123"), "search=@123": name("@123"), "search=x<@123>": name("x<@123>"),
+		"search=ftp://chat.example/users/123":     name("ftp://chat.example/users/123"),
+		"search=chat.example/users/123":           name("chat.example/users/123"),
+		"search=https://chat.example/users/12a":   name("https://chat.example/users/12a"),
+		"search=https://chat.example/xusers/123":  name("https://chat.example/xusers/123"),
+		"search=https://chat.example/?a=/users/1": name("https://chat.example/?a=/users/1"),
+		"search=https:///users/123":               name("https:///users/123"),
+		"search=https://x/users/%D9%A3":           name("https://x/users/٣"),
+		"search=https://x/%25zz/users/1":          name("https://x/%zz/users/1"),
+	} {
+		if got, err := parseCheck(raw); err != nil || got != want {
+			t.Errorf("%.90q: %+v %v, want %+v", raw, got, err, want)
+		}
+	}
+	for raw, want := range map[string]string{
+		"": "missing search", "id=&search=%20": "missing search", "id": "missing search", "name=adam": "missing search",
+		"search=" + strings.Repeat("x", 101): "search", "id=" + strings.Repeat("x", 65): "id",
+		"search=https://chat.example/users/1" + digits: "search",
+		"search=<@1" + digits + ">":                    "search", "id=<@1" + digits + ">": "id",
+		"id=7&search=" + strings.Repeat("x", 101): "search", "id=1&id=2": "id", "search=a&search=": "search",
+		"search=%FF": "search", "id=%00": "id", "search=%FF&id=%FF": "id", "search=%FF&id=" + digits + "1": "id",
+		"search=https://chat.example/users/123%3Fx=" + strings.Repeat("y", 300): "search",
+		"search=https://chat.example/users/x" + strings.Repeat("y", 100):        "search",
+		"%zz":                                "query",
+		"search=adam;x":                      "query",
+		"search=" + strings.Repeat("+", 301): "search",
+	} {
+		_, err := parseCheck(raw)
+		if got := wrong(t, err); got != want {
+			t.Errorf("%.80q: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestOtherParameters(t *testing.T) {
+	long := strings.Repeat("x", 65)
+	for raw, want := range map[string]string{
+		"id=d-1": "", "id=+d+": "", "id=" + long[1:]: "", "id=" + long: "id", "": "missing id", "id=+": "missing id",
+		"id=1&id=1": "id", "id=%FF": "id", "id=%00": "id", "%zz": "query", "ID=1": "missing id",
+	} {
+		_, err := parseDonation(raw)
+		if got := wrong(t, err); got != want {
+			t.Errorf("donation %.80q: %q, want %q", raw, got, want)
+		}
+	}
+	for _, c := range []struct{ user, raw, want string }{
+		{"1", "", ""}, {"Az09_-", "size=16", ""}, {long[1:], "size=512", ""}, {"1", "size=32", ""}, {"1", "size=64", ""},
+		{"1", "size=128", ""}, {"1", "size=256", ""}, {"1", "size=+", ""}, {"1", "other=%FF", ""},
+		{long, "", "chatUserId"}, {"ą", "", "chatUserId"}, {"a b", "", "chatUserId"}, {"a.b", "%zz", "chatUserId"},
+		{"1", "size=0", "size"}, {"1", "size=15", "size"}, {"1", "size=17", "size"}, {"1", "size=48", "size"},
+		{"1", "size=513", "size"}, {"1", "size=1024", "size"}, {"1", "size=8", "size"}, {"1", "size=x", "size"}, {"1", "size=64&size=64", "size"},
+		{"1", "%zz", "query"},
+	} {
+		_, err := parseAvatar(c.user, c.raw)
+		if got := wrong(t, err); got != c.want {
+			t.Errorf("avatar %.80q %q: %q, want %q", c.user, c.raw, got, c.want)
+		}
+	}
+	if size, err := parseAvatar("1", ""); size != 128 || err != nil {
+		t.Errorf("default size %d %v", size, err)
+	}
+}
+
+// Every kind of bad parameter is 400 with its name over HTTP, on each list.
+func TestBadParametersOverHTTP(t *testing.T) {
+	f := serve(t)
+	for _, path := range []string{"/api/scammers", "/api/servers", "/api/legit"} {
+		for query, name := range map[string]string{
+			"limit=61": "limit", "skip=20001": "skip", "search=%FF": "search", "id=%00": "id", "sort=x": "sort",
+			"status=x": "status", "proofs=x": "proofs", "%zz": "query", "a;b": "query",
+		} {
+			f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: "+name+".", http.MethodGet, path+"?"+query)
+		}
+	}
+	for target, name := range map[string]string{
+		"/api/check?search=%FF": "search", "/api/donate/status?id=%FF": "id", "/api/status?%zz": "query",
+		"/api/chat/avatar/a.b": "chatUserId", "/api/chat/avatar/a%20b": "chatUserId", "/api/chat/avatar/1?size=17": "size",
+		"/api/chat/avatar/1?;": "query",
+	} {
+		f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: "+name+".", http.MethodGet, target)
+	}
+	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: search.", http.MethodGet, "/api/check")
+	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: id.", http.MethodGet, "/api/donate/status")
+}
+
+// scanQuery reads what url.ParseQuery reads and refuses what it refuses.
+func TestScanQueryIsParseQuery(t *testing.T) {
+	part := rapid.OneOf(rapid.StringMatching(`(search|id|sort|x)?=?[a-z0-9%+;=]{0,6}`), rapid.String())
+	rapid.Check(t, func(t *rapid.T) {
+		sameAsParseQuery(t, strings.Join(rapid.SliceOfN(part, 0, 5).Draw(t, "parts"), "&"))
+	})
+}
+
+func sameAsParseQuery(t interface{ Fatalf(string, ...any) }, raw string) {
+	names := listParams()
+	var values [numListParams]value
+	err := scanQuery(raw, names[:], values[:])
+	want, wantErr := url.ParseQuery(raw)
+	if (err != nil) != (wantErr != nil || len(raw) > maxQuery) {
+		t.Fatalf("%q: %v, url.ParseQuery: %v", raw, err, wantErr)
+	}
+	for i, name := range names {
+		if err != nil {
+			return
+		}
+		v := values[i]
+		if v.given != want.Has(name) || v.text != want.Get(name) || v.repeated != (len(want[name]) > 1) {
+			t.Fatalf("%q: %s is %+v, url.ParseQuery: %q", raw, name, v, want[name])
+		}
+	}
+}
+
+// FuzzQuery feeds any bytes to the parsers: none panics, and what they accept is within bounds.
+func FuzzQuery(f *testing.F) {
+	for _, seed := range []string{
+		"", "search=a&id=b&sort=az&status=risk&proofs=with&skip=1&limit=2", "search=%FF", "%zz", "a;b", "id=1&id=2",
+		"search=<@!123>", "id=https://chat.example/users/123", "limit=٣", "skip=20001", "search=%00", "search=++",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		sameAsParseQuery(t, raw)
+		if q, err := parseList(events.Legit, raw); err == nil {
+			bounded(t, q.Search, maxSearch)
+			bounded(t, q.ID, maxID)
+			if q.Skip < 0 || q.Skip > maxSkip || q.Limit < 1 || q.Limit > maxLimit {
+				t.Fatalf("%q: %+v", raw, q)
+			}
+		}
+		if q, err := parseCheck(raw); err == nil {
+			bounded(t, q.Search, maxSearch)
+			bounded(t, q.ID, maxID)
+			if (q.ID == "") == (q.Search == "") {
+				t.Fatalf("%q: %+v", raw, q)
+			}
+		}
+		if id, err := parseDonation(raw); err == nil && id == "" {
+			t.Fatalf("%q: no id and no error", raw)
+		}
+	})
+}
+
+func bounded(t *testing.T, s string, limit int) {
+	t.Helper()
+	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) || utf8.RuneCountInString(s) > limit ||
+		strings.TrimFunc(s, unicode.IsSpace) != s {
+		t.Fatalf("accepted %q", s)
+	}
+}

@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/site"
+	"example.org/registry/readmodel"
+)
+
+// RankedIndex is the index of ranked search as it was at one moment, which ends with Release.
+type RankedIndex interface {
+	// Search answers from v, which was loaded after the index. Errors: readmodel.ErrNoRanking, or that of ctx.
+	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
+	// Sequence returns the last sequence that the index covers.
+	Sequence() uint64
+	Release()
+}
+
+// The bounds of ranked search, as in openapi.yaml.
+const (
+	maxRankedSkip      = 1000
+	defaultRankedLimit = 20
+	// rankedWithin bounds the work of one question.
+	rankedWithin = 2 * time.Second
+)
+
+// The parameters of ranked search, in the order in which they are checked.
+const (
+	rankedWords = iota
+	rankedList
+	rankedStatus
+	rankedProofs
+	rankedSkip
+	rankedLimit
+	numRankedParams
+)
+
+// parseRanked reads the query string of ranked search. It is a pure function.
+func parseRanked(raw string) (readmodel.RankedQuery, error) {
+	names, values := [numRankedParams]string{"q", "list", "status", "proofs", "skip", "limit"}, [numRankedParams]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return readmodel.RankedQuery{}, err
+	}
+	p := params{names: names[:], values: values[:]}
+	q := readmodel.RankedQuery{Words: p.text(rankedWords, maxSearch)}
+	if n := p.choice(rankedList, choices.Lists()); n > 0 {
+		q.List = events.Lists()[n-1]
+	}
+	q.Status = readmodel.Status(p.choice(rankedStatus, choices.Statuses()))
+	q.Proofs = readmodel.Proofs(p.choice(rankedProofs, choices.Proofs()))
+	q.Skip = p.number(rankedSkip, 0, maxRankedSkip, 0)
+	q.Limit = p.number(rankedLimit, 1, maxLimit, defaultRankedLimit)
+	if p.err == nil && q.Words == "" {
+		return q, missing("q")
+	}
+	return q, p.err
+}
+
+// ranked answers GET /api/search (httpapi/CONTRACT.md#ranked).
+func (p *Public) ranked(c *gin.Context) error {
+	q, err := parseRanked(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	at, page, err := p.searchRanked(c, q)
+	if err != nil {
+		return err
+	}
+	buf := p.buffers.get()
+	body := page.AppendJSON((*buf)[:0])
+	defer p.buffers.put(buf, body)
+	return p.sendRanked(c, at, body, false)
+}
+
+// searchPage answers GET /szukaj. Without words it asks for some, and needs no index.
+func (p *Public) searchPage(c *gin.Context) error {
+	q, err := parseRanked(c.Request.URL.RawQuery)
+	var at rankedState
+	var found readmodel.RankedPage
+	switch {
+	case isMissing(err):
+		at.state, err = p.gate.admit(c.Request)
+	case err == nil:
+		at, found, err = p.searchRanked(c, q)
+	}
+	if err != nil {
+		return err
+	}
+	buf := p.buffers.get()
+	asOf := staleSince(time.UnixMilli(at.headers.asOf))
+	body, err := p.site.Search((*buf)[:0], site.SearchPage{Query: q, Found: found, AsOf: asOf})
+	defer p.buffers.put(buf, body)
+	if err != nil {
+		return err
+	}
+	c.Writer.Header()["Last-Modified"] = []string{time.UnixMilli(at.headers.asOf).UTC().Format(http.TimeFormat)}
+	return p.sendRanked(c, at, body, true)
+}
+
+// rankedState is what an answer of ranked search is computed from.
+type rankedState struct {
+	state
+	index uint64 // Registry-Index-Sequence
+}
+
+// searchRanked waits for its turn, as other searches do, and answers the query. The index comes before the view, so that
+// the view knows of everything that the index has.
+func (p *Public) searchRanked(c *gin.Context, q readmodel.RankedQuery) (at rankedState, page readmodel.RankedPage, err error) {
+	var index RankedIndex
+	if p.rankedIndex != nil {
+		index = p.rankedIndex()
+	}
+	if index != nil {
+		defer index.Release()
+	}
+	if at.state, err = p.gate.admit(c.Request); err != nil {
+		return at, page, err
+	}
+	if index == nil {
+		return at, page, errLoading
+	}
+	at.index = index.Sequence()
+	ctx, cancel := context.WithTimeout(c.Request.Context(), rankedWithin)
+	defer cancel()
+	leave, err := p.searches.enter(ctx, true)
+	if err != nil {
+		return at, page, err
+	}
+	defer leave()
+	if page, err = index.Search(ctx, at.view, q); errors.Is(err, readmodel.ErrNoRanking) {
+		err = errLoading
+	}
+	return at, page, err
+}
+
+// sendRanked answers with a body, or with 304 where the reader holds it. The tag is of the body, since the order depends
+// on more than the content.
+func (p *Public) sendRanked(c *gin.Context, at rankedState, body []byte, html bool) error {
+	sum := sha256.Sum256(body)
+	tags := newTagSet(hex.EncodeToString(sum[:16]))
+	e := negotiate(c.Request.Header["Accept-Encoding"]).worth(body)
+	h := c.Writer.Header()
+	p.fixed.common(h)
+	h["Vary"] = p.fixed.vary
+	at.headers.set(h)
+	if at.index > 0 || !html {
+		h["Registry-Index-Sequence"] = []string{strconv.FormatUint(at.index, 10)}
+	}
+	h["Etag"] = tags.header[e]
+	h["Cache-Control"] = p.checkCache.cache
+	if at.noStore {
+		h["Cache-Control"] = p.fixed.noStore
+	}
+	contentType := p.fixed.json
+	if html {
+		contentType = p.fixed.html
+		p.fixed.pageHeaders(h, false)
+	}
+	if tags.held(c.Request.Header["If-None-Match"]).any {
+		c.Writer.WriteHeader(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	if e != identity {
+		encoded, err := p.compressor.appendEncoded(nil, body, e)
+		if err != nil {
+			return err
+		}
+		body = encoded
+		h["Content-Encoding"] = p.fixed.encodings[e]
+	}
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	_, _ = c.Writer.Write(body) // fails only when the reader has gone
+	return nil
+}

@@ -1,0 +1,129 @@
+package site
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+)
+
+// MaxAdvice bounds the Markdown of an advice in bytes, maxAdviceHTML what one verdict shows of it.
+const (
+	MaxAdvice     = 32 << 10
+	maxAdviceHTML = 8_000
+)
+
+//go:embed advice.md
+var defaultAdvice string
+
+// advice is what to do now, for one verdict.
+type advice struct {
+	Now    template.HTML
+	Folded []fold
+}
+
+// fold is a part that opens when its title is clicked.
+type fold struct {
+	Title string
+	Text  template.HTML
+}
+
+// adviceHeadings are the level-two headings of an advice, with the class of the verdict that they belong to.
+func adviceHeadings() map[string]string {
+	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Zaufana osoba": "legit", "Brak wpisu": "none"}
+}
+
+// CheckAdvice rejects what cannot be the advice of a site (httpapi/CONTRACT.md#advice). Empty: the default one.
+func CheckAdvice(markdown string) error {
+	_, err := readAdvice(markdown)
+	return err
+}
+
+// readAdvice splits an advice by its headings and renders it, by class of verdict.
+func readAdvice(markdown string) (map[string]advice, error) {
+	if markdown == "" {
+		markdown = defaultAdvice
+	}
+	switch {
+	case len(markdown) > MaxAdvice:
+		return nil, fmt.Errorf("must have at most %d bytes", MaxAdvice)
+	case !utf8.ValidString(markdown) || strings.Contains(markdown, "\x00"):
+		return nil, errors.New("must be UTF-8 text")
+	case strings.TrimSpace(markdown) == "":
+		return nil, errors.New("must not be blank")
+	}
+	intro, sections := cutAt(markdown, "## ")
+	headings := adviceHeadings()
+	known := func(s adviceSection) bool { return headings[s.title] != "" }
+	if !slices.ContainsFunc(sections, known) { // one advice for all
+		intro, sections = markdown, nil
+		for title := range headings {
+			sections = append(sections, adviceSection{title: title})
+		}
+	}
+	all := map[string]advice{}
+	for _, section := range sections {
+		class := headings[section.title]
+		if class == "" {
+			return nil, fmt.Errorf("has the heading %q; known are Oszustwo, Ryzyko, Zaufana osoba and Brak wpisu", section.title)
+		}
+		a, size := renderAdvice(intro + "\n" + section.text)
+		if size > maxAdviceHTML {
+			return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", size, section.title, maxAdviceHTML)
+		}
+		all[class] = a
+	}
+	return all, nil
+}
+
+// adviceSection is what stands below a heading.
+type adviceSection struct{ title, text string }
+
+// cutAt splits a text at the lines that begin with a prefix. Lines within fenced code are no headings.
+func cutAt(text, prefix string) (before string, sections []adviceSection) {
+	fenced := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
+			fenced = !fenced
+		}
+		title, heading := strings.CutPrefix(line, prefix)
+		switch {
+		case heading && !fenced:
+			sections = append(sections, adviceSection{title: strings.TrimSpace(title)})
+		case len(sections) > 0:
+			sections[len(sections)-1].text += line
+		default:
+			before += line
+		}
+	}
+	return before, sections
+}
+
+func renderAdvice(markdown string) (a advice, size int) {
+	policy := newPolicy()
+	policy.AllowURLSchemes("tel")
+	now, folded := cutAt(markdown, "### ")
+	a.Now = renderSafely(policy, now)
+	size = len(a.Now)
+	for _, f := range folded {
+		a.Folded = append(a.Folded, fold{f.title, renderSafely(policy, f.text)})
+		size += len(f.title) + len(a.Folded[len(a.Folded)-1].Text)
+	}
+	return a, size
+}
+
+// renderSafely renders Markdown and keeps what the policy allows.
+func renderSafely(policy *bluemonday.Policy, markdown string) template.HTML {
+	var out bytes.Buffer
+	_ = goldmark.Convert([]byte(markdown), &out) // a buffer takes everything
+	t := sanitise(policy, out.String())
+	whole, _, _ := t.part(place{}, t.size)
+	return template.HTML(whole)
+}

@@ -1,0 +1,71 @@
+package site
+
+import (
+	"strings"
+	"testing"
+
+	"example.org/registry/readmodel"
+)
+
+// The site's own advice has something for every verdict that has an entry, and is folded where it is long.
+func TestOwnAdvice(t *testing.T) {
+	all, err := readAdvice("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for class, folded := range map[string]int{"scam": 1, "risk": 1, "legit": 0} {
+		a, ok := all[class]
+		if !ok || len(a.Folded) != folded || strings.Count(string(a.Now), "<li>") != 2 {
+			t.Errorf("%s: %+v", class, a)
+		}
+	}
+	for _, want := range []string{"Bank:", "Karta:", "Hasło", "Policja:", `href="tel:+48828828828"`, `href="https://incydent.cert.pl/"`} {
+		if !strings.Contains(string(all["scam"].Folded[0].Text), want) {
+			t.Errorf("%q is not said", want)
+		}
+	}
+}
+
+// An operator's advice is shown where its headings say.
+func TestAdviceOfAnOperator(t *testing.T) {
+	cfg := full()
+	cfg.Advice = "Wstęp.\n\n## Oszustwo\nNie płać <b>nigdy</b>. [x](javascript:alert(1))\n### Po fakcie\nDzwoń: [1](tel:1)\n```\n## Ryzyko\n```\n## Brak wpisu\nUważaj.\n"
+	w := newWorld(t, cfg, people()...)
+	for search, want := range map[string][3]string{
+		"zenon łotr":  {"Nie płać nigdy", "Po fakcie", "Uważaj"},
+		"kowalski":    {"Uważaj", "Wstęp.", "Nie płać nigdy"},
+		"ewa zaufana": {"Na liście zaufanych", "", "Co zrobić teraz"},
+		"ćma":         {"Na liście ryzyka", "", "Wstęp"},
+	} {
+		page := w.check(t, readmodel.CheckQuery{Search: search})
+		text := seen(t, page)
+		if !strings.Contains(text, want[0]) || !strings.Contains(text, want[1]) || strings.Contains(text, want[2]) || strings.Contains(page, "javascript:") {
+			t.Errorf("%s: %s", search, text)
+		}
+	}
+	cfg.Advice = "# Moja rada\n\nZadzwoń do Basi.\n"
+	w = newWorld(t, cfg, people()...)
+	for _, search := range []string{"zenon łotr", "ćma", "ewa zaufana", "kowalski"} {
+		if !strings.Contains(seen(t, w.check(t, readmodel.CheckQuery{Search: search})), "Zadzwoń do Basi.") {
+			t.Errorf("%s: not said", search)
+		}
+	}
+}
+
+func TestBadAdvice(t *testing.T) {
+	for advice, want := range map[string]string{
+		"\xff":                           "UTF-8",
+		"a\x00b":                         "UTF-8",
+		" \n":                            "blank",
+		"## Oszustwo\n## Oszustwa":       `"Oszustwa"`,
+		strings.Repeat("a", MaxAdvice+1): "at most 32768 bytes",
+		"## Ryzyko\n" + strings.Repeat("- a\n", 1_500): "HTML",
+	} {
+		if err := CheckAdvice(advice); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v", advice, err)
+		}
+	}
+	if err := CheckAdvice(strings.Repeat("a", maxAdviceHTML-100)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,44 @@
+package site
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Appeals is where an accused person appeals. The zero value is nowhere.
+type Appeals struct{ path, query string } // of the address, with its scheme and host; a query begins with ?
+
+// reportPlace stands in the address where the number of the report goes.
+const reportPlace = "{reportId}"
+
+// ParseAppeals reads an http or https address, which may have a query and {reportId} anywhere after its host.
+// Empty is nowhere.
+func ParseAppeals(address string) (Appeals, error) {
+	if address == "" {
+		return Appeals{}, nil
+	}
+	u, err := url.Parse(strings.ReplaceAll(address, reportPlace, "1"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return Appeals{}, errors.New("not an http(s) address without user and fragment")
+	}
+	if strings.ContainsAny(u.Path+u.RawQuery, "{}\"<>\\^` ") {
+		return Appeals{}, errors.New("the only thing in braces can be " + reportPlace)
+	}
+	host := strings.Index(address, u.Host) + len(u.Host)
+	if strings.Contains(address[:host], reportPlace) || host < len(u.Scheme)+len("://")+len(u.Host) {
+		return Appeals{}, errors.New(reportPlace + " goes after the host")
+	}
+	at := strings.IndexByte(address, '?')
+	if at < 0 {
+		at = len(address)
+	}
+	return Appeals{address[:at], address[at:]}, nil
+}
+
+// For returns the address with the number of a report, or "" for nowhere. With an empty number it is the
+// address for somebody who has none yet.
+func (a Appeals) For(reportID string) string {
+	return strings.ReplaceAll(a.path, reportPlace, url.PathEscape(reportID)) +
+		strings.ReplaceAll(a.query, reportPlace, url.QueryEscape(reportID))
+}

@@ -1,0 +1,100 @@
+package site
+
+import (
+	"fmt"
+
+	"example.org/registry/readmodel"
+)
+
+// ChartMonths is how many months a chart of reports has.
+const ChartMonths = 12
+
+// Reports is how many reports there were in each of the months up to Last, oldest first.
+type Reports struct {
+	Last   readmodel.Month
+	Counts []readmodel.Reports // at most ChartMonths
+}
+
+// chart is what _chart.html shows. The zero value: nothing, because there is nothing to show.
+type chart struct {
+	Title          string
+	Bars           []bar
+	Verified, Risk string // of all months
+	Most           string // what the highest bar stands for, where bars have no numbers
+	Height, Bottom int    // of all, and where the bars stand
+	Label          int    // where the names of the months stand
+}
+
+// bar is one month. Lengths are in CSS pixels and in percents of the width.
+type bar struct {
+	Name, Short               string // of the month
+	Verified, Risk            int32
+	Total                     string // above the bar; empty if there is no room
+	X, Middle, Width          string
+	Top, Between, Solid, Open int // Between is where the part that waits ends and the confirmed one begins
+	Above                     int // where the number stands
+}
+
+// The parts of a chart in CSS pixels.
+const (
+	chartTop   = 16 // room for a number above the highest bar
+	chartLabel = 16 // from the bottom of the bars to the names of the months
+	chartEnd   = 6  // below those
+	tallChart  = 96 // height of the highest bar where there is room
+	lowChart   = 60 // and where something else comes first
+)
+
+// newChart draws the months of r, the highest bar so many pixels high.
+func newChart(title string, r Reports, height int) chart {
+	highest, verified, risk := 0, 0, 0
+	for _, n := range r.Counts {
+		highest = max(highest, int(n.Verified)+int(n.Risk))
+		verified += int(n.Verified)
+		risk += int(n.Risk)
+	}
+	if highest == 0 {
+		return chart{}
+	}
+	bottom := chartTop + height
+	c := chart{Title: title, Height: bottom + chartLabel + chartEnd, Bottom: bottom, Label: bottom + chartLabel, Verified: number(verified), Risk: number(risk)}
+	if highest >= 1000 { // four digits are wider than a bar on a phone
+		c.Most = number(highest)
+	}
+	for i, n := range r.Counts {
+		b := newBar(r.Last-readmodel.Month(len(r.Counts)-1-i), n, height, highest)
+		b.stand(bottom)
+		b.place(i, len(r.Counts))
+		if total := int(n.Verified) + int(n.Risk); c.Most == "" && total > 0 {
+			b.Total = number(total)
+		}
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}
+
+func newBar(m readmodel.Month, n readmodel.Reports, height, highest int) bar {
+	at := m.Start()
+	b := bar{Name: monthName(at.Month()) + " " + fmt.Sprint(at.Year()), Short: shortMonth(at.Month()), Verified: n.Verified, Risk: n.Risk}
+	length := func(n int32) int {
+		if n == 0 {
+			return 0
+		}
+		return max(1, int(n)*height/highest) // what is there is seen
+	}
+	b.Solid, b.Open = length(n.Verified), length(n.Risk)
+	return b
+}
+
+// stand puts the bar on the line at bottom.
+func (b *bar) stand(bottom int) {
+	b.Between = bottom - b.Solid
+	b.Top = b.Between - b.Open
+	b.Above = b.Top - 4
+}
+
+// place puts the bar into the i-th of n columns.
+func (b *bar) place(i, n int) {
+	column := 100 / float64(n)
+	percent := func(x float64) string { return fmt.Sprintf("%.2f%%", x) }
+	b.X, b.Middle, b.Width = percent(column*(float64(i)+.17)), percent(column*(float64(i)+.5)), percent(column*.66)
+}

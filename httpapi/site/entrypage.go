@@ -1,0 +1,118 @@
+package site
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/url"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// EntryPage is the page of one entry. All of it belongs to one view.
+type EntryPage struct {
+	List events.List
+	Row  *readmodel.Row
+	Part int       // of the reason, from 1; a number that is too high means the last one
+	AsOf time.Time // as in Page
+}
+
+// entryView is what entry.html shows.
+type entryView struct {
+	*entry
+	Form    string // where the next search is asked
+	Asked   string // what it begins with: nothing
+	Words   listWords
+	Meaning string // the state in a sentence
+	Reason  template.HTML
+	Parts   parts
+	Address string // of the page, for people who hold a print of it
+}
+
+// Entry appends the page of one entry.
+func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
+	e, err := s.entry(p.List, p.Row)
+	if err != nil {
+		return dst, err
+	}
+	v := entryView{entry: e, Form: "/", Words: wordsOf(p.List), Meaning: meaning(p.List, e.Verified), Address: s.absolute(e.Path())}
+	v.Reason, v.Parts = whole(sanitise(s.policy, e.DescHTML), p.Part, e.Path())
+	return s.Append(dst, "entry", Page{
+		Title: e.Name + " – " + e.Status(), AsOf: p.AsOf, Finds: true, Canonical: e.Path(), Data: v,
+		Share: &Share{Title: e.Name + " – wpis w rejestrze", About: v.Meaning + " " + e.When() + " " + day(e.Reported) + "."},
+	})
+}
+
+// EntryPath returns the address of an entry's page.
+func EntryPath(l events.List, entryID string) string {
+	return "/wpis/" + string(l) + "/" + url.PathEscape(entryID)
+}
+
+// Path returns the address of the entry's page.
+func (e *entry) Path() string { return EntryPath(e.List, e.ID) }
+
+// meaning says in a sentence what the state of an entry means.
+func meaning(l events.List, verified bool) string {
+	switch {
+	case l == events.Legit:
+		return "Moderacja sprawdziła tę osobę i uznała ją za wiarygodną."
+	case verified:
+		return "Moderacja potwierdziła to zgłoszenie."
+	}
+	return "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła."
+}
+
+// When says what the entry's date is the date of.
+func (e *entry) When() string {
+	if e.Accused() {
+		return "Zgłoszono"
+	}
+	return "Na liście od"
+}
+
+// Number says what the number of the report is called.
+func (e *entry) Number() string {
+	if e.Accused() {
+		return "Nr zgłoszenia"
+	}
+	return "Nr wpisu"
+}
+
+// evidence says what proofs there are. Link is empty where they are not shown.
+type evidence struct{ Text, Link string }
+
+// Evidence returns nil if there are no proofs.
+func (e *entry) Evidence() *evidence {
+	switch {
+	case e.PrivateProofs:
+		return &evidence{Text: "niepubliczne"}
+	case e.ProofsID == nil:
+		return nil
+	case e.proofsShown:
+		return &evidence{"Zobacz dowody", "/proofs/" + *e.ProofsID}
+	}
+	return &evidence{Text: "ma moderacja"}
+}
+
+// item renders an entry of a list: the beginning of its reason as text, and a link to its page.
+func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
+	e, err := s.entry(l, r)
+	if err != nil {
+		return err
+	}
+	i := item{entry: e}
+	i.Excerpt, i.More = excerpt(e.DescHTML)
+	if err := s.items.Execute(into, &i); err != nil {
+		return fmt.Errorf("site: entry %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// item is what _item.html shows.
+type item struct {
+	*entry
+	Excerpt string
+	More    bool // the reason may be longer than what is shown
+}

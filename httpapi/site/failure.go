@@ -1,0 +1,86 @@
+package site
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"example.org/registry/httpapi/paste"
+)
+
+// Failure is the content of an error page.
+type Failure struct {
+	Title string
+	Text  string // what happened
+	Hint  string // what to do
+	Again bool   // the browser will reload the page by itself
+
+	Form  string // where the search is asked again. Empty: there is no form
+	Asked string // the text in it
+}
+
+// Failed is an answer that is none. Status and Text are those of the API.
+type Failed struct {
+	Status int
+	Text   string
+	Param  string // the parameter that caused it, or ""
+	Path   string // of the page
+	Search string // the value of the parameter search
+	Again  bool   // the browser will reload the page by itself
+}
+
+// FailureOf returns the page for a failure.
+func FailureOf(failed Failed) Page {
+	f := Failure{Text: failed.Text, Again: failed.Again}
+	switch failed.Status {
+	case http.StatusBadRequest:
+		f.Title, f.Text = "Tego adresu nie rozumiemy", paramHint(failed.Param)
+		if failed.Param == "search" {
+			f.Title, f.Text = "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst, najwyżej 100 znaków."
+			if utf8.RuneCountInString(strings.TrimSpace(failed.Search)) > paste.MaxName {
+				f.Title, f.Text = "Za długi tekst", "Wpisz najwyżej 100 znaków."
+			}
+			f.Form, f.Asked = failed.Path, cutText(failed.Search)
+		}
+	case http.StatusNotFound:
+		f.Title, f.Text = "Nie ma takiej strony", "Pod tym adresem nic nie ma. Sprawdź, czy jest pełny."
+	case http.StatusMethodNotAllowed:
+		f.Title, f.Hint = "Tej strony nie można otworzyć w ten sposób", "Strony rejestru można tylko czytać."
+	case http.StatusTooManyRequests:
+		f.Title, f.Hint = "Za dużo zapytań naraz", "Odczekaj chwilę i odśwież stronę."
+	case http.StatusServiceUnavailable:
+		f.Title = strings.TrimSuffix(failed.Text, ".")
+		f.Text = "Wczytujemy jeszcze dane, więc nie możemy odpowiedzieć. To nie znaczy, że tej osoby nie ma na liście."
+		if failed.Text == busy {
+			f.Text = "Za dużo osób pyta naraz, więc nie możemy teraz odpowiedzieć. To nie znaczy, że tej osoby nie ma na liście."
+		}
+	default:
+		f.Title, f.Hint = "Coś się u nas zepsuło", "To nie Twoja wina. Spróbuj ponownie za chwilę."
+	}
+	return Page{Title: f.Title, Data: f, Finds: f.Form != ""}
+}
+
+// busy is the API's text for work that is refused instead of queued (httpapi/CONTRACT.md#overload).
+const busy = "Serwer jest przeciążony."
+
+// cutText returns as much of a text as the search field takes.
+func cutText(text string) string {
+	all := []rune(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), ""))
+	return string(all[:min(len(all), maxField)])
+}
+
+// maxField is how many characters the search field of the person check takes.
+const maxField = 300
+
+// paramHint says in plain Polish what a parameter may be.
+func paramHint(param string) string {
+	switch param {
+	case "id":
+		return "ID może mieć najwyżej 64 znaki. Wklej samo ID albo link do profilu."
+	case "skip":
+		return "Nie ma tylu stron. Zawęź listę wyszukiwaniem albo filtrem."
+	case "query":
+		return "Adres strony jest uszkodzony. Wróć i spróbuj jeszcze raz."
+	}
+	return "Wróć i wybierz ustawienie jeszcze raz."
+}

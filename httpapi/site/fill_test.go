@@ -1,0 +1,207 @@
+package site
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// worst is n entries that take as many bytes as entries can: everything is escaped or percent-encoded.
+func worst(n int, reason func(i int) string) []events.Data {
+	out := make([]events.Data, n)
+	for i := range out {
+		e := person(events.Scammers, fmt.Sprintf("%064d", i), strings.Repeat("𝄞", 60)+fmt.Sprintf("%04d", i),
+			strings.Repeat(`"`, 196)+fmt.Sprintf("%04d", i), reason(i), i%2 == 0, events.Proofs{ID: strings.Repeat("p", 64)}, 1)
+		e.ReportID = strings.Repeat("'", 64)
+		out[i] = e
+	}
+	return out
+}
+
+// longReasons are of 20 000 bytes each, the contract's bound.
+func longReasons() map[string]string {
+	long := map[string]string{
+		"words":  strings.Repeat("słowo ", 2857),
+		"word":   strings.Repeat("x", 20000),
+		"escape": strings.Repeat("&", 20000),
+		"quotes": strings.Repeat(`"`, 20000),
+		"em":     strings.Repeat("*a* ", 5000),
+		"links":  strings.Repeat("<a@b.c>", 2857),
+		"quoted": strings.Repeat(">", 19990) + " dno",
+		"items":  strings.Repeat("- a\n", 5000),
+		"nested": strings.Repeat("- ", 9990) + "dno",
+		"href":   "[x](https://e.org/" + strings.Repeat("ą", 9980) + ")",
+		"blocks": strings.Repeat("a\n\n", 6666),
+		"code":   strings.Repeat("`a` ", 5000),
+		"heads":  strings.Repeat("# a\n", 5000),
+	}
+	return long
+}
+
+// A page has at most MaxPage bytes whatever is on it, and what does not fit is on the next ones.
+func TestPagesAreBounded(t *testing.T) {
+	for name, reason := range longReasons() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			few := name == "quoted" || name == "nested" // which take the renderer long
+			w := newWorld(t, full(), worst(14, func(i int) string {
+				if few && i%7 > 0 {
+					return ""
+				}
+				return reason
+			})...)
+			search := strings.Repeat(`"`, 90)
+			for _, q := range []readmodel.ListQuery{{}, {Limit: 60}, {Limit: 60, Search: search, Sort: readmodel.PopularAsc, Proofs: readmodel.ProofsWith}, {Limit: 1}, {Skip: 13, Limit: 60}} {
+				q.List = events.Scammers
+				w.list(t, q) // compares the size
+			}
+			w.check(t, readmodel.CheckQuery{Search: search})
+			w.check(t, readmodel.CheckQuery{Search: `""`})
+		})
+	}
+}
+
+// Paging through a list whose entries do not fit shows every entry once.
+func TestNothingIsLostByPaging(t *testing.T) {
+	w := newWorld(t, full(), worst(90, func(int) string { return strings.Repeat(`"`, 500) })...)
+	seenNames := map[string]int{}
+	q, pages := readmodel.ListQuery{List: events.Scammers, Limit: 60}, 0
+	for ; pages < 90; pages++ {
+		page := w.list(t, q)
+		for _, h := range elements(t, page, "h3") {
+			seenNames[seenIn(h)]++
+		}
+		next := ""
+		for _, a := range elements(t, page, "a") {
+			if attr(a, "rel") == "next" {
+				next = attr(a, "href")
+			}
+		}
+		if next == "" {
+			break
+		}
+		if _, err := fmt.Sscanf(next, "/scammers?limit=60&skip=%d", &q.Skip); err != nil {
+			t.Fatal(next, err)
+		}
+	}
+	if pages < 3 {
+		t.Errorf("%d pages: nothing had to be moved", pages+1)
+	}
+	for name, n := range seenNames {
+		if n != 1 {
+			t.Errorf("%s: %d times", name, n)
+		}
+	}
+	if len(seenNames) != 90 {
+		t.Errorf("%d names", len(seenNames))
+	}
+}
+
+// Paging ends where the API's does, and says so instead of linking to an error.
+func TestPagingEnds(t *testing.T) {
+	for skip, want := range map[int]string{19970: "/scammers?skip=20000", 19971: "", 20000: ""} {
+		p := ListPage{Query: readmodel.ListQuery{List: events.Scammers, Skip: skip, Limit: 30}, Found: readmodel.Page{Total: 30000}}
+		var v listView
+		v.page(&p, 30)
+		if v.Older != want || v.TooFar != (want == "") {
+			t.Errorf("skip %d: next %q, too far %v", skip, v.Older, v.TooFar)
+		}
+	}
+}
+
+// The parts of a reason make up the whole of it.
+func TestNothingIsLostOfAReason(t *testing.T) {
+	for name, reason := range longReasons() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, full(), worst(1, func(int) string { return reason })...)
+			got, of := "", 1
+			for part := 1; part <= of; part++ {
+				page := w.entry(t, events.Scammers, fmt.Sprintf("%064d", 0), part)
+				got += reasonIn(t, page)
+				for _, n := range elements(t, page, "p") {
+					if text := seenIn(n); strings.HasPrefix(text, "Część ") {
+						if _, err := fmt.Sscanf(text, "Część %d z %d", new(int), &of); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			rows, err := w.view.List(t.Context(), readmodel.ListQuery{List: events.Scammers, Limit: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			public, err := rows.Rows[0].Public()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := shownText(public.DescHTML)
+			squeeze := strings.NewReplacer("\n", "")
+			if squeeze.Replace(got) != squeeze.Replace(want) {
+				t.Errorf("%d parts: %d bytes, want %d", of, len(got), len(want))
+			}
+		})
+	}
+}
+
+// shownText is the text of HTML that may be nested more deeply than a parser takes.
+func shownText(reason string) string {
+	var b strings.Builder
+	for z := html.NewTokenizer(strings.NewReader(reason)); z.Next() != html.ErrorToken; {
+		if tok := z.Token(); tok.Type == html.TextToken {
+			b.WriteString(tok.Data)
+		}
+	}
+	return b.String()
+}
+
+func seenIn(n *html.Node) string {
+	var b strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			b.WriteString(c.Data)
+		}
+	}
+	return b.String()
+}
+
+// reasonIn is the text of the reasons of a page.
+func reasonIn(t *testing.T, page string) string {
+	var b strings.Builder
+	for _, n := range elements(t, page, "div") {
+		if attr(n, "class") == "r" {
+			b.WriteString(seenIn(n))
+		}
+	}
+	return b.String()
+}
+
+// level shares all the room there is, and no more.
+func TestLevel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		sizes, room := make([]int, 1+rng.IntN(60)), rng.IntN(40000)
+		for i := range sizes {
+			sizes[i] = rng.IntN(20000) / (1 + rng.IntN(20))
+		}
+		at := level(sizes, room)
+		used := func(at int) (n int) {
+			for _, size := range sizes {
+				n += min(size, at) - min(size, minReason)
+			}
+			return n
+		}
+		if used(at) > room {
+			t.Fatalf("level %d of %v takes %d of %d", at, sizes, used(at), room)
+		}
+		if all := used(1 << 20); used(at) < all && used(at+1) <= room {
+			t.Fatalf("level %d of %v leaves room: %d of %d", at, sizes, used(at), room)
+		}
+	}
+}

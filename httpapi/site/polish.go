@@ -1,0 +1,83 @@
+package site
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// forms are the three forms of a noun after Polish numbers: 1 wpis, 2 wpisy, 5 wpisów.
+type forms struct{ one, few, many string }
+
+func entries() forms { return forms{"wpis", "wpisy", "wpisów"} }
+
+// count returns n with its noun. n is not negative.
+func (f forms) count(n int) string { return number(n) + "\u00a0" + f.of(n) }
+
+// of returns the form for n: few for what ends in 2, 3 or 4, but not in 12, 13 or 14.
+func (f forms) of(n int) string {
+	switch tens, ones := n/10%10, n%10; {
+	case n == 1:
+		return f.one
+	case ones >= 2 && ones <= 4 && tens != 1:
+		return f.few
+	default:
+		return f.many
+	}
+}
+
+// number formats n with its thousands set apart from five digits on, as is the custom in Polish.
+func number(n int) string {
+	s := strconv.Itoa(n)
+	if len(s) < 5 {
+		return s
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u00a0" + s[i:]
+	}
+	return s
+}
+
+// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC. Everybody gets the same page, so
+// the zone is named rather than guessed.
+func moment(t time.Time) string {
+	t = t.UTC()
+	return fmt.Sprintf("%d %s %d, %02d:%02d UTC", t.Day(), month(t.Month()), t.Year(), t.Hour(), t.Minute())
+}
+
+// day formats a date in Polish: 14 listopada 2026. It is the day in UTC, since everybody gets the same page.
+func day(t time.Time) string {
+	t = t.UTC()
+	return fmt.Sprintf("%d\u00a0%s\u00a0%d", t.Day(), month(t.Month()), t.Year())
+}
+
+// groups splits an id of digits into fours, which are easier to compare. Other ids stay whole.
+func groups(id string) (fours []string) {
+	if strings.Trim(id, "0123456789") != "" {
+		return []string{id}
+	}
+	for len(id) > 4 {
+		fours, id = append(fours, id[:4]), id[4:]
+	}
+	return append(fours, id)
+}
+
+func month(m time.Month) string {
+	return [...]string{"stycznia", "lutego", "marca", "kwietnia", "maja", "czerwca", "lipca", "sierpnia",
+		"września", "października", "listopada", "grudnia"}[m-1]
+}
+
+// monthName is a month by itself, and shortMonth its first three letters.
+func monthName(m time.Month) string {
+	return [...]string{"styczeń", "luty", "marzec", "kwiecień", "maj", "czerwiec", "lipiec", "sierpień",
+		"wrzesień", "październik", "listopad", "grudzień"}[m-1]
+}
+
+func shortMonth(m time.Month) string { return string([]rune(monthName(m))[:3]) }
+
+// second formats a time like moment, to the second.
+func second(t time.Time) string {
+	t = t.UTC()
+	return fmt.Sprintf("%d %s %d, %s UTC", t.Day(), month(t.Month()), t.Year(), t.Format("15:04:05"))
+}

@@ -1,0 +1,194 @@
+package site
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/readmodel"
+)
+
+// SearchPage is the content of one page of ranked search. All of it belongs to one view.
+type SearchPage struct {
+	Query readmodel.RankedQuery // without words: the page asks for some
+	Found readmodel.RankedPage
+	AsOf  time.Time // as in Page
+}
+
+// searchView is what search.html shows.
+type searchView struct {
+	Query       readmodel.RankedQuery
+	List        string // to be kept by the form; empty: all
+	Tabs        []tab
+	Count       string
+	Range       string
+	Hits        []hit
+	Suggestions []option
+	Newer       string // link; empty: none
+	Older       string
+	First       string // link to the first page, for whoever is beyond the last
+	TooFar      bool   // there are more hits than paging reaches
+}
+
+// hit is an entry with its words marked.
+type hit struct {
+	*entry
+	Named   []span
+	Excerpt []span
+}
+
+// span is a piece of a text.
+type span struct {
+	Text   string
+	Marked bool
+}
+
+// The bounds of paging of ranked search, and the page size that needs no parameter.
+const (
+	maxSearchSkip   = 1000
+	usualSearchPage = 20
+)
+
+// Search appends the page of ranked search.
+func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
+	q := p.Query
+	v := searchView{Query: q, List: string(q.List)}
+	page := Page{Title: "Szukaj po słowach", Path: searchPath, AsOf: p.AsOf, Finds: true}
+	if q.Words != "" {
+		page.Title = "Szukane słowa: " + q.Words
+		v.Count, v.Tabs = entries().count(p.Found.Total), facets(q, p.Found.Facets)
+		for _, words := range p.Found.Suggestions {
+			other := q
+			other.Words, other.Skip = words, 0
+			v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
+		}
+		for _, h := range p.Found.Hits {
+			one, err := s.hit(h)
+			if err != nil {
+				return dst, err
+			}
+			v.Hits = append(v.Hits, one)
+		}
+		v.page(&p)
+	}
+	page.Data = v
+	return s.Append(dst, "search", page)
+}
+
+// page says which page this is, and links to the pages before and after.
+func (v *searchView) page(p *SearchPage) {
+	q, next := p.Query, p.Query.Skip+len(p.Found.Hits)
+	v.Range = whichPage(readmodel.ListQuery{Skip: q.Skip, Limit: q.Limit}, p.Found.Total, len(p.Found.Hits))
+	if q.Skip > 0 {
+		before := q
+		before.Skip = max(0, min(q.Skip, p.Found.Total)-q.Limit)
+		v.Newer = searchLink(before)
+	}
+	if p.Found.HasMore && len(v.Hits) > 0 {
+		if v.TooFar = next > maxSearchSkip; !v.TooFar {
+			after := q
+			after.Skip = next
+			v.Older = searchLink(after)
+		}
+	}
+	if len(v.Hits) == 0 && p.Found.Total > 0 {
+		q.Skip = 0
+		v.First = searchLink(q)
+	}
+}
+
+// facets returns a tab for all lists, and one for each.
+func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
+	chosen, all := q.List, 0
+	q.Skip = 0
+	tabs := []tab{{Text: "Wszystkie", Chosen: chosen == ""}}
+	for i, l := range events.Lists() {
+		q.List = l
+		tabs = append(tabs, tab{wordsOf(l).Title, number(counts[i]), searchLink(q), l == chosen})
+		all += counts[i]
+	}
+	q.List = ""
+	tabs[0].Count, tabs[0].Link = number(all), searchLink(q)
+	return tabs
+}
+
+func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
+	e, err := s.entry(h.Row.List(), h.Row)
+	if err != nil {
+		return hit{}, err
+	}
+	name, reason, err := h.Row.Text()
+	if err != nil {
+		return hit{}, err
+	}
+	return hit{entry: e, Named: spans(name, h.Matches, readmodel.InName, 1<<20), Excerpt: spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
+}
+
+// spans cuts a text at the places of the words. Of a text that is longer than limit, in code points, it takes the part
+// around the first of them.
+func spans(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
+	runes := []rune(text)
+	var places []readmodel.Match
+	for _, m := range matches {
+		if m.Field == field && m.End <= len(runes) {
+			places = append(places, m)
+		}
+	}
+	at, end := 0, len(runes)
+	if end > limit {
+		if len(places) > 0 {
+			at = max(0, min(places[0].Start-limit/4, end-limit))
+		}
+		end = at + limit
+	}
+	add := func(to int, marked bool) {
+		if to > at {
+			all, at = append(all, span{string(runes[at:to]), marked}), to
+		}
+	}
+	if at > 0 {
+		all = append(all, span{Text: "… "})
+	}
+	for _, m := range places {
+		if m.Start < at || m.End > end {
+			continue
+		}
+		add(m.Start, false)
+		add(m.End, true)
+	}
+	add(end, false)
+	if end < len(runes) {
+		all = append(all, span{Text: " …"})
+	}
+	return all
+}
+
+// searchable returns what was asked elsewhere if ranked search can be asked the same, else "".
+func searchable(asked string) string {
+	if utf8.RuneCountInString(asked) > 100 {
+		return ""
+	}
+	return asked
+}
+
+const searchPath = "/szukaj"
+
+// searchLink returns the address of a page of ranked search, without parameters that have their default.
+func searchLink(q readmodel.RankedQuery) string {
+	values := url.Values{}
+	set := func(name, value, usual string) {
+		if value != usual {
+			values.Set(name, value)
+		}
+	}
+	set("q", q.Words, "")
+	set("list", string(q.List), "")
+	set("status", choices.Statuses()[q.Status], "all")
+	set("proofs", choices.Proofs()[q.Proofs], "all")
+	set("skip", strconv.Itoa(q.Skip), "0")
+	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(usualSearchPage))
+	return searchPath + "?" + values.Encode()
+}

@@ -1,0 +1,401 @@
+package site
+
+import (
+	"context"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/paste"
+	"example.org/registry/readmodel"
+	"go.uber.org/goleak"
+	"golang.org/x/net/html"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a site and a view of some entries.
+type world struct {
+	site *Site
+	view *readmodel.View
+}
+
+func newWorld(t testing.TB, cfg Config, data ...events.Data) *world {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, r := readmodel.New(), readmodel.NewRenderer()
+	for i, d := range data {
+		m.Apply([]readmodel.Record{r.Render(uint64(i+1), d)}, uint64(i+1))
+	}
+	return &world{s, m.View()}
+}
+
+// full is a site with everything that can be configured.
+func full() Config {
+	return Config{BaseURL: "https://rejestr.example.org", AppealsURL: "https://appeals.example.org/odwolanie?x=1&nr={reportId}", Proofs: true}
+}
+
+func (w *world) list(t testing.TB, q readmodel.ListQuery) string {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = usualPage
+	}
+	found, err := w.view.List(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals, err := w.view.Totals(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := w.site.List(nil, ListPage{Query: q, Found: found, Totals: totals, Reports: w.reports(q.List)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wellFormed(t, string(page))
+}
+
+// reports are those of the months up to November 2026.
+func (w *world) reports(lists ...events.List) Reports {
+	r := Reports{Last: readmodel.MonthOf(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Counts: make([]readmodel.Reports, ChartMonths)}
+	for _, l := range lists {
+		for i, n := range w.view.Reports(l, r.Last, ChartMonths) {
+			r.Counts[i].Verified += n.Verified
+			r.Counts[i].Risk += n.Risk
+		}
+	}
+	return r
+}
+
+// entry is the page of an entry.
+func (w *world) entry(t testing.TB, l events.List, id string, part int) string {
+	t.Helper()
+	page, err := w.site.Entry(nil, EntryPage{List: l, Row: w.view.Entry(l, id), Part: part})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wellFormed(t, string(page))
+}
+
+func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
+	t.Helper()
+	p := CheckPage{Reports: w.reports(events.Scammers, events.Servers)}
+	for i, l := range events.Lists() {
+		p.Entries[i] = w.view.Entries(l)
+	}
+	switch {
+	case q.ID != "":
+		p.Paste = paste.Paste{Text: q.ID, Readings: []paste.Reading{{ID: q.ID}}}
+	case q.Search != "":
+		p.Paste = paste.NewReader().Read(q.Search)
+	}
+	for _, r := range p.Paste.Readings {
+		a, q := Answer{Reading: r}, readmodel.CheckQuery{ID: r.ID, Search: r.Name}
+		var err error
+		if a.Found, err = w.view.Check(context.Background(), q); err != nil {
+			t.Fatal(err)
+		}
+		if a.Trusted, err = w.view.CheckList(context.Background(), events.Legit, q); err != nil {
+			t.Fatal(err)
+		}
+		p.Answers = append(p.Answers, a)
+	}
+	page, err := w.site.Check(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wellFormed(t, string(page))
+}
+
+// wellFormed fails the test unless page is a document whose elements all end where they should, with ids
+// that are unique, and no larger than is promised.
+func wellFormed(t testing.TB, page string) string {
+	t.Helper()
+	if len(page) > MaxPage {
+		t.Errorf("a page of %d bytes", len(page))
+	}
+	if strings.Contains(page, "\x00") {
+		t.Error("a mark is left in the page")
+	}
+	var open []string
+	ids := map[string]bool{}
+	for z := html.NewTokenizer(strings.NewReader(page)); z.Next() != html.ErrorToken; {
+		tok := z.Token()
+		for _, a := range tok.Attr {
+			if a.Key == "id" && ids[a.Val] {
+				t.Errorf("the id %q is there twice", a.Val)
+			}
+			if ids[a.Val] = ids[a.Val] || a.Key == "id"; strings.HasPrefix(a.Key, "on") || a.Key == "style" {
+				t.Errorf("<%s> has the attribute %s", tok.Data, a.Key)
+			}
+		}
+		switch tok.Type {
+		case html.StartTagToken:
+			if !childless(tok.Data) {
+				open = append(open, tok.Data)
+			}
+		case html.EndTagToken:
+			if len(open) == 0 || open[len(open)-1] != tok.Data {
+				t.Fatalf("</%s> in %v", tok.Data, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("not closed: %v", open)
+	}
+	return page
+}
+
+func childless(element string) bool {
+	switch element {
+	case "meta", "link", "input", "img", "br", "hr":
+		return true
+	}
+	return false
+}
+
+// seen is the text of a page as its reader sees it.
+func seen(t testing.TB, page string) string {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for n := range doc.Descendants() {
+		if n.Type == html.TextNode && n.Parent.Data != "script" && n.Parent.Data != "title" {
+			b.WriteString(n.Data)
+		}
+	}
+	return b.String()
+}
+
+// elements are the elements of that name in a page, in their order.
+func elements(t testing.TB, page, name string) (found []*html.Node) {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == name {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+func attr(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func person(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Entry {
+	return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified, Proofs: proofs,
+		ReportID: "R-" + id, ReportedAt: time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC)}
+}
+
+// people is a registry in which every look of an entry is there.
+func people() []events.Data {
+	none, private := events.Proofs{}, events.Proofs{Private: true}
+	return []events.Data{
+		person(events.Scammers, "s1", "100000000000000001", "Zenon Łotr", "Bierze **zaliczki** i znika.", true, events.Proofs{ID: "p-1"}, 1),
+		person(events.Scammers, "s2", "100000000000000002", "Ćma", "Podszywa się pod *admina*: [strona](https://example.org/x)", false, none, 2),
+		person(events.Scammers, "s3", "100000000000000003", "adam <b>", "Kradzież kont", true, private, 3),
+		person(events.Scammers, "s4", "100000000000000003", "Celina", "To samo konto co adam", false, events.Proofs{ID: "p-4"}, 4),
+		person(events.Servers, "g1", "200000000000000001", "Darmowe Nitro", "Phishing", true, none, 5),
+		person(events.Servers, "g2", "konto z odstępem/?&", "Żabka giveaway", "", false, private, 6),
+		person(events.Legit, "l1", "300000000000000001", "Ewa Zaufana", "Pośredniczka", true, none, 7),
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Every state of every page, in full: go test ./httpapi/site -update writes them anew.
+func TestGoldenPages(t *testing.T) {
+	w := newWorld(t, full(), people()...)
+	check := func(search string) string { return w.check(t, readmodel.CheckQuery{Search: search}) }
+	list := func(q readmodel.ListQuery) string { return w.list(t, q) }
+	failure := func(status int, text, param string, again bool) string {
+		page, err := w.site.Append(nil, "error", FailureOf(Failed{
+			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 101), Again: again,
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wellFormed(t, string(page))
+	}
+	for name, page := range map[string]string{
+		"check":            w.check(t, readmodel.CheckQuery{}),
+		"check_nobody":     check("kowalski"),
+		"check_scam":       check("zenon łotr"),
+		"check_risk":       check("ćma"),
+		"check_server":     check("Darmowe Nitro"),
+		"check_legit":      check("ewa zaufana"),
+		"check_part":       check("a"),
+		"check_similar":    check("zen0n lotr"),
+		"check_imitates":   check("Ewa Zaufаnа"),
+		"check_paste":      check("@ćma 100000000000000001"),
+		"check_invitation": check("https://discord.gg/abc"),
+		"check_several":    check("100000000000000003"),
+		"check_id":         w.check(t, readmodel.CheckQuery{ID: "100000000000000003"}),
+		"check_id_nobody":  w.check(t, readmodel.CheckQuery{ID: "1"}),
+		"list":             list(readmodel.ListQuery{List: events.Scammers}),
+		"list_servers":     list(readmodel.ListQuery{List: events.Servers}),
+		"list_legit":       list(readmodel.ListQuery{List: events.Legit, Sort: readmodel.ZA}),
+		"list_page":        list(readmodel.ListQuery{List: events.Scammers, Skip: 1, Limit: 2, Sort: readmodel.AZ, Proofs: readmodel.ProofsWith}),
+		"list_id":          list(readmodel.ListQuery{List: events.Scammers, ID: "100000000000000003"}),
+		"list_nobody":      list(readmodel.ListQuery{List: events.Scammers, Search: `"<nikt>" & co`, Status: readmodel.StatusRisk}),
+		"list_beyond":      list(readmodel.ListQuery{List: events.Scammers, Skip: 20000}),
+		"entry_scam":       w.entry(t, events.Scammers, "s1", 1),
+		"entry_risk":       w.entry(t, events.Scammers, "s4", 1),
+		"entry_private":    w.entry(t, events.Scammers, "s3", 1),
+		"entry_server":     w.entry(t, events.Servers, "g2", 1),
+		"entry_legit":      w.entry(t, events.Legit, "l1", 1),
+		"error_param":      failure(http.StatusBadRequest, "Nieprawidłowy parametr: search.", "search", false),
+		"error_unknown":    failure(http.StatusNotFound, "Nie znaleziono.", "", false),
+		"error_method":     failure(http.StatusMethodNotAllowed, "Metoda niedozwolona", "", false),
+		"error_often":      failure(http.StatusTooManyRequests, "Zbyt wiele zapytań.", "", false),
+		"error_broken":     failure(http.StatusInternalServerError, "Błąd podczas pobierania danych.", "", false),
+		"error_loading":    failure(http.StatusServiceUnavailable, "Trwa wczytywanie danych.", "", true),
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, name, page) })
+	}
+}
+
+// golden compares a page, the hashes in its assets' names aside, with the golden file of that name.
+func golden(t *testing.T, name, page string) {
+	t.Helper()
+	page = regexp.MustCompile(`(/assets/\w+)\.[0-9a-f]{12}\.`).ReplaceAllString(page, "$1.HASH.")
+	file := filepath.Join("testdata", name+".golden.html")
+	if *update {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page != string(want) {
+		t.Errorf("got  %s\nwant %s", page, want)
+	}
+}
+
+// Data that was last known to be complete a while ago is said to be, and since when.
+func TestBanner(t *testing.T) {
+	s, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Page{{Title: "x", Data: Failure{}}, {Title: "x", Data: Failure{}, AsOf: time.Date(2026, 11, 21, 11, 15, 59, 0, time.FixedZone("CET", 3600))}} {
+		page, err := s.Append(nil, "error", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range elements(t, string(page), "p") {
+			if attr(n, "id") != "nieaktualne" {
+				continue
+			}
+			hidden := regexp.MustCompile(`<p [^>]*hidden`).Match(page)
+			if hidden != p.AsOf.IsZero() {
+				t.Errorf("hidden: %v, as of %v", hidden, p.AsOf)
+			}
+			if said := regexp.MustCompile(`21 listopada 2026, 10:15 UTC`).Match(page); said == p.AsOf.IsZero() {
+				t.Errorf("the time is there: %v, as of %v", said, p.AsOf)
+			}
+		}
+	}
+}
+
+// What comes from events is text.
+func TestHostileTextsStayText(t *testing.T) {
+	none := events.Proofs{}
+	for _, name := range []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='x`, "</title></main>", "{{.}}", "\u202egnp.exe", "a\u200bb", "<!--",
+	} {
+		e := person(events.Scammers, "x", name, name, name, true, none, 1)
+		e.ReportID = name
+		w := newWorld(t, full(), e)
+		for _, page := range []string{
+			w.check(t, readmodel.CheckQuery{Search: name}), w.check(t, readmodel.CheckQuery{ID: name}),
+			w.list(t, readmodel.ListQuery{List: events.Scammers, Search: name}), w.list(t, readmodel.ListQuery{List: events.Scammers, ID: name}),
+			w.entry(t, events.Scammers, "x", 1),
+		} {
+			if n := len(elements(t, page, "script")); n != 1 {
+				t.Errorf("%q: %d scripts", name, n)
+			}
+			if n := strings.Count(seen(t, page), name); n < 2 {
+				t.Errorf("%q is shown %d times", name, n)
+			}
+			if said := strings.Contains(page, "są niewidoczne znaki"); said != strings.ContainsAny(name, "\u200b\u202e") {
+				t.Errorf("%q: said to have hidden characters: %v", name, said)
+			}
+			for _, n := range elements(t, page, "img") {
+				if !strings.HasPrefix(attr(n, "src"), "/api/chat/avatar/") {
+					t.Errorf("%q: a picture of %q", name, attr(n, "src"))
+				}
+			}
+		}
+	}
+}
+
+// What messengers show of an entry's page beside a link calls nobody a fraud.
+func TestSharesAccuseNobody(t *testing.T) {
+	w := newWorld(t, full(), people()...)
+	for _, e := range []struct {
+		list events.List
+		id   string
+	}{{events.Scammers, "s1"}, {events.Scammers, "s2"}, {events.Servers, "g1"}, {events.Servers, "g2"}, {events.Legit, "l1"}} {
+		shares := 0
+		for _, m := range elements(t, w.entry(t, e.list, e.id, 1), "meta") {
+			if !strings.HasPrefix(attr(m, "property"), "og:") && attr(m, "name") != "description" {
+				continue
+			}
+			shares++
+			if strings.Contains(strings.ToLower(attr(m, "content")), "oszu") {
+				t.Errorf("%s %s: %s says %q", e.list, e.id, attr(m, "property"), attr(m, "content"))
+			}
+		}
+		if shares < 6 {
+			t.Errorf("%s %s: %d tags", e.list, e.id, shares)
+		}
+	}
+}
+
+// Excerpts are text on one line, of a bounded length, and say when there is more to see.
+func TestExcerpts(t *testing.T) {
+	for reason, want := range map[string]string{
+		"": "", "<p>Krótki</p>\n": "Krótki", "<p>a</p>\n<ul>\n<li>b &amp; c</li>\n<li>d<br>\ne</li>\n</ul>\n": "a b & c d e",
+		"<p>za<strong>licz</strong>ki</p>": "zaliczki",
+	} {
+		if got, more := excerpt(reason); got != want || more {
+			t.Errorf("%q: %q, %v, want %q", reason, got, more, want)
+		}
+	}
+	for reason, want := range map[string]string{
+		`<p>zob. <a href="https://x.example">tu</a></p>`:     "zob. tu",
+		"<p>" + strings.Repeat("słowo ", 20) + "</p>":        strings.TrimSpace(strings.Repeat("słowo ", 20)),
+		"<p>" + strings.Repeat("słowo, ", 2000) + "</p>":     strings.TrimSuffix(strings.Repeat("słowo, ", 40), ", ") + "…",
+		"<p>" + strings.Repeat("&lt;", 2000) + "</p>":        strings.Repeat("<", 280) + "…",
+		"<pre><code>" + strings.Repeat("ż", 281) + "</code>": strings.Repeat("ż", 280) + "…",
+	} {
+		if got, more := excerpt(reason); got != want || !more {
+			t.Errorf("%.60q: %q, %v, want %q", reason, got, more, want)
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/time/rate"
+)
+
+// The bounds on asking the platform.
+const (
+	maxAtOnce = 32 // users
+	perSecond = 20
+)
+
+// How much is kept, and for how long. Negative answers are kept shorter than pictures: they are cheap,
+// and somebody may be waiting for the first picture.
+const (
+	cacheBytes    = 32 << 20
+	pictureKept   = time.Hour
+	noPictureKept = 10 * time.Minute
+	failureKept   = time.Minute
+	entryOverhead = 256 // bytes of an entry besides its picture, roughly
+)
+
+// AvatarConfig says where the pictures of users come from. The zero value: every picture is drawn.
+type AvatarConfig struct {
+	// API and CDN are the addresses of a Discord-compatible platform: both or neither. A name that
+	// resolves to an address that is not public is not connected to, unless the operator can only mean
+	// that: it is an address itself, localhost, or a name without a dot.
+	API, CDN string
+	// Token is the bot's. Empty: the API is asked without one.
+	Token Secret
+
+	timeout  time.Duration // of everything one picture takes; zero: callTimeout. For tests
+	platform platform      // asked in place of API and CDN. For tests
+}
+
+// Check says what is wrong with the addresses, for operators. New calls it too.
+func (cfg AvatarConfig) Check() error {
+	if (cfg.API == "") != (cfg.CDN == "") {
+		return errors.New("the addresses of the chat platform's API and of its pictures go together")
+	}
+	if cfg.API == "" {
+		if cfg.Token != "" {
+			return errors.New("a token without the address of the chat platform's API")
+		}
+		return nil
+	}
+	api, err := ParseURL(cfg.API)
+	if err != nil {
+		return err
+	}
+	if _, err := ParseURL(cfg.CDN); err != nil {
+		return err
+	}
+	if cfg.Token != "" && api.Scheme != "https" && !ownNetwork(api.Hostname()) {
+		return errors.New("the token may cross the public network by https alone")
+	}
+	return nil
+}
+
+// avatars keeps pictures and asks the platform for the others: once for one user at a time, for at
+// most 32 users at once and 20 times a second. Any goroutine may use it.
+type avatars struct {
+	platform platform // nil: there is none
+	timeout  time.Duration
+	cache    *otter.Cache[avatarKey, cached]
+	flights  *flights[string, cached]
+	limiter  *rate.Limiter
+	backOff  backOff
+	logger   *slog.Logger
+	logged   rate.Sometimes
+}
+
+// avatarKey names what is kept: a user's picture of a size or, with size 0, the picture's name.
+type avatarKey struct {
+	user string
+	size int
+}
+
+// cached is the outcome of asking. The zero value is a failure.
+type cached struct {
+	result  avatarResult
+	size    int     // the size asked for; 0: the picture's name was
+	name    string  // of the picture, with size 0
+	picture picture // with any other size
+}
+
+type avatarResult uint8
+
+const (
+	avatarFailed avatarResult = iota // the platform failed or was busy: ask again soon
+	avatarNone                       // there is no picture
+	avatarFound
+)
+
+func resultOf(err error) avatarResult {
+	switch {
+	case err == nil:
+		return avatarFound
+	case errors.Is(err, errNoPicture):
+		return avatarNone
+	}
+	return avatarFailed
+}
+
+func newAvatars(cfg AvatarConfig, m *metrics, work *background, logger *slog.Logger) (*avatars, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	a := &avatars{
+		platform: cfg.platform,
+		timeout:  cfg.timeout,
+		flights:  newFlights[string, cached](work, maxAtOnce),
+		limiter:  rate.NewLimiter(perSecond, 1), // no bursts: any second has 20
+		logger:   logger,
+		logged:   rate.Sometimes{Interval: 10 * time.Second},
+	}
+	if a.timeout == 0 {
+		a.timeout = callTimeout
+	}
+	if a.platform == nil && cfg.API != "" {
+		chat, err := newChatPlatform(cfg, m)
+		if err != nil {
+			return nil, err
+		}
+		a.platform = chat
+	}
+	var err error
+	a.cache, err = newAvatarCache(cacheBytes)
+	return a, err
+}
+
+// newAvatarCache keeps at most so many bytes.
+func newAvatarCache(bytes uint64) (*otter.Cache[avatarKey, cached], error) {
+	return otter.New(&otter.Options[avatarKey, cached]{
+		MaximumWeight: bytes,
+		Weigher: func(key avatarKey, c cached) uint32 {
+			return uint32(entryOverhead + len(key.user) + len(c.name) + len(c.picture.bytes))
+		},
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[avatarKey, cached]) time.Duration {
+			switch e.Value.result {
+			case avatarFound:
+				return pictureKept
+			case avatarNone:
+				return noPictureKept
+			}
+			return failureKept
+		}),
+		Clock:    cacheClock{time.Now()},
+		Executor: func(task func()) { task() }, // by the caller, so that there is no goroutine to wait for
+		Logger:   &otter.NoopLogger{},
+	})
+}
+
+// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an entry that has
+// expired is not found, and makes room when room is needed.
+type cacheClock struct{ start time.Time }
+
+func (c cacheClock) NowNano() int64                    { return int64(time.Since(c.start)) }
+func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
+
+// get returns what is known of a user's picture, at once if it is kept or not to be had, else within
+// the timeout. Its error is ctx's.
+func (a *avatars) get(ctx context.Context, user string, size int) (cached, error) {
+	if a.platform == nil || !issuedID(user) {
+		return cached{result: avatarNone}, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	for {
+		if c, ok := a.known(user, size); ok {
+			return c, nil
+		}
+		if !a.backOff.allows(time.Now()) {
+			return cached{}, nil
+		}
+		key := avatarKey{user, size}
+		c, err := a.flights.do(bounded, user, func(ctx context.Context) cached { return a.fetch(ctx, key) })
+		switch {
+		case ctx.Err() != nil:
+			return cached{}, ctx.Err()
+		case err != nil, c.result != avatarFound:
+			return cached{result: c.result}, nil
+		case c.size == size:
+			return c, nil
+		} // else that was the flight of another size, and now it is this one's turn
+	}
+}
+
+// issuedID reports whether a platform can have issued the id: 15 to 20 digits.
+func issuedID(user string) bool {
+	return len(user) >= 15 && len(user) <= 20 && strings.Trim(user, "0123456789") == ""
+}
+
+// known returns what is kept of a user in a size.
+func (a *avatars) known(user string, size int) (cached, bool) {
+	if c, ok := a.cache.GetIfPresent(avatarKey{user, size}); ok {
+		return c, true
+	}
+	if c, ok := a.cache.GetIfPresent(avatarKey{user, 0}); ok && c.result != avatarFound {
+		return c, true
+	}
+	return cached{}, false
+}
+
+// fetch asks for one picture when its turn comes.
+func (a *avatars) fetch(ctx context.Context, key avatarKey) cached {
+	if c, ok := a.known(key.user, key.size); ok {
+		return c // of a flight that ended just before this one began
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	if err := a.limiter.Wait(ctx); err != nil {
+		return cached{} // the turn would come too late
+	}
+	began := time.Now()
+	if !a.backOff.allows(began) {
+		return cached{}
+	}
+	c, err := a.ask(ctx, key)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return cached{} // the server is stopping
+	}
+	a.backOff.record(began, err)
+	if err != nil && !errors.Is(err, errNoPicture) { // one line in 10 s: the platform's state matters, not every picture
+		a.logged.Do(func() { a.logger.Warn("chat platform gives no picture", "error", err.Error()) })
+	}
+	return c
+}
+
+// ask asks for the picture's name, unless that is kept, and then for the picture.
+func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
+	name, ok := a.cache.GetIfPresent(avatarKey{key.user, 0})
+	if !ok {
+		text, err := a.platform.avatar(ctx, key.user)
+		name = cached{name: text, result: resultOf(err)}
+		a.keep(avatarKey{key.user, 0}, name, err)
+		if err != nil {
+			return name, err
+		}
+	}
+	found, err := a.platform.picture(ctx, key.user, name.name, key.size)
+	if err == nil && len(found.bytes) > maxPicture {
+		err = fmt.Errorf("more than %d bytes: %w", maxPicture, errUnusable)
+	}
+	c := cached{result: resultOf(err), size: key.size}
+	if err == nil {
+		c.picture = found
+	}
+	a.keep(key, c, err)
+	return c, err
+}
+
+// keep stores everything but a wish to be left alone, which is not about a user.
+func (a *avatars) keep(key avatarKey, c cached, err error) {
+	if pause := (*pauseError)(nil); !errors.As(err, &pause) {
+		a.cache.Set(key, c)
+	}
+}
+
+func (a *avatars) closeIdle() {
+	if chat, ok := a.platform.(*chatPlatform); ok {
+		chat.client.CloseIdleConnections()
+	}
+}
+
+// How long a platform is left alone.
+const (
+	maxPause          = time.Hour // whatever it asks for
+	minPause          = time.Second
+	defaultPause      = 5 * time.Second // if it does not say how long
+	unauthorisedPause = time.Minute
+	longestBackOff    = time.Minute // after failures
+	tolerated         = 2           // failures in a row that may be accidents
+)
+
+// backOff leaves the platform alone while it asks for that, and asks a failing one less often: from the
+// third failure in a row after 1 s, then 2 s, up to a minute. The zero value allows calls.
+type backOff struct {
+	mu       sync.Mutex
+	until    time.Time // no calls before this moment
+	failures int       // in a row
+	counted  time.Time // when the last of them was
+}
+
+// allows reports whether a call may begin now.
+func (b *backOff) allows(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !now.Before(b.until)
+}
+
+// record takes the outcome of a call that began at began. Calls that failed side by side count once.
+func (b *backOff) record(began time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	var pause *pauseError
+	switch {
+	case errors.As(err, &pause):
+		b.extend(now.Add(pauseFor(pause.wish)))
+	case err == nil, errors.Is(err, errNoPicture), errors.Is(err, errUnusable):
+		b.failures = 0
+	case b.failures == 0 || !began.Before(b.counted):
+		b.failures++
+		b.counted = now
+		if b.failures > tolerated {
+			b.extend(now.Add(min(longestBackOff, minPause<<min(b.failures-tolerated-1, 10))))
+		}
+	}
+}
+
+func (b *backOff) extend(until time.Time) {
+	if until.After(b.until) {
+		b.until = until
+	}
+}
+
+func pauseFor(wish time.Duration) time.Duration {
+	if wish <= 0 {
+		wish = defaultPause
+	}
+	return min(max(wish, minPause), maxPause)
+}

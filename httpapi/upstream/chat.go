@@ -1,0 +1,263 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.org/registry/events"
+)
+
+// The most that is read of an answer, in bytes.
+const (
+	maxPicture = 2 << 20
+	maxProfile = 64 << 10 // about a user
+)
+
+// platform is where pictures of users are asked for. Any goroutine may call it; both methods keep to
+// ctx and read at most as much as a picture may have.
+//
+// Their errors: errNoPicture; a pauseError if the platform is asked too much; an error that wraps
+// errUnusable if it answered with something that is not passed on; any other if it failed. No error's
+// text holds a user's id or the token.
+type platform interface {
+	// avatar returns the name of the user's picture.
+	avatar(ctx context.Context, user string) (name string, err error)
+	// picture returns the picture of that name; size is the preferred side in pixels.
+	picture(ctx context.Context, user, name string, size int) (picture, error)
+}
+
+// picture is an image that is passed on. Its bytes are shared: nobody changes them.
+type picture struct {
+	kind  string // media type, as the bytes say
+	bytes []byte
+}
+
+var (
+	errNoPicture = errors.New("no such user, or one without a picture")
+	errUnusable  = errors.New("not a picture that is passed on")
+	// errUnauthorised is an answer to the API's caller, or a CDN's way of saying that it has no such picture.
+	errUnauthorised = errors.New("not allowed, so the token may be missing or wrong")
+)
+
+// pauseError is a platform's wish not to be asked for a while.
+type pauseError struct {
+	wish  time.Duration // zero: it did not say how long
+	cause error         // what it answered
+}
+
+func (p *pauseError) Error() string { return p.cause.Error() }
+func (p *pauseError) Unwrap() error { return p.cause }
+
+// Secret is a text that no log and no message shows.
+type Secret string
+
+const redacted = "[redacted]"
+
+// String is what fmt prints.
+func (Secret) String() string { return redacted }
+
+// GoString is what fmt prints for %#v.
+func (Secret) GoString() string { return redacted }
+
+// LogValue is what slog writes.
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText is what encoders write.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// chatPlatform asks a Discord-compatible platform. The token goes to its API and nowhere else.
+type chatPlatform struct {
+	api, cdn string // without a trailing slash
+	token    Secret
+	client   *http.Client
+	metrics  *metrics
+	bodies   sync.Pool // of *bytes.Buffer; a picture's size at most
+}
+
+// newChatPlatform takes a configuration that AvatarConfig.Check has accepted.
+func newChatPlatform(cfg AvatarConfig, m *metrics) (*chatPlatform, error) {
+	api, err := ParseURL(cfg.API)
+	if err != nil {
+		return nil, err
+	}
+	cdn, err := ParseURL(cfg.CDN)
+	if err != nil {
+		return nil, err
+	}
+	guard := newDialGuard(api, cdn)
+	return &chatPlatform{
+		api:     strings.TrimRight(cfg.API, "/"),
+		cdn:     strings.TrimRight(cfg.CDN, "/"),
+		token:   cfg.Token,
+		client:  newClient(newTransport(guard.dial)),
+		metrics: m,
+	}, nil
+}
+
+// avatar implements platform.
+func (p *chatPlatform) avatar(ctx context.Context, user string) (string, error) {
+	headers := http.Header{"Accept": {"application/json"}}
+	if p.token != "" {
+		headers.Set("Authorization", "Bot "+string(p.token))
+	}
+	body, err := p.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), headers, maxProfile)
+	if errors.Is(err, errUnauthorised) {
+		return "", &pauseError{unauthorisedPause, err} // platforms block callers who go on asking
+	}
+	if err != nil {
+		return "", err
+	}
+	return avatarName(body)
+}
+
+// avatarName reads the one member that is needed of an answer about a user.
+func avatarName(body []byte) (string, error) {
+	var profile struct {
+		Avatar *string `json:"avatar"`
+	}
+	if err := json.Unmarshal(body, &profile); err != nil {
+		return "", fmt.Errorf("the answer is not the expected JSON: %w", errUnusable)
+	}
+	switch {
+	case profile.Avatar == nil || *profile.Avatar == "":
+		return "", errNoPicture
+	case !events.IsID(*profile.Avatar): // it becomes part of an address
+		return "", fmt.Errorf("the picture's name is not one: %w", errUnusable)
+	}
+	return *profile.Avatar, nil
+}
+
+// picture implements platform.
+func (p *chatPlatform) picture(ctx context.Context, user, name string, size int) (picture, error) {
+	address := p.cdn + "/avatars/" + url.PathEscape(user) + "/" + url.PathEscape(name) + ".png?size=" + strconv.Itoa(size)
+	body, err := p.get(ctx, upstreamChatCDN, address, http.Header{"Accept": {"image/png, image/*;q=0.5"}}, maxPicture)
+	if err != nil {
+		return picture{}, err
+	}
+	return recognise(body)
+}
+
+// recognise accepts an image by its bytes, whatever it was called. SVG is none of the four: it can hold
+// scripts.
+func recognise(data []byte) (picture, error) {
+	switch kind := http.DetectContentType(data); kind {
+	case "image/png", "image/jpeg", "image/webp", "image/gif":
+		return picture{kind, data}, nil
+	}
+	return picture{}, errUnusable
+}
+
+// get makes one counted call. The text of every error is fit for a log.
+func (p *chatPlatform) get(ctx context.Context, upstream, address string, headers http.Header, limit int64) ([]byte, error) {
+	began := time.Now()
+	body, err := p.call(ctx, address, headers, limit)
+	p.metrics.observe(upstream, outcomeOf(err), time.Since(began))
+	if err != nil && !errors.Is(err, errNoPicture) {
+		return nil, fmt.Errorf("%s: %w", upstream, err)
+	}
+	return body, err
+}
+
+func outcomeOf(err error) outcome {
+	var known *callError
+	switch {
+	case err == nil:
+		return outcomeOK
+	case errors.Is(err, errNoPicture):
+		return outcomeNotFound
+	case errors.As(err, &known):
+		return known.outcome
+	}
+	return outcomeUnusable
+}
+
+func (p *chatPlatform) call(ctx context.Context, address string, headers http.Header, limit int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, &callError{outcomeFailed, "not an address"}
+	}
+	req.Header = headers
+	req.Header.Set("User-Agent", userAgent)
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return nil, toCallError(err)
+	}
+	defer resp.Body.Close()
+	if err := statusError(resp); err != nil {
+		return nil, err
+	}
+	return p.readBody(resp, limit)
+}
+
+// statusError says what a status other than 200 means.
+func statusError(resp *http.Response) error {
+	status := resp.StatusCode
+	text := "status " + strconv.Itoa(status)
+	switch {
+	case status == http.StatusOK:
+		return nil
+	case status == http.StatusNotFound:
+		return errNoPicture
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return fmt.Errorf("%s: %w: %w", text, errUnauthorised, errUnusable)
+	case status == http.StatusTooManyRequests:
+		return &pauseError{retryAfter(resp.Header, time.Now()), &callError{outcomeLimited, text}}
+	case status >= http.StatusInternalServerError:
+		failure := &callError{outcomeServer, text}
+		if wish := retryAfter(resp.Header, time.Now()); wish > 0 {
+			return &pauseError{wish, failure}
+		}
+		return failure
+	}
+	return fmt.Errorf("%s: %w", text, errUnusable) // redirects too
+}
+
+// retryAfter reads Retry-After, which is seconds or a date; it returns 0 if the header says nothing usable.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < maxPause.Seconds() {
+		return time.Duration(seconds * float64(time.Second))
+	} else if err == nil && seconds >= maxPause.Seconds() {
+		return maxPause
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return min(at.Sub(now), maxPause)
+	}
+	return 0
+}
+
+// readBody reads at most limit bytes, and no encoded body at all: none was asked for. The result has no
+// spare capacity, since it may be kept.
+func (p *chatPlatform) readBody(resp *http.Response, limit int64) ([]byte, error) {
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return nil, fmt.Errorf("encoded although that was not asked for: %w", errUnusable)
+	}
+	if resp.ContentLength > limit {
+		return nil, fmt.Errorf("more than %d bytes: %w", limit, errUnusable)
+	}
+	buf, ok := p.bodies.Get().(*bytes.Buffer)
+	if !ok {
+		buf = new(bytes.Buffer)
+	}
+	defer p.bodies.Put(buf)
+	buf.Reset()
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, toCallError(err)
+	case n > limit:
+		return nil, fmt.Errorf("more than %d bytes: %w", limit, errUnusable)
+	}
+	return bytes.Clone(buf.Bytes()), nil
+}

@@ -1,0 +1,75 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+var errNotPublic = errors.New("the name leads to an address that is not public")
+
+// dialGuard connects to public addresses only, whatever a name resolves to: after resolution, just before
+// connecting, it refuses private, loopback, link-local (where clouds keep their metadata), shared, multicast
+// and translated addresses. The tables are IANA's, from the ssrf library. Exempt are the places that the
+// operator has named in a way that can mean nothing else: an address, localhost, or a name without a dot,
+// which public DNS does not have.
+type dialGuard struct {
+	named   map[string]bool // host:port
+	public  net.Dialer
+	trusted net.Dialer
+}
+
+// newDialGuard takes the addresses that the operator configured.
+func newDialGuard(addresses ...*url.URL) *dialGuard {
+	guardian := ssrf.New(ssrf.WithAnyPort())
+	g := &dialGuard{named: map[string]bool{}}
+	g.public = net.Dialer{Timeout: callTimeout, Control: func(network, addr string, _ syscall.RawConn) error {
+		return refusePrivate(guardian, network, addr)
+	}}
+	g.trusted = net.Dialer{Timeout: callTimeout}
+	for _, u := range addresses {
+		if ownNetwork(u.Hostname()) {
+			g.named[hostPort(u)] = true
+		}
+	}
+	return g
+}
+
+// dial is for http.Transport: addr is the host and port of the request's address.
+func (g *dialGuard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if g.named[addr] {
+		return g.trusted.DialContext(ctx, network, addr)
+	}
+	return g.public.DialContext(ctx, network, addr)
+}
+
+// refusePrivate checks a resolved address.
+func refusePrivate(guardian *ssrf.Guardian, network, addr string) error {
+	resolved, err := netip.ParseAddrPort(addr)
+	if err != nil || resolved.Addr().IsMulticast() || guardian.Safe(network, addr, nil) != nil {
+		return errNotPublic
+	}
+	return nil
+}
+
+// ownNetwork reports whether a host can only mean one of the operator's own network.
+func ownNetwork(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host != "" && !strings.Contains(host, ".")
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

@@ -1,0 +1,146 @@
+package upstream
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func avatarSizes() []int { return []int{16, 32, 64, 128, 256, 512} }
+
+func drawn(t testing.TB, id string, size int) (picture, *image.Paletted) {
+	t.Helper()
+	var icons identicons
+	p, err := icons.encode(id, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(p.bytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, img.(*image.Paletted)
+}
+
+// An id looks the same for ever. Pixels are compared and not files: another version of Go may
+// compress otherwise. go test ./httpapi/upstream -run Golden -update writes new files, which nobody should
+// ever have to do.
+func TestGoldenIdenticons(t *testing.T) {
+	for _, id := range []string{"1", "100000000000000001", "99004682649769955462", "aB_-"} {
+		for _, size := range avatarSizes() {
+			p, got := drawn(t, id, size)
+			file := filepath.Join("testdata", "identicon_"+id+"_"+strconv.Itoa(size)+".golden.png")
+			if *update {
+				if err := os.WriteFile(file, p.bytes, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := png.Decode(bytes.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if difference := differs(got, want); difference != "" {
+				t.Errorf("%s at %d: %s", id, size, difference)
+			}
+		}
+	}
+}
+
+func differs(got, want image.Image) string {
+	if got.Bounds() != want.Bounds() {
+		return fmt.Sprintf("%v, want %v", got.Bounds(), want.Bounds())
+	}
+	for y := range got.Bounds().Dy() {
+		for x := range got.Bounds().Dx() {
+			r, g, b, a := got.At(x, y).RGBA()
+			if wr, wg, wb, wa := want.At(x, y).RGBA(); r != wr || g != wg || b != wb || a != wa {
+				return fmt.Sprintf("pixel %d,%d is %v, want %v", x, y, got.At(x, y), want.At(x, y))
+			}
+		}
+	}
+	return ""
+}
+
+// Every id has a picture with something in it, mirrored, with free edges, and the cells are
+// those of its field whatever the size.
+func TestIdenticonShape(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		id := rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`).Draw(r, "id")
+		size := rapid.SampledFrom(avatarSizes()).Draw(r, "size")
+		img := drawIdenticon(id, size)
+		ink := 0 // in shades
+		for y := range size {
+			for x := range size {
+				shade := img.ColorIndexAt(x, y)
+				if shade != img.ColorIndexAt(size-1-x, y) {
+					r.Fatalf("%d,%d is not mirrored", x, y)
+				}
+				ink += int(shade)
+			}
+		}
+		for i := range size {
+			for _, edge := range []uint8{img.ColorIndexAt(i, 0), img.ColorIndexAt(i, size-1), img.ColorIndexAt(0, i), img.ColorIndexAt(size-1, i)} {
+				if edge != 0 {
+					r.Fatal("the edge is not free")
+				}
+			}
+		}
+		if share := ink * 100 / (15 * size * size); share < 10 || share > 55 {
+			r.Fatalf("%d %% of it is ink", share)
+		}
+		small := drawIdenticon(id, 128)
+		for y := range identiconCells {
+			for x := range identiconCells {
+				if inked(img, x, y) != inked(small, x, y) {
+					r.Fatalf("cell %d,%d differs at %d", x, y, size)
+				}
+			}
+		}
+	})
+}
+
+// inked looks at the middle of a cell.
+func inked(img *image.Paletted, x, y int) bool {
+	g := newGeometry(img.Rect.Dx())
+	at := func(cell int) int { return (g.margin + (2*cell+1)*g.half) / identiconSub }
+	return img.ColorIndexAt(at(x), at(y)) > 7
+}
+
+// Ids that differ in one digit look different: of a thousand, nearly all have pictures of their own.
+func TestIdenticonsDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range 1000 {
+		seen[string(drawIdenticon(strconv.Itoa(100000000000000000+i), 16).Pix)] = true
+	}
+	if len(seen) < 950 {
+		t.Errorf("%d pictures for 1000 ids, colours aside", len(seen))
+	}
+}
+
+func BenchmarkIdenticon(b *testing.B) {
+	var icons identicons
+	for _, size := range avatarSizes() {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := icons.encode("100000000000000001", size); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

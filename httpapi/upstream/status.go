@@ -1,0 +1,248 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// statusKept is how long a round's outcome is shared.
+const statusKept = 15 * time.Second
+
+// StatusConfig says what the status is made of.
+type StatusConfig struct {
+	// Database checks the service's own storage and stream: nil if the store can be read and written and
+	// the stream answers. It returns by the time ctx ends. Nil: never ok.
+	Database func(ctx context.Context) error
+	// Guard, Chat and Coin are http(s) addresses that are ok when they answer with a status below 500.
+	// Empty: not ok, without a call.
+	Guard, Chat, Coin string
+
+	timeout time.Duration // of each probe; zero: callTimeout. For tests
+}
+
+// Status is the outcome of one round of probes.
+type Status struct {
+	Components []Component // database, guard, chat, coin
+	CheckedAt  time.Time   // the end of the round
+}
+
+// Component is the outcome of one probe.
+type Component struct {
+	ID         string // database, guard, chat or coin
+	Configured bool   // false: there is nothing to ask, so it is not ok
+	OK         bool
+	Latency    time.Duration // whole milliseconds
+}
+
+// statusRounds probes all components at once, and shares each round with everybody who asks while it
+// runs and for statusKept after it.
+type statusRounds struct {
+	probes  []*probe
+	flights *flights[struct{}, *Status]
+
+	mu    sync.Mutex
+	last  *Status   // nil before the first round
+	ended time.Time // by the monotonic clock: setting the system's time changes nothing
+}
+
+// newStatusRounds makes the four probes in the order of the contract.
+func newStatusRounds(cfg StatusConfig, m *metrics, work *background, logger *slog.Logger) (*statusRounds, error) {
+	timeout := cfg.timeout
+	if timeout == 0 {
+		timeout = callTimeout
+	}
+	s := &statusRounds{flights: newFlights[struct{}, *Status](work, 1)}
+	add := func(id string, ask func(context.Context) error) {
+		s.probes = append(s.probes, &probe{id: id, ask: ask, timeout: timeout, work: work, metrics: m, logger: logger})
+	}
+	add(upstreamDatabase, cfg.Database)
+	for _, c := range []struct{ id, address string }{{upstreamGuard, cfg.Guard}, {upstreamChat, cfg.Chat}, {upstreamCoin, cfg.Coin}} {
+		if c.address == "" {
+			add(c.id, nil)
+			continue
+		}
+		u, err := ParseURL(c.address)
+		if err != nil {
+			return nil, fmt.Errorf("address of %s: %w", c.id, err)
+		}
+		add(c.id, httpProbe(u))
+	}
+	return s, nil
+}
+
+// latest returns the last round if it is fresh, else the one that is running or a new one.
+func (s *statusRounds) latest(ctx context.Context) (*Status, error) {
+	if last := s.fresh(); last != nil {
+		return last, nil
+	}
+	status, err := s.flights.do(ctx, struct{}{}, s.round)
+	if err == nil && status == nil {
+		err = errors.New("upstream: the round of probes panicked") // which is in the log
+	}
+	return status, err
+}
+
+// fresh returns the last round, or nil once it is too old.
+func (s *statusRounds) fresh() *Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || time.Since(s.ended) >= statusKept {
+		return nil
+	}
+	return s.last
+}
+
+// round asks every component, unless another round has ended just before this one began.
+func (s *statusRounds) round(ctx context.Context) *Status {
+	if last := s.fresh(); last != nil {
+		return last
+	}
+	status := &Status{Components: make([]Component, len(s.probes))}
+	var group sync.WaitGroup
+	for i, p := range s.probes {
+		group.Go(func() { status.Components[i] = p.check(ctx) })
+	}
+	group.Wait()
+	status.CheckedAt = time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.ended = status, status.CheckedAt
+	return status
+}
+
+// probe checks one component. One round at a time uses it.
+type probe struct {
+	id      string
+	ask     func(ctx context.Context) error // nil: there is nothing to ask
+	timeout time.Duration
+	work    *background
+	metrics *metrics
+	logger  *slog.Logger
+
+	down bool // as the log last said
+
+	mu    sync.Mutex
+	since time.Time // when the running call began; zero: none is running
+}
+
+// check asks once and waits for the answer up to the timeout, even if the call itself ignores its
+// context: a disk that hangs is no reason for readers to hang. Such a call is not repeated while it runs.
+func (p *probe) check(ctx context.Context) Component {
+	if p.ask == nil {
+		return Component{ID: p.id}
+	}
+	began, err := time.Now(), error(nil)
+	if since := p.begin(began); since != began {
+		began, err = since, &callError{outcomeTimeout, "an earlier probe has still not been answered"}
+	} else {
+		err = p.call(ctx)
+	}
+	took := time.Since(began)
+	p.record(err, took)
+	return Component{ID: p.id, Configured: true, OK: err == nil, Latency: took.Truncate(time.Millisecond)}
+}
+
+// begin notes that a call begins at now. If an earlier one is still running, it returns that one's
+// beginning instead of now.
+func (p *probe) begin(now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		p.since = now
+	}
+	return p.since
+}
+
+func (p *probe) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = time.Time{}
+}
+
+// call asks, and leaves a call that takes too long to itself.
+func (p *probe) call(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	answer := make(chan error, 1)
+	started := p.work.start(func(context.Context) {
+		err := errors.New("the probe panicked") // unless it returns
+		defer func() {
+			p.end()
+			answer <- err
+			cancel() // after the answer, which a waiter must see first
+		}()
+		err = p.ask(ctx)
+	})
+	if !started {
+		cancel()
+		p.end()
+		return context.Canceled
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-answer: // the answer itself ended ctx
+		return err
+	default:
+		return ctx.Err()
+	}
+}
+
+// record counts the outcome, and logs changes only: a component that stays down is logged once.
+func (p *probe) record(err error, took time.Duration) {
+	if err == nil {
+		p.metrics.observe(p.id, outcomeOK, took)
+		if p.down {
+			p.logger.Info("component answers again", "component", p.id)
+		}
+		p.down = false
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		return // the server is stopping
+	}
+	known := &callError{outcomeFailed, err.Error()}
+	if !errors.As(err, &known) && errors.Is(err, context.DeadlineExceeded) {
+		known = &callError{outcomeTimeout, "no answer in time"}
+	}
+	p.metrics.observe(p.id, known.outcome, took)
+	if !p.down {
+		p.logger.Warn("component does not answer", "component", p.id, "error", known.text)
+	}
+	p.down = true
+}
+
+// httpProbe asks a configured address over a connection of its own: its name, network and TLS are part
+// of what is probed. It reads the status and headers, and no body. Since nothing of the answer is passed
+// on, private addresses are fine, and these services often have one.
+func httpProbe(u *url.URL) func(ctx context.Context) error {
+	transport := newTransport((&net.Dialer{Timeout: callTimeout}).DialContext)
+	transport.DisableKeepAlives = true
+	client := newClient(transport)
+	address := u.String()
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return &callError{outcomeFailed, "not an address"}
+		}
+		req.Header.Set("User-Agent", userAgent)
+		resp, err := client.Do(req)
+		if err != nil {
+			return toCallError(err)
+		}
+		_ = resp.Body.Close() // cuts the connection, however much would follow
+		if resp.StatusCode >= http.StatusInternalServerError {
+			return &callError{outcomeServer, fmt.Sprintf("status %d", resp.StatusCode)}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,232 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Sizes of writes, in bytes. net/http collects an answer in 4 KiB and sends what exceeds them in a
+// second write.
+const (
+	minJoined = 4 << 10  // a body from here on takes two writes
+	maxJoined = 64 << 10 // more is not worth copying to save a write
+)
+
+// Conn is a connection that can send two writes as one and splice formatted lines into the head of
+// an answer. The handler of a request may call [Conn.JoinWrites] and [Conn.InsertHeader] before it
+// writes; net/http calls everything else.
+//
+// A Conn holds bytes back only until the next Write, Read (the server waits for the next request) or
+// Close, which send them first. So it is correct whatever net/http writes and when. It saves no write when
+// net/http starts a Read, to watch for the reader's leaving, between the two.
+type Conn struct {
+	net.Conn
+	buffers *sync.Pool  // of *[]byte, shared by the connections of a listener
+	release func()      // gives the connection's slot back; nil: nothing to do
+	pending atomic.Bool // armed, lines or held is set; lets the other calls skip mu
+
+	reads, writes deadline
+
+	mu    sync.Mutex // net/http writes in one goroutine and reads in another
+	armed bool       // hold back the next write
+	lines []byte     // to splice into the head that the next write begins with; not changed
+	held  *[]byte    // bytes held back; nil: none
+}
+
+func newConn(c net.Conn, buffers *sync.Pool) *Conn {
+	return &Conn{Conn: c, buffers: buffers, writes: deadline{write: true}}
+}
+
+// errNoHead ends a connection on which something other than the head of an answer followed InsertHeader.
+var errNoHead = errors.New("not the head of an answer")
+
+// JoinWrites announces a body of size bytes, so that it leaves in one write with the head. It does nothing for
+// a size that net/http sends in one write anyway, and nothing on a nil Conn.
+func (c *Conn) JoinWrites(size int) {
+	if c == nil || size < minJoined {
+		return
+	}
+	c.mu.Lock()
+	c.armed = true
+	c.pending.Store(true)
+	c.mu.Unlock()
+}
+
+// InsertHeader splices lines, each with its line end, into the head of the answer that the next
+// Write begins. The caller does not change lines afterwards, and sets none of these headers itself.
+func (c *Conn) InsertHeader(lines []byte) {
+	c.mu.Lock()
+	c.lines = lines
+	c.pending.Store(true)
+	c.mu.Unlock()
+}
+
+// Write holds p back after JoinWrites. If sending that fails later, the next call reports it.
+func (c *Conn) Write(p []byte) (int, error) {
+	if !c.pending.Load() {
+		return c.send(p)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.lines != nil:
+		return c.spliceLocked(p)
+	case c.armed && c.held == nil && len(p) <= maxJoined:
+		c.holdLocked(p)
+		return len(p), nil
+	}
+	return c.joinLocked(p)
+}
+
+// spliceLocked puts the lines after the first line of p, and sends both unless a body is to join them.
+func (c *Conn) spliceLocked(p []byte) (int, error) {
+	status := bytes.IndexByte(p, '\n') + 1
+	if status == 0 || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return 0, errNoHead
+	}
+	wait := c.armed
+	if err := c.flushLocked(); err != nil { // what an earlier answer left
+		return 0, err
+	}
+	c.holdLocked(p[:status], c.lines, p[status:])
+	c.lines = nil
+	if wait {
+		return len(p), nil
+	}
+	if err := c.flushLocked(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// holdLocked begins to hold back the parts.
+func (c *Conn) holdLocked(parts ...[]byte) {
+	buf, ok := c.buffers.Get().(*[]byte)
+	if !ok {
+		buf = new(make([]byte, 0, maxJoined))
+	}
+	for _, p := range parts {
+		*buf = append(*buf, p...)
+	}
+	c.armed, c.held = false, buf
+}
+
+// joinLocked sends the held bytes and p, in one write unless that is too much to copy.
+func (c *Conn) joinLocked(p []byte) (int, error) {
+	if c.held == nil || len(*c.held)+len(p) > maxJoined {
+		if err := c.flushLocked(); err != nil {
+			return 0, err
+		}
+		return c.send(p)
+	}
+	*c.held = append(*c.held, p...)
+	if err := c.flushLocked(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// flushLocked sends the held bytes and disarms. Lines keep waiting for their head.
+func (c *Conn) flushLocked() (err error) {
+	if c.held != nil {
+		_, err = c.send(*c.held)
+		*c.held = (*c.held)[:0]
+		c.buffers.Put(c.held)
+	}
+	c.held, c.armed = nil, false
+	c.pending.Store(c.lines != nil)
+	return err
+}
+
+func (c *Conn) send(p []byte) (int, error) {
+	if _, err := c.writes.begin(c.Conn); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p)
+	c.writes.end(nil)
+	return n, err
+}
+
+// Read sends the held bytes before it waits.
+//
+// A Read without a deadline is how net/http watches, while a handler runs, whether the reader leaves: it takes the end of
+// input for that and ends the request's context. But a reader that has closed its sending side still waits for its answer.
+// So such a Read goes on until the connection is reset or closed, or net/http ends its watch by a deadline.
+//
+// A timer that went off too early (see [deadline]) is set anew.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.flush(); err != nil {
+		return 0, err
+	}
+	for {
+		watch, err := c.reads.begin(c.Conn)
+		if err != nil {
+			return 0, err
+		}
+		n, err := c.Conn.Read(p)
+		if watch && n == 0 && err == io.EOF { //nolint:errorlint // net.Conn returns it as it is
+			err = awaitReset(c.Conn)
+		}
+		if !c.reads.end(err) {
+			return n, err
+		}
+	}
+}
+
+// awaitReset waits until conn, whose input has ended, is reset or closed, or until its read deadline. It returns io.EOF for a
+// reset, and at once where the system does not tell one.
+func awaitReset(conn net.Conn) error {
+	socket, ok := conn.(syscall.Conn)
+	if !ok || !tellsReset {
+		return io.EOF
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if err := raw.Read(isReset); err != nil { // asks again whenever something happens on the connection
+		return err
+	}
+	return io.EOF
+}
+
+// SetReadDeadline is part of [net.Conn]; see [deadline].
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	return c.reads.set(c.Conn, t)
+}
+
+// SetWriteDeadline is part of [net.Conn]. A Write may time out before its deadline by a sixteenth of the time that was
+// left when it began: a second of 15.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	return c.writes.set(c.Conn, t)
+}
+
+// SetDeadline is both.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// Close sends the held bytes, then closes.
+func (c *Conn) Close() error {
+	_ = c.flush() // whoever closes no longer cares what arrives
+	err := c.Conn.Close()
+	if c.release != nil {
+		c.release()
+	}
+	return err
+}
+
+func (c *Conn) flush() error {
+	if !c.pending.Load() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flushLocked()
+}

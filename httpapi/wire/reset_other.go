@@ -1,0 +1,7 @@
+//go:build !unix
+
+package wire
+
+const tellsReset = false
+
+func isReset(uintptr) bool { return true }

@@ -1,0 +1,162 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/projector/leader"
+	"example.org/registry/projector/rejected"
+	"example.org/registry/readmodel"
+)
+
+// One worker decodes a chunk of messages. It is small enough to keep all workers busy, and large enough to make handing
+// it over cheap.
+const (
+	chunkMessages = 64
+	chunkBytes    = 1 << 20
+)
+
+// chunk is some messages on their way through the workers. The worker sets records and rejected before it closes done;
+// the session reads them after.
+type chunk struct {
+	messages []message
+	oldUpTo  uint64 // of messages up to here only delistings matter
+	records  []readmodel.Record
+	rejected []rejection
+	done     chan struct{}
+}
+
+// rejection is a rejected event: its copy, without the epoch of its stream, and what the log may say of it
+// (events/CONTRACT.md#rejection).
+type rejection struct {
+	rejected.Copy
+	subject, reason string
+}
+
+// cut takes the next chunk's messages off messages.
+func cut(messages []message) (first, rest []message) {
+	bytes := 0
+	for n := range messages {
+		bytes += len(messages[n].Data)
+		if n == chunkMessages || n > 0 && bytes > chunkBytes {
+			return messages[:n], messages[n:]
+		}
+	}
+	return messages, nil
+}
+
+// decodeChunks is one worker.
+func decodeChunks(ctx context.Context, chunks <-chan *chunk, log *slog.Logger) {
+	d := decoder{renderer: readmodel.NewRenderer(), log: log}
+	for {
+		select {
+		case c := <-chunks:
+			d.chunk(c)
+			close(c.done)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// decoder belongs to one goroutine, as its renderer must.
+type decoder struct {
+	renderer *readmodel.Renderer
+	log      *slog.Logger
+}
+
+func (d *decoder) chunk(c *chunk) {
+	c.records = make([]readmodel.Record, 0, len(c.messages))
+	for i := range c.messages {
+		m := &c.messages[i].Message
+		if m.Sequence <= c.oldUpTo {
+			if r, err := d.render(m, delistings); err == nil && r.Tombstone() {
+				c.records = append(c.records, r)
+			}
+			continue // it was applied or rejected long ago
+		}
+		r, err := d.record(m)
+		if err != nil {
+			c.rejected = append(c.rejected, rejection{
+				rejected.Copy{Sequence: m.Sequence, Subject: m.Subject, Reason: err.Error(), Time: m.Time, Payload: m.Data},
+				events.MaskSubject(m.Subject, m.Data), plainReason(err)})
+			continue
+		}
+		c.records = append(c.records, r)
+	}
+}
+
+// wanted says which events a decoder renders.
+type wanted bool
+
+const (
+	all        wanted = true
+	delistings wanted = false
+)
+
+// record decodes and renders one event.
+func (d *decoder) record(m *leader.Message) (readmodel.Record, error) { return d.render(m, all) }
+
+// render decodes one event, and renders it if it is wanted. Whatever it makes the libraries do costs this event only
+// (promise 8).
+func (d *decoder) render(m *leader.Message, which wanted) (r readmodel.Record, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.renderer = readmodel.NewRenderer() // the old one may be half-way through
+			subject := events.MaskSubject(m.Subject, m.Data)
+			what := v
+			if subject != m.Subject {
+				what = fmt.Sprintf("a %T", v) // it may say what the event says
+			}
+			d.log.Error("event caused a panic; rejected", "seq", m.Sequence, "subject", subject,
+				"panic", what, "stack", string(debug.Stack()))
+			err = errors.New("internal: " + oneLine(fmt.Sprint(v)))
+		}
+	}()
+	e, err := events.DecodeMessage(m.Subject, m.Data)
+	if err != nil {
+		return readmodel.Record{}, err
+	}
+	if which == delistings && e.Type != events.TypeDelisted {
+		return readmodel.Record{}, nil
+	}
+	r = d.renderer.Render(m.Sequence, e.Data)
+	if r.Tombstone() {
+		r = r.DelistedAt(delistedAt(m, &e))
+	}
+	return r, nil
+}
+
+// delistedAt is when the entry left its list: when the broker stored the event. An export repeats what another stream
+// had, so it says when (events/CONTRACT.md#tombstones).
+func delistedAt(m *leader.Message, e *events.Event) time.Time {
+	if e.Source == events.ExportSource && !e.Time.IsZero() {
+		return e.Time
+	}
+	return m.Time
+}
+
+// plainReason is err, of record, for the log.
+func plainReason(err error) string {
+	if bad, ok := errors.AsType[*events.Error](err); ok {
+		return bad.Plain()
+	}
+	return "internal: a panic"
+}
+
+// oneLine makes any text fit a header of at most 200 bytes.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.ToValidUTF8(s[:min(len(s), 180)], "")
+}

@@ -1,0 +1,149 @@
+// Package leader asks a stream's leader: what the stream is like now, for one of its messages, and whether it is
+// still the stream that a checkpoint was taken from.
+//
+// # Promises
+//
+//   - Every answer is the leader's. An answer from a node that knows no leader is an error: it may be old.
+//   - No request takes longer than RequestTimeout, and none is sent while there is no connection.
+//   - Check compares the stream with a checkpoint in one way for everybody: the projector before and while it
+//     follows a stream, and a server that starts from a snapshot.
+//
+// # Why
+//
+// The client library's GetMsg uses direct access where the stream allows it, and any replica answers that. A replica
+// that lags says "no message" about a message that is there. To Check that means "pushed out by newer messages of its
+// subject", and a stream that holds another message at the checkpoint would pass for ours. NextMessage decides that
+// nothing follows the checkpoint: a stale answer would skip events.
+package leader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.org/registry/events/natserr"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// RequestTimeout bounds one request to the broker.
+const RequestTimeout = 2 * time.Second
+
+// Why there is no answer that counts, beside the errors of natserr.
+var (
+	// ErrNotConnected means that there is no connection, so that a request would only wait.
+	ErrNotConnected = errors.New("not connected")
+
+	// ErrLeaderless means that the answer came from a node that only knows how the stream once was. The nodes of a
+	// cluster that are too few to agree on anything go on answering like that.
+	ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
+)
+
+// Stream is a stream as its leader knows it. Any goroutine may call its methods.
+type Stream struct {
+	JS   jetstream.JetStream
+	Name string
+}
+
+// Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or says why there was
+// no answer that counts.
+func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	if !s.JS.Conn().IsConnected() {
+		return nil, ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	stream, err := s.JS.Stream(ctx, s.Name)
+	if err != nil {
+		return nil, natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+s.Name)
+	}
+	info := stream.CachedInfo()
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, ErrLeaderless
+	}
+	return info, nil
+}
+
+// Message is a message as its stream keeps it.
+type Message struct {
+	Subject  string
+	Sequence uint64
+	ID       string    // Nats-Msg-Id; empty without one
+	Time     time.Time // when the broker stored it
+	Data     []byte
+}
+
+// request is what STREAM.MSG.GET takes.
+type request struct {
+	Sequence uint64 `json:"seq,omitempty"`
+	Subject  string `json:"next_by_subj,omitempty"`
+}
+
+// Message returns the message at seq, or jetstream.ErrMsgNotFound.
+func (s Stream) Message(ctx context.Context, seq uint64) (Message, error) {
+	return s.get(ctx, request{Sequence: seq})
+}
+
+// NextMessage returns the first message at or after seq on subject, which may have wildcards, or
+// jetstream.ErrMsgNotFound.
+func (s Stream) NextMessage(ctx context.Context, seq uint64, subject string) (Message, error) {
+	return s.get(ctx, request{Sequence: seq, Subject: subject})
+}
+
+func (s Stream) get(ctx context.Context, r request) (Message, error) {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return Message{}, ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	body, err := json.Marshal(r)
+	if err != nil {
+		return Message{}, err
+	}
+	subject := jetstream.DefaultAPIPrefix + "STREAM.MSG.GET." + s.Name
+	reply, err := nc.RequestWithContext(ctx, subject, body)
+	if err != nil {
+		return Message{}, natserr.Explain(nc, err, subject)
+	}
+	m, err := parse(reply.Data)
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return Message{}, fmt.Errorf("message %d of the stream %s: %w", r.Sequence, s.Name, err)
+	}
+	return m, err
+}
+
+// parse reads the answer of STREAM.MSG.GET.
+func parse(reply []byte) (Message, error) {
+	var r struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Subject  string    `json:"subject"`
+			Sequence uint64    `json:"seq"`
+			Header   []byte    `json:"hdrs"`
+			Data     []byte    `json:"data"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(reply, &r); err != nil {
+		return Message{}, err
+	}
+	if r.Error != nil {
+		if r.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+			return Message{}, jetstream.ErrMsgNotFound
+		}
+		return Message{}, r.Error
+	}
+	m := Message{Subject: r.Message.Subject, Sequence: r.Message.Sequence, Time: r.Message.Time, Data: r.Message.Data}
+	if len(r.Message.Header) == 0 {
+		return m, nil
+	}
+	header, err := nats.DecodeHeadersMsg(r.Message.Header)
+	if err != nil {
+		return Message{}, err
+	}
+	m.ID = header.Get(jetstream.MsgIDHeader)
+	return m, nil
+}

@@ -1,0 +1,154 @@
+package leader_test
+
+import (
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func stream(js jetstream.JetStream) leader.Stream {
+	return leader.Stream{JS: js, Name: events.DefaultStream}
+}
+
+// Every kind of difference between a stream and a checkpoint is found, and no other.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	made := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
+	eventstest.Publish(t, js, eventstest.Events(10, 1)...)
+	m, err := stream(js).Message(t.Context(), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.DeleteMsg(t.Context(), 7); err != nil {
+		t.Fatal(err)
+	}
+	good := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo()), Sequence: 5, MessageID: m.ID, MessageTime: m.Time}
+	for name, c := range map[string]struct {
+		change func(at *readmodel.Checkpoint)
+		wrong  bool
+		kind   leader.Kind
+	}{
+		"same":                           {func(*readmodel.Checkpoint) {}, false, 0},
+		"nothing known":                  {func(at *readmodel.Checkpoint) { *at = readmodel.Checkpoint{} }, false, 0},
+		"another epoch":                  {func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }, true, leader.Different},
+		"too short":                      {func(at *readmodel.Checkpoint) { at.Sequence = 11 }, true, leader.Shorter},
+		"another message":                {func(at *readmodel.Checkpoint) { at.MessageID = "other" }, true, leader.Different},
+		"another time":                   {func(at *readmodel.Checkpoint) { at.MessageTime = at.MessageTime.Add(1) }, true, leader.Different},
+		"restored into a cluster":        {func(at *readmodel.Checkpoint) { at.StreamCreated = time.Unix(1, 0) }, false, 0},
+		"message gone":                   {func(at *readmodel.Checkpoint) { at.Sequence = 7 }, false, 0},
+		"message gone, made again":       {func(at *readmodel.Checkpoint) { at.Sequence, at.StreamCreated = 7, time.Unix(1, 0) }, true, leader.Different},
+		"message gone, was wrong before": {func(at *readmodel.Checkpoint) { at.Sequence, at.Unconfirmed = 7, true }, true, leader.Unproven},
+	} {
+		at := good
+		c.change(&at)
+		err := stream(js).Check(t.Context(), at)
+		var identity *leader.IdentityError
+		if c.wrong != errors.As(err, &identity) || !c.wrong && err != nil || c.wrong && identity.Kind != c.kind {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var identity *leader.IdentityError
+	if err := (leader.Stream{JS: js, Name: "NONE"}).Check(t.Context(), good); !errors.As(err, &identity) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+// A replica that lags has no message at the checkpoint, and would let a stream pass for ours whose leader has another one
+// there. So nobody asks a replica, though the stream allows direct access.
+func TestCheckAsksTheLeader(t *testing.T) {
+	t.Parallel()
+	js, direct := staleReplica(t)
+	at := readmodel.Checkpoint{Sequence: 40, MessageID: "ours", MessageTime: time.Unix(40, 0)}
+	var identity *leader.IdentityError
+	if err := stream(js).Check(t.Context(), at); !errors.As(err, &identity) {
+		t.Errorf("another message at the checkpoint: %v", err)
+	}
+	at.MessageID = "the leader's"
+	if err := stream(js).Check(t.Context(), at); err != nil {
+		t.Error(err)
+	}
+	if m, err := stream(js).NextMessage(t.Context(), 1, ">"); err != nil || m.Sequence != 40 {
+		t.Errorf("the next message: %+v, %v", m, err)
+	}
+	if n := direct.Load(); n > 0 {
+		t.Errorf("%d requests for direct access", n)
+	}
+	// This is what the client library would do.
+	s, err := js.Stream(t.Context(), events.DefaultStream)
+	if err == nil {
+		_, err = s.GetMsg(t.Context(), 40)
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) || direct.Load() != 1 {
+		t.Errorf("the library asks the leader now: is this package needed? %v", err)
+	}
+}
+
+// staleReplica connects to what answers as a cluster does in which a replica of the stream lags: the leader has one message,
+// and whoever answers direct access, which direct counts, has none.
+func staleReplica(t *testing.T) (js jetstream.JetStream, direct *atomic.Int32) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	nc, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	answer := func(subject string, with func(*nats.Msg) *nats.Msg) {
+		t.Helper()
+		if _, err := nc.Subscribe("$JS.API."+subject, func(m *nats.Msg) { _ = m.RespondMsg(with(m)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := json.Marshal(jetstream.StreamInfo{
+		Config:  jetstream.StreamConfig{Name: events.DefaultStream, AllowDirect: true},
+		Cluster: &jetstream.ClusterInfo{Name: "nodes", Leader: "node1"},
+		State:   jetstream.StreamState{FirstSeq: 40, LastSeq: 40, Msgs: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer("STREAM.INFO.>", func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: info} })
+	message, err := json.Marshal(map[string]any{"message": map[string]any{"subject": "registry.servers.x", "seq": 40, "time": time.Unix(40, 0),
+		"hdrs": []byte("NATS/1.0\r\n" + jetstream.MsgIDHeader + ": the leader's\r\n\r\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer("STREAM.MSG.GET.>", func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: message} })
+	direct = new(atomic.Int32)
+	answer("DIRECT.GET.>", func(*nats.Msg) *nats.Msg {
+		direct.Add(1)
+		return &nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}}
+	})
+	if js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
+	return js, direct
+}
+
+// An answer without a leader counts for nothing.
+func TestLeaderless(t *testing.T) {
+	t.Parallel()
+	if _, err := stream(eventstest.LonelyNode(t, "")).Info(t.Context()); !errors.Is(err, leader.ErrLeaderless) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,352 @@
+// Package rejected keeps the copies of rejected events: how a copy is stored, and how an operator sees, retries and
+// purges copies. The projector makes them; events/CONTRACT.md#rejection is the contract.
+//
+// # Promises
+//
+//   - A copy has one form, written by Message and read by Parse, whoever shows it.
+//   - Retry never brings back an older state than the subject has: the broker refuses.
+//   - Purge erases copies, never events.
+//
+// What a copy says was written by others: its texts may hold anything.
+package rejected
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/events/publish"
+	"example.org/registry/projector/leader"
+)
+
+// longRequest bounds a request that takes the broker longer than others: one about every copy, or a publish.
+const longRequest = 5 * leader.RequestTimeout
+
+// Copy is the copy of one rejected event.
+type Copy struct {
+	Epoch     string    // of the event's stream, as in the copy's subject
+	Sequence  uint64    // of the event in its stream
+	Subject   string    // of the event
+	Reason    string    // one line, at most 200 bytes
+	Time      time.Time // when the broker stored the event; when it stored the copy, where the copy does not say
+	Payload   []byte
+	Truncated bool // Payload is not the whole one
+}
+
+// Prefix returns how the subjects of the copies of one stream's events begin. An epoch that a subject cannot hold is
+// changed; the epochs that this program makes stay as they are.
+func Prefix(epoch string) string { return events.RejectedPrefix + token(epoch) + "." }
+
+// token makes any epoch one token of a subject.
+func token(epoch string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case '0' <= r && r <= '9', 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, epoch)
+}
+
+func (c Copy) subject() string { return Prefix(c.Epoch) + strconv.FormatUint(c.Sequence, 10) }
+
+// Message returns the copy as it is stored. It has no message id: the stream keeps one message a subject, so storing
+// the same copy again adds nothing, even after the duplicate window.
+func (c Copy) Message() *nats.Msg {
+	m := &nats.Msg{
+		Subject: c.subject(),
+		Header: nats.Header{
+			events.HeaderReason:   {c.Reason},
+			events.HeaderSequence: {strconv.FormatUint(c.Sequence, 10)},
+			events.HeaderSubject:  {c.Subject},
+			events.HeaderTime:     {c.Time.UTC().Format(time.RFC3339Nano)},
+		},
+		Data: c.Payload,
+	}
+	if c.Truncated {
+		m.Header.Set(events.HeaderTruncated, "1")
+	}
+	return m
+}
+
+// Parse reads a message of the stream of copies, which the broker stored at the time stored. It returns false for one
+// that no projector made. The copy shares the payload's memory.
+func Parse(subject string, header nats.Header, payload []byte, stored time.Time) (Copy, bool) {
+	epoch, number, found := strings.Cut(strings.TrimPrefix(subject, events.RejectedPrefix), ".")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	if !found || err != nil {
+		return Copy{}, false
+	}
+	c := Copy{
+		Epoch: epoch, Sequence: seq, Subject: header.Get(events.HeaderSubject), Reason: header.Get(events.HeaderReason),
+		Time: stored, Payload: payload, Truncated: header.Get(events.HeaderTruncated) != "",
+	}
+	if t, err := time.Parse(time.RFC3339Nano, header.Get(events.HeaderTime)); err == nil {
+		c.Time = t
+	}
+	return c, true
+}
+
+// Sequences returns, sorted, the sequences of those events of one stream that have copies.
+func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, events.RejectedStream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(Prefix(epoch)+">"))
+	if err != nil {
+		return nil, err
+	}
+	var sequences []uint64
+	for subject := range maps.Keys(info.State.Subjects) {
+		if c, ok := Parse(subject, nil, nil, time.Time{}); ok {
+			sequences = append(sequences, c.Sequence)
+		}
+	}
+	slices.Sort(sequences)
+	return sequences, nil
+}
+
+// Last returns at most so many of the copies made last, of whichever stream's events, the highest sequence first.
+// After an error it returns what it has read.
+func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy, err error) {
+	stream, err := openCopies(ctx, js)
+	if err != nil || stream == nil {
+		return nil, err
+	}
+	// Copies that were made again, purged or have expired leave gaps: look at three sequences for each copy wanted.
+	state := stream.CachedInfo().State
+	end := max(state.FirstSeq, 1, state.LastSeq-min(state.LastSeq, uint64(3*most)-1))
+	for seq := state.LastSeq; seq >= end && len(copies) < most; seq-- {
+		m, err := stream.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return copies, err
+		}
+		if c, ok := Parse(m.Subject, m.Header, m.Data, m.Time); ok {
+			copies = append(copies, c)
+		}
+	}
+	// Copies are made side by side.
+	slices.SortFunc(copies, func(a, b Copy) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	return copies, nil
+}
+
+// openCopies returns the stream of copies; nil while there is none.
+func openCopies(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, events.RejectedStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	return stream, err
+}
+
+// Events are the rejected events of a broker, to an operator who looks after one stream. One goroutine at a time may
+// use it.
+type Events struct {
+	js     jetstream.JetStream
+	stream string // of the events
+	epoch  string // its, as in the copies' subjects
+}
+
+// Open asks which stream the operator looks after.
+func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, error) {
+	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
+	defer cancel()
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", stream, natserr.Refusal(js.Conn(), err, ""))
+	}
+	return &Events{js: js, stream: stream, epoch: token(leader.IdentityOf(s.CachedInfo()).StreamEpoch)}, nil
+}
+
+// Epoch is that of the stream, as in Copy.Epoch.
+func (e *Events) Epoch() string { return e.epoch }
+
+func (e *Events) refusal(err error) error { return natserr.Refusal(e.js.Conn(), err, "") }
+
+// List returns every copy, sorted by epoch and sequence; none when nothing was ever rejected.
+func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
+	defer func() { err = e.refusal(err) }()
+	stream, err := openCopies(ctx, e.js)
+	if err != nil || stream == nil {
+		return nil, err
+	}
+	if copies, err = readAll(ctx, stream); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(copies, func(a, b Copy) int {
+		return cmp.Or(strings.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	return copies, nil
+}
+
+// readAll reads what the stream of copies holds now.
+func readAll(ctx context.Context, stream jetstream.Stream) (copies []Copy, err error) {
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return nil, err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil || info.NumPending == 0 {
+		return nil, err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return nil, err
+	}
+	defer messages.Stop()
+	for left := info.NumPending; left > 0; {
+		waiting, cancel := context.WithTimeout(ctx, longRequest)
+		m, err := messages.Next(jetstream.NextContext(waiting))
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("read the rejected events: %w", err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		left = meta.NumPending
+		if c, ok := Parse(m.Subject(), m.Headers(), m.Data(), meta.Timestamp); ok {
+			copies = append(copies, c)
+		}
+	}
+	return copies, nil
+}
+
+// Retry publishes the event that was rejected at seq again, with a new message id, if nothing newer is on its
+// subject. It returns the event's new sequence.
+func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
+	defer func() { err = e.refusal(err) }()
+	c, err := e.find(ctx, seq)
+	if err != nil {
+		return 0, err
+	}
+	if c.Truncated {
+		return 0, errors.New("the copy was cut at 64 KiB, so the event cannot be published from it; its publisher has to")
+	}
+	publisher := publish.New(e.js, publish.Config{Stream: e.stream, Timeout: longRequest})
+	ack, err := publisher.Republish(ctx, c.Subject, c.Payload, seq)
+	if errors.Is(err, publish.ErrConflict) {
+		return 0, fmt.Errorf("%s has something newer, or the event is no longer there; not published, so that no older state comes back", c.Subject)
+	}
+	return ack.Sequence, err
+}
+
+// find returns the copy of the stream's event at seq.
+func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
+	missing := errors.New("no rejected event of this stream has this sequence")
+	stream, err := openCopies(ctx, e.js)
+	if err != nil {
+		return Copy{}, err
+	}
+	if stream == nil {
+		return Copy{}, missing
+	}
+	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
+	defer cancel()
+	m, err := stream.GetLastMsgForSubject(ctx, Copy{Epoch: e.epoch, Sequence: seq}.subject())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return Copy{}, missing
+	}
+	if err != nil {
+		return Copy{}, err
+	}
+	c, _ := Parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was asked for
+	return c, nil
+}
+
+// Purge erases the copies under subject, or those of events that were published on subject, and returns how many
+// there were. The subject may have wildcards (CheckPattern). The events stay in their stream, and whoever replays it
+// copies them again.
+func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error) {
+	defer func() { err = e.refusal(err) }()
+	stream, err := openCopies(ctx, e.js)
+	if err != nil || stream == nil {
+		return 0, err
+	}
+	if strings.HasPrefix(subject, events.RejectedPrefix) {
+		return purge(ctx, stream, subject)
+	}
+	copies, err := e.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range copies {
+		if !matches(c.Subject, subject) {
+			continue
+		}
+		erased, err := purge(ctx, stream, c.subject())
+		if err != nil {
+			return n, err
+		}
+		n += erased
+	}
+	return n, nil
+}
+
+// purge erases the copies under a subject, wildcards included, after counting them.
+func purge(ctx context.Context, stream jetstream.Stream, subject string) (n uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longRequest)
+	defer cancel()
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return 0, err
+	}
+	for count := range maps.Values(info.State.Subjects) {
+		n += count
+	}
+	return n, stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+}
+
+// CheckPattern says what is wrong with a subject that may have the broker's wildcards: * stands for one token, > at
+// the end for one or more.
+func CheckPattern(pattern string) error {
+	tokens := strings.Split(pattern, ".")
+	for i, token := range tokens {
+		switch {
+		case token == "" || strings.ContainsAny(token, " \t\r\n"):
+			return errors.New("a subject has no empty parts and no spaces")
+		case token == ">" && i < len(tokens)-1:
+			return errors.New("> stands at the end")
+		case token != "*" && token != ">" && strings.ContainsAny(token, "*>"):
+			return errors.New("* and > stand for whole parts between dots: write registry.scammers.* for all of a list")
+		}
+	}
+	return nil
+}
+
+// matches says whether a subject matches a pattern that CheckPattern accepts.
+func matches(subject, pattern string) bool {
+	for subject != "" && pattern != "" {
+		if pattern == ">" {
+			return true
+		}
+		var is, want string
+		is, subject, _ = strings.Cut(subject, ".")
+		want, pattern, _ = strings.Cut(pattern, ".")
+		if want != "*" && want != is {
+			return false
+		}
+	}
+	return subject == pattern // both at their end
+}

@@ -1,0 +1,130 @@
+package rejected
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Whoever shows a copy shows the time at which its event was stored, and not that of the copy.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	eventstest.Stream(t, js)
+	if _, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(t.Context(), js, events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	want := Copy{Epoch: r.Epoch(), Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON", Time: stored, Truncated: true}
+	if _, err := js.PublishMsg(t.Context(), want.Message()); err != nil {
+		t.Fatal(err)
+	}
+	listed, err := r.List(t.Context())
+	if err != nil || len(listed) != 1 || !listed[0].Time.Equal(stored) {
+		t.Errorf("listed: %+v, %v", listed, err)
+	}
+	last, err := Last(t.Context(), js, 20)
+	if err != nil || len(last) != 1 || !last[0].Time.Equal(stored) {
+		t.Errorf("last: %+v, %v", last, err)
+	}
+	found, err := r.find(t.Context(), 7)
+	if err != nil || found.Reason != want.Reason || !found.Time.Equal(stored) || !found.Truncated {
+		t.Errorf("found: %+v, %v", found, err)
+	}
+}
+
+// A copy that does not say when its event was stored was made by an older projector; other messages are no copies.
+func TestParse(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	if c, ok := Parse(Prefix("e")+"3", nats.Header{events.HeaderTime: {"yesterday"}}, nil, now); !ok || c.Epoch != "e" || c.Sequence != 3 || !c.Time.Equal(now) {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	for _, subject := range []string{"registry-rejected.e", "registry-rejected.e.x", "registry-rejected.e.1.2", "registry-rejected.e.-1", ""} {
+		if c, ok := Parse(subject, nil, nil, now); ok {
+			t.Errorf("%q: %+v", subject, c)
+		}
+	}
+}
+
+// Of the copies made last, the highest sequences come first; a purged one leaves a gap.
+func TestLast(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	if copies, err := Last(t.Context(), js, 3); err != nil || len(copies) > 0 {
+		t.Errorf("without a stream of copies: %+v, %v", copies, err)
+	}
+	stream, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if copies, err := Last(t.Context(), js, 3); err != nil || len(copies) > 0 {
+		t.Errorf("without copies: %+v, %v", copies, err)
+	}
+	for _, seq := range []uint64{1, 2, 3, 5, 4, 6} {
+		if _, err := js.PublishMsg(t.Context(), Copy{Epoch: "e", Sequence: seq}.Message()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := purge(t.Context(), stream, Prefix("e")+"6"); err != nil {
+		t.Fatal(err)
+	}
+	copies, err := Last(t.Context(), js, 3)
+	if err != nil || len(copies) != 3 || copies[0].Sequence != 5 || copies[1].Sequence != 4 || copies[2].Sequence != 3 {
+		t.Errorf("%+v, %v", copies, err)
+	}
+	if copies, err = Last(t.Context(), js, 20); err != nil || len(copies) != 5 {
+		t.Errorf("%+v, %v", copies, err)
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		subject, pattern string
+		want             bool
+	}{
+		{"registry.scammers.x", "registry.scammers.x", true}, {"registry.scammers.x", "registry.scammers.*", true},
+		{"registry.scammers.x", "registry.>", true}, {"registry.scammers.x", "registry.*.x", true}, {"registry.views.legit.x", "registry.>", true},
+		{"registry.scammers.x", "registry.scammers.>", true}, {"registry.scammers.*", "registry.scammers.*", true},
+		{"registry.views.legit.x", "registry.*.x", false}, {"registry.views.legit.x", "registry.views.*", false},
+		{"registry.scammers", "registry.scammers.>", false}, {"registry.scammers", "registry.scammers.*", false},
+		{"registry.scammers.xy", "registry.scammers.x", false}, {"registry.scammers.x", "registry.scammers.xy", false},
+		{"registry.scammers.x", "registry.scammers", false}, {"", "registry.>", false},
+	} {
+		if got := matches(c.subject, c.pattern); got != c.want {
+			t.Errorf("%q, %q: %v", c.subject, c.pattern, got)
+		}
+	}
+	for pattern, good := range map[string]bool{
+		"registry.scammers.x": true, "registry.*.x": true, "registry.>": true, "registry-rejected.>": true,
+		"registry.scammers.66*": false, "registry.>.x": false, "registry..x": false, "registry.": false, "registry.a b": false, "": false, "registry.a>": false,
+	} {
+		if err := CheckPattern(pattern); (err == nil) != good {
+			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	for epoch, want := range map[string]string{
+		"1763712900123456789": "1763712900123456789", "a.b c>*": "a_b_c__", "Ab-_9": "Ab-_9",
+	} {
+		if got := token(epoch); got != want {
+			t.Errorf("token(%q) = %q", epoch, got)
+		}
+	}
+	if epoch := events.NewEpoch(); token(epoch) != epoch {
+		t.Errorf("token changes %q", epoch)
+	}
+}

@@ -1,0 +1,421 @@
+package projector
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"os"
+	"path/filepath"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/leader"
+)
+
+// good is an event, encoded.
+func good(t *testing.T) (subject string, payload []byte) {
+	t.Helper()
+	e := eventstest.Events(1, 1)[0]
+	payload, err := events.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Data.Subject().String(), payload
+}
+
+// Promise 8: each kind of bad event is copied with its reason, counted, logged once and passed over; the
+// events around it are applied.
+func TestRejections(t *testing.T) {
+	subject, payload := good(t)
+	tests := []struct {
+		name, subject string
+		payload       []byte
+		reason        string // part of it
+	}{
+		{"not JSON", subject, []byte("{"), "not JSON"},
+		{"empty", subject, nil, "event"},
+		{"binary", subject, []byte{0, 1, 2, 0xff}, "event"},
+		{"duplicate member", subject, bytes.Replace(payload, []byte("{"), []byte(`{"id":"x",`), 1), "twice"},
+		{"no id", subject, bytes.Replace(payload, []byte(`"id":`), []byte(`"ID":`), 1), "id"},
+		{"unknown type", subject, bytes.Replace(payload, []byte("registry.entry.listed"), []byte("registry.entry.praised"), 1), "type"},
+		{"bound", subject, bytes.Replace(payload, []byte(`"name":"`), fmt.Appendf(nil, `"name":"%s`, strings.Repeat("x", 201)), 1), "data.name"},
+		{"unknown subject", "registry.unknown.a.b", payload, "unknown subject"},
+		{"other subject", "registry.servers.nobody", payload, "subject"},
+		{"deep", subject, []byte(strings.Repeat(`{"a":`, 20_000)), "event"},
+		{"long", subject, append(payload, bytes.Repeat([]byte(" "), 100_000)...), ""}, // valid: white space
+		{"long and bad", subject, bytes.Repeat([]byte("x"), 100_000), "not JSON"},
+	}
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.History = 0 } // else the later ones may push out the earlier ones before they come
+	s.start()
+	rejected := map[uint64]int{}
+	for i, test := range tests {
+		seq := eventstest.PublishRaw(t, s.js, test.subject, test.payload)
+		if test.reason != "" {
+			rejected[seq] = i
+		}
+	}
+	last := s.publish(eventstest.Events(5, 2)...)
+	s.reach(last)
+	s.progress("copies counted", func(p Progress) bool { return p.Rejected == uint64(len(rejected)) && p.Lag == 0 })
+	epoch := s.p.Progress().StreamEpoch
+	for seq, i := range rejected {
+		test := tests[i]
+		m := s.copyOf(epoch, seq)
+		reason := m.Header.Get(events.HeaderReason)
+		if !strings.Contains(reason, test.reason) || len(reason) > 200 || strings.ContainsAny(reason, "\r\n") {
+			t.Errorf("%s: reason %q", test.name, reason)
+		}
+		if m.Header.Get(events.HeaderSequence) != fmt.Sprint(seq) || m.Header.Get(events.HeaderSubject) != test.subject {
+			t.Errorf("%s: headers %v", test.name, m.Header)
+		}
+		cut := min(len(test.payload), events.MaxRejected)
+		if !bytes.Equal(m.Data, test.payload[:cut]) || (m.Header.Get(events.HeaderTruncated) == "1") != (cut < len(test.payload)) {
+			t.Errorf("%s: %d bytes of %d, headers %v", test.name, len(m.Data), len(test.payload), m.Header)
+		}
+		if m.Header.Get(jetstream.MsgIDHeader) != "" {
+			t.Errorf("%s: the copy has a message id", test.name)
+		}
+	}
+	if n := s.log.count("event rejected"); n != len(rejected) {
+		t.Errorf("%d lines about %d rejections", n, len(rejected))
+	}
+	if p := s.p.Progress(); p.RejectedHere != uint64(len(rejected)) || p.LastError != "" {
+		t.Errorf("progress %+v", p)
+	}
+	s.inspect()
+}
+
+// copyOf is the copy of the event rejected at seq.
+func (s *system) copyOf(epoch string, seq uint64) *jetstream.RawStreamMsg {
+	s.t.Helper()
+	st, err := s.js.Stream(context.Background(), events.RejectedStream)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m, err := st.GetLastMsgForSubject(context.Background(), fmt.Sprint(events.RejectedPrefix, epoch, ".", seq))
+	if err != nil {
+		s.t.Fatalf("copy of %d: %v", seq, err)
+	}
+	return m
+}
+
+// A rebuild, or a second replica, copies again and adds nothing.
+func TestCopiesAreIdempotent(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	for n := range 20 {
+		eventstest.PublishRaw(t, s.js, fmt.Sprint("registry.servers.e", n), []byte("bad"))
+	}
+	last := s.publish(eventstest.Events(1, 1)...)
+	s.reach(last)
+	for range 2 {
+		s.mustStop()
+		s.path += ".new"
+		s.start()
+		s.reach(last)
+		s.progress("20 copies", func(p Progress) bool { return p.RejectedHere == 20 && p.Rejected == 20 })
+	}
+}
+
+// The checkpoint on disk never passes a rejection that has not been copied; the one in memory may.
+func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
+	s := newSystem(t)
+	ctx := context.Background()
+	// Another stream has the subjects: the one of rejected events cannot be made.
+	_, err := s.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry-rejected.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	before := s.reach(s.publish(eventstest.Events(10, 1)...)).Sequence()
+	eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
+	last := s.publish(eventstest.Events(20, 1)[10:]...)
+	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
+	s.progress("said", func(p Progress) bool { return strings.Contains(p.LastError, "cannot be copied") })
+	if p := s.p.Progress(); p.Saved > before {
+		t.Errorf("saved at %d, behind a rejection at %d that is not copied", p.Saved, before+1)
+	}
+	if err := s.js.DeleteStream(ctx, "OTHER"); err != nil {
+		t.Fatal(err)
+	}
+	s.reach(last)
+	s.progress("well again", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
+	s.inspect()
+}
+
+// The same when the process ends before the copy: the next one rejects again and copies.
+func TestUncopiedRejectionAtStop(t *testing.T) {
+	s := newSystem(t)
+	ctx := context.Background()
+	if _, err := s.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry-rejected.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	bad := eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
+	last := s.publish(eventstest.Events(3, 1)...)
+	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
+	s.mustStop()
+	if saved := s.store.Checkpoint().Sequence; saved >= bad {
+		t.Errorf("saved at %d, behind the rejection at %d", saved, bad)
+	}
+	if err := s.js.DeleteStream(ctx, "OTHER"); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.reach(last)
+	s.copyOf(s.p.Progress().StreamEpoch, bad)
+	s.inspect()
+}
+
+// The stream of rejected events is made again when it has been deleted.
+func TestRejectedStreamDeleted(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
+	s.progress("first copy", func(p Progress) bool { return p.Rejected == 1 })
+	if err := s.js.DeleteStream(context.Background(), events.RejectedStream); err != nil {
+		t.Fatal(err)
+	}
+	s.progress("none", func(p Progress) bool { return p.Rejected == 0 })
+	s.reach(eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad")))
+	s.progress("second copy", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
+}
+
+// Subjects of which nothing valid is left are named, also after a restart, until a good event comes.
+func TestSubjectsWithoutValidEvent(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	e := eventstest.Events(1, 1)[0]
+	subject := e.Data.Subject().String()
+	spoil := func(n int) (last uint64) {
+		for range n {
+			last = eventstest.PublishRaw(t, s.js, subject, []byte("bad"))
+		}
+		return last
+	}
+	named := func(want ...string) {
+		t.Helper()
+		s.progress(fmt.Sprint("named: ", want), func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, want) })
+	}
+	s.reach(s.publish(e))
+	s.reach(spoil(events.DefaultHistory - 1))
+	s.progress("copied", func(p Progress) bool { return p.Rejected == events.DefaultHistory-1 })
+	named() // the good one is still there
+	v := s.reach(spoil(1))
+	named(subject)
+	if got := v.Entries(e.Data.(events.Entry).List); got != 1 {
+		t.Errorf("the last valid state is not kept: %d entries", got)
+	}
+	// Subjects that the contract does not have cannot be repaired, and hold nothing to lose.
+	eventstest.PublishRaw(t, s.js, "registry.unknown", []byte("{}"))
+	s.reach(eventstest.PublishRaw(t, s.js, "registry.scammers.a.b", []byte("{}")))
+	second := eventstest.PublishRaw(t, s.js, "registry.views.legit.e1", []byte("{}"))
+	s.reach(second)
+	named(subject, "registry.views.legit.e1")
+	s.mustStop()
+	s.start() // knows it from the copies
+	named(subject, "registry.views.legit.e1")
+	s.progress("copies counted", func(p Progress) bool { return p.Rejected == events.DefaultHistory+3 })
+	e.ID += "-repaired"
+	s.reach(s.publish(e))
+	named("registry.views.legit.e1")
+}
+
+// Subjects that are purged are taken off, a few at a poll, and those that are not stay.
+func TestSubjectsPurged(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	const n = 3*recheckAtOnce + 1
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("registry.servers.e%02d", i))
+		eventstest.PublishRaw(t, s.js, all[i], []byte("bad"))
+	}
+	s.progress("all named", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all) })
+	stream, err := s.js.Stream(context.Background(), events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range all[1:] {
+		if err := stream.Purge(context.Background(), jetstream.WithPurgeSubject(subject)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.progress("one left", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all[:1]) })
+	eventstest.PublishRaw(t, s.js, all[5], []byte("bad again"))
+	s.progress("two", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{all[0], all[5]}) })
+}
+
+// A stream that has taken the other's place has none of its messages, which proves nothing: the list
+// stays while frozen.
+func TestSubjectsWhileFrozen(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	bad := "registry.servers.bad"
+	s.reach(eventstest.PublishRaw(t, s.js, bad, []byte("bad")))
+	named := func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{bad}) }
+	s.progress("named", named)
+	if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Stream(t, s.js)
+	r := s.p.rejecter
+	if r.subjects.sameStream(context.Background()) {
+		t.Error("another stream is taken for the one that the list is of")
+	}
+	s.progress("frozen", func(p Progress) bool { return p.Frozen })
+	if p := s.p.Progress(); !named(p) {
+		t.Errorf("named when frozen: %v", p.SubjectsWithoutValidEvent)
+	}
+}
+
+// A copy of our own is counted at once, not at the next poll.
+func TestCountedAtOnce(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.PollEvery = time.Hour }
+	s.start()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp && p.Connected })
+	for n := range uint64(3) {
+		eventstest.PublishRaw(t, s.js, fmt.Sprint("registry.servers.e", n), []byte("bad"))
+		s.progress("counted", func(p Progress) bool { return p.Rejected == n+1 })
+	}
+}
+
+// Where no leader vouches for the stream, a message that is not found proves nothing.
+func TestSubjectsWithoutALeader(t *testing.T) {
+	t.Parallel()
+	for node, want := range map[string]bool{"": false, "node1": true} {
+		var st tracker
+		st.publish()
+		r := newRejecter(Config{}, leader.Stream{JS: eventstest.LonelyNode(t, node), Name: events.DefaultStream}, &st, slog.New(slog.DiscardHandler))
+		if got := r.subjects.sameStream(t.Context()); got != want {
+			t.Errorf("leader %q: ours is %v", node, got)
+		}
+	}
+}
+
+// Every listed subject has its turn.
+func TestTurns(t *testing.T) {
+	s := newSubjects(leader.Stream{}, &tracker{}, 0, nil)
+	for i := range 25 {
+		s.known[fmt.Sprintf("s%02d", i)] = "shown"
+	}
+	s.known["examined"] = ""
+	var lengths []int
+	seen := map[string]int{}
+	for range 6 {
+		part := s.nextTurn()
+		lengths = append(lengths, len(part))
+		for subject := range part {
+			seen[subject]++
+		}
+	}
+	if !slices.Equal(lengths, []int{10, 10, 5, 10, 10, 5}) || len(seen) != 25 {
+		t.Errorf("turns of %v, %d subjects", lengths, len(seen))
+	}
+	for subject, n := range seen {
+		if n != 2 {
+			t.Errorf("%s: %d turns", subject, n)
+		}
+	}
+	clear(s.known)
+	if part := s.nextTurn(); len(part) != 0 {
+		t.Errorf("turn of nothing: %v", part)
+	}
+}
+
+// What is rejected is one line of at most 200 bytes, whatever a panic says.
+func TestPanicCostsOneEvent(t *testing.T) {
+	d := decoder{log: slog.New(slog.DiscardHandler)} // without a renderer, rendering panics
+	subject, payload := good(t)
+	m := &leader.Message{Subject: subject, Data: payload, Sequence: 7}
+	if _, err := d.record(m); err == nil || !strings.HasPrefix(err.Error(), "internal: ") {
+		t.Errorf("a panic became %v", err)
+	}
+	if r, err := d.record(m); err != nil || r.Sequence != 7 {
+		t.Errorf("the event after a panic: %v", err)
+	}
+	// A message that speaks of a donation keeps its own words out of the log.
+	var log logBuffer
+	d = decoder{log: slog.New(slog.NewTextHandler(&log, nil))}
+	m.Data = bytes.Replace(payload, []byte("{"), []byte(`{"donationId":"d",`), 1)
+	if _, err := d.record(m); err == nil || log.count("caused a panic") != 1 || log.count(subject+" ") != 0 {
+		t.Errorf("%v: %s", err, log.String())
+	}
+	if got := oneLine("a\r\nb\x00" + strings.Repeat("ż", 500)); len(got) > 190 || strings.ContainsAny(got, "\r\n\x00") {
+		t.Errorf("one line: %q", got)
+	}
+}
+
+// An epoch from outside that would not fit a subject, and a stream without one.
+func TestForeignEpochs(t *testing.T) {
+	for name, epoch := range map[string]string{"none": "", "odd": "a.b >*"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t)
+			eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) {
+				c.Metadata = map[string]string{events.MetadataEpoch: epoch}
+			})
+			s.start()
+			s.reach(eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad")))
+			s.progress("copied", func(p Progress) bool { return p.Rejected == 1 })
+			s.mustStop()
+			s.start()
+			s.progress("ours again", func(p Progress) bool { return p.CaughtUp && p.Connected && !p.Frozen })
+			if p := s.p.Progress(); p.StreamEpoch == "" || epoch != "" && p.StreamEpoch != epoch {
+				t.Errorf("epoch %q", p.StreamEpoch)
+			}
+		})
+	}
+}
+
+// The corpus of poison events through the real path: each is rejected with its reason or applied, exactly as
+// the contract has it, the good events among them are not touched, and a replay from the start has the
+// same digest (promises 1 and 8).
+func TestPoisonCorpus(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "events", "testdata", "poison", "*"))
+	if err != nil || len(files) < 200 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.History = 0 } // each state is kept, so that each is decoded again
+	s.start()
+	problems := map[uint64]string{} // by sequence
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, rest, _ := strings.Cut(string(text), "\n")
+		problem, payload, _ := strings.Cut(rest, "\n\n")
+		seq := eventstest.PublishRaw(t, s.js, subject, []byte(payload))
+		if problem != "" {
+			problems[seq] = problem
+		}
+	}
+	s.reach(s.publish(eventstest.Events(20, 3)...))
+	s.progress("copies counted", func(p Progress) bool { return p.Rejected == uint64(len(problems)) && p.Lag == 0 })
+	epoch := s.p.Progress().StreamEpoch
+	for seq, problem := range problems {
+		if reason := s.copyOf(epoch, seq).Header.Get(events.HeaderReason); !strings.Contains(reason, problem) {
+			t.Errorf("%d: reason %q, want %q", seq, reason, problem)
+		}
+	}
+	digest := s.model.Digest()
+	s.inspect()
+	s.mustStop()
+	s.path = filepath.Join(t.TempDir(), "registry.db") // a rebuild
+	s.start()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp && p.Rejected == uint64(len(problems)) })
+	if again := s.model.Digest(); again != digest {
+		t.Errorf("digest %s, a replay has %s", digest, again)
+	}
+}

@@ -1,0 +1,166 @@
+package btree
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slots returns what t yields from position skip on.
+func slots(t *Tree, skip int, descending bool) (out []uint32) {
+	visit := func(slot uint32) bool { out = append(out, slot); return true }
+	if descending {
+		t.Descend(skip, visit)
+	} else {
+		t.Ascend(skip, visit)
+	}
+	return out
+}
+
+// wellFormed checks what the walks rely on: counts, bounds, and that no node is empty or full.
+func wellFormed(t interface{ Fatalf(string, ...any) }, n *node) {
+	if len(n.items) == 0 || len(n.items) >= maxItems {
+		t.Fatalf("a node of %d items", len(n.items))
+	}
+	for i, kid := range n.kids {
+		if n.items[i] != kid.items[0] || n.counts[i] != kid.size() {
+			t.Fatalf("kid %d starts with %v and holds %d, its parent says %v and %d", i, kid.items[0], kid.size(), n.items[i], n.counts[i])
+		}
+		wellFormed(t, kid)
+	}
+}
+
+// snapshot is a tree and what it should hold.
+type snapshot struct {
+	tree Tree
+	want []Item
+}
+
+func (s *snapshot) check(t interface{ Fatalf(string, ...any) }) {
+	var want []uint32
+	for _, it := range s.want {
+		want = append(want, it.Slot)
+	}
+	if s.tree.count != len(want) || !slices.Equal(slots(&s.tree, 0, false), want) {
+		t.Fatalf("a tree of %d items differs from its twin of %d", s.tree.count, len(want))
+	}
+	for _, skip := range []int{0, 1, len(want) / 2, len(want) - 1, len(want), len(want) + 1} {
+		if skip >= 0 && !slices.Equal(slots(&s.tree, skip, false), want[min(skip, len(want)):]) {
+			t.Fatalf("from %d on", skip)
+		}
+	}
+	slices.Reverse(want)
+	for _, skip := range []int{0, len(want) / 3, len(want)} {
+		if !slices.Equal(slots(&s.tree, skip, true), want[skip:]) {
+			t.Fatalf("backwards from %d on", skip)
+		}
+	}
+}
+
+// TestTree drives a tree and a sorted slice through inserts, removals, loads and snapshots: the two
+// are equal at every step, and a snapshot stays as it was (promise 2).
+func TestTree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		keys := rapid.SampledFrom([]uint64{1, 50, 1 << 40}).Draw(t, "keys") // all tied, many, hardly any
+		var tr Tree
+		var twin []Item
+		var kept []*snapshot
+		t.Repeat(map[string]func(*rapid.T){
+			"insert": func(t *rapid.T) {
+				for range rapid.IntRange(1, 600).Draw(t, "n") {
+					it := Item{r.Uint64N(keys), r.Uint32N(1 << 20)}
+					if at, found := slices.BinarySearchFunc(twin, it, ByKey); !found {
+						twin = slices.Insert(twin, at, it)
+						tr.Insert(it, ByKey)
+					}
+				}
+			},
+			"remove": func(t *rapid.T) {
+				run := rapid.Bool().Draw(t, "run") // neighbours, so that nodes empty
+				at := 0
+				for range min(len(twin), rapid.IntRange(1, 600).Draw(t, "n")) {
+					if at = min(at, len(twin)-1); !run {
+						at = r.IntN(len(twin))
+					}
+					tr.Delete(twin[at], ByKey)
+					twin = slices.Delete(twin, at, at+1)
+				}
+			},
+			"load": func(t *rapid.T) { tr.Load(twin) },
+			"snapshot": func(t *rapid.T) {
+				kept = append(kept, &snapshot{tr.Snapshot(), slices.Clone(twin)})
+			},
+			"": func(t *rapid.T) {
+				(&snapshot{tr, twin}).check(t)
+				for _, s := range kept {
+					s.check(t)
+				}
+				if tr.root != nil {
+					wellFormed(t, tr.root)
+				}
+			},
+		})
+	})
+}
+
+// TestFind finds all items of a key, wherever the nodes part them.
+func TestFind(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var tr Tree
+	want := map[uint64][]uint32{}
+	for slot := range uint32(20_000) {
+		key := r.Uint64N(300)
+		if key%7 == 0 {
+			key = 7 // one that fills several nodes
+		}
+		tr.Insert(Item{key, slot}, ByKey)
+		want[key] = append(want[key], slot)
+	}
+	for key := range uint64(301) {
+		var got []uint32
+		tr.Find(key, func(slot uint32) { got = append(got, slot) })
+		if !slices.Equal(got, want[key]) {
+			t.Errorf("key %d: %d items, want %d", key, len(got), len(want[key]))
+		}
+	}
+}
+
+// BenchmarkTree measures what the read model does most: amending a tree of which a snapshot was just
+// taken, reading a page far into it, and finding an item by a hash.
+func BenchmarkTree(b *testing.B) {
+	const n = 300_000
+	r := rand.New(rand.NewPCG(1, 2))
+	items := make([]Item, n)
+	for i := range items {
+		items[i] = Item{r.Uint64(), uint32(i)}
+	}
+	slices.SortFunc(items, ByKey)
+	var tr Tree
+	b.Run("Load", func(b *testing.B) {
+		for b.Loop() {
+			tr.Load(items)
+		}
+	})
+	b.Run("Amend", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			tr.Snapshot()
+			tr.Delete(items[i*7919%n], ByKey)
+			tr.Insert(items[i*7919%n], ByKey)
+		}
+	})
+	b.Run("Page", func(b *testing.B) {
+		for b.Loop() {
+			rows := 0
+			tr.Descend(n/2, func(uint32) bool { rows++; return rows < 30 })
+		}
+	})
+	b.Run("Find", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			tr.Find(items[i*7919%n].Key, func(uint32) {})
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package btree
+
+import "math"
+
+// Ascend calls f with the slots of the items from position skip on, in order, until f returns false.
+func (t *Tree) Ascend(skip int, f func(slot uint32) bool) {
+	if t.root != nil {
+		t.root.ascend(skip, f)
+	}
+}
+
+func (n *node) ascend(skip int, f func(slot uint32) bool) bool {
+	if n.kids == nil {
+		for _, it := range n.items[min(skip, len(n.items)):] {
+			if !f(it.Slot) {
+				return false
+			}
+		}
+		return true
+	}
+	for i, kid := range n.kids {
+		if skip >= n.counts[i] {
+			skip -= n.counts[i]
+			continue
+		}
+		if !kid.ascend(skip, f) {
+			return false
+		}
+		skip = 0
+	}
+	return true
+}
+
+// Descend is Ascend from the other end: skip counts from the last item, and the order is reversed.
+func (t *Tree) Descend(skip int, f func(slot uint32) bool) {
+	if t.root != nil {
+		t.root.descend(skip, f)
+	}
+}
+
+func (n *node) descend(skip int, f func(slot uint32) bool) bool {
+	if n.kids == nil {
+		for i := len(n.items) - 1 - skip; i >= 0; i-- {
+			if !f(n.items[i].Slot) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := len(n.kids) - 1; i >= 0; i-- {
+		if skip >= n.counts[i] {
+			skip -= n.counts[i]
+			continue
+		}
+		if !n.kids[i].descend(skip, f) {
+			return false
+		}
+		skip = 0
+	}
+	return true
+}
+
+// Find calls f with the slots of all items of a key. It compares keys alone, so the tree's order
+// must be by key first. Keys are expected to be hashes; others take longer.
+func (t *Tree) Find(key uint64, f func(slot uint32)) {
+	if t.root != nil {
+		t.root.find(key, 0, math.MaxUint64, f)
+	}
+}
+
+// find is Find below n, whose keys lie between low and high.
+func (n *node) find(key, low, high uint64, f func(slot uint32)) {
+	at := n.lowerBoundNear(key, low, high)
+	if n.kids == nil {
+		for ; at < len(n.items) && n.items[at].Key == key; at++ {
+			f(n.items[at].Slot)
+		}
+		return
+	}
+	for at = max(at-1, 0); at < len(n.items) && n.items[at].Key <= key; at++ { // the kid before may end with the key
+		end := high
+		if at+1 < len(n.items) {
+			end = n.items[at+1].Key
+		}
+		n.kids[at].find(key, n.items[at].Key, end, f)
+	}
+}
+
+// CountKey returns the number of items of a key. Like Find it compares keys alone.
+func (t *Tree) CountKey(key uint64) int {
+	if key == math.MaxUint64 {
+		return t.count - t.countBelow(key)
+	}
+	return t.countBelow(key+1) - t.countBelow(key)
+}
+
+// countBelow returns the number of items with a smaller key.
+func (t *Tree) countBelow(key uint64) int {
+	if t.root == nil {
+		return 0
+	}
+	n, sum := t.root, 0
+	for n.kids != nil {
+		at := max(n.lowerBound(key)-1, 0) // the last kid that begins below key
+		for _, c := range n.counts[:at] {
+			sum += c
+		}
+		n = n.kids[at]
+	}
+	return sum + n.lowerBound(key)
+}
+
+// lowerBound returns the position of the first item whose key is not below key. It is written out
+// because slices.BinarySearchFunc, which calls a function for each comparison, takes three times as
+// long.
+func (n *node) lowerBound(key uint64) int {
+	low, high := 0, len(n.items)
+	for low < high {
+		if mid := int(uint(low+high) >> 1); n.items[mid].Key < key {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// lowerBoundNear is lowerBound for keys spread evenly between low and high. It starts where key
+// should be and goes on from there, which touches one or two cache lines where halving touches five.
+// A look-up by id costs what the memory it touches costs.
+func (n *node) lowerBoundNear(key, low, high uint64) int {
+	at := len(n.items)
+	if key < high {
+		at = int(float64(key-low) / float64(high-low) * float64(at))
+	}
+	at = min(max(at, 0), len(n.items))
+	for at > 0 && n.items[at-1].Key >= key {
+		at--
+	}
+	for at < len(n.items) && n.items[at].Key < key {
+		at++
+	}
+	return at
+}

@@ -1,0 +1,48 @@
+package readmodel
+
+// chunkLen is how many values are copied when one of them changes: 4 KiB of pointers or numbers.
+const chunkLen = 512
+
+type chunk[T any] struct {
+	generation uint64 // of the cowSlice when the chunk was made
+	values     [chunkLen]T
+}
+
+// cowSlice holds one value for each slot and is copied on write, chunk by chunk, so that snapshots
+// stay as they are. The zero value is empty. One goroutine owns a cowSlice; any may read a snapshot.
+type cowSlice[T any] struct {
+	chunks     []*chunk[T]
+	generation uint64 // chunks of an older one belong to a snapshot too
+	shared     bool   // so does the slice of chunks
+}
+
+// get returns the value of a slot, or the zero value if none was set.
+func (s *cowSlice[T]) get(slot uint32) (v T) {
+	if n := int(slot / chunkLen); n < len(s.chunks) {
+		return s.chunks[n].values[slot%chunkLen]
+	}
+	return v
+}
+
+func (s *cowSlice[T]) set(slot uint32, v T) {
+	if s.shared {
+		s.chunks, s.shared = append([]*chunk[T](nil), s.chunks...), false
+	}
+	n := int(slot / chunkLen)
+	for len(s.chunks) <= n {
+		s.chunks = append(s.chunks, &chunk[T]{generation: s.generation})
+	}
+	if s.chunks[n].generation != s.generation {
+		own := *s.chunks[n]
+		own.generation = s.generation
+		s.chunks[n] = &own
+	}
+	s.chunks[n].values[slot%chunkLen] = v
+}
+
+// snapshot returns the values as they are now. It never changes; s goes on in copies.
+func (s *cowSlice[T]) snapshot() cowSlice[T] {
+	s.generation++
+	s.shared = true
+	return cowSlice[T]{chunks: s.chunks}
+}

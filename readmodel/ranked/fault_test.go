@@ -1,0 +1,301 @@
+package ranked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+)
+
+// some is a registry of n entries, all of which have the word "oszust".
+func some(t testing.TB, n int) *registry {
+	t.Helper()
+	r := newRegistry(t, t.TempDir())
+	for i := range n {
+		r.apply(entry(events.Lists()[i%2], fmt.Sprint("e", i), fmt.Sprint("nick", i), fmt.Sprint(900000+i), fmt.Sprintf("oszust numer%d z miasta%d", i, i%7), i%3 > 0))
+	}
+	return r
+}
+
+// finds holds the index against what it must find.
+func (r *registry) finds(n int) {
+	r.t.Helper()
+	if p := r.search(readmodel.RankedQuery{Words: "oszustem"}); p.Total != n {
+		r.t.Fatalf("%d found, want %d", p.Total, n)
+	}
+	if p := r.search(readmodel.RankedQuery{Words: "nick7"}); p.Total != 1 || p.Hits[0].Row.ID() != "e7" {
+		r.t.Fatalf("nick7: %+v", p)
+	}
+}
+
+// await waits until something is true.
+func await(t fataler, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s never happened", what)
+		}
+	}
+}
+
+// TestReopens: an index that fits is used as it is, one that lacks changes gets those alone, and what has gone goes.
+func TestReopens(t *testing.T) {
+	t.Parallel()
+	r := some(t, 50)
+	r.start()
+	r.finds(50)
+	r.stop()
+	r.apply(events.Delisting{List: events.Scammers, EntryID: "e0"}, entry(events.Servers, "neu", "nick7b", "1", "oszust", true))
+	var batches atomic.Int32
+	r.at = func(point string) error {
+		if point == "before-batch" {
+			batches.Add(1)
+		}
+		return nil
+	}
+	r.start()
+	r.finds(50)
+	r.stop()
+	if n := batches.Load(); n != 1 || r.indexer.Renewed() != 0 {
+		t.Errorf("%d batches, made anew %d times", n, r.indexer.Renewed())
+	}
+	r.start()
+	r.finds(50)
+	r.stop()
+	if n := batches.Load(); n != 1 {
+		t.Errorf("%d batches where nothing had changed", n-1)
+	}
+}
+
+// TestAnother: an index of another stream, data set or version, or of a later state, is made anew.
+func TestAnother(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r *registry){
+		"epoch":    func(r *registry) { r.id.StreamEpoch = "other" },
+		"data set": func(r *registry) { r.id.DataSet = "other" },
+		"later": func(r *registry) {
+			of := some(t, 20)
+			r.model, r.seq = of.model, of.seq
+		},
+		"other content": func(r *registry) {
+			of := newRegistry(t, "")
+			of.apply(entry(events.Scammers, "e7", "nick7", "1", "oszust", true))
+			of.model.Apply(nil, r.seq)
+			r.model = of.model
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := some(t, 40)
+			r.start()
+			r.finds(40)
+			r.stop()
+			change(r)
+			r.t = t
+			r.start()
+			defer r.stop()
+			n := 0
+			r.model.View().ShownRows(func(*readmodel.Row) bool { n++; return true })
+			r.finds(n)
+			if r.indexer.Renewed() != 1 || r.indexer.Trouble() != "" {
+				t.Errorf("made anew %d times: %s", r.indexer.Renewed(), r.indexer.Trouble())
+			}
+			await(t, "the removal of the former index", func() bool {
+				_, err := os.Stat(asideOf(r.dir))
+				return errors.Is(err, os.ErrNotExist)
+			})
+		})
+	}
+}
+
+// TestDamage: whatever becomes of the files while nobody has them open, the index finds what it should; if it has been
+// damaged it is made anew.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	rounds := 24
+	if eventstest.Full() {
+		rounds = 200
+	}
+	whole := some(t, 300)
+	whole.start()
+	whole.finds(300)
+	await(t, "the marker", func() bool { return isMarked(currentOf(whole.dir)) })
+	whole.stop()
+	random := rand.New(rand.NewPCG(7, 7))
+	noticed := 0
+	for i := range rounds {
+		r := &registry{t: t, model: whole.model, renderer: whole.renderer, seq: whole.seq, dir: t.TempDir(), id: whole.id, retry: time.Millisecond}
+		if err := os.CopyFS(r.dir, os.DirFS(whole.dir)); err != nil {
+			t.Fatal(err)
+		}
+		files, _ := filepath.Glob(filepath.Join(currentOf(r.dir), "*.*")) // all but the marker
+		file := files[i%len(files)]
+		what := damage(t, random, file, i/len(files))
+		r.start()
+		r.finds(300)
+		if r.indexer.Renewed() > 0 {
+			noticed++
+		} else if strings.HasSuffix(file, ".zap") {
+			t.Errorf("%s of %s was not noticed", what, filepath.Base(file))
+		}
+		r.stop()
+	}
+	if noticed < rounds/2 {
+		t.Errorf("%d of %d noticed", noticed, rounds)
+	}
+}
+
+// damage flips a bit, cuts the file, empties it or removes it.
+func damage(t *testing.T, random *rand.Rand, file string, kind int) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch kind % 6 {
+	case 0:
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		return "removal"
+	case 1:
+		content = content[:random.IntN(len(content))]
+	case 2:
+		content = nil
+	default:
+		content[random.IntN(len(content))] ^= 1 << random.IntN(8)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"", "a cut", "emptying", "a flipped bit", "a flipped bit", "a flipped bit"}[kind%6]
+}
+
+// TestHangs: a batch, or a merge, that does not come back is given up, with its goroutine, and the index made anew.
+func TestHangs(t *testing.T) {
+	for _, point := range []string{"before-batch", "merged"} {
+		t.Run(filepath.Base(point), func(t *testing.T) {
+			t.Parallel()
+			r := some(t, 40)
+			r.retry = time.Millisecond
+			r.hangs = 50 * time.Millisecond
+			if point == "before-batch" {
+				r.hangs = time.Second
+			}
+			release := make(chan struct{})
+			var hung atomic.Bool
+			r.at = func(at string) error {
+				if at == point && hung.CompareAndSwap(false, true) {
+					<-release
+				}
+				return nil
+			}
+			r.start()
+			n := 40
+			await(t, "a hang", func() bool { // each batch is a segment, so that bleve merges sooner or later
+				r.apply(entry(events.Scammers, fmt.Sprint("m", n), "nick", "1", "oszust", true))
+				n++
+				time.Sleep(5 * time.Millisecond)
+				return hung.Load()
+			})
+			await(t, "that it is noticed", func() bool { return r.indexer.Renewed() > 0 })
+			if !strings.Contains(r.indexer.Trouble(), "takes too long") && r.indexer.Sequence() == 0 {
+				t.Errorf("trouble %q", r.indexer.Trouble())
+			}
+			r.finds(n)
+			close(release)
+			r.stop()
+		})
+	}
+}
+
+// TestFails: an error of a batch, or one that bleve's goroutines report, costs the index and nothing else.
+func TestFails(t *testing.T) {
+	t.Parallel()
+	r := some(t, 40)
+	r.retry = time.Millisecond
+	var failed atomic.Bool
+	r.at = func(at string) error {
+		if at == "after-batch" && failed.CompareAndSwap(false, true) {
+			return errors.New("no space left")
+		}
+		return nil
+	}
+	r.start()
+	defer r.stop()
+	await(t, "the failure", func() bool { return r.indexer.Renewed() == 1 })
+	r.finds(40)
+	r.indexer.published.by.report(errors.New("a merge failed"))
+	await(t, "the other failure", func() bool { return r.indexer.Renewed() == 2 })
+	r.finds(40)
+}
+
+// TestUnwritable: where the directory cannot be made there is no index, and the reason is said.
+func TestUnwritable(t *testing.T) {
+	t.Parallel()
+	r := some(t, 3)
+	r.dir = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(r.dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	defer r.stop()
+	await(t, "trouble", func() bool { return strings.Contains(r.indexer.Trouble(), "not a directory") })
+	if a := r.indexer.Acquire(); a != nil {
+		t.Error("there is an index")
+	}
+}
+
+// TestOlderView: an index answers only views of its model that are not older, and leaves out what has changed since.
+func TestOlderView(t *testing.T) {
+	t.Parallel()
+	r := some(t, 20)
+	before := r.model.View()
+	r.apply(entry(events.Scammers, "e0", "nick0", "1", "uczciwy", true))
+	r.start()
+	defer r.stop()
+	a := r.current()
+	defer a.Release()
+	q := readmodel.RankedQuery{Words: "oszust", Limit: 60}
+	if _, err := a.Search(context.Background(), before, q); !errors.Is(err, readmodel.ErrNoRanking) {
+		t.Errorf("an older view: %v", err)
+	}
+	if _, err := a.Search(context.Background(), some(t, 30).model.View(), q); !errors.Is(err, readmodel.ErrNoRanking) {
+		t.Errorf("another model: %v", err)
+	}
+	r.apply(events.Delisting{List: events.Servers, EntryID: "e1"}, entry(events.Scammers, "e2", "nick2", "2", "uczciwa", true),
+		entry(events.Scammers, "e4", "nick4", "4", "nadal oszust", true))
+	p, err := a.Search(context.Background(), r.model.View(), q)
+	if err != nil || p.Total != 17 || len(p.Hits) != 17 { // all but e0, e1 and e2
+		t.Errorf("%d found, %d shown: %v", p.Total, len(p.Hits), err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := a.Search(ctx, r.model.View(), q); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reader who has left: %v", err)
+	}
+}
+
+// TestBadInput: questions that nobody should ask are answered, or find nothing.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	r := some(t, 100)
+	r.start()
+	defer r.stop()
+	for name, words := range badInput() {
+		p := r.search(readmodel.RankedQuery{Words: words, Limit: 60})
+		if p.Total > 0 && name != "common" {
+			t.Errorf("%s: %d found", name, p.Total)
+		}
+	}
+}

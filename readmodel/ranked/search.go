@@ -1,0 +1,534 @@
+package ranked
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/terms"
+)
+
+// The weights of the fields: a name says more about an entry than what is told of it, and an id all.
+func weights() [numScored]float64 { return [...]float64{inName: 3, inID: 8, inReason: 1} }
+
+// BM25's constants, as bleve has them.
+const (
+	k1 = 1.2
+	b  = 0.75
+)
+
+// Answerer answers from the index as it was at one moment. Its owner releases it.
+type Answerer struct {
+	indexer *Indexer
+	*published
+}
+
+// Acquire returns the index as it is now, or nil while there is none. A view that is loaded afterwards knows of everything
+// that is in it.
+func (x *Indexer) Acquire() *Answerer {
+	p := x.acquire()
+	if p == nil {
+		return nil
+	}
+	return &Answerer{x, p}
+}
+
+// Release gives the index back.
+func (a *Answerer) Release() { a.published.release() }
+
+// Sequence returns the last sequence that the index covers.
+func (a *Answerer) Sequence() uint64 { return a.sequence }
+
+// Search answers a page of the entries of v that have every word of q. v was loaded after the index was acquired, or
+// the error is readmodel.ErrNoRanking; so it is after a fault of the index, which is then made anew. The only other is
+// ctx's.
+func (a *Answerer) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
+	if !v.SameModel(a.view) || v.Sequence() < a.sequence {
+		return page, readmodel.ErrNoRanking
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("ranked search: %v", p)
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, readmodel.ErrNoRanking) {
+			a.by.report(err)
+			err = readmodel.ErrNoRanking
+		}
+	}()
+	analyzer := a.indexer.analyzer()
+	defer a.indexer.analyzers.Put(analyzer)
+	s := &search{published: a.published, ctx: ctx, view: v, query: &q, analyzer: analyzer}
+	s.changed, err = changedRows(v, a.sequence)
+	if err != nil {
+		return page, err
+	}
+	return s.page()
+}
+
+// report makes the follower give the index up.
+func (f *follower) report(err error) { f.store.fail(err, "") }
+
+// search is one question under way.
+type search struct {
+	*published
+	ctx      context.Context
+	view     *readmodel.View
+	query    *readmodel.RankedQuery
+	analyzer *terms.Analyzer
+	changed  map[readmodel.RowRef]bool // rows that the index has an older text of
+	looks    int                       // changed rows that were looked at
+}
+
+// maxChanged bounds the changed rows that one question analyses. Beyond them, what was changed a moment ago is missing
+// from the answer.
+const maxChanged = 256
+
+// changedRows returns the rows that have changed after sequence.
+func changedRows(v *readmodel.View, sequence uint64) (map[readmodel.RowRef]bool, error) {
+	refs, ok := v.ChangedSince(sequence)
+	if !ok {
+		return nil, readmodel.ErrNoRanking // tens of thousands of changes have come at once
+	}
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	changed := make(map[readmodel.RowRef]bool, len(refs))
+	for _, ref := range refs {
+		changed[ref] = true
+	}
+	return changed, nil
+}
+
+// word is a word of the question.
+type word struct {
+	plain  string
+	folded string
+	terms  []string // its forms' terms: any of them will do
+}
+
+// words analyses a text into its words, each once.
+func (s *search) words(text string) ([]word, error) {
+	var words []word
+	for _, t := range s.analyzer.Tokens(nil, text) {
+		if t.Part || slices.ContainsFunc(words, func(w word) bool { return w.folded == t.Folded }) {
+			continue
+		}
+		w := word{plain: t.Plain, folded: t.Folded, terms: []string{t.Term}}
+		if t.Plain != t.Term {
+			w.terms = append(w.terms, t.Plain)
+		}
+		if err := s.addTerms(&w); err != nil {
+			return nil, err
+		}
+		words = append(words, w)
+	}
+	return words, nil
+}
+
+// addTerms adds the terms of the words that differ from w in their diacritics alone: whoever types without them means
+// those, and whoever types them may look for texts without. Words whose term is as they are written have been found.
+func (s *search) addTerms(w *word) error {
+	return s.eachWord(wordField, []byte(w.plain), []byte(w.plain+"\x01"), nil, func(key string, _ uint64) error {
+		plain, folded, marked := strings.Cut(key, "\x00")
+		if plain != w.plain {
+			return nil
+		}
+		if !marked {
+			folded = plain
+		}
+		if term := s.analyzer.Term(folded); !slices.Contains(w.terms, term) {
+			w.terms = append(w.terms, term)
+		}
+		return nil
+	})
+}
+
+// eachWord calls f with the keys of a field's dictionary from start up to end (nil: all) that the automaton lets
+// through and that a document has. Those of several segments come several times.
+func (s *search) eachWord(field string, start, end []byte, automaton segment.Automaton, f func(key string, documents uint64) error) error {
+	for _, part := range s.parts {
+		if s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		dictionary, err := part.Segment().Dictionary(field)
+		if err != nil {
+			return fmt.Errorf("dictionary: %w", err)
+		}
+		deleted := part.Deleted()
+		keys := dictionary.AutomatonIterator(automaton, start, end)
+		for {
+			entry, err := keys.Next()
+			if err != nil {
+				return fmt.Errorf("dictionary: %w", err)
+			}
+			if entry == nil {
+				break
+			}
+			documents := entry.Count
+			if deleted != nil {
+				postings, err := dictionary.PostingsList([]byte(entry.Term), deleted, nil)
+				if err != nil {
+					return fmt.Errorf("postings of a word: %w", err)
+				}
+				if documents = postings.Count(); documents == 0 {
+					continue
+				}
+			}
+			if err := f(entry.Term, documents); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// postings are the documents of a segment that have a term in a field.
+type postings struct {
+	field    int
+	iterator segment.PostingsIterator
+	bitmap   *roaring.Bitmap
+}
+
+// found is what a segment has of one word.
+type found struct {
+	postings []postings
+	any      *roaring.Bitmap // documents that have it in any field, deleted ones included
+}
+
+// find looks a word up in a segment.
+func (s *search) find(p *part, w *word) (f found, err error) {
+	var all []*roaring.Bitmap
+	for i, name := range scoredFields() {
+		dictionary, err := p.Segment().Dictionary(name)
+		if err != nil {
+			return f, fmt.Errorf("dictionary: %w", err)
+		}
+		for _, term := range w.terms {
+			list, err := dictionary.PostingsList([]byte(term), nil, nil)
+			if err != nil {
+				return f, fmt.Errorf("postings: %w", err)
+			}
+			if list.Count() == 0 {
+				continue
+			}
+			one := postings{field: i, iterator: list.Iterator(true, true, false, nil)}
+			shortcut, ok := one.iterator.(segment.OptimizablePostingsIterator)
+			if !ok {
+				return f, errors.New("postings: of another kind")
+			}
+			if one.bitmap = shortcut.ActualBitmap(); one.bitmap == nil {
+				if doc, single := shortcut.DocNum1Hit(); single {
+					one.bitmap = roaring.BitmapOf(uint32(doc))
+				} else {
+					return f, errors.New("postings: without documents")
+				}
+			}
+			f.postings = append(f.postings, one)
+			all = append(all, one.bitmap)
+		}
+	}
+	switch len(all) {
+	case 0:
+		f.any = roaring.New()
+	case 1:
+		f.any = all[0]
+	default:
+		f.any = roaring.FastOr(all...)
+	}
+	return f, nil
+}
+
+// evaluation is what the words of a question find, before order and page.
+type evaluation struct {
+	words    []word
+	found    [][]found            // by part and word
+	accepted []*roaring.Bitmap    // by part: what the query's filters let through
+	idf      []float64            // by word
+	page     readmodel.RankedPage // its counts
+}
+
+// evaluate finds the documents that have every word, and counts those that q lets through.
+func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, error) {
+	e := &evaluation{words: words, found: make([][]found, len(s.parts)), accepted: make([]*roaring.Bitmap, len(s.parts))}
+	have := make([]uint64, len(words)) // documents, by word
+	for i := range s.parts {
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		p := &s.parts[i]
+		deleted := p.Deleted()
+		var every *roaring.Bitmap
+		for n := range words {
+			f, err := s.find(p, &words[n])
+			if err != nil {
+				return nil, err
+			}
+			e.found[i] = append(e.found[i], f)
+			have[n] += f.any.GetCardinality()
+			if deleted != nil {
+				have[n] -= f.any.AndCardinality(deleted)
+			}
+			if every == nil {
+				every = f.any
+			} else {
+				every = roaring.And(every, f.any)
+			}
+		}
+		if deleted != nil {
+			every = roaring.AndNot(every, deleted)
+		}
+		var err error
+		if e.accepted[i], err = s.accept(p, every, q, e); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range have {
+		e.idf = append(e.idf, math.Log(1+(float64(s.docs)-float64(n)+0.5)/(float64(n)+0.5)))
+	}
+	return e, nil
+}
+
+// accept counts the documents that q's filters let through, and returns those of q's list.
+func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery, e *evaluation) (*roaring.Bitmap, error) {
+	wanted := -1
+	if q.List != "" {
+		wanted, _ = q.List.Index()
+	}
+	accepted := make([]uint32, 0, every.GetCardinality())
+	docs := every.ManyIterator()
+	var buffer [256]uint32
+	for n := docs.NextMany(buffer[:]); n > 0; n = docs.NextMany(buffer[:]) {
+		for _, doc := range buffer[:n] {
+			ref := p.refs[doc]
+			list, ok := s.view.Filtered(ref, q)
+			if !ok {
+				continue
+			}
+			if s.changed[ref] {
+				still, err := s.stillMatches(ref, e.words)
+				if err != nil {
+					return nil, err
+				}
+				if !still {
+					continue
+				}
+			}
+			e.page.Facets[list]++
+			if wanted < 0 || list == wanted {
+				accepted = append(accepted, doc)
+			}
+		}
+	}
+	e.page.Total += len(accepted)
+	if len(accepted) == int(every.GetCardinality()) {
+		return every, nil
+	}
+	return roaring.BitmapOf(accepted...), nil
+}
+
+// stillMatches looks at the text that a changed row has now.
+func (s *search) stillMatches(ref readmodel.RowRef, words []word) (bool, error) {
+	if s.looks++; s.looks > maxChanged {
+		return false, nil
+	}
+	r := s.view.ShownAt(ref)
+	name, reason, err := r.Text()
+	if err != nil {
+		return false, err
+	}
+	have := map[string]bool{}
+	var tokens []terms.Token
+	for _, text := range []string{name, r.ChatID(), reason} {
+		tokens = s.analyzer.Tokens(tokens[:0], text)
+		for _, t := range tokens {
+			have[t.Term] = true
+		}
+	}
+	for _, w := range words {
+		if !slices.ContainsFunc(w.terms, func(term string) bool { return have[term] }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// page answers the question.
+func (s *search) page() (readmodel.RankedPage, error) {
+	words, err := s.words(s.query.Words)
+	if err != nil || len(words) == 0 {
+		return readmodel.RankedPage{}, err
+	}
+	e, err := s.evaluate(words, s.query)
+	if err != nil {
+		return readmodel.RankedPage{}, err
+	}
+	page := e.page
+	if page.Total == 0 {
+		page.Suggestions, err = s.suggest(e)
+		return page, err
+	}
+	best, err := s.best(e, s.query.Skip+s.query.Limit)
+	if err != nil {
+		return page, err
+	}
+	for _, c := range best[min(s.query.Skip, len(best)):] {
+		hit, err := s.hit(c.ref, words)
+		if err != nil {
+			return page, err
+		}
+		page.Hits = append(page.Hits, hit)
+	}
+	page.HasMore = s.query.Skip+len(page.Hits) < page.Total
+	return page, nil
+}
+
+// candidate is a document with its score.
+type candidate struct {
+	score float32
+	ref   readmodel.RowRef
+}
+
+// best returns the n best of what was found, best first.
+func (s *search) best(e *evaluation, n int) ([]candidate, error) {
+	top := newTop(n, s.view)
+	for i := range s.parts {
+		if e.accepted[i].IsEmpty() {
+			continue
+		}
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		p := &s.parts[i]
+		scores := make([]float32, e.accepted[i].Maximum()+1)
+		for w := range e.words {
+			for _, one := range e.found[i][w].postings {
+				if err := s.score(scores, one, e.accepted[i], e.idf[w]); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for docs := e.accepted[i].Iterator(); docs.HasNext(); {
+			doc := docs.Next()
+			top.add(candidate{scores[doc], p.refs[doc]})
+		}
+	}
+	return top.sorted(), nil
+}
+
+// score adds to the documents' scores what a term in a field gives.
+func (s *search) score(scores []float32, one postings, accepted *roaring.Bitmap, idf float64) error {
+	both := roaring.And(one.bitmap, accepted)
+	if both.IsEmpty() {
+		return nil
+	}
+	weight := idf * weights()[one.field] * (k1 + 1)
+	average := max(float64(s.lengths[one.field])/float64(s.docs), 1)
+	if both.GetCardinality() < one.bitmap.GetCardinality() {
+		one.iterator.(segment.OptimizablePostingsIterator).ReplaceActual(both)
+	}
+	for {
+		posting, err := one.iterator.Next()
+		if err != nil {
+			return fmt.Errorf("postings: %w", err)
+		}
+		if posting == nil {
+			return nil
+		}
+		frequency, norm := float64(posting.Frequency()), posting.Norm() // norm is 1/√length
+		length := 1 / (norm * norm)
+		scores[posting.Number()] += float32(weight * frequency / (frequency + k1*(1-b+b*length/average)))
+	}
+}
+
+// top keeps the best candidates: a heap with the worst of them first.
+type top struct {
+	limit int
+	view  *readmodel.View
+	heap  []candidate
+}
+
+func newTop(limit int, v *readmodel.View) *top { return &top{limit: limit, view: v} }
+
+// compare orders candidates, the better one first: by score, then by entry id, then by list.
+func (t *top) compare(a, b candidate) int {
+	if a.score != b.score {
+		return cmp.Compare(b.score, a.score)
+	}
+	if a.ref == b.ref {
+		return 0
+	}
+	return cmp.Or(strings.Compare(t.view.ShownAt(a.ref).ID(), t.view.ShownAt(b.ref).ID()), cmp.Compare(a.ref, b.ref))
+}
+
+func (t *top) add(c candidate) {
+	if len(t.heap) < t.limit {
+		t.heap = append(t.heap, c)
+		for i := len(t.heap) - 1; i > 0; {
+			parent := (i - 1) / 2
+			if t.compare(t.heap[parent], t.heap[i]) >= 0 {
+				break
+			}
+			t.heap[parent], t.heap[i] = t.heap[i], t.heap[parent]
+			i = parent
+		}
+		return
+	}
+	if t.compare(c, t.heap[0]) > 0 {
+		return
+	}
+	t.heap[0] = c
+	for i := 0; ; {
+		worst := i
+		for _, child := range [...]int{2*i + 1, 2*i + 2} {
+			if child < len(t.heap) && t.compare(t.heap[child], t.heap[worst]) > 0 {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.heap[i], t.heap[worst] = t.heap[worst], t.heap[i]
+		i = worst
+	}
+}
+
+func (t *top) sorted() []candidate {
+	slices.SortFunc(t.heap, t.compare)
+	return t.heap
+}
+
+// hit finds the places of the words in a row.
+func (s *search) hit(ref readmodel.RowRef, words []word) (readmodel.RankedHit, error) {
+	h := readmodel.RankedHit{Row: s.view.ShownAt(ref)}
+	name, reason, err := h.Row.Text()
+	if err != nil {
+		return h, err
+	}
+	h.Matches = s.places(h.Matches, readmodel.InName, name, words)
+	h.Matches = s.places(h.Matches, readmodel.InReason, reason, words)
+	return h, nil
+}
+
+// places appends where the words are in a text. Of a token and its parts it names those that match, the whole first,
+// and nothing twice.
+func (s *search) places(dst []readmodel.Match, field readmodel.MatchField, text string, words []word) []readmodel.Match {
+	end := 0
+	for _, t := range s.analyzer.Tokens(nil, text) {
+		if t.Start < end || !slices.ContainsFunc(words, func(w word) bool { return slices.Contains(w.terms, t.Term) }) {
+			continue
+		}
+		dst = append(dst, readmodel.Match{Field: field, Start: t.Start, End: t.End})
+		end = t.End
+	}
+	return dst
+}

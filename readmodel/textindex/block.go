@@ -1,0 +1,244 @@
+package textindex
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sort"
+)
+
+// BlockLen is how many slots a block covers.
+const BlockLen = 1 << 14
+
+// Text selects what is searched of a slot's text.
+type Text uint8
+
+// The whole text, or its beginning: the names.
+const (
+	All Text = iota
+	Names
+)
+
+// Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. A nil Block
+// is empty; the zero value cannot be read. Its memory is given back some time after the last reference
+// is gone.
+type Block struct {
+	data       []byte // mapped
+	vocabulary *Vocabulary
+}
+
+// Vocabulary returns what numbers the block's words; nil for a nil Block.
+func (b *Block) Vocabulary() *Vocabulary {
+	if b == nil {
+		return nil
+	}
+	return b.vocabulary
+}
+
+// Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No other
+// slot's text does. A slot may be in both. It fails if the block can no longer be read.
+func (b *Block) Find(q *Query, sure, maybe *Set) (err error) {
+	*sure, *maybe = Set{}, Set{}
+	if b == nil {
+		return nil
+	}
+	// A disk that fails to give a page back is an error here, not the end of the process.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("text index: %v", v)
+		}
+	}()
+	b.find(q, sure, maybe)
+	runtime.KeepAlive(b)
+	return nil
+}
+
+const (
+	// maxLists bounds the lists that are read for a needle, the shortest first: more of them
+	// hardly rule out more.
+	maxLists = 16
+	// fewEnough is so few slots that looking at them is cheaper than another list.
+	fewEnough = 8
+	// lookBytes is how many bytes of lists are read in the time that a look at a slot takes.
+	lookBytes = 256
+)
+
+func (b *Block) find(q *Query, sure, maybe *Set) {
+	names := maybe
+	if q.exactNames {
+		names = sure
+	}
+	b.havingGrams(q, q.names, names)
+	switch q.rest {
+	case byGrams:
+		b.havingGrams(q, q.grams, &q.found)
+		sure.Or(&q.found)
+	case byWord:
+		b.havingWords(q, &q.found)
+		sure.Or(&q.found)
+	case byWords:
+		b.havingWords(q, &q.found)
+		if b.doubt(q, &q.found, maybe) {
+			sure.Or(&q.found)
+		} else {
+			maybe.Or(&q.found)
+		}
+	case unindexed:
+		maybe.Fill()
+	}
+}
+
+// havingGrams sets found to the slots that have a gram of each span.
+func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
+	q.choices, q.lists = q.choices[:0], q.lists[:0]
+	for _, s := range spans {
+		first, end := b.listsOf(s)
+		c := choice{len(q.lists), len(q.lists) + end - first, b.start(end) - b.start(first)}
+		for i := first; i < end; i++ {
+			q.lists = append(q.lists, int32(i))
+		}
+		q.choices = append(q.choices, c)
+	}
+	b.intersect(q, found)
+}
+
+// havingWords sets found to the slots that have a word of each condition.
+func (b *Block) havingWords(q *Query, found *Set) {
+	q.choices, q.lists = q.choices[:0], q.lists[:0]
+	for _, c := range q.answer(b.vocabulary).conditions {
+		q.choices = append(q.choices, b.choose(q, &c))
+	}
+	b.intersect(q, found)
+}
+
+// doubt moves slots that may be found for another reason than the needle from found to maybe, and reports whether the others
+// contain it. It does nothing where looking at all of them costs less.
+func (b *Block) doubt(q *Query, found, maybe *Set) bool {
+	doubts, n := q.answer(b.vocabulary).doubts, found.Len()
+	if doubts == nil || n <= fewEnough {
+		return false
+	}
+	q.lists = q.lists[:0]
+	bytes := 0
+	for _, c := range doubts {
+		if len(c.words.numbers) > n {
+			return false
+		}
+		bytes += b.choose(q, &c).bytes
+	}
+	if bytes > n*lookBytes {
+		return false
+	}
+	var doubtful Set
+	b.union(q, choice{0, len(q.lists), 0}, &doubtful)
+	doubtful.and(found)
+	found.AndNot(&doubtful)
+	maybe.Or(&doubtful)
+	return true
+}
+
+// choice is some lists of a block, and their size: a slot has to be in one of them.
+type choice struct{ first, end, bytes int } // in Query.lists
+
+// choose finds the lists of a condition's words.
+func (b *Block) choose(q *Query, cond *condition) choice {
+	c := choice{first: len(q.lists)}
+	take := func(i int) {
+		q.lists = append(q.lists, int32(i))
+		c.bytes += b.start(i+1) - b.start(i)
+	}
+	first, end := b.listsOf(span{cond.kind, cond.kind | numberMask})
+	words := &cond.words
+	if n := end - first; words.bits != nil && len(words.numbers)*bits.Len(uint(n)) > n {
+		for i := first; i < end; i++ {
+			if words.has(uint32(b.gram(i))) {
+				take(i)
+			}
+		}
+	} else {
+		for _, number := range words.numbers {
+			g := cond.kind | gram(number)
+			if first = b.search(first, end, g); first < end && b.gram(first) == g {
+				take(first)
+			}
+		}
+	}
+	c.end = len(q.lists)
+	return c
+}
+
+// intersect sets found to the slots that are in a list of each choice.
+func (b *Block) intersect(q *Query, found *Set) {
+	*found = Set{}
+	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })
+	for i, c := range q.choices[:min(maxLists, len(q.choices))] {
+		if c.first == c.end {
+			*found = Set{}
+			return
+		}
+		if i == 0 {
+			b.union(q, c, found)
+			continue
+		}
+		var next Set
+		b.union(q, c, &next)
+		if found.and(&next) <= fewEnough {
+			return
+		}
+	}
+}
+
+// union adds the slots of the lists of c.
+func (b *Block) union(q *Query, c choice, to *Set) {
+	for _, i := range q.lists[c.first:c.end] {
+		to.addList(b.data[b.start(int(i)):b.start(int(i)+1)])
+	}
+}
+
+// listsOf returns which lists are those of the grams of s: from first to before end.
+func (b *Block) listsOf(s span) (first, end int) {
+	n := b.lists()
+	first = b.search(0, n, s.low)
+	if s.low == s.high {
+		if first < n && b.gram(first) == s.low {
+			return first, first + 1
+		}
+		return first, first
+	}
+	return first, b.search(first, n, s.high+1)
+}
+
+// search returns the first list from first on, and before end, whose gram is not below g.
+func (b *Block) search(first, end int, g gram) int {
+	return first + sort.Search(end-first, func(i int) bool { return b.gram(first+i) >= g })
+}
+
+// lists returns the number of lists.
+func (b *Block) lists() int { return int(binary.LittleEndian.Uint64(b.data)) }
+
+func (b *Block) gram(i int) gram {
+	return gram(binary.LittleEndian.Uint64(b.data[headSize+gramSize*i:]))
+}
+
+// start returns where list i begins, and the list before it ends.
+func (b *Block) start(i int) int {
+	n := b.lists()
+	first := headSize + entrySize*n
+	if i == 0 {
+		return first
+	}
+	return first + int(binary.LittleEndian.Uint32(b.data[headSize+gramSize*n+endSize*(i-1):]))
+}
+
+// Bytes returns the block's size.
+func (b *Block) Bytes() int {
+	if b == nil {
+		return 0
+	}
+	return len(b.data)
+}

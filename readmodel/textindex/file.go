@@ -1,0 +1,87 @@
+package textindex
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/edsrzf/mmap-go"
+
+	"example.org/registry/events/failpoint"
+)
+
+// Dir is the directory of blocks. Their files have no name, so nobody can damage them, and they are
+// gone when the process is.
+type Dir string
+
+// Open makes an empty directory. It removes what is there, since an index is a cache. An existing
+// directory stays and is emptied, since it may be a mounted disk.
+func Open(path string) (Dir, error) {
+	err := empty(path)
+	if err == nil {
+		err = cmp.Or(failpoint.Hit("index/emptied"), os.MkdirAll(path, 0o700))
+	}
+	if err != nil {
+		return "", fmt.Errorf("text index: %w", err)
+	}
+	return Dir(path), nil
+}
+
+func empty(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return os.RemoveAll(path) // a link, too, rather than what it leads to
+	}
+	inside, err := os.ReadDir(path)
+	for _, entry := range inside {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+	}
+	return err
+}
+
+// Write makes a block of what the builder has, and resets the builder.
+func (d Dir) Write(b *Builder) (*Block, error) {
+	defer b.Reset()
+	data, err := d.mapped(b)
+	if err != nil {
+		return nil, fmt.Errorf("text index: %w", err)
+	}
+	_ = failpoint.Hit("index/kept") // to die at: what is mapped is kept
+	populate(data)
+	b.Vocabulary.publish()
+	block := &Block{data: data, vocabulary: b.Vocabulary}
+	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
+	return block, nil
+}
+
+// mapped writes the block to a file and maps that.
+func (d Dir) mapped(b *Builder) (m mmap.MMap, err error) {
+	f, err := os.CreateTemp(string(d), "block-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		// Where a mapped file cannot be removed, the next Open does it.
+		if rerr := os.Remove(f.Name()); err != nil {
+			err = errors.Join(err, rerr)
+		}
+	}()
+	defer func() {
+		if cerr := f.Close(); err == nil && cerr != nil {
+			err = errors.Join(cerr, m.Unmap())
+		}
+	}()
+	if err := failpoint.Hit("index/before-write"); err != nil {
+		return nil, err
+	}
+	if err := b.writeTo(bufio.NewWriterSize(f, 1<<16)); err != nil {
+		return nil, err
+	}
+	if err := failpoint.Hit("index/written"); err != nil {
+		return nil, err
+	}
+	return mmap.Map(f, mmap.RDONLY, 0)
+}

@@ -1,0 +1,47 @@
+package textindex
+
+import "strings"
+
+// Needle is a text that is looked for in many others. strings.Index looks for its first byte, which in most languages is a
+// common one, and stops there again and again; a Needle looks for its rarest.
+type Needle struct {
+	text string
+	at   int // of the rarest byte
+}
+
+// commonBytes are those of Polish text, the most common ones first.
+const commonBytes = " aioezn\xc4\xc5\xb3rwstcykdpmu\x82ljgb\x85h\x99\xbcfó"
+
+// NewNeedle chooses what to look for. The text is not empty.
+func NewNeedle(text string) Needle {
+	n, rarest := Needle{text: text}, -1
+	for i := range len(text) {
+		rank := strings.IndexByte(commonBytes, text[i])
+		if rank < 0 {
+			rank = len(commonBytes)
+		}
+		if rank > rarest {
+			n.at, rarest = i, rank
+		}
+	}
+	return n
+}
+
+// In reports whether s contains the text.
+func (n *Needle) In(s string) bool {
+	const tries = 16 // then s has so many of the byte that strings.Contains, which bounds its work, is as good
+	for from, tried := n.at, 0; from < len(s); tried++ {
+		if tried == tries {
+			return strings.Contains(s[from-n.at:], n.text)
+		}
+		i := strings.IndexByte(s[from:], n.text[n.at])
+		if i < 0 {
+			return false
+		}
+		if strings.HasPrefix(s[from+i-n.at:], n.text) {
+			return true
+		}
+		from += i + 1
+	}
+	return false
+}

@@ -1,0 +1,234 @@
+package textindex
+
+import (
+	"bytes"
+	"hash/maphash"
+	"index/suffixarray"
+	"slices"
+	"sync/atomic"
+)
+
+// Vocabulary numbers the words of all blocks that are made with it, and finds those that contain a text. One
+// goroutine owns it and adds; any goroutine may search what has been published. The zero value is not ready: see
+// NewVocabulary.
+type Vocabulary struct {
+	words, boundaries dictionary
+}
+
+// NewVocabulary makes an empty Vocabulary.
+func NewVocabulary() *Vocabulary {
+	seed := maphash.MakeSeed()
+	return &Vocabulary{words: newDictionary(seed), boundaries: newDictionary(seed)}
+}
+
+// Bytes is the length of all words and boundaries. It only grows: words of texts that are gone stay until
+// everything is indexed with another Vocabulary.
+func (v *Vocabulary) Bytes() int { return len(v.words.text) + len(v.boundaries.text) }
+
+// Sort sorts all words, which makes searches as fast as they get: until then they look through the latest quarter. It takes
+// some 0.1 s a megabyte.
+func (v *Vocabulary) Sort() {
+	v.words.publishSorted(0)
+	v.boundaries.publishSorted(0)
+}
+
+// publish lets searches find what has been added.
+func (v *Vocabulary) publish() {
+	v.words.publish()
+	v.boundaries.publish()
+}
+
+// dictionary numbers texts in the order in which they come.
+type dictionary struct {
+	seed   maphash.Seed
+	text   []byte   // a separator, then each word with a separator after it
+	starts []uint32 // where each word starts in text
+	table  []uint32 // open addressing: numbers plus one
+	sorted sorted
+
+	published atomic.Pointer[lexicon]
+}
+
+func newDictionary(seed maphash.Seed) dictionary {
+	return dictionary{seed: seed, text: []byte{separator}, table: make([]uint32, 1<<10)}
+}
+
+// add gives word, which may be new, a number.
+func (d *dictionary) add(word []byte) uint32 {
+	at := d.place(word)
+	if d.table[at] != 0 {
+		return d.table[at] - 1 // a text may have a new word twice
+	}
+	n := uint32(len(d.starts))
+	d.starts = append(d.starts, uint32(len(d.text)))
+	d.text = append(append(d.text, word...), separator)
+	d.table[at] = n + 1
+	if 2*len(d.starts) > len(d.table) {
+		d.table = make([]uint32, 2*len(d.table))
+		for n := range d.starts {
+			d.table[d.place(d.word(uint32(n)))] = uint32(n) + 1
+		}
+	}
+	return n
+}
+
+// unknown is no word's number.
+const unknown = 1<<32 - 1
+
+// number returns the number of word, or unknown.
+func (d *dictionary) number(word []byte) uint32 { return d.table[d.place(word)] - 1 }
+
+// place is where in the table word is or belongs.
+func (d *dictionary) place(word []byte) int {
+	mask := len(d.table) - 1
+	for at := int(maphash.Bytes(d.seed, word)) & mask; ; at = (at + 1) & mask {
+		if n := d.table[at]; n == 0 || bytes.Equal(d.word(n-1), word) {
+			return at
+		}
+	}
+}
+
+func (d *dictionary) word(n uint32) []byte {
+	end := len(d.text)
+	if int(n)+1 < len(d.starts) {
+		end = int(d.starts[n+1])
+	}
+	return d.text[d.starts[n] : end-1]
+}
+
+// minUnsorted is so little text that looking through it costs less than sorting it.
+const minUnsorted = 1 << 16
+
+// publish shares what there is with searches. It sorts the whole text again when a quarter as much has come, so
+// that sorting costs each word a few times its length in all.
+func (d *dictionary) publish() {
+	if last := d.published.Load(); last == nil || len(last.text) < len(d.text) {
+		d.publishSorted(max(minUnsorted, d.sorted.end/4))
+	}
+}
+
+// publishSorted publishes with at most so much unsorted text.
+func (d *dictionary) publishSorted(unsorted int) {
+	if len(d.text)-d.sorted.end > unsorted {
+		d.sorted = sortText(d.text, d.starts)
+	}
+	d.published.Store(&lexicon{text: d.text, starts: d.starts, sorted: d.sorted})
+}
+
+// sorted is a suffix array of the beginning of a dictionary's text. Immutable.
+type sorted struct {
+	end      int // of what is sorted
+	suffixes *suffixarray.Index
+	first    []uint32 // for each step of the text, the number of the word that its first byte belongs to
+}
+
+// step is how much text an item of first covers: some eight words.
+const step = 64
+
+func sortText(text []byte, starts []uint32) sorted {
+	s := sorted{end: len(text), suffixes: suffixarray.New(text), first: make([]uint32, len(text)/step+1)}
+	n := uint32(0)
+	for i := range s.first {
+		for int(n)+1 < len(starts) && int(starts[n+1]) <= i*step {
+			n++
+		}
+		s.first[i] = n
+	}
+	return s
+}
+
+// lexicon is a dictionary as it was at one moment. Immutable.
+type lexicon struct {
+	text   []byte
+	starts []uint32
+	sorted sorted
+}
+
+// containing is the words in whose text, a separator on either side included, the needle occurs.
+func (l *lexicon) containing(needle []byte) wordSet {
+	var found wordSet
+	if l == nil {
+		return found
+	}
+	var at []int
+	if l.sorted.suffixes != nil {
+		at = l.sorted.suffixes.Lookup(needle, -1)
+	}
+	found.numbers = make([]uint32, 0, len(at))
+	for _, at := range at {
+		found.numbers = append(found.numbers, l.numberAt(at, needle))
+	}
+	// What is sorted ends with a separator, which the first word after it begins with.
+	for from := max(l.sorted.end-1, 0); ; {
+		i := bytes.Index(l.text[from:], needle)
+		if i < 0 {
+			break
+		}
+		found.numbers = append(found.numbers, l.numberAfter(from+i, needle))
+		from += i + 1
+	}
+	slices.Sort(found.numbers)
+	found.numbers = slices.Compact(found.numbers)
+	found.spread(len(l.starts))
+	return found
+}
+
+// numberAt is the number of the word at a position of the sorted text. A separator in front belongs to the word
+// after it.
+func (l *lexicon) numberAt(at int, needle []byte) uint32 {
+	if needle[0] == separator {
+		at++
+	}
+	n := l.sorted.first[min(at/step, len(l.sorted.first)-1)]
+	for int(n)+1 < len(l.starts) && int(l.starts[n+1]) <= at {
+		n++
+	}
+	return n
+}
+
+// numberAfter is numberAt anywhere in the text.
+func (l *lexicon) numberAfter(at int, needle []byte) uint32 {
+	if needle[0] == separator {
+		at++
+	}
+	n, found := slices.BinarySearch(l.starts, uint32(at))
+	if !found {
+		n--
+	}
+	return uint32(n)
+}
+
+// wordSet is a set of words. Immutable.
+type wordSet struct {
+	numbers []uint32 // ascending
+	bits    []uint64 // the same as a set of bits, where there are many; else nil
+}
+
+// spread makes the set of bits if it is worth it; words is how many there are in all.
+func (s *wordSet) spread(words int) {
+	if len(s.numbers) <= manyWords {
+		return
+	}
+	s.bits = make([]uint64, words/64+1)
+	for _, n := range s.numbers {
+		s.bits[n/64] |= 1 << (n % 64)
+	}
+}
+
+// without is the words that are not in o.
+func (s *wordSet) without(o *wordSet) (rest wordSet) {
+	for _, n := range s.numbers {
+		if _, is := slices.BinarySearch(o.numbers, n); !is {
+			rest.numbers = append(rest.numbers, n)
+		}
+	}
+	rest.spread(64 * len(s.bits))
+	return rest
+}
+
+// manyWords is how many words are worth a set of bits.
+const manyWords = 256
+
+func (s *wordSet) has(n uint32) bool {
+	return int(n/64) < len(s.bits) && s.bits[n/64]>>(n%64)&1 != 0
+}

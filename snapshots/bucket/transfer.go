@@ -1,0 +1,182 @@
+package bucket
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/failpoint"
+	"example.org/registry/events/natserr"
+	"example.org/registry/snapshots"
+)
+
+// maxChunk is the length of a chunk in bytes: the broker syncs each one once, and memory holds one.
+const maxChunk = 512 << 10
+
+// Put puts a verified archive into the bucket under the name that its manifest gives it. After an error
+// there is no such name. One goroutine at a time may call it; callers hold the Lock.
+func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reader) (Object, error) {
+	s, err := b.stream(ctx)
+	if err != nil {
+		return Object{}, err
+	}
+	manifest, err := json.Marshal(m)
+	if err != nil {
+		return Object{}, err
+	}
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{
+			Name:     nameOf(m),
+			Metadata: map[string]string{manifestLabel: string(manifest)},
+			Opts:     &jetstream.ObjectMetaOptions{ChunkSize: uint32(b.chunkSize())},
+		},
+		Bucket: Name, NUID: rand.Text(),
+	}
+	if err = b.putChunks(ctx, &info, archive); err == nil {
+		err = failpoint.Hit("upload/before-name")
+	}
+	if err == nil {
+		err = b.putName(ctx, info)
+	}
+	_ = failpoint.Hit("upload/named") // a point to die at; what counts is what Find finds
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	o, findErr := b.Find(after, info.Name)
+	switch {
+	case findErr == nil && o.info.NUID == info.NUID:
+		return o, nil // also if the acknowledgement was lost
+	case findErr == nil, errors.Is(findErr, ErrNotFound):
+		_ = s.purge(after, chunkPrefix+info.NUID) // else RemoveOrphans does it later
+	}
+	return Object{}, cmp.Or(err, findErr)
+}
+
+func (b *Bucket) chunkSize() int {
+	return int(min(int64(b.chunk), b.js.Conn().MaxPayload()/2))
+}
+
+// putChunks publishes the archive and notes its length and checksum in info.
+func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, archive io.Reader) error {
+	sum, chunk := sha256.New(), make([]byte, b.chunkSize())
+	for {
+		n, err := io.ReadFull(archive, chunk)
+		if n > 0 {
+			if err := b.publish(ctx, &nats.Msg{Subject: chunkPrefix + info.NUID, Data: chunk[:n]}); err != nil {
+				return fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
+			}
+			if err := failpoint.Hit("upload/chunk"); err != nil {
+				return err
+			}
+			sum.Write(chunk[:n])
+			info.Size += uint64(n)
+			info.Chunks++
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			info.Digest = jetstream.GetObjectDigestValue(sum)
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// putName makes the object: from now on List returns it. The name must be new.
+func (b *Bucket) putName(ctx context.Context, info jetstream.ObjectInfo) error {
+	data, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	return b.publish(ctx, &nats.Msg{Subject: nameSubject(info.Name), Data: data}, jetstream.WithExpectLastSequencePerSubject(0))
+}
+
+func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := b.js.PublishMsg(ctx, m, append(opts, jetstream.WithExpectStream(streamName))...)
+	return natserr.Refusal(b.js.Conn(), err, m.Subject)
+}
+
+// Open reads the archive of an object. Each Read makes at most one request; ctx ends them all. At its end
+// the reader compares length and checksum with those that were put, and fails if they differ.
+func (b *Bucket) Open(ctx context.Context, o Object) (io.Reader, error) {
+	s, err := b.stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.info.NUID == "" {
+		return nil, errors.New("the object names no chunks")
+	}
+	return &chunkReader{ctx: ctx, stream: s, info: o.info, next: 1, sum: sha256.New()}, nil
+}
+
+type chunkReader struct {
+	ctx    context.Context
+	stream stream
+	info   jetstream.ObjectInfo
+	next   uint64 // stream sequence to look from
+	left   []byte // of the current chunk
+	read   uint64 // bytes
+	chunks uint32
+	sum    hash.Hash
+	err    error
+}
+
+func (r *chunkReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(r.left) == 0 && r.err == nil {
+		r.err = r.fetch()
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	n := copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// fetch gets the next chunk. It returns io.EOF when all have been read and are what was put.
+func (r *chunkReader) fetch() error {
+	if r.chunks == r.info.Chunks {
+		return r.verify()
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, requestTimeout)
+	defer cancel()
+	m, err := r.stream.GetMsg(ctx, r.next, jetstream.WithGetMsgSubject(chunkPrefix+r.info.NUID))
+	if err != nil {
+		return fmt.Errorf("chunk %d of %d: %w", r.chunks+1, r.info.Chunks, r.stream.b.explain(err, directGet))
+	}
+	r.chunks++
+	r.next = m.Sequence + 1
+	r.read += uint64(len(m.Data))
+	if r.read > r.info.Size {
+		return fmt.Errorf("chunk %d: more than the %d bytes that were put", r.chunks, r.info.Size)
+	}
+	r.sum.Write(m.Data)
+	r.left = m.Data
+	if len(m.Data) == 0 {
+		return fmt.Errorf("chunk %d is empty", r.chunks)
+	}
+	return nil
+}
+
+func (r *chunkReader) verify() error {
+	if r.read != r.info.Size {
+		return fmt.Errorf("%d bytes, not the %d that were put", r.read, r.info.Size)
+	}
+	if jetstream.GetObjectDigestValue(r.sum) != r.info.Digest {
+		return errors.New("checksum is not that of what was put")
+	}
+	return io.EOF
+}

@@ -1,0 +1,61 @@
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"syscall"
+
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// catchFaults runs f, which reads pages that may be damaged, and returns a panic inside bbolt or a fault
+// of its memory map as an error. It covers the calling goroutine only.
+func catchFaults(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("unreadable pages: %v", r)
+		}
+	}()
+	return f()
+}
+
+// damage marks an error as the file's own fault, so that the file may be set aside.
+type damage struct{ error }
+
+func (d damage) Unwrap() error { return d.error }
+
+// classify marks err as damage unless it comes from the system or from another program's lock.
+func classify(err error) error {
+	var number syscall.Errno
+	if err == nil || errors.As(err, &number) || errors.Is(err, bolterrors.ErrTimeout) || errors.As(err, &damage{}) {
+		return err
+	}
+	return damage{err}
+}
+
+// storeError is err for an operator, with what to do about it in the same line.
+func storeError(err error) error { return fmt.Errorf("store: %w; %s", err, remedy(err)) }
+
+// remedy tells an operator what to do about an error of the store's file or of the data directory.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return "move that directory away, or choose another data directory with --data-dir"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "choose a directory with --data-dir"
+	case errors.Is(err, fs.ErrPermission):
+		return "make it readable and writable for this user, or choose another data directory with --data-dir"
+	case errors.Is(err, fs.ErrNotExist):
+		return "make that directory, or choose another with --data-dir"
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return "close the other program that has the file open"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make space on the disk"
+	case errors.Is(err, syscall.EROFS):
+		return "make the disk writable, or choose a data directory on another disk with --data-dir"
+	}
+	return "check the disk, or move the file away: a new one is filled from the stream"
+}

@@ -1,0 +1,235 @@
+package snapshots
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	bolt "go.etcd.io/bbolt"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// format is the version of the file's layout: the tables, the checksums and the meta record, all in this
+// source file. readmodel.ProjectionVersion is that of the values.
+//
+// Stores of format 1 have no tombstones. They are read; the next Save makes them format 2.
+const (
+	format                  = 2
+	formatWithoutTombstones = 1
+)
+
+// table is a bbolt bucket of records: one kind, and one list where the kind has lists. A table of
+// tombstones has those of a list's entries; a subject is in one of the two tables or in none.
+type table struct {
+	name       string
+	kind       events.Kind
+	list       events.List
+	tombstones bool
+}
+
+// entriesPrefix and a list name a table of entries.
+const entriesPrefix = "entries-"
+
+// tables returns every table in the order in which they are written and read.
+func tables() []table {
+	var ts []table
+	for _, l := range events.Lists() {
+		ts = append(ts,
+			table{entriesPrefix + string(l), events.KindEntry, l, false},
+			table{"views-" + string(l), events.KindViews, l, false})
+	}
+	ts = append(ts, table{"donations", events.KindDonation, "", false})
+	for _, l := range events.Lists() {
+		ts = append(ts, table{"tombstones-" + string(l), events.KindEntry, l, true})
+	}
+	return ts
+}
+
+// tablesIn returns the tables that the store has, and an error if one is missing.
+func tablesIn(tx *bolt.Tx) (ts []table, err error) {
+	m, err := readMeta(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables() {
+		switch {
+		case tx.Bucket([]byte(t.name)) != nil:
+			ts = append(ts, t)
+		case !t.tombstones || m.Format != formatWithoutTombstones:
+			return nil, fmt.Errorf("%s: missing", t.name)
+		}
+	}
+	return ts, nil
+}
+
+func (t table) key(id []byte) events.Subject {
+	return events.Subject{Kind: t.kind, List: t.list, ID: string(id)}
+}
+
+// record names the record with this key in errors, which are logged: without the id of a donation.
+func (t table) record(key []byte) string {
+	if t.kind == events.KindDonation {
+		return "a record"
+	}
+	return fmt.Sprintf("record %.80q", key)
+}
+
+func (t table) holds(k events.Subject) bool { return t.kind == k.Kind && t.list == k.List }
+
+// sumSize is the length of the checksum in front of every stored value, in bytes.
+const sumSize = 4
+
+var errChecksum = errors.New("checksum does not match")
+
+// checksum covers bucket, key and value: a record under another key or in another bucket is as wrong as a
+// changed one. It is a CRC-32C, which processors compute faster than memory delivers the bytes.
+func checksum(bucket string, key, value []byte) uint32 {
+	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, by the library
+	c := crc32.Update(0, castagnoli, []byte(bucket))
+	c = crc32.Update(c, castagnoli, key)
+	return crc32.Update(c, castagnoli, value)
+}
+
+// seal writes the checksum into the first sumSize bytes of stored, which the caller left for it.
+func seal(bucket string, key, stored []byte) {
+	binary.BigEndian.PutUint32(stored, checksum(bucket, key, stored[sumSize:]))
+}
+
+// unseal verifies the checksum and returns the value, a part of stored, or errChecksum.
+func unseal(bucket string, key, stored []byte) (value []byte, err error) {
+	if len(stored) < sumSize {
+		return nil, errChecksum
+	}
+	value = stored[sumSize:]
+	if binary.BigEndian.Uint32(stored) != checksum(bucket, key, value) {
+		return nil, errChecksum
+	}
+	return value, nil
+}
+
+// metaBucket holds metaKey alone, so that a walk through a table meets nothing but records.
+const (
+	metaBucket = "meta"
+	metaKey    = "meta"
+)
+
+// meta is what a store says about its content. Each transaction that changes the content writes it too.
+type meta struct {
+	Format     int    `json:"format"`
+	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
+	Render     uint32 `json:"render"`     // readmodel.RenderVersion
+
+	// DataSet tells stores apart: 32 hexadecimal digits, random for every store that is made, be it empty,
+	// by a rebuild or by a restore.
+	DataSet string `json:"dataSet"`
+
+	Checkpoint readmodel.Checkpoint `json:"checkpoint"`
+	Digest     string               `json:"digest"` // hexadecimal
+	Counts     map[string]int       `json:"counts"` // records by table
+
+	// TombstonesAfter is the sequence up to which delistings have left no tombstone here, since a program
+	// that kept none was at work; 0: none is missing. In format 1 it is the checkpoint.
+	TombstonesAfter uint64 `json:"tombstonesAfter,omitzero"`
+}
+
+// tombstonesAfter returns the sequence after which no tombstone is missing.
+func (m meta) tombstonesAfter() uint64 {
+	if m.Format == formatWithoutTombstones {
+		return m.Checkpoint.Sequence
+	}
+	return m.TombstonesAfter
+}
+
+// newMeta describes an empty store.
+func newMeta() meta {
+	return meta{
+		Format:     format,
+		Projection: readmodel.ProjectionVersion,
+		Render:     readmodel.RenderVersion,
+		DataSet:    newDataSet(),
+		Digest:     readmodel.Digest{}.String(),
+		Counts:     map[string]int{},
+	}
+}
+
+func newDataSet() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails (crypto/rand)
+	return hex.EncodeToString(id)
+}
+
+// readMeta reads and verifies the meta record. An error means damage or another format. The caller
+// catches faults.
+func readMeta(tx *bolt.Tx) (meta, error) {
+	b := tx.Bucket([]byte(metaBucket))
+	if b == nil {
+		return meta{}, errors.New("no meta record: not a store of the registry")
+	}
+	value, err := unseal(metaBucket, []byte(metaKey), b.Get([]byte(metaKey)))
+	if err != nil {
+		return meta{}, fmt.Errorf("meta record: %w", err)
+	}
+	var m meta
+	if err := json.Unmarshal(value, &m); err != nil {
+		return meta{}, fmt.Errorf("meta record: %w", err)
+	}
+	return m, m.usable()
+}
+
+// usable explains why this program cannot load such a store. Another render version is no reason: the
+// store also holds what the text was rendered from.
+func (m meta) usable() error {
+	if m.Format != format && m.Format != formatWithoutTombstones {
+		return fmt.Errorf("format %d, not %d", m.Format, format)
+	}
+	if m.Projection != readmodel.ProjectionVersion {
+		return fmt.Errorf("projection version %d, not %d", m.Projection, readmodel.ProjectionVersion)
+	}
+	return nil
+}
+
+// write writes the meta record.
+func (m meta) write(tx *bolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists([]byte(metaBucket))
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	stored := append(make([]byte, sumSize), value...)
+	seal(metaBucket, []byte(metaKey), stored)
+	return b.Put([]byte(metaKey), stored)
+}
+
+// same reports whether m and o describe one state of one store.
+func (m meta) same(o meta) bool {
+	return m.DataSet == o.DataSet && m.Digest == o.Digest && m.Checkpoint.Sequence == o.Checkpoint.Sequence
+}
+
+// matches compares content that was read with what m says of it.
+func (m meta) matches(counts map[string]int, d readmodel.Digest) error {
+	for _, t := range tables() {
+		if counts[t.name] != m.Counts[t.name] {
+			return damage{fmt.Errorf("%s: %d records, not %d", t.name, counts[t.name], m.Counts[t.name])}
+		}
+	}
+	if d.String() != m.Digest {
+		return damage{fmt.Errorf("digest of the records is %s, not %s", d, m.Digest)}
+	}
+	return nil
+}
+
+func (m meta) records() (n int) {
+	for _, c := range m.Counts {
+		n += c
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package snapshots
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"example.org/registry/readmodel"
+)
+
+// Stores and archives that earlier programs wrote still open, and answer as a replay does. Each directory
+// holds one of each as written on 2026-11-22, from sample(12) and a checkpoint that was in doubt, which a
+// store keeps and a manifest does not: v1 of store format 1, v2 of 2, which has tombstones; both of archive
+// format 1, projection 1, render 3. Add a directory with each new format; never write these anew.
+func TestGoldenFiles(t *testing.T) {
+	const projection, digest = 1, "a25f75d2bb8b421b5e0ac6c2720fac21"
+	twin := readmodel.New()
+	want := feed(twin, sample(12)...).Checkpoint
+	want.Unconfirmed = true
+	if got := twin.Digest().String(); got != digest {
+		t.Fatalf("sample(12) has digest %s, not %s: change the test, not the files", got, digest)
+	}
+	for version, tombstones := range map[string][]readmodel.Tombstone{"v1": nil, "v2": twin.Tombstones()} {
+		dir := t.TempDir()
+		check := func(name string) {
+			t.Helper()
+			s, m := mustOpen(t, filepath.Join(dir, name))
+			if readmodel.ProjectionVersion != projection {
+				if len(asides(t, s.path)) != 1 {
+					t.Errorf("%s: projection %d, and not set aside", name, projection)
+				}
+				return
+			}
+			if s.Checkpoint() != want {
+				t.Errorf("%s: checkpoint %+v, want %+v", name, s.Checkpoint(), want)
+			}
+			if len(tombstones) == 0 && s.TombstonesAfter() != want.Sequence || len(tombstones) > 0 && s.TombstonesAfter() != 0 {
+				t.Errorf("%s: tombstones are missing up to %d", name, s.TombstonesAfter())
+			}
+			if !slices.Equal(m.Tombstones(), tombstones) {
+				t.Errorf("%s: tombstones %v, want %v", name, m.Tombstones(), tombstones)
+			}
+			for _, stone := range twin.Tombstones() {
+				m.Apply([]readmodel.Record{stone.Record()}, 0)
+			}
+			if content(t, m.View()) != content(t, twin.View()) {
+				t.Errorf("%s: another content", name)
+			}
+			if err := s.SaveNote("status", nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		writeFile(t, filepath.Join(dir, version+".db"), unpackedGolden(t, version))
+		check(version + ".db")
+
+		archive := readFile(t, filepath.Join("testdata", version, "registry.snapshot"))
+		_, _, err := Restore(t.Context(), bytes.NewReader(archive), RestoreConfig{Path: filepath.Join(dir, "restored.db")})
+		if readmodel.ProjectionVersion != projection {
+			if err == nil {
+				t.Error("an archive of another projection version was restored")
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("restored.db")
+	}
+}
+
+// unpackedGolden is the store that is kept in testdata/version.
+func unpackedGolden(t *testing.T, version string) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	db, err := r.DecodeAll(readFile(t, filepath.Join("testdata", version, "registry.db.zst")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// FuzzStored: only what was sealed under the same bucket and key opens, and it opens as it was.
+func FuzzStored(f *testing.F) {
+	f.Add("donations", []byte("d1"), []byte("value"), []byte("value"))
+	f.Add("", []byte{}, []byte{}, []byte{0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, bucket string, key, value, other []byte) {
+		stored := append(make([]byte, sumSize), value...)
+		seal(bucket, key, stored)
+		if got, err := unseal(bucket, key, stored); err != nil || !bytes.Equal(got, value) {
+			t.Errorf("sealed %q, opened %q, %v", value, got, err)
+		}
+		if got, err := unseal(bucket, key, other); err == nil && checksum(bucket, key, got) != checksum(bucket, key, other[sumSize:]) {
+			t.Errorf("%q opened", other)
+		}
+		if len(stored) == len(other) && bytes.Equal(stored[:sumSize], other[:sumSize]) && differInOneByte(stored, other) {
+			if _, err := unseal(bucket, key, other); err == nil {
+				t.Errorf("%q opened in the place of %q", other, stored)
+			}
+		}
+	})
+}
+
+func differInOneByte(a, b []byte) bool {
+	n := 0
+	for i := range a {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// FuzzMeta: any meta record is usable or not, and one that is usable survives a round trip.
+func FuzzMeta(f *testing.F) {
+	good, err := json.Marshal(newMeta())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"format":1,"counts":null}`))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		var m, again meta
+		if json.Unmarshal(record, &m) != nil || m.usable() != nil {
+			return
+		}
+		out, err := json.Marshal(m)
+		if err != nil {
+			return // a time that JSON cannot hold was not written by this program
+		}
+		if err := json.Unmarshal(out, &again); err != nil || !again.same(m) {
+			t.Errorf("%s became %+v, %v", record, again, err)
+		}
+		if twice, err := json.Marshal(again); err != nil || !bytes.Equal(twice, out) {
+			t.Errorf("%s became %s, then %s, %v", record, out, twice, err)
+		}
+	})
+}
