@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if !eventstest.Full() {
 		_ = flag.Set("rapid.checks", "8") // a flag on the command line comes later and wins
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("example.org/registry/readmodel/ranked.(*store).closeScorch")) // see store.close
 }
 
 // stemmer is shared by all tests: it takes a while to load.

@@ -214,7 +214,8 @@ func (s *store) write(documents []*document, gone []string, st *state) error {
 	return cmp.Or(s.at("after-batch"), failpoint.Hit("ranked/after-batch"))
 }
 
-// close ends the goroutines of the index. What has not reached the disk is lost.
+// close ends the goroutines of the index. What has not reached the disk is lost. A bleve that does not close is left to
+// itself: where damage ended its persister inside a transaction of bbolt, nobody releases the lock that closing waits for.
 func (s *store) close() {
 	select {
 	case <-s.merges:
@@ -222,9 +223,19 @@ func (s *store) close() {
 		close(s.merges)
 	}
 	if s.scorch != nil {
-		_ = s.scorch.Close() // a cache that does not close well is found out at the next opening
+		closed := make(chan struct{})
+		go s.closeScorch(closed)
+		select {
+		case <-closed:
+		case <-time.After(leavesWithin):
+		}
 	}
 	s.queue.Close()
+}
+
+func (s *store) closeScorch(closed chan<- struct{}) {
+	_ = s.scorch.Close() // a cache that does not close well is found out at the next opening
+	close(closed)
 }
 
 // damagedFiles returns the names of the index's files whose checksum is wrong: bleve writes one into each and never
