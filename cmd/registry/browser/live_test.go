@@ -3,7 +3,6 @@
 package browser
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +10,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// until waits until an expression is true in the page.
+// until waits until an expression is true in the page. It asks anew each time: a poll inside the page ends with an error if
+// the page is only being loaded.
 func (tb *tab) until(expression string) {
 	tb.t.Helper()
-	tb.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		_, err := chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience))(ctx, t)
-		return chromedp.Void{}, err
-	})
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		is, err := chromedp.Run(tb.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if is {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-tb.ctx.Done():
+			tb.t.Fatalf("%s is not true: %v, %v", expression, tb.ctx.Err(), err)
+		}
+	}
 }
 
 // TestAPIIsTriedInPlace: the API's page asks this server and shows the answer beside the question.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -200,19 +201,29 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestNothingMoves: what has been shown stays where it is while the page and its pictures load.
+// TestNothingMoves: what has been shown stays where it is while the page, its pictures and its scripts load. The scripts
+// come late, after the first paint.
 func TestNothingMoves(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
+	call(tb, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+		MatchedNetworkConditions: []*network.Conditions{{URLPattern: tb.origin + "/*.js", Latency: 500, DownloadThroughput: -1, UploadThroughput: -1}}})
 	for _, path := range []string{"/", search("99000000000000000000"), search("ran"), search("Administrator Wsparcia"), "/scammers", "/wpis/scammers/browser-0", "/status"} {
 		tb.get(path)
-		shift := evalAsync[float64](tb, `new Promise(done => {
-			let sum = 0;
-			new PerformanceObserver(l => l.getEntries().forEach(e => sum += e.value)).observe({type: "layout-shift", buffered: true});
-			requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
+		type moves struct {
+			Sum   float64
+			Where []string
+		}
+		moved := evalAsync[moves](tb, `new Promise(done => {
+			const all = [], where = r => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
+			new PerformanceObserver(l => all.push(...l.getEntries())).observe({type: "layout-shift", buffered: true});
+			requestAnimationFrame(() => requestAnimationFrame(() => done({
+				Sum: all.reduce((sum, e) => sum + e.value, 0),
+				Where: all.flatMap(e => e.sources).map(s => where(s.previousRect) + " to " + where(s.currentRect) + " " + s.node?.textContent.trim().slice(0, 40)),
+			})));
 		})`)
-		if shift > 0.01 {
-			t.Errorf("%s: things move by %v", path, shift)
+		if moved.Sum > 0.01 {
+			t.Errorf("%s: things move by %v: %q", path, moved.Sum, moved.Where)
 		}
 	}
 }

@@ -163,13 +163,15 @@ func (tb *tab) get(path string) int64 {
 	return tb.load(chromedp.Navigate(tb.origin + path))
 }
 
-// load runs steps that lead to another page and returns its status once it is loaded.
+// load runs steps that lead to another page and returns its status once it is loaded and shown: before the first frame the
+// browser takes no keys and no clicks.
 func (tb *tab) load(steps ...chromedp.Action[chromedp.Void]) int64 {
 	tb.t.Helper()
 	response, err := chromedp.RunResponse(tb.ctx, steps...)
 	if err != nil {
 		tb.t.Fatal(err)
 	}
+	tb.until(`performance.getEntriesByName("first-paint").length > 0`)
 	return response.Status
 }
 
