@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"example.org/registry/events"
@@ -128,7 +129,7 @@ func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 }
 
 // spans cuts a text at the places of the words. Of a text that is longer than limit, in code points, it takes the part
-// around the first of them.
+// around the first of them, from the beginning of a word on.
 func spans(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	var places []readmodel.Match
@@ -141,8 +142,14 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 	if end > limit {
 		if len(places) > 0 {
 			at = max(0, min(places[0].Start-limit/4, end-limit))
+			for i := at; i > 0 && i < places[0].Start; i++ {
+				if unicode.IsSpace(runes[i-1]) {
+					at = i
+					break
+				}
+			}
 		}
-		end = at + limit
+		end = min(at+limit, end)
 	}
 	add := func(to int, marked bool) {
 		if to > at {
