@@ -116,22 +116,19 @@ func (x *indexSnapshot) coverage(v *View) (sequence uint64, ok bool) {
 	return x.sequence, x.begun <= v.sequence
 }
 
-func (x *indexSnapshot) candidates(ctx context.Context, v *View, q textQuery, found func(certain, possible []uint32)) error {
+func (x *indexSnapshot) candidates(ctx context.Context, v *View, q textQuery, found func(first uint32, sure, maybe *textindex.Set)) error {
 	text := textindex.All
 	if q.part == nameAndIDs {
 		text = textindex.Names
 	}
 	query := textindex.NewQuery(text, q.needle)
 	var sure, maybe textindex.Set
-	var certain, possible []uint32
 	for i := range x.lists[q.list] {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		x.lists[q.list][i].find(v, query, &sure, &maybe)
-		certain = sure.AppendTo(certain[:0], uint32(i)*textindex.BlockLen)
-		possible = maybe.AppendTo(possible[:0], uint32(i)*textindex.BlockLen)
-		found(certain, possible)
+		found(uint32(i)*textindex.BlockLen, &sure, &maybe)
 	}
 	return nil
 }

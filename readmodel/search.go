@@ -2,8 +2,10 @@ package readmodel
 
 import (
 	"context"
+	mathbits "math/bits"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -52,11 +54,11 @@ type textIndex interface {
 	// coverage returns the sequence up to which the index knows of every change, or false if v is
 	// too old for it.
 	coverage(v *View) (sequence uint64, ok bool)
-	// candidates calls found with parts of the list's slots, in ascending order. Rows that have not
-	// changed since the index's sequence are right so: those in certain match q in v, those in
-	// possible may, and no others do. The slices are valid during the call, and their elements are
-	// ascending. The only error is ctx's.
-	candidates(ctx context.Context, v *View, q textQuery, found func(certain, possible []uint32)) error
+	// candidates calls found with parts of the list's slots, in ascending order: those from first on, a multiple of
+	// textindex.BlockLen. Rows that have not changed since the index's sequence are right so: those in sure match q
+	// in v, those in maybe may, and no others do. The sets are valid during the call, and found may change them. The
+	// only error is ctx's.
+	candidates(ctx context.Context, v *View, q textQuery, found func(first uint32, sure, maybe *textindex.Set)) error
 	// complete returns the last sequence at which nothing was waiting to be indexed, or 0.
 	complete() uint64
 }
@@ -69,6 +71,26 @@ type textSearch struct {
 	cache        *otter.Cache[textQuery, *cachedMatches]
 	bound        uint64        // of the cache, in bytes; only the model's owner uses it
 	hits, misses atomic.Uint64 // of the cache
+	bits         sync.Pool     // of *slotSet
+}
+
+// slotSet is a set of slots that is made and read fast: a bit for each. Whoever takes one gives it back.
+type slotSet []uint64
+
+// takeBits returns an empty set for slots below so many.
+func (t *textSearch) takeBits(slots int) *slotSet {
+	b, ok := t.bits.Get().(*slotSet)
+	if !ok {
+		b = &slotSet{}
+	}
+	n := (slots + 63) / 64
+	*b = slices.Grow((*b)[:0], n)[:n]
+	clear(*b)
+	return b
+}
+
+func (b slotSet) has(slot uint32) bool {
+	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 != 0
 }
 
 // cachedMatches is the exact answer to a textQuery at one sequence. It never changes.
@@ -134,7 +156,7 @@ func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return v.list(q.List).pageOf(&m, q), nil
+	return v.list(q.List).pageOf(&m, q, v.text), nil
 }
 
 // matching returns exactly the rows that match q. The caller only reads the result. The only error
@@ -178,7 +200,7 @@ func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
 }
 
 // find asks the index, or looks at every row if there is no index that v can use.
-func (v *View) find(ctx context.Context, q textQuery) (m matchSet, err error) {
+func (v *View) find(ctx context.Context, q textQuery) (matchSet, error) {
 	var changes []loggedChange
 	x, usable := v.text.index.Load(), false
 	if x != nil {
@@ -187,48 +209,67 @@ func (v *View) find(ctx context.Context, q textQuery) (m matchSet, err error) {
 			changes, usable = v.changes.since(sequence)
 		}
 	}
+	chunks := len(v.lists[q.list].rows.chunks)
+	bits := v.text.takeBits((chunks*chunkLen + textindex.BlockLen - 1) / textindex.BlockLen * textindex.BlockLen)
+	defer v.text.bits.Put(bits)
+	look := v.scan
 	if usable {
-		m.slots, err = v.findIndexed(ctx, *x, q)
-	} else {
-		m.slots, err = v.scan(ctx, q)
+		look = func(ctx context.Context, q textQuery, bits slotSet) error { return v.findIndexed(ctx, *x, q, bits) }
 	}
-	if err == nil {
-		v.update(&m, &q, changes)
-		m.counts = v.lists[q.list].countFilters(m.slots)
+	if err := look(ctx, q, *bits); err != nil {
+		return matchSet{}, err
 	}
-	return m, err
+	v.lookAgain(changes, &q, *bits)
+	return matchSet{roaring.FromDense(*bits, true), v.lists[q.list].countFilters(*bits)}, nil
 }
 
-// findIndexed takes the index's candidates and keeps those that match.
-func (v *View) findIndexed(ctx context.Context, x textIndex, q textQuery) (*roaring.Bitmap, error) {
-	rows, slots, look := &v.lists[q.list].rows, roaring.New(), q.matcher()
-	err := x.candidates(ctx, v, q, func(certain, possible []uint32) {
-		slots.AddMany(certain)
-		matching := possible[:0]
-		for _, slot := range possible {
-			if r := rows.get(slot); r != nil && look.matches(r) {
-				matching = append(matching, slot)
-			}
+// lookAgain brings bits, the answer to q before changes, to v.
+func (v *View) lookAgain(changes []loggedChange, q *textQuery, bits slotSet) {
+	rows, look := &v.lists[q.list].rows, q.matcher()
+	for _, c := range changes {
+		if c.ref.list() != q.list {
+			continue
 		}
-		slots.AddMany(matching)
-	})
-	return slots, err
+		slot := c.ref.slot()
+		if r := rows.get(slot); r != nil && look.matches(r) {
+			bits[slot/64] |= 1 << (slot % 64)
+		} else {
+			bits[slot/64] &^= 1 << (slot % 64)
+		}
+	}
 }
 
-// scan looks at every row of the list.
-func (v *View) scan(ctx context.Context, q textQuery) (*roaring.Bitmap, error) {
-	slots, look := roaring.New(), q.matcher()
+// findIndexed adds the index's candidates that match.
+func (v *View) findIndexed(ctx context.Context, x textIndex, q textQuery, bits slotSet) error {
+	rows, look := &v.lists[q.list].rows, q.matcher()
+	return x.candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
+		maybe.Each(func(slot uint16) bool {
+			if r := rows.get(first + uint32(slot)); r != nil && look.matches(r) {
+				sure.Add(slot)
+			}
+			return true
+		})
+		if at := int(first / 64); at < len(bits) { // else v is older than all of the part
+			copy(bits[at:], sure[:])
+		}
+	})
+}
+
+// scan adds the rows of the list that match, by a look at each.
+func (v *View) scan(ctx context.Context, q textQuery, bits slotSet) error {
+	look := q.matcher()
 	for n, chunk := range v.lists[q.list].rows.chunks {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		for i, r := range chunk.values {
 			if r != nil && look.matches(r) {
-				slots.Add(uint32(n*chunkLen + i))
+				slot := n*chunkLen + i
+				bits[slot/64] |= 1 << (slot % 64)
 			}
 		}
 	}
-	return slots, nil
+	return nil
 }
 
 // update brings m, the answer to q before changes, to v. Slots that change do so in a copy.
@@ -268,12 +309,19 @@ type matchSet struct {
 // filter without a look at the rows.
 type filterCounts [bitShown << 1]int32
 
-// countFilters counts the rows in slots.
-func (l *listView) countFilters(slots *roaring.Bitmap) (c filterCounts) {
-	slots.Iterate(func(slot uint32) bool {
-		c[l.filters.get(slot)]++
-		return true
-	})
+// countFilters counts the rows in bits.
+func (l *listView) countFilters(bits slotSet) (c filterCounts) {
+	for n, chunk := range l.filters.chunks {
+		at := n * chunkLen / 64
+		if at >= len(bits) {
+			break
+		}
+		for i, word := range bits[at:min(at+chunkLen/64, len(bits))] {
+			for ; word != 0; word &= word - 1 {
+				c[chunk.values[i*64+mathbits.TrailingZeros64(word)]]++
+			}
+		}
+	}
 	return c
 }
 
@@ -301,15 +349,15 @@ func (c *filterCounts) count(q *ListQuery) (total int) {
 
 // pageOf returns the page that q asks for of the rows in m. Many rows are found by walking the order
 // until the page is full; few are taken out and sorted.
-func (l *listView) pageOf(m *matchSet, q *ListQuery) Page {
+func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
 	total := m.counts.count(q)
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return Page{Total: total}
 	}
-	// Sorting costs about ten times as much a row as walking past one.
-	if steps := (q.Skip + n) * l.size(q) / total; steps < 10*total {
-		return Page{Rows: l.walkThrough(m.slots, q, n), Total: total}
+	// Sorting costs about forty times as much a row as walking past one.
+	if steps := (q.Skip + n) * l.size(q) / total; steps < 40*total {
+		return Page{Rows: l.walkThrough(m.slots, q, n, steps, t), Total: total}
 	}
 	rows := make([]*Row, 0, total)
 	m.slots.Iterate(func(slot uint32) bool {
@@ -322,12 +370,19 @@ func (l *listView) pageOf(m *matchSet, q *ListQuery) Page {
 	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
 }
 
-// walkThrough walks q's order and returns n rows in slots, after q.Skip others.
-func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n int) []*Row {
+// walkThrough walks q's order, some steps presumably, and returns n rows in slots, after q.Skip others.
+func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n, steps int, t *textSearch) []*Row {
+	has := slots.Contains
+	if steps > 1000 { // then many bits are made in less time
+		bits := t.takeBits(int(slots.DenseSize()) * 64)
+		defer t.bits.Put(bits)
+		slots.WriteDenseTo(*bits)
+		has = bits.has
+	}
 	rows := make([]*Row, 0, n)
 	skip := q.Skip
 	l.eachSlot(q, 0, func(slot uint32) bool {
-		if !slots.Contains(slot) {
+		if !has(slot) {
 			return true
 		}
 		if skip > 0 {

@@ -62,10 +62,10 @@ const (
 	// maxLists bounds the lists that are read for a needle, the shortest first: more of them
 	// hardly rule out more.
 	maxLists = 16
-	// fewEnough is so few slots that looking at them is cheaper than another list.
-	fewEnough = 8
-	// lookBytes is how many bytes of lists are read in the time that a look at a slot takes.
-	lookBytes = 256
+	// lookBytes is how many bytes of lists are read in the time that a look at a slot's text takes, wordsBytes in that of a
+	// look at its words in the block.
+	lookBytes  = 512
+	wordsBytes = 64
 )
 
 func (b *Block) find(q *Query, sure, maybe *Set) {
@@ -83,7 +83,12 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 		sure.Or(&q.found)
 	case byWords:
 		b.havingWords(q, &q.found)
-		if b.doubt(q, &q.found, maybe) {
+		if b.texts() {
+			if b.doubt(q, &q.found, &q.doubtful) {
+				sure.Or(&q.found)
+				q.found = q.doubtful
+			}
+			b.keepPhrase(q, &q.found)
 			sure.Or(&q.found)
 		} else {
 			maybe.Or(&q.found)
@@ -104,7 +109,7 @@ func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 		}
 		q.choices = append(q.choices, c)
 	}
-	b.intersect(q, found)
+	b.intersect(q, found, lookBytes)
 }
 
 // havingWords sets found to the slots that have a word of each condition.
@@ -113,14 +118,14 @@ func (b *Block) havingWords(q *Query, found *Set) {
 	for _, c := range q.answer(b.vocabulary).conditions {
 		q.choices = append(q.choices, b.choose(q, &c))
 	}
-	b.intersect(q, found)
+	b.intersect(q, found, wordsBytes)
 }
 
-// doubt moves slots that may be found for another reason than the needle from found to maybe, and reports whether the others
-// contain it. It does nothing where looking at all of them costs less.
-func (b *Block) doubt(q *Query, found, maybe *Set) bool {
+// doubt moves the slots whose words may be found for another reason than the needle from found to doubtful, and reports
+// whether the others contain it. It does nothing where looking at the words of all of them costs less.
+func (b *Block) doubt(q *Query, found, doubtful *Set) bool {
 	doubts, n := q.answer(b.vocabulary).doubts, found.Len()
-	if doubts == nil || n <= fewEnough {
+	if doubts == nil || n == 0 {
 		return false
 	}
 	q.lists = q.lists[:0]
@@ -131,16 +136,72 @@ func (b *Block) doubt(q *Query, found, maybe *Set) bool {
 		}
 		bytes += b.choose(q, &c).bytes
 	}
-	if bytes > n*lookBytes {
+	if bytes > n*wordsBytes {
 		return false
 	}
-	var doubtful Set
-	b.union(q, choice{0, len(q.lists), 0}, &doubtful)
+	*doubtful = Set{}
+	b.union(q, choice{0, len(q.lists), 0}, doubtful)
 	doubtful.and(found)
-	found.AndNot(&doubtful)
-	maybe.Or(&doubtful)
+	found.AndNot(doubtful)
 	return true
 }
+
+// keepPhrase removes the slots from found whose words do not have the needle in them.
+func (b *Block) keepPhrase(q *Query, found *Set) {
+	phrase := q.answer(b.vocabulary).phrase
+	first := b.mark(q, phrase)
+	ends := b.data[b.start(b.lists()):]
+	texts := ends[textsHead:]
+	word := func(n int) []byte {
+		if n == 0 {
+			return nil
+		}
+		return phrase.words.word(uint32(b.gram(first + n - 1)))
+	}
+	found.Each(func(slot uint16) bool {
+		from := uint32(0)
+		if slot > 0 {
+			from = binary.LittleEndian.Uint32(ends[endSize*(int(slot)-1):])
+		}
+		text := texts[from:binary.LittleEndian.Uint32(ends[endSize*int(slot):])]
+	next:
+		for at := wordSize * phrase.anchor; at < len(text)-wordSize*(len(phrase.pieces)-1-phrase.anchor); at += wordSize {
+			if !q.marks[binary.LittleEndian.Uint16(text[at:])] {
+				continue
+			}
+			for i := range phrase.pieces {
+				if i != phrase.anchor && !phrase.fits(word(int(binary.LittleEndian.Uint16(text[at+wordSize*(i-phrase.anchor):]))), i) {
+					continue next
+				}
+			}
+			return true
+		}
+		found[slot/64] &^= 1 << (slot % 64)
+		return true
+	})
+}
+
+// mark marks the words that the phrase's anchor may stand for, as texts have them, and returns the first list of a word.
+func (b *Block) mark(q *Query, p *phrase) (first int) {
+	first, end := b.listsOf(span{wordKind, wordKind | numberMask})
+	q.marks = slices.Grow(q.marks[:0], end-first+1)[:end-first+1]
+	if len(p.pieces[p.anchor]) == 0 {
+		for i := range q.marks {
+			q.marks[i] = true
+		}
+		return first
+	}
+	clear(q.marks)
+	q.lists = q.lists[:0]
+	b.choose(q, &condition{wordKind, p.these})
+	for _, i := range q.lists {
+		q.marks[int(i)-first+1] = true
+	}
+	return first
+}
+
+// texts reports whether the block has the words of each slot in a row.
+func (b *Block) texts() bool { return len(b.data) > b.start(b.lists()) }
 
 // choice is some lists of a block, and their size: a slot has to be in one of them.
 type choice struct{ first, end, bytes int } // in Query.lists
@@ -172,24 +233,25 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 	return c
 }
 
-// intersect sets found to the slots that are in a list of each choice.
-func (b *Block) intersect(q *Query, found *Set) {
+// intersect sets found to the slots that are in a list of each choice, or in some of them: what reading the others costs is
+// more than what a look at each slot left does, which takes as long as so many bytes.
+func (b *Block) intersect(q *Query, found *Set, look int) {
 	*found = Set{}
 	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })
+	if len(q.choices) > 0 && q.choices[0].first == q.choices[0].end {
+		return
+	}
 	for i, c := range q.choices[:min(maxLists, len(q.choices))] {
-		if c.first == c.end {
-			*found = Set{}
-			return
-		}
 		if i == 0 {
 			b.union(q, c, found)
 			continue
 		}
-		var next Set
-		b.union(q, c, &next)
-		if found.and(&next) <= fewEnough {
+		if found.Len()*look <= c.bytes {
 			return
 		}
+		var next Set
+		b.union(q, c, &next)
+		found.and(&next)
 	}
 }
 

@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
-	"math/bits"
+	"math"
 	"slices"
 	"strings"
 )
 
 // Builder collects the texts of one block. One goroutine owns it, and its Vocabulary while it adds. It
-// takes about twice the memory of the largest block that it built. It is ready once Vocabulary is set.
+// takes about three times the memory of the largest block that it built. It is ready once Vocabulary is set.
+//
+// What is added is only noted, slot after slot. The lists are made of the notes when the block is written: to
+// append to thousands of lists in turns would wait for memory at each slot.
 type Builder struct {
 	// Vocabulary numbers the words. Required. Builders that are used in turns may share it.
 	Vocabulary *Vocabulary
@@ -18,38 +21,53 @@ type Builder struct {
 	// Zero: 4 MiB.
 	MaxVocabulary int
 
-	table  []int32 // open addressing: positions in lists, plus one
-	lists  []list
-	memory listMemory
-	bytes  int // of the block so far, at most
-	limit  int // of bytes; zero: maxBlock
+	lists    []list
+	table    []int32     // of the lists of grams: open addressing, positions in lists, plus one
+	numbered [2][]int32  // the lists of words and those of boundaries, by number: positions in lists, plus one
+	slots    []slotNotes // ascending
+	postings []uint32    // the lists of grams and boundaries, each once a slot
+	texts    []uint32    // the words: their lists, plus one; 0 is an empty word
+	bytes    int         // of the block so far, at most
+	limit    int         // of bytes; zero: maxBlock
 
 	// Scratch, kept for its memory.
-	words   []word // of the text that is added, with its boundaries
-	added   int    // what they add to the vocabulary, in bytes
+	words   []word // of the text that is added
+	added   int    // what they and their boundaries add to the vocabulary, in bytes
 	text    []byte
+	cells   []uint16 // the slots of all lists
 	links   []link
 	written []byte
 }
 
 // list is the slots of one gram, word or boundary.
 type list struct {
-	gram gram
-	run  runStart
-	n    int // slots in it
+	gram  gram
+	n     int32  // slots in it
+	last  int32  // of them, plus one
+	start uint32 // of its slots in Builder.cells, once they are there
+	links int32  // of what is derived: the first of its words
 }
 
-// word is a word of a text, or a boundary.
+// slotNotes is where the notes of a slot end.
+type slotNotes struct {
+	slot            uint16
+	postings, texts uint32
+}
+
+// word is a word of a text, and the boundary before it.
 type word struct {
-	in     *dictionary
-	text   []byte
-	number uint32 // unknown: it is new
+	text     []byte
+	number   uint32 // unknown: it is new
+	boundary uint32 // noNumber: it is the first; unknown: it is new
+	joined   []byte // the boundary's text, if it is new
 }
 
 const (
 	// maxBlock bounds a block to five times what typical entries take. Texts that no longer fit are left
 	// out.
 	maxBlock = BlockLen * 2048
+	// maxNotes bounds the notes of a block, of which a word and its boundary take one each.
+	maxNotes = BlockLen * 1024
 	// maxNew bounds what one text adds to the vocabulary, in bytes: some two hundred new words. A text of more
 	// is left out, so it costs each search a look, and no memory.
 	maxNew = 8 << 10
@@ -63,72 +81,97 @@ const (
 // spaces separate. Slots come in ascending order. It returns false if the texts do not fit: then searches
 // have to look at the slot themselves.
 func (b *Builder) Add(slot uint16, names, words string) bool {
-	// The most that a text can add is a new gram at each character and between each two.
-	if b.bytes+2*(len(names)+len(words))*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || !b.read(words) {
+	// The most that a text can add is a new gram at each character, and a word, a boundary and a character's list.
+	size := len(names) + len(words)
+	if headSize+textsHead+b.bytes+2*size*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || len(b.postings)+len(b.texts)+3*size > maxNotes || !b.read(words) {
 		return false
 	}
-	eachGram(names, func(g gram) { b.add(inNames|g, slot, 1) })
-	for _, w := range b.words {
-		if w.number == unknown {
-			w.number = w.in.add(w.text)
+	eachGram(names, func(g gram) { b.post(b.gramList(inNames|g), slot) })
+	for i := range b.words {
+		w := &b.words[i]
+		if w.boundary != noNumber {
+			if w.boundary == unknown {
+				w.boundary = b.Vocabulary.boundaries.add(w.joined)
+			}
+			b.post(b.numberedList(boundaryKind, w.boundary), slot)
 		}
-		if w.in == &b.Vocabulary.boundaries {
-			b.add(boundaryKind|gram(w.number), slot, 1)
+		if len(w.text) == 0 {
+			b.texts = append(b.texts, 0)
+			b.bytes += wordSize
 			continue
 		}
-		// Lists that are derived from the word's take as much for each of its characters and pairs, at most.
-		b.add(wordKind|gram(w.number), slot, 1+2*len(w.text))
+		if w.number == unknown {
+			w.number = b.Vocabulary.words.add(w.text)
+		}
+		at := b.numberedList(wordKind, w.number)
+		// Lists that are derived from the word's take as much for each of its characters, at most.
+		b.count(at, slot, 1+len(w.text))
+		b.texts = append(b.texts, uint32(at)+1)
+		b.bytes += wordSize
 	}
+	b.slots = append(b.slots, slotNotes{slot, uint32(len(b.postings)), uint32(len(b.texts))})
 	return true
 }
 
 // read takes the words of a text and the boundaries between them. It returns false if they may not be
 // added to the vocabulary.
 func (b *Builder) read(text string) bool {
+	v := b.Vocabulary
 	b.words, b.text, b.added = b.words[:0], append(b.text[:0], text...), 0
-	last := -1                                    // where the word before begins
+	before := -1                                  // where the word before begins
 	for at := 0; at <= len(text) && text != ""; { // a space at the end has an empty word after it
 		end := len(text)
 		if i := strings.IndexByte(text[at:], ' '); i >= 0 {
 			end = at + i
 		}
+		w := word{text: b.text[at:end], number: noNumber, boundary: noNumber}
 		if end > at {
-			b.note(&b.Vocabulary.words, at, end)
+			if w.number = v.words.number(w.text); w.number == unknown {
+				b.added += len(w.text) + perWord
+			}
 		}
-		if last >= 0 {
-			left, right := lastRunes(text[last:at-1], reach), firstRunes(text[at:end], reach)
-			b.note(&b.Vocabulary.boundaries, at-1-len(left), at+len(right))
+		if before >= 0 {
+			left, right := lastRunes(text[before:at-1], reach), firstRunes(text[at:end], reach)
+			w.joined = b.text[at-1-len(left) : at+len(right)]
+			if w.boundary = v.boundaries.number(w.joined); w.boundary == unknown {
+				b.added += len(w.joined) + perWord
+			}
 		}
 		if end-at > maxWord || b.added > maxNew {
 			return false
 		}
-		last, at = at, end+1
+		b.words = append(b.words, w)
+		before, at = at, end+1
 	}
-	return b.added == 0 || b.Vocabulary.Bytes() < cmp.Or(b.MaxVocabulary, 4<<20)
+	return b.added == 0 || v.Bytes() < cmp.Or(b.MaxVocabulary, 4<<20)
 }
 
-func (b *Builder) note(in *dictionary, from, to int) {
-	w := word{in, b.text[from:to], in.number(b.text[from:to])}
-	if w.number == unknown {
-		b.added += len(w.text) + perWord
+// post notes that a slot is in a list, once.
+func (b *Builder) post(at int, slot uint16) {
+	if b.count(at, slot, 1) {
+		b.postings = append(b.postings, uint32(at))
 	}
-	b.words = append(b.words, w)
 }
 
-// add appends a slot to the list of a gram, which counts weight times.
-func (b *Builder) add(g gram, slot uint16, weight int) {
-	l := b.list(g)
+// count counts a slot in a list, whose bytes count weight times, and reports whether it is a new one.
+func (b *Builder) count(at int, slot uint16, weight int) bool {
+	l := &b.lists[at]
+	if l.last == int32(slot)+1 {
+		return false
+	}
 	if l.n == 0 {
 		b.bytes += weight * entrySize
 	}
-	before := b.memory.size(l)
-	b.memory.add(l, slot)
-	b.bytes += weight * (b.memory.size(l) - before)
+	if l.n < setSize/slotSize {
+		b.bytes += weight * slotSize
+	}
+	l.n, l.last = l.n+1, int32(slot)+1
+	return true
 }
 
-// list returns the list of a gram, which it makes if there is none.
-func (b *Builder) list(g gram) *list {
-	if 2*len(b.lists) >= len(b.table) {
+// gramList returns the list of a gram, which it makes if there is none.
+func (b *Builder) gramList(g gram) int {
+	for 2*len(b.lists) >= len(b.table) {
 		b.grow()
 	}
 	at := b.place(g)
@@ -136,7 +179,7 @@ func (b *Builder) list(g gram) *list {
 		b.lists = append(b.lists, list{gram: g})
 		b.table[at] = int32(len(b.lists))
 	}
-	return &b.lists[b.table[at]-1]
+	return int(b.table[at] - 1)
 }
 
 // place returns where in the table the gram is, or belongs.
@@ -154,209 +197,170 @@ func (b *Builder) place(g gram) int {
 func (b *Builder) grow() {
 	b.table = make([]int32, max(2*len(b.table), 1<<14))
 	for i := range b.lists {
-		b.table[b.place(b.lists[i].gram)] = int32(i + 1)
+		if !b.lists[i].gram.isNumber() {
+			b.table[b.place(b.lists[i].gram)] = int32(i + 1)
+		}
 	}
+}
+
+// numberedList returns the list of a word or a boundary, which it makes if there is none.
+func (b *Builder) numberedList(kind gram, number uint32) int {
+	of := &b.numbered[(kind>>(2*charBits))&1]
+	for int(number) >= len(*of) {
+		*of = append(*of, 0)
+		*of = (*of)[:cap(*of)]
+	}
+	if (*of)[number] == 0 {
+		b.lists = append(b.lists, list{gram: kind | gram(number)})
+		(*of)[number] = int32(len(b.lists))
+	}
+	return int((*of)[number] - 1)
 }
 
 // Reset makes the builder ready for another block.
 func (b *Builder) Reset() {
 	clear(b.table)
-	b.lists, b.bytes = b.lists[:0], 0
-	b.memory.reset()
+	clear(b.numbered[0])
+	clear(b.numbered[1])
+	b.lists, b.slots, b.postings, b.texts, b.bytes = b.lists[:0], b.slots[:0], b.postings[:0], b.texts[:0], 0
 }
 
 // A block is written as its number of lists (8 bytes), their grams (8 each, ascending), where each
-// list ends (4 each, counted from the end of these), and the lists. Little endian.
+// list ends (4 each, counted from the end of these), and the lists; then where the words of each slot end (4 each,
+// counted from the end of these), and the words. Little endian. A word is the number of its list among those of words,
+// plus one, or 0 for an empty one. A block of more words than that can number ends with its lists.
 const (
 	headSize  = 8
 	gramSize  = 8
 	endSize   = 4
 	entrySize = gramSize + endSize
+	textsHead = BlockLen * endSize
+	wordSize  = 2
 )
 
 // writeTo writes the block. It adds and sorts lists, so Reset has to follow.
 func (b *Builder) writeTo(w *bufio.Writer) error {
+	b.fillCells()
 	b.derive()
-	slices.SortFunc(b.lists, func(x, y list) int { return cmp.Compare(x.gram, y.gram) })
+	order := make([]int32, len(b.lists))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int { return cmp.Compare(b.lists[x].gram, b.lists[y].gram) })
 	put := func(bytes []byte) { _, _ = w.Write(bytes) } // Flush says what went wrong
-	put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(len(b.lists))))
-	for i := range b.lists {
+	put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(len(order))))
+	for _, i := range order {
 		put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(b.lists[i].gram)))
 	}
 	b.written = b.written[:0]
-	for i := range b.lists {
-		b.written = appendList(b.written, b.memory.cells(&b.lists[i]))
+	words := uint32(0)
+	for _, i := range order {
+		l := &b.lists[i]
+		b.written = appendList(b.written, b.slotsOf(l))
 		put(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), uint32(len(b.written))))
+		if l.gram.kind() == wordKind {
+			words++
+			l.start = words // its slots are written
+		}
 	}
 	put(b.written)
+	if words <= math.MaxUint16 {
+		b.writeTexts(w)
+	}
 	return w.Flush()
 }
+
+// writeTexts writes the words of all slots. Lists of words have their numbers for their start.
+func (b *Builder) writeTexts(w *bufio.Writer) {
+	b.written = b.written[:0]
+	slots, from := b.slots, uint32(0)
+	for slot := range uint16(BlockLen) {
+		if len(slots) > 0 && slots[0].slot == slot {
+			for _, at := range b.texts[from:slots[0].texts] {
+				if at > 0 {
+					at = b.lists[at-1].start
+				}
+				b.written = binary.LittleEndian.AppendUint16(b.written, uint16(at))
+			}
+			from, slots = slots[0].texts, slots[1:]
+		}
+		_, _ = w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), uint32(len(b.written))))
+	}
+	_, _ = w.Write(b.written)
+}
+
+// fillCells makes the lists of the notes.
+func (b *Builder) fillCells() {
+	total := uint32(0)
+	for i := range b.lists {
+		l := &b.lists[i]
+		l.start, l.last = total, 0
+		total += uint32(l.n)
+		l.n = 0
+	}
+	b.cells = slices.Grow(b.cells[:0], int(total))[:total]
+	put := func(at uint32, slot uint16) {
+		if l := &b.lists[at]; l.last != int32(slot)+1 {
+			b.cells[l.start+uint32(l.n)] = slot
+			l.n, l.last = l.n+1, int32(slot)+1
+		}
+	}
+	postings, texts := uint32(0), uint32(0)
+	for _, s := range b.slots {
+		for ; postings < s.postings; postings++ {
+			put(b.postings[postings], s.slot)
+		}
+		for ; texts < s.texts; texts++ {
+			if at := b.texts[texts]; at > 0 {
+				put(at-1, s.slot)
+			}
+		}
+	}
+}
+
+// slotsOf is the slots of a list, ascending.
+func (b *Builder) slotsOf(l *list) []uint16 { return b.cells[l.start:][:l.n] }
 
 // link is a word that has a gram.
 type link struct{ list, next int32 }
 
-// derive makes the lists of the characters, and of the pairs of characters, of words out of the lists of the words: a
-// word of many texts is taken apart once.
+// derive makes the lists of the characters of words out of the lists of the words: a word of many texts is taken apart
+// once.
 func (b *Builder) derive() {
 	b.links = append(b.links[:0], link{}) // 0 is the end of a chain
 	words := len(b.lists)
 	for i := range words {
-		if k := b.lists[i].gram; k&^numberMask != wordKind {
-			continue
-		}
-		var last rune
-		for _, r := range string(b.Vocabulary.words.word(uint32(b.lists[i].gram))) {
-			b.link(gramOf(r+1, 0, 0), i)
-			if last != 0 {
-				b.link(gramOf(last, r+1, 0), i)
+		if b.lists[i].gram.kind() == wordKind {
+			for _, r := range string(b.Vocabulary.words.word(uint32(b.lists[i].gram))) {
+				b.link(gramOf(r+1, 0, 0), i)
 			}
-			last = r + 1
 		}
 	}
 	var set Set
 	for i := words; i < len(b.lists); i++ {
 		l := &b.lists[i]
 		set = Set{}
-		for at := int32(l.run); at != 0; at = b.links[at].next {
-			set.addCells(b.memory.cells(&b.lists[b.links[at].list]))
+		for at := l.links; at != 0; at = b.links[at].next {
+			for _, slot := range b.slotsOf(&b.lists[b.links[at].list]) {
+				set[slot/64] |= 1 << (slot % 64)
+			}
 		}
-		b.memory.put(l, &set)
+		l.start = uint32(len(b.cells))
+		set.Each(func(slot uint16) bool {
+			b.cells = append(b.cells, slot)
+			return true
+		})
+		l.n = int32(len(b.cells)) - int32(l.start)
 	}
 }
 
 // link puts a word's list into the chain of a gram, unless it was the last to come.
 func (b *Builder) link(g gram, word int) {
-	l := b.list(g)
-	head := int32(l.run)
+	l := &b.lists[b.gramList(g)]
+	head := l.links
 	if head != 0 && b.links[head].list == int32(word) {
 		return
 	}
-	l.run = runStart(len(b.links))
+	l.links = int32(len(b.links))
 	b.links = append(b.links, link{int32(word), head})
-}
-
-// listMemory holds many short lists without an allocation for each: cells of 16 bits, in runs whose
-// length is a power of two. A list that has filled its run moves to one of twice the length and leaves
-// the old one to others. The largest run is as long as a set, and holds one.
-type listMemory struct {
-	pieces [][]uint16
-	used   int                      // cells of all pieces
-	free   [setClass + 1][]runStart // runs given back, by class
-}
-
-// runStart is where a run begins: the number of a cell, counted through all pieces.
-type runStart uint32
-
-const (
-	pieceBits  = 19 // a piece is 1 MiB
-	pieceCells = 1 << pieceBits
-
-	setCells = setSize / slotSize
-	// The runs of class c have 1<<c cells.
-	firstClass = 2
-	setClass   = 10 // 1<<setClass is setCells
-)
-
-func (s *listMemory) reset() {
-	s.used = 0
-	for class := range s.free {
-		s.free[class] = s.free[class][:0]
-	}
-}
-
-// class returns the class of the run of a list with n slots, at least one.
-func class(n int) int { return min(max(firstClass, bits.Len(uint(n-1))), setClass) }
-
-func (s *listMemory) at(start runStart, n int) []uint16 {
-	in := start % pieceCells
-	return s.pieces[start/pieceCells][in : int(in)+n]
-}
-
-// cells returns a list: slots in ascending order, or a set.
-func (s *listMemory) cells(l *list) []uint16 {
-	if l.n == 0 {
-		return nil
-	}
-	return s.at(l.run, s.size(l)/slotSize)
-}
-
-// size returns how many bytes a list takes when it is written, at most.
-func (s *listMemory) size(l *list) int { return min(l.n, setCells) * slotSize }
-
-// add appends a slot to the list, unless it is there already as the last one.
-func (s *listMemory) add(l *list, slot uint16) {
-	if l.n >= setCells {
-		s.at(l.run, setCells)[slot/16] |= 1 << (slot % 16)
-		return
-	}
-	if l.n > 0 {
-		if s.at(l.run, l.n)[l.n-1] == slot {
-			return
-		}
-		if class(l.n+1) != class(l.n) {
-			s.move(l)
-		}
-	} else {
-		l.run = s.take(firstClass)
-	}
-	s.at(l.run, l.n+1)[l.n] = slot
-	if l.n++; l.n == setCells {
-		toSet(s.at(l.run, setCells))
-	}
-}
-
-// toSet turns ascending slots into their set.
-func toSet(run []uint16) {
-	var set [setCells]uint16
-	for _, slot := range run {
-		set[slot/16] |= 1 << (slot % 16)
-	}
-	copy(run, set[:])
-}
-
-// move moves a list to a run of twice the length.
-func (s *listMemory) move(l *list) {
-	old := class(l.n)
-	to := s.take(old + 1)
-	copy(s.at(to, l.n), s.at(l.run, l.n))
-	s.free[old] = append(s.free[old], l.run)
-	l.run = to
-}
-
-// take returns a free run of a class.
-func (s *listMemory) take(class int) runStart {
-	if n := len(s.free[class]); n > 0 {
-		at := s.free[class][n-1]
-		s.free[class] = s.free[class][:n-1]
-		return at
-	}
-	size := 1 << class
-	if s.used%pieceCells+size > pieceCells {
-		s.used += pieceCells - s.used%pieceCells
-	}
-	if s.used/pieceCells == len(s.pieces) {
-		s.pieces = append(s.pieces, make([]uint16, pieceCells))
-	}
-	at := runStart(s.used)
-	s.used += size
-	return at
-}
-
-// put makes the list of a set that is not empty.
-func (s *listMemory) put(l *list, set *Set) {
-	l.n = set.Len()
-	if l.n < setCells {
-		l.run = s.take(class(l.n))
-		run := s.at(l.run, l.n)[:0]
-		set.Each(func(slot uint16) bool {
-			run = append(run, slot)
-			return true
-		})
-		return
-	}
-	l.run = s.take(setClass)
-	run := s.at(l.run, setCells)
-	for i, word := range set {
-		run[4*i], run[4*i+1], run[4*i+2], run[4*i+3] = uint16(word), uint16(word>>16), uint16(word>>32), uint16(word>>48)
-	}
 }

@@ -4,14 +4,14 @@
 // A block covers BlockLen slots of a list. A slot has two texts: names (a name and a chat id) and words (a reason). Of the
 // names a block holds grams: the characters, every three in a row, and the last two of every field. Of the words it holds
 // a list for each word; one for each boundary, which is the last two characters of a word, a space, and the first two of
-// the next; and lists for each character and each two in a row. A Vocabulary numbers words and boundaries and keeps them
-// in one text with a suffix array.
+// the next; lists for each character; and the words of each slot in a row, two bytes each. A Vocabulary numbers words and
+// boundaries and keeps them in one text with a suffix array.
 //
 // A needle without a space is in a text when it is in one of its words. So the vocabulary tells which words contain it,
 // and the answer is the union of their lists: nobody looks at a text. A needle with a space needs its boundaries and its
-// whole words, and a look at the texts that have them; but where it has one space, a text without any other word that ends or
-// begins like the needle's two needs no look. One or two characters have lists of their own. Names with all grams of the
-// needle are certain up to three characters; longer needles need a look.
+// whole words. Where it has one space, a text without any other word that ends or begins like the needle's two then
+// contains it; of the other texts the block looks at the words in their row. One character has a list of its own. Names
+// with all grams of the needle are certain up to three characters; longer needles need a look at the names.
 //
 // # Promises
 //

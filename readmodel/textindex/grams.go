@@ -24,6 +24,12 @@ const (
 	numberMask   gram = 1<<32 - 1
 )
 
+// kind is wordKind or boundaryKind of what has a number; of others it is neither.
+func (g gram) kind() gram { return g &^ numberMask }
+
+// isNumber reports whether it is a word or a boundary.
+func (g gram) isNumber() bool { return g.kind() == wordKind || g.kind() == boundaryKind }
+
 // maxExact is the longest needle that is itself what the index holds, in characters.
 const maxExact = 3
 

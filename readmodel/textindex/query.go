@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,9 +17,10 @@ type Query struct {
 	answers []answer // of the vocabularies of the blocks so far: two at most, while a new one takes over
 
 	// Scratch.
-	choices []choice
-	lists   []int32
-	found   Set
+	choices         []choice
+	lists           []int32
+	found, doubtful Set
+	marks           []bool // of the words of a block: it is the anchor's
 }
 
 // method says what finds a needle in the words of a text.
@@ -26,22 +28,22 @@ type method uint8
 
 const (
 	notAtAll  method = iota // only names are searched
-	byGrams                 // it is shorter than three characters
+	byGrams                 // it is one character
 	byWord                  // texts that have one of some words, or boundaries, contain it
-	byWords                 // it has a space: texts that have a word of each condition may contain it, or do where there is no doubt
+	byWords                 // it has a space: of the texts that have a word of each condition, those that have them in a row contain it
 	unindexed               // nothing tells
 )
 
 // NewQuery makes a search of text for needle, which is folded and not empty.
 func NewQuery(text Text, needle string) *Query {
 	q := &Query{needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle)}
-	short, spaced := utf8.RuneCountInString(needle) < maxExact, strings.Contains(needle, " ")
+	length, spaced := utf8.RuneCountInString(needle), strings.Contains(needle, " ")
 	switch {
 	case text == Names:
 		q.rest = notAtAll
-	case short && spaced:
+	case length < maxExact && spaced:
 		q.rest = unindexed // nobody searches for a space at the end of a word
-	case short:
+	case length == 1:
 		q.rest, q.grams = byGrams, spansOf(needle, 0)
 	case spaced && !withinReach(needle):
 		q.rest = byWords
@@ -61,40 +63,92 @@ type condition struct {
 type answer struct {
 	vocabulary *Vocabulary
 	conditions []condition
+	phrase     *phrase     // for byWords
 	doubts     []condition // a text that meets all conditions and none of these contains the needle; nil: nothing is sure
 }
 
 // answer asks a Vocabulary once for all blocks that were made with it.
-func (q *Query) answer(v *Vocabulary) answer {
-	for _, a := range q.answers {
-		if a.vocabulary == v {
-			return a
+func (q *Query) answer(v *Vocabulary) *answer {
+	for i := range q.answers {
+		if q.answers[i].vocabulary == v {
+			return &q.answers[i]
 		}
 	}
 	words, boundaries := v.words.published.Load(), v.boundaries.published.Load()
-	a := answer{v, q.ask(words, boundaries), nil}
-	if left, right, _ := strings.Cut(q.needle, " "); q.rest == byWords && !strings.Contains(right, " ") {
-		a.doubts = doubts(words, left, right)
+	a := answer{vocabulary: v, conditions: q.ask(words, boundaries)}
+	if q.rest == byWords && words != nil {
+		a.phrase = newPhrase(q.needle, words)
+		a.doubts = a.phrase.doubts()
 	}
 	q.answers = append(q.answers, a)
-	return a
+	return &q.answers[len(q.answers)-1]
+}
+
+// phrase is a needle with a space, by its pieces: the first is what a word ends with, the last what one begins with, those in
+// between are words.
+type phrase struct {
+	words  *lexicon
+	pieces [][]byte
+	anchor int     // the longest piece: texts are searched for its words
+	these  wordSet // of the anchor; not used if that is empty, which every word is then
+}
+
+func newPhrase(needle string, words *lexicon) *phrase {
+	p := &phrase{words: words, pieces: bytes.Split([]byte(needle), []byte(" "))}
+	for i, piece := range p.pieces {
+		if len(piece) > len(p.pieces[p.anchor]) {
+			p.anchor = i
+		}
+	}
+	if piece := p.pieces[p.anchor]; len(piece) > 0 {
+		p.these = words.containing([]byte(p.bounded(p.anchor)))
+	}
+	return p
+}
+
+// bounded is a piece with a separator on each side where a word begins or ends.
+func (p *phrase) bounded(i int) string {
+	piece := string(p.pieces[i])
+	if i > 0 {
+		piece = string(separator) + piece
+	}
+	if i < len(p.pieces)-1 {
+		piece += string(separator)
+	}
+	return piece
 }
 
 // doubts is, for a needle of two pieces, the words that may stand at its boundary without being what the needle says: those
 // that end as the left piece does, or begin as the right one does, as far as a boundary reaches and no farther.
-func doubts(words *lexicon, left, right string) []condition {
+func (p *phrase) doubts() []condition {
+	if len(p.pieces) > 2 {
+		return nil
+	}
 	sides := []condition{}
-	but := func(few, piece string) {
-		all, these := words.containing([]byte(few)), words.containing([]byte(piece))
+	but := func(few string, i int) {
+		all, these := p.words.containing([]byte(few)), p.words.containing([]byte(p.bounded(i)))
 		sides = append(sides, condition{wordKind, all.without(&these)})
 	}
+	left, right := string(p.pieces[0]), string(p.pieces[1])
 	if end := lastRunes(left, reach); end != left {
-		but(end+string(separator), left+string(separator))
+		but(end+string(separator), 0)
 	}
 	if start := firstRunes(right, reach); start != right {
-		but(string(separator)+start, string(separator)+right)
+		but(string(separator)+start, 1)
 	}
 	return sides
+}
+
+// fits reports whether a word may stand for a piece.
+func (p *phrase) fits(word []byte, i int) bool {
+	switch i {
+	case 0:
+		return bytes.HasSuffix(word, p.pieces[i])
+	case len(p.pieces) - 1:
+		return bytes.HasPrefix(word, p.pieces[i])
+	default:
+		return bytes.Equal(word, p.pieces[i])
+	}
 }
 
 func (q *Query) ask(words, boundaries *lexicon) (all []condition) {

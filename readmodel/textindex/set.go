@@ -48,23 +48,11 @@ func (s *Set) AndNot(o *Set) {
 	}
 }
 
-// and removes the slots that are not in o, and returns how many are left.
-func (s *Set) and(o *Set) (n int) {
+// and removes the slots that are not in o.
+func (s *Set) and(o *Set) {
 	for i := range s {
 		s[i] &= o[i]
-		n += bits.OnesCount64(s[i])
 	}
-	return n
-}
-
-// AppendTo appends the slots in ascending order, each with first added.
-func (s *Set) AppendTo(dst []uint32, first uint32) []uint32 {
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
-			dst = append(dst, first+uint32(i*64+bits.TrailingZeros64(word)))
-		}
-	}
-	return dst
 }
 
 // Each calls f with the slots in ascending order until it returns false.
@@ -87,34 +75,27 @@ const (
 	setSize  = BlockLen / 8
 )
 
-// appendList appends what is written of a builder's list.
-func appendList(dst []byte, cells []uint16) []byte {
-	begun := len(dst)
-	last := -1
-	put := func(slot uint16) bool {
-		d := int(slot) - last - 1
-		last = int(slot)
+// appendList appends what is written of ascending slots.
+func appendList(dst []byte, slots []uint16) []byte {
+	begun, next := len(dst), uint16(0)
+	for _, slot := range slots {
+		d := slot - next
+		next = slot + 1
 		if d < 0x80 {
 			dst = append(dst, byte(d))
 		} else {
 			dst = append(dst, byte(d)|0x80, byte(d>>7))
 		}
-		return len(dst)-begun < setSize
+		if len(dst)-begun >= setSize {
+			break
+		}
+	}
+	if len(dst)-begun < setSize {
+		return dst
 	}
 	var s Set
-	if len(cells) < setCells {
-		for _, slot := range cells {
-			put(slot)
-		}
-		if len(dst)-begun < setSize {
-			return dst
-		}
-	}
-	s.addCells(cells)
-	if len(cells) == setCells {
-		if s.Each(put); len(dst)-begun < setSize {
-			return dst
-		}
+	for _, slot := range slots {
+		s[slot/64] |= 1 << (slot % 64)
 	}
 	dst = dst[:begun]
 	for _, word := range s {
@@ -141,18 +122,5 @@ func (s *Set) addList(list []byte) {
 		next += d
 		s[next/64%uint(len(s))] |= 1 << (next % 64) // a damaged list may go on for ever
 		next++
-	}
-}
-
-// addCells adds a list as a builder has it.
-func (s *Set) addCells(cells []uint16) {
-	if len(cells) == setCells {
-		for i := range s {
-			s[i] |= uint64(cells[4*i]) | uint64(cells[4*i+1])<<16 | uint64(cells[4*i+2])<<32 | uint64(cells[4*i+3])<<48
-		}
-		return
-	}
-	for _, slot := range cells {
-		s[slot/64] |= 1 << (slot % 64)
 	}
 }

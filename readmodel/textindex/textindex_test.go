@@ -212,41 +212,59 @@ func TestManyWords(t *testing.T) {
 	}
 }
 
-// TestDoubts: of a needle with a space, what a block is sure of contains it, though other words end and begin alike and stand
+// TestPhrases: a block is sure of all texts that contain a needle with a space, though other words end and begin alike and stand
 // beside each other in texts that have the needle's words elsewhere.
-func TestDoubts(t *testing.T) {
+func TestPhrases(t *testing.T) {
 	dir, b, r := open(t), &Builder{Vocabulary: NewVocabulary()}, rand.New(rand.NewPCG(1, 1))
-	words := strings.Fields("konto loto to nitro nic ni nitka zło o łoś łódź")
-	var docs [4000]string
-	for slot := range docs {
+	words := strings.Split("konto loto to nitro nic ni nitka zło o łoś łódź ", " ") // the last one is empty
+	some := func(n int) string {
 		var some []string
-		for range 2 + r.IntN(3) {
+		for range n {
 			some = append(some, words[r.IntN(len(words))])
 		}
-		if docs[slot] = strings.Join(some, " "); !b.Add(uint16(slot), "n", docs[slot]) {
+		return strings.Join(some, " ")
+	}
+	docs := map[uint16]doc{}
+	for slot := range uint16(4000) {
+		docs[slot] = doc{"n", some(2 + r.IntN(3))}
+		if !b.Add(slot, "n", docs[slot].rest) {
 			t.Fatal("full")
 		}
 	}
-	block, certain, possible := keep(t, dir, b), 0, 0
+	block := keep(t, dir, b)
 	for range 2000 {
-		left, right := []rune(words[r.IntN(len(words))]), []rune(words[r.IntN(len(words))])
-		needle := string(left[r.IntN(len(left)):]) + " " + string(right[:1+r.IntN(len(right))])
-		var sure, maybe Set
-		if err := block.Find(NewQuery(All, needle), &sure, &maybe); err != nil {
-			t.Fatal(err)
+		letters := []rune(some(2 + r.IntN(2)))
+		from := r.IntN(len(letters))
+		needle := string(letters[from : from+1+r.IntN(len(letters)-from)])
+		if !strings.Contains(needle, " ") || utf8.RuneCountInString(needle) < maxExact {
+			continue
 		}
-		for slot, text := range docs {
-			has, is, may := strings.Contains(text, needle), sure.Has(uint16(slot)), maybe.Has(uint16(slot))
-			if is && !has || has && !is && !may {
-				t.Fatalf("%q in %q: sure is %v, maybe %v", needle, text, is, may)
-			}
-		}
-		if !withinReach(needle) {
-			certain, possible = certain+sure.Len(), possible+maybe.Len()
+		sure, all := find(t, block, All, needle)
+		if want := containing(docs, All, needle); !slices.Equal(sure, want) || !slices.Equal(all, want) {
+			t.Fatalf("%q: sure of %d, %d possible, %d contain it", needle, len(sure), len(all), len(want))
 		}
 	}
-	if certain == 0 || possible == 0 {
-		t.Errorf("%d certain and %d possible: one of them was not tried", certain, possible)
+}
+
+// TestTooManyWords: a block of more words than two bytes number has them in no row. It finds needles with a space, and is not sure.
+func TestTooManyWords(t *testing.T) {
+	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
+	const slots, each = 700, 100
+	for slot := range uint16(slots) {
+		var text strings.Builder
+		for i := range each {
+			fmt.Fprintf(&text, "%xq ", int(slot)*each+i)
+		}
+		if !b.Add(slot, "n", text.String()) {
+			t.Fatal("full")
+		}
+	}
+	block := keep(t, dir, b)
+	if sure, all := find(t, block, All, "ffffq 10000q"); block.texts() || len(sure) > 0 || !slices.Contains(all, 0xffff/each) {
+		t.Errorf("sure of %v, %v possible", sure, all)
+	}
+	if sure, _ := find(t, block, All, "ffffq"); !slices.Equal(sure, []uint16{0xffff / each}) {
+		t.Errorf("sure of %v", sure)
 	}
 }
 

@@ -72,8 +72,11 @@ func (d *dictionary) add(word []byte) uint32 {
 	return n
 }
 
-// unknown is no word's number.
-const unknown = 1<<32 - 1
+// What is no word's number.
+const (
+	unknown  = 1<<32 - 1
+	noNumber = 1<<32 - 2
+)
 
 // number returns the number of word, or unknown.
 func (d *dictionary) number(word []byte) uint32 { return d.table[d.place(word)] - 1 }
@@ -171,6 +174,15 @@ func (l *lexicon) containing(needle []byte) wordSet {
 	found.numbers = slices.Compact(found.numbers)
 	found.spread(len(l.starts))
 	return found
+}
+
+// word is the word of a number.
+func (l *lexicon) word(n uint32) []byte {
+	end := len(l.text)
+	if int(n)+1 < len(l.starts) {
+		end = int(l.starts[n+1])
+	}
+	return l.text[l.starts[n] : end-1]
 }
 
 // numberAt is the number of the word at a position of the sorted text. A separator in front belongs to the word
