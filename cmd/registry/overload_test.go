@@ -43,6 +43,8 @@ const (
 
 // TestOverloadIsRefused: twice as many searches as the machine can answer are refused, not queued. Lists and look-ups by id beside them,
 // and the searches that are answered, keep their times; the others get 503 and Retry-After at once; two seconds later all is as before.
+//
+// Something else on the machine may want its processors meanwhile, so that a round that fails is no proof: three that do are.
 func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
 	eventstest.Long(t)
 	if eventstest.RaceDetector {
@@ -50,6 +52,18 @@ func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
 	}
 	o := newOverload(t)
 	o.measure(t, 2*time.Second, 0) // connections, caches
+	var wrong []string
+	for range 3 {
+		if wrong = o.round(t); len(wrong) == 0 {
+			return
+		}
+		t.Logf("once more: %q", wrong)
+	}
+	t.Errorf("%q", wrong)
+}
+
+// round measures before, in and after an overload, and returns what is not as it should be.
+func (o *overload) round(t *testing.T) (wrong []string) {
 	quiet := o.measure(t, 5*time.Second, 50)
 	capacity := o.capacity()
 	t.Logf("quiet: %s; %.0f searches a second are the most", quiet, capacity)
@@ -63,6 +77,7 @@ func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
 	after := o.measure(t, 5*time.Second, 50)
 	t.Logf("after: %s", after)
 
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	base := func(kind int, floor time.Duration) time.Duration {
 		return max(quiet.p99(kind), min(after.p99(kind), 2*quiet.p99(kind)), floor)
 	}
@@ -80,23 +95,24 @@ func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
 		{"searches, after", after.p99(searchKind), max(quiet.p99(searchKind), searchFloor)},
 	} {
 		if c.got > atMostTimes*c.quiet {
-			t.Errorf("%s: 99 of 100 take up to %s, more than %d times %s", c.what, c.got, atMostTimes, c.quiet)
+			complain("%s: 99 of 100 take up to %s, more than %d times %s", c.what, c.got, atMostTimes, c.quiet)
 		}
 	}
 	answered, refused := loaded.count(searchKind), loaded.count(refusedKind)
 	if float64(refused) < 0.2*float64(answered+refused) {
-		t.Errorf("%d searches were answered and %d refused: that was no overload", answered, refused)
+		complain("%d searches were answered and %d refused: that was no overload", answered, refused)
 	}
 	// One processor stays free of searches, which leaves half of two; and tests run beside this one.
 	if got := float64(answered) / overloadFor.Seconds(); got < capacity/4 {
-		t.Errorf("%.0f searches a second were answered, of %.0f that can be", got, capacity)
+		complain("%.0f searches a second were answered, of %.0f that can be", got, capacity)
 	}
 	if n := quiet.count(refusedKind) + after.count(refusedKind); n > 0 {
-		t.Errorf("%d searches were refused while there was no overload", n)
+		complain("%d searches were refused while there was no overload", n)
 	}
-	if o.unexpected.Load() > 0 {
-		t.Errorf("%d other answers, such as: %v", o.unexpected.Load(), o.example.Load())
+	if n := o.unexpected.Swap(0); n > 0 {
+		complain("%d other answers, such as: %v", n, o.example.Load())
 	}
+	return wrong
 }
 
 // The kinds of answer that are told apart.
