@@ -79,7 +79,7 @@ func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 	for _, joined := range []bool{false, true} {
 		t.Run(fmt.Sprint("joined=", joined), func(t *testing.T) {
 			t.Parallel()
-			const timeout = 500 * time.Millisecond
+			const timeout = 2 * time.Second
 			body := make([]byte, 60000)
 			begun, dropped := make(chan time.Time, 1<<12), make(chan time.Time, 1)
 			srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
