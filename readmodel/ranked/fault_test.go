@@ -135,7 +135,7 @@ func TestDamage(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	noticed := 0
 	for i := range rounds {
-		r := &registry{t: t, model: whole.model, renderer: whole.renderer, seq: whole.seq, dir: t.TempDir(), id: whole.id, retry: time.Millisecond}
+		r := &registry{t: t, model: whole.model, renderer: whole.renderer, seq: whole.seq, dir: t.TempDir(), id: whole.id, retry: time.Millisecond, pause: time.Millisecond}
 		if err := os.CopyFS(r.dir, os.DirFS(whole.dir)); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestHangs(t *testing.T) {
 			t.Parallel()
 			r := some(t, 40)
 			r.retry = time.Millisecond
-			r.hangs = 50 * time.Millisecond
+			r.hangs = 200 * time.Millisecond // bleve gathers what it writes for half as long
 			if point == "before-batch" {
 				r.hangs = time.Second
 			}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -26,9 +25,9 @@ type Indexer struct {
 	Dir string
 	// Logger gets a line for each time the index is ready or made anew. Nil: none.
 	Logger *slog.Logger
-	// Busy reports whether somebody else wants the processors: then indexing takes a quarter of them at most. Nil: always.
+	// Busy reports whether somebody else wants the processors: then the index takes a quarter of them at most. Nil: always.
 	Busy func() bool
-	// HangsAfter is how long a step may take before the index is given up; bleve's merges may take twenty times as long.
+	// HangsAfter is how long a step may take without progress before the index is given up, and bleve's merges ten times as long.
 	// Zero: 30 s.
 	HangsAfter time.Duration
 
@@ -40,6 +39,7 @@ type Indexer struct {
 	follower  *follower  // that may publish
 	published *published // nil: no index
 
+	governor  governor
 	analyzers sync.Pool // of *terms.Analyzer
 	stemmer   atomic.Pointer[terms.Stemmer]
 	trouble   atomic.Pointer[string]
@@ -51,10 +51,10 @@ const (
 	retryAfter = 5 * time.Second
 	// pause is how long changes gather before they are indexed together: each batch is a segment.
 	pause = 400 * time.Millisecond
-	// batchRows is how many rows make a batch while much is to be indexed.
-	batchRows = 2000
-	// mergesWithin is how many times longer than a step a round of merges may take.
-	mergesWithin = 20
+	// batchRows is how many rows make a batch while much is to be indexed: the larger, the fewer merges, and the more memory.
+	batchRows = 8192
+	// mergesWithin is how many times longer than a step a merge may write nothing.
+	mergesWithin = 10
 	// leavesWithin bounds the wait for the last batches when the process stops.
 	leavesWithin = 2 * time.Second
 )
@@ -62,6 +62,7 @@ const (
 // Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is set aside and made anew.
 // m may be searched meanwhile. One Indexer runs once, and for a directory one at a time.
 func (x *Indexer) Run(ctx context.Context, m *readmodel.Model, id Identity) {
+	x.governor.busy, x.governor.sequence = x.Busy, func() uint64 { return m.View().Sequence() }
 	for ctx.Err() == nil {
 		err := x.attempt(ctx, m, id)
 		if ctx.Err() != nil {
@@ -199,14 +200,6 @@ func (x *Indexer) logger() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// rest leaves the processors to others, if there are any: after being busy for a while, the caller waits so long that
-// it takes a quarter of them at most.
-func (x *Indexer) rest(ctx context.Context, busy time.Duration) {
-	if n := runtime.GOMAXPROCS(0); n < 4 && (x.Busy == nil || x.Busy()) {
-		wait(ctx, busy*time.Duration(4-n)/time.Duration(n))
-	}
-}
-
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -222,6 +215,7 @@ type follower struct {
 	model   *readmodel.Model
 	store   *store
 	analyst analyst
+	meter   meter
 
 	marked bool            // see marker
 	view   *readmodel.View // the state that the index has, once it is complete
@@ -246,12 +240,15 @@ func (f *follower) run(ctx context.Context) (err error) {
 	if err := f.prepare(); err != nil {
 		return err
 	}
-	f.store, err = openStore(currentOf(f.indexer.Dir), f.at)
+	f.store, err = openStore(currentOf(f.indexer.Dir), &f.indexer.governor, f.at)
 	if err != nil {
 		return err
 	}
 	defer f.leave()
 	f.open.Store(f.store)
+	f.meter = meter{governor: &f.indexer.governor, done: ctx.Done(), beat: f.begin}
+	f.analyst.pace = f.meter.tick
+	f.meter.begin()
 	if err := f.restore(); err != nil {
 		return err
 	}
@@ -291,6 +288,7 @@ func (f *follower) prepare() error {
 
 // leave closes the index after its last batches have reached the disk.
 func (f *follower) leave() {
+	f.store.hurry()
 	deadline := time.After(leavesWithin)
 	for f.store.unpersisted.Load() > 0 {
 		select {
@@ -325,10 +323,18 @@ func (f *follower) follow(ctx context.Context) error {
 			}
 			f.marked = true
 		}
+		f.begin()
+		f.meter.begin()
 		v := f.model.View()
 		todo, err := f.changes(v)
 		if err != nil {
 			return err
+		}
+		if f.store.merged.Load() && len(todo.rows) == 0 && len(todo.gone) == 0 {
+			// bleve removes the files of merged segments when it next writes
+			if err := f.store.write(nil, nil, &f.state); err != nil {
+				return err
+			}
 		}
 		if err := f.index(ctx, todo); err != nil {
 			return err
@@ -372,29 +378,28 @@ func (f *follower) changes(v *readmodel.View) (work, error) {
 func (f *follower) index(ctx context.Context, w work) error {
 	for len(w.gone) > 0 || len(w.rows) > 0 || !f.state.Complete {
 		f.begin()
-		began := time.Now()
 		rows := w.rows[:min(batchRows, len(w.rows))]
 		w.rows = w.rows[len(rows):]
 		gone := slices.Collect(maps.Keys(w.gone))
-		documents := make([]*document, len(rows))
-		for i, r := range rows {
-			var err error
-			if documents[i], err = f.analyst.document(r); err != nil {
+		f.analyst.begin(len(rows))
+		for _, r := range rows {
+			if err := f.analyst.add(r); err != nil {
 				return err
 			}
+			f.meter.tick()
 		}
 		if len(w.rows) == 0 {
 			f.state.Complete, f.state.Sequence, f.state.Digest = true, w.view.Sequence(), w.view.Digest().String()
 		}
-		if err := f.store.write(documents, gone, &f.state); err != nil {
+		if err := f.store.write(f.analyst.documents, gone, &f.state); err != nil {
 			return err
 		}
 		clear(w.gone)
+		f.meter.tick()
 		if err := f.keepUp(ctx); err != nil {
 			return err
 		}
-		f.end()
-		f.indexer.rest(ctx, time.Since(began))
+		f.meter.begin()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -402,8 +407,10 @@ func (f *follower) index(ctx context.Context, w work) error {
 			break
 		}
 	}
+	f.analyst.end()
 	f.view = w.view
 	f.state.Sequence = w.view.Sequence()
+	defer f.end()
 	return f.show()
 }
 

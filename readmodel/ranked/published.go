@@ -58,13 +58,26 @@ func (p packed) unpack() lengths {
 	return lengths{inName: uint64(p & 255), inID: uint64(p >> 8 & 255), inReason: uint64(p >> 16)}
 }
 
+// of returns the length of one field.
+func (p packed) of(field int) uint32 {
+	switch field {
+	case inName:
+		return uint32(p & 255)
+	case inID:
+		return uint32(p >> 8 & 255)
+	default:
+		return uint32(p >> 16)
+	}
+}
+
 // readTable reads what the documents of a segment were made of. strange gets those that are not of a row of v as it is
 // now, and may end it by an error.
-func readTable(seg *scorch.SegmentSnapshot, v *readmodel.View, strange func(id string) error) (*table, error) {
+func (f *follower) readTable(seg *scorch.SegmentSnapshot, v *readmodel.View, strange func(id string) error) (*table, error) {
 	n := seg.Segment().Count()
 	t := &table{refs: make([]readmodel.RowRef, n), lengths: make([]packed, n)}
 	deleted := seg.Deleted()
 	for doc := range n {
+		f.meter.tick()
 		t.refs[doc] = noRow
 		if deleted != nil && deleted.Contains(uint32(doc)) {
 			continue
@@ -149,7 +162,7 @@ func (f *follower) compare(v *readmodel.View) (work, error) {
 	w := work{view: v, gone: map[string]struct{}{}}
 	var have [events.NumLists]roaring.Bitmap
 	for _, seg := range snapshot.Segments() {
-		t, err := readTable(seg, v, func(id string) error {
+		t, err := f.readTable(seg, v, func(id string) error {
 			if rowOf(v, id) == nil {
 				w.gone[id] = struct{}{}
 			} // else there is another document of it to come, or there is one
@@ -191,7 +204,7 @@ func (f *follower) show() error {
 	for _, seg := range snapshot.Segments() {
 		t := f.tables[seg.Id()]
 		if t == nil {
-			t, err = readTable(seg, f.view, func(string) error { return errors.New("it has a document of no entry") })
+			t, err = f.readTable(seg, f.view, func(string) error { return errors.New("it has a document of no entry") })
 			if err != nil {
 				p.release()
 				return err

@@ -54,17 +54,18 @@ type registry struct {
 	at       func(string) error // of the indexers that start
 	hangs    time.Duration      // likewise
 	retry    time.Duration      // likewise
+	pause    time.Duration      // likewise
 	indexer  *Indexer
 	stop     func()
 }
 
 func newRegistry(t fataler, dir string) *registry {
-	return &registry{t: t, model: readmodel.New(), renderer: readmodel.NewRenderer(), dir: dir, id: Identity{"epoch", "data set"}}
+	return &registry{t: t, model: readmodel.New(), renderer: readmodel.NewRenderer(), dir: dir, id: Identity{"epoch", "data set"}, pause: time.Millisecond}
 }
 
 // start runs an indexer.
 func (r *registry) start() {
-	r.indexer = &Indexer{Dir: r.dir, Busy: func() bool { return false }, pause: time.Millisecond, at: r.at, HangsAfter: r.hangs, retry: r.retry}
+	r.indexer = &Indexer{Dir: r.dir, Busy: func() bool { return false }, pause: r.pause, at: r.at, HangsAfter: r.hangs, retry: r.retry}
 	r.indexer.stemmer.Store(stemmer())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

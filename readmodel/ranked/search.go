@@ -214,14 +214,14 @@ func (s *search) find(p *part, w *word) (f found, err error) {
 			return f, fmt.Errorf("dictionary: %w", err)
 		}
 		for _, term := range w.terms {
-			list, err := dictionary.PostingsList([]byte(term), nil, nil)
+			list, err := dictionary.PostingsList([]byte(fieldTerm(i, term)), nil, nil)
 			if err != nil {
 				return f, fmt.Errorf("postings: %w", err)
 			}
 			if list.Count() == 0 {
 				continue
 			}
-			one := postings{field: i, iterator: list.Iterator(true, true, false, nil)}
+			one := postings{field: i, iterator: list.Iterator(true, false, false, nil)}
 			shortcut, ok := one.iterator.(segment.OptimizablePostingsIterator)
 			if !ok {
 				return f, errors.New("postings: of another kind")
@@ -409,34 +409,39 @@ func (s *search) best(e *evaluation, n int) ([]candidate, error) {
 			return nil, s.ctx.Err()
 		}
 		p := &s.parts[i]
-		scores := make([]float32, e.accepted[i].Maximum()+1)
+		docs := e.accepted[i].ToArray()
+		scores := make([]float32, len(docs))
 		for w := range e.words {
 			for _, one := range e.found[i][w].postings {
-				if err := s.score(scores, one, e.accepted[i], e.idf[w]); err != nil {
+				if err := s.score(p, docs, scores, one, e.accepted[i], e.idf[w]); err != nil {
 					return nil, err
 				}
 			}
 		}
-		for docs := e.accepted[i].Iterator(); docs.HasNext(); {
-			doc := docs.Next()
-			top.add(candidate{scores[doc], p.refs[doc]})
+		for n, doc := range docs {
+			top.add(candidate{scores[n], p.refs[doc]})
 		}
 	}
 	return top.sorted(), nil
 }
 
-// score adds to the documents' scores what a term in a field gives.
-func (s *search) score(scores []float32, one postings, accepted *roaring.Bitmap, idf float64) error {
-	both := roaring.And(one.bitmap, accepted)
-	if both.IsEmpty() {
-		return nil
-	}
-	weight := idf * weights()[one.field] * (k1 + 1)
-	average := max(float64(s.lengths[one.field])/float64(s.docs), 1)
-	if both.GetCardinality() < one.bitmap.GetCardinality() {
+// sparse is how many times more documents a term is in than are accepted when it pays to skip the others: bleve then steps
+// through both sets.
+const sparse = 16
+
+// score adds to the scores of the accepted documents what a term in a field gives.
+func (s *search) score(p *part, docs []uint32, scores []float32, one postings, accepted *roaring.Bitmap, idf float64) error {
+	if one.bitmap.GetCardinality() > sparse*accepted.GetCardinality() {
+		both := roaring.And(one.bitmap, accepted)
+		if both.IsEmpty() {
+			return nil
+		}
 		one.iterator.(segment.OptimizablePostingsIterator).ReplaceActual(both)
 	}
-	for {
+	weight := float32(idf * weights()[one.field] * (k1 + 1))
+	average := max(float64(s.lengths[one.field])/float64(s.docs), 1)
+	short, long := float32(k1*(1-b)), float32(k1*b/average)
+	for at := 0; ; {
 		posting, err := one.iterator.Next()
 		if err != nil {
 			return fmt.Errorf("postings: %w", err)
@@ -444,9 +449,16 @@ func (s *search) score(scores []float32, one postings, accepted *roaring.Bitmap,
 		if posting == nil {
 			return nil
 		}
-		frequency, norm := float64(posting.Frequency()), posting.Norm() // norm is 1/√length
-		length := 1 / (norm * norm)
-		scores[posting.Number()] += float32(weight * frequency / (frequency + k1*(1-b+b*length/average)))
+		doc := uint32(posting.Number())
+		for docs[at] < doc {
+			if at++; at == len(docs) {
+				return nil
+			}
+		}
+		if docs[at] == doc {
+			frequency := float32(posting.Frequency())
+			scores[at] += weight * frequency / (frequency + short + long*float32(p.table.lengths[doc].of(one.field)))
+		}
 	}
 }
 

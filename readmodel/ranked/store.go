@@ -26,7 +26,7 @@ import (
 )
 
 // format is the version of what a document holds and of the analysis. An index of another one is made anew.
-const format = 1
+const format = 2
 
 // Identity tells what an index was made from. An index of another identity is made anew.
 type Identity struct {
@@ -83,13 +83,17 @@ type store struct {
 	at     func(string) error
 
 	merging     atomic.Pointer[time.Time] // when the present merge began; nil: none is under way
+	merged      atomic.Bool               // since the last batch: the disk still has what was merged
 	unpersisted atomic.Int64              // batches that are in memory alone
-	persisted   chan struct{}             // holds one: a batch has reached the disk
+	governor    *governor
+	hurrying    chan struct{} // closed: nothing is paid for any more
+	hurry       func()
+	persisted   chan struct{} // holds one: a batch has reached the disk
 }
 
 // openStore opens the index in dir, or makes an empty one. It verifies the checksum of every file. at is called at points
 // where tests fail or hang.
-func openStore(dir string, at func(string) error) (s *store, err error) {
+func openStore(dir string, g *governor, at func(string) error) (s *store, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	damaged, err := damagedFiles(dir)
 	if err != nil {
@@ -97,8 +101,9 @@ func openStore(dir string, at func(string) error) (s *store, err error) {
 	}
 	s = &store{
 		queue: index.NewAnalysisQueue(1), merges: make(chan struct{}),
-		failed: make(chan error, 1), persisted: make(chan struct{}, 1), at: at,
+		failed: make(chan error, 1), persisted: make(chan struct{}, 1), at: at, governor: g, hurrying: make(chan struct{}),
 	}
+	s.hurry = sync.OnceFunc(func() { close(s.hurrying) })
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("opening: %v", p)
@@ -108,7 +113,7 @@ func openStore(dir string, at func(string) error) (s *store, err error) {
 			s = nil
 		}
 	}()
-	if s.scorch, err = newScorch(dir, s.queue, s.event, s.fail); err != nil {
+	if s.scorch, err = s.newScorch(dir); err != nil {
 		return s, err
 	}
 	if err = s.scorch.Open(); err != nil {
@@ -132,12 +137,13 @@ func openStore(dir string, at func(string) error) (s *store, err error) {
 // registering guards bleve's tables of callbacks, which NewScorch reads. They are global.
 var registering sync.Mutex
 
-// newScorch makes an index whose goroutines report to the callbacks.
-func newScorch(dir string, queue *index.AnalysisQueue, event func(scorch.Event) bool, fail func(error, string)) (*scorch.Scorch, error) {
+// newScorch makes an index whose goroutines report to the store.
+func (s *store) newScorch(dir string) (*scorch.Scorch, error) {
 	registering.Lock()
 	defer registering.Unlock()
 	const name = "registry"
-	scorch.RegistryEventCallbacks[name], scorch.RegistryAsyncErrorCallbacks[name] = event, fail
+	scorch.RegistryEventCallbacks[name], scorch.RegistryAsyncErrorCallbacks[name] = s.event, s.fail
+	registerSegments()
 	defer func() {
 		delete(scorch.RegistryEventCallbacks, name)
 		delete(scorch.RegistryAsyncErrorCallbacks, name)
@@ -145,12 +151,13 @@ func newScorch(dir string, queue *index.AnalysisQueue, event func(scorch.Event) 
 	made, err := scorch.NewScorch(scorch.Name, map[string]any{
 		"path": dir, "bolt_timeout": lockedFor.String(), "unsafe_batch": true, "numSnapshotsToKeep": 1,
 		"eventCallbackName": name, "asyncErrorCallbackName": name,
+		"forceSegmentType": segmentType, "forceSegmentVersion": segmentVersion, "segmentConfig": map[string]any{storeKey: s},
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 100, "PersisterNapUnderNumFiles": 300},
 		"scorchMergePlanOptions": map[string]any{
-			"MaxSegmentsPerTier": 6, "SegmentsPerMergeTask": 6, "MaxSegmentSize": 5_000_000, "TierGrowth": 6.0,
-			"FloorSegmentSize": 2_000, "ReclaimDeletesWeight": 2.0,
+			"MaxSegmentsPerTier": 8, "SegmentsPerMergeTask": 8, "MaxSegmentSize": 5_000_000, "TierGrowth": 8.0,
+			"FloorSegmentSize": 512, "ReclaimDeletesWeight": 2.0,
 		},
-	}, queue)
+	}, s.queue)
 	if err != nil {
 		return nil, fmt.Errorf("bleve: %w", err)
 	}
@@ -164,6 +171,15 @@ func (s *store) fail(err error, _ string) {
 	}
 }
 
+// meter returns a meter for a merge.
+func (s *store) meter() meter {
+	return meter{governor: s.governor, done: s.hurrying, beat: func() {
+		if s.merging.Load() != nil { // else bleve merges what is in memory, to write it
+			s.merging.Store(new(time.Now()))
+		}
+	}}
+}
+
 // event lets no merge begin before the files have been verified, and notes when one begins and ends.
 func (s *store) event(e scorch.Event) bool {
 	switch e.Kind {
@@ -172,6 +188,8 @@ func (s *store) event(e scorch.Event) bool {
 		s.merging.Store(new(time.Now()))
 	case scorch.EventKindMergeTaskIntroductionStart:
 		_ = cmp.Or(s.at("merged"), failpoint.Hit("ranked/merged")) // to die or hang at
+	case scorch.EventKindMergeTaskIntroduction:
+		s.merged.Store(true)
 	case scorch.EventKindMergerProgress:
 		s.merging.Store(nil)
 	}
@@ -188,13 +206,14 @@ func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 }
 
 // write makes a batch visible, with what the index then says about itself. It reaches the disk later, whole.
-func (s *store) write(documents []*document, gone []string, st *state) error {
+func (s *store) write(documents []document, gone []string, st *state) error {
 	batch := index.NewBatch()
+	s.merged.Store(false)
 	for _, id := range gone {
 		batch.Delete(id)
 	}
-	for _, d := range documents {
-		batch.Update(d)
+	for i := range documents {
+		batch.Update(&documents[i])
 	}
 	batch.SetInternal([]byte(stateKey), st.encode())
 	s.unpersisted.Add(1)
@@ -217,6 +236,7 @@ func (s *store) write(documents []*document, gone []string, st *state) error {
 // close ends the goroutines of the index. What has not reached the disk is lost. A bleve that does not close is left to
 // itself: where damage ended its persister inside a transaction of bbolt, nobody releases the lock that closing waits for.
 func (s *store) close() {
+	s.hurry()
 	select {
 	case <-s.merges:
 	default:
