@@ -53,6 +53,14 @@ func (gc GC) tune(log *slog.Logger) {
 	}
 }
 
+// afterLoading gives back, once the model has caught up, what loading it or replaying the stream left behind, and what a rebuild replaced: up to a
+// quarter of the heap, which else stays until as much again has been allocated. It costs one collection, beside what readers want.
+func (gc GC) afterLoading(r *running) {
+	if gc.Percent {
+		r.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() })
+	}
+}
+
 // keepHeadroom sets the percentage by the live heap until ctx ends: gcPercent for a large one, more for one so small that gcPercent of it is
 // less than minHeadroom.
 func (gc GC) keepHeadroom(ctx context.Context) {

@@ -120,6 +120,7 @@ func (r *running) onceCaughtUp(run func(context.Context)) {
 func (s *server) follow(drained <-chan struct{}, current *running) error {
 	defer close(s.rebuilds.closed)
 	current.index()
+	s.cfg.GC.afterLoading(current)
 	for {
 		select {
 		case <-drained:
@@ -130,6 +131,7 @@ func (s *server) follow(drained <-chan struct{}, current *running) error {
 			if next := s.answer(request, current, drained); next != current { // else the old one goes on, with its index
 				current = next
 				current.index()
+				s.cfg.GC.afterLoading(current)
 			}
 		}
 	}
