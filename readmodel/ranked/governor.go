@@ -9,6 +9,7 @@ import (
 // governor holds the work of an index, bleve's merges included, to its share of the processors. Any goroutine may use it.
 type governor struct {
 	busy     func() bool   // see Indexer.Busy
+	filling  func() bool   // see Indexer.Filling
 	sequence func() uint64 // the model's
 
 	mu     sync.Mutex
@@ -21,10 +22,11 @@ type governor struct {
 const (
 	// shared is the index's share of the processors while somebody else wants them.
 	shared = 0.25
-	// rushed is its share while the model changes so fast that it is being filled: who fills it waits for it.
+	// rushed is its share while the model is being filled: who fills it waits for it.
 	rushed = 1.0 / 32
-	// rushFrom is how many changes a second are that fast.
-	rushFrom = 2500
+	// sharedFrom is how many changes a second make whoever makes them somebody who wants the processors, and rushedFrom how many are a
+	// model that is being filled.
+	sharedFrom, rushedFrom = 500, 2500
 	// lookEvery is how often the share is looked at again.
 	lookEvery = 500 * time.Millisecond
 	// payEvery is how much work is paid for at once.
@@ -60,12 +62,18 @@ func (g *governor) debt(d time.Duration) time.Duration {
 	now := time.Now()
 	if passed := now.Sub(g.looked); passed > lookEvery {
 		at := g.sequence()
-		g.share = 1
-		if g.busy == nil || g.busy() {
-			g.share = shared
+		rate := 0.0
+		if !g.looked.IsZero() {
+			rate = float64(at-min(g.at, at)) / passed.Seconds()
 		}
-		if !g.looked.IsZero() && float64(at-min(g.at, at)) > rushFrom*passed.Seconds() {
+		busy, filling := g.busy == nil || g.busy(), g.filling != nil && g.filling()
+		switch {
+		case filling || rate > rushedFrom:
 			g.share = rushed
+		case busy || rate > sharedFrom:
+			g.share = shared
+		default:
+			g.share = 1
 		}
 		g.looked, g.at = now, at
 	}

@@ -27,6 +27,9 @@ type Indexer struct {
 	Logger *slog.Logger
 	// Busy reports whether somebody else wants the processors: then the index takes a quarter of them at most. Nil: always.
 	Busy func() bool
+	// Filling reports whether the model is being filled, so that what fills it wants the processors more than readers do: then the index
+	// takes a thirty-second of them. Nil: never; many changes a second say the same.
+	Filling func() bool
 	// HangsAfter is how long a step may take without progress before the index is given up, and bleve's merges ten times as long.
 	// Zero: 30 s.
 	HangsAfter time.Duration
@@ -62,7 +65,8 @@ const (
 // Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is set aside and made anew.
 // m may be searched meanwhile. One Indexer runs once, and for a directory one at a time.
 func (x *Indexer) Run(ctx context.Context, m *readmodel.Model, id Identity) {
-	x.governor.busy, x.governor.sequence = x.Busy, func() uint64 { return m.View().Sequence() }
+	x.governor.busy, x.governor.filling = x.Busy, x.Filling
+	x.governor.sequence = func() uint64 { return m.View().Sequence() }
 	for ctx.Err() == nil {
 		err := x.attempt(ctx, m, id)
 		if ctx.Err() != nil {

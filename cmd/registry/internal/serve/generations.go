@@ -39,7 +39,7 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 		g.indexer = &readmodel.Indexer{Dir: s.cfg.indexDir(), Logger: s.log}
 	}
 	if s.cfg.RankedIndex {
-		g.ranked = &ranked.Indexer{Dir: s.cfg.rankedDir(), Logger: s.log, Busy: s.live.busy()}
+		g.ranked = &ranked.Indexer{Dir: s.cfg.rankedDir(), Logger: s.log, Busy: s.live.busy(), Filling: s.live.filling}
 	}
 	return newGeneration(g)
 }

@@ -146,6 +146,15 @@ func (l *live) busy() func() bool {
 	}
 }
 
+// fillingFrom is how many stream sequences that are yet to be dealt with are an import, or a replay.
+const fillingFrom = 1000
+
+// filling reports whether the read model is being filled.
+func (l *live) filling() bool {
+	lag, _ := l.look()
+	return lag > fillingFrom
+}
+
 // progress is false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.now().progress() }
 
