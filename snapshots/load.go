@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,63 +196,4 @@ func (l *loader) verifyAll(ctx context.Context, tx *bolt.Tx, m meta) (map[string
 		return nil, err
 	}
 	return shown, checkPages(tx)
-}
-
-// keyless keeps keys and values out of bbolt's errors, which are logged.
-type keyless struct{}
-
-func (keyless) KeyToString([]byte) string   { return "…" }
-func (keyless) ValueToString([]byte) string { return "…" }
-
-// checkPages runs bbolt's own check of the page structure, after every table has been read. The check runs in a goroutine
-// of bbolt's, and a page beyond the end of the file would end the process there: nobody could catch that. So all else that the
-// check reads is read before.
-func checkPages(tx *bolt.Tx) error {
-	if err := classify(catchFaults(func() error { return readRest(tx) })); err != nil {
-		return err
-	}
-	var bad error
-	for err := range tx.Check(bolt.WithKVStringer(keyless{})) { // to the end, or bbolt's goroutine stays
-		bad = cmp.Or(bad, err)
-	}
-	if bad != nil {
-		return damage{fmt.Errorf("page structure: %w", bad)}
-	}
-	return nil
-}
-
-// readRest reads the names of the buckets, and those that are no table.
-func readRest(tx *bolt.Tx) error {
-	walked := map[string]bool{}
-	for _, t := range tables() {
-		walked[t.name] = true
-	}
-	return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
-		if walked[string(name)] {
-			return nil
-		}
-		return readBucket(b, 1)
-	})
-}
-
-// readBucket reads the keys of a bucket and of those in it, which this program never makes: they come from damage.
-func readBucket(b *bolt.Bucket, depth int) error {
-	const deepest = 8
-	var last []byte
-	cursor := b.Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		if last != nil && string(k) <= string(last) || depth > deepest {
-			return errors.New("keys out of order") // ends a walk in circles too
-		}
-		last = k
-		if v != nil {
-			continue
-		}
-		if inner := b.Bucket(k); inner != nil {
-			if err := readBucket(inner, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

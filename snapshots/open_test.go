@@ -255,6 +255,33 @@ func TestPageBeyondTheEnd(t *testing.T) {
 	}
 }
 
+// A reference that leads out of the file, or a page that goes on for ever, is damage. Any of them would end the process, or
+// keep it busy, in bbolt's own check.
+func TestReferencesBeyond(t *testing.T) {
+	t.Parallel()
+	file, want := saved(t)
+	page := os.Getpagesize()
+	kinds := map[uint16]string{1: "branch", 2: "leaf", 16: "free list"}
+	tried := map[string]int{}
+	for at := 2 * page; at < len(file); at += page {
+		kind := kinds[binary.NativeEndian.Uint16(file[at+8:])]
+		for what, field := range map[string]struct{ at, add int }{
+			"position": {16, 0}, "first of the element": {16, 3}, "size": {20, 3}, "page or size": {24, 3}, "size of a value": {28, 3}, "pages": {12, 2},
+		} {
+			b := bytes.Clone(file)
+			b[at+field.at+field.add] ^= 2
+			if intactOrAside(t, b, want) {
+				tried[kind+", "+what]++
+			}
+		}
+	}
+	for _, must := range []string{"branch, first of the element", "branch, size", "branch, page or size", "leaf, size of a value", "leaf, pages", "free list, pages"} {
+		if tried[must] == 0 {
+			t.Errorf("never noticed: %s; noticed: %v", must, tried)
+		}
+	}
+}
+
 // Open notices a flipped bit, unless it is in unused bytes.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
