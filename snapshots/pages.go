@@ -35,7 +35,8 @@ func checkPages(tx *bolt.Tx) error {
 }
 
 // checkReferences reads the pages that tx sees by ordinary calls, and returns an error unless each page is in the file and
-// each key and value in its page. The layout is that of page.go and meta.go in bbolt's internal/common.
+// each key and value in its page. The layout is that of the types page
+// and meta in the package internal/common of bbolt 1.5.
 func checkReferences(tx *bolt.Tx) error {
 	file, err := os.Open(tx.DB().Path())
 	if err != nil {
