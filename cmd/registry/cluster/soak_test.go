@@ -164,6 +164,9 @@ func (s *stage) set(ctx context.Context) (err error) {
 	if err := s.backend.seed(ctx); err != nil {
 		return err
 	}
+	if _, err := s.living.settled(ctx, s.backend.last.Load()); err != nil { // an empty registry is at sequence 0
+		return err
+	}
 	s.readers = &readers{base: s.living.HTTP, questions: questions(s.backend.content.entries), report: s.report, turn: s.backend.calm.RLocker(),
 		last: s.backend.last.Load, replica: true}
 	if err := s.unlucky.start(); err != nil {
