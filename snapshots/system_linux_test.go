@@ -253,9 +253,9 @@ func TestReadAhead(t *testing.T) {
 	if inMemory(t, mapped) > size/2 {
 		t.Skip("this file system keeps its files in memory")
 	}
-	readAhead(path)
 	limit := time.Now().Add(time.Minute)
-	for tick := time.NewTicker(10 * time.Millisecond); inMemory(t, mapped) < size; <-tick.C {
+	for tick := time.NewTicker(100 * time.Millisecond); inMemory(t, mapped) < size*3/4; <-tick.C {
+		readAhead(path) // again: it is advice, and a busy system takes back what nobody has used yet
 		if time.Now().After(limit) {
 			t.Fatalf("%d of %d bytes are in memory", inMemory(t, mapped), size)
 		}
