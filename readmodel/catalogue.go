@@ -16,6 +16,7 @@ type catalogue struct {
 	orders *orderTrees
 	totals cowSlice[int64] // view totals by slot
 	slots  slotNumbers
+	kept   map[Digest]uint32 // slots of rows that are yet to be loaded: see KeepSlots
 	months monthCounts
 
 	entries Digest // of the entries, shown or not
@@ -99,7 +100,7 @@ func (c *catalogue) number(ch rowChange) {
 	if ch.old != nil {
 		ch.row.slot = ch.old.slot
 	} else {
-		ch.row.slot = c.slots.take()
+		ch.row.slot = c.takeSlot(ch.row)
 	}
 }
 

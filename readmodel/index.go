@@ -15,16 +15,20 @@ import (
 // Indexer keeps a text index of a model. Nobody waits for it: searches are exact without it, and
 // faster as far as it has come.
 type Indexer struct {
-	// Dir is where the index's files are made. What is there is removed.
+	// Dir is where the index's files are made, and where it is saved for the next process. What else is there is removed.
 	Dir string
 	// Logger gets one line when the index is first complete and one for each failure. Nil: none.
 	Logger *slog.Logger
+	// Busy reports whether somebody else wants the processors: then making the index takes a quarter of them at most, as it does while the
+	// model changes. One goroutine calls it, a few times a second. Nil: always.
+	Busy func() bool
 
 	maxPending int           // changed rows of a part that searches look at; one more makes a block. Zero: 32
 	minRenewal int           // how much a vocabulary grows before another is begun, in bytes, beside doubling. Zero: 1 MiB
 	pause      time.Duration // after a view, before the next one is followed. Zero: 20 ms
 	trouble    atomic.Pointer[string]
 	writing    atomic.Pointer[time.Time] // since when; nil while nothing is written
+	saved      atomic.Uint64             // see SavedSequence
 }
 
 const (
@@ -34,11 +38,12 @@ const (
 	hangsAfter = 10 * time.Second
 )
 
-// Run keeps an index of m until ctx ends. What fails is tried again after a while, and what has been
-// indexed stays in use. One Indexer runs for a model at a time.
+// Run keeps an index of m until ctx ends, and saves it for the next process. It begins with what an earlier one saved, if the model
+// has kept its slots (Model.KeepSlots). What fails is tried again after a while, and what has been indexed stays in use. One Indexer
+// runs for a model at a time.
 func (x *Indexer) Run(ctx context.Context, m *Model) {
-	b := &indexBuilder{indexer: x, model: m}
 	start, told := time.Now(), false
+	b := x.begin(m)
 	for ctx.Err() == nil {
 		v := m.View()
 		more, err := b.step(ctx, v)
@@ -47,11 +52,34 @@ func (x *Indexer) Run(ctx context.Context, m *Model) {
 		}
 		if !told && b.index.completeAt > 0 {
 			told = true
-			x.logger().Info("text index complete", "checkpoint", v.sequence, "took", time.Since(start).Round(time.Millisecond).String())
+			x.logger().Info("text index complete", "checkpoint", v.sequence, "entriesIndexed", b.indexed,
+				"took", time.Since(start).Round(time.Millisecond).String())
 		}
 		if !more {
+			x.save(b, false)
 			b.idle(ctx, v)
 		}
+	}
+	x.save(b, true)
+}
+
+// begin returns a builder for m, with the saved index if there is a good one.
+func (x *Indexer) begin(m *Model) *indexBuilder {
+	b := &indexBuilder{indexer: x, model: m}
+	if m.saved == nil {
+		return b
+	}
+	err := b.resume(m.saved, m.View())
+	if m.saved = nil; err == nil {
+		return b
+	}
+	x.logger().Warn("the saved text index cannot be used; making it anew", "reason", err.Error())
+	return &indexBuilder{indexer: x, model: m}
+}
+
+func (x *Indexer) save(b *indexBuilder, last bool) {
+	if err := b.save(last); err != nil {
+		x.logger().Warn("text index cannot be saved; the next start makes anew what was not", "error", err)
 	}
 }
 
@@ -68,6 +96,10 @@ func (x *Indexer) Trouble() string {
 	}
 	return ""
 }
+
+// SavedSequence returns the checkpoint at which the index was last saved for the next process, or taken over from an earlier one; 0 for
+// neither. Any goroutine may call it.
+func (x *Indexer) SavedSequence() uint64 { return x.saved.Load() }
 
 func (x *Indexer) failed(err error) {
 	sentence := "The text index cannot be written, so searches look at the entries it lacks: " + err.Error() + "."
@@ -172,7 +204,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// rest leaves the processors to readers: after being busy for a while, the caller waits so long that
+// rest leaves the processors to others: after having worked for a while, the caller waits so long that
 // it takes a quarter of them at most.
 func rest(ctx context.Context, busy time.Duration) {
 	if n := runtime.GOMAXPROCS(0); n < 4 {

@@ -177,6 +177,7 @@ type indexedPair struct {
 	*pair
 	t       *testing.T
 	builder *indexBuilder
+	saved   string             // where an index was
 	old     []func(t *rapid.T) // questions to older views with the answers they had
 }
 
@@ -235,7 +236,46 @@ func (p *indexedPair) damage(*rapid.T) {
 
 func (p *indexedPair) restart(t *rapid.T) {
 	p.lose(t)
-	p.pair.restart(t)
+	p.load(t, New())
+}
+
+// resume is a new process that goes on with the index that the last one saved, before some of what has changed since.
+func (p *indexedPair) resume(t *rapid.T) {
+	p.index(t)
+	if b := p.builder; b.view == nil || b.vocabulary == nil || b.dir == "" {
+		return
+	}
+	p.builder.unsaved++
+	if err := p.builder.save(true); err != nil {
+		t.Fatal(err)
+	}
+	dir := p.builder.indexer.Dir
+	p.lose(t)
+	for range rapid.IntRange(0, 2).Draw(t, "batches since") {
+		p.batch(t)
+	}
+	m := New()
+	if p.builder = newResumed(t, m, dir, func() { p.load(t, m) }); !p.builder.begun {
+		t.Fatal("the saved index was not used")
+	}
+	p.builder.indexer.maxPending = rapid.IntRange(1, 3).Draw(t, "slack")
+	for range 4 {
+		p.askList(t)
+	}
+}
+
+// newResumed is a builder that goes on with the index in dir, for a model that load fills.
+func newResumed(t interface{ Fatal(...any) }, m *Model, dir string, load func()) *indexBuilder {
+	s, err := OpenSavedIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m.KeepSlots(s)
+	load()
+	b := (&Indexer{Dir: dir}).begin(m)
+	b.publish()
+	return b
 }
 
 // keep asks the newest view, and has askOld ask it again later.
@@ -270,7 +310,7 @@ func TestTwinIndexed(t *testing.T) {
 		p := &indexedPair{pair: newPair(), t: t}
 		rt.Repeat(map[string]func(*rapid.T){
 			"batch": p.batch, "batch again": p.batch, "index": p.index, "index again": p.index, "lose": p.lose, "fail": p.fail, "damage": p.damage,
-			"list": p.askList, "list again": p.askList, "check": p.askCheck, "restart": p.restart,
+			"list": p.askList, "list again": p.askList, "check": p.askCheck, "restart": p.restart, "resume": p.resume, "resume again": p.resume,
 			"keep": p.keep, "keep again": p.keep, "old": p.askOld, "old again": p.askOld,
 		})
 	})

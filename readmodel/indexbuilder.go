@@ -31,6 +31,12 @@ type indexBuilder struct {
 
 	vocabulary *textindex.Vocabulary // of new blocks; nil: none yet
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet
+
+	indexed int       // rows that were put into blocks
+	busy    bool      // what Indexer.Busy said
+	looked  time.Time // when it was asked
+	unsaved int       // large blocks that were made since the index was saved
+	savedAt time.Time // when it last was, or should have been
 }
 
 // partState is what the builder knows of a part beyond what searches need.
@@ -50,6 +56,8 @@ const (
 	// maxSmall bounds a small block, in slots. With 1 000 changes a second all over seven parts, the
 	// small blocks and the large ones take a fifth of a processor each.
 	maxSmall = 1024
+	// lookEvery is how often Indexer.Busy is asked.
+	lookEvery = 300 * time.Millisecond
 	// restEvery is how many rows are indexed without a rest: some milliseconds.
 	restEvery = 512
 )
@@ -93,15 +101,11 @@ func (b *indexBuilder) follow(v *View) {
 // misses rows that are gone, which older views still show.
 func (b *indexBuilder) compareRows(v *View) {
 	b.index.begun = v.sequence
-	for list, l := range v.lists {
-		for n, chunk := range l.rows.chunks {
-			for i, r := range chunk.values {
-				if r != nil && (!b.begun || r.sequence > b.index.sequence) {
-					b.mark(newRowRef(list, uint32(n*chunkLen+i)))
-				}
-			}
+	v.eachRow(func(list int, slot uint32, r *Row) {
+		if !b.begun || r.sequence > b.index.sequence {
+			b.mark(newRowRef(list, slot))
 		}
-	}
+	})
 }
 
 // renewVocabulary begins another vocabulary when the present one has doubled since it was settled: half of it may be
@@ -141,10 +145,7 @@ func (b *indexBuilder) outdated(list, i int) bool {
 // mark makes a row unindexed.
 func (b *indexBuilder) mark(ref rowRef) {
 	list, i := ref.list(), int(ref.slot()/textindex.BlockLen)
-	for len(b.index.lists[list]) <= i {
-		b.index.lists[list] = append(b.index.lists[list], part{})
-		b.states[list] = append(b.states[list], partState{})
-	}
+	b.reach(list, i)
 	p, s := &b.index.lists[list][i], &b.states[list][i]
 	if !s.own {
 		var own textindex.Set
@@ -155,6 +156,14 @@ func (b *indexBuilder) mark(ref rowRef) {
 	}
 	if p.unindexed.Add(uint16(ref.slot() % textindex.BlockLen)) {
 		p.pending++
+	}
+}
+
+// reach makes the list's parts reach to number i.
+func (b *indexBuilder) reach(list, i int) {
+	for len(b.index.lists[list]) <= i {
+		b.index.lists[list] = append(b.index.lists[list], part{})
+		b.states[list] = append(b.states[list], partState{})
 	}
 }
 
@@ -260,11 +269,13 @@ func (b *indexBuilder) build(ctx context.Context, v *View, list, i int) (err err
 	if !ok {
 		return nil // too much has changed meanwhile; the old blocks stay
 	}
+	b.indexed += rows
 	p, s, now := &b.index.lists[list][i], &b.states[list][i], time.Now()
 	if only != nil {
 		*p = part{large: p.large, small: block, inSmall: only, built: v.sequence, unindexed: unindexed}
 		*s = partState{rows: s.rows, small: only.Len(), largeBuilt: s.largeBuilt, lastBuilt: now}
 	} else {
+		b.unsaved++
 		*p = part{large: block, built: v.sequence, unindexed: unindexed}
 		*s = partState{rows: rows, largeBuilt: now, lastBuilt: now}
 	}
@@ -339,11 +350,16 @@ func (b *indexBuilder) collect(ctx context.Context, into *textindex.Builder, v *
 	return unindexed, rows, nil
 }
 
-// rest tells searches what has changed since, and leaves the processors to them.
-func (b *indexBuilder) rest(ctx context.Context, busy time.Duration) {
+// rest tells searches what has changed since, and leaves the processors to them if they, or the model, are busy.
+func (b *indexBuilder) rest(ctx context.Context, worked time.Duration) {
 	b.follow(b.model.View())
 	b.publish()
-	rest(ctx, busy)
+	if time.Since(b.looked) > lookEvery {
+		b.looked, b.busy = time.Now(), b.indexer.Busy == nil || b.indexer.Busy()
+	}
+	if b.busy || !b.quiet {
+		rest(ctx, worked)
+	}
 }
 
 // buildSmallMeanwhile builds a small block while a large one is being made: searches would notice

@@ -12,7 +12,7 @@ import (
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// ApplyOld, BeginBulk, EndBulk, Digest, Inventory, Tombstones and Listed; any goroutine may call View, Await and IndexSequence.
+// ApplyOld, KeepSlots, BeginBulk, EndBulk, Digest, Inventory, Tombstones and Listed; any goroutine may call View, Await and IndexSequence.
 type Model struct {
 	// Owned by the applier.
 	lists            [events.NumLists]*catalogue
@@ -27,7 +27,8 @@ type Model struct {
 	checkpoint       uint64
 	bulk             bool
 
-	text *textSearch // fixed after New; shared with the views
+	text  *textSearch // fixed after New; shared with the views
+	saved *SavedIndex // whose slots were kept, until an Indexer begins with it; then nil
 
 	// Shared.
 	view    atomic.Pointer[View]
@@ -189,6 +190,7 @@ func (m *Model) EndBulk() *View {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range m.lists {
 		c.changed = true
+		c.releaseKept()
 		for o := range numOrders {
 			g.Go(func() error { c.reload(o); return nil })
 		}

@@ -189,9 +189,11 @@ func (p *pair) save(r Record) {
 }
 
 // restart is a new model out of the store, rendered again or not.
-func (p *pair) restart(t *rapid.T) {
+func (p *pair) restart(t *rapid.T) { p.load(t, New()) }
+
+// load fills m from the store, and puts it in the model's place.
+func (p *pair) load(t *rapid.T, m *Model) {
 	rerender := rapid.Bool().Draw(t, "rerender")
-	m := New()
 	m.BeginBulk()
 	for k, v := range p.store {
 		var r Record

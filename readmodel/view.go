@@ -51,6 +51,19 @@ func (v *View) Entries(l events.List) int {
 // Tombstones returns how many entries have left the list and have not been listed again.
 func (v *View) Tombstones(l events.List) int { return v.tombstones[listIndex(l)] }
 
+// eachRow calls f with every row, shown or not.
+func (v *View) eachRow(f func(list int, slot uint32, r *Row)) {
+	for list, l := range v.lists {
+		for n, chunk := range l.rows.chunks {
+			for i, r := range chunk.values {
+				if r != nil {
+					f(list, uint32(n*chunkLen+i), r)
+				}
+			}
+		}
+	}
+}
+
 // Donation returns the donation of that id, if there is one.
 func (v *View) Donation(id string) (events.Donation, bool) {
 	if d, _ := v.donations.get(id); d != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/readmodel"
 )
@@ -25,7 +26,7 @@ import (
 // then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := newStore(cfg.Path, cfg.Logger)
-	model, err := s.open(ctx)
+	model, err := s.open(ctx, cfg.Index)
 	if err == nil {
 		return s, model, nil
 	}
@@ -41,7 +42,7 @@ func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 }
 
 // open opens or makes the file and loads it.
-func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
+func (s *Store) open(ctx context.Context, index *readmodel.SavedIndex) (*readmodel.Model, error) {
 	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
 		return readmodel.New(), s.create()
 	}
@@ -51,7 +52,11 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 		return nil, err
 	}
 	l := &loader{workers: runtime.GOMAXPROCS(0), rerender: s.saved.Render != readmodel.RenderVersion}
-	model, rendered, err := s.load(ctx, l)
+	model := readmodel.New()
+	if index != nil {
+		model.KeepSlots(index)
+	}
+	rendered, err := s.load(ctx, l, model)
 	if err != nil {
 		return nil, err
 	}
@@ -86,29 +91,32 @@ func (s *Store) openSaved() (err error) {
 }
 
 // load fills a model with the store's records and compares it with the digest and the counts that were
-// saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too.
-func (s *Store) load(ctx context.Context, l *loader) (model *readmodel.Model, rendered []readmodel.Record, err error) {
-	tx, err := s.db.Begin(false)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = tx.Rollback() }() // of a reader: it cannot fail
-	model = readmodel.New()
-	model.BeginBulk()
-	counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
-		model.Apply(batch, s.saved.Checkpoint.Sequence)
-		if l.rerender {
-			rendered = append(rendered, batch...)
-		}
+// saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too. Meanwhile the structure of the file is
+// checked.
+func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.db.View(checkPages) })
+	group.Go(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			model.BeginBulk()
+			counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
+				model.Apply(batch, s.saved.Checkpoint.Sequence)
+				if l.rerender {
+					rendered = append(rendered, batch...)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if err := s.saved.matches(counts, model.Digest()); err != nil {
+				return err
+			}
+			model.EndBulk()
+			return nil
+		})
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.saved.matches(counts, model.Digest()); err != nil {
-		return nil, nil, err
-	}
-	model.EndBulk()
-	return model, rendered, checkPages(tx)
+	err = group.Wait()
+	return rendered, err
 }
 
 // saveRenderedPart is how many records one transaction of saveRendered writes.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -49,23 +50,25 @@ func checkReferences(tx *bolt.Tx) error {
 		return err
 	}
 	if free != math.MaxUint64 { // which means that there is none
-		if _, err := w.read(free); err != nil {
+		if _, err := w.read(free, make([]byte, w.size)); err != nil {
 			return fmt.Errorf("free list: %w", err)
 		}
 	}
-	return w.tree(root)
+	return w.tree(root, 0)
 }
 
 // pageWalk reads the pages of a file. One goroutine owns it.
 type pageWalk struct {
 	file  *os.File
-	size  int64  // of a page
-	pages uint64 // how many the file has
-	seen  uint64 // how many have been read
+	size  int64    // of a page
+	pages uint64   // how many the file has
+	seen  uint64   // how many have been read
+	kept  [][]byte // what was read last at each depth of the tree, for its memory
 }
 
 const (
 	pageHeader  = 16
+	maxDepth    = 64 // of a tree: a branch has two elements at least
 	elementSize = 16 // in branches and in leaves
 	branchPage  = 1
 	leafPage    = 2
@@ -86,25 +89,61 @@ func (w *pageWalk) meta(transaction uint64) (root, free uint64, err error) {
 	return binary.NativeEndian.Uint64(m[16:]), binary.NativeEndian.Uint64(m[32:]), nil
 }
 
-// read returns the content of a page, with those that it goes on for.
-func (w *pageWalk) read(id uint64) ([]byte, error) {
-	var header [pageHeader]byte
+// page is a page with those that it goes on for.
+type page struct {
+	at, length int64  // in the file
+	first      []byte // its beginning, as much as one page has
+}
+
+func (p *page) kind() uint16 { return binary.NativeEndian.Uint16(p.first[8:]) }
+
+// elementsEnd is where the elements of a page of a tree end.
+func (p *page) elementsEnd() int64 {
+	return pageHeader + int64(binary.NativeEndian.Uint16(p.first[10:]))*elementSize
+}
+
+// read reads the beginning of a page into memory of the size of one.
+func (w *pageWalk) read(id uint64, into []byte) (p page, err error) {
 	if id < 2 || id >= w.pages {
-		return nil, fmt.Errorf("there is no page %d of %d", id, w.pages)
+		return p, fmt.Errorf("there is no page %d of %d", id, w.pages)
 	}
-	if _, err := w.file.ReadAt(header[:], int64(id)*w.size); err != nil {
-		return nil, beyond(err)
+	p = page{at: int64(id) * w.size, first: into}
+	if _, err := w.file.ReadAt(into, p.at); err != nil {
+		return p, beyond(err)
 	}
-	n := 1 + uint64(binary.NativeEndian.Uint32(header[12:]))
+	n := 1 + uint64(binary.NativeEndian.Uint32(into[12:]))
 	w.seen += n
 	if n > w.pages-id || w.seen > w.pages {
-		return nil, fmt.Errorf("page %d: goes on for too long, or belongs to several", id)
+		return p, fmt.Errorf("page %d: goes on for too long, or belongs to several", id)
 	}
-	content := make([]byte, int64(n)*w.size)
-	if _, err := w.file.ReadAt(content, int64(id)*w.size); err != nil {
-		return nil, beyond(err)
+	p.length = int64(n) * w.size
+	return p, nil
+}
+
+// elements returns the elements of a page of a tree. They are valid until the next page of the depth is read.
+func (w *pageWalk) elements(id uint64, depth int) (p page, elements []byte, err error) {
+	if depth == len(w.kept) {
+		if depth == maxDepth {
+			return p, nil, fmt.Errorf("page %d: lies too deep", id)
+		}
+		w.kept = append(w.kept, make([]byte, w.size))
 	}
-	return content, nil
+	if p, err = w.read(id, w.kept[depth][:w.size]); err != nil {
+		return p, nil, err
+	}
+	end := p.elementsEnd()
+	if p.kind() != branchPage && p.kind() != leafPage || end > p.length {
+		return p, nil, fmt.Errorf("page %d: is none of a tree", id)
+	}
+	if end > w.size {
+		all := slices.Grow(p.first, int(end-w.size))[:end]
+		if _, err := w.file.ReadAt(all[w.size:], p.at+w.size); err != nil {
+			return p, nil, beyond(err)
+		}
+		w.kept[depth] = all
+		p.first = all
+	}
+	return p, p.first[pageHeader:end], nil
 }
 
 // beyond keeps the end of the file from passing for an error of the system.
@@ -116,42 +155,48 @@ func beyond(err error) error {
 }
 
 // tree checks the page with an id and all below it.
-func (w *pageWalk) tree(id uint64) error {
-	page, err := w.read(id)
+func (w *pageWalk) tree(id uint64, depth int) error {
+	page, elements, err := w.elements(id, depth)
 	if err != nil {
 		return err
 	}
-	kind, count := binary.NativeEndian.Uint16(page[8:]), int(binary.NativeEndian.Uint16(page[10:]))
-	if kind != branchPage && kind != leafPage || pageHeader+count*elementSize > len(page) {
-		return fmt.Errorf("page %d: is none of a tree", id)
-	}
-	for i := range count {
-		element := page[pageHeader+i*elementSize:]
-		field := func(at int) uint64 { return uint64(binary.NativeEndian.Uint32(element[at:])) }
-		if kind == branchPage {
-			if field(0)+field(4) > uint64(len(element)) {
+	for at := 0; at < len(elements); at += elementSize {
+		field := func(i int) int64 { return int64(binary.NativeEndian.Uint32(elements[at+i:])) }
+		from := int64(pageHeader + at) // keys are counted from their elements
+		if page.kind() == branchPage {
+			if from+field(0)+field(4) > page.length {
 				return fmt.Errorf("page %d: a key is beyond it", id)
 			}
-			if err := w.tree(binary.NativeEndian.Uint64(element[8:])); err != nil {
+			if err := w.tree(binary.NativeEndian.Uint64(elements[at+8:]), depth+1); err != nil {
 				return err
 			}
 			continue
 		}
-		flags, key, value := field(0), field(4)+field(8), field(12)
-		if key+value > uint64(len(element)) {
+		flags, value, length := field(0), from+field(4)+field(8), field(12)
+		if value+length > page.length {
 			return fmt.Errorf("page %d: a key or a value is beyond it", id)
 		}
 		if flags&bucketValue == 0 {
 			continue
 		}
-		if value < 16 {
+		if length < 16 {
 			return fmt.Errorf("page %d: a bucket is cut short", id)
 		}
-		if inner := binary.NativeEndian.Uint64(element[key:]); inner != 0 { // else it is in the value
-			if err := w.tree(inner); err != nil {
-				return err
-			}
+		if err := w.bucket(page.at+value, depth+1); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// bucket checks the tree of the bucket whose head is at a place of the file.
+func (w *pageWalk) bucket(at int64, depth int) error {
+	var head [8]byte
+	if _, err := w.file.ReadAt(head[:], at); err != nil {
+		return beyond(err)
+	}
+	if root := binary.NativeEndian.Uint64(head[:]); root != 0 { // else it is in the value
+		return w.tree(root, depth)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ type Config struct {
 
 	// Logger gets what an operator must know. Nil: nothing is logged.
 	Logger *slog.Logger
+
+	// Index is a saved text index whose slots the model that Open loads keeps. Nil: none.
+	Index *readmodel.SavedIndex
 }
 
 // Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call Save; any

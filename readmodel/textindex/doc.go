@@ -20,7 +20,9 @@
 //   - A block takes at most 2 KB a slot, and the vocabulary what Builder.MaxVocabulary says, whatever the texts are. What
 //     does not fit is left out, and Add says so.
 //   - Files in use have no name, so nothing that happens to the directory harms an answer, and a killed
-//     process leaves nothing. A disk that fails to give a page back makes Find fail, not the process.
+//     process leaves nothing but what it saved. A disk that fails to give a page back makes Find fail, not the process.
+//   - What Save has written is loaded as it was, or not at all: checksums cover every byte. It is copied, so that the file can be
+//     damaged or replaced while the process runs.
 //
 // # Why
 //

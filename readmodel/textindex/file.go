@@ -15,11 +15,11 @@ import (
 )
 
 // Dir is the directory of blocks. Their files have no name, so nobody can damage them, and they are
-// gone when the process is.
+// gone when the process is. What Save makes has one and stays.
 type Dir string
 
-// Open makes an empty directory. It removes what is there, since an index is a cache. An existing
-// directory stays and is emptied, since it may be a mounted disk.
+// Open makes a directory with nothing in it but what was saved. It removes what else is there, since an index is a cache. An
+// existing directory stays, since it may be a mounted disk.
 func Open(path string) (Dir, error) {
 	err := empty(path)
 	if err == nil {
@@ -37,7 +37,9 @@ func empty(path string) error {
 	}
 	inside, err := os.ReadDir(path)
 	for _, entry := range inside {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+		if entry.Name() != savedName || !entry.Type().IsRegular() {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
+		}
 	}
 	return err
 }
@@ -45,20 +47,29 @@ func empty(path string) error {
 // Write makes a block of what the builder has, and resets the builder.
 func (d Dir) Write(b *Builder) (*Block, error) {
 	defer b.Reset()
-	data, err := d.mapped(b)
+	block, err := d.keep(b.Vocabulary, b.writeTo)
 	if err != nil {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
 	_ = failpoint.Hit("index/kept") // to die at: what is mapped is kept
-	populate(data)
 	b.Vocabulary.publish()
-	block := &Block{data: data, vocabulary: b.Vocabulary}
+	return block, nil
+}
+
+// keep makes a block of what write writes.
+func (d Dir) keep(v *Vocabulary, write func(*bufio.Writer) error) (*Block, error) {
+	data, err := d.mapped(write)
+	if err != nil {
+		return nil, err
+	}
+	populate(data)
+	block := &Block{data: data, vocabulary: v}
 	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
 	return block, nil
 }
 
-// mapped writes the block to a file and maps that.
-func (d Dir) mapped(b *Builder) (m mmap.MMap, err error) {
+// mapped writes a file and maps it.
+func (d Dir) mapped(write func(*bufio.Writer) error) (m mmap.MMap, err error) {
 	f, err := os.CreateTemp(string(d), "block-")
 	if err != nil {
 		return nil, err
@@ -77,7 +88,7 @@ func (d Dir) mapped(b *Builder) (m mmap.MMap, err error) {
 	if err := failpoint.Hit("index/before-write"); err != nil {
 		return nil, err
 	}
-	if err := b.writeTo(bufio.NewWriterSize(f, 1<<16)); err != nil {
+	if err := write(bufio.NewWriterSize(f, 1<<16)); err != nil {
 		return nil, err
 	}
 	if err := failpoint.Hit("index/written"); err != nil {

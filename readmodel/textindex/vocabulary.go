@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"bytes"
+	"errors"
 	"hash/maphash"
 	"index/suffixarray"
 	"slices"
@@ -70,6 +71,25 @@ func (d *dictionary) add(word []byte) uint32 {
 		}
 	}
 	return n
+}
+
+// addAll adds the words of the text of another dictionary, to an empty one.
+func (d *dictionary) addAll(text []byte) error {
+	if len(text) == 0 || text[0] != separator || text[len(text)-1] != separator {
+		return errors.New("it has no words")
+	}
+	d.text = slices.Grow(d.text, len(text))
+	n := uint32(0)
+	for word := range bytes.SplitSeq(text[1:], []byte{separator}) {
+		if len(word) == 0 {
+			continue // after the last separator
+		}
+		if d.add(word) != n {
+			return errors.New("it has a word twice")
+		}
+		n++
+	}
+	return nil
 }
 
 // What is no word's number.

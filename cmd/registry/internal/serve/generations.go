@@ -35,11 +35,15 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 			PatienceAtStart: patienceAfter(time.Since(s.cfg.Began)),
 		}),
 	}
+	indexed := func() bool { return true }
 	if s.cfg.TextIndex {
-		g.indexer = &readmodel.Indexer{Dir: s.cfg.indexDir(), Logger: s.log}
+		g.indexer = &readmodel.Indexer{Dir: s.cfg.indexDir(), Logger: s.log, Busy: s.live.busy()}
+		indexed = func() bool { return model.IndexSequence() > 0 }
 	}
 	if s.cfg.RankedIndex {
-		g.ranked = &ranked.Indexer{Dir: s.cfg.rankedDir(), Logger: s.log, Busy: s.live.busy(), Filling: s.live.filling}
+		readers := s.live.busy()
+		busy := func() bool { return readers() || !indexed() } // until the text index is there, searches look at every entry
+		g.ranked = &ranked.Indexer{Dir: s.cfg.rankedDir(), Logger: s.log, Busy: busy, Filling: s.live.filling}
 	}
 	return newGeneration(g)
 }
