@@ -592,7 +592,7 @@ func (k *killer) indexed(line logLine) {
 // link, not followed; and searches are right (promise 6).
 func TestIndexFolder(t *testing.T) {
 	if eventstest.RaceDetector {
-		t.Skip("seven starts of another process")
+		t.Skip("eleven starts of another process")
 	}
 	t.Parallel()
 	k := newFailing(t)
@@ -601,6 +601,7 @@ func TestIndexFolder(t *testing.T) {
 	k.acked = publishUntilDead(k.ready(c).NATS, k.events(2000), 1)
 	c.end(syscall.SIGKILL)
 	folder, elsewhere := filepath.Join(k.dir, "data", "index"), filepath.Join(k.dir, "elsewhere")
+	saved := filepath.Join(folder, "saved")
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -628,18 +629,35 @@ func TestIndexFolder(t *testing.T) {
 			must(os.Symlink("nowhere", filepath.Join(folder, "block-3")))
 		},
 		func() {
-			must(os.Remove(folder))
+			must(os.RemoveAll(folder))
 			must(os.Symlink(elsewhere, folder))
 		},
 		func() {
-			must(os.Remove(folder))
+			must(os.RemoveAll(folder))
 			must(os.WriteFile(folder, []byte("a file"), 0o400))
 		},
-		func() { must(os.Remove(folder)) },
+		func() { must(os.RemoveAll(folder)) },
+		func() { // what another process saved, and a disk has damaged
+			must(os.WriteFile(saved, []byte(strings.Repeat("\xff", 4099)), 0o600))
+		},
+		func() {
+			must(os.RemoveAll(saved))
+			must(syscall.Mkfifo(saved, 0o600))
+		},
+		func() {
+			must(os.RemoveAll(saved))
+			must(os.Symlink(filepath.Join(elsewhere, "kept"), saved))
+		},
+		func() {
+			must(os.RemoveAll(saved))
+			must(os.MkdirAll(filepath.Join(saved, "deep"), 0o700))
+		},
 	} {
 		mess()
 		k.survive(1 + i)
-		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		left, err := os.ReadDir(folder)
+		left = slices.DeleteFunc(left, func(e os.DirEntry) bool { return e.Name() == "saved" && e.Type().IsRegular() }) // for the next start
+		if err != nil || len(left) > 0 {
 			t.Errorf("mess %d: left in the folder: %v %v", i, left, err)
 		}
 		if text, err := os.ReadFile(filepath.Join(elsewhere, "kept")); string(text) != "kept" {

@@ -113,7 +113,15 @@ type Saved struct {
 // OpenSaved opens the index that was saved in a directory and reads its labels. There being none is fs.ErrNotExist; an index of
 // another version, or of other texts, and a damaged one are errors, too.
 func OpenSaved(path, texts string) (s *Saved, err error) {
-	f, err := os.Open(filepath.Join(path, savedName))
+	name := filepath.Join(path, savedName)
+	info, err := os.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", name) // to open a pipe could take for ever
+	}
+	if err != nil {
+		return nil, fmt.Errorf("text index: %w", err)
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
@@ -122,10 +130,6 @@ func OpenSaved(path, texts string) (s *Saved, err error) {
 			s, err = nil, fmt.Errorf("text index: saved: %w", errors.Join(err, f.Close()))
 		}
 	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	s = &Saved{file: f, left: info.Size()}
 	return s, s.readLabels(texts)
 }
@@ -227,12 +231,4 @@ func (s *Saved) Load(dir Dir) (v *Vocabulary, blocks []*Block, err error) {
 // Close ends the use of the file.
 func (s *Saved) Close() {
 	_ = s.file.Close() // it was only read
-}
-
-// RemoveSaved removes what OpenSaved would open, if there is anything.
-func RemoveSaved(path string) error {
-	if err := os.Remove(filepath.Join(path, savedName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("text index: %w", err)
-	}
-	return nil
 }
