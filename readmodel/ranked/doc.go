@@ -12,7 +12,7 @@
 //   - A process that dies between any two steps leaves an index that fits what it says of itself. The next one finds out by
 //     a look at every document which rows it lacks.
 //   - The index takes a quarter of the processors at most while somebody else wants them, bleve's merges included, and a thirty-second
-//     while the model is being filled: whoever fills it does not wait for ranked search.
+//     while the model is being filled or readers take more than that themselves: neither waits for ranked search.
 //
 // # The index
 //

@@ -3,6 +3,7 @@ package ranked
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,16 +14,22 @@ func TestGovernor(t *testing.T) {
 	const work, slices = 10 * time.Millisecond, 300 // of each worker
 	for name, c := range map[string]struct {
 		busy, filling bool
+		used          float64 // of the processors, by others
 		perSecond     uint64  // changes
 		longer        float64 // than the work alone
 	}{
 		"idle": {longer: 1}, "busy": {busy: true, longer: 4}, "changing": {perSecond: 1000, longer: 4},
+		"little used": {busy: true, used: 0.2, longer: 4}, "much used": {busy: true, used: 0.3, longer: 32}, "used by nobody that waits": {used: 0.6, longer: 1},
 		"filling": {filling: true, longer: 32}, "rushing": {busy: true, perSecond: 5000, longer: 32},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
+				var own atomic.Int64
 				g := &governor{
+					used: func() time.Duration {
+						return time.Duration(own.Load()) + time.Duration(c.used*float64(runtime.GOMAXPROCS(0))*float64(time.Since(began)))
+					},
 					busy: func() bool { return c.busy }, filling: func() bool { return c.filling },
 					sequence: func() uint64 { return uint64(time.Since(began).Seconds() * float64(c.perSecond)) },
 				}
@@ -36,6 +43,7 @@ func TestGovernor(t *testing.T) {
 						m.begin()
 						for range slices {
 							time.Sleep(work)
+							own.Add(int64(work))
 							m.tick()
 						}
 					})

@@ -25,7 +25,8 @@ type Indexer struct {
 	Dir string
 	// Logger gets a line for each time the index is ready or made anew. Nil: none.
 	Logger *slog.Logger
-	// Busy reports whether somebody else wants the processors: then the index takes a quarter of them at most. Nil: always.
+	// Busy reports whether somebody else wants the processors: then the index takes a quarter of them at most, and a thirty-second while the
+	// rest of the process takes more than that itself. Nil: always.
 	Busy func() bool
 	// Filling reports whether the model is being filled, so that what fills it wants the processors more than readers do: then the index
 	// takes a thirty-second of them. Nil: never; many changes a second say the same.
@@ -65,7 +66,7 @@ const (
 // Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is set aside and made anew.
 // m may be searched meanwhile. One Indexer runs once, and for a directory one at a time.
 func (x *Indexer) Run(ctx context.Context, m *readmodel.Model, id Identity) {
-	x.governor.busy, x.governor.filling = x.Busy, x.Filling
+	x.governor.busy, x.governor.filling, x.governor.used = x.Busy, x.Filling, processorTime
 	x.governor.sequence = func() uint64 { return m.View().Sequence() }
 	for ctx.Err() == nil {
 		err := x.attempt(ctx, m, id)
