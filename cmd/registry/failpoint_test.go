@@ -67,6 +67,8 @@ func places() []place {
 		{name: "ranked/before-batch", hits: 3},
 		{name: "ranked/after-batch", hits: 3},
 		{name: "ranked/merged", hits: 1, many: true},
+		{name: "ranked/before-stamps", hits: 3},
+		{name: "ranked/after-stamps", hits: 3},
 	}
 }
 

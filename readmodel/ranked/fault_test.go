@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -131,9 +133,10 @@ func TestDamage(t *testing.T) {
 	whole.start()
 	whole.finds(300)
 	await(t, "the marker", func() bool { return isMarked(currentOf(whole.dir)) })
+	whole.settles()
 	whole.stop()
 	random := rand.New(rand.NewPCG(7, 7))
-	noticed := 0
+	noticed, others := 0, 0
 	for i := range rounds {
 		r := &registry{t: t, model: whole.model, renderer: whole.renderer, seq: whole.seq, dir: t.TempDir(), id: whole.id, retry: time.Millisecond, pause: time.Millisecond}
 		if err := os.CopyFS(r.dir, os.DirFS(whole.dir)); err != nil {
@@ -144,15 +147,178 @@ func TestDamage(t *testing.T) {
 		what := damage(t, random, file, i/len(files))
 		r.start()
 		r.finds(300)
-		if r.indexer.Renewed() > 0 {
+		switch renewed := r.indexer.Renewed() > 0; {
+		case strings.HasSuffix(file, stampsExt):
+			others++
+			if renewed {
+				t.Errorf("%s of %s cost the index: %s", what, filepath.Base(file), r.indexer.Trouble())
+			}
+		case renewed:
 			noticed++
-		} else if strings.HasSuffix(file, ".zap") {
+		case strings.HasSuffix(file, ".zap"):
 			t.Errorf("%s of %s was not noticed", what, filepath.Base(file))
 		}
 		r.stop()
 	}
-	if noticed < rounds/2 {
-		t.Errorf("%d of %d noticed", noticed, rounds)
+	if noticed < (rounds-others)/2 || others == 0 {
+		t.Errorf("%d of %d noticed", noticed, rounds-others)
+	}
+}
+
+// settles waits until settled.
+func (r *registry) settles() {
+	r.t.Helper()
+	await(r.t, "that each segment has its file of stamps", r.settled)
+}
+
+// settled reports whether every segment is on the disk and has its file of stamps there, and nothing else has one.
+func (r *registry) settled() bool {
+	a := r.current()
+	defer a.Release()
+	for _, p := range a.parts {
+		name, header := stampsOf(p.SegmentSnapshot)
+		if stampsIn(name, header, int(p.Segment().Count())) == nil {
+			return false
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(currentOf(r.dir), "*"+stampsExt))
+	return len(files) == len(a.parts)
+}
+
+// TestStamps: a file of stamps is used if it is whole and its segment's. Whatever else it is, the documents are looked at, nothing is
+// wrong with the index, and the file is written anew.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	whole := some(t, 300)
+	whole.start()
+	whole.settles()
+	whole.stop()
+	const marked = packed(7) // the lengths of all documents, to tell that the file has been used
+	files, _ := filepath.Glob(filepath.Join(currentOf(whole.dir), "*"+stampsExt))
+	if len(files) != 1 {
+		t.Fatalf("%q", files)
+	}
+	good, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header = 16 + 4 + 8 + 4
+	signed := func(change func(content []byte) []byte) []byte { // with the checksum that it should have
+		content := slices.Clone(good[:len(good)-4])
+		for doc := range uint64(300) {
+			sequence, _ := stamps(content[header:]).at(doc)
+			stamps(content[header:]).put(doc, sequence, marked)
+		}
+		content = change(content)
+		return binary.BigEndian.AppendUint32(content, crc32.ChecksumIEEE(content))
+	}
+	flipped := func(at int) []byte {
+		return signed(func(c []byte) []byte { c[at] ^= 1; return c })
+	}
+	same := func(c []byte) []byte { return c }
+	for name, c := range map[string]struct {
+		content []byte
+		used    bool
+	}{
+		"as it is":           {signed(same), true},
+		"missing":            {nil, false},
+		"empty":              {[]byte{}, false},
+		"damaged":            {func() []byte { c := signed(same); c[header+100] ^= 1; return c }(), false},
+		"damaged at the end": {func() []byte { c := signed(same); c[len(c)-1] ^= 1; return c }(), false},
+		"cut":                {signed(same)[:header+50], false},
+		"one document less":  {signed(func(c []byte) []byte { return c[:len(c)-stampBytes] }), false},
+		"one document more":  {signed(func(c []byte) []byte { return append(c, make([]byte, stampBytes)...) }), false},
+		"no stamps":          {flipped(0), false},
+		"another version":    {flipped(19), false},
+		"another size":       {flipped(27), false},
+		"another segment":    {flipped(31), false},
+		"of nothing":         {signed(func(c []byte) []byte { clear(c[header:]); return c }), false}, // as if all had been deleted
+		"of nobody": {signed(func(c []byte) []byte {
+			for doc := range uint64(300) {
+				stamps(c[header:]).put(doc, 1<<40+doc, marked)
+			}
+			return c
+		}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &registry{t: t, model: whole.model, renderer: whole.renderer, seq: whole.seq, dir: t.TempDir(), id: whole.id, pause: time.Millisecond}
+			if err := os.CopyFS(r.dir, os.DirFS(whole.dir)); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(currentOf(r.dir), filepath.Base(files[0]))
+			err := os.Remove(file)
+			if c.content != nil {
+				err = os.WriteFile(file, c.content, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(filepath.Dir(file), "0000deadbeef"+stampsExt), good, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r.start()
+			defer r.stop()
+			r.finds(300)
+			a := r.current()
+			defer a.Release()
+			for doc, l := range a.parts[0].table.lengths {
+				if (l == marked) != c.used {
+					t.Fatalf("document %d: %x", doc, l)
+				}
+			}
+			r.settles() // without the file of a segment that is gone
+			if n := r.indexer.Renewed(); n != 0 {
+				t.Errorf("made anew: %s", r.indexer.Trouble())
+			}
+		})
+	}
+}
+
+// TestUnwrittenStamps: an index does without a file of stamps that cannot be read, written or removed.
+func TestUnwrittenStamps(t *testing.T) {
+	t.Parallel()
+	r := some(t, 40)
+	r.start()
+	defer func() { r.stop() }()
+	r.settles()
+	a := r.current()
+	name, _ := stampsOf(a.parts[0].SegmentSnapshot)
+	a.Release()
+	r.stop()
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(name, 0o700); err != nil { // cannot be written
+		t.Fatal(err)
+	}
+	r.start()
+	r.finds(40)
+	r.apply(entry(events.Scammers, "e0", "nick0", "1", "oszust", true))
+	r.finds(40)
+	if n := r.indexer.Renewed(); n != 0 {
+		t.Errorf("made anew: %s", r.indexer.Trouble())
+	}
+}
+
+// TestSharedSequence: rows that share a sequence, which no stream makes, are told apart by their documents.
+func TestSharedSequence(t *testing.T) {
+	t.Parallel()
+	r := some(t, 20)
+	r.seq++
+	var records []readmodel.Record
+	for _, id := range []string{"a", "b", "c"} {
+		records = append(records, r.renderer.Render(r.seq, entry(events.Scammers, id, "nick", "1", "oszust", true)))
+	}
+	r.model.Apply(records, r.seq)
+	r.start()
+	r.settles()
+	r.stop()
+	r.start()
+	defer r.stop()
+	r.finds(23)
+	if n := r.indexer.Renewed(); n != 0 {
+		t.Errorf("made anew: %s", r.indexer.Trouble())
 	}
 }
 

@@ -111,7 +111,7 @@ func lasts(began *atomic.Pointer[time.Time], d time.Duration) bool {
 func (x *Indexer) attempt(ctx context.Context, m *readmodel.Model, id Identity) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f := &follower{indexer: x, model: m, state: newState(id), tables: map[uint64]*table{}, at: x.at}
+	f := &follower{indexer: x, model: m, state: newState(id), tables: map[uint64]*table{}, stamps: map[uint64]stamps{}, kept: map[string]bool{}, at: x.at}
 	if f.at == nil {
 		f.at = func(string) error { return nil }
 	}
@@ -226,6 +226,8 @@ type follower struct {
 	view   *readmodel.View // the state that the index has, once it is complete
 	state  state
 	tables map[uint64]*table // by segment
+	stamps map[uint64]stamps // by segment: of those that have no file of stamps yet
+	kept   map[string]bool   // the files of stamps that there are; true: it is whole
 
 	at   func(string) error
 	open atomic.Pointer[store]
@@ -255,6 +257,9 @@ func (f *follower) run(ctx context.Context) (err error) {
 	f.analyst.pace = f.meter.tick
 	f.meter.begin()
 	if err := f.restore(); err != nil {
+		return err
+	}
+	if err := f.findStamps(); err != nil {
 		return err
 	}
 	todo, err := f.compare(f.model.View())

@@ -3,6 +3,7 @@ package ranked
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -36,83 +37,6 @@ type part struct {
 	*table
 	docs    int
 	lengths lengths // of the documents that are not deleted
-}
-
-// table tells which row each document of a segment was made of. It does not change, as segments do not.
-type table struct {
-	refs    []readmodel.RowRef // noRow: deleted when the table was made
-	lengths []packed           // zero likewise
-	sum     lengths
-}
-
-const noRow = ^readmodel.RowRef(0)
-
-// packed is a document's lengths: eight bits of name, eight of id, the rest of the reason.
-type packed uint32
-
-func pack(l lengths) packed {
-	return packed(min(l[inName], 255) | min(l[inID], 255)<<8 | min(l[inReason], 1<<16-1)<<16)
-}
-
-func (p packed) unpack() lengths {
-	return lengths{inName: uint64(p & 255), inID: uint64(p >> 8 & 255), inReason: uint64(p >> 16)}
-}
-
-// of returns the length of one field.
-func (p packed) of(field int) uint32 {
-	switch field {
-	case inName:
-		return uint32(p & 255)
-	case inID:
-		return uint32(p >> 8 & 255)
-	default:
-		return uint32(p >> 16)
-	}
-}
-
-// readTable reads what the documents of a segment were made of. strange gets those that are not of a row of v as it is
-// now, and may end it by an error.
-func (f *follower) readTable(seg *scorch.SegmentSnapshot, v *readmodel.View, strange func(id string) error) (*table, error) {
-	n := seg.Segment().Count()
-	t := &table{refs: make([]readmodel.RowRef, n), lengths: make([]packed, n)}
-	deleted := seg.Deleted()
-	for doc := range n {
-		f.meter.tick()
-		t.refs[doc] = noRow
-		if deleted != nil && deleted.Contains(uint32(doc)) {
-			continue
-		}
-		id, s, err := readStamp(seg, doc)
-		if err != nil {
-			return nil, err
-		}
-		t.lengths[doc] = pack(s.lengths)
-		t.sum.add(t.lengths[doc].unpack())
-		if r := rowOf(v, id); r != nil && r.Sequence() == s.sequence {
-			t.refs[doc] = r.Ref()
-		} else if err := strange(id); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
-
-func readStamp(seg *scorch.SegmentSnapshot, doc uint64) (id string, s stamp, err error) {
-	var stored []byte
-	visited := seg.VisitDocument(doc, func(field string, _ byte, value []byte, _ []uint64) bool {
-		switch field {
-		case "_id":
-			id = string(value)
-		case storedField:
-			stored = append(stored, value...)
-		}
-		return true
-	})
-	if visited != nil {
-		return "", s, fmt.Errorf("a document cannot be read: %w", visited)
-	}
-	s, err = decodeStamp(stored)
-	return id, s, err
 }
 
 // restore reads what the index says about itself and compares it with what it should be.
@@ -161,8 +85,10 @@ func (f *follower) compare(v *readmodel.View) (work, error) {
 	defer snapshot.Close()
 	w := work{view: v, gone: map[string]struct{}{}}
 	var have [events.NumLists]roaring.Bitmap
+	lacks := shown(v)
+	rows := sync.OnceValue(func() *sequences { return newSequences(v) })
 	for _, seg := range snapshot.Segments() {
-		t, err := f.readTable(seg, v, func(id string) error {
+		t, err := f.readTable(seg, v, rows, func(id string) error {
 			if rowOf(v, id) == nil {
 				w.gone[id] = struct{}{}
 			} // else there is another document of it to come, or there is one
@@ -172,11 +98,18 @@ func (f *follower) compare(v *readmodel.View) (work, error) {
 			return work{}, err
 		}
 		for _, ref := range t.refs {
-			if ref != noRow && !have[ref.List()].CheckedAdd(ref.Slot()) {
+			if ref == noRow {
+				continue
+			}
+			if !have[ref.List()].CheckedAdd(ref.Slot()) {
 				return work{}, errors.New("it has an entry twice")
 			}
+			lacks--
 		}
 		f.tables[seg.Id()] = t
+	}
+	if lacks == 0 {
+		return w, nil // it has each
 	}
 	v.ShownRows(func(r *readmodel.Row) bool {
 		if have[r.Ref().List()].Contains(r.Ref().Slot()) {
@@ -192,6 +125,14 @@ func (f *follower) compare(v *readmodel.View) (work, error) {
 	return w, err
 }
 
+// shown returns how many rows a view shows.
+func shown(v *readmodel.View) (n int) {
+	for _, l := range events.Lists() {
+		n += v.Entries(l)
+	}
+	return n
+}
+
 // show publishes the index as it is now.
 func (f *follower) show() error {
 	snapshot, err := f.store.snapshot()
@@ -204,7 +145,7 @@ func (f *follower) show() error {
 	for _, seg := range snapshot.Segments() {
 		t := f.tables[seg.Id()]
 		if t == nil {
-			t, err = f.readTable(seg, f.view, func(string) error { return errors.New("it has a document of no entry") })
+			t, err = f.readTable(seg, f.view, nil, func(string) error { return errors.New("it has a document of no entry") })
 			if err != nil {
 				p.release()
 				return err
@@ -218,7 +159,7 @@ func (f *follower) show() error {
 	}
 	f.tables = tables
 	f.indexer.publish(p)
-	return nil
+	return f.keepTables(p.parts)
 }
 
 // newPart counts the documents of a segment that are not deleted.

@@ -290,7 +290,7 @@ func intact(name string) (bool, error) {
 		return false, err
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.CopyN(sum, file, info.Size()-4); err != nil {
+	if _, err := io.CopyBuffer(sum, io.LimitReader(file, info.Size()-4), make([]byte, 256<<10)); err != nil {
 		return false, err
 	}
 	var want [4]byte
