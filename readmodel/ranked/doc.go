@@ -9,8 +9,8 @@
 //     whoever is delisted is never shown, whatever the index still holds.
 //   - An index of another stream, data set or version, one that is ahead of the model, damaged, emptier than it says or that
 //     hangs is set aside and made anew, and Trouble says why. Until then there is no index; nothing else waits or notices.
-//   - A process that dies between any two steps leaves an index that fits what it says of itself. The next one finds out by
-//     a look at every document which rows it lacks.
+//   - A process that dies between any two steps leaves an index that fits what it says of itself. The next one finds out which
+//     rows it lacks by the stamp of every document.
 //   - The index takes a quarter of the processors at most while somebody else wants them, bleve's merges included, and a thirty-second
 //     while the model is being filled or readers take more than that themselves: neither waits for ranked search.
 //
@@ -23,7 +23,11 @@
 // so that whether it is true of a model is a comparison of two numbers. The state of the whole (type state) is in every batch.
 //
 // A table of each segment, in memory, tells which row each of its documents was made of: 8 bytes a document. Segments do not
-// change, so a table is made once, at a look at every document of a new segment.
+// change, so a table is made once, at a look at every document of a new segment. What the looks found, the stamps (sequence and
+// lengths), is written to a file beside the segment's, 12 bytes a document, from which the next process makes the table: a row is
+// known by the sequence of its last change. A file of stamps names the checksum and the size of its segment and has a checksum of
+// its own. One that is missing, damaged or another segment's costs a look at the documents, and so does a document of which
+// the file knows no row of now.
 //
 // # Why
 //

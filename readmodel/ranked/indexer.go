@@ -315,6 +315,11 @@ func (f *follower) leave() {
 // follow indexes what changes.
 func (f *follower) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
+		f.begin()
+		if err := f.keepStamps(); err != nil {
+			return err
+		}
+		f.end()
 		idle, cancel := context.WithTimeout(ctx, time.Second)
 		_, _ = f.model.Await(idle, f.view.Sequence()+1) // or the second has passed, and bleve may have merged
 		cancel()

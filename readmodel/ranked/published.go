@@ -159,7 +159,7 @@ func (f *follower) show() error {
 	}
 	f.tables = tables
 	f.indexer.publish(p)
-	return f.keepTables(p.parts)
+	return nil
 }
 
 // newPart counts the documents of a segment that are not deleted.

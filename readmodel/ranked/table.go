@@ -234,31 +234,27 @@ func stampsIn(name string, header []byte, documents int) stamps {
 	return content[len(header):end]
 }
 
-// keepTables writes the stamps of every segment that is on the disk beside it, and removes those of segments that are gone.
+// keepStamps writes the stamps of every segment that is on the disk beside it, and removes those of segments that are gone.
 // An index does without a file that cannot be written. Files are not synced: their checksum tells.
-func (f *follower) keepTables(parts []part) error {
+func (f *follower) keepStamps() error {
+	snapshot, err := f.store.snapshot()
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
 	used, waiting := map[string]bool{}, map[uint64]stamps{}
-	for _, p := range parts {
-		name, header := stampsOf(p.SegmentSnapshot)
-		made := f.stamps[p.Id()]
-		switch {
-		case name == "" && made != nil:
-			waiting[p.Id()] = made
-		case name != "" && !f.kept[name] && made != nil:
-			if err := cmp.Or(f.at("before-stamps"), failpoint.Hit("ranked/before-stamps")); err != nil {
-				return err
-			}
-			content := append(header, made...)
-			content = binary.BigEndian.AppendUint32(content, crc32.ChecksumIEEE(content))
-			if err := os.WriteFile(name, content, 0o600); err != nil {
-				f.indexer.logger().Warn("the next start will take longer: a file of ranked search cannot be written", "error", err)
-			}
-			if err := cmp.Or(f.at("after-stamps"), failpoint.Hit("ranked/after-stamps")); err != nil {
-				return err
-			}
-			f.kept[name] = true
-		}
+	for _, seg := range snapshot.Segments() {
+		name, header := stampsOf(seg)
 		used[name] = true
+		switch made := f.stamps[seg.Id()]; {
+		case made == nil || f.kept[name]:
+		case name == "":
+			waiting[seg.Id()] = made
+		default:
+			if err := f.writeStamps(name, header, made); err != nil {
+				return err
+			}
+		}
 	}
 	f.stamps = waiting
 	for name := range f.kept {
@@ -271,4 +267,17 @@ func (f *follower) keepTables(parts []part) error {
 		delete(f.kept, name)
 	}
 	return nil
+}
+
+func (f *follower) writeStamps(name string, header []byte, s stamps) error {
+	if err := cmp.Or(f.at("before-stamps"), failpoint.Hit("ranked/before-stamps")); err != nil {
+		return err
+	}
+	content := append(header, s...)
+	content = binary.BigEndian.AppendUint32(content, crc32.ChecksumIEEE(content))
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		f.indexer.logger().Warn("a file of ranked search cannot be written: the next start looks at its documents", "error", err)
+	}
+	f.kept[name] = true
+	return cmp.Or(f.at("after-stamps"), failpoint.Hit("ranked/after-stamps"))
 }
