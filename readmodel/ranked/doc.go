@@ -52,6 +52,8 @@
 // the disk, 26 MiB of heap, 1000 changes a second a third of a processor. At 100 000, in turns with what it was before: 64–111 µs an entry
 // (139–157), a question of two words p99 7.6 ms (11.6), changes 18–23 % of a processor (27–65). With every written word in the
 // dictionary of words, rather than only those that are not their own term, the disk took 330 bytes an entry at 100 000 instead of 237.
+// Opening it again takes 13 ms at 100 000 (119 without files of stamps). At 1 000 000, in a server that is busy with what else it has
+// to do when it is ready, 0.4–0.6 s instead of 2.1–2.6; 0.2 s of that is work: the files' checksums, the stemmer, a look-up of each stamp.
 //
 // # bleve 2.6.0
 //

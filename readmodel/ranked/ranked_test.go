@@ -135,7 +135,7 @@ func TestFinds(t *testing.T) {
 	r.apply(
 		entry(events.Scammers, "a", "Jan Kowalski", "900000000000000000001", "Oszukał mnie na **przelew**.", true),
 		entry(events.Scammers, "b", "Oszukany", "900000000000000000002", "Wziął pieniądze i zniknął.", false),
-		entry(events.Servers, "c", "Serwer oszustów", "900000000000000000003", "Wysyłają linki i oszukali wielu.\n\nDrugi akapit: oszukują.", true),
+		entry(events.Servers, "c", "Serwer oszustów", "900000000000000000003", "Wysyłają linki i oszukali wielu.\n\nDrugi akapit: oszukują. Nagroda!", true),
 		entry(events.Legit, "d", "Żaneta", "900000000000000000004", "Nikogo nie oszukała", true),
 		entry(events.Legit, "e", "Ukryta", "900000000000000000005", "oszukała, oszukał, oszukali", false),
 	)
@@ -152,6 +152,9 @@ func TestFinds(t *testing.T) {
 		{"Żanecie", []string{"legit/d"}},
 		{"900000000000000000003", []string{"servers/c"}},
 		{"serwery linkiem", []string{"servers/c"}},
+		{"nagrode", []string{"servers/c"}},
+		{"nagrodę", []string{"servers/c"}},
+		{"wysylaja", []string{"servers/c"}},
 		{"ukryta", nil},
 		{"pieniedzy", nil},
 		{"pieniadze", []string{"scammers/b"}},
@@ -250,6 +253,9 @@ func (ref *reference) find(v *readmodel.View, q readmodel.RankedQuery) (found []
 			continue
 		}
 		any := []string{token.Term, token.Plain}
+		if term, ok := ref.analyzer.Ogonek(token.Plain); ok && token.Folded == token.Plain {
+			any = append(any, term)
+		}
 		for _, folded := range ref.words[token.Plain] {
 			any = append(any, ref.analyzer.Term(folded))
 		}
@@ -375,7 +381,8 @@ func listsOf() []events.List { l := events.Lists(); return l[:] }
 // words that have much in common.
 func someWord() *rapid.Generator[string] {
 	return rapid.SampledFrom(strings.Fields(`oszukał oszukala oszukali oszukał oszukac konto konta kontem Łukasz lukasz ŁUKASZA żabcia2013 zabcia
-		2013 nie się skin skiny pieniądze pieniadze pieniedzy 900000000000000000001 zażółć zazolc paysafecard paysafecrd x`))
+		2013 nie się skin skiny pieniądze pieniadze pieniedzy 900000000000000000001 zażółć zazolc paysafecard paysafecrd x
+		nagroda nagrodę nagrode nagrodą nagrod`))
 }
 
 func someEvent() *rapid.Generator[events.Data] {

@@ -127,6 +127,9 @@ func (s *search) words(text string) ([]word, error) {
 		if t.Plain != t.Term {
 			w.terms = append(w.terms, t.Plain)
 		}
+		if term, ok := s.analyzer.Ogonek(t.Plain); ok && t.Folded == t.Plain && !slices.Contains(w.terms, term) {
+			w.terms = append(w.terms, term)
+		}
 		if err := s.addTerms(&w); err != nil {
 			return nil, err
 		}

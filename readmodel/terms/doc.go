@@ -12,7 +12,9 @@
 //  6. Diacritics go, from the stem, where they would keep apart what belongs together.
 //
 // A word that its reader typed without diacritics ("oszukal") has another stem, or none: Stempel knows words as they
-// are spelled. [Token.Plain] is what an index keeps beside the terms to find the right ones.
+// are spelled. [Token.Plain] is what an index keeps beside the terms to find the right ones. That helps where some text has the
+// very form that was meant. What is left out most is the ogonek at the end of accusatives and verbs ("nagrode", "kradna"):
+// [Analyzer.Ogonek] puts it back, so that those find texts with other forms.
 //
 // # Why a table
 //

@@ -94,6 +94,18 @@ func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string]string{}
 // Term returns the term of a word that is folded already, as [Token.Folded] is.
 func (a *Analyzer) Term(folded string) string { return a.term(folded) }
 
+// Ogonek returns the term of a folded word with the ogonek that its last letter lacks if it was typed without: that of "nagrodę"
+// for "nagrode", of "kradną" for "kradna". ok is false for words that end in another letter.
+func (a *Analyzer) Ogonek(folded string) (term string, ok bool) {
+	if word, cut := strings.CutSuffix(folded, "e"); cut {
+		return a.term(word + "ę"), true
+	}
+	if word, cut := strings.CutSuffix(folded, "a"); cut {
+		return a.term(word + "ą"), true
+	}
+	return "", false
+}
+
 // maxRemembered is how many stems an Analyzer remembers before it forgets them all.
 const maxRemembered = 1 << 16
 

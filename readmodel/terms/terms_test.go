@@ -85,6 +85,24 @@ func TestOneTerm(t *testing.T) {
 	}
 }
 
+// TestOgonek: a word that was typed without the ogonek of its last letter has the term of the word that was meant.
+func TestOgonek(t *testing.T) {
+	a := analyzer(t)
+	for typed, meant := range map[string]string{
+		"nagrode": "nagroda", "zaliczke": "zaliczka", "paczke": "paczka", "karte": "kart", "strone": "stron", "oferte": "oferta", "firme": "firma",
+		"wplate": "wpłata", "umowe": "umowę", "kradna": "kraść", "robia": "robić", "oszukuja": "oszukać", "wysylaja": "wysyłać", "sprzedaja": "sprzedawać",
+	} {
+		if got, ok := a.Ogonek(typed); !ok || got != a.Term(meant) {
+			t.Errorf("%s is %q (%v), %s is %q", typed, got, ok, meant, a.Term(meant))
+		}
+	}
+	for _, typed := range []string{"", "konto", "nagrodę", "2013"} {
+		if got, ok := a.Ogonek(typed); ok {
+			t.Errorf("%s is %q", typed, got)
+		}
+	}
+}
+
 // TestTokens: what parts words, what is a word, and where it stands.
 func TestTokens(t *testing.T) {
 	a := analyzer(t)
