@@ -177,7 +177,6 @@ type indexedPair struct {
 	*pair
 	t       *testing.T
 	builder *indexBuilder
-	saved   string             // where an index was
 	old     []func(t *rapid.T) // questions to older views with the answers they had
 }
 
