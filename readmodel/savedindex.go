@@ -13,7 +13,8 @@ import (
 // SavedIndex is the text index that an earlier process has saved. A slot's text in it is known by its row's digest, so that it fits
 // any model: what the model does not have is not looked for, and what the index does not have is indexed.
 //
-// Whoever opens one closes it, after the Indexer of the model that it was given to (Model.KeepSlots) has ended or has begun.
+// Whoever opens one closes it once the Indexer of the model that it was given to (Model.KeepSlots) has begun with it or has ended. One
+// goroutine at a time uses it; any may close it.
 type SavedIndex struct {
 	file  *textindex.Saved
 	parts []savedPart

@@ -270,14 +270,16 @@ func twinRank(e events.Entry, q CheckQuery) int {
 type twinSimilar struct {
 	confusable map[rune]string
 	ignorable  map[rune]bool
-	known      map[string][2][]rune // by text, since tests ask for few texts and often
+
+	mu    sync.Mutex           // tests share one
+	known map[string][2][]rune // by text, since tests ask for few texts and often
 }
 
 // newTwinSimilar reads the files once.
 func newTwinSimilar() *twinSimilar { return readTwinLikeness() }
 
 var readTwinLikeness = sync.OnceValue(func() *twinSimilar {
-	w := &twinSimilar{map[rune]string{}, map[rune]bool{}, map[string][2][]rune{}}
+	w := &twinSimilar{confusable: map[rune]string{}, ignorable: map[rune]bool{}, known: map[string][2][]rune{}}
 	for _, f := range lines("confusables.txt", `^([0-9A-F]+) ;\t([0-9A-F ]+) ;\tMA`) {
 		target := ""
 		for _, hex := range strings.Fields(f[2]) {
@@ -315,6 +317,8 @@ func codePoint(hex string) rune {
 
 // keys are the key and the second key of the contract.
 func (w *twinSimilar) keys(s string) [2][]rune {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if keys, ok := w.known[s]; ok {
 		return keys
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -128,9 +129,14 @@ func TestFieldComesEarly(t *testing.T) {
 	tb := open(t, shared.site, desk(false))
 	tb.get("/")
 	tb.until(`document.activeElement.id === "q"`)
-	tb.get(search("żabcia2013"))
-	tb.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
-	tb.until(`document.activeElement.id === "q"`)
+	for range 3 { // a browser that is busy now and then drops a key
+		tb.get(search("żabcia2013"))
+		tb.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+		if tb.within(10*time.Second, `document.activeElement.id === "q"`) {
+			return
+		}
+	}
+	t.Error("two keys do not lead to the field")
 }
 
 // TestIDIsCopied: the button copies the id without spaces, and says so.
