@@ -110,9 +110,10 @@ func TestAnother(t *testing.T) {
 			n := 0
 			r.model.View().ShownRows(func(*readmodel.Row) bool { n++; return true })
 			r.finds(n)
-			if r.indexer.Renewed() != 1 || r.indexer.Trouble() != "" {
+			if r.indexer.Renewed() != 1 {
 				t.Errorf("made anew %d times: %s", r.indexer.Renewed(), r.indexer.Trouble())
 			}
+			await(t, "the end of the trouble", func() bool { return r.indexer.Trouble() == "" })
 			await(t, "the removal of the former index", func() bool {
 				_, err := os.Stat(asideOf(r.dir))
 				return errors.Is(err, os.ErrNotExist)
