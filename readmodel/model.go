@@ -188,6 +188,10 @@ func (m *Model) EndBulk() *View {
 	m.changes = changeLog{floor: m.checkpoint} // the changes in bulk were not logged
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
+	// What takes longest goes first, so that no processor waits for another at the end.
+	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
+	g.Go(func() error { m.chatIDs.reload(&m.lists); return nil })
+	g.Go(func() error { m.entryIDs.reload(&m.lists); return nil })
 	for _, c := range m.lists {
 		c.changed = true
 		c.releaseKept()
@@ -195,9 +199,6 @@ func (m *Model) EndBulk() *View {
 			g.Go(func() error { c.reload(o); return nil })
 		}
 	}
-	g.Go(func() error { m.chatIDs.reload(&m.lists); return nil })
-	g.Go(func() error { m.entryIDs.reload(&m.lists); return nil })
-	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
 	_ = g.Wait() // none of them fails
 	return m.publish()
 }

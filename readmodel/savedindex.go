@@ -114,7 +114,7 @@ func (m *Model) KeepSlots(s *SavedIndex) {
 		wanted[p.list] += len(p.digests) / len(Digest{})
 	}
 	for list, c := range m.lists {
-		c.kept = make(map[Digest]uint32, wanted[list])
+		c.kept, c.cells = make(map[Digest]uint32, wanted[list]), make(map[string]cell, wanted[list])
 		c.slots.next = s.slots[list]
 	}
 	for _, p := range s.parts {

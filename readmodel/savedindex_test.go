@@ -191,7 +191,8 @@ func TestIndexerSaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if len(s.parts) != 1 || len(s.parts[0].digests) != 200*16 {
-		t.Errorf("saved: %d parts", len(s.parts))
+	// The last rows may be in a small block, or in none yet.
+	if len(s.parts) != 1 || len(s.parts[0].digests) <= 100*16 {
+		t.Errorf("saved: %d parts, %d bytes of digests", len(s.parts), len(s.parts[0].digests))
 	}
 }
