@@ -142,6 +142,13 @@ func TestSavedIndexRefused(t *testing.T) {
 		t.Errorf("%d rows indexed", b.indexed)
 	}
 
+	vocabulary := b.vocabulary
+	b.vocabulary = textindex.NewVocabulary()
+	if blocks := b.savedBlocks(); len(blocks) > 0 {
+		t.Errorf("%d blocks of an earlier vocabulary would be saved with the new one", len(blocks))
+	}
+	b.vocabulary = vocabulary
+
 	sparse := savedPart{number: 9, digests: make([]byte, 16*textindex.BlockLen)}
 	for _, bad := range [][]byte{{}, {0}, {events.NumLists, 0, 0, 0, 0}, {0, 0xff, 0, 0, 0}, {0, 0, 0, 0, 0, 1}, sparse.label()} {
 		d, err := textindex.Open(dir)
