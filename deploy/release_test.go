@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(released)
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 5 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
@@ -38,8 +39,29 @@ func TestReproducible(t *testing.T) {
 			t.Errorf("%s is another one when it is made elsewhere (%v)", file.Name(), err)
 		}
 	}
-	if out := output(t, "sh", "-c", `cd "$0" && sha256sum -c SHA256SUMS`, released); strings.Count(out, ": OK") != 2 {
+	if out := output(t, "sh", "-c", `cd "$0" && sha256sum -c SHA256SUMS`, released); strings.Count(out, ": OK") != 4 {
 		t.Error(out)
+	}
+}
+
+// TestLicences: the licence and the notice of the dictionary are in the image, and in a release.
+func TestLicences(t *testing.T) {
+	for _, name := range [...]string{"LICENSE.lexicon", "NOTICE.lexicon"} {
+		want, err := os.ReadFile(filepath.Join("..", "readmodel", "terms", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(dockerfile(t), func(i instruction) bool {
+			return i.name == "COPY" && slices.Contains(strings.Fields(i.rest), "/src/readmodel/terms/"+name) && strings.HasSuffix(i.rest, " /licenses/")
+		}) {
+			t.Error("the image lacks", name)
+		}
+		if released == "" {
+			continue
+		}
+		if got, err := os.ReadFile(filepath.Join(released, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("the release lacks %s (%v)", name, err)
+		}
 	}
 }
 

@@ -42,9 +42,9 @@ func Types() [7]Type {
 	return [7]Type{TypeListed, TypeVerified, TypeAmended, TypeDelisted, TypeViewsCounted, TypeDonationUpdated, TypeDonationRemoved}
 }
 
-// Tombstone reports whether events of type t erase what their subject said before. They are published with a roll-up of
+// Removes reports whether events of type t erase what their subject said before. They are published with a roll-up of
 // the subject (events/CONTRACT.md#publishing).
-func (t Type) Tombstone() bool { return t == TypeDelisted || t == TypeDonationRemoved }
+func (t Type) Removes() bool { return t == TypeDelisted || t == TypeDonationRemoved }
 
 // List names one of the public lists.
 type List string
@@ -61,6 +61,10 @@ const NumLists = 3
 
 // Lists returns every list in the order in which a check reports them.
 func Lists() [NumLists]List { return [NumLists]List{Scammers, Servers, Legit} }
+
+// Trusted reports whether the list is of trusted persons. Its entries are shown once they are verified, and those of
+// the other lists at once: they are reports.
+func (l List) Trusted() bool { return l == Legit }
 
 // Index returns the position of l in Lists. ok is false when l is not a list.
 func (l List) Index() (i int, ok bool) {

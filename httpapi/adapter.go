@@ -11,10 +11,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"example.org/registry/httpapi/verdict"
 )
 
-// handler answers a request, or returns why it cannot. It has written nothing then.
-type handler func(c *gin.Context) error
+// handler returns the answer to a request, or why there is none. It writes nothing itself. Of an answer beside an error
+// only the state is sent.
+type handler func(c *gin.Context) (answer, error)
 
 // adapt makes gin call a handler. It counts the request, turns an error into the answer of the table in
 // errors.go, and a panic into an error.
@@ -24,8 +27,13 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 		start := time.Now()
 		p.metrics.begun.Add(1)
 		defer p.finish(c, route, m, start)
-		if err := h(c); err != nil {
-			p.fail(c, route, err)
+		a, err := h(c)
+		if err != nil {
+			p.fail(c, route, a.at, err)
+			return
+		}
+		if err := p.send(c, &a); err != nil {
+			p.fail(c, route, state{}, err)
 		}
 	}
 }
@@ -35,9 +43,9 @@ func limitedBy(limit *rateLimit, h handler) handler {
 	if limit == nil {
 		return h
 	}
-	return func(c *gin.Context) error {
+	return func(c *gin.Context) (answer, error) {
 		if err := limit.take(c.Request); err != nil {
-			return err
+			return answer{}, err
 		}
 		return h(c)
 	}
@@ -70,32 +78,29 @@ func (p *Public) recovered(c *gin.Context, route string, v any) {
 	if connection != nil {
 		h["Connection"] = connection
 	}
-	p.fail(c, route, err)
+	p.fail(c, route, state{}, err)
 }
 
 // fail answers with the error's row of the table in errors.go.
-func (p *Public) fail(c *gin.Context, route string, err error) {
+func (p *Public) fail(c *gin.Context, route string, at state, err error) {
 	r := replyTo(err)
 	if r.status == http.StatusInternalServerError {
 		p.logFailure(c.Request.Context(), route, err)
 	}
-	h := c.Writer.Header()
-	p.fixed.common(h)
-	if route == avatarRoute {
-		sandboxed(c)
-	}
-	h["Cache-Control"] = p.fixed.noStore
-	h["Content-Type"] = p.fixed.json
+	a := answer{status: r.status, at: at}
 	if r.retryAfter != "" {
-		h["Retry-After"] = []string{r.retryAfter}
+		a.more = []string{"Retry-After", r.retryAfter}
 	}
 	body := r.appendJSON(nil)
 	if p.failsAsPage(c.Request.URL.Path, r.status) {
+		a.page = hiddenPage
+		if r.again() {
+			a.more = append(a.more, "Refresh", r.retryAfter)
+		}
 		body = p.failurePage(c, r, blamed(err))
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	c.Writer.WriteHeader(r.status)
-	_, _ = c.Writer.Write(body) // fails only when the reader has gone
+	a.content = newContent(body)
+	_ = p.send(c, &a) // an answer without a tag has nothing that can fail
 }
 
 // logFailure names the route, never a query or an id: those are about people.
@@ -109,6 +114,7 @@ func (p *Public) logFailure(ctx context.Context, route string, err error) {
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	verdicts *prometheus.CounterVec
 	begun    atomic.Uint64
 	ended    atomic.Uint64
 }
@@ -141,9 +147,15 @@ func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache) *
 			Name: "registry_http_request_duration_seconds", Help: "Time to answer a request of the public API, by route.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"route"}),
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "registry_verdicts_total", Help: "Answers of the person check on the site that were made, by verdict; those that were remembered are not counted again.",
+		}, []string{"verdict"}),
+	}
+	for _, v := range verdict.Values() {
+		m.verdicts.WithLabelValues(string(v))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.seconds,
+		reg.MustRegister(m.requests, m.seconds, m.verdicts,
 			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
 			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", &g.waiting),
 			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", &s.waiting),

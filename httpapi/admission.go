@@ -16,6 +16,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
+	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
 )
 
@@ -45,7 +46,7 @@ type gate struct {
 }
 
 // admit returns the state to answer r from, waiting for one if r asks for a sequence. Its parameters have been
-// checked. Errors: a paramError for a bad header, errLoading, errBehind, errBusy, or that of r's context.
+// checked. Errors: a paramError for a bad header, errLoading, errNotReached, errBusy, or that of r's context.
 func (g *gate) admit(r *http.Request) (state, error) {
 	atLeast, given, err := minSequence(r.Header[minSeqHeader])
 	if err != nil {
@@ -57,7 +58,7 @@ func (g *gate) admit(r *http.Request) (state, error) {
 	}
 	if view.Sequence() < atLeast {
 		if readiness.Frozen {
-			return state{}, errBehind
+			return state{}, errNotReached
 		}
 		if view, err = g.await(r.Context(), atLeast); err != nil {
 			return state{}, err
@@ -81,7 +82,7 @@ func (g *gate) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	default:
-		return nil, errBehind
+		return nil, errNotReached
 	}
 }
 
@@ -91,7 +92,7 @@ func minSequence(values []string) (seq uint64, given bool, err error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return 0, false, nil
 	}
-	if len(values) > 1 || !digits(values[0]) {
+	if len(values) > 1 || !paste.Digits(values[0]) {
 		return 0, false, invalid(minSeqHeader)
 	}
 	if seq, err = strconv.ParseUint(values[0], 10, 64); err != nil {
@@ -112,19 +113,18 @@ func (g *gate) ready() float64 {
 // exceeds the bounds is refused at once (httpapi/CONTRACT.md#overload). Other requests do not pass through it. Any
 // goroutine may use it.
 //
-// A queue serves bursts, and readers who ask one after the other. Once more come than it holds, it only makes every answer late. That is
-// overload: whoever has waited for long is refused, and until nothing had to be refused for a while, no more searches wait than run. One
-// processor, where there is another, is then left to everything else: while searches keep all of them busy, nobody looks whether a request
-// has come.
+// A full queue means overload: it refuses searches that have waited long, queues no more than run, and
+// leaves one processor free to accept connections, if there is another. Overload ends once nothing has been
+// refused for a while.
 type searches struct {
-	most  int           // run at once
-	limit int           // wait for others to end
-	wait  time.Duration // is the longest that they wait; in overload a tenth of it
+	most  int           // how many run at once
+	limit int           // how many wait
+	wait  time.Duration // the longest wait; a tenth of it in overload
 
 	mu       sync.Mutex
 	running  int
-	queue    []*waitingSearch // the one that came first is first
-	overload time.Time        // lasts until then
+	queue    []*waitingSearch // first come, first served
+	overload time.Time        // when it ends
 
 	waiting atomic.Int64 // length of queue, for the metrics
 }
@@ -135,7 +135,7 @@ type waitingSearch struct {
 	turn  chan error
 }
 
-// calm is for how long nothing must be refused for overload to be over.
+// calm is how long nothing may be refused before overload is over.
 const calm = 500 * time.Millisecond
 
 // newSearches lets one search run for each processor, and 64 more wait for a second.

@@ -2,28 +2,145 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
+
+// answer is what a handler wants sent. send makes the head of it, so a handler sets no header. The zero value is a 200
+// without a body that no cache may keep.
+type answer struct {
+	status  int      // zero: 200
+	media   []string // Content-Type; nil: that of JSON or, of a page, HTML
+	page    pageKind
+	cache   *policy  // nil: no cache may keep it
+	at      state    // the state it was computed from; zero: none
+	tags    *tagSet  // nil: it has no tag, and is never 304 or encoded
+	more    []string // headers of this answer alone: names as net/http spells them, each before its value
+	content *content // nil: build makes it or, without build, the body is empty
+	// build appends the body, and is not called for a 304 that needs no body.
+	build func(dst []byte) ([]byte, error)
+	// lines keep the headers of answers that differ from this one in status, more, tags and body alone. Nil: none do.
+	lines *headerLines
+	// finish writes what follows the headers, in place of status and body. Nil: send does.
+	finish gin.HandlerFunc
+}
+
+// pageKind tells pages of the site from answers of the API.
+type pageKind uint8
+
+const (
+	noPage      pageKind = iota
+	hiddenPage           // no search engine may show it
+	indexedPage          // search engines may show it
+	numPageKinds
+)
+
+// policy is the caching headers of an answer. A nil cdn leaves that one out.
+type policy struct {
+	cache, cdn []string
+	asIs       bool // the answer is never encoded, by no cache either: its length must not tell what is in it
+}
+
+func cached(cacheControl string) *policy { return &policy{cache: []string{cacheControl}} }
+
+// asJSON returns an answer with v as its body.
+func asJSON(v any) (answer, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return answer{}, fmt.Errorf("encode the answer: %w", err)
+	}
+	return answer{content: newContent(body)}, nil
+}
+
+// redirect returns an answer that leads elsewhere.
+func redirect(status int, location string) answer {
+	return answer{status: status, cache: cached("public, max-age=300"), more: []string{"Location", location}}
+}
+
+// send answers with the body, or with 304 where the reader holds it.
+func (p *Public) send(c *gin.Context, a *answer) error {
+	e, held := identity, held{}
+	if a.tags != nil {
+		if !a.cache.asIs {
+			e = negotiate(c.Request.Header["Accept-Encoding"])
+		}
+		held = a.tags.held(c.Request.Header["If-None-Match"])
+	}
+	if a.build != nil && !held.settles(e) {
+		buf := p.buffers.get()
+		body, err := a.build((*buf)[:0])
+		if err != nil {
+			p.buffers.put(buf, *buf)
+			return err
+		}
+		defer p.buffers.put(buf, body)
+		a.content = newContent(body)
+	}
+	if a.content != nil {
+		e = e.worth(a.content.plain())
+	}
+	if held.any {
+		p.setHeaders(c, a, e)
+		c.Writer.WriteHeader(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	v, err := a.content.in(e, p.compressor)
+	if err != nil {
+		return err
+	}
+	p.setHeaders(c, a, e)
+	if a.finish != nil {
+		a.finish(c)
+		return nil
+	}
+	p.write(c, a, e, v)
+	return nil
+}
+
+func (p *Public) write(c *gin.Context, a *answer, e encoding, v *variant) {
+	h := c.Writer.Header()
+	h["Content-Length"] = v.length
+	if e != identity {
+		h["Content-Encoding"] = p.fixed.encodings[e]
+	}
+	switch {
+	case a.content == nil:
+	case a.media != nil:
+		h["Content-Type"] = a.media
+	case a.page != noPage:
+		h["Content-Type"] = p.fixed.html
+	default:
+		h["Content-Type"] = p.fixed.json
+	}
+	if a.status != 0 {
+		c.Writer.WriteHeader(a.status)
+	}
+	wire.ConnOf(c.Request).JoinWrites(len(v.body))
+	c.Writer.WriteHeaderNow()
+	_, _ = c.Writer.Write(v.body) // fails only when the reader has gone
+}
 
 // route is what the cacheable answers of one path have in common: lists and checks, as JSON and as
 // pages of the site. It does not change once [Public.cacheable] has it.
 type route struct {
 	number uint8 // tells the query strings of routes apart
 	policy *policy
-	html   bool // a page of the site
-	named  bool // the path's parameter id is part of the query, which then is "<id>?<query string>"
-	// lines are the shared headers of answers, indexedLines those of pages that search engines may show.
-	lines, indexedLines headerLines
+	html   bool     // a page of the site
+	media  []string // nil: that of JSON or, of a page, HTML
+	// name checks and returns the part of the path that belongs to the query, which then is "<name>?<query string>". Nil:
+	// none does.
+	name  func(c *gin.Context) (string, error)
+	lines [numPageKinds]headerLines
 	// parse reads a query string. It is a pure function, and its only error is a paramError.
 	parse func(raw string) (query, error)
 	// tag names the content that an answer is made of. Nil: there is none, and the answer is 404.
@@ -32,26 +149,27 @@ type route struct {
 	build func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error)
 }
 
-// policy is the caching headers of an answer. A nil cdn leaves that one out.
-type policy struct{ cache, cdn []string }
-
 // query is a query string as the route understands it.
 type query struct {
 	list    readmodel.ListQuery
 	check   readmodel.CheckQuery
+	batch   []batchID
+	bucket  int         // of chat ids, from 0
 	entry   string      // the entry id that the path names
 	person  paste.Paste // of the person check
 	part    int         // of a reason that is too long for one page of the site, from 1
 	indexed bool        // search engines may show the page
 }
 
-// answer is one cacheable answer in the making.
-type answer struct {
-	route *route // for good
-	key   bodyKey
-	query *query // may be shared with other requests: nobody changes it
-	at    state
-	tags  *tagSet
+// pageKind returns what the answer to q is.
+func (r *route) pageKind(q *query) pageKind {
+	switch {
+	case !r.html:
+		return noPage
+	case q.indexed:
+		return indexedPage
+	}
+	return hiddenPage
 }
 
 // cacheable returns the handler of a route. A query string that was asked before is not parsed again. A
@@ -59,124 +177,49 @@ type answer struct {
 func (p *Public) cacheable(r *route) handler {
 	p.routeCount++
 	r.number = p.routeCount
-	return func(c *gin.Context) error {
-		a := answer{route: r, key: bodyKey{r.number, c.Request.URL.RawQuery}}
-		if r.named {
-			id := c.Param("id")
-			if !events.IsID(id) {
-				return errNotFound
+	return func(c *gin.Context) (answer, error) {
+		key := bodyKey{r.number, c.Request.URL.RawQuery}
+		if r.name != nil {
+			name, err := r.name(c)
+			if err != nil {
+				return answer{}, err
 			}
-			a.key.raw = id + "?" + a.key.raw
+			key.raw = name + "?" + key.raw
 		}
-		saved := p.bodies.find(a.key)
-		if err := a.parse(saved); err != nil {
-			return err
+		saved, err := p.bodies.find(key, r.parse)
+		if err != nil {
+			return answer{}, err
 		}
-		var err error
-		if a.at, err = p.gate.admit(c.Request); err != nil {
-			return err
+		at, err := p.gate.admit(c.Request)
+		if err != nil {
+			return answer{}, err
 		}
 		if r.html {
-			a.at.staleSince = staleSince(time.UnixMilli(a.at.headers.asOf))
-			a.at.month = readmodel.MonthOf(time.Now())
+			at.staleSince = staleSince(time.UnixMilli(at.headers.asOf))
+			at.month = readmodel.MonthOf(time.Now())
 		}
-		if a.tags = r.tag(a.at, a.query); a.tags == nil {
-			return errNotFound
+		tags := r.tag(at, saved.query)
+		if tags == nil {
+			return answer{}, errNotFound
 		}
-		return p.send(c, &a, saved)
-	}
-}
-
-// parse reads the query string, unless saved has its query.
-func (a *answer) parse(saved *savedBody) error {
-	if saved != nil {
-		a.key, a.query = saved.key, saved.query
-		return nil
-	}
-	a.key.raw = strings.Clone(a.key.raw) // the cache may keep it, and must not keep the request
-	q, err := a.route.parse(a.key.raw)
-	a.query = &q
-	return err
-}
-
-// send answers with a body, or with 304 where the reader holds it. saved is what the cache has for the
-// query string, of whatever content, or nil.
-func (p *Public) send(c *gin.Context, a *answer, saved *savedBody) error {
-	e := negotiate(c.Request.Header["Accept-Encoding"])
-	held := a.tags.held(c.Request.Header["If-None-Match"])
-	if held.settles(e) {
-		p.notModified(c, a, e)
-		return nil
-	}
-	again := saved.matches(a.tags)
-	if again {
-		if plain := saved.variants[identity].Load(); plain != nil {
-			return p.sendSaved(c, a, e.worth(plain.body), held, saved)
+		kind := r.pageKind(saved.query)
+		a := answer{page: kind, media: r.media, cache: r.policy, at: at, tags: tags, lines: &r.lines[kind]}
+		if a.content = saved.of(tags); a.content == nil {
+			a.build = p.builder(c.Request.Context(), r, at, tags, saved)
 		}
+		return a, nil
 	}
-	buf := p.buffers.get()
-	body, err := a.route.build(c.Request.Context(), a.at, a.query, (*buf)[:0])
-	if err != nil {
-		p.buffers.put(buf, *buf)
-		return err
-	}
-	defer p.buffers.put(buf, body)
-	p.bodies.save(a, body, again)
-	return p.sendBuilt(c, a, e.worth(body), held, body)
 }
 
-func (p *Public) sendSaved(c *gin.Context, a *answer, e encoding, held held, saved *savedBody) error {
-	if held.any {
-		p.notModified(c, a, e)
-		return nil
+// builder returns what makes the body of an answer and remembers it.
+func (p *Public) builder(ctx context.Context, r *route, at state, tags *tagSet, saved *savedBody) func([]byte) ([]byte, error) {
+	return func(dst []byte) ([]byte, error) {
+		body, err := r.build(ctx, at, saved.query, dst)
+		if err == nil {
+			p.bodies.save(saved, tags, body)
+		}
+		return body, err
 	}
-	v, err := saved.in(e, p.compressor)
-	if err != nil {
-		return err
-	}
-	p.write(c, a, e, v)
-	return nil
-}
-
-func (p *Public) sendBuilt(c *gin.Context, a *answer, e encoding, held held, body []byte) error {
-	if held.any {
-		p.notModified(c, a, e)
-		return nil
-	}
-	if e == identity {
-		p.write(c, a, e, newVariant(body))
-		return nil
-	}
-	buf := p.buffers.get()
-	encoded, err := p.compressor.appendEncoded((*buf)[:0], body, e)
-	if err != nil {
-		return err
-	}
-	p.write(c, a, e, newVariant(encoded))
-	p.buffers.put(buf, encoded)
-	return nil
-}
-
-func (p *Public) write(c *gin.Context, a *answer, e encoding, v *variant) {
-	p.answerHeaders(c, a, e)
-	h := c.Writer.Header()
-	h["Content-Type"] = p.fixed.json
-	if a.route.html {
-		h["Content-Type"] = p.fixed.html
-	}
-	h["Content-Length"] = v.length
-	if e != identity {
-		h["Content-Encoding"] = p.fixed.encodings[e]
-	}
-	wire.ConnOf(c.Request).JoinWrites(len(v.body))
-	_, _ = c.Writer.Write(v.body) // fails only when the reader has gone
-}
-
-// notModified writes what write does, without the body and the headers that describe it.
-func (p *Public) notModified(c *gin.Context, a *answer, e encoding) {
-	p.answerHeaders(c, a, e)
-	c.Writer.WriteHeader(http.StatusNotModified)
-	c.Writer.WriteHeaderNow()
 }
 
 // maxPooled is the size in bytes of the largest buffer that is kept for the next answer.

@@ -16,15 +16,14 @@ import (
 // apiPage is the documentation of the API: openapi.yaml as a page, with examples that name this service's address. Any
 // goroutine may use it.
 type apiPage struct {
-	public *Public
-	body   []byte // with apidoc.Address as the address
-	last   atomic.Pointer[addressedPage]
+	body []byte // with apidoc.Address as the address
+	last atomic.Pointer[addressedPage]
 }
 
 // addressedPage is the page with an address.
 type addressedPage struct {
 	address string
-	*document
+	answer
 }
 
 // apiPage adds the page. Its address is baseURL or, without one, the one that the request used.
@@ -33,7 +32,7 @@ func (p *Public) apiPage(baseURL string) error {
 	if err != nil {
 		return err
 	}
-	page := &apiPage{public: p}
+	page := &apiPage{}
 	page.body, err = p.site.Append(nil, "api", site.Page{Title: "API dla programistów", Path: "/api", About: doc.Summary, Data: doc})
 	if err != nil {
 		return err
@@ -42,38 +41,24 @@ func (p *Public) apiPage(baseURL string) error {
 		p.sitePage("/api", page.answer)
 		return nil
 	}
-	d, err := page.at(baseURL, "public, max-age=300")
-	if err != nil {
-		return err
-	}
-	p.sitePage("/api", p.document(d))
+	p.sitePage("/api", always(page.at(baseURL, "public, max-age=300")))
 	return nil
 }
 
 // answer answers with the address of the request. No shared cache may keep it, and the last one is remembered.
-func (a *apiPage) answer(c *gin.Context) error {
+func (a *apiPage) answer(c *gin.Context) (answer, error) {
 	address := requestAddress(c.Request)
 	last := a.last.Load()
 	if last == nil || last.address != address {
-		d, err := a.at(address, "private, max-age=300")
-		if err != nil {
-			return err
-		}
-		last = &addressedPage{address, d}
+		last = &addressedPage{address, a.at(address, "private, max-age=300")}
 		a.last.Store(last)
 	}
-	return a.public.document(last.document)(c)
+	return last.answer, nil
 }
 
 // at returns the page with an address in it.
-func (a *apiPage) at(address, cacheControl string) (*document, error) {
-	body := bytes.ReplaceAll(a.body, []byte(apidoc.Address), []byte(html.EscapeString(address)))
-	d, err := newDocument(body, a.public.fixed.html[0], cacheControl, a.public.compressor)
-	if err != nil {
-		return nil, err
-	}
-	d.html = true
-	return d, nil
+func (a *apiPage) at(address, cacheControl string) answer {
+	return pageDocument(cacheControl, bytes.ReplaceAll(a.body, []byte(apidoc.Address), []byte(html.EscapeString(address))))
 }
 
 // hostPattern is what the Host header of a request for a page looks like.

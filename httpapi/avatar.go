@@ -1,42 +1,31 @@
 package httpapi
 
 import (
-	"net/http"
-
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
 )
 
-// avatarRoute is the pattern of the avatars' paths.
-const avatarRoute = "/api/chat/avatar/:chatUserId"
+// avatars is where the pictures are. Nothing may run in any answer there, failures included.
+const avatars = "/api/chat/avatar/"
 
 // avatar answers GET /api/chat/avatar/{chatUserId}, always with a picture (httpapi/CONTRACT.md#avatars). It needs no read
 // model.
-func (p *Public) avatar(c *gin.Context) error {
+func (p *Public) avatar(c *gin.Context) (answer, error) {
 	user := c.Param("chatUserId")
 	size, err := parseAvatar(user, c.Request.URL.RawQuery)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	picture, err := p.upstreams.Avatar(c.Request.Context(), user, size)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	h := c.Writer.Header()
-	p.fixed.common(h)
-	sandboxed(c)
-	h["Cache-Control"] = []string{"public, max-age=3600"}
+	a := answer{cache: cached("public, max-age=3600"), media: []string{picture.Type}, content: newContent(picture.Bytes)}
 	if picture.Failed {
-		h["Cache-Control"] = []string{"public, max-age=60"}
+		a.cache = cached("public, max-age=60")
 	}
-	c.Data(http.StatusOK, picture.Type, picture.Bytes)
-	return nil
-}
-
-// sandboxed marks an answer as one in which nothing may run (httpapi/CONTRACT.md#avatars).
-func sandboxed(c *gin.Context) {
-	c.Writer.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	return a, nil
 }
 
 // defaultAvatar is the size of an avatar when none is asked for, in pixels.

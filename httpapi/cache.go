@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -32,20 +34,12 @@ type bodyKey struct {
 
 // savedBody is a remembered answer, or only the memory that it was asked for once.
 type savedBody struct {
-	key      bodyKey
-	query    *query
-	tag      string
-	variants [numEncodings]atomic.Pointer[variant] // none: it was asked for once
-	weight   uint32
+	key     bodyKey
+	query   *query
+	tag     string   // "": it was never answered
+	content *content // nil: it was asked for once
+	weight  uint32
 }
-
-// variant is a body in one encoding, and its length as a header value.
-type variant struct {
-	body   []byte
-	length []string
-}
-
-func newVariant(body []byte) *variant { return &variant{body, []string{strconv.Itoa(len(body))}} }
 
 // newBodyCache returns an empty cache that keeps at most that many bytes.
 func newBodyCache(bytes uint64) (*bodyCache, error) {
@@ -60,37 +54,70 @@ func newBodyCache(bytes uint64) (*bodyCache, error) {
 	return &bodyCache{cache}, nil
 }
 
-// find returns what is remembered for a query string, of whatever content, or nil.
-func (b *bodyCache) find(key bodyKey) *savedBody {
-	saved, _ := b.cache.GetIfPresent(key)
-	return saved
+// find returns what is remembered for a query string, of whatever content, or only what the string means.
+func (b *bodyCache) find(key bodyKey, parse func(raw string) (query, error)) (*savedBody, error) {
+	if saved, ok := b.cache.GetIfPresent(key); ok {
+		return saved, nil
+	}
+	key.raw = strings.Clone(key.raw) // the cache may keep it, and must not keep the request
+	q, err := parse(key.raw)
+	return &savedBody{key: key, query: &q}, err
 }
 
-// matches reports whether s is of the content that the tags name. A nil s is of none.
-func (s *savedBody) matches(tags *tagSet) bool {
-	return s != nil && s.tag == tags.quoted[identity]
+// of returns the remembered body of the content that the tags name, or nil.
+func (s *savedBody) of(tags *tagSet) *content {
+	if s.tag != tags.quoted[identity] {
+		return nil
+	}
+	return s.content
 }
 
-// save remembers a copy of the body if it was asked for before, else that it was asked for.
-func (b *bodyCache) save(a *answer, body []byte, again bool) {
-	s := &savedBody{key: a.key, query: a.query, tag: a.tags.quoted[identity], weight: entryWeight + uint32(len(a.key.raw))}
-	if again {
-		s.variants[identity].Store(newVariant(append([]byte(nil), body...)))
+// save remembers a copy of the body if last was of the same content, else that it was asked for.
+func (b *bodyCache) save(last *savedBody, tags *tagSet, body []byte) {
+	s := &savedBody{key: last.key, query: last.query, tag: tags.quoted[identity], weight: entryWeight + uint32(len(last.key.raw))}
+	if last.tag == s.tag {
+		s.content = newContent(slices.Clone(body))
 		s.weight += 2 * uint32(len(body)) // the encoded variants, when they come, are a fraction of it
 	}
-	b.cache.Set(a.key, s)
+	b.cache.Set(s.key, s)
 }
 
-// in returns the saved body in the encoding e, which it encodes when it is first asked for.
-func (s *savedBody) in(e encoding, c *compressor) (*variant, error) {
-	if v := s.variants[e].Load(); v != nil {
+// content is a body, in every encoding that it was asked for in. Any goroutine may use it.
+type content struct {
+	variants [numEncodings]atomic.Pointer[variant]
+}
+
+// variant is a body in one encoding, and its length as a header value.
+type variant struct {
+	body   []byte
+	length []string
+}
+
+func newVariant(body []byte) *variant { return &variant{body, []string{strconv.Itoa(len(body))}} }
+
+// newContent returns content with that body, which does not change while the content is used.
+func newContent(body []byte) *content {
+	c := &content{}
+	c.variants[identity].Store(newVariant(body))
+	return c
+}
+
+// plain returns the body as it is.
+func (c *content) plain() []byte { return c.variants[identity].Load().body }
+
+// in returns the body in the encoding e, which it encodes when it is first asked for. A nil content is empty.
+func (c *content) in(e encoding, comp *compressor) (*variant, error) {
+	if c == nil {
+		return newVariant(nil), nil
+	}
+	if v := c.variants[e].Load(); v != nil {
 		return v, nil
 	}
-	encoded, err := c.appendEncoded(nil, s.variants[identity].Load().body, e)
+	encoded, err := comp.appendEncoded(nil, c.plain(), e)
 	if err != nil {
 		return nil, err
 	}
 	v := newVariant(encoded)
-	s.variants[e].Store(v)
+	c.variants[e].Store(v)
 	return v, nil
 }

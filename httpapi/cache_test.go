@@ -89,12 +89,10 @@ func TestRememberedAnswersAreNotBuilt(t *testing.T) {
 	ask := func() {
 		view := f.model.View()
 		tags := newTagSet(view.ListTag(events.Scammers, readmodel.Newest))
-		a := &answer{tags: &tags, query: &query{}, key: bodyKey{raw: "limit=3"}}
-		saved := p.find(a.key)
-		again := saved.matches(a.tags)
-		if !again || saved.variants[identity].Load() == nil {
+		saved, _ := p.find(bodyKey{raw: "limit=3"}, func(string) (query, error) { return query{}, nil })
+		if saved.of(&tags) == nil {
 			built++
-			p.save(a, []byte("body"), again)
+			p.save(saved, &tags, []byte("body"))
 		}
 	}
 	for range 5 {

@@ -210,11 +210,12 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 	program(t, "curl")
 	listed := func(l events.List, verified bool) func() {
 		return func() {
-			f.apply(events.Entry{List: l, EntryID: "w-1024", ChatID: exampleID, Name: "darmowe.nitro", Reason: "Oszustwo.", Verified: verified,
-				Proofs: events.Proofs{ID: "d-77"}, ReportID: "Z-2031", ReportedAt: asOf()})
+			f.apply(events.Entry{List: l, EntryID: "demo-01647", ChatID: exampleID, Name: "Darmowe Nitro PL", Verified: verified,
+				Reason: "Serwer sprzedaje konto z rangą za 35 zł, a zgłoszenia o braku towaru są usuwane razem z kontem zgłaszającego.",
+				Proofs: events.Proofs{ID: "dowod-01647"}, ReportID: "Z-101647", ReportedAt: asOf()})
 		}
 	}
-	delisted := func(l events.List) { f.apply(events.Delisting{List: l, EntryID: "w-1024"}) }
+	delisted := func(l events.List) { f.apply(events.Delisting{List: l, EntryID: "demo-01647"}) }
 	for _, c := range []struct {
 		name, want string
 		state      func()
@@ -245,8 +246,45 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 		case c.want != "nie wiadomo" && got != want:
 			t.Errorf("%s: curl says %q, want %q", c.name, got, want)
 		}
-		if c.name == "verified" && !sameJSON(t, got, exampleOf(t, page, "json")) {
+		if c.name == "verified server" && !sameJSON(t, got, exampleOf(t, page, "json")) {
 			t.Errorf("the sample answer is not that of a server: %s", got)
+		}
+	}
+}
+
+// The examples of the page /api ask nothing where the id was lost, and do not say that nobody is listed.
+func TestExamplesOfTheAPIPageGuardThemselves(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
+	f := serve(t, withSite)
+	front := newExampleFront(t, f)
+	page := f.getFrom(t, front.URL+"/api")
+	front.answer(`{"results":[]}`) // as a service that knows nothing of lost values
+	lost := map[string][]string{   // as each language writes them; exampleID in quotes stands for a good one
+		"mjs": {"undefined", "null", "NaN", "{}", "[]", `""`, `"undefined"`, `"[object Object]"`, `" "`, exampleID, `"` + exampleID + `\n"`},
+		"py":  {"None", `float("nan")`, "{}", `""`, `"None"`, `" "`, `"` + exampleID + `\n"`},
+		"go":  {`""`, `"nil"`, `"<nil>"`, `" "`, `"` + exampleID + `\n"`},
+		"sh":  {`''`, `'null'`, `' '`, `"$nothing"`},
+	}
+	commands := map[string][]string{
+		"mjs": {program(t, "node"), "check.mjs"}, "py": {program(t, "python3"), "check.py"}, "go": {program(t, "go"), "run", "check.go"}, "sh": {program(t, "sh"), "check.sh"},
+	}
+	program(t, "curl")
+	for language, values := range lost {
+		code, dir := exampleOf(t, page, language), t.TempDir()
+		quoted := `"` + exampleID + `"`
+		if language == "sh" {
+			quoted = "'" + exampleID + "'"
+		}
+		for _, value := range append(values, quoted) {
+			writeFile(t, dir, "check."+language, strings.ReplaceAll(code, quoted, value))
+			asked, want := front.asked.Load(), "nie wiadomo"
+			if value == quoted {
+				asked, want = asked+1, map[bool]string{true: `{"results":[]}`, false: "brak wpisu"}[language == "sh"]
+			}
+			if got := strings.TrimSpace(output(t, dir, 0, commands[language][0], commands[language][1:]...)); got != want || front.asked.Load() != asked {
+				t.Errorf("%s: check(%s) says %q, want %q, after %d requests", language, value, got, want, front.asked.Load()-asked)
+			}
 		}
 	}
 }
@@ -255,11 +293,13 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 type exampleFront struct {
 	*httptest.Server
 	instead atomic.Pointer[string] // nil: f answers
+	asked   atomic.Int64
 }
 
 func newExampleFront(t *testing.T, f *fixture) *exampleFront {
 	front := &exampleFront{}
 	front.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		front.asked.Add(1)
 		if text := front.instead.Load(); text != nil {
 			_, _ = io.WriteString(w, *text)
 			return

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-contrib/cors"
@@ -17,23 +16,24 @@ func newPreflight() gin.HandlerFunc {
 
 // otherMethod answers a request for a documented path by another method than GET: 204 to a preflight,
 // 405 to anything else (httpapi/CONTRACT.md#methods). gin has set Allow.
-func (p *Public) otherMethod(c *gin.Context) error {
-	if strings.HasPrefix(c.Request.URL.Path, "/api/chat/avatar/") {
-		sandboxed(c)
-	}
+func (p *Public) otherMethod(c *gin.Context) (answer, error) {
 	if !isPreflight(c.Request) {
-		return errMethod
+		return answer{}, errMethod
 	}
-	h := c.Writer.Header()
-	p.fixed.common(h)
-	h.Del("Allow")
-	h.Set("Access-Control-Allow-Headers", "Registry-Min-Sequence, If-None-Match")
-	// gin-contrib/cors passes over a request from the host's own origin, which the contract treats like any
-	// other. No origin is of the host " ".
+	c.Writer.Header().Del("Allow")
+	return answer{
+		finish: p.allow,
+		cache:  &policy{}, // a preflight has a cache of its own
+		more:   []string{"Access-Control-Allow-Headers", "Registry-Min-Sequence, If-None-Match"},
+	}, nil
+}
+
+// allow answers a preflight. gin-contrib/cors passes over a request from the host's own origin, which the contract treats
+// like any other. No origin is of the host " ".
+func (p *Public) allow(c *gin.Context) {
 	c.Request = c.Request.WithContext(c.Request.Context())
 	c.Request.Host = " "
 	p.preflight(c)
-	return nil
 }
 
 // isPreflight reports whether r is a preflight; gin-contrib/cors takes every OPTIONS with an Origin for one.

@@ -45,7 +45,21 @@
 //
 // # The parts
 //
-// Start with [Public.routes], then one handler in lists.go, then answer.go. Beside this package stand wire
-// (connections), upstream (status probes and avatars), site (pages), paste (what people paste into their search), apidoc (openapi.yaml as a page) and admin (the
+// Start with [Public.routes] (public.go), then one handler in lists.go, then answer.go.
+//
+//	public.go, adapter.go                        routes, and what gin is needed for
+//	lists.go, ranked.go, donations.go, status.go, avatar.go, site.go, apipage.go, documents.go
+//	                                             handlers, each in the file of its subject
+//	params.go, negotiate.go                      what a request asks for
+//	admission.go, health.go                      whether, and from which state, it is answered
+//	answer.go, cache.go, headers.go, cors.go     bodies, tags and headers
+//	errors.go                                    the table of errors
+//
+// There is one way to answer: a handler parses, asks the model and returns an answer, or why there is none; send makes the
+// headers, the tag, the encoding and the 304 of it, and failures go the same way. Answers of lists, checks and their
+// pages come from cacheable, which remembers them.
+//
+// Beside this package stand wire
+// (connections), upstream (status probes and avatars), site (pages), paste (what people paste into their search), verdict (what the site says of it), apidoc (openapi.yaml as a page) and admin (the
 // operators' listener).
 package httpapi

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -28,95 +26,38 @@ func openAPI(baseURL string) []byte {
 }
 
 // apiDocuments adds the descriptions of the API and of the events.
-func (p *Public) apiDocuments(cfg Config) error {
-	for path, body := range map[string][]byte{"/openapi.yaml": openAPI(cfg.BaseURL), "/asyncapi.yaml": cfg.AsyncAPI} {
-		if body == nil {
-			continue
-		}
-		if err := p.file(path, "application/yaml; charset=utf-8", "public, max-age=300", body); err != nil {
-			return err
-		}
+func (p *Public) apiDocuments(cfg Config) {
+	const media, keep = "application/yaml; charset=utf-8", "public, max-age=300"
+	p.get("/openapi.yaml", always(document(media, keep, openAPI(cfg.BaseURL))))
+	if cfg.AsyncAPI != nil {
+		p.get("/asyncapi.yaml", always(document(media, keep, cfg.AsyncAPI)))
 	}
-	return nil
 }
 
-// file adds a document that never changes.
-func (p *Public) file(path, contentType, cacheControl string, body []byte) error {
-	d, err := newDocument(body, contentType, cacheControl, p.compressor)
-	if err != nil {
-		return err
-	}
-	p.get(path, p.document(d))
-	return nil
+// document returns an answer with a body that never changes.
+func document(media, cacheControl string, body []byte) answer {
+	return answer{media: []string{media}, cache: cached(cacheControl), tags: tagsOf(body), content: newContent(body)}
 }
 
-// document is a body that never changes, in every encoding. Any goroutine may use it.
-type document struct {
-	tags         tagSet
-	variants     [numEncodings][]byte
-	contentType  string
-	cacheControl []string
-	html         bool // a page of the site
+// pageDocument returns a page that never changes and that search engines may show.
+func pageDocument(cacheControl string, body []byte) answer {
+	return answer{page: indexedPage, cache: cached(cacheControl), tags: tagsOf(body), content: newContent(body)}
 }
 
-func newDocument(body []byte, contentType, cacheControl string, comp *compressor) (*document, error) {
-	sum := sha256.Sum256(body)
-	d := &document{tags: newTagSet(hex.EncodeToString(sum[:16])), contentType: contentType, cacheControl: []string{cacheControl}}
-	for e := range numEncodings {
-		if e.worth(body) == identity {
-			d.variants[e] = body
-			continue
-		}
-		encoded, err := comp.appendEncoded(nil, body, e)
-		if err != nil {
-			return nil, err
-		}
-		d.variants[e] = encoded
-	}
-	return d, nil
-}
-
-// document answers with d, or with 304 where the reader holds it.
-func (p *Public) document(d *document) handler {
-	return func(c *gin.Context) error {
-		e := negotiate(c.Request.Header["Accept-Encoding"]).worth(d.variants[identity])
-		h := c.Writer.Header()
-		p.fixed.common(h)
-		if d.html {
-			p.fixed.pageHeaders(h, true)
-		}
-		h["Cache-Control"] = d.cacheControl
-		h.Set("Vary", "Accept-Encoding")
-		h["Etag"] = d.tags.header[e]
-		if d.tags.held(c.Request.Header["If-None-Match"]).any {
-			c.Writer.WriteHeader(http.StatusNotModified)
-			c.Writer.WriteHeaderNow()
-			return nil
-		}
-		if e != identity {
-			h["Content-Encoding"] = p.fixed.encodings[e]
-		}
-		c.Data(http.StatusOK, d.contentType, d.variants[e])
-		return nil
-	}
+// always returns a handler with the one answer.
+func always(a answer) handler {
+	return func(*gin.Context) (answer, error) { return a, nil }
 }
 
 // proofs answers GET /proofs/{id} with the address of the proofs page, below base. The id is checked, so
 // nothing in it leads to another address.
-func (p *Public) proofs(base string) handler {
-	return func(c *gin.Context) error {
+func proofs(base string) handler {
+	return func(c *gin.Context) (answer, error) {
 		id := c.Param("id")
 		if !events.IsID(id) {
-			return errNotFound
+			return answer{}, errNotFound
 		}
-		h := c.Writer.Header()
-		p.fixed.common(h)
-		h["Location"] = []string{base + "/" + id}
-		h["Cache-Control"] = []string{"public, max-age=300"}
-		h["Content-Length"] = []string{"0"}
-		c.Writer.WriteHeader(http.StatusFound)
-		c.Writer.WriteHeaderNow()
-		return nil
+		return redirect(http.StatusFound, base+"/"+id), nil
 	}
 }
 
@@ -126,14 +67,13 @@ const securityTxtValid = 180 * 24 * time.Hour
 
 // securityTxt answers GET /.well-known/security.txt (RFC 9116).
 func (p *Public) securityTxt(cfg Config) handler {
-	return func(c *gin.Context) error {
-		h := c.Writer.Header()
-		p.fixed.common(h)
-		h["Cache-Control"] = []string{"public, max-age=3600"}
-		c.Data(http.StatusOK, "text/plain; charset=utf-8", []byte(securityTxt(cfg.Contact, cfg.BaseURL, time.Now())))
-		return nil
+	return func(*gin.Context) (answer, error) {
+		text := securityTxt(cfg.Contact, cfg.BaseURL, time.Now())
+		return answer{media: []string{plainText}, cache: cached("public, max-age=3600"), content: newContent([]byte(text))}, nil
 	}
 }
+
+const plainText = "text/plain; charset=utf-8"
 
 // securityTxt is the file's text. Without a contact it names the mailbox that RFC 2142 has every domain keep
 // for this.

@@ -1,12 +1,6 @@
 package httpapi
 
-import (
-	"encoding/json"
-	"fmt"
-	"net/http"
-
-	"github.com/gin-gonic/gin"
-)
+import "github.com/gin-gonic/gin"
 
 // donationBody is the body of a donation's status.
 type donationBody struct {
@@ -22,30 +16,23 @@ type donationBody struct {
 
 // donation answers GET /api/donate/status. Nothing of it is cached or logged: whoever knows a donation's id may
 // see it, and nobody else (httpapi/CONTRACT.md#donations).
-func (p *Public) donation(c *gin.Context) error {
+func (p *Public) donation(c *gin.Context) (answer, error) {
 	id, err := parseDonation(c.Request.URL.RawQuery)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	at, err := p.gate.admit(c.Request)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	h := c.Writer.Header()
-	at.headers.set(h) // of the 404 as well
 	d, known := at.view.Donation(id)
 	if !known {
-		return errNotFound
+		return answer{at: at}, errNotFound
 	}
-	body, err := json.Marshal(donationBody{
+	a, err := asJSON(donationBody{
 		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
 		stamp(d.CreatedAt), stamp(d.UpdatedAt),
 	})
-	if err != nil {
-		return fmt.Errorf("donation: %w", err)
-	}
-	p.fixed.common(h)
-	h["Cache-Control"] = p.fixed.noStore
-	c.Data(http.StatusOK, p.fixed.json[0], body)
-	return nil
+	a.at = at
+	return a, err
 }

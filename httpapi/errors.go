@@ -11,11 +11,11 @@ import (
 
 // The failures that a handler returns. replyTo decides what each looks like to a reader, and nothing else does.
 var (
-	errNotFound = errors.New("not found")
-	errMethod   = errors.New("method not allowed")
-	errLoading  = errors.New("the read model is not ready")
-	errBehind   = errors.New("the read model has not reached the sequence asked for")
-	errBusy     = errors.New("too much work of this kind already")
+	errNotFound   = errors.New("not found")
+	errMethod     = errors.New("method not allowed")
+	errLoading    = errors.New("the read model is not ready")
+	errNotReached = errors.New("the read model has not reached the sequence asked for")
+	errBusy       = errors.New("too much work of this kind already")
 )
 
 // paramError is a parameter or header that is wrong or, when missing is set, absent.
@@ -69,6 +69,9 @@ type reply struct {
 	retryAfter string // seconds, or "" for no header
 }
 
+// again reports whether a page is to ask again by itself.
+func (r reply) again() bool { return r.status == http.StatusServiceUnavailable && r.retryAfter != "" }
+
 // Values of Retry-After, in seconds.
 const (
 	retryLoading = "5" // loading takes seconds
@@ -93,7 +96,7 @@ func replyTo(err error) reply {
 		return reply{http.StatusTooManyRequests, "Zbyt wiele zapytań.", limit.retryAfter}
 	case errors.Is(err, errLoading):
 		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retryLoading}
-	case errors.Is(err, errBehind):
+	case errors.Is(err, errNotReached):
 		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retrySoon}
 	case errors.Is(err, errBusy), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// A context ends because the reader left or the server stops: nothing is wrong.

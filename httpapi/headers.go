@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,74 +15,101 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// answerHeaders sets the headers that a 200 and a 304 have in common. Those that all answers of a route share
-// at one state are spliced in preformatted, where the connection allows it.
-func (p *Public) answerHeaders(c *gin.Context, a *answer, e encoding) {
+// setHeaders sets the headers that a 200 and a 304 have in common. Those that many answers share are spliced in
+// preformatted, where the connection allows it.
+func (p *Public) setHeaders(c *gin.Context, a *answer, e encoding) {
 	h := c.Writer.Header()
-	h["Etag"] = a.tags.header[e]
-	if conn := wire.ConnOf(c.Request); conn != nil && !a.at.noStore {
-		lines := &a.route.lines
-		if a.query.indexed {
-			lines = &a.route.indexedLines
-		}
-		conn.InsertHeader(lines.at(a.at.headers, func(h http.Header) { p.sharedHeaders(h, a) }))
-		return
+	if a.tags != nil {
+		h["Etag"] = a.tags.header[e]
 	}
-	p.sharedHeaders(h, a)
+	conn := wire.ConnOf(c.Request)
+	if a.lines != nil && conn != nil && !a.at.noStore {
+		conn.InsertHeader(a.lines.at(a.at.headers, func(h http.Header) { p.sharedHeaders(h, a) }))
+	} else {
+		p.sharedHeaders(h, a)
+	}
+	if user, ok := strings.CutPrefix(c.Request.URL.Path, avatars); ok && user != "" && !strings.Contains(user, "/") {
+		h["Content-Security-Policy"] = p.fixed.sandbox
+	}
+	for i := 0; i < len(a.more); i += 2 {
+		h[a.more[i]] = a.more[i+1 : i+2 : i+2]
+	}
 }
 
-// sharedHeaders sets the headers that depend on route and state, and of the query on query.indexed alone. Vary does not
-// depend on the body's size: a 304 is sent without knowing it, and one address may be small today and large
-// tomorrow.
+// sharedHeaders sets the headers that no other request for the same answer changes. It does not look at Origin: a shared
+// cache may give any answer to anybody (httpapi/CONTRACT.md#cors). Vary does not depend on the body's size: a 304 is
+// sent without knowing it, and one address may be small today and large tomorrow.
 func (p *Public) sharedHeaders(h http.Header, a *answer) {
-	p.fixed.common(h)
-	h["Vary"] = p.fixed.vary
-	a.at.headers.set(h)
-	if a.route.html {
-		p.fixed.pageHeaders(h, a.query.indexed)
-		// A page from a cache tells its reader by this how old its data is; see site.js.
-		h["Last-Modified"] = []string{time.UnixMilli(a.at.headers.asOf).UTC().Format(http.TimeFormat)}
+	f := &p.fixed
+	h["Access-Control-Allow-Origin"] = f.anyOrigin
+	h["Access-Control-Expose-Headers"] = f.exposed
+	h["X-Content-Type-Options"] = f.nosniff
+	if a.page != indexedPage { // no accusation of anybody may be found by a search engine
+		h["X-Robots-Tag"] = f.robots
 	}
-	if a.at.noStore {
-		h["Cache-Control"] = p.fixed.noStore
+	if a.page != noPage {
+		h["Content-Security-Policy"] = f.policy
+		h["Referrer-Policy"] = f.referrer
+		h["Cross-Origin-Opener-Policy"] = f.opener
+	}
+	if at := a.at.headers; at != nil {
+		h["Registry-Sequence"] = at.sequence
+		h["Registry-As-Of"] = at.asOfText
+		if a.page != noPage { // a page from a cache tells its reader by this how old its data is; see site.js
+			h["Last-Modified"] = []string{time.UnixMilli(at.asOf).UTC().Format(http.TimeFormat)}
+		}
+	}
+	switch {
+	case a.tags != nil && a.cache.asIs:
+		h["Vary"] = f.varySequence
+	case a.tags != nil && a.at.headers != nil:
+		h["Vary"] = f.varyState
+	case a.tags != nil:
+		h["Vary"] = f.varyEncoding
+	}
+	if a.cache == nil || a.at.noStore {
+		h["Cache-Control"] = f.noStore
+		if a.cache != nil && a.cache.asIs {
+			h["Cache-Control"] = f.noStoreAsIs
+		}
 		return
 	}
-	h["Cache-Control"] = a.route.policy.cache
-	if a.route.policy.cdn != nil {
-		h["Cdn-Cache-Control"] = a.route.policy.cdn
+	h["Cache-Control"] = a.cache.cache
+	if a.cache.cdn != nil {
+		h["Cdn-Cache-Control"] = a.cache.cdn
 	}
 }
 
 // fixed holds header values that never change. All answers share them: nobody may change an element
 // of a slice.
 type fixed struct {
-	anyOrigin, exposed, nosniff, robots []string
-	json, noStore, vary                 []string
-	encodings                           [numEncodings][]string
-	siteFixed
+	anyOrigin, exposed, nosniff, robots          []string
+	json, html, noStore, varyState, varyEncoding []string
+	varySequence, noStoreAsIs                    []string
+	policy, referrer, opener, sandbox            []string // policy to opener: of pages
+	encodings                                    [numEncodings][]string
 }
 
 func newFixed() fixed {
 	return fixed{
-		anyOrigin: []string{"*"},
-		exposed:   []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, ETag, Retry-After"},
-		nosniff:   []string{"nosniff"},
-		robots:    []string{"noindex, nofollow"},
-		json:      []string{"application/json; charset=utf-8"},
-		noStore:   []string{"no-store"},
-		vary:      []string{"Accept-Encoding, Registry-Min-Sequence"},
+		anyOrigin:    []string{"*"},
+		exposed:      []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, ETag, Retry-After"},
+		nosniff:      []string{"nosniff"},
+		robots:       []string{"noindex, nofollow"},
+		json:         []string{"application/json; charset=utf-8"},
+		html:         []string{"text/html; charset=utf-8"},
+		noStore:      []string{"no-store"},
+		varyState:    []string{"Accept-Encoding, Registry-Min-Sequence"},
+		varyEncoding: []string{"Accept-Encoding"},
+		varySequence: []string{"Registry-Min-Sequence"},
+		noStoreAsIs:  []string{"no-store, no-transform"},
+		policy: []string{"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+			"img-src 'self'; script-src 'self'; style-src 'self'"},
+		referrer:  []string{"no-referrer"}, // addresses of pages name persons
+		opener:    []string{"same-origin"},
+		sandbox:   []string{"default-src 'none'; sandbox"}, // nothing may run in a picture (httpapi/CONTRACT.md#avatars)
 		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
-		siteFixed: newSiteFixed(),
 	}
-}
-
-// common sets the headers of every answer (httpapi/CONTRACT.md#cors). It does not look at Origin: a shared cache
-// may give any answer to anybody.
-func (f *fixed) common(h http.Header) {
-	h["Access-Control-Allow-Origin"] = f.anyOrigin
-	h["Access-Control-Expose-Headers"] = f.exposed
-	h["X-Content-Type-Options"] = f.nosniff
-	h["X-Robots-Tag"] = f.robots
 }
 
 // stateHeaders holds header values that depend on the state alone. Many answers share them: nobody may change
@@ -99,12 +127,6 @@ type stateHeaders struct {
 type stateKey struct {
 	sequence uint64
 	digest   readmodel.Digest
-}
-
-// set says which state an answer was computed at.
-func (s *stateHeaders) set(h http.Header) {
-	h["Registry-Sequence"] = s.sequence
-	h["Registry-As-Of"] = s.asOfText
 }
 
 // viewTags are the entity tags of one view (httpapi/CONTRACT.md#caching).

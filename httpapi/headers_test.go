@@ -135,7 +135,7 @@ func TestStateHeadersBelongToTheirView(t *testing.T) {
 
 const (
 	listCacheText = "public, s-maxage=30, stale-while-revalidate=300"
-	listCDNText   = "max-age=30, stale-while-revalidate=300, stale-if-error=3600"
+	listCDNText   = "max-age=10, stale-while-revalidate=20, stale-if-error=3600"
 )
 
 // Caching headers, byte for byte.
@@ -178,7 +178,7 @@ func TestStaleIfError(t *testing.T) {
 	} {
 		f := serve(t, func(cfg *Config) { cfg.StaleIfError, cfg.Health.MaxStaleness = c.staleIfError, c.maxStaleness })
 		f.set(func(s *Readiness) { s.AsOf = time.Now() })
-		want := fmt.Sprintf("max-age=30, stale-while-revalidate=300, stale-if-error=%.0f", c.want.Seconds())
+		want := fmt.Sprintf("max-age=10, stale-while-revalidate=20, stale-if-error=%.0f", c.want.Seconds())
 		if got := f.get(t, "/api/scammers").header.Get("CDN-Cache-Control"); got != want {
 			t.Errorf("%+v: %q, want %q", c, got, want)
 		}

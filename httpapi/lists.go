@@ -10,7 +10,7 @@ import (
 // list answers GET /api/scammers, /api/servers and /api/legit (httpapi/CONTRACT.md#lists).
 func (p *Public) list(l events.List) handler {
 	return p.cacheable(&route{
-		policy: &p.listCache,
+		policy: p.listCache,
 		parse: func(raw string) (q query, err error) {
 			q.list, err = parseList(l, raw)
 			return q, err
@@ -39,7 +39,7 @@ func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmod
 // check answers GET /api/check (httpapi/CONTRACT.md#check).
 func (p *Public) check() handler {
 	return p.cacheable(&route{
-		policy: &p.checkCache,
+		policy: p.checkCache,
 		parse: func(raw string) (q query, err error) {
 			q.check, err = parseCheck(raw)
 			return q, err

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -110,6 +112,12 @@ func newTagSet(tag string) (t tagSet) {
 		t.header[e] = []string{t.quoted[e]}
 	}
 	return t
+}
+
+// tagsOf returns the tags of a body that nothing shorter names.
+func tagsOf(body []byte) *tagSet {
+	sum := sha256.Sum256(body)
+	return new(newTagSet(hex.EncodeToString(sum[:16])))
 }
 
 // held tells which variants of a content a reader has, by its If-None-Match.

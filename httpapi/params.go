@@ -14,8 +14,8 @@ import (
 
 // The bounds of the parameters, as in openapi.yaml.
 const (
-	maxSearch    = paste.MaxName // code points
-	maxID        = 64            // code points
+	maxSearch    = 100 // code points
+	maxID        = 64  // code points
 	maxSkip      = 20000
 	maxLimit     = 60
 	defaultLimit = 30
@@ -55,7 +55,7 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 	}
 	p := params{names: names[:], values: values[:]}
 	q.Search = p.text(listSearch, maxSearch)
-	q.ID = p.text(listID, maxID)
+	q.ID = p.id(listID)
 	q.Sort = readmodel.Sort(p.choice(listSort, choices.Sorts()))
 	q.Status = readmodel.Status(p.choice(listStatus, choices.Statuses()))
 	q.Proofs = readmodel.Proofs(p.choice(listProofs, choices.Proofs()))
@@ -95,7 +95,8 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 }
 
 // parsePerson reads the query string of the person check: the parameters of a check, with search as people paste it
-// (httpapi/CONTRACT.md#pastes). Without both it asks for nobody. It is a pure function.
+// (httpapi/CONTRACT.md#pastes), and with an id beside it instead of before it. Without both it asks for nobody.
+// It is a pure function.
 func (p *Public) parsePerson(raw string) (paste.Paste, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	if err := scanQuery(raw, names[:], values[:]); err != nil {
@@ -104,14 +105,7 @@ func (p *Public) parsePerson(raw string) (paste.Paste, error) {
 	ps := params{names: names[:], values: values[:]}
 	id, _ := ps.pasted(checkID, maxID)
 	text := ps.trimmed(checkSearch)
-	read := p.pastes.Read(text)
-	if text != "" && len(read.Readings) == 0 {
-		ps.refuse(checkSearch)
-	}
-	if id != "" {
-		read = paste.Paste{Text: id, Readings: []paste.Reading{{ID: id}}}
-	}
-	return read, ps.err
+	return p.pastes.ReadWithID(text, id), ps.err
 }
 
 // parseDonation reads the donation's id from a query string. It is a pure function.
@@ -189,12 +183,15 @@ type params struct {
 }
 
 // trimmed returns parameter i without surrounding white space, or "" when it is absent or wrong.
-func (p *params) trimmed(i int) string {
+func (p *params) trimmed(i int) string { return p.trimmedTo(i, maxValue) }
+
+// trimmedTo is trimmed for a value that has at most limit code points before it is trimmed.
+func (p *params) trimmedTo(i, limit int) string {
 	v := p.values[i]
 	if !v.given || p.err != nil {
 		return ""
 	}
-	if v.repeated || !utf8.ValidString(v.text) || strings.IndexByte(v.text, 0) >= 0 || longer(v.text, maxValue) {
+	if v.repeated || !utf8.ValidString(v.text) || strings.IndexByte(v.text, 0) >= 0 || longer(v.text, limit) {
 		p.refuse(i)
 		return ""
 	}
@@ -210,13 +207,33 @@ func (p *params) text(i, limit int) string {
 	return s
 }
 
-// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit of its own.
+// id returns parameter i, a chat id. A value that the program has lost is refused.
+func (p *params) id(i int) string {
+	s := p.text(i, maxID)
+	if lostValue(s) {
+		p.refuse(i)
+	}
+	return s
+}
+
+// lostValue reports whether s is what programs make of a value that is not there. Nobody has such an id, and an empty answer
+// would pass for a clean one.
+func lostValue(s string) bool {
+	switch s {
+	case "undefined", "null", "NaN", "None", "nil", "[object Object]":
+		return true
+	}
+	return false
+}
+
+// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit of its own. A value that
+// the program has lost is refused.
 func (p *params) pasted(i, limit int) (text string, isID bool) {
 	text = p.trimmed(i)
 	if id, ok := paste.ID(text); ok {
 		text, isID, limit = id, true, maxID
 	}
-	if longer(text, limit) {
+	if longer(text, limit) || lostValue(text) {
 		p.refuse(i)
 	}
 	return text, isID
@@ -256,23 +273,13 @@ func (p *params) refuse(i int) {
 
 // smallNumber reads [0-9]{1,6}.
 func smallNumber(s string) (n int, ok bool) {
-	if len(s) > 6 || !digits(s) {
+	if len(s) > 6 || !paste.Digits(s) {
 		return 0, false
 	}
 	for i := range len(s) {
 		n = n*10 + int(s[i]-'0')
 	}
 	return n, true
-}
-
-// digits reports whether s is one or more of 0 to 9.
-func digits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // longer reports whether s has more than limit code points.

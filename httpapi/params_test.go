@@ -51,6 +51,9 @@ func TestListParameters(t *testing.T) {
 		"skip=000007": "", "skip=0000007": "skip", "skip=+7": "", "skip=%2B7": "skip", "skip=1e1": "skip",
 		"skip=0x1": "skip", "skip=1.0": "skip", "skip=1_0": "skip", "skip=%D9%A3": "skip", "skip=9223372036854775808": "skip",
 		"limit=abc": "limit", "limit=1+1": "limit", "limit=%EF%BC%91": "limit",
+		// Values that a program has lost. A name may be such a word.
+		"id=undefined": "id", "id=null": "id", "id=NaN": "id", "id=None": "id", "id=+nil%20": "id", "id=%5Bobject+Object%5D": "id",
+		"search=null&id=nil": "id", "search=undefined": "", "search=NaN": "", "id=Null": "", "id=nullx": "", "id=NULL": "", "id=nil1": "",
 		// Choices.
 		"sort=newest": "", "sort=oldest": "", "sort=popular": "", "sort=popular_asc": "", "sort=az": "", "sort=za": "",
 		"sort=AZ": "sort", "sort=random": "sort", "sort=+az+": "", "sort=az%00": "sort",
@@ -134,6 +137,8 @@ func TestCheckParameters(t *testing.T) {
 		"search=https://chat.example//users/1/users/2":                          id("1"),
 		"search=https://chat.example/users/" + digits:                           id(digits),
 		"id=<@!007>": id("007"),
+		// Nearly a lost value.
+		"search=Null": name("Null"), "search=nil.": name("nil."), "id=nan": id("nan"), "search=none": name("none"), "search=[object+object]": name("[object object]"),
 		// Nearly.
 		"search=<@!!123>": name("<@!!123>"), "search=<@+123>": name("<@ 123>"), "search=<@123>x": name("<@123>x"),
 		"search=https:/users/123":                 name("https:/users/123"),
@@ -164,6 +169,9 @@ func TestCheckParameters(t *testing.T) {
 		"search=%FF": "search", "id=%00": "id", "search=%FF&id=%FF": "id", "search=%FF&id=" + digits + "1": "id",
 		"search=https://chat.example/users/123%3Fx=" + strings.Repeat("y", 300): "search",
 		"search=https://chat.example/users/x" + strings.Repeat("y", 100):        "search",
+		"id=undefined": "id", "id=null": "id", "id=NaN": "id", "id=None": "id", "id=nil": "id", "id=%5Bobject%20Object%5D": "id",
+		"search=undefined": "search", "search=null": "search", "search=NaN": "search", "search=None": "search", "search=+nil+": "search",
+		"search=%5Bobject%20Object%5D": "search", "id=7&search=undefined": "search", "id=null&search=adam": "id",
 		"%zz":                                "query",
 		"search=adam;x":                      "query",
 		"search=" + strings.Repeat("+", 301): "search",

@@ -35,6 +35,8 @@ type Config struct {
 	AppealsURL string
 	// Advice is what to do now, as the site shows it: Markdown (httpapi/CONTRACT.md#advice). Empty: the site's own.
 	Advice string
+	// About is who runs the registry, for /o-rejestrze: Markdown (httpapi/CONTRACT.md#about). Empty: the site's neutral text.
+	About string
 	// Contact is where to report vulnerabilities, a mailto:, https: or tel: address for security.txt. Empty: the
 	// mailbox security@ of the BaseURL's host.
 	Contact string
@@ -80,6 +82,9 @@ func (cfg *Config) check() error {
 	if err := site.CheckAdvice(cfg.Advice); err != nil {
 		return fmt.Errorf("httpapi: Config.Advice: %w", err)
 	}
+	if err := site.CheckAbout(cfg.About); err != nil {
+		return fmt.Errorf("httpapi: Config.About: %w", err)
+	}
 	if err := CheckContact(cfg.Contact); err != nil {
 		return fmt.Errorf("httpapi: Config.Contact: %w", err)
 	}
@@ -99,8 +104,8 @@ type Public struct {
 	logger     *slog.Logger
 	metrics    *metrics
 	fixed      fixed
-	listCache  policy
-	checkCache policy
+	listCache  *policy
+	checkCache *policy
 	gate       gate
 	searches   *searches
 	// rankedIndex is Config.Ranked.
@@ -129,7 +134,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		logger:     cfg.Logger,
 		fixed:      newFixed(),
 		listCache:  listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
-		checkCache: policy{cache: []string{"public, s-maxage=10"}},
+		checkCache: cached("public, s-maxage=10"),
 		gate:       gate{health: cfg.Health, wait: maxMinWait},
 		searches:   newSearches(),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
@@ -183,34 +188,43 @@ func (p *Public) Close() { p.upstreams.Close() }
 // Requests returns how many requests have come in.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
 
-// routes is the table of what exists. Everything is GET: gin answers any other method on a path of
-// the table through NoMethod, with Allow: GET, and every other path through NoRoute.
+// routes is the table of what exists. Everything is GET, and outside /api/ HEAD, too: gin answers any other method on a path
+// of the table through NoMethod, with Allow, and every other path through NoRoute.
 func (p *Public) routes(cfg Config) error {
 	for _, l := range events.Lists() {
 		p.get("/api/"+string(l), p.list(l))
 	}
 	p.get("/api/check", p.check())
+	p.get("/api/check/batch", p.batch())
+	p.get("/api/ranges", p.ranges())
+	p.get("/api/ranges/:prefix", p.rangeOf())
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
 	// A page has pictures, and one without them looks broken: they do not count as pages do.
-	p.engine.GET(avatarRoute, p.adapt(avatarRoute, limitedBy(newRateLimitOf(maxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar)))
+	p.unlimited(avatars+":chatUserId", limitedBy(newRateLimitOf(maxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar))
 	if cfg.ProofsURL != "" {
-		p.get("/proofs/:id", p.proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
+		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}
-	p.engine.NoRoute(p.adapt("none", func(*gin.Context) error { return errNotFound }))
+	p.engine.NoRoute(p.adapt("none", p.unknownPath))
 	p.engine.NoMethod(p.adapt("none", p.otherMethod))
-	if err := p.apiDocuments(cfg); err != nil {
-		return err
-	}
+	p.apiDocuments(cfg)
 	if cfg.Site {
 		return p.siteRoutes(cfg)
 	}
 	return nil
 }
 
-func (p *Public) get(path string, h handler) {
-	p.engine.GET(path, p.adapt(path, limitedBy(p.limit, h)))
+func (p *Public) get(path string, h handler) { p.unlimited(path, limitedBy(p.limit, h)) }
+
+// unlimited adds a path to the table without the rate limit of the others. Outside /api/ its handler answers HEAD as it does
+// GET: net/http drops the body.
+func (p *Public) unlimited(path string, h handler) {
+	answer := p.adapt(path, h)
+	p.engine.GET(path, answer)
+	if !strings.HasPrefix(path, "/api/") {
+		p.engine.HEAD(path, answer)
+	}
 }
 
 // newEngine returns gin without the things that the contract has no room for: redirects, and trust in proxies.
@@ -224,13 +238,14 @@ func newEngine() *gin.Engine {
 }
 
 // listPolicy is how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage means never to serve stale
-// answers; CDN-Cache-Control takes that back for caches that know it.
-func listPolicy(staleIfError, maxStaleness time.Duration) policy {
+// answers; CDN-Cache-Control takes that back for caches that know it. Such a cache comes back after 10 s, since an answer
+// costs so little here, and shows nobody for longer than 30 s after they were delisted, while a server answers.
+func listPolicy(staleIfError, maxStaleness time.Duration) *policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)
 	}
-	return policy{
+	return &policy{
 		cache: []string{"public, s-maxage=30, stale-while-revalidate=300"},
-		cdn:   []string{"max-age=30, stale-while-revalidate=300, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10)},
+		cdn:   []string{"max-age=10, stale-while-revalidate=20, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10)},
 	}
 }

@@ -2,10 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -67,23 +64,20 @@ func parseRanked(raw string) (readmodel.RankedQuery, error) {
 }
 
 // ranked answers GET /api/search (httpapi/CONTRACT.md#ranked).
-func (p *Public) ranked(c *gin.Context) error {
+func (p *Public) ranked(c *gin.Context) (answer, error) {
 	q, err := parseRanked(c.Request.URL.RawQuery)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	at, page, err := p.searchRanked(c, q)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	buf := p.buffers.get()
-	body := page.AppendJSON((*buf)[:0])
-	defer p.buffers.put(buf, body)
-	return p.sendRanked(c, at, body, false)
+	return p.rankedAnswer(at, page.AppendJSON(nil)), nil
 }
 
 // searchPage answers GET /szukaj. Without words it asks for some, and needs no index.
-func (p *Public) searchPage(c *gin.Context) error {
+func (p *Public) searchPage(c *gin.Context) (answer, error) {
 	q, err := parseRanked(c.Request.URL.RawQuery)
 	var at rankedState
 	var found readmodel.RankedPage
@@ -94,17 +88,27 @@ func (p *Public) searchPage(c *gin.Context) error {
 		at, found, err = p.searchRanked(c, q)
 	}
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	buf := p.buffers.get()
 	asOf := staleSince(time.UnixMilli(at.headers.asOf))
-	body, err := p.site.Search((*buf)[:0], site.SearchPage{Query: q, Found: found, AsOf: asOf})
-	defer p.buffers.put(buf, body)
+	body, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: asOf})
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	c.Writer.Header()["Last-Modified"] = []string{time.UnixMilli(at.headers.asOf).UTC().Format(http.TimeFormat)}
-	return p.sendRanked(c, at, body, true)
+	a := p.rankedAnswer(at, body)
+	a.page = hiddenPage
+	if at.index == 0 {
+		a.more = nil
+	}
+	return a, nil
+}
+
+// rankedAnswer is an answer whose tag is of the body, since the order depends on more than the content.
+func (p *Public) rankedAnswer(at rankedState, body []byte) answer {
+	return answer{
+		cache: p.checkCache, at: at.state, tags: tagsOf(body), content: newContent(body),
+		more: []string{"Registry-Index-Sequence", strconv.FormatUint(at.index, 10)},
+	}
 }
 
 // rankedState is what an answer of ranked search is computed from.
@@ -141,46 +145,4 @@ func (p *Public) searchRanked(c *gin.Context, q readmodel.RankedQuery) (at ranke
 		err = errLoading
 	}
 	return at, page, err
-}
-
-// sendRanked answers with a body, or with 304 where the reader holds it. The tag is of the body, since the order depends
-// on more than the content.
-func (p *Public) sendRanked(c *gin.Context, at rankedState, body []byte, html bool) error {
-	sum := sha256.Sum256(body)
-	tags := newTagSet(hex.EncodeToString(sum[:16]))
-	e := negotiate(c.Request.Header["Accept-Encoding"]).worth(body)
-	h := c.Writer.Header()
-	p.fixed.common(h)
-	h["Vary"] = p.fixed.vary
-	at.headers.set(h)
-	if at.index > 0 || !html {
-		h["Registry-Index-Sequence"] = []string{strconv.FormatUint(at.index, 10)}
-	}
-	h["Etag"] = tags.header[e]
-	h["Cache-Control"] = p.checkCache.cache
-	if at.noStore {
-		h["Cache-Control"] = p.fixed.noStore
-	}
-	contentType := p.fixed.json
-	if html {
-		contentType = p.fixed.html
-		p.fixed.pageHeaders(h, false)
-	}
-	if tags.held(c.Request.Header["If-None-Match"]).any {
-		c.Writer.WriteHeader(http.StatusNotModified)
-		c.Writer.WriteHeaderNow()
-		return nil
-	}
-	if e != identity {
-		encoded, err := p.compressor.appendEncoded(nil, body, e)
-		if err != nil {
-			return err
-		}
-		body = encoded
-		h["Content-Encoding"] = p.fixed.encodings[e]
-	}
-	h["Content-Type"] = contentType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	_, _ = c.Writer.Write(body) // fails only when the reader has gone
-	return nil
 }

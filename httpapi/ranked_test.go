@@ -22,11 +22,10 @@ func (scan) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQue
 	v.ShownRows(func(r *readmodel.Row) bool {
 		name, _, _ := r.Text()
 		at := strings.Index(strings.ToLower(name), strings.ToLower(q.Words))
-		list, ok := v.Filtered(r.Ref(), &q)
-		if !ok || at < 0 {
+		if !v.Passes(r.Ref(), &q) || at < 0 {
 			return true
 		}
-		p.Facets[list]++
+		p.Facets[r.Ref().List()]++
 		if q.List == "" || q.List == r.List() {
 			p.Total++
 			if p.Total > q.Skip && len(p.Hits) < q.Limit {

@@ -2,8 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"embed"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +11,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -22,15 +21,20 @@ import (
 // robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which only crawlers see that may fetch them.
 const robots = "User-agent: *\nDisallow:\n"
 
+// sources is this package: pages are a function of it too, and so are their tags.
+//
+//go:embed *.go
+var sources embed.FS
+
 // siteRoutes adds the site to the table of what exists.
 func (p *Public) siteRoutes(cfg Config) (err error) {
-	if p.site, err = site.New(site.Config{BaseURL: cfg.BaseURL, AppealsURL: cfg.AppealsURL, Advice: cfg.Advice, Proofs: cfg.ProofsURL != ""}); err != nil {
+	if p.site, err = site.New(site.Config{
+		BaseURL: cfg.BaseURL, AppealsURL: cfg.AppealsURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
+	}, sources); err != nil {
 		return err
 	}
-	for _, a := range p.site.Assets() {
-		if err := p.asset(a); err != nil {
-			return err
-		}
+	for _, a := range p.site.Assets() { // without a rate limit: a page without its style is no page
+		p.unlimited(a.Path, always(document(a.Type, "public, max-age=31536000, immutable", a.Body)))
 	}
 	p.sitePage("/", p.checkPage())
 	for _, l := range events.Lists() {
@@ -39,15 +43,19 @@ func (p *Public) siteRoutes(cfg Config) (err error) {
 	}
 	p.sitePage("/szukaj", p.searchPage)
 	p.sitePage("/status", p.statusPage)
+	about, err := p.site.About(nil)
+	if err != nil {
+		return err
+	}
+	p.sitePage(site.AboutPath, always(pageDocument("public, max-age=300", about)))
 	if err := p.apiPage(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
 		return err
 	}
 	p.get("/.well-known/security.txt", p.securityTxt(cfg))
 	const day = "public, max-age=86400"
-	if err := p.file("/robots.txt", "text/plain; charset=utf-8", day, []byte(robots)); err != nil {
-		return err
-	}
-	return p.file("/favicon.ico", "image/vnd.microsoft.icon", day, site.Favicon())
+	p.get("/robots.txt", always(document(plainText, day, []byte(robots))))
+	p.get("/favicon.ico", always(document("image/vnd.microsoft.icon", day, site.Favicon())))
+	return nil
 }
 
 // sitePage adds a page: a path whose failures are pages as well.
@@ -56,20 +64,10 @@ func (p *Public) sitePage(path string, h handler) {
 	p.get(path, h)
 }
 
-// asset adds a file that pages load. It has no rate limit: a page without its style is no page.
-func (p *Public) asset(a site.Asset) error {
-	d, err := newDocument(a.Body, a.Type, "public, max-age=31536000, immutable", p.compressor)
-	if err != nil {
-		return err
-	}
-	p.engine.GET(a.Path, p.adapt(a.Path, p.document(d)))
-	return nil
-}
-
 // listPage answers GET /scammers, /servers and /legit.
 func (p *Public) listPage(l events.List) handler {
 	return p.cacheable(&route{
-		policy: &p.listCache, html: true,
+		policy: p.listCache, html: true,
 		parse: func(raw string) (q query, err error) {
 			q.list, err = parseList(l, raw)
 			return q, err
@@ -113,7 +111,7 @@ const entryPages = "/wpis/"
 // a check, so that whoever is taken off a list is soon gone.
 func (p *Public) entryPage(l events.List) handler {
 	return p.cacheable(&route{
-		policy: &p.checkCache, html: true, named: true,
+		policy: p.checkCache, html: true, name: entryID,
 		parse: parseEntryPage,
 		tag: func(at state, q *query) *tagSet {
 			row := at.view.Entry(l, q.entry)
@@ -126,6 +124,15 @@ func (p *Public) entryPage(l events.List) handler {
 			return p.site.Entry(dst, site.EntryPage{List: l, Row: at.view.Entry(l, q.entry), Part: q.part, AsOf: at.staleSince})
 		},
 	})
+}
+
+// entryID is the id in the address of an entry's page.
+func entryID(c *gin.Context) (string, error) {
+	id := c.Param("id")
+	if !events.IsID(id) {
+		return "", errNotFound
+	}
+	return id, nil
 }
 
 // parseEntryPage reads "<id>?<query string>": the entry, and the part of a reason that is too long for one page. It
@@ -144,7 +151,7 @@ func parseEntryPage(raw string) (q query, err error) {
 // checkPage answers GET /, the person check. Search engines may show it while it asks for nobody.
 func (p *Public) checkPage() handler {
 	return p.cacheable(&route{
-		policy: &p.checkCache, html: true,
+		policy: p.checkCache, html: true,
 		parse: func(raw string) (q query, err error) {
 			q.person, err = p.parsePerson(raw)
 			q.indexed = q.person.Text == ""
@@ -156,33 +163,33 @@ func (p *Public) checkPage() handler {
 			for i, l := range events.Lists() {
 				page.Entries[i] = at.view.Entries(l)
 			}
-			if page.Answers, err = p.searchPaste(ctx, at.view, q.person); err != nil {
-				return nil, err
+			if q.person.Text != "" {
+				if err := p.decide(ctx, at.view, &page); err != nil {
+					return nil, err
+				}
 			}
 			return p.site.Check(dst, page)
 		},
 	})
 }
 
-// searchPaste looks up every reading of a paste in a view, and the trusted persons whatever the other lists say. Text
-// searches wait for their turn, once.
-func (p *Public) searchPaste(ctx context.Context, view *readmodel.View, pasted paste.Paste) (answers []site.Answer, err error) {
-	leave, err := p.searches.enter(ctx, slices.ContainsFunc(pasted.Readings, func(r paste.Reading) bool { return r.ID == "" }))
+// decide makes the verdict. Where nobody is meant, names that contain what was typed are looked for: that searches
+// texts, so it waits for its turn.
+func (p *Public) decide(ctx context.Context, view *readmodel.View, page *site.CheckPage) error {
+	value, err := page.Decide(ctx, view)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	p.metrics.verdicts.WithLabelValues(string(value)).Inc()
+	if !value.FoundNobody() {
+		return nil
+	}
+	leave, err := p.searches.enter(ctx, true)
+	if err != nil {
+		return err
 	}
 	defer leave()
-	for _, r := range pasted.Readings {
-		a, q := site.Answer{Reading: r}, readmodel.CheckQuery{ID: r.ID, Search: r.Name}
-		if a.Found, err = view.Check(ctx, q); err != nil {
-			return nil, err
-		}
-		if a.Trusted, err = view.CheckList(ctx, events.Legit, q); err != nil {
-			return nil, err
-		}
-		answers = append(answers, a)
-	}
-	return answers, nil
+	return page.FindParts(ctx)
 }
 
 // staleAfter is how old the data may be before pages say so.
@@ -205,28 +212,26 @@ func (p *Public) pageTags(content string, asOf time.Time) *tagSet {
 	return new(newTagSet(tag))
 }
 
-// siteFixed are the fixed header values of pages.
-type siteFixed struct{ html, policy, referrer, opener []string }
-
-func newSiteFixed() siteFixed {
-	return siteFixed{
-		html: []string{"text/html; charset=utf-8"},
-		policy: []string{"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
-			"img-src 'self'; script-src 'self'; style-src 'self'"},
-		referrer: []string{"no-referrer"}, // addresses of pages name persons
-		opener:   []string{"same-origin"},
+// unknownPath leads to the page whose path was meant, if the site has one. Else it is 404.
+func (p *Public) unknownPath(c *gin.Context) (answer, error) {
+	meant := p.pageMeant(c.Request.URL.Path)
+	if meant == "" || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		return answer{}, errNotFound
 	}
+	if raw := c.Request.URL.RawQuery; raw != "" {
+		meant += "?" + raw
+	}
+	return redirect(http.StatusMovedPermanently, meant), nil
 }
 
-// pageHeaders sets what a page has beyond the headers of every answer. indexed lets search engines show it, which
-// no accusation of anybody may be.
-func (f *fixed) pageHeaders(h http.Header, indexed bool) {
-	h["Content-Security-Policy"] = f.policy
-	h["Referrer-Policy"] = f.referrer
-	h["Cross-Origin-Opener-Policy"] = f.opener
-	if indexed {
-		delete(h, "X-Robots-Tag")
+// pageMeant is the page that path differs from by slashes at its end or by capital letters, or "". It is always a path of
+// this site's own pages, so it leads nowhere else.
+func (p *Public) pageMeant(path string) string {
+	meant := strings.ToLower(strings.TrimRight(path, "/"))
+	if meant == path || !p.sitePaths[meant] || strings.HasPrefix(path, "/api/") {
+		return ""
 	}
+	return meant
 }
 
 // failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths outside /api/.
@@ -237,17 +242,10 @@ func (p *Public) failsAsPage(path string, status int) bool {
 	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
 }
 
-// failurePage is the body of a failure for people. It sets the headers of a page.
+// failurePage is the body of a failure for people. param is the parameter to blame, or "".
 func (p *Public) failurePage(c *gin.Context, r reply, param string) []byte {
-	h := c.Writer.Header()
-	p.fixed.pageHeaders(h, false)
-	h["Content-Type"] = p.fixed.html
-	again := r.status == http.StatusServiceUnavailable && r.retryAfter != ""
-	if again {
-		h["Refresh"] = []string{r.retryAfter}
-	}
 	body, err := p.site.Append(nil, "error", site.FailureOf(site.Failed{
-		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.Path, Search: c.Query("search"), Again: again,
+		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.Path, Search: c.Query(param), Again: r.again(),
 	}))
 	if err != nil {
 		p.logFailure(c.Request.Context(), "error page", err)

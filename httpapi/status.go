@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -27,29 +25,28 @@ type statusCheck struct {
 }
 
 // status answers GET /api/status. It needs no read model.
-func (p *Public) status(c *gin.Context) error {
+func (p *Public) status(c *gin.Context) (answer, error) {
 	round, err := p.latestRound(c)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	body := statusBody{CheckedAt: stamp(round.CheckedAt)}
 	for _, c := range round.Components {
 		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	p.statusHeaders(c)
-	c.Data(http.StatusOK, p.fixed.json[0], text)
-	return nil
+	a, err := asJSON(body)
+	a.cache = cached(statusCache)
+	return a, err
 }
 
+// statusCache is as long as a round is kept.
+const statusCache = "public, s-maxage=15"
+
 // statusPage answers GET /status with the same round.
-func (p *Public) statusPage(c *gin.Context) error {
+func (p *Public) statusPage(c *gin.Context) (answer, error) {
 	round, err := p.latestRound(c)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	checks := make([]site.Component, len(round.Components))
 	for i, c := range round.Components {
@@ -57,13 +54,7 @@ func (p *Public) statusPage(c *gin.Context) error {
 	}
 	_, _, notReady := p.gate.health.View()
 	page, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
-	if err != nil {
-		return err
-	}
-	p.statusHeaders(c)
-	p.fixed.pageHeaders(c.Writer.Header(), true)
-	c.Data(http.StatusOK, p.fixed.html[0], page)
-	return nil
+	return answer{page: indexedPage, cache: cached(statusCache), content: newContent(page)}, err
 }
 
 // latestRound checks the query and returns the round of probes to answer with.
@@ -93,12 +84,6 @@ func (p *Public) record(round *upstream.Status) {
 		}
 	}
 	p.uptime.Record(round.CheckedAt, checks)
-}
-
-func (p *Public) statusHeaders(c *gin.Context) {
-	h := c.Writer.Header()
-	p.fixed.common(h)
-	h["Cache-Control"] = []string{"public, s-maxage=15"}
 }
 
 // databaseCheck is false in every situation in which answers are old or there are none

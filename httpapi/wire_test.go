@@ -3,10 +3,12 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,14 +46,37 @@ func (f *fixture) rawRequest(t testing.TB, request string) string {
 
 const closing = "Host: registry.example\r\nConnection: close\r\n\r\n"
 
-// HEAD is 405 with the headers of that answer and no byte of a body.
+// HEAD is 405 below /api/. Elsewhere it has the head of the answer to GET, byte for byte. It never has a byte of a body.
 func TestHeadOnTheWire(t *testing.T) {
-	f := serve(t)
-	for _, target := range documented() {
-		got := f.rawRequest(t, "HEAD "+target+" HTTP/1.1\r\n"+closing)
-		head, body, _ := strings.Cut(got, "\r\n\r\n")
-		if !strings.HasPrefix(head, "HTTP/1.1 405 ") || body != "" || !strings.Contains(head, "\r\nAllow: GET") {
-			t.Errorf("%s: %q", target, got)
+	f := serve(t, withSite)
+	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of): .*\r\n")
+	headOf := func(method, target, encoding string) (head, body string) {
+		t.Helper()
+		got := f.rawRequest(t, method+" "+target+" HTTP/1.1\r\nAccept-Encoding: "+encoding+"\r\n"+closing)
+		head, body, _ = strings.Cut(got, "\r\n\r\n")
+		return date.ReplaceAllString(head, ""), body
+	}
+	targets := append(documented(), sitePages()...)
+	targets = append(targets, somebodysPage, "/wpis/scammers/nobody", "/?search=zenon", "/scammers?limit=0", "/nowhere", "/status", "/api", "/o-rejestrze", "/szukaj",
+		"/szukaj?q=nitro", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers/")
+	for _, a := range f.public.site.Assets() {
+		targets = append(targets, a.Path)
+	}
+	for _, target := range targets {
+		for _, encoding := range []string{"identity", "gzip"} {
+			head, body := headOf("HEAD", target, encoding)
+			if body != "" {
+				t.Errorf("HEAD %s: a body of %d bytes", target, len(body))
+			}
+			if allowed(target) == "GET" {
+				if !strings.HasPrefix(head, "HTTP/1.1 405 ") || !strings.Contains(head, "\r\nAllow: GET\r\n") {
+					t.Errorf("HEAD %s: %q", target, head)
+				}
+				continue
+			}
+			if get, body := headOf("GET", target, encoding); head != get || !strings.Contains(head, fmt.Sprintf("\r\nContent-Length: %d", len(body))) {
+				t.Errorf("HEAD %s:\n%s\nwant, with %d bytes:\n%s", target, head, len(body), get)
+			}
 		}
 	}
 }

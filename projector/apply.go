@@ -4,9 +4,11 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.org/registry/events/failpoint"
+	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 )
 
@@ -100,14 +102,13 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 			return err
 		}
 		part, moved := p.applyPart(batch)
-		p.noteOld(part)
 		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
 		p.note(ctx, part)
 		p.rejecter.valid(part.records)
 		if err := p.rejecter.add(ctx, part.rejected); err != nil {
 			return err
 		}
-		if err := p.save(ctx, append(part.old, part.records...)); err != nil || !part.more {
+		if err := p.save(ctx, part.records); err != nil || !part.more {
 			return err
 		}
 		select {
@@ -123,10 +124,7 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
 	at := p.checkpoint()
-	part = partOf(batch, at, p.bound.limit)
-	if len(part.old) > 0 {
-		part.old = p.cfg.Model.ApplyOld(part.old)
-	}
+	part = partOf(batch, at, p.bound.limit.Load())
 	if part.at.Sequence > at.Sequence {
 		p.cfg.Model.Apply(part.records, part.at.Sequence)
 		p.setCheckpoint(part.at)
@@ -140,7 +138,6 @@ type batchPart struct {
 	last     message              // of the part
 	messages int
 	records  []readmodel.Record
-	old      []readmodel.Record // delistings up to the checkpoint: once applied, those whose tombstones were missing
 	rejected []rejection
 	more     bool // the batch goes on after the bound
 }
@@ -148,7 +145,7 @@ type batchPart struct {
 // partOf returns what may be applied of batch. A bound between two messages is reached all the same: there is nothing
 // more up to it.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
-	part := batchPart{at: at}
+	part, newest := batchPart{at: at}, leader.NewestTime(at)
 	for _, c := range batch {
 		for _, m := range c.messages {
 			if m.Sequence > limit {
@@ -156,17 +153,16 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 				break
 			}
 			part.last = m
-			if m.Sequence > at.Sequence || m.Sequence <= c.oldUpTo {
+			if m.Sequence > at.Sequence {
 				part.messages++
+			}
+			if m.Time.After(newest) {
+				newest = m.Time
 			}
 		}
 		for _, r := range c.records {
-			switch {
-			case r.Sequence > limit:
-			case r.Sequence > at.Sequence:
+			if r.Sequence > at.Sequence && r.Sequence <= limit {
 				part.records = append(part.records, r)
-			case r.Sequence <= c.oldUpTo:
-				part.old = append(part.old, r)
 			}
 		}
 		for _, r := range c.rejected {
@@ -177,24 +173,12 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 	}
 	if part.last.Sequence > at.Sequence {
 		part.at.Sequence, part.at.MessageID, part.at.MessageTime = part.last.Sequence, part.last.ID, part.last.Time.UTC()
+		part.at.NewestTime = newest.UTC()
 	}
 	if part.more && limit > part.at.Sequence {
 		part.at.Sequence, part.at.MessageID, part.at.MessageTime = limit, "", time.Time{}
 	}
 	return part
-}
-
-// noteOld ends the search for missing tombstones once everything that could have left one has been read.
-func (p *Projector) noteOld(part batchPart) {
-	if p.oldUpTo > 0 && (part.last.Sequence >= p.oldUpTo || !part.last.last.IsZero()) {
-		p.endOld()
-	}
-}
-
-func (p *Projector) endOld() {
-	p.log.Info("tombstones that an older program did not keep have been read from the stream", "upTo", p.oldUpTo)
-	p.oldUpTo = 0
-	p.tracker.update(func(s *Progress) { s.TombstonesAfter = 0 })
 }
 
 // note brings the progress up to date.
@@ -205,15 +189,12 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 		if !s.CaughtUp {
 			s.Done = min(s.Done+uint64(part.messages), s.Total)
 		}
-		if part.last.last.After(s.AsOf) {
-			s.AsOf = part.last.last
-		}
 	})
 	switch {
 	case p.Progress().CaughtUp:
 	case part.at.Sequence >= p.target:
 		p.reachTarget(ctx, part.at.Sequence)
-	case !part.last.last.IsZero():
+	case part.last.last:
 		p.pollNow() // nothing is pending, and yet the end is not reached
 	}
 }
@@ -221,11 +202,11 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 // save hands what has been applied to the saver. A replay that has never been complete is saved with checkpoint 0.
 func (p *Projector) save(ctx context.Context, records []readmodel.Record) error {
 	at := p.checkpoint()
-	if !p.complete {
+	if !p.complete() {
 		at = readmodel.Checkpoint{StreamIdentity: at.StreamIdentity}
 	}
 	return p.saver.add(ctx, p.checkpoint().Sequence, readmodel.Commit{
-		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest(), AllTombstones: p.oldUpTo == 0}, p.bulk)
+		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)
 }
 
 // erasure says that the stream holds nothing after from, and ended at to at the time asOf.
@@ -240,10 +221,9 @@ func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 		return nil
 	}
 	at := p.checkpoint()
-	p.tracker.update(func(s *Progress) { s.AsOf = e.asOf })
 	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", at.Sequence)
 	if at.Sequence >= p.target {
-		p.caughtUp(e.asOf)
+		p.finishCatchUp(e.asOf)
 	}
 	return p.save(ctx, nil)
 }
@@ -253,7 +233,7 @@ func (p *Projector) moveOver(e erasure) bool {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
 	at := p.checkpoint()
-	to := min(e.to, p.bound.limit)
+	to := min(e.to, p.bound.limit.Load())
 	if at.Sequence != e.from || to <= e.from {
 		return false
 	}
@@ -267,15 +247,18 @@ func (p *Projector) moveOver(e erasure) bool {
 // has returned.
 type bound struct {
 	mu      sync.Mutex
-	limit   uint64
+	limit   atomic.Uint64 // written under mu
 	changed chan struct{} // closed when limit changes
 }
 
-func newBound() bound { return bound{limit: math.MaxUint64, changed: make(chan struct{})} }
+func (b *bound) init() {
+	b.limit.Store(math.MaxUint64)
+	b.changed = make(chan struct{})
+}
 
 // set moves the limit. b.mu is held.
 func (b *bound) set(limit uint64) {
-	b.limit = limit
+	b.limit.Store(limit)
 	close(b.changed)
 	b.changed = make(chan struct{})
 }

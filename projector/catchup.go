@@ -6,7 +6,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
@@ -17,15 +16,46 @@ const (
 	bulkPortion = 10 // at least this part of the model
 )
 
-// beginCatchUp notes how much there is to do, and decides how.
-func (p *Projector) beginCatchUp(info *jetstream.StreamInfo, pending uint64) {
+// phase is how far the first catching up is. follow moves it, forward only.
+//
+//	phase      target is the stream's end      bulk      the model may be served   the store gets the checkpoint
+//	unasked    not known                       no        no *                      no *
+//	toStart    when the first session began    allowed   no *                      no *
+//	toPresent  when toStart's was reached      allowed   no *                      no *
+//	caughtUp   of no interest                  no        yes                       yes
+//
+// * A model that was saved complete is still so: its checkpoint is stored, and it is served when the broker
+// does not answer for long, or the stream is not ours any more.
+//
+// There are two targets because at the first the model may lack subjects whose messages were erased before
+// they were sent here: the stream keeps a few of each. What erased them is stored by then, so the model is
+// complete at the second.
+type phase int
+
+const (
+	unasked phase = iota
+	toStart
+	toPresent
+	caughtUp
+)
+
+// complete reports whether the model has been caught up once, in this life or before it was saved.
+func (p *Projector) complete() bool { return p.phase == caughtUp || p.cfg.Saved.Sequence > 0 }
+
+// aim ends the phase before: the target is the stream's end, asked for at the moment asked.
+func (p *Projector) aim(next phase, asked time.Time, end uint64) {
+	p.phase, p.asked, p.target = next, asked, end
+}
+
+// beginCatchUp notes how much there is to do, and decides how. info was asked for at the moment asked.
+func (p *Projector) beginCatchUp(info *jetstream.StreamInfo, asked time.Time, pending uint64) {
 	at := p.checkpoint()
 	p.rejecter.setEpoch(at.StreamEpoch)
 	switch {
-	case !p.started:
-		p.started, p.target = true, info.State.LastSeq
-	case p.reached.IsZero() && at.Sequence >= p.target: // and the session before could not ask for the end
-		p.reached, p.target = time.Now(), info.State.LastSeq
+	case p.phase == unasked:
+		p.aim(toStart, asked, info.State.LastSeq)
+	case p.phase == toStart && at.Sequence >= p.target: // and the session before could not ask for the end
+		p.aim(toPresent, asked, info.State.LastSeq)
 	}
 	p.log.Info("following the stream", "epoch", at.StreamEpoch, "checkpoint", at.Sequence,
 		"lastSequence", info.State.LastSeq, "pending", pending)
@@ -34,24 +64,16 @@ func (p *Projector) beginCatchUp(info *jetstream.StreamInfo, pending uint64) {
 	}
 	p.tracker.update(func(s *Progress) { s.Total = s.Done + pending })
 	if at.Sequence >= p.target {
-		p.caughtUp(time.Now())
+		p.finishCatchUp(asked)
 		return
 	}
 	if pending == 0 {
 		p.pollNow() // the last messages may have been erased
 	}
-	if pending >= bulkFrom && pending >= uint64(shown(p.cfg.Model.View())/bulkPortion) {
+	if pending >= bulkFrom && pending >= uint64(p.cfg.Model.View().Total()/bulkPortion) {
 		p.bulk = true
 		p.withModel((*readmodel.Model).BeginBulk)
 	}
-}
-
-// shown is how many entries the lists show.
-func shown(v *readmodel.View) (n int) {
-	for _, l := range events.Lists() {
-		n += v.Entries(l)
-	}
-	return n
 }
 
 // endBulk publishes what has been applied in bulk.
@@ -62,38 +84,35 @@ func (p *Projector) endBulk() {
 	}
 }
 
-// reachTarget is called at target or after it. The first time, the model may lack subjects whose messages were erased
-// before they were sent here, since the stream keeps a few of each. What erased them is stored by then, so the model is
-// complete at the end that the stream has now. The broker's count of pending messages would not tell: it goes on counting
-// some of what was erased meanwhile (seen with nats-server 2.15.2: 1 pending after the last message).
+// reachTarget is called at target or after it. It asks the broker for the stream's end, since the count of pending
+// messages would not tell: that goes on counting some of what was erased meanwhile (seen with nats-server 2.15.2: 1
+// pending after the last message).
 func (p *Projector) reachTarget(ctx context.Context, at uint64) {
-	if p.reached.IsZero() {
-		now := time.Now()
+	if p.phase < toPresent {
+		asked := time.Now()
 		info, err := p.stream.Info(ctx)
 		if err != nil {
 			p.recheck(err) // the next session asks again
 			return
 		}
-		p.reached, p.target = now, info.State.LastSeq
+		p.aim(toPresent, asked, info.State.LastSeq)
 	}
 	if at >= p.target {
-		p.caughtUp(p.reached)
+		p.finishCatchUp(p.asked)
 	}
 }
 
-// caughtUp lets the model be served, once.
-func (p *Projector) caughtUp(asOf time.Time) {
+// finishCatchUp lets the model be served, once.
+func (p *Projector) finishCatchUp(asOf time.Time) {
 	if p.Progress().CaughtUp {
 		return
 	}
 	p.endBulk()
-	p.complete = true
+	p.phase = caughtUp
 	at := p.checkpoint()
 	p.tracker.update(func(s *Progress) {
 		s.CaughtUp, s.Done = true, s.Total
-		if asOf.After(s.AsOf) {
-			s.AsOf = asOf
-		}
+		s.knownComplete(asOf)
 	})
 	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
 		"digest", p.cfg.Model.Digest().String())

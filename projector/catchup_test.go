@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"testing"
+	"time"
 
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
@@ -25,7 +26,7 @@ func TestCaughtUpLacksNothing(t *testing.T) {
 
 	s.path += ".fresh"
 	s.beforeRun = func(p *Projector) {
-		p.started, p.target = true, target
+		p.aim(toStart, time.Now(), target)
 		p.Hold(target)
 	}
 	s.start()
@@ -35,8 +36,8 @@ func TestCaughtUpLacksNothing(t *testing.T) {
 	}
 	s.p.Release()
 	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
-	if v := s.model.View(); v.Sequence() != last || shown(v) != len(entries) {
-		t.Errorf("caught up at %d with %d entries", v.Sequence(), shown(v))
+	if v := s.model.View(); v.Sequence() != last || v.Total() != len(entries) {
+		t.Errorf("caught up at %d with %d entries", v.Sequence(), v.Total())
 	}
 	if p := s.p.Progress(); p.AsOf.IsZero() {
 		t.Error("complete, and never known to be")
@@ -51,7 +52,7 @@ func TestCaughtUpInAnotherSession(t *testing.T) {
 	eventstest.Stream(t, s.js)
 	last := s.publish(eventstest.Events(3, 1)...)
 	s.beforeRun = func(p *Projector) {
-		p.started = true
+		p.aim(toStart, time.Now(), 0)
 		p.Hold(0)
 	}
 	s.start()
@@ -70,11 +71,11 @@ func TestArriveAsksForTheEnd(t *testing.T) {
 	eventstest.Stream(t, s.js)
 	last := s.publish(eventstest.Events(3, 1)...)
 	p := New(Config{JetStream: s.js, Model: readmodel.New(), ReadOnly: true})
-	p.target = last - 1
+	p.aim(toStart, time.Now(), last-1)
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.reachTarget(away, last-1)
-	if len(p.restart) != 1 || !p.reached.IsZero() {
+	if len(p.restart) != 1 || p.phase != toStart {
 		t.Error("arrived without an answer, or the session goes on")
 	}
 	p.reachTarget(t.Context(), last-1)

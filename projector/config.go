@@ -44,11 +44,6 @@ type Config struct {
 	Store Store
 	Saved readmodel.Checkpoint
 
-	// TombstonesAfter is the sequence up to which delistings have left no tombstone in Store and Model, because a program
-	// that kept none was at work (snapshots.Store.TombstonesAfter). They are read again from the stream, while the model
-	// is served. 0: none is missing.
-	TombstonesAfter uint64
-
 	// LoggedUpTo is the last sequence whose rejection has been logged already, by the projector that this one
 	// replaces. Rejections up to it are logged at level debug. 0: none.
 	LoggedUpTo uint64

@@ -26,7 +26,6 @@ const (
 // the session reads them after.
 type chunk struct {
 	messages []message
-	oldUpTo  uint64 // of messages up to here only delistings matter
 	records  []readmodel.Record
 	rejected []rejection
 	done     chan struct{}
@@ -75,12 +74,6 @@ func (d *decoder) chunk(c *chunk) {
 	c.records = make([]readmodel.Record, 0, len(c.messages))
 	for i := range c.messages {
 		m := &c.messages[i].Message
-		if m.Sequence <= c.oldUpTo {
-			if r, err := d.render(m, delistings); err == nil && r.Tombstone() {
-				c.records = append(c.records, r)
-			}
-			continue // it was applied or rejected long ago
-		}
 		r, err := d.record(m)
 		if err != nil {
 			c.rejected = append(c.rejected, rejection{
@@ -92,20 +85,8 @@ func (d *decoder) chunk(c *chunk) {
 	}
 }
 
-// wanted says which events a decoder renders.
-type wanted bool
-
-const (
-	all        wanted = true
-	delistings wanted = false
-)
-
-// record decodes and renders one event.
-func (d *decoder) record(m *leader.Message) (readmodel.Record, error) { return d.render(m, all) }
-
-// render decodes one event, and renders it if it is wanted. Whatever it makes the libraries do costs this event only
-// (promise 8).
-func (d *decoder) render(m *leader.Message, which wanted) (r readmodel.Record, err error) {
+// record decodes and renders one event. Whatever it makes the libraries do costs this event only (promise 8).
+func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			d.renderer = readmodel.NewRenderer() // the old one may be half-way through
@@ -122,9 +103,6 @@ func (d *decoder) render(m *leader.Message, which wanted) (r readmodel.Record, e
 	e, err := events.DecodeMessage(m.Subject, m.Data)
 	if err != nil {
 		return readmodel.Record{}, err
-	}
-	if which == delistings && e.Type != events.TypeDelisted {
-		return readmodel.Record{}, nil
 	}
 	r = d.renderer.Render(m.Sequence, e.Data)
 	if r.Tombstone() {

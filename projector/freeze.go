@@ -33,7 +33,7 @@ func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
 	p.setFrozenTrouble(why, thaws)
 	p.tracker.update(func(s *Progress) {
 		s.Frozen = true
-		s.CaughtUp = s.CaughtUp || p.complete
+		s.CaughtUp = s.CaughtUp || p.complete()
 	})
 	p.setUnconfirmed(ctx, true)
 	for pause(ctx, p.cfg.PollEvery) {

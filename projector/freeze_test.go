@@ -14,6 +14,8 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
 )
 
 // says waits until lastError has part in it, and the projector is frozen.
@@ -332,6 +334,80 @@ func TestDoubtOutlivesRestart(t *testing.T) {
 	s.start()
 	s.says("no message at the checkpoint")
 	s.frozen(v.Sequence(), v.Digest().String())
+}
+
+// The stream lost its tail while nobody looked, has grown past the checkpoint since, and newer messages have pushed out the
+// one at the checkpoint: those stored since that lie before it tell. Where the checkpoint had been moved over an erased
+// tail, too.
+func TestRewoundWhileAway(t *testing.T) {
+	for _, erased := range []bool{false, true} {
+		t.Run(fmt.Sprint("erased tail ", erased), func(t *testing.T) {
+			s := newSystem(t)
+			old := filepath.Join(t.TempDir(), "old")
+			s.publishAround(old)
+			if erased {
+				stream, err := s.js.Stream(t.Context(), events.DefaultStream)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := stream.GetMsg(t.Context(), 30)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.start()
+			v := s.reach(30)
+			s.mustStop()
+			if at := s.store.Checkpoint(); at.MessageTime.IsZero() != erased || at.NewestTime.IsZero() {
+				t.Fatalf("checkpoint %+v", at)
+			}
+			s.log = &logBuffer{}
+			s.restartBroker(func() {
+				remove(t, s.dir)
+				move(t, old, s.dir)
+			})
+			evs := others(10)
+			s.publish(evs[:9]...)
+			for i := range events.DefaultHistory + 1 {
+				evs[9].ID = fmt.Sprint("again-", i)
+				s.publish(evs[9])
+			}
+			s.start()
+			s.says("was put back to an older state: message 21, before the checkpoint 30,")
+			s.frozen(v.Sequence(), v.Digest().String())
+			s.mustStop()
+			s.log = &logBuffer{}
+			s.start()
+			s.says("was put back to an older state")
+		})
+	}
+}
+
+// What is kept of a checkpoint's time is that of the newest message before it, whatever the brokers' clocks were.
+func TestNewestTime(t *testing.T) {
+	at := func(second int64) time.Time { return time.Unix(second, 0).UTC() }
+	var c chunk
+	for i, second := range []int64{50, 90, 60, 99} {
+		c.messages = append(c.messages, message{Message: leader.Message{Sequence: uint64(i + 1), Time: at(second)}})
+	}
+	for _, step := range []struct {
+		saved  readmodel.Checkpoint
+		limit  uint64
+		newest time.Time
+	}{
+		{readmodel.Checkpoint{}, 3, at(90)},
+		{readmodel.Checkpoint{}, 4, at(99)},
+		{readmodel.Checkpoint{Sequence: 2, NewestTime: at(95)}, 3, at(95)},
+		{readmodel.Checkpoint{Sequence: 2, MessageTime: at(90)}, 3, at(150)}, // of a program that did not keep it
+	} {
+		part := partOf([]*chunk{&c}, step.saved, step.limit)
+		if part.at.Sequence != step.limit || !part.at.NewestTime.Equal(step.newest) {
+			t.Errorf("from %+v: %+v", step.saved, part.at)
+		}
+	}
 }
 
 // A checkpoint that was moved over an erased tail has no message; that one is there now means that the

@@ -23,8 +23,10 @@ type Progress struct {
 	// not known): an idle stream is not stuck, a frozen model is.
 	LagSeconds float64
 
-	// AsOf is the last moment at which the model was known to be complete. At start it is the time of the saved
-	// checkpoint's message; zero when nothing is known.
+	// AsOf is the last moment at which the model was known to be complete, and never goes back. It is a moment before the
+	// request whose answer said where the stream ended, not that of any delivery, which may have been long on its way. At
+	// start it is when the broker stored the saved checkpoint's message, by the broker's clock, but not later than now;
+	// zero when nothing is known.
 	AsOf time.Time
 
 	// CaughtUp says that the model may be served. Once true it stays true.
@@ -52,9 +54,6 @@ type Progress struct {
 	// looked at in a poll).
 	SubjectsWithoutValidEvent []string
 
-	// TombstonesAfter is as in Config, until the delistings up to there have been read again; then it is 0.
-	TombstonesAfter uint64
-
 	// LastError is a sentence when anything is not well, else empty.
 	LastError string
 }
@@ -66,6 +65,13 @@ type Status struct {
 	LastError        string
 }
 
+// knownComplete says that the model has everything that the stream had at asOf.
+func (p *Progress) knownComplete(asOf time.Time) {
+	if asOf.After(p.AsOf) {
+		p.AsOf = asOf
+	}
+}
+
 // trouble is a source of LastError. The most important one comes first.
 type trouble int
 
@@ -73,6 +79,7 @@ const (
 	troubleFrozen trouble = iota
 	troubleBroker
 	troubleSession
+	troubleDelivery
 	troubleStore
 	troubleRejects
 	troubleBacklog
@@ -86,8 +93,31 @@ type tracker struct {
 	mu        sync.Mutex
 	progress  Progress
 	sentences [troubles]string
+	ends      []end // after the checkpoint, in order
 
 	published atomic.Pointer[Progress]
+}
+
+// end is a moment at which the stream ended at sequence.
+type end struct {
+	sequence uint64
+	at       time.Time
+}
+
+// maxEnds bounds what is remembered of where the stream ended: half a minute of polls by default. A model that is further
+// behind knows its AsOf less exactly.
+const maxEnds = 64
+
+// ended notes that the stream had nothing after sequence at the moment at. The model was complete at that moment once it
+// has reached sequence.
+func (t *tracker) ended(sequence uint64, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n := len(t.ends); n > 0 && (t.ends[n-1].sequence >= sequence || n == maxEnds); n-- {
+		t.ends = t.ends[:n-1]
+	}
+	t.ends = append(t.ends, end{sequence, at})
+	t.publish()
 }
 
 // update changes the progress and publishes it.
@@ -111,6 +141,10 @@ func (t *tracker) setTrouble(with trouble, sentence string) bool {
 }
 
 func (t *tracker) publish() {
+	for len(t.ends) > 0 && t.ends[0].sequence <= t.progress.Checkpoint {
+		t.progress.knownComplete(t.ends[0].at)
+		t.ends = t.ends[1:]
+	}
 	p := t.progress
 	p.Lag = p.LastSequence - min(p.Checkpoint, p.LastSequence)
 	p.LastError = t.lastError(p)

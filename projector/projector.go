@@ -32,18 +32,15 @@ type Projector struct {
 	restart  chan error    // to the session: why to begin anew, which verifies the stream; holds one
 
 	// Owned by follow.
-	oldUpTo  uint64    // delistings up to here are read again for their tombstones; 0: none is missing
-	complete bool      // the model has been caught up once, in this life or before it was saved
-	bulk     bool      // the model is in bulk
-	tried    bool      // a first session has been tried
+	phase    phase     // of catching up at start
+	target   uint64    // the sequence that ends the phase
+	asked    time.Time // when the broker was asked for target, in the phase toPresent
+	bulk     bool      // the model is in bulk: only while catching up
 	accepted bool      // the stream's configuration has been looked at
-	started  bool      // target is known
-	target   uint64    // the stream's end at start; once that is reached, its end at reached
-	reached  time.Time // when the first target had been reached; zero: not yet
 
 	bound bound // how far messages are applied
 
-	following atomic.Bool // a session applies messages. Written by follow only.
+	receiving atomic.Pointer[receiver] // the session's, once it is followed; else nil. Written by follow only.
 
 	// at is the checkpoint of the model. Written by follow only.
 	at atomic.Pointer[readmodel.Checkpoint]
@@ -53,23 +50,24 @@ type Projector struct {
 func New(cfg Config) *Projector {
 	cfg = cfg.withDefaults()
 	p := &Projector{
-		cfg:      cfg,
-		log:      cfg.Logger.With("stream", cfg.Stream),
-		js:       cfg.JetStream,
-		stream:   leader.Stream{JS: cfg.JetStream, Name: cfg.Stream},
-		chunks:   make(chan *chunk),
-		poll:     make(chan struct{}, 1),
-		erased:   make(chan erasure),
-		restart:  make(chan error, 1),
-		oldUpTo:  cfg.TombstonesAfter,
-		complete: cfg.Saved.Sequence > 0,
-		bound:    newBound(),
+		cfg:     cfg,
+		log:     cfg.Logger.With("stream", cfg.Stream),
+		js:      cfg.JetStream,
+		stream:  leader.Stream{JS: cfg.JetStream, Name: cfg.Stream},
+		chunks:  make(chan *chunk),
+		poll:    make(chan struct{}, 1),
+		erased:  make(chan erasure),
+		restart: make(chan error, 1),
 	}
+	p.bound.init()
 	p.tracker.began = time.Now()
 	p.setCheckpoint(cfg.Saved)
 	p.tracker.update(func(s *Progress) {
 		s.Saved, s.LastSequence = cfg.Saved.Sequence, cfg.Saved.Sequence
-		s.AsOf, s.TombstonesAfter = cfg.Saved.MessageTime, cfg.TombstonesAfter
+		s.AsOf = cfg.Saved.MessageTime
+		if s.AsOf.After(p.tracker.began) { // by the broker's clock
+			s.AsOf = p.tracker.began
+		}
 	})
 	p.rejecter = newRejecter(cfg, p.stream, &p.tracker, p.log)
 	p.saver = newSaver(cfg, &p.tracker, p.rejecter, p.log)
@@ -111,7 +109,7 @@ const firstWait = 50 * time.Millisecond
 
 // follow makes session after session until ctx ends or the operator must do something.
 func (p *Projector) follow(ctx context.Context) error {
-	wait := firstWait
+	wait, first := firstWait, true
 	for ctx.Err() == nil {
 		began := time.Now()
 		established, err := p.session(ctx)
@@ -133,7 +131,8 @@ func (p *Projector) follow(ctx context.Context) error {
 			if established {
 				wait = firstWait
 			}
-			p.sessionLost(err, established)
+			p.sessionLost(err, established || first)
+			first = false
 			pause(ctx, wait-time.Since(began)) // a request that timed out has been wait enough
 			wait = min(2*wait, p.cfg.RetryEvery)
 		}
@@ -144,6 +143,7 @@ func (p *Projector) follow(ctx context.Context) error {
 // session follows the stream with one consumer until anything is out of order, and says why it ended. established says
 // that the stream was ours and messages could have come.
 func (p *Projector) session(ctx context.Context) (established bool, err error) {
+	asked := time.Now()
 	info, err := p.ensureStream(ctx)
 	if err != nil {
 		return false, err
@@ -164,13 +164,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	}
 	p.setUnconfirmed(ctx, false)
 	p.keepCreated(info)
-	p.beginCatchUp(info, r.pending)
-	if p.oldUpTo > 0 && r.pending == 0 { // nothing comes that could leave a tombstone
-		p.endOld()
-		if err := p.save(ctx, nil); err != nil {
-			return false, err
-		}
-	}
+	p.beginCatchUp(info, asked, r.pending)
 	defer func() {
 		if ctx.Err() == nil { // nobody reads a model that is being left: do not sort it
 			p.endBulk()
@@ -180,19 +174,18 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 		return false, err
 	}
 	p.tracker.setTrouble(troubleSession, "")
-	p.following.Store(true)
-	defer p.following.Store(false)
+	p.receiving.Store(r)
+	defer p.receiving.Store(nil)
 	return true, p.apply(ctx, r)
 }
 
 // sessionLost tells the operator why a session ended; in the log, the first time after a good one.
-func (p *Projector) sessionLost(err error, established bool) {
+func (p *Projector) sessionLost(err error, news bool) {
 	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
 	level := slog.LevelDebug
-	if established || !p.tried {
+	if news {
 		level = slog.LevelWarn
 	}
-	p.tried = true
 	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
 		"error", err, "checkpoint", p.checkpoint().Sequence)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
@@ -119,7 +120,7 @@ func TestInterruptedFirstReplay(t *testing.T) {
 		})
 	}
 	// A target that is never reached keeps the replay incomplete.
-	s.beforeRun = func(p *Projector) { p.started, p.target = true, last+1 }
+	s.beforeRun = func(p *Projector) { p.aim(toStart, time.Now(), last+1) }
 	s.start()
 	<-saved
 	s.until("applied", func() bool { return s.model.View().Sequence() == last })

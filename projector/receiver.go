@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,7 +42,7 @@ var (
 // message is one message of the stream, as received.
 type message struct {
 	leader.Message
-	last time.Time // when it was received, if nothing was pending after it; else zero
+	last bool // nothing was pending after it when it was sent
 }
 
 // receiver is one consumer, and the way of its messages to the workers: the library's goroutine puts them into the
@@ -50,8 +51,9 @@ type receiver struct {
 	js       jetstream.JetStream
 	stream   string
 	consumer jetstream.Consumer
-	oldUpTo  uint64 // see chunk
 	pending  uint64 // messages that the consumer had to deliver when it was made
+
+	received atomic.Uint64 // the stream sequence of the last message that came
 
 	queue   *queue
 	ordered chan *chunk // in stream order, decoded or being decoded
@@ -67,19 +69,14 @@ type receiver struct {
 	changes chan nats.Status
 }
 
-// newReceiver makes a consumer that starts after the checkpoint, or at the start of the stream while tombstones are
-// missing.
+// newReceiver makes a consumer that starts after the checkpoint.
 func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
-	from := p.checkpoint().Sequence + 1
-	if p.oldUpTo > 0 {
-		from = 1
-	}
 	c, err := p.js.CreateConsumer(ctx, p.cfg.Stream, jetstream.ConsumerConfig{
 		Description:       "registry projector",
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       from,
+		OptStartSeq:       p.checkpoint().Sequence + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
 		MemoryStorage:     true,
 		Replicas:          1,
@@ -92,7 +89,6 @@ func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 		js:       p.js,
 		stream:   p.cfg.Stream,
 		consumer: c,
-		oldUpTo:  p.oldUpTo,
 		pending:  c.CachedInfo().NumPending,
 		queue:    newQueue(maxQueued, maxInFlight),
 		ordered:  make(chan *chunk, maxDecoding),
@@ -145,16 +141,14 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		return
 	}
 	r.delivered++
-	m := message{Message: leader.Message{
+	m := message{last: meta.NumPending == 0, Message: leader.Message{
 		Subject:  msg.Subject(),
 		Sequence: meta.Sequence.Stream,
 		ID:       msg.Headers().Get(jetstream.MsgIDHeader),
 		Time:     meta.Timestamp,
 		Data:     msg.Data(),
 	}}
-	if meta.NumPending == 0 {
-		m.last = time.Now()
-	}
+	r.received.Store(m.Sequence) // first: whoever finds the message in the stream knows that it has come
 	r.queue.push(m)
 }
 
@@ -166,7 +160,7 @@ func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 			return
 		}
 		for len(rest) > 0 {
-			c := &chunk{oldUpTo: r.oldUpTo, done: make(chan struct{})}
+			c := &chunk{done: make(chan struct{})}
 			c.messages, rest = cut(rest)
 			for _, to := range []chan<- *chunk{workers, r.ordered} {
 				select {

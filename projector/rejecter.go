@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,8 +27,7 @@ const (
 	maxRejections     = 4096
 	maxRejectionBytes = 16 << 20
 
-	copiesAtOnce = 16  // requests
-	copyBatch    = 128 // copies between two looks at the subjects
+	copyBatch = 128 // copies between two looks at what waits
 
 	// finishWithin bounds the last attempt to copy, when the process ends.
 	finishWithin = 2 * time.Second
@@ -44,11 +44,10 @@ type rejecter struct {
 	epochs   chan string // holds one: the stream's epoch, once known
 
 	// Owned by run, then by finish.
-	epoch   string
-	exists  bool // the stream of rejected events
-	scanned bool // the subjects of what earlier processes copied have been examined
+	epoch  string
+	exists bool // the stream of rejected events
 
-	counting sync.Mutex // held for a request, so that no answer replaces a newer one
+	counting chan struct{} // holds one during a request, so that no answer replaces a newer one
 
 	mu      sync.Mutex
 	waiting []rejected.Copy // in stream order
@@ -60,8 +59,8 @@ func newRejecter(cfg Config, stream leader.Stream, t *tracker, log *slog.Logger)
 	return &rejecter{
 		cfg: cfg, log: log, tracker: t,
 		stream: stream, copies: leader.Stream{JS: stream.JS, Name: events.RejectedStream},
-		subjects: newSubjects(stream, t, cfg.PollEvery, log),
-		epochs:   make(chan string, 1), changed: make(chan struct{}),
+		subjects: newSubjects(cfg, stream, t, log),
+		epochs:   make(chan string, 1), counting: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 }
 
@@ -152,7 +151,8 @@ func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
 	}
 }
 
-// run copies until ctx ends.
+// run copies until ctx ends. Beside it the subjects of what was rejected are examined: no copy waits for that, and so no
+// checkpoint does.
 func (r *rejecter) run(ctx context.Context) {
 	if r.cfg.ReadOnly {
 		return
@@ -162,83 +162,92 @@ func (r *rejecter) run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	var examining sync.WaitGroup
+	defer examining.Wait()
+	examining.Go(func() { r.subjects.run(ctx, r.epoch) })
 	for ctx.Err() == nil {
-		batch, err := r.copyNext(ctx)
+		began := time.Now()
+		copied, err := r.copyNext(ctx)
+		r.subjects.examineAll(copied)
 		if err != nil {
 			if ctx.Err() == nil && r.tracker.setTrouble(troubleRejects, "Rejected events cannot be copied: "+err.Error()+".") {
 				r.log.Warn("rejected events cannot be copied; tried again", "error", err)
 			}
-			pause(ctx, r.cfg.RetryEvery)
+			pause(ctx, r.cfg.RetryEvery-time.Since(began)) // a request that timed out has been wait enough
 			continue
 		}
 		r.tracker.setTrouble(troubleRejects, "")
-		if len(batch) > 0 {
-			r.count(ctx)
-		}
-		r.subjects.examineAll(ctx, batch)
-		r.subjects.recheck(ctx)
-		if len(batch) == 0 {
-			r.idle(ctx)
-		}
+		r.idle(ctx, len(copied) > 0)
 	}
 }
 
-// idle waits for something to copy, or until listed subjects are to be looked at again.
-func (r *rejecter) idle(ctx context.Context) {
+// idle waits for something to copy, and before that counts the copies if some have been made.
+func (r *rejecter) idle(ctx context.Context, some bool) {
 	r.mu.Lock()
-	changed, some := r.changed, len(r.waiting) > 0
+	changed, more := r.changed, len(r.waiting) > 0
 	r.mu.Unlock()
-	if some {
+	if more {
 		return
 	}
-	var poll <-chan time.Time
-	if !r.subjects.none() {
-		timer := time.NewTimer(r.cfg.PollEvery)
-		defer timer.Stop()
-		poll = timer.C
+	if some {
+		r.count(ctx)
 	}
 	select {
 	case <-changed:
-	case <-poll:
 	case <-ctx.Done():
 	}
 }
 
-// copyNext copies the next of what waits, which need not be anything. The first time it has the subjects of what earlier
-// processes copied examined before. After an error all of the batch is copied again: a copy replaces the one of the same
+// copyNext copies the next of what waits, which need not be anything, and returns what it has copied. After an error what
+// could not be copied still waits; it may have been, and only the answer was lost: a copy replaces the one of the same
 // event.
 func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 	if err := r.ensureStream(ctx); err != nil {
 		return nil, err
 	}
-	if !r.scanned {
-		if err := r.scan(ctx); err != nil {
-			return nil, err
-		}
-		r.scanned = true
-	}
 	r.mu.Lock()
 	batch := r.waiting[:min(len(r.waiting), copyBatch)]
 	r.mu.Unlock()
-	var group errgroup.Group
-	group.SetLimit(copiesAtOnce)
-	for _, c := range batch {
-		group.Go(func() error { return r.copyOne(ctx, c) })
-	}
-	if err := group.Wait(); err != nil {
+	copied, left, err := each(batch, func(c rejected.Copy) error { return r.copyOne(ctx, c) })
+	if err != nil {
 		r.exists = false // it may have been deleted
-		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting = r.waiting[len(batch):]
-	for _, c := range batch {
+	if len(left) > 0 {
+		r.waiting = slices.Concat(left, r.waiting) // which keeps the order
+	}
+	for _, c := range copied {
 		r.bytes -= len(c.Payload)
 	}
-	if len(batch) > 0 {
+	if len(copied) > 0 {
 		r.broadcast()
 	}
-	return batch, nil
+	return copied, err
+}
+
+// atOnce bounds the requests that each has under way.
+const atOnce = 32
+
+// each calls f for every item, for several at once, and returns those for which it succeeded, those for which it failed,
+// both in their order, and the first error.
+func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
+	errs := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, item := range items {
+		group.Go(func() error { errs[i] = f(item); return errs[i] })
+	}
+	err = group.Wait()
+	for i, item := range items {
+		if errs[i] == nil {
+			done = append(done, item)
+		} else {
+			failed = append(failed, item)
+		}
+	}
+	return done, failed, err
 }
 
 // ensureStream creates the stream of rejected events when it is missing.
@@ -263,15 +272,6 @@ func (r *rejecter) ensureStream(ctx context.Context) error {
 	return nil
 }
 
-// scan examines the subjects of the copies that earlier processes made.
-func (r *rejecter) scan(ctx context.Context) error {
-	sequences, err := rejected.Sequences(ctx, r.copies.JS, r.epoch)
-	if err != nil {
-		return err
-	}
-	return r.subjects.examineCopied(ctx, sequences)
-}
-
 func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 	js := r.copies.JS
 	if !js.Conn().IsConnected() {
@@ -292,8 +292,12 @@ func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 // count brings Progress.Rejected up to date: after a copy of our own at once, else with each poll. Any goroutine may
 // call it.
 func (r *rejecter) count(ctx context.Context) {
-	r.counting.Lock()
-	defer r.counting.Unlock()
+	select {
+	case r.counting <- struct{}{}:
+		defer func() { <-r.counting }()
+	case <-ctx.Done():
+		return
+	}
 	info, err := r.copies.Info(ctx)
 	switch {
 	case err == nil:
@@ -307,7 +311,6 @@ func (r *rejecter) count(ctx context.Context) {
 func (r *rejecter) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
 	defer cancel()
-	r.scanned = true // nobody reads the list any more
 	for r.epoch != "" && ctx.Err() == nil {
 		if batch, err := r.copyNext(ctx); err != nil || len(batch) == 0 {
 			return

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -303,9 +304,139 @@ func TestSubjectsWithoutALeader(t *testing.T) {
 	}
 }
 
+// badEvents publishes rejected events of n subjects, whose names begin with prefix, and a good one. It returns the
+// subjects, sorted, and the last sequence.
+func (s *system) badEvents(prefix string, n int) (subjects []string, last uint64) {
+	s.t.Helper()
+	for i := range n {
+		subjects = append(subjects, fmt.Sprintf("registry.servers.%s%02d", prefix, i))
+		eventstest.PublishRaw(s.t, s.js, subjects[i], []byte("bad"))
+	}
+	e := eventstest.Events(1, 1)[0]
+	e.ID += prefix
+	return subjects, s.publish(e)
+}
+
+// named waits until these subjects are listed and no other.
+func (s *system) named(want []string) {
+	s.t.Helper()
+	s.progress(fmt.Sprint("named: ", want), func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, want) })
+}
+
+// Where some of the answers are lost, every event is copied in the end, and the list is the whole one, of earlier
+// processes' rejections too.
+func TestRejectionsWithLostAnswers(t *testing.T) {
+	s := newSystem(t)
+	r := s.relay()
+	s.start()
+	earlier, last := s.badEvents("a", 20)
+	s.reach(last)
+	s.mustStop()
+	var answers, lost atomic.Int32
+	r.Lose(func(m []byte) bool {
+		ours := bytes.Contains(m, []byte("REGISTRY_REJECTED")) || bytes.Contains(m, []byte(`"registry.servers.`))
+		if !ours || isDelivery(m) || answers.Add(1)%6 != 0 {
+			return false
+		}
+		lost.Add(1)
+		return true
+	})
+	s.start()
+	now, last := s.badEvents("b", 20)
+	s.reach(last)
+	s.named(slices.Concat(earlier, now))
+	s.progress("counted", func(p Progress) bool { return p.Rejected == 40 && p.LastError == "" })
+	s.mustStop()
+	if left := s.p.rejecter.subjects.unread; lost.Load() == 0 || len(left) > 0 {
+		t.Errorf("%d answers were lost; to be asked for again: %v", lost.Load(), left)
+	}
+}
+
+// Looking at what earlier processes rejected holds nothing up: what is rejected now is copied, saved and listed.
+func TestEarlierRejectionsHoldUpNothing(t *testing.T) {
+	s := newSystem(t)
+	r := s.relay()
+	s.start()
+	earlier, last := s.badEvents("a", 3)
+	s.reach(last)
+	s.mustStop()
+	var lost atomic.Int32
+	r.Lose(func(m []byte) bool {
+		if isDelivery(m) || !bytes.Contains(m, []byte(`"registry.servers.a`)) {
+			return false
+		}
+		lost.Add(1)
+		return true
+	})
+	s.start()
+	s.until("the first is asked for", func() bool { return lost.Load() > 0 })
+	now, last := s.badEvents("b", 3)
+	s.reach(last)
+	s.named(now)
+	r.Lose(nil)
+	s.named(slices.Concat(earlier, now))
+}
+
+// A count that waits for another ends with its context.
+func TestCountObeysItsContext(t *testing.T) {
+	r := newRejecter(Config{}, leader.Stream{}, &tracker{}, nil)
+	r.counting <- struct{}{} // the other's request gets no answer
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.count(ctx) }()
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("waits for ever")
+	}
+}
+
+// A look at a subject goes on where the answers ended. What is listed stays while nothing is known; and a rejection during
+// the look has it done again.
+func TestExamination(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	e := eventstest.Events(1, 1)[0]
+	subject := e.Data.Subject().String()
+	s.publish(e)
+	for range 2 {
+		eventstest.PublishRaw(t, s.js, subject, []byte("bad"))
+	}
+	var tr tracker
+	tr.publish()
+	found := newSubjects(Config{}, leader.Stream{JS: s.js, Name: events.DefaultStream}, &tr, slog.New(slog.DiscardHandler))
+	look := &examination{subject: subject, next: 2, rejected: 1}
+	if valid, err := found.hasValid(t.Context(), look); valid || err != nil || look.next != 4 || look.rejected != 3 {
+		t.Errorf("%v, %v, %+v", valid, err, look)
+	}
+	found.add(subject)
+	taken := found.take()
+	found.add(subject)
+	found.putBack(taken)
+	if again := found.take(); len(again) != 1 || again[0] == taken[0] {
+		t.Errorf("open: %v", again)
+	}
+	found.putBack(taken)
+	if again := found.take(); len(again) != 1 || again[0] != taken[0] {
+		t.Errorf("open after a failure: %v", again)
+	}
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	for shown, want := range map[string]int{"": 0, "shown": 1} {
+		if found.mark(subject); shown != "" {
+			found.list(subject, shown)
+		}
+		if err := found.examine(away, look); err == nil || len(found.known) != want || found.none() != (want == 0) {
+			t.Errorf("%q: %v, %v", shown, err, found.known)
+		}
+		found.clear(subject)
+	}
+}
+
 // Every listed subject has its turn.
 func TestTurns(t *testing.T) {
-	s := newSubjects(leader.Stream{}, &tracker{}, 0, nil)
+	s := newSubjects(Config{}, leader.Stream{}, &tracker{}, nil)
 	for i := range 25 {
 		s.known[fmt.Sprintf("s%02d", i)] = "shown"
 	}

@@ -64,7 +64,7 @@ func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bul
 	for _, r := range c.Records {
 		s.waiting[r.Subject] = r
 	}
-	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest, AllTombstones: c.AllTombstones}
+	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest}
 	s.reached, s.bulk = reached, bulk
 	if !s.dirty {
 		s.dirty, s.since = true, time.Now()

@@ -1,10 +1,11 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,32 +29,58 @@ const (
 
 	// recheckAtOnce is how many listed subjects are looked at again in a poll, with one request each.
 	recheckAtOnce = 10
+
+	// maxOpen bounds the subjects that wait to be examined. Their copies are no more: the stream of rejected events keeps
+	// as many.
+	maxOpen = 10_000
+
+	// stepItems is how many subjects are examined, and as many copies looked up, between two looks at what else there is
+	// to do.
+	stepItems = 256
 )
 
 // subjects finds the subjects whose every message that the stream still has was rejected: a rebuild would not know the
 // state that the model has of them (events/CONTRACT.md#rejection).
 //
-// It asks the stream after each rejection, so it needs no history of its own and is right after a restart. It looks at
-// the listed ones again and again, since a subject may be purged. Subjects that the contract does not have (registry.x)
+// It asks the stream after each rejection, so it needs no history of its own; after a restart it starts from the copies
+// that earlier processes made. It looks at the listed ones again and again, since a subject may be purged. A question that
+// is not answered is asked again, from where the answers ended, and nobody waits for any of them. Subjects that the contract does not have (registry.x)
 // are not listed: they never had a state that could be lost, and no good event could take them off the list. Their
 // rejections are counted and copied like all others.
 type subjects struct {
 	stream  leader.Stream
 	tracker *tracker
 	every   time.Duration // between two rechecks
+	retry   time.Duration // after a request that failed
 	log     *slog.Logger
-	count   atomic.Int64 // of known
+	count   atomic.Int64  // of known
+	wake    chan struct{} // to run: something is open; holds one
 
 	mu    sync.Mutex
-	known map[string]string // what is shown of a subject without a valid event; "" while it is being examined
+	known map[string]string       // what is shown of a subject without a valid event; "" while it is being examined
+	open  map[string]*examination // not under way
+	seen  map[string]bool         // the subjects of earlier rejections, until all of these have been looked up
 
-	// Owned by the rejecter's run.
+	// Owned by run.
+	found     bool     // unread has been filled
+	unread    []uint64 // what earlier processes rejected and whose subjects are not known yet
+	failing   bool     // the last step was not answered
 	rechecked time.Time
 	lastTurn  string // the last subject looked at again
 }
 
-func newSubjects(stream leader.Stream, t *tracker, every time.Duration, log *slog.Logger) *subjects {
-	return &subjects{stream: stream, tracker: t, every: every, log: log, known: map[string]string{}}
+// examination is a look at what the stream has of a subject, as far as it has come: everything before next was rejected.
+type examination struct {
+	subject, shown string // shown is what may be shown of the subject (events/CONTRACT.md#rejection)
+	next           uint64
+	rejected       int
+}
+
+func newSubjects(cfg Config, stream leader.Stream, t *tracker, log *slog.Logger) *subjects {
+	return &subjects{
+		stream: stream, tracker: t, every: cfg.PollEvery, retry: cfg.RetryEvery, log: log, wake: make(chan struct{}, 1),
+		known: map[string]string{}, open: map[string]*examination{},
+	}
 }
 
 // none says, without waiting, that there is nothing to clear.
@@ -86,51 +113,165 @@ func (s *subjects) publish() {
 	s.tracker.update(func(p *Progress) { p.SubjectsWithoutValidEvent = listed })
 }
 
-// examineCopied examines the subjects of the stream's messages at sequences, which were rejected.
-func (s *subjects) examineCopied(ctx context.Context, sequences []uint64) error {
-	found := map[string]bool{}
-	for _, seq := range sequences {
-		m, err := s.stream.Message(ctx, seq)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue // newer ones have pushed it out
+// run examines what is open until ctx ends, from the copies on that earlier processes made of this epoch's events.
+func (s *subjects) run(ctx context.Context, epoch string) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := s.step(ctx, epoch)
+		if ctx.Err() != nil {
+			return
 		}
+		if err != nil && !s.failing {
+			s.log.Warn("subjects of rejected events cannot be looked at; tried again", "error", err)
+		}
+		s.failing = err != nil
 		if err != nil {
-			return fmt.Errorf("rejected event %d: %w", seq, err)
+			pause(ctx, s.retry-time.Since(began)) // a request that timed out has been wait enough
+			continue
 		}
-		found[m.Subject] = true
+		s.idle(ctx)
 	}
-	for subject := range found {
-		s.examine(ctx, subject)
+}
+
+// step examines some of what is open, looks up some of the earlier rejections, and looks at listed subjects again. What is
+// not answered stays to be asked. While frozen it does nothing: the stream is another one.
+func (s *subjects) step(ctx context.Context, epoch string) error {
+	if s.tracker.status().Frozen {
+		return nil
+	}
+	_, failed, err := each(s.take(), func(e *examination) error { return s.examine(ctx, e) })
+	s.putBack(failed)
+	if !s.found {
+		unread, listErr := rejected.Sequences(ctx, s.stream.JS, epoch)
+		s.found = listErr == nil
+		s.unread, err = unread, cmp.Or(err, listErr)
+		s.seen = map[string]bool{}
+	}
+	part := s.unread[:min(len(s.unread), stepItems)]
+	_, unread, lookErr := each(part, func(seq uint64) error { return s.lookUp(ctx, seq) })
+	if s.unread = append(s.unread[len(part):], unread...); len(s.unread) == 0 {
+		s.seen = nil
+	}
+	s.recheck(ctx)
+	return cmp.Or(err, lookErr)
+}
+
+// idle waits until there is something to do.
+func (s *subjects) idle(ctx context.Context) {
+	frozen := s.tracker.status().Frozen
+	s.mu.Lock()
+	some := len(s.open) > 0 || len(s.unread) > 0
+	s.mu.Unlock()
+	if some && !frozen {
+		return
+	}
+	var poll <-chan time.Time
+	if frozen || !s.none() {
+		timer := time.NewTimer(s.every)
+		defer timer.Stop()
+		poll = timer.C
+	}
+	wake := s.wake
+	if frozen {
+		wake = nil
+	}
+	select {
+	case <-wake:
+	case <-poll:
+	case <-ctx.Done():
+	}
+}
+
+// lookUp has the subject examined of the stream's message at seq, which was rejected. Once is enough for all of them that
+// are of one subject.
+func (s *subjects) lookUp(ctx context.Context, seq uint64) error {
+	m, err := s.stream.Message(ctx, seq)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil // newer ones have pushed it out
+	case err != nil:
+		return err
+	}
+	s.mu.Lock()
+	seen := s.seen[m.Subject]
+	s.seen[m.Subject] = true
+	s.mu.Unlock()
+	if !seen {
+		s.add(m.Subject)
 	}
 	return nil
 }
 
-// examineAll examines the subjects of a batch of rejected events.
-func (s *subjects) examineAll(ctx context.Context, batch []rejected.Copy) {
-	seen := map[string]bool{}
+// examineAll has the subjects of rejected events examined. It waits for nothing. Any goroutine may call it.
+func (s *subjects) examineAll(batch []rejected.Copy) {
 	for _, c := range batch {
-		if !seen[c.Subject] {
-			seen[c.Subject] = true
-			s.examine(ctx, c.Subject)
+		s.add(c.Subject)
+	}
+}
+
+// add has a subject examined, from the first message that the stream has of it now.
+func (s *subjects) add(subject string) {
+	if _, err := events.ParseSubject(subject); err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) >= maxOpen {
+		return
+	}
+	s.open[subject] = &examination{subject: subject, shown: subject, next: 1}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take takes some of what is open. What is added meanwhile is open again: the examination under way may have seen a valid
+// message that is pushed out now.
+func (s *subjects) take() (some []*examination) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for subject, e := range s.open {
+		if len(some) == stepItems {
+			break
+		}
+		some = append(some, e)
+		delete(s.open, subject)
+	}
+	return some
+}
+
+// putBack opens again what take took, except where there is a newer examination.
+func (s *subjects) putBack(some []*examination) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range some {
+		if s.open[e.subject] == nil {
+			s.open[e.subject] = e
 		}
 	}
 }
 
-// examine looks at what the stream still has of subject, and lists it when nothing of it is valid. When the stream does
-// not answer, the question stays open and the subject is not listed: the next rejection or start asks again.
-func (s *subjects) examine(ctx context.Context, subject string) {
-	if _, err := events.ParseSubject(subject); err != nil {
-		return
+// errOtherStream says that an answer may not have been about the stream that the list is of.
+var errOtherStream = errors.New("the stream may be another one")
+
+// examine looks at what the stream still has of a subject, and lists it when nothing of it is valid. The error is that it
+// is not known yet; what is listed stays.
+func (s *subjects) examine(ctx context.Context, e *examination) error {
+	if !s.mark(e.subject) {
+		return nil
 	}
-	if !s.mark(subject) {
-		return
+	valid, err := s.hasValid(ctx, e)
+	switch {
+	case err == nil && valid:
+		s.clear(e.subject)
+	case err == nil && s.sameStream(ctx):
+		s.list(e.subject, e.shown)
+	default:
+		s.unmark(e.subject)
+		return cmp.Or(err, errOtherStream)
 	}
-	valid, shown, err := s.hasValid(ctx, subject)
-	if valid || err != nil {
-		s.clear(subject)
-		return
-	}
-	s.list(subject, shown)
+	return nil
 }
 
 // mark begins an examination. A valid event that arrives meanwhile removes the mark, and with it the result.
@@ -157,29 +298,37 @@ func (s *subjects) list(subject, shown string) {
 	}
 }
 
-// hasValid reads the retained messages of subject until it finds a valid one. A subject without any message counts as
-// valid: nothing of it was rejected. shown is what may be shown of the subject (events/CONTRACT.md#rejection).
-func (s *subjects) hasValid(ctx context.Context, subject string) (valid bool, shown string, err error) {
-	shown = subject
+// unmark ends an examination that found nothing out.
+func (s *subjects) unmark(subject string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shown, ok := s.known[subject]; ok && shown == "" {
+		delete(s.known, subject)
+		s.count.Add(-1)
+	}
+}
+
+// hasValid reads the retained messages of e's subject, from where e is, until it finds a valid one. A subject without any
+// message counts as valid: nothing of it was rejected.
+func (s *subjects) hasValid(ctx context.Context, e *examination) (bool, error) {
 	d := decoder{renderer: readmodel.NewRenderer(), log: s.log}
-	seq := uint64(1)
-	for n := range maxRetained {
-		m, err := s.stream.NextMessage(ctx, seq, subject)
+	for ; e.rejected < maxRetained; e.rejected++ {
+		m, err := s.stream.NextMessage(ctx, e.next, e.subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return n == 0, shown, nil
+			return e.rejected == 0, nil
 		}
 		if err != nil {
-			return false, "", err
+			return false, err
 		}
 		if _, err := d.record(&m); err == nil {
-			return true, "", nil
+			return true, nil
 		}
-		if masked := events.MaskSubject(subject, m.Data); masked != subject {
-			shown = masked
+		if masked := events.MaskSubject(e.subject, m.Data); masked != e.subject {
+			e.shown = masked
 		}
-		seq = m.Sequence + 1
+		e.next = m.Sequence + 1
 	}
-	return false, shown, nil
+	return false, nil
 }
 
 // recheck looks at some of the listed subjects again, in turn: one that has been purged has nothing rejected any more,
@@ -189,13 +338,15 @@ func (s *subjects) recheck(ctx context.Context) {
 		return
 	}
 	s.rechecked = time.Now()
-	for subject, shown := range s.nextTurn() {
+	turn := s.nextTurn()
+	_, _, _ = each(slices.Collect(maps.Keys(turn)), func(subject string) error { // whoever gets no answer has another turn
 		_, err := s.stream.NextMessage(ctx, 1, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) && s.sameStream(ctx) {
 			s.clear(subject)
-			s.log.Info("subject without a valid event has been purged; it is not listed any more", "subject", shown)
+			s.log.Info("subject without a valid event has been purged; it is not listed any more", "subject", turn[subject])
 		}
-	}
+		return err
+	})
 }
 
 // nextTurn returns the next few of the listed subjects, and what is shown of them.

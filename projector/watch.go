@@ -16,6 +16,13 @@ import (
 // offerFor is how long watch offers an erasure to a session that is busy. It comes back to it later.
 const offerFor = 100 * time.Millisecond
 
+// A message that the stream has may be so long on its way to a session that waits for it. Where the way is slow, and the
+// message comes no sooner to the next session, that one waits twice as long.
+const (
+	deliverWithin    = time.Second
+	maxDeliverWithin = 32 * time.Second
+)
+
 // watcher is the state of watch.
 type watcher struct {
 	*Projector
@@ -23,12 +30,24 @@ type watcher struct {
 	verified time.Time // when the checkpoint's message was last looked at, or when watching began
 	stood    uint64    // the checkpoint at the poll before
 	away     bool      // the broker did not answer the poll before
+
+	overdue overdue
+	patient time.Duration // how long a message may be overdue
+	lost    uint64        // the message for which a session was begun; 0: none, or it has come
+}
+
+// overdue is a message that the stream has and the session has not received, though nothing keeps it from receiving.
+type overdue struct {
+	sequence uint64
+	receiver *receiver
+	received uint64 // the last message that it received
+	since    time.Time
 }
 
 // watch asks the broker, every PollEvery and when told to, how long the stream is. It decides nothing about the stream's
 // identity: when in doubt it makes the session begin anew.
 func (p *Projector) watch(ctx context.Context) {
-	w := &watcher{Projector: p, answered: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence}
+	w := &watcher{Projector: p, answered: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
 	ticker := time.NewTicker(p.cfg.PollEvery)
 	defer ticker.Stop()
 	for {
@@ -54,12 +73,15 @@ func (w *watcher) pollStream(ctx context.Context) {
 		w.noAnswer(err)
 		return
 	}
-	w.answer(ctx, asked)
+	w.answer(asked)
 	switch {
 	case !missing:
 		w.compare(ctx, info, at, asked)
 	case at.StreamEpoch != "":
 		w.recheck(err)
+	}
+	if !w.cfg.ReadOnly { // it copies nothing, and its user may not be allowed to look
+		w.rejecter.count(ctx)
 	}
 }
 
@@ -106,8 +128,8 @@ func (w *watcher) meanwhile() string {
 	return "nothing is saved, so nothing is served until it answers"
 }
 
-// answer notes that the broker answers, and has the copies of rejected events counted.
-func (w *watcher) answer(ctx context.Context, asked time.Time) {
+// answer notes that the broker answers.
+func (w *watcher) answer(asked time.Time) {
 	w.answered = asked
 	w.tracker.setTrouble(troubleBroker, "")
 	if w.away {
@@ -115,12 +137,9 @@ func (w *watcher) answer(ctx context.Context, asked time.Time) {
 	}
 	w.away = false
 	w.tracker.update(func(s *Progress) { s.Connected = true })
-	if !w.cfg.ReadOnly { // it copies nothing, and its user may not be allowed to look
-		w.rejecter.count(ctx)
-	}
 }
 
-// compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail.
+// compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail, a lost delivery.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
 	last := info.State.LastSeq
 	if err := leader.Compare(info, at); err != nil {
@@ -128,12 +147,10 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 		w.recheck(err)
 		return
 	}
-	w.tracker.update(func(s *Progress) {
-		s.LastSequence = max(last, s.Checkpoint)
-		if last <= at.Sequence && asked.After(s.AsOf) && !s.Frozen {
-			s.AsOf = asked
-		}
-	})
+	w.tracker.update(func(s *Progress) { s.LastSequence = max(last, s.Checkpoint) })
+	if !w.Status().Frozen {
+		w.tracker.ended(last, asked)
+	}
 	if time.Since(w.verified) >= w.cfg.VerifyEvery {
 		w.verified = time.Now()
 		var identity *leader.IdentityError
@@ -142,21 +159,62 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 			return
 		}
 	}
+	if w.lost > 0 && at.Sequence >= w.lost {
+		w.arrived()
+	}
 	// Without a session nobody takes an erasure; and of two requests that this user may not make, each would hide from the
 	// other why it gets no answer.
-	if last > at.Sequence && at.Sequence == w.stood && w.following.Load() {
-		w.findErased(ctx, erasure{at.Sequence, last, asked})
+	if last > at.Sequence && at.Sequence == w.stood && w.receiving.Load() != nil {
+		w.findNext(ctx, erasure{at.Sequence, last, asked})
 	}
 	w.stood = at.Sequence
 }
 
-// findErased offers the session an erasure, if the stream holds nothing after the checkpoint. The stream's end was read
-// before: what is published since is either found now or lies after that end.
-func (w *watcher) findErased(ctx context.Context, e erasure) {
-	_, err := w.stream.NextMessage(ctx, e.from+1, ">")
-	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+// findNext looks at what follows the checkpoint, which stands before the stream's end: a message, which may be overdue, or
+// nothing, which is an erasure. The stream's end was read before: what is published since is either found now or lies
+// after that end.
+func (w *watcher) findNext(ctx context.Context, e erasure) {
+	next, err := w.stream.NextMessage(ctx, e.from+1, ">")
+	switch {
+	case err == nil:
+		w.expect(next.Sequence)
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		w.arrived()
+		w.offer(ctx, e)
+	}
+}
+
+// expect has a new session begun when the message at sequence, which the stream has, has not come for too long. A lost
+// delivery leaves a gap that the next one shows; but on a quiet stream none comes. What has been received only waits to be
+// applied, and behind the bound of a Hold nothing is missed.
+func (w *watcher) expect(sequence uint64) {
+	r := w.receiving.Load()
+	if r == nil || sequence <= r.received.Load() || sequence > w.bound.limit.Load() {
+		w.overdue = overdue{}
 		return
 	}
+	now := overdue{sequence, r, r.received.Load(), w.overdue.since}
+	if now != w.overdue {
+		now.since = time.Now()
+		w.overdue = now
+		return
+	}
+	if time.Since(now.since) < w.patient {
+		return
+	}
+	w.tracker.setTrouble(troubleDelivery, fmt.Sprintf("The broker has message %d and has not delivered it.", sequence))
+	w.recheck(fmt.Errorf("%w: that of message %d, which the stream has", errGap, sequence))
+	w.overdue, w.lost, w.patient = overdue{}, sequence, min(2*w.patient, maxDeliverWithin)
+}
+
+// arrived notes that no message is overdue.
+func (w *watcher) arrived() {
+	w.overdue, w.lost, w.patient = overdue{}, 0, deliverWithin
+	w.tracker.setTrouble(troubleDelivery, "")
+}
+
+// offer offers the session an erasure.
+func (w *watcher) offer(ctx context.Context, e erasure) {
 	timer := time.NewTimer(offerFor)
 	defer timer.Stop()
 	select {

@@ -1,12 +1,18 @@
 package projector
 
 import (
+	"bytes"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/projector/leader"
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 // Promise 5: the broker goes away and comes back under a running projector; readers keep the last
@@ -138,5 +144,191 @@ func TestUnanswered(t *testing.T) {
 	_, err := leader.Stream{JS: eventstest.LonelyNode(t, ""), Name: "REGISTRY"}.Info(t.Context())
 	if unanswered(err) == unanswered(leader.ErrNotConnected) || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("without a leader: %v", err)
+	}
+}
+
+// isDelivery says whether what a broker sends is a message of a stream, delivered to a consumer.
+func isDelivery(message []byte) bool { return bytes.Contains(message, []byte(" $JS.ACK.")) }
+
+// A delivery is lost, as on a route between two nodes of a cluster, and nothing is published after it: the message is
+// missed within the time that is promised, lastError says so, and it is fetched. Were the program's own intervals the
+// test's, this is what PollEvery adds.
+func TestLastDeliveryLost(t *testing.T) {
+	s := newSystem(t)
+	r := s.relay()
+	s.tune = func(c *Config) { c.PollEvery = 0 } // the program's
+	s.start()
+	s.reach(s.publish(eventstest.Events(3, 1)...))
+	var lost atomic.Bool
+	r.Lose(func(m []byte) bool { return isDelivery(m) && lost.CompareAndSwap(false, true) })
+	began := time.Now()
+	last := s.publish(eventstest.Events(4, 2)[3])
+	s.progress("missed", func(p Progress) bool {
+		return p.Lag == 1 && strings.Contains(p.LastError, "a delivery is missing: that of message 4") ||
+			p.LastError == "The broker has message 4 and has not delivered it."
+	})
+	s.reach(last)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("fetched after %v", took)
+	}
+	s.progress("well again", func(p Progress) bool { return p.Lag == 0 && p.LastError == "" })
+	if !lost.Load() || s.log.count("stream lost; following again") != 1 {
+		t.Errorf("lost: %v", lost.Load())
+	}
+	s.inspect()
+}
+
+// What is lost again and again is asked for again and again, ever more slowly: on a way that is slow, and not broken, it
+// comes in the end.
+func TestDeliveryLostAgain(t *testing.T) {
+	s := newSystem(t)
+	r := s.relay()
+	s.start()
+	s.reach(s.publish(eventstest.Events(3, 1)...))
+	var lost atomic.Int32
+	r.Lose(func(m []byte) bool { return isDelivery(m) && lost.Add(1) <= 2 })
+	began := time.Now()
+	s.reach(s.publish(eventstest.Events(4, 2)[3]))
+	if took := time.Since(began); lost.Load() != 3 || took < 3*deliverWithin {
+		t.Errorf("lost %d times in %v", lost.Load()-1, took)
+	}
+	s.inspect()
+}
+
+// A projector that is held misses nothing behind its bound, and begins no session for it; nor does one that has received
+// what it has not applied.
+func TestHeldMissesNothing(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	at := s.reach(s.publish(eventstest.Events(3, 1)...)).Sequence()
+	s.p.Hold(at)
+	next := s.publish(eventstest.Events(4, 2)[3])
+	r := s.p.receiving.Load()
+	s.until("received", func() bool { return r.received.Load() == next })
+	polls := func(limit, received uint64) (atFirst, atSecond uint64) {
+		s.p.bound.mu.Lock() // nothing is applied meanwhile
+		defer s.p.bound.mu.Unlock()
+		s.p.bound.limit.Store(limit)
+		defer s.p.bound.limit.Store(at)
+		r.received.Store(received)
+		w := &watcher{Projector: s.p}
+		w.expect(next)
+		atFirst = w.lost
+		w.expect(next)
+		return atFirst, w.lost
+	}
+	for name, c := range map[string]struct{ limit, received, want uint64 }{
+		"held, not delivered": {at, at, 0},
+		"received":            {next, next, 0},
+		"not delivered":       {next, at, next},
+	} {
+		if first, second := polls(c.limit, c.received); first != 0 || second != c.want {
+			t.Errorf("%s: missed %d at the first poll, %d at the second, not %d", name, first, second, c.want)
+		}
+	}
+	s.p.Release()
+	s.reach(next)
+	s.inspect()
+}
+
+// Registry-As-Of is never later than what the broker said: a last message that was long on its way shows that nothing came
+// after it when it was sent, not when it arrived.
+func TestAsOfIsNotTheReception(t *testing.T) {
+	s := newSystem(t)
+	r := s.relay()
+	s.start()
+	s.reach(s.publish(eventstest.Events(3, 1)...))
+	r.Blackhole(true)
+	before := s.p.Progress().AsOf
+	sent := s.publish(eventstest.Events(4, 2)[3])
+	stream, err := s.js.Stream(t.Context(), events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.until("the broker has sent it", func() bool {
+		for c := range stream.ListConsumers(t.Context()).Info() {
+			return c.Delivered.Stream == sent
+		}
+		return false
+	})
+	s.p.Hold(sent)
+	next := s.publish(eventstest.Events(5, 2)[4])
+	m, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.Message(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Blackhole(false)
+	s.until("the first is visible", func() bool { return s.model.View().Sequence() == sent })
+	s.progress("the second is known of", func(p Progress) bool { return p.LastSequence == next })
+	if p := s.p.Progress(); !p.AsOf.Before(m.Time) || p.AsOf.Before(before) {
+		t.Errorf("complete as of %v, before %v; an event that is not applied was stored at %v", p.AsOf, before, m.Time)
+	}
+	s.p.Release()
+	s.reach(next)
+	s.progress("As-Of moves on", func(p Progress) bool { return p.AsOf.After(m.Time) })
+}
+
+// Nor is it later than when the broker was asked, however late the answer comes.
+func TestAsOfIsNotTheAnswer(t *testing.T) {
+	s := newSystem(t)
+	r := s.relay()
+	s.start()
+	at := s.reach(s.publish(eventstest.Events(3, 1)...)).Sequence()
+	s.p.Hold(at)
+	late, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.Lose(func(m []byte) bool {
+		if bytes.Contains(m, []byte("stream_info_response")) && bytes.Contains(m, []byte(`"REGISTRY"`)) {
+			once.Do(func() { close(late); <-release })
+		}
+		return false
+	})
+	<-late
+	next := s.publish(eventstest.Events(4, 2)[3])
+	m, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.Message(t.Context(), next)
+	close(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.progress("the event is known of", func(p Progress) bool { return p.LastSequence == next })
+	if p := s.p.Progress(); !p.AsOf.Before(m.Time) {
+		t.Errorf("complete as of %v; an event that is not applied was stored at %v", p.AsOf, m.Time)
+	}
+}
+
+// Registry-As-Of moves while events never cease: the model is complete as of a poll once it is where the stream ended then.
+func TestAsOfMovesUnderLoad(t *testing.T) {
+	var tr tracker
+	base := time.Unix(1000, 0)
+	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
+	checkpoint := func(seq uint64) time.Time {
+		tr.update(func(p *Progress) { p.Checkpoint = seq })
+		return tr.status().AsOf
+	}
+	for n := range 5 {
+		tr.ended(uint64(10*n+10), second(n))
+	}
+	for _, step := range []struct {
+		checkpoint uint64
+		want       time.Time
+	}{{9, time.Time{}}, {10, second(0)}, {35, second(2)}, {49, second(3)}, {50, second(4)}, {60, second(4)}} {
+		if got := checkpoint(step.checkpoint); !got.Equal(step.want) {
+			t.Errorf("at %d: as of %v, not %v", step.checkpoint, got, step.want)
+		}
+	}
+	// A stream that lost its end goes on from there; and what is remembered has a bound, at which the newest counts.
+	tr.ended(80, second(10))
+	tr.ended(70, second(11))
+	if got := checkpoint(70); !got.Equal(second(11)) {
+		t.Errorf("as of %v after the stream lost its end", got)
+	}
+	for n := range 3 * maxEnds {
+		tr.ended(uint64(100+n), second(20+n))
+	}
+	if got := checkpoint(100 + 3*maxEnds); len(tr.ends) != 0 || !got.Equal(second(20+3*maxEnds-1)) {
+		t.Errorf("as of %v, %d ends left", got, len(tr.ends))
+	}
+	if tr.ended(0, second(1)); !tr.status().AsOf.Equal(second(20 + 3*maxEnds - 1)) {
+		t.Error("As-Of went back")
 	}
 }

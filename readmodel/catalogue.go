@@ -16,7 +16,6 @@ type catalogue struct {
 	orders *orderTrees
 	totals cowSlice[int64] // view totals by slot
 	slots  slotNumbers
-	kept   map[Digest]uint32 // slots of rows that are yet to be loaded: see KeepSlots
 	months monthCounts
 
 	entries Digest // of the entries, shown or not
@@ -40,11 +39,11 @@ type rowChange struct {
 }
 
 // ref names the row that a change is of. The change is not empty.
-func (ch *rowChange) ref() rowRef {
+func (ch *rowChange) ref() RowRef {
 	if ch.row != nil {
-		return ch.row.ref()
+		return ch.row.Ref()
 	}
-	return ch.old.ref()
+	return ch.old.Ref()
 }
 
 func newCatalogue() *catalogue {
@@ -100,7 +99,7 @@ func (c *catalogue) number(ch rowChange) {
 	if ch.old != nil {
 		ch.row.slot = ch.old.slot
 	} else {
-		ch.row.slot = c.takeSlot(ch.row)
+		ch.row.slot = c.slots.take()
 	}
 }
 

@@ -12,7 +12,7 @@ type changeLog struct {
 // loggedChange says that a row was set or removed.
 type loggedChange struct {
 	sequence      uint64
-	ref           rowRef
+	ref           RowRef
 	before, after filterBits
 }
 

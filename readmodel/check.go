@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/textindex"
 )
 
 // CheckQuery asks who somebody is, on all lists at once. ID, when not empty, takes precedence.
@@ -87,7 +88,7 @@ type rowsByList [events.NumLists][]*Row
 
 func grouped(found rowsByList) (groups []Group) {
 	for i, l := range events.Lists() {
-		if len(found[i]) > 0 && (l != events.Legit || len(groups) == 0) {
+		if len(found[i]) > 0 && (!l.Trusted() || len(groups) == 0) {
 			groups = append(groups, Group{l, found[i]})
 		}
 	}
@@ -110,7 +111,7 @@ func (v *View) checkID(id string) (found rowsByList) {
 func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, err error) {
 	others := 0
 	for i, l := range events.Lists() {
-		if l == events.Legit && others > 0 {
+		if l.Trusted() && others > 0 {
 			break
 		}
 		if found[i], err = v.bestMatches(ctx, i, needle); err != nil {
@@ -123,7 +124,7 @@ func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, 
 
 // bestMatches returns the list's best matches of name or chat id, newest first within a rank.
 func (v *View) bestMatches(ctx context.Context, list int, needle string) ([]*Row, error) {
-	m, err := v.matching(ctx, textQuery{list, nameAndIDs, needle})
+	m, err := v.matching(ctx, TextQuery{list, textindex.Names, needle})
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,10 @@
-// Package readmodel is the registry as readers see it: the catalogue of entries, kept in every order
-// and under every filter that a list can be asked for, and the queries on it.
+// Package readmodel is the registry as readers see it: the catalogue of entries, kept in every
+// order and under every filter that a list can be asked for, and the queries on it.
 //
-// A Renderer makes a Record of each event, once per change: Markdown, folded text, collation key and
-// public JSON. A Model applies records and publishes an immutable View behind one atomic pointer.
-// Handlers load the newest View and answer from it. Start with Model.Apply, then View.List.
+// A Renderer makes a Record of each event, once per change: Markdown, folded text, collation key
+// and public JSON. A Model applies records and publishes an immutable View behind one atomic
+// pointer. Handlers load the newest View and answer from it. Start with Model.Apply, then
+// View.List.
 //
 // # Promises of the whole
 //
@@ -14,16 +15,16 @@
 //     messages that the stream still has. Events carry whole states, so applying an event twice, or
 //     events of different subjects in another order, changes nothing. No clock, no I/O and no map
 //     order takes part.
-//  2. A reader sees one state: data, total, hasMore, results and the Registry-Sequence header of one
-//     answer belong together.
+//  2. A reader sees one state: data, total, hasMore, results and the Registry-Sequence header of
+//     one answer belong together.
 //  3. The checkpoint never goes back while a process lives. In a data directory it goes back only
 //     when an operator rebuilds.
 //  4. A snapshot plus a replay of what came after it gives what a replay from the start gives. The
 //     digest proves it.
 //  5. Queries wait for nothing: not for the stream, a disk, the text index, an upstream or another
 //     query. The one exception is a caller who asks to wait, with Registry-Min-Sequence.
-//  6. The text index may lag; an answer may not. An index that lags, is damaged, hangs or is missing
-//     makes searches slower and never wrong; so does a cache of results.
+//  6. The text index may lag; an answer may not. An index that lags, is damaged, hangs or is
+//     missing makes searches slower and never wrong; so does a cache of results.
 //  7. Unknown is never clean: until the model has caught up the answer is 503, never an empty 200.
 //  8. One bad event costs one event.
 //
@@ -41,11 +42,11 @@
 //
 // # Why
 //
-// Order is kept, not computed. Each list has 27 counted trees (package btree): three sort keys times
-// three status filters times three proofs filters. An entry is in about ten of them. Any page is one
-// descent and a walk, and a total is a tree's count. The alternatives lost: sorting at each request
-// costs 100 ms at a million entries, and sorted slices rebuilt at each batch cost the writer as much.
-// An amendment that does not move an entry touches no tree.
+// Order is kept, not computed. Each list has 27 counted trees (package btree): three sort keys
+// times three status filters times three proofs filters. An entry is in about ten of them. Any page
+// is one descent and a walk, and a total is a tree's count. The alternatives lost: sorting at each
+// request costs 100 ms at a million entries, and sorted slices rebuilt at each batch cost the
+// writer as much. An amendment that does not move an entry touches no tree.
 //
 // An entry is encoded once per change, so that a page is ready fragments joined. Marshalling thirty
 // structs at each request costs a third of the throughput.
@@ -53,53 +54,60 @@
 // View totals are kept beside the rows, by slot, in a slice that is copied on write (cowSlice). A
 // counted view moves its entry in the orders by views and touches nothing else.
 //
-// How many entries were reported in each month is counted as rows come and go (monthCounts), so that a chart
-// of them costs a lookup a month. A scan for it would look at every row at each change.
+// How many entries were reported in each month is counted as rows come and go (monthCounts), so
+// that a chart of them costs a lookup a month. A scan for it would look at every row at each
+// change.
 //
-// Entry ids, chat ids and donations are found through trees of their hashes (idIndex). A map cannot be shared
-// with a view unless it is copied whole. Donations used a second tree, tidwall/btree, for that alone.
+// Ranges of hashed chat ids are stretches of the tree of chat ids, which is ordered by their hash, and Apply keeps a digest
+// and a count of each: 96 KB in all. Their text is made when it is asked for, so nothing is kept for an entry.
 //
-// Tombstones are packed (tombstones.go), since they only ever grow: 38 bytes for an id of 24 characters and
-// 47 for a UUID, where a map takes 94 (24 characters). They are no part of views, which have their number
-// alone, nor of the digest: it says what readers get.
+// Entry ids, chat ids and donations are found through trees of their hashes (idIndex). A map cannot
+// be shared with a view unless it is copied whole. Donations used a second tree, tidwall/btree, for
+// that alone.
+//
+// Tombstones are found like donations (byID): up to 93 bytes for an id of 24 characters and 117 for
+// a UUID (TestTombstoneMemory), where a map takes 109 and 133. They are no part of views, which
+// have their number alone, nor of the digest: it says what readers get.
 //
 // Names sort by the Polish collation of x/text. Its tables are of Unicode 6.2, so polish maps newer
 // symbols among the old ones; else every name that starts with a newer emoji would come after ż.
 //
-// Similar names are found by their look-alike keys (package lookalike). A row keeps those that differ
-// from its folded name, 18 bytes an entry, and a tree of grams of the keys tells which rows to
-// compare (similarIndex). At 300 000 entries that tree has 3.2 items, 66 bytes, an entry and takes
-// 0.35 s of a start. A change of name or verification costs a batch 30 µs more at a million entries;
-// other changes cost nothing. A check takes 0.15 ms at 100 000 entries and 1.3 ms at a million, where
-// comparing every row takes 10 and 160 ms.
+// Similar names are found by their look-alike keys (package lookalike). A row keeps those that
+// differ from its folded name, 18 bytes an entry, and a tree of grams of the keys tells which rows
+// to compare (similarIndex). At 300 000 entries that tree has 3.2 items, 66 bytes, an entry and
+// takes 0.35 s of a start. A change of name or verification costs a batch 30 µs more at a million
+// entries; other changes cost nothing. A check takes 0.15 ms at 100 000 entries and 1.3 ms at a
+// million, where comparing every row takes 10 and 160 ms.
 //
 // A text search computes a set: the slots of the rows whose text contains the needle. View.matching
 // makes it from a cached result or from what the index finds, and in both cases looks at every row
 // that has changed since; without either it looks at every row. The page is then sorted out of the
-// set, or found by walking the order, whichever is cheaper. A cached result is brought up to date when
-// it is asked for again. To do that for hundreds of results at every event would cost the writer more
-// than it saves readers.
+// set, or found by walking the order, whichever is cheaper. A cached result is brought up to date
+// when it is asked for again. To do that for hundreds of results at every event would cost the
+// writer more than it saves readers.
 //
-// # The text index
+// # Indexes
 //
-// A search knows of an index what the interface textIndex says (search.go); index.go and
-// indexbuilder.go implement it with blocks of package textindex. A block covers 16 384 slots and is
-// built from the rows alone. A change only marks its row, and searches look at marked rows themselves.
-// There are two sizes of block because a mark is not free: without small blocks, 512 marked rows made
-// a search for rare text ten times as slow. So every 32 changed rows of a part get a small block, and
-// after 1 024 the large one is built again. Nothing is merged or deleted, and a change costs the
-// indexing of some 30 rows, later. The Indexer rests in between while anything changes or readers are busy, so
-// that it takes a quarter of the processors at most.
+// Two indexes make searches fast, and both may lag: that of exact search (package exact, of blocks
+// of package textindex) and that of ranked search (package ranked, of bleve's). None of their life
+// is here. This package holds what they see of a model (rows.go, changes.go), what a search asks of
+// a TextIndex (search.go), and what a ranked search is (ranking.go). Package indexing says what an
+// index is, what both have in common, and how to add a third.
 //
-// The index is saved for the next process once a quarter of it is new, and at the end (savedindex.go). What is saved names the row in
-// each slot by its digest, and rows that are loaded get those slots again. So a saved index fits any model, however old it is or
-// whatever stream the model was made from: rows that it has are found by it, others are indexed, in a goroutine that nobody waits for.
-// At a million entries searches are fast 0.4 to 1 s after the model is ready. Made anew, which takes 6 s of one processor, the index was
-// there after 5 s where nobody wanted the processors, and after 12 to 15 s on a quarter of them; until then a search looks at every row.
+// # The parts
+//
+//   - record.go, render.go, markdown.go, row.go: what becomes of an event; tombstones.go: of a
+//     delisting.
+//   - model.go, catalogue.go, lookup.go, months.go, ranges.go: the writer's side. cowslice.go and package
+//     btree are what it shares with views.
+//   - view.go, list.go, check.go, similar.go, ranking.go: what readers ask. search.go: the texts in
+//     it, and their cache.
+//   - rows.go, changes.go: what an index sees. inventory.go: everything, to compare two models.
 //
 // # Versions
 //
 // ProjectionVersion and RenderVersion say what a program can read of what another one wrote. Tests
-// fail when something changes and its version does not. readmodel/CHANGING.md#versions has the table of them and
-// of the other versions; the page also says how to add a field, a parameter, a list or an endpoint.
+// fail when something changes and its version does not. readmodel/CHANGING.md#versions has the
+// table of them and of the other versions; the page also says how to add a field, a parameter, a
+// list or an endpoint.
 package readmodel

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/textindex"
 )
 
 // Sort is the order of a list. The zero value is Newest.
@@ -87,7 +88,7 @@ func appendRows(dst []byte, rows []*Row) []byte {
 
 // List answers one page of a list. Its only error is ctx's: a search stops when its reader has gone.
 func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
-	if q.List == events.Legit {
+	if q.List.Trusted() {
 		q.Status = StatusVerified // the only entries that legit ever shows
 	}
 	var p Page
@@ -115,7 +116,7 @@ func (v *View) Totals(ctx context.Context, q ListQuery) (t Totals, err error) {
 	case q.ID != "":
 		count = func(q *ListQuery) int { return v.listByID(q).Total }
 	case q.Search != "":
-		m, err := v.matching(ctx, textQuery{listIndex(q.List), wholeText, fold(q.Search)})
+		m, err := v.matching(ctx, TextQuery{listIndex(q.List), textindex.All, fold(q.Search)})
 		if err != nil {
 			return t, err
 		}

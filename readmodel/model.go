@@ -12,14 +12,16 @@ import (
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// ApplyOld, KeepSlots, BeginBulk, EndBulk, Digest, Inventory, Tombstones and Listed; any goroutine may call View, Await and IndexSequence.
+// BeginBulk, EndBulk, Digest, Inventory, Tombstones and Listed; any goroutine may call
+// View, Await and IndexSequence.
 type Model struct {
 	// Owned by the applier.
 	lists            [events.NumLists]*catalogue
 	chatIDs          chatIDs
 	entryIDs         entryIDs
+	ranges           rangeSums
 	similarNames     similarIndex
-	donations        donations
+	donations        byID[*donation]
 	donationsDigest  Digest // the lists keep their own
 	donationsChanged bool   // since the last publish
 	tombstones       tombstones
@@ -27,8 +29,7 @@ type Model struct {
 	checkpoint       uint64
 	bulk             bool
 
-	text  *textSearch // fixed after New; shared with the views
-	saved *SavedIndex // whose slots were kept, until an Indexer begins with it; then nil
+	text *textSearch // fixed after New; shared with the views
 
 	// Shared.
 	view    atomic.Pointer[View]
@@ -40,9 +41,10 @@ type Model struct {
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
 	m := &Model{
-		chatIDs: chatIDs{newIDIndex()}, entryIDs: entryIDs{newIDIndex()}, similarNames: newSimilarIndex(),
-		donations: newDonations(), donationsChanged: true,
-		text: newTextSearch(), next: make(chan struct{}),
+		chatIDs: newChatIDs(), entryIDs: entryIDs{newIDIndex()}, similarNames: newSimilarIndex(),
+		donations: byID[*donation]{ids: newIDIndex()}, donationsChanged: true,
+		tombstones: newTombstones(),
+		text:       newTextSearch(), next: make(chan struct{}),
 	}
 	first := &View{text: m.text}
 	for i := range m.lists {
@@ -95,6 +97,7 @@ func (m *Model) applyEntry(r *Record) {
 		return
 	}
 	m.chatIDs.apply(ch)
+	m.applyRanges(ch)
 	m.entryIDs.apply(ch)
 	m.similarNames.apply(ch)
 	m.changes.add(r.Sequence, &ch)
@@ -134,9 +137,9 @@ func (m *Model) publish() *View {
 func (m *Model) nextView() *View {
 	v := *m.View()
 	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
-	v.tombstones = m.tombstones.counts
+	v.tombstones = m.tombstones.counts()
 	v.chatIDs, v.entryIDs = chatIDs{m.chatIDs.snapshot()}, entryIDs{m.entryIDs.snapshot()}
-	v.similarNames = m.similarNames.snapshot()
+	v.similarNames, v.ranges = m.similarNames.snapshot(), m.ranges.snapshot()
 	for i, c := range m.lists {
 		if c.changed {
 			v.lists[i] = c.publish(string(events.Lists()[i]), v.lists[i])
@@ -149,14 +152,13 @@ func (m *Model) nextView() *View {
 	return &v
 }
 
-// checkTag hashes the entries of every list. The number is that of what a check says of the same
-// entries: it changes with a new member.
+// checkTag hashes the entries of every list.
 func (m *Model) checkTag() string {
 	var entries [events.NumLists]Digest
 	for i, c := range m.lists {
 		entries[i] = c.entries
 	}
-	return contentTag("check 2", entries[:]...)
+	return contentTag("check", entries[:]...)
 }
 
 // Await returns the first view it sees whose sequence has reached seq, or ctx's error.
@@ -190,11 +192,10 @@ func (m *Model) EndBulk() *View {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	// What takes longest goes first, so that no processor waits for another at the end.
 	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
-	g.Go(func() error { m.chatIDs.reload(&m.lists); return nil })
+	g.Go(func() error { m.chatIDs.reload(&m.lists); m.reloadRanges(); return nil })
 	g.Go(func() error { m.entryIDs.reload(&m.lists); return nil })
 	for _, c := range m.lists {
 		c.changed = true
-		c.releaseKept()
 		for o := range numOrders {
 			g.Go(func() error { c.reload(o); return nil })
 		}

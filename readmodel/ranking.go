@@ -10,12 +10,13 @@ import (
 // ErrNoRanking means that there is no index to answer a RankedQuery from.
 var ErrNoRanking = errors.New("there is no index of ranked search yet")
 
-// RankedQuery asks for the entries that have every word, in any inflection, best first (httpapi/CONTRACT.md#ranked). The
-// caller has checked the bounds, as those of a ListQuery. Package ranked answers it.
+// RankedQuery asks for the entries that have every word, in any inflection, or else all but one,
+// best first (httpapi/CONTRACT.md#ranked). The caller has checked the bounds, as those of a
+// ListQuery. Package ranked answers it.
 type RankedQuery struct {
 	Words  string      // as typed
 	List   events.List // "": all
-	Status Status      // ignored for legit, which shows verified entries only
+	Status Status      // StatusRisk leaves out legit, whose entries are verified
 	Proofs Proofs
 	Skip   int
 	Limit  int
@@ -27,6 +28,7 @@ type RankedPage struct {
 	Total       int                  // entries that match, on all pages
 	HasMore     bool                 // entries follow after this page
 	Facets      [events.NumLists]int // entries that match in each list, whatever RankedQuery.List is
+	Relaxed     bool                 // no entry has every word: these have all but one
 	Suggestions []string             // other spellings that find something, where this one finds nothing
 }
 
@@ -88,70 +90,15 @@ func (p *RankedPage) AppendJSON(dst []byte) []byte {
 		}
 		dst = appendString(dst, s)
 	}
-	return append(dst, "]}"...)
-}
-
-// RowRef names the place of a row in a model. Another row may take the place of one that is gone.
-type RowRef uint32
-
-// List returns the index of the row's list in events.Lists, Slot the place within the list. Slots are small numbers.
-func (r RowRef) List() int    { return rowRef(r).list() }
-func (r RowRef) Slot() uint32 { return rowRef(r).slot() }
-
-// Ref names the place of the row.
-func (r *Row) Ref() RowRef { return RowRef(r.ref()) }
-
-// List returns the list that the row is of.
-func (r *Row) List() events.List { return events.Lists()[r.list] }
-
-// Text returns the texts that ranked search compares and that a Match is a place of: the name, and the reason as its
-// reader sees it. Unlike the texts of exact search they are not folded.
-func (r *Row) Text() (name, reason string, err error) {
-	p, err := r.Public()
-	return p.Name, visibleText(p.DescHTML), err
-}
-
-// ShownAt returns the row in a place, or nil if there is none that its list shows.
-func (v *View) ShownAt(ref RowRef) *Row {
-	if r := v.row(rowRef(ref)); r != nil && r.shown() {
-		return r
+	dst = append(dst, ']')
+	if p.Relaxed {
+		dst = append(dst, `,"relaxed":true`...)
 	}
-	return nil
+	return append(dst, '}')
 }
 
-// ShownRows calls f with every row that its list shows, in no particular order, until f returns false.
-func (v *View) ShownRows(f func(*Row) bool) {
-	for _, l := range v.lists {
-		for _, chunk := range l.rows.chunks {
-			for _, r := range chunk.values {
-				if r != nil && r.shown() && !f(r) {
-					return
-				}
-			}
-		}
-	}
+// Passes reports whether there is a row in a place that q's filters let through, but for q.List. It
+// does not look at the row itself.
+func (v *View) Passes(ref RowRef, q *RankedQuery) bool {
+	return v.lists[ref.List()].filters.get(ref.Slot()).match(q.Status, q.Proofs)
 }
-
-// ChangedSince returns the places whose rows have changed after sequence, some of them twice, or false if that is no
-// longer known.
-func (v *View) ChangedSince(sequence uint64) (refs []RowRef, ok bool) {
-	changes, ok := v.changes.since(sequence)
-	for _, c := range changes {
-		refs = append(refs, RowRef(c.ref))
-	}
-	return refs, ok
-}
-
-// Filtered reports whether the row in a place is there and q's filters let it through, but for q.List. list is the index
-// of its list. It does not look at the row itself.
-func (v *View) Filtered(ref RowRef, q *RankedQuery) (list int, ok bool) {
-	list = rowRef(ref).list()
-	status := q.Status
-	if events.Lists()[list] == events.Legit {
-		status = StatusVerified
-	}
-	return list, v.lists[list].filters.get(rowRef(ref).slot()).match(status, q.Proofs)
-}
-
-// SameModel reports whether both views are of one model, so that a RowRef means the same in both.
-func (v *View) SameModel(o *View) bool { return v.text == o.text }

@@ -79,7 +79,7 @@ func DecodeTombstone(k events.Subject, value []byte) (Tombstone, error) {
 		return Tombstone{}, fmt.Errorf("%s: %w", k, errRow)
 	}
 	ms, size := binary.Uvarint(value[n:])
-	if size <= 0 || n+size != len(value) || ms >= 1<<(8*timeSize) || !events.IsID(k.ID) {
+	if size <= 0 || n+size != len(value) || ms > maxMillis || !events.IsID(k.ID) {
 		return Tombstone{}, fmt.Errorf("%s: %w", k, errRow)
 	}
 	return Tombstone{List: k.List, EntryID: k.ID, Sequence: sequence, Time: fromMillis(int64(ms))}, nil
@@ -254,6 +254,10 @@ type Checkpoint struct {
 	MessageID   string    `json:"messageId,omitempty"`  // Nats-Msg-Id of the message at Sequence; "" when none is known
 	MessageTime time.Time `json:"messageTime,omitzero"` // when the broker stored that message; zero when none is known
 
+	// NewestTime is the latest time at which the broker stored any message up to Sequence. With one clock that is
+	// MessageTime, where there is one. Zero when it is not known.
+	NewestTime time.Time `json:"newestTime,omitzero"`
+
 	// Unconfirmed says that the stream once looked shorter than Sequence, or like another stream, and
 	// that the message at Sequence has not been seen there, unchanged, since.
 	Unconfirmed bool `json:"doubted,omitzero"`
@@ -265,8 +269,4 @@ type Commit struct {
 	Records    []Record // at most one a subject
 	Checkpoint Checkpoint
 	Digest     Digest // of the model at Checkpoint
-
-	// AllTombstones says that no delisting up to Checkpoint lacks its tombstone, among Records or in the
-	// store. It is false while those that an older program did not keep are read again from the stream.
-	AllTombstones bool
 }

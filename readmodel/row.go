@@ -63,8 +63,22 @@ func (r *Row) Reported() time.Time { return time.Unix(0, r.reported).UTC() }
 // Verified reports whether the entry is verified.
 func (r *Row) Verified() bool { return r.filter&bitVerified != 0 }
 
-// ref names the row among the rows of all lists.
-func (r *Row) ref() rowRef { return newRowRef(int(r.list), r.slot) }
+// List returns the list that the row is of.
+func (r *Row) List() events.List { return events.Lists()[r.list] }
+
+// Ref names the place of the row in its model.
+func (r *Row) Ref() RowRef { return NewRowRef(int(r.list), r.slot) }
+
+// Text returns the texts that ranked search compares and that a Match is a place of: the name, and the
+// reason as its reader sees it. They are not folded.
+func (r *Row) Text() (name, reason string, err error) {
+	p, err := r.Public()
+	return p.Name, visibleText(p.DescHTML), err
+}
+
+// Folded returns the texts that exact search compares: name and chat id, which a newline separates, and
+// the reason.
+func (r *Row) Folded() (names, reason string) { return r.nameAndChat(), r.foldedReason() }
 
 func (r *Row) chatID() string     { return r.blob[r.chatAt : r.chatAt+uint32(r.chatLen)] }
 func (r *Row) collation() string  { return r.blob[r.jsonEnd:r.collEnd] }
@@ -220,7 +234,7 @@ func filterOf(e *events.Entry) filterBits {
 
 // in returns f with the bit that depends on the list.
 func (f filterBits) in(list int) filterBits {
-	if events.Lists()[list] != events.Legit || f&bitVerified != 0 {
+	if !events.Lists()[list].Trusted() || f&bitVerified != 0 {
 		return f | bitShown
 	}
 	return f &^ bitShown

@@ -14,67 +14,68 @@ import (
 	"example.org/registry/readmodel/textindex"
 )
 
-// textQuery asks which rows of a list have a text that contains a needle.
-type textQuery struct {
-	list   int
-	part   textPart
-	needle string // folded
+// TextQuery asks which rows of a list have a text that contains a needle.
+type TextQuery struct {
+	List   int            // index in events.Lists
+	Text   textindex.Text // all, as a search of a list looks at, or the names, as a check does
+	Needle string         // folded, not empty
 }
-
-// textPart is the part of a row's text that is searched.
-type textPart uint8
-
-const (
-	wholeText  textPart = iota // name, chat id and reason: what a list search looks at
-	nameAndIDs                 // name and chat id: what a check looks at
-)
 
 // matcher looks for the needle of a query in rows.
 type matcher struct {
-	part   textPart
+	text   textindex.Text
 	needle textindex.Needle
 }
 
-func (q *textQuery) matcher() matcher { return matcher{q.part, textindex.NewNeedle(q.needle)} }
+func (q *TextQuery) matcher() matcher { return matcher{q.Text, textindex.NewNeedle(q.Needle)} }
 
 // matches reports whether the row's text contains the needle.
 func (m *matcher) matches(r *Row) bool {
-	if m.part == nameAndIDs {
+	if m.text == textindex.Names {
 		return m.needle.In(r.nameAndChat())
 	}
 	return m.needle.In(r.text())
 }
 
-// textIndex is what a search asks of a text index: all that this file knows of one. It is the state
-// of an index at one moment and never changes. Whoever builds it publishes it in textSearch.index.
+// TextIndex is what a search asks of a text index: the state of one at one moment. It never
+// changes, and any goroutine may use it. Package exact makes them.
 //
-// An index may lag, lack rows or fail to read its files. It must not miss a row: what it is not sure
-// of it names as possible, and the search looks at the row.
-type textIndex interface {
-	// coverage returns the sequence up to which the index knows of every change, or false if v is
+// An index may lag, lack rows or fail to read its files. It must not miss a row: what it is not
+// sure of it names as possible, and the search looks at the row (promise 6).
+type TextIndex interface {
+	// Coverage returns the sequence up to which the index knows of every change, or false if v is
 	// too old for it.
-	coverage(v *View) (sequence uint64, ok bool)
-	// candidates calls found with parts of the list's slots, in ascending order: those from first on, a multiple of
-	// textindex.BlockLen. Rows that have not changed since the index's sequence are right so: those in sure match q
-	// in v, those in maybe may, and no others do. The sets are valid during the call, and found may change them. The
-	// only error is ctx's.
-	candidates(ctx context.Context, v *View, q textQuery, found func(first uint32, sure, maybe *textindex.Set)) error
-	// complete returns the last sequence at which nothing was waiting to be indexed, or 0.
-	complete() uint64
+	Coverage(v *View) (sequence uint64, ok bool)
+	// Candidates calls found with parts of the list's slots, in ascending order: those from first
+	// on, a multiple of textindex.BlockLen. Of the rows that have not changed since the index's
+	// sequence, those in sure match q in v, those in maybe may, and no others do. The sets are
+	// valid during the call, and found may change them. The only error is ctx's.
+	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe *textindex.Set)) error
+}
+
+// UseTextIndex has searches ask x from now on, in views of the past too. Nil: none. Any goroutine
+// may call it.
+func (m *Model) UseTextIndex(x TextIndex) {
+	if x == nil {
+		m.text.index.Store(nil)
+		return
+	}
+	m.text.index.Store(&x)
 }
 
 // textSearch is what makes text searches fast and may be missing or lag: the text index and a cache
-// of results. It belongs to a Model, and all its views share it; any goroutine may use it. Nothing in
-// it decides an answer: see View.matching.
+// of results. It belongs to a Model, and all its views share it; any goroutine may use it. Nothing
+// in it decides an answer: see View.matching.
 type textSearch struct {
-	index        atomic.Pointer[textIndex] // nil until an Indexer has begun
-	cache        *otter.Cache[textQuery, *cachedMatches]
+	index        atomic.Pointer[TextIndex] // nil: there is none
+	cache        *otter.Cache[TextQuery, *cachedMatches]
 	bound        uint64        // of the cache, in bytes; only the model's owner uses it
 	hits, misses atomic.Uint64 // of the cache
 	bits         sync.Pool     // of *slotSet
 }
 
-// slotSet is a set of slots that is made and read fast: a bit for each. Whoever takes one gives it back.
+// slotSet is a set of slots that is made and read fast: a bit for each. Whoever takes one gives it
+// back.
 type slotSet []uint64
 
 // takeBits returns an empty set for slots below so many.
@@ -93,14 +94,15 @@ func (b slotSet) has(slot uint32) bool {
 	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 != 0
 }
 
-// cachedMatches is the exact answer to a textQuery at one sequence. It never changes.
+// cachedMatches is the exact answer to a TextQuery at one sequence. It never changes.
 type cachedMatches struct {
 	matchSet
 	sequence uint64
 	bytes    uint32
 }
 
-// A result takes up to a bit a row, so what a few thousand popular searches need grows with the registry.
+// A result takes up to a bit a row, so what a few thousand popular searches need grows with the
+// registry.
 const (
 	minCacheBytes      = 24 << 20
 	cacheBytesPerEntry = 240
@@ -113,8 +115,8 @@ func cacheBytes(entries int) uint64 {
 	return max(minCacheBytes, min(uint64(entries)*cacheBytesPerEntry, limit))
 }
 
-// fit makes the cache as large as a registry of so many entries needs. Only the model's owner calls it. Changes of
-// less than an eighth wait, so that it costs a batch nothing.
+// fit makes the cache as large as a registry of so many entries needs. Only the model's owner calls
+// it. Changes of less than an eighth wait, so that it costs a batch nothing.
 func (t *textSearch) fit(entries int) {
 	if want := cacheBytes(entries); want > t.bound+t.bound/8 || want < t.bound-t.bound/8 {
 		t.bound = want
@@ -123,15 +125,15 @@ func (t *textSearch) fit(entries int) {
 }
 
 func newTextSearch() *textSearch {
-	return &textSearch{bound: minCacheBytes, cache: otter.Must(&otter.Options[textQuery, *cachedMatches]{
+	return &textSearch{bound: minCacheBytes, cache: otter.Must(&otter.Options[TextQuery, *cachedMatches]{
 		MaximumWeight: minCacheBytes,
-		Weigher:       func(q textQuery, m *cachedMatches) uint32 { return m.bytes + uint32(len(q.needle)) },
+		Weigher:       func(q TextQuery, m *cachedMatches) uint32 { return m.bytes + uint32(len(q.Needle)) },
 		Executor:      func(f func()) { f() }, // no goroutine that nobody waits for
 	})}
 }
 
 // remember caches m, the answer to q at sequence.
-func (t *textSearch) remember(q textQuery, sequence uint64, m matchSet) {
+func (t *textSearch) remember(q TextQuery, sequence uint64, m matchSet) {
 	const overhead = 320
 	t.cache.Set(q, &cachedMatches{m, sequence, uint32(m.slots.GetSizeInBytes()) + overhead})
 }
@@ -152,7 +154,7 @@ func (v *View) SearchCache() SearchCache {
 
 // search answers a page of the rows whose text contains what q searches for.
 func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
-	m, err := v.matching(ctx, textQuery{listIndex(q.List), wholeText, fold(q.Search)})
+	m, err := v.matching(ctx, TextQuery{listIndex(q.List), textindex.All, fold(q.Search)})
 	if err != nil {
 		return Page{}, err
 	}
@@ -165,7 +167,7 @@ func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
 // An answer is a cached result, or what the index finds, plus a look at every row that has changed
 // since; or a look at every row. So an index or a result that lags or is missing makes a search
 // slower and never wrong (promise 6).
-func (v *View) matching(ctx context.Context, q textQuery) (matchSet, error) {
+func (v *View) matching(ctx context.Context, q TextQuery) (matchSet, error) {
 	if c, ok := v.text.cache.GetIfPresent(q); ok && c.sequence <= v.sequence {
 		if changes, ok := v.changes.since(c.sequence); ok && v.worthUpdating(c, len(changes)) {
 			m := c.matchSet
@@ -195,42 +197,42 @@ func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
 	if x == nil {
 		return true
 	}
-	sequence, ok := (*x).coverage(v)
+	sequence, ok := (*x).Coverage(v)
 	return !ok || sequence <= c.sequence
 }
 
 // find asks the index, or looks at every row if there is no index that v can use.
-func (v *View) find(ctx context.Context, q textQuery) (matchSet, error) {
+func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
 	var changes []loggedChange
 	x, usable := v.text.index.Load(), false
 	if x != nil {
 		var sequence uint64
-		if sequence, usable = (*x).coverage(v); usable {
+		if sequence, usable = (*x).Coverage(v); usable {
 			changes, usable = v.changes.since(sequence)
 		}
 	}
-	chunks := len(v.lists[q.list].rows.chunks)
+	chunks := len(v.lists[q.List].rows.chunks)
 	bits := v.text.takeBits((chunks*chunkLen + textindex.BlockLen - 1) / textindex.BlockLen * textindex.BlockLen)
 	defer v.text.bits.Put(bits)
 	look := v.scan
 	if usable {
-		look = func(ctx context.Context, q textQuery, bits slotSet) error { return v.findIndexed(ctx, *x, q, bits) }
+		look = func(ctx context.Context, q TextQuery, bits slotSet) error { return v.findIndexed(ctx, *x, q, bits) }
 	}
 	if err := look(ctx, q, *bits); err != nil {
 		return matchSet{}, err
 	}
 	v.lookAgain(changes, &q, *bits)
-	return matchSet{roaring.FromDense(*bits, true), v.lists[q.list].countFilters(*bits)}, nil
+	return matchSet{roaring.FromDense(*bits, true), v.lists[q.List].countFilters(*bits)}, nil
 }
 
 // lookAgain brings bits, the answer to q before changes, to v.
-func (v *View) lookAgain(changes []loggedChange, q *textQuery, bits slotSet) {
-	rows, look := &v.lists[q.list].rows, q.matcher()
+func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits slotSet) {
+	rows, look := &v.lists[q.List].rows, q.matcher()
 	for _, c := range changes {
-		if c.ref.list() != q.list {
+		if c.ref.List() != q.List {
 			continue
 		}
-		slot := c.ref.slot()
+		slot := c.ref.Slot()
 		if r := rows.get(slot); r != nil && look.matches(r) {
 			bits[slot/64] |= 1 << (slot % 64)
 		} else {
@@ -240,9 +242,9 @@ func (v *View) lookAgain(changes []loggedChange, q *textQuery, bits slotSet) {
 }
 
 // findIndexed adds the index's candidates that match.
-func (v *View) findIndexed(ctx context.Context, x textIndex, q textQuery, bits slotSet) error {
-	rows, look := &v.lists[q.list].rows, q.matcher()
-	return x.candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
+func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits slotSet) error {
+	rows, look := &v.lists[q.List].rows, q.matcher()
+	return x.Candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
 		maybe.Each(func(slot uint16) bool {
 			if r := rows.get(first + uint32(slot)); r != nil && look.matches(r) {
 				sure.Add(slot)
@@ -256,9 +258,9 @@ func (v *View) findIndexed(ctx context.Context, x textIndex, q textQuery, bits s
 }
 
 // scan adds the rows of the list that match, by a look at each.
-func (v *View) scan(ctx context.Context, q textQuery, bits slotSet) error {
+func (v *View) scan(ctx context.Context, q TextQuery, bits slotSet) error {
 	look := q.matcher()
-	for n, chunk := range v.lists[q.list].rows.chunks {
+	for n, chunk := range v.lists[q.List].rows.chunks {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -273,17 +275,17 @@ func (v *View) scan(ctx context.Context, q textQuery, bits slotSet) error {
 }
 
 // update brings m, the answer to q before changes, to v. Slots that change do so in a copy.
-func (v *View) update(m *matchSet, q *textQuery, changes []loggedChange) {
+func (v *View) update(m *matchSet, q *TextQuery, changes []loggedChange) {
 	if len(changes) == 0 {
 		return
 	}
-	rows, own, look := &v.lists[q.list].rows, false, q.matcher()
+	rows, own, look := &v.lists[q.List].rows, false, q.matcher()
 	for _, c := range changes {
-		if c.ref.list() != q.list {
+		if c.ref.List() != q.List {
 			continue
 		}
-		r := rows.get(c.ref.slot())
-		was, is := m.slots.Contains(c.ref.slot()), r != nil && look.matches(r)
+		r := rows.get(c.ref.Slot())
+		was, is := m.slots.Contains(c.ref.Slot()), r != nil && look.matches(r)
 		m.counts.update(&c, was, is)
 		if is == was {
 			continue
@@ -292,14 +294,15 @@ func (v *View) update(m *matchSet, q *textQuery, changes []loggedChange) {
 			m.slots, own = m.slots.Clone(), true
 		}
 		if is {
-			m.slots.Add(c.ref.slot())
+			m.slots.Add(c.ref.Slot())
 		} else {
-			m.slots.Remove(c.ref.slot())
+			m.slots.Remove(c.ref.Slot())
 		}
 	}
 }
 
-// matchSet is the answer to a text search before filters, order and page. A cached one never changes.
+// matchSet is the answer to a text search before filters, order and page. A cached one never
+// changes.
 type matchSet struct {
 	slots  *roaring.Bitmap // of the list; some may be empty
 	counts filterCounts    // of the rows in them
@@ -326,8 +329,8 @@ func (l *listView) countFilters(bits slotSet) (c filterCounts) {
 }
 
 // update follows one change of a row that was, or is now, among those counted. Several changes of
-// one slot come one after another, each from the state that the one before left, so what lies between
-// cancels out.
+// one slot come one after another, each from the state that the one before left, so what lies
+// between cancels out.
 func (c *filterCounts) update(change *loggedChange, was, is bool) {
 	if was {
 		c[change.before]--
@@ -347,8 +350,8 @@ func (c *filterCounts) count(q *ListQuery) (total int) {
 	return total
 }
 
-// pageOf returns the page that q asks for of the rows in m. Many rows are found by walking the order
-// until the page is full; few are taken out and sorted.
+// pageOf returns the page that q asks for of the rows in m. Many rows are found by walking the
+// order until the page is full; few are taken out and sorted.
 func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
 	total := m.counts.count(q)
 	n := min(q.Limit, total-q.Skip)
@@ -370,7 +373,8 @@ func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
 	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
 }
 
-// walkThrough walks q's order, some steps presumably, and returns n rows in slots, after q.Skip others.
+// walkThrough walks q's order, some steps presumably, and returns n rows in slots, after q.Skip
+// others.
 func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n, steps int, t *textSearch) []*Row {
 	has := slots.Contains
 	if steps > 1000 { // then many bits are made in less time

@@ -3,19 +3,16 @@ package readmodel
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"example.org/registry/events"
 )
 
-// TestCachedTotals: the totals of a cached search follow verifications, proofs, delistings and entries in
-// slots given back, several changes of one slot in a batch too, under every filter.
+// TestCachedTotals: the totals of a cached search follow verifications, proofs, delistings and
+// entries in slots given back, several changes of one slot in a batch too, under every filter.
 func TestCachedTotals(t *testing.T) {
 	m, r, seq := New(), NewRenderer(), uint64(0)
 	next := func(d events.Data) Record {
@@ -62,69 +59,14 @@ func filteredTotals(v *View) (totals string) {
 	return totals
 }
 
-// sameAsScan compares what the index finds with a look at every row. Empty slots do not count.
-func sameAsScan(t *testing.T, v *View, k textQuery) {
-	t.Helper()
-	got, err := v.find(context.Background(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make(slotSet, len(v.lists[k.list].rows.chunks)*chunkLen/64)
-	if err := v.scan(context.Background(), k, all); err != nil {
-		t.Fatal(err)
-	}
-	want := roaring.FromDense(all, true)
-	slots := got.slots.Clone()
-	slots.AndNot(want)
-	slots.Iterate(func(slot uint32) bool {
-		if v.lists[k.list].rows.get(slot) != nil {
-			t.Errorf("%q at %d: slot %d is found and does not contain it", k.needle, v.sequence, slot)
-		}
-		return true
-	})
-	if got.counts != v.lists[k.list].countFilters(got.slots.ToDense()) {
-		t.Errorf("%q at %d: tally %v", k.needle, v.sequence, got.counts)
-	}
-	if want.AndNot(got.slots); !want.IsEmpty() {
-		t.Fatalf("%q at %d: %d slots are not found", k.needle, v.sequence, want.GetCardinality())
-	}
-}
-
-// TestSearchGone: a search whose reader has gone ends without an answer, with an index and without.
-func TestSearchGone(t *testing.T) {
-	m, r := New(), NewRenderer()
-	for i := range 10 {
-		m.Apply([]Record{r.Render(uint64(i+1), numbered(i, 1))}, uint64(i+1))
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	ask := func() {
-		if _, err := m.View().List(ctx, ListQuery{List: events.Scammers, Search: "oszust", Limit: 1}); err == nil {
-			t.Error("an answer for nobody")
-		}
-	}
-	ask()
-	f := &indexBuilder{indexer: &Indexer{Dir: filepath.Join(t.TempDir(), "index"), maxPending: 1}, model: m}
-	f.indexAll(t)
-	ask()
-	if m.text.cache.EstimatedSize() > 0 {
-		t.Error("half an answer is cached")
-	}
-}
-
-// TestHostileSearches: searches made to be expensive, and ten thousand different ones in a row, are
-// exact, and what is cached of them stays within its bound.
-func TestHostileSearches(t *testing.T) {
+// TestManySearches: ten thousand different searches in a row stay within the bound of the cache.
+func TestManySearches(t *testing.T) {
 	t.Parallel()
-	m, f := wordy(t, 3000)
-	f.indexer.maxPending = 1
-	f.indexAll(t)
-	v := m.View()
-	for _, needle := range hostile() {
-		for list := range events.NumLists {
-			sameAsScan(t, v, textQuery{list, wholeText, fold(needle)})
-		}
+	m, r := New(), NewRenderer()
+	for i := range 3000 {
+		m.Apply([]Record{r.Render(uint64(i+1), numbered(i, i%7))}, uint64(i+1))
 	}
+	v := m.View()
 	var group sync.WaitGroup
 	for g := range 2 {
 		group.Go(func() {
@@ -154,7 +96,7 @@ func TestChangeLog(t *testing.T) {
 	last := uint64(10 + 5*maxChanges)
 	for _, back := range []uint64{0, 1, maxChanges} {
 		got, ok := l.since(last - back)
-		if !ok || uint64(len(got)) != back || back > 0 && (got[0].sequence != last-back+1 || got[0].ref.list() != 1 || got[0].ref.slot() != uint32(last-back+1)) {
+		if !ok || uint64(len(got)) != back || back > 0 && (got[0].sequence != last-back+1 || got[0].ref.List() != 1 || got[0].ref.Slot() != uint32(last-back+1)) {
 			t.Errorf("%d back: %d changes, %v", back, len(got), ok)
 		}
 	}
@@ -163,7 +105,8 @@ func TestChangeLog(t *testing.T) {
 	}
 }
 
-// TestCacheGrows: the cache of results grows with the registry, up to its share of the memory limit, and shrinks with it.
+// TestCacheGrows: the cache of results grows with the registry, up to its share of the memory
+// limit, and shrinks with it.
 func TestCacheGrows(t *testing.T) {
 	m := New()
 	for _, c := range []struct {

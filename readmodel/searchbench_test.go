@@ -1,4 +1,4 @@
-package readmodel
+package readmodel_test
 
 import (
 	"context"
@@ -13,15 +13,18 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/benchtext"
+	"example.org/registry/readmodel/exact"
+	"example.org/registry/readmodel/indexing"
+	"example.org/registry/readmodel/textindex"
 )
 
 // wordy is a model of n entries whose reasons are words of a usual distribution, the first ones in
-// most of them, with an index.
-func wordy(b testing.TB, n int) (*Model, *indexBuilder) {
-	b.Helper()
+// most of them.
+func wordy(n int) *readmodel.Model {
 	r := benchtext.New(rand.New(rand.NewPCG(7, 7)))
-	m := New()
+	m := readmodel.New()
 	m.BeginBulk()
 	for first := 0; first < n; first += 1 << 14 {
 		var some []events.Entry
@@ -31,7 +34,20 @@ func wordy(b testing.TB, n int) (*Model, *indexBuilder) {
 		m.Apply(renderAll(uint64(first+1), some), uint64(first+len(some)))
 	}
 	m.EndBulk()
-	return m, &indexBuilder{indexer: &Indexer{Dir: filepath.Join(b.TempDir(), "index")}, model: m}
+	return m
+}
+
+// indexed makes the whole index, without rests, and keeps it until the benchmark ends.
+func indexed(b *testing.B, m *readmodel.Model) *exact.Engine {
+	x := &exact.Engine{Dir: filepath.Join(b.TempDir(), "index"), Demand: func() indexing.Demand { return indexing.None }}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); x.Run(ctx, m) }()
+	b.Cleanup(func() { cancel(); <-ended })
+	for x.Sequence() < m.View().Sequence() {
+		time.Sleep(time.Millisecond)
+	}
+	return x
 }
 
 func wordyEntry(r *benchtext.Texts, i int) events.Entry {
@@ -46,12 +62,12 @@ func wordyEntry(r *benchtext.Texts, i int) events.Entry {
 }
 
 // renderAll renders entries of consecutive sequences, on all processors.
-func renderAll(first uint64, es []events.Entry) []Record {
-	records, procs := make([]Record, len(es)), runtime.GOMAXPROCS(0)
+func renderAll(first uint64, es []events.Entry) []readmodel.Record {
+	records, procs := make([]readmodel.Record, len(es)), runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
 	for p := range procs {
 		group.Go(func() {
-			render := NewRenderer()
+			render := readmodel.NewRenderer()
 			for i := p; i < len(es); i += procs {
 				records[i] = render.Render(first+uint64(i), es[i])
 			}
@@ -61,28 +77,18 @@ func renderAll(first uint64, es []events.Entry) []Record {
 	return records
 }
 
-func (b *indexBuilder) indexAll(t testing.TB) {
-	for more := true; more; {
-		var err error
-		if more, err = b.step(context.Background(), b.model.View()); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkSearch asks a model what nobody asked before, and says how many times as long a look at
 // every row takes, in processor time: run one size with -bench 'Search/n=100000/'.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			m, f := wordy(b, n)
-			b.Run("Indexing", func(b *testing.B) { indexing(b, f, n) })
-			f.indexAll(b)
+			m := wordy(n)
+			makeIndex(b, m, n)
 			v, r := m.View(), rand.New(rand.NewPCG(1, 2))
 			var rare, words []string
 			for range 64 {
-				row := v.lists[0].rows.get(r.Uint32N(uint32(n / 2)))
-				rare = append(rare, row.foldedName(), row.foldedChat()[:9])
+				row := someRow(r, v)
+				rare = append(rare, nameOf(row), row.ChatID()[:9])
 				words = append(words, sixLetters(r, row))
 			}
 			b.Run("Rare", func(b *testing.B) { asking(b, v, rare) })
@@ -98,8 +104,23 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func sixLetters(r *rand.Rand, row *Row) string {
-	text := []rune(row.text()[row.chatEnd-row.collEnd+1:])
+// someRow is a scammer's.
+func someRow(r *rand.Rand, v *readmodel.View) *readmodel.Row {
+	for {
+		if row := v.Row(readmodel.NewRowRef(0, r.Uint32N(uint32(v.Entries(events.Scammers))))); row != nil {
+			return row
+		}
+	}
+}
+
+func nameOf(row *readmodel.Row) string {
+	names, _ := row.Folded()
+	return strings.Split(names, "\n")[0]
+}
+
+func sixLetters(r *rand.Rand, row *readmodel.Row) string {
+	_, reason := row.Folded()
+	text := []rune(reason)
 	at := r.IntN(len(text) - 6)
 	return strings.TrimSpace(string(text[at : at+6])) // as parameters are
 }
@@ -111,12 +132,13 @@ func hostile() []string {
 }
 
 // asking also reports the slowest answer.
-func asking(b *testing.B, v *View, needles []string) {
-	ctx := context.Background()
-	key := func(i int) textQuery { return textQuery{0, wholeText, fold(needles[i%len(needles)])} }
+func asking(b *testing.B, v *readmodel.View, needles []string) {
+	key := func(i int) readmodel.TextQuery {
+		return readmodel.TextQuery{Text: textindex.All, Needle: readmodel.Fold(needles[i%len(needles)])}
+	}
 	begun, rounds := benchtext.CPUTime(), 8 // a look costs much the same whatever it is for
 	for i := range rounds {
-		_ = v.scan(ctx, key(i), make(slotSet, len(v.lists[0].rows.chunks)*chunkLen/64))
+		readmodel.Scan(v, key(i))
 	}
 	look := float64(benchtext.CPUTime()-begun) / float64(rounds)
 	var slowest time.Duration
@@ -124,7 +146,7 @@ func asking(b *testing.B, v *View, needles []string) {
 	begun = benchtext.CPUTime()
 	for i := range b.N {
 		start := time.Now()
-		if _, err := v.find(ctx, key(i)); err != nil {
+		if _, err := readmodel.Find(v, key(i)); err != nil {
 			b.Fatal(err)
 		}
 		slowest = max(slowest, time.Since(start))
@@ -133,17 +155,18 @@ func asking(b *testing.B, v *View, needles []string) {
 	b.ReportMetric(float64(slowest.Microseconds())/1000, "ms-slowest")
 }
 
-// again compares an answer to a search that is cached with one to the same list without a search, in turns.
-func again(b *testing.B, v *View, needle string) {
+// again compares an answer to a search that is cached with one to the same list without a search,
+// in turns.
+func again(b *testing.B, v *readmodel.View, needle string) {
 	const rounds = 100
 	var body []byte
 	var took [2]time.Duration
-	_, _ = v.List(context.Background(), ListQuery{List: events.Scammers, Search: needle, Limit: 30}) // now it is cached
+	_, _ = v.List(context.Background(), readmodel.ListQuery{List: events.Scammers, Search: needle, Limit: 30}) // now it is cached
 	for range b.N {
 		for i, search := range []string{"", needle} {
 			begun := benchtext.CPUTime()
 			for range rounds {
-				p, _ := v.List(context.Background(), ListQuery{List: events.Scammers, Search: search, Limit: 30})
+				p, _ := v.List(context.Background(), readmodel.ListQuery{List: events.Scammers, Search: search, Limit: 30})
 				body = p.AppendJSON(body[:0])
 			}
 			took[i] += benchtext.CPUTime() - begun
@@ -153,26 +176,16 @@ func again(b *testing.B, v *View, needle string) {
 	b.ReportMetric(float64(took[1])/float64(took[0]), "times-a-list")
 }
 
-// indexing makes the whole index, without rests; ns/op is for all of it.
-func indexing(b *testing.B, f *indexBuilder, n int) {
-	var took time.Duration
-	for range b.N {
-		before := resident(b)
-		f.begun, f.index = false, indexSnapshot{}
-		f.states = [events.NumLists][]partState{}
-		begun := benchtext.CPUTime()
-		f.indexAll(b)
-		took += benchtext.CPUTime() - begun
-		bytes := 0
-		for _, parts := range f.index.lists {
-			for _, p := range parts {
-				bytes += p.large.Bytes()
-			}
-		}
-		b.ReportMetric(float64(bytes)/float64(n), "B/entry")
+// makeIndex reports what making the index takes, without rests.
+func makeIndex(b *testing.B, m *readmodel.Model, n int) {
+	before, began, cpu := resident(b), time.Now(), benchtext.CPUTime()
+	indexed(b, m)
+	took, used := time.Since(began), benchtext.CPUTime()-cpu
+	b.Run("Indexing", func(b *testing.B) {
+		b.ReportMetric(took.Seconds(), "s")
+		b.ReportMetric(used.Seconds(), "processor-s")
 		b.ReportMetric(float64(resident(b)-before)/float64(n), "resident-B/entry")
-	}
-	b.ReportMetric(float64(n*b.N)/took.Seconds(), "entries/processor-s")
+	})
 }
 
 // resident is the process's memory in bytes; 0 where the system does not say.

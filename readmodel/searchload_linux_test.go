@@ -1,4 +1,4 @@
-package readmodel
+package readmodel_test
 
 import (
 	"context"
@@ -15,21 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/benchtext"
+	"example.org/registry/readmodel/exact"
 )
 
 // BenchmarkDifferent asks ten thousand different things in a row, in every order and at any page,
 // of which most are hostile. ns/op is for all of them.
 func BenchmarkDifferent(b *testing.B) {
-	m, f := wordy(b, 100_000)
-	f.indexAll(b)
+	m := wordy(100_000)
+	indexed(b, m)
 	v, r := m.View(), rand.New(rand.NewPCG(3, 4))
 	for range b.N {
-		m.text.cache.InvalidateAll()
+		readmodel.ForgetSearches(m)
 		before := liveHeap()
 		var took []time.Duration
 		for i := range 10_000 {
-			q := ListQuery{List: events.Lists()[i%2], Search: different(r, v, i), Sort: Sort(r.IntN(6)), Skip: r.IntN(2) * r.IntN(20_000), Limit: 1 + r.IntN(60)}
+			q := readmodel.ListQuery{List: events.Lists()[i%2], Search: different(r, v, i), Sort: readmodel.Sort(r.IntN(6)), Skip: r.IntN(2) * r.IntN(20_000), Limit: 1 + r.IntN(60)}
 			begun := time.Now()
 			if _, err := v.List(context.Background(), q); err != nil {
 				b.Fatal(err)
@@ -43,8 +45,8 @@ func BenchmarkDifferent(b *testing.B) {
 }
 
 // different is a search unlike the ones before, of nine kinds.
-func different(r *rand.Rand, v *View, i int) string {
-	row := v.lists[i%2].rows.get(r.Uint32N(25_000))
+func different(r *rand.Rand, v *readmodel.View, i int) string {
+	row := v.Row(readmodel.NewRowRef(i%2, r.Uint32N(25_000)))
 	some := strings.Fields("oszust konto nitro discord kupujący ka mi ro")[r.IntN(8)]
 	switch i % 9 {
 	case 0:
@@ -64,32 +66,35 @@ func different(r *rand.Rand, v *View, i int) string {
 	case 5:
 		return fmt.Sprint(i % 1000)
 	case 6:
-		return row.text()[strings.LastIndexByte(row.text(), '\n')+1:] // a whole reason
+		_, reason := row.Folded()
+		return reason
 	case 7:
-		return row.foldedName()
+		return nameOf(row)
 	default:
 		return sixLetters(r, row)
 	}
 }
 
-// BenchmarkWhileChanging asks at a steady pace what nobody asked before, or asks the same again and again,
-// in turns with nothing and with 1 000 entries a second changing. It reports processor time, which other
-// processes do not disturb, and by the clock (at) what else keeps a reader waiting. ns/op says nothing.
+// BenchmarkWhileChanging asks at a steady pace what nobody asked before, or asks the same again and
+// again, in turns with nothing and with 1 000 entries a second changing. It reports processor time,
+// which other processes do not disturb, and by the clock (at) what else keeps a reader waiting.
+// ns/op says nothing.
 func BenchmarkWhileChanging(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // the server's
-	m, f := wordy(b, 100_000)
-	for name, needle := range map[string]func(*rand.Rand, *View) string{
-		"Rare":       func(r *rand.Rand, v *View) string { return someRow(r, v).foldedChat()[:9] },
-		"SixLetters": func(r *rand.Rand, v *View) string { return sixLetters(r, someRow(r, v)) },
-		"Two":        func(r *rand.Rand, v *View) string { return sixLetters(r, someRow(r, v))[:2] },
-		"Cached": func(r *rand.Rand, v *View) string {
+	m := wordy(100_000)
+	x := indexed(b, m)
+	for name, needle := range map[string]func(*rand.Rand, *readmodel.View) string{
+		"Rare":       func(r *rand.Rand, v *readmodel.View) string { return someRow(r, v).ChatID()[:9] },
+		"SixLetters": func(r *rand.Rand, v *readmodel.View) string { return sixLetters(r, someRow(r, v)) },
+		"Two":        func(r *rand.Rand, v *readmodel.View) string { return sixLetters(r, someRow(r, v))[:2] },
+		"Cached": func(r *rand.Rand, v *readmodel.View) string {
 			return strings.Fields("oszust konto nitro discord serwer token")[r.IntN(6)]
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			var took [2]paces
 			for range b.N {
-				changingInTurns(b, m, f.indexer, needle, &took)
+				changingInTurns(m, x, needle, &took)
 			}
 			idle, changing := reportTimes(b, "-idle", took[0].processor), reportTimes(b, "", took[1].processor)
 			b.ReportMetric(float64(changing)/float64(idle), "times-idle")
@@ -99,22 +104,17 @@ func BenchmarkWhileChanging(b *testing.B) {
 	}
 }
 
-func someRow(r *rand.Rand, v *View) *Row { return v.lists[0].rows.get(r.Uint32N(60_000)) }
-
-// changingInTurns measures for some seconds each, twice, beside an indexer.
-func changingInTurns(b *testing.B, m *Model, x *Indexer, needle func(*rand.Rand, *View) string, took *[2]paces) {
-	ctx, cancel := context.WithCancel(context.Background())
+// changingInTurns measures for some seconds each, twice, beside an engine.
+func changingInTurns(m *readmodel.Model, x *exact.Engine, needle func(*rand.Rand, *readmodel.View) string, took *[2]paces) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer cancel()
-	group.Go(func() { x.Run(ctx, m) })
 	for range 2 {
 		for turn, rate := range []int{0, 1000} {
-			for m.IndexSequence() < m.View().Sequence() {
-				wait(ctx, 10*time.Millisecond)
+			for x.Sequence() < m.View().Sequence() {
+				time.Sleep(10 * time.Millisecond)
 			}
 			runtime.GC()
-			some, stop := context.WithTimeout(ctx, 5*time.Second)
+			some, stop := context.WithTimeout(context.Background(), 5*time.Second)
 			group.Go(func() { amendSteadily(some, m, rate) })
 			pacedReaders(some, m, needle, &took[turn])
 			stop()
@@ -123,21 +123,22 @@ func changingInTurns(b *testing.B, m *Model, x *Indexer, needle func(*rand.Rand,
 }
 
 // amendSteadily amends so many entries a second, a hundredth of them at a time.
-func amendSteadily(ctx context.Context, m *Model, rate int) {
-	r, render := benchtext.New(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))), NewRenderer()
+func amendSteadily(ctx context.Context, m *readmodel.Model, rate int) {
+	r, render := benchtext.New(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))), readmodel.NewRenderer()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for rate > 0 && ctx.Err() == nil {
 		<-tick.C
 		v := m.View()
 		seq := v.Sequence()
-		var records []Record
+		var records []readmodel.Record
 		for range rate / 100 {
 			seq++
 			old := someRow(r.Rand, v)
+			_, reason := old.Folded()
 			records = append(records, render.Render(seq, events.Entry{
-				List: events.Scammers, EntryID: strings.Clone(old.ID()), ChatID: strings.Clone(old.chatID()), Name: r.Name(),
-				Reason: strings.Clone(old.text()[old.chatEnd-old.collEnd+1:]), Verified: r.IntN(3) > 0, ReportID: "r", ReportedAt: time.Unix(0, old.reported).UTC(),
+				List: events.Scammers, EntryID: strings.Clone(old.ID()), ChatID: strings.Clone(old.ChatID()), Name: r.Name(),
+				Reason: strings.Clone(reason), Verified: r.IntN(3) > 0, ReportID: "r", ReportedAt: old.Reported(),
 			}))
 		}
 		m.Apply(records, seq)
@@ -151,7 +152,7 @@ type paces struct {
 }
 
 // pacedReaders are four readers of fifty searches a second each.
-func pacedReaders(ctx context.Context, m *Model, needle func(*rand.Rand, *View) string, took *paces) {
+func pacedReaders(ctx context.Context, m *readmodel.Model, needle func(*rand.Rand, *readmodel.View) string, took *paces) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -162,7 +163,7 @@ func pacedReaders(ctx context.Context, m *Model, needle func(*rand.Rand, *View) 
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				<-tick.C
-				q := ListQuery{List: events.Scammers, Search: needle(r, m.View()), Limit: 30}
+				q := readmodel.ListQuery{List: events.Scammers, Search: needle(r, m.View()), Limit: 30}
 				at, begun := time.Now(), threadTime()
 				_, _ = m.View().List(context.Background(), q)
 				processor, clock := threadTime()-begun, time.Since(at)

@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"math"
@@ -30,7 +31,7 @@ func (v *View) similar(ctx context.Context, q *similarQuery) (found rowsByList, 
 		if i%1024 == 0 && ctx.Err() != nil {
 			return rowsByList{}, nil, ctx.Err()
 		}
-		r, list := v.row(ref), ref.list()
+		r, list := v.Row(ref), ref.List()
 		if list >= numSimilarLists {
 			if q.imitates(r) {
 				imitated = keepNewest(imitated, r)
@@ -91,8 +92,7 @@ func (q *similarQuery) rank(r *Row) (rank int, ok bool) {
 // name does not contain the search as it stands.
 func (q *similarQuery) imitates(r *Row) bool {
 	name := r.keys()
-	same := name.Shape == q.keys.Shape && q.shape > 0 || name.Folded == q.keys.Folded && q.folded > 0
-	return same && !strings.Contains(r.foldedName(), q.needle)
+	return name.Alike(q.keys) && !strings.Contains(r.foldedName(), q.needle)
 }
 
 // keyRank compares a key of a name with the same key of a search, which has n code points.
@@ -118,8 +118,9 @@ func keyRank(name, search string, n int) int {
 // lies in the key it covers a window of that length. A gram is one code point shorter than the
 // window, so each window holds one of every two grams whole: every other gram is kept, some four a
 // key. Of two neighboring grams of a search one is therefore kept of any key that holds the search,
-// and a look-up takes the two rarest. Rows that are not verified are similar for an equal key alone,
-// as those of legit are imitated, and are kept under their whole keys. Legit shows no others.
+// and a look-up takes the two rarest. Every row that is shown is also kept under its whole keys,
+// without separators: rows that are not verified are similar for an equal key alone, as those of legit
+// are imitated, and WithName looks for any row of such a key.
 type similarIndex struct {
 	grams, whole maphash.Seed // random, so nobody can choose keys that collide
 	tree         btree.Tree
@@ -177,10 +178,10 @@ func (x *similarIndex) items(r *Row) []btree.Item {
 
 func (x *similarIndex) addKey(r *Row, key string) {
 	add := func(hash uint64) {
-		x.scratch = append(x.scratch, btree.Item{Key: hash, Slot: uint32(r.ref())})
+		x.scratch = append(x.scratch, btree.Item{Key: hash, Slot: uint32(r.Ref())})
 	}
+	add(x.wholeOf(key))
 	if r.filter&bitVerified == 0 || r.list >= numSimilarLists {
-		add(maphash.String(x.whole, key))
 		return
 	}
 	for gram := range keptGrams(key) {
@@ -188,20 +189,34 @@ func (x *similarIndex) addKey(r *Row, key string) {
 	}
 }
 
+// wholeOf is the hash of a whole key without separators; of one that is nothing else, as it is.
+func (x *similarIndex) wholeOf(key string) uint64 {
+	return maphash.String(x.whole, cmp.Or(lookalike.Keys{Shape: key}.Joined().Shape, key))
+}
+
 // candidates returns all rows that may be similar to k, in ascending order.
-func (x *similarIndex) candidates(k *lookalike.Keys) []rowRef {
+func (x *similarIndex) candidates(k *lookalike.Keys) []RowRef {
 	var hashes []uint64
 	for _, key := range [...]string{k.Shape, k.Folded} {
 		at := codePoints(key)
 		for size := minGram; size <= min(maxGram, len(at)-1); size++ {
 			hashes = x.appendRarest(hashes, key, at, size)
 		}
-		hashes = append(hashes, maphash.String(x.whole, key))
+		hashes = append(hashes, x.wholeOf(key))
 	}
+	return x.find(hashes)
+}
+
+// namesakes returns all rows whose name may look like k, separators aside, in ascending order.
+func (x *similarIndex) namesakes(k *lookalike.Keys) []RowRef {
+	return x.find([]uint64{x.wholeOf(k.Shape), x.wholeOf(k.Folded)})
+}
+
+// find returns the rows of any of the hashes, each once, in ascending order.
+func (x *similarIndex) find(hashes []uint64) (refs []RowRef) {
 	slices.Sort(hashes)
-	var refs []rowRef
 	for _, h := range slices.Compact(hashes) {
-		x.tree.Find(h, func(n uint32) { refs = append(refs, rowRef(n)) })
+		x.tree.Find(h, func(n uint32) { refs = append(refs, RowRef(n)) })
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs)

@@ -217,7 +217,7 @@ func TestGramsFind(t *testing.T) {
 		m.Apply([]Record{rec}, 1)
 		k := &similarQuery{}
 		k.keys.Shape = string(key[at : at+n])
-		if refs := m.View().similarNames.candidates(&k.keys); !slices.Equal(refs, []rowRef{0}) {
+		if refs := m.View().similarNames.candidates(&k.keys); !slices.Equal(refs, []RowRef{0}) {
 			t.Fatalf("%q does not find %q: %v", k.keys.Shape, string(key), refs)
 		}
 	})

@@ -18,8 +18,9 @@ type View struct {
 	lists        [events.NumLists]*listView
 	chatIDs      chatIDs
 	entryIDs     entryIDs
+	ranges       rangeSums
 	similarNames similarIndex
-	donations    donations
+	donations    byID[*donation]
 	tombstones   [events.NumLists]int // how many
 	checkTag     string
 
@@ -48,21 +49,16 @@ func (v *View) Entries(l events.List) int {
 	return v.list(l).size(&ListQuery{})
 }
 
+// Total returns how many entries all lists show.
+func (v *View) Total() (n int) {
+	for _, l := range events.Lists() {
+		n += v.Entries(l)
+	}
+	return n
+}
+
 // Tombstones returns how many entries have left the list and have not been listed again.
 func (v *View) Tombstones(l events.List) int { return v.tombstones[listIndex(l)] }
-
-// eachRow calls f with every row, shown or not.
-func (v *View) eachRow(f func(list int, slot uint32, r *Row)) {
-	for list, l := range v.lists {
-		for n, chunk := range l.rows.chunks {
-			for i, r := range chunk.values {
-				if r != nil {
-					f(list, uint32(n*chunkLen+i), r)
-				}
-			}
-		}
-	}
-}
 
 // Donation returns the donation of that id, if there is one.
 func (v *View) Donation(id string) (events.Donation, bool) {
@@ -97,9 +93,15 @@ func (v *View) ListTag(l events.List, s Sort) string {
 // CheckTag returns a tag of the content of all lists without view totals.
 func (v *View) CheckTag() string { return v.checkTag }
 
-// contentTag hashes what an answer is made from: the content and how it is rendered.
+// AnswerVersion numbers what answers make of a content beside RenderVersion: the envelope of a list, the
+// members of a check, which entries are found and in which order. Tags are made from it, so that no reader
+// keeps an answer of another program. TestAnswerVersion of httpapi fails when it has to be raised.
+const AnswerVersion = 2
+
+// contentTag hashes what an answer is made from: the content, how it is rendered and what is answered.
 func contentTag(what string, digests ...Digest) string {
 	b := binary.BigEndian.AppendUint32([]byte(what+"\n"), RenderVersion)
+	b = binary.BigEndian.AppendUint32(b, AnswerVersion)
 	for _, d := range digests {
 		b = append(b, d[:]...)
 	}
@@ -108,5 +110,3 @@ func contentTag(what string, digests ...Digest) string {
 }
 
 func (v *View) list(l events.List) *listView { return v.lists[listIndex(l)] }
-
-func (v *View) row(ref rowRef) *Row { return v.lists[ref.list()].rows.get(ref.slot()) }

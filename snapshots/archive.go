@@ -100,7 +100,7 @@ func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Man
 	if err := f.Close(); err != nil {
 		return "", Manifest{}, err
 	}
-	saved, err := s.writeTo(ctx, f.Name(), &throttle{rest: cfg.Rest})
+	saved, err := s.copyTo(ctx, f.Name(), &throttle{rest: cfg.Rest})
 	if err != nil {
 		return "", Manifest{}, err
 	}
@@ -112,15 +112,20 @@ func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Man
 	return f.Name(), m, err
 }
 
-// writeTo writes the store's records into the empty file at path, from one read transaction. It does not
-// copy pages (bbolt's WriteTo): free ones still hold what was deleted, and whoever was taken off the
-// lists must not travel on in snapshots.
-func (s *Store) writeTo(ctx context.Context, path string, pace *throttle) (m meta, err error) {
+// copyTo writes what an archive has of the store into the empty file at path, from one read transaction.
+func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, error) {
 	tx, err := s.beginRead()
 	if err != nil {
 		return meta{}, err
 	}
 	defer func() { _ = tx.Rollback() }() // of a reader: it cannot fail
+	return copyRecords(ctx, tx, path, pace, false)
+}
+
+// copyRecords writes the records that tx sees into the file at path, which is empty or not there, and the
+// notes if they are wanted. It does not copy pages (bbolt's WriteTo): free ones still hold what was deleted,
+// and whoever was taken off the lists must not travel on in snapshots. m is the meta record.
+func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, notes bool) (m meta, err error) {
 	if err := catchFaults(func() error { m, err = readMeta(tx); return err }); err != nil {
 		return meta{}, err
 	}
@@ -133,7 +138,7 @@ func (s *Store) writeTo(ctx context.Context, path string, pace *throttle) (m met
 	}
 	err = catchFaults(func() error {
 		return tx.ForEach(func(name []byte, from *bolt.Bucket) error {
-			if string(name) == notesBucket {
+			if string(name) == notesBucket && !notes {
 				return nil
 			}
 			return copyBucket(ctx, to, name, from, pace)

@@ -13,7 +13,7 @@ import (
 
 // BenchmarkLoad opens a store of n entries: what a restart costs.
 func BenchmarkLoad(b *testing.B) {
-	for _, n := range []int{10_000, 1_000_000} {
+	for _, n := range []int{10_000, 200_000, 1_000_000} {
 		b.Run(fmt.Sprintf("entries=%d", n), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "registry.db")
 			fill(b, path, n)
@@ -33,6 +33,23 @@ func BenchmarkLoad(b *testing.B) {
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 		})
+	}
+}
+
+// BenchmarkLoadAfterDeath opens such a store after a process has died while it opened it.
+func BenchmarkLoadAfterDeath(b *testing.B) {
+	const n = 200_000
+	path := filepath.Join(b.TempDir(), "registry.db")
+	fill(b, path, n)
+	for b.Loop() {
+		newStore(path, nil).mark(1)
+		s, _, err := Open(context.Background(), Config{Path: path})
+		if err != nil || s.Checkpoint().Sequence != n {
+			b.Fatal("not the store that was saved", err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@
 //   - An archive holds one state of the store, however much is saved meanwhile. It has been verified
 //     before anybody gets it.
 //   - An archive from outside is not trusted. Unpack and Restore write it to a file of its own, no longer
-//     than the manifest says, and use it only if checksum, records, counts, digest and pages are what the
+//     than the manifest says, and use it only if checksum, records, counts and digest are what the
 //     manifest says.
 //   - A restore leaves the old store or the new one under the name, never none and never a part.
 //
@@ -29,20 +29,32 @@
 //
 // A store has a table of tombstones for each list: which entries have left it, when, and nothing else. They
 // let an export of an old snapshot leave out who was delisted since. The digest does not cover them;
-// checksums and counts do. Stores of format 1 have none. They open, become format 2 with the next Save, and
-// say by TombstonesAfter what is missing until the projector has read it from the stream.
+// checksums and counts do.
 //
 // # How damage is found
 //
 // bbolt has checksums on its two meta pages only. So each value here carries a CRC-32C of bucket, key and
 // value, and so does the meta record. After loading, the digest and the counts are compared with those
-// saved. The file must be as long as its meta page says before any other page is touched, since a read
-// beyond the end of a mapped file kills the process. All code that reads pages turns faults into panics
-// and panics into errors. When all records are good, bbolt's own check goes over the page structure: a
-// damaged free list could make a later transaction overwrite a page in use.
+// saved. Meanwhile bbolt's own check goes over the page structure: a damaged free list could make a later
+// transaction overwrite a page in use. It costs 5 % of a start.
 //
-// Not covered: a damaged branch page that is its own ancestor makes the walk endless. bbolt cannot detect
-// it either. It takes one particular bit of a page number; the remedy is to move the file away by hand.
+// Code here that reads pages turns faults of the memory map into panics and panics into errors. bbolt's
+// check has a goroutine of its own, in which a fault, or a page that is its own ancestor, ends the process.
+// So a mark (registry.db.opening) stands beside the store while it is opened. If one is left over:
+//
+//   - The store may be damaged, or all is well and somebody has killed the process. The records tell: they
+//     are copied into a new file, by code that survives damage, without that check and without the free
+//     list. If all are there with the digest that was saved, the new file takes the store's place, else the
+//     store is set aside. So damage costs one restart, and kill -9 the copy, five times a load.
+//   - If the process died in that too, the store is set aside, whatever the reason: an endless walk, or
+//     memory that ran out. Restarts have an end, and a good store that was killed twice is a replay away.
+//
+// The mark names the file by length and time, so that it says nothing about one that was put there since,
+// by a restore or by hand. It is not synced: after a power failure nothing is known, and the store is opened
+// as usual. This replaces a walk over bbolt's pages before its check (200 lines on the layout of another
+// program's file), which knew some of the ways to die and saved one restart.
+//
+// What is read of files from outside is opened for reading only, which leaves the free list alone.
 //
 // # When the disk fails
 //
@@ -94,6 +106,22 @@
 // The free list is written with each transaction (bbolt's NoFreelistSync is off). To rebuild it at a
 // start means to walk every page, in a goroutine of bbolt whose panic on a damaged file cannot be caught.
 //
-// Stores and archives of every format that this program ever wrote are in testdata, and a test opens
-// them.
+// A store of another format is set aside and filled from the stream, so there is no migration. A store and
+// an archive of this format are in testdata, and a test opens them.
+//
+// # The parts
+//
+//	store.go     Save, and what becomes of a failed transaction
+//	open.go      Open: load, verify, render again; set aside what cannot be used
+//	opening.go   the mark of an opening that the process may die of
+//	load.go      every record of a file, by several goroutines
+//	format.go    tables, checksums and the meta record
+//	file.go      bbolt files: open, create, rename
+//	errors.go    faults, damage, and what to do about the rest
+//	archive.go   Archive: copy, verify, pack; manifest.go is what stands in front of it
+//	restore.go   Restore and Unpack
+//	replace.go   the store of a rebuild
+//	export.go    everything as events
+//	notes.go     values beside the content
+//	lock.go      the lock of a data directory
 package snapshots

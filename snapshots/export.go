@@ -90,30 +90,35 @@ func Tombstones(ctx context.Context, path string) (all []readmodel.Tombstone, er
 
 // readTables passes every record of the store at path to take.
 func readTables(ctx context.Context, path string, take func(t table, k, value []byte) error) error {
-	db, err := openFile(path)
+	db, err := openToRead(path)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	return catchFaults(func() error {
 		return db.View(func(tx *bolt.Tx) error {
-			ts, err := tablesIn(tx)
-			for i := 0; err == nil && i < len(ts); i++ {
-				err = readTable(ctx, tx, ts[i], take)
+			for _, t := range tables() {
+				if err := readTable(ctx, tx, t, take); err != nil {
+					return fmt.Errorf("%s: %w", t.name, err)
+				}
 			}
-			return err
+			return nil
 		})
 	})
 }
 
 func readTable(ctx context.Context, tx *bolt.Tx, t table, take func(t table, k, value []byte) error) error {
-	return tx.Bucket([]byte(t.name)).ForEach(func(k, stored []byte) error {
+	bucket, err := t.in(tx)
+	if err != nil {
+		return err
+	}
+	return bucket.ForEach(func(k, stored []byte) error {
 		value, err := unseal(t.name, k, stored)
 		if err == nil {
 			err = take(t, k, value)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %s: %w", t.name, t.record(k), err)
+			return fmt.Errorf("%s: %w", t.record(k), err)
 		}
 		return ctx.Err()
 	})

@@ -3,8 +3,6 @@ package snapshots
 import (
 	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -120,46 +118,4 @@ func TestExportSince(t *testing.T) {
 	if read, err := Tombstones(t.Context(), path); err != nil || !slices.Equal(read, stones) {
 		t.Errorf("tombstones of the file %v, %v", read, err)
 	}
-}
-
-// A store without tombstones becomes a new one with the next Save, and says what it lacks until that has been made up for.
-func TestOldStoreBecomesNew(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "registry.db")
-	if err := os.WriteFile(path, unpackedGolden(t, "v1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, m := mustOpen(t, path)
-	missing := s.Checkpoint().Sequence
-	if s.TombstonesAfter() != missing || missing == 0 {
-		t.Fatalf("tombstones are missing up to %d, want %d", s.TombstonesAfter(), missing)
-	}
-	step := func(all bool, want uint64, d ...events.Data) {
-		t.Helper()
-		c := feed(m, d...)
-		c.AllTombstones = all
-		if err := s.Save(c); err != nil {
-			t.Fatal(err)
-		}
-		if s.TombstonesAfter() != want {
-			t.Errorf("tombstones are missing up to %d, want %d", s.TombstonesAfter(), want)
-		}
-		again, loaded, err := Open(context.Background(), Config{Path: copyOf(t, s)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer again.Close()
-		if again.TombstonesAfter() != want || content(t, loaded.View()) != content(t, m.View()) || !slices.Equal(loaded.Tombstones(), m.Tombstones()) {
-			t.Errorf("opened again: tombstones are missing up to %d, want %d", again.TombstonesAfter(), want)
-		}
-		made, _ := archiveOf(t, s)
-		if made.AllTombstones() != (want == 0) {
-			t.Errorf("archive: all tombstones %v, missing up to %d", made.AllTombstones(), want)
-		}
-	}
-	e := eventstest.Entries(1, 99)[0]
-	e.EntryID = "somebody"
-	step(false, missing, e)
-	step(false, missing, events.Delisting{List: e.List, EntryID: e.EntryID})
-	step(true, 0, e)
-	step(true, 0, events.Delisting{List: e.List, EntryID: e.EntryID})
 }

@@ -27,7 +27,11 @@ const (
 
 // openFile opens an existing bbolt file for writing. The error is damage or the system's.
 func openFile(path string) (db *bolt.DB, err error) {
-	if err := checkSize(path); err != nil {
+	small, err := openToRead(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := small.Close(); err != nil {
 		return nil, err
 	}
 	var file *os.File
@@ -56,35 +60,36 @@ func openExisting(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag&^os.O_CREATE, mode)
 }
 
-// checkSize compares the length of the file with what its meta pages say. Those are all that bbolt
-// touches when it opens a file for reading; beyond the end of a mapped file a read kills the process.
-func checkSize(path string) error {
+// openToRead opens an existing bbolt file that nobody has open for writing. The meta pages are all that
+// bbolt touches for that, so it then compares the length of the file with what they say: to read beyond
+// the end of a mapped file is a fault. The error is damage or the system's.
+func openToRead(path string) (db *bolt.DB, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if info.IsDir() {
-		return &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	}
 	if info.Size() == 0 {
-		return damage{errors.New("file is empty")} // bbolt would take it for a new one
+		return nil, damage{errors.New("file is empty")} // bbolt would take it for a new one
 	}
-	var want int64
-	err = catchFaults(func() error {
-		db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout, OpenFile: openExisting})
+	err = catchFaults(func() (err error) {
+		db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout, OpenFile: openExisting, NoStatistics: true})
 		if err != nil {
 			return err
 		}
-		defer db.Close()
 		return db.View(func(tx *bolt.Tx) error {
-			want = tx.Size()
+			if tx.Size() > info.Size() {
+				return fmt.Errorf("file is cut short: %d bytes of %d", info.Size(), tx.Size())
+			}
 			return nil
 		})
 	})
-	if err == nil && want > info.Size() {
-		err = fmt.Errorf("file is cut short: %d bytes of %d", info.Size(), want)
+	if err != nil && db != nil {
+		_ = db.Close() // err says more
 	}
-	return classify(err)
+	return db, classify(err)
 }
 
 // metaOf reads the meta record of an open file, whose pages may be damaged.
@@ -100,7 +105,7 @@ func metaOf(db *bolt.DB) (m meta, err error) {
 
 // fileMeta reads the meta record of a file that nobody has open.
 func fileMeta(path string) (meta, error) {
-	db, err := openFile(path)
+	db, err := openToRead(path)
 	if err != nil {
 		return meta{}, err
 	}
@@ -148,7 +153,7 @@ func writeEmpty(path string, m meta) error {
 
 // What follows the store's name in the names of files beside it.
 const (
-	newSuffix        = ".new"        // an empty store in the making
+	newSuffix        = ".new"        // a store in the making: an empty one, or a copy of the one of that name
 	rebuildingSuffix = ".rebuilding" // a store that is to replace the one of that name
 	restoringSuffix  = ".restoring"  // a store that an archive is unpacked into
 	damagedLabel     = "damaged"     // and a time: a store that could not be loaded

@@ -17,12 +17,7 @@ import (
 
 // format is the version of the file's layout: the tables, the checksums and the meta record, all in this
 // source file. readmodel.ProjectionVersion is that of the values.
-//
-// Stores of format 1 have no tombstones. They are read; the next Save makes them format 2.
-const (
-	format                  = 2
-	formatWithoutTombstones = 1
-)
+const format = 2
 
 // table is a bbolt bucket of records: one kind, and one list where the kind has lists. A table of
 // tombstones has those of a list's entries; a subject is in one of the two tables or in none.
@@ -51,21 +46,12 @@ func tables() []table {
 	return ts
 }
 
-// tablesIn returns the tables that the store has, and an error if one is missing.
-func tablesIn(tx *bolt.Tx) (ts []table, err error) {
-	m, err := readMeta(tx)
-	if err != nil {
-		return nil, err
+// in returns the table's bucket, which every store has.
+func (t table) in(tx *bolt.Tx) (*bolt.Bucket, error) {
+	if b := tx.Bucket([]byte(t.name)); b != nil {
+		return b, nil
 	}
-	for _, t := range tables() {
-		switch {
-		case tx.Bucket([]byte(t.name)) != nil:
-			ts = append(ts, t)
-		case !t.tombstones || m.Format != formatWithoutTombstones:
-			return nil, fmt.Errorf("%s: missing", t.name)
-		}
-	}
-	return ts, nil
+	return nil, errors.New("missing")
 }
 
 func (t table) key(id []byte) events.Subject {
@@ -132,18 +118,6 @@ type meta struct {
 	Checkpoint readmodel.Checkpoint `json:"checkpoint"`
 	Digest     string               `json:"digest"` // hexadecimal
 	Counts     map[string]int       `json:"counts"` // records by table
-
-	// TombstonesAfter is the sequence up to which delistings have left no tombstone here, since a program
-	// that kept none was at work; 0: none is missing. In format 1 it is the checkpoint.
-	TombstonesAfter uint64 `json:"tombstonesAfter,omitzero"`
-}
-
-// tombstonesAfter returns the sequence after which no tombstone is missing.
-func (m meta) tombstonesAfter() uint64 {
-	if m.Format == formatWithoutTombstones {
-		return m.Checkpoint.Sequence
-	}
-	return m.TombstonesAfter
 }
 
 // newMeta describes an empty store.
@@ -185,7 +159,7 @@ func readMeta(tx *bolt.Tx) (meta, error) {
 // usable explains why this program cannot load such a store. Another render version is no reason: the
 // store also holds what the text was rendered from.
 func (m meta) usable() error {
-	if m.Format != format && m.Format != formatWithoutTombstones {
+	if m.Format != format {
 		return fmt.Errorf("format %d, not %d", m.Format, format)
 	}
 	if m.Projection != readmodel.ProjectionVersion {

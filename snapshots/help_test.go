@@ -35,6 +35,8 @@ func child(job, path string) int {
 		return restoreForever(path)
 	case "begin":
 		return beginFull(path)
+	case "open":
+		return openAll(path)
 	}
 	s, m, err := Open(context.Background(), Config{Path: path})
 	if err != nil {
@@ -114,7 +116,7 @@ func feed(m *readmodel.Model, data ...events.Data) readmodel.Commit {
 		records = append(records, r)
 	}
 	m.Apply(records, seq)
-	c := readmodel.Commit{Checkpoint: at(seq), Digest: m.Digest(), AllTombstones: true}
+	c := readmodel.Commit{Checkpoint: at(seq), Digest: m.Digest()}
 	for _, r := range latest {
 		c.Records = append(c.Records, r)
 	}

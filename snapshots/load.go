@@ -65,12 +65,8 @@ func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Re
 
 // walk sends every record of every table and counts them.
 func walk(ctx context.Context, tx *bolt.Tx, out chan<- chunk, counts map[string]int) error {
-	ts, err := tablesIn(tx)
-	if err != nil {
-		return err
-	}
-	for _, t := range ts {
-		n, err := walkTable(ctx, tx.Bucket([]byte(t.name)), t, out)
+	for _, t := range tables() {
+		n, err := walkTable(ctx, tx, t, out)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
@@ -79,7 +75,11 @@ func walk(ctx context.Context, tx *bolt.Tx, out chan<- chunk, counts map[string]
 	return nil
 }
 
-func walkTable(ctx context.Context, bucket *bolt.Bucket, t table, out chan<- chunk) (n int, err error) {
+func walkTable(ctx context.Context, tx *bolt.Tx, t table, out chan<- chunk) (n int, err error) {
+	bucket, err := t.in(tx)
+	if err != nil {
+		return 0, err
+	}
 	var last []byte
 	pairs := make([]pair, 0, chunkSize)
 	cursor := bucket.Cursor()
@@ -157,7 +157,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 // from what the events said. want is what its meta record must be. shown counts the entries that each
 // list shows.
 func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) (shown map[string]int, err error) {
-	db, err := openFile(path)
+	db, err := openToRead(path)
 	if err != nil {
 		return nil, err
 	}
@@ -195,5 +195,5 @@ func (l *loader) verifyAll(ctx context.Context, tx *bolt.Tx, m meta) (map[string
 	if err := m.matches(counts, d); err != nil {
 		return nil, err
 	}
-	return shown, checkPages(tx)
+	return shown, nil
 }

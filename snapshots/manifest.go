@@ -35,9 +35,6 @@ type Manifest struct {
 	Records map[string]int `json:"records"` // by table
 	Entries map[string]int `json:"entries"` // shown, by list
 
-	// TombstonesAfter is that of the store's meta record.
-	TombstonesAfter uint64 `json:"tombstonesAfter,omitzero"`
-
 	Time   time.Time `json:"time"`   // when the archive was made
 	Size   int64     `json:"size"`   // of the bbolt file, in bytes
 	Packed int64     `json:"packed"` // of its packed form in the archive, in bytes
@@ -52,12 +49,6 @@ func (m Manifest) EntryCount() (n int) {
 	return n
 }
 
-// AllTombstones reports whether every entry that was delisted, and not listed again, has its tombstone in
-// the archive. Archives of older programs have none.
-func (m Manifest) AllTombstones() bool {
-	return meta{Format: m.Store, Checkpoint: m.Checkpoint, TombstonesAfter: m.TombstonesAfter}.tombstonesAfter() == 0
-}
-
 // manifestOf describes a file by its meta record. Entries, Size, Packed and SHA256 are left out.
 func manifestOf(m meta, now time.Time) Manifest {
 	at := m.Checkpoint
@@ -65,7 +56,7 @@ func manifestOf(m meta, now time.Time) Manifest {
 	return Manifest{
 		Format: archiveFormat, Checkpoint: at,
 		Store: m.Format, Projection: m.Projection, Render: m.Render,
-		DataSet: m.DataSet, Digest: m.Digest, Records: m.Counts, TombstonesAfter: m.TombstonesAfter,
+		DataSet: m.DataSet, Digest: m.Digest, Records: m.Counts,
 		Time: now.UTC().Truncate(time.Millisecond),
 	}
 }
@@ -115,11 +106,11 @@ func (m Manifest) check() error {
 	}
 	switch {
 	case m.Stream == "" || len(m.Stream) > 256 || len(m.StreamEpoch) > 256 || len(m.MessageID) > 4096:
-		return errors.New("no such stream or message")
+		return errors.New("invalid stream or message")
 	case !isHex(m.Digest, len(readmodel.Digest{})), !isHex(m.SHA256, sha256.Size), !isHex(m.DataSet, 16):
-		return errors.New("no such digest")
+		return errors.New("invalid digest, checksum or data-set id")
 	case m.Packed <= 0 || m.Packed > maxSize || m.Size < minSize || m.Size > maxSize:
-		return errors.New("no such size")
+		return errors.New("invalid size")
 	case m.Size > smallSize && m.Size/maxRatio > m.Packed:
 		return fmt.Errorf("%d bytes cannot hold %d", m.Packed, m.Size)
 	}
@@ -141,12 +132,12 @@ func (m Manifest) checkCounts() error {
 	}
 	for name, n := range m.Records {
 		if !known[name] || n < 0 || int64(n) > m.Size {
-			return errors.New("no such records")
+			return errors.New("records of an unknown table, or an invalid number")
 		}
 	}
 	for list, n := range m.Entries {
 		if n < 0 || n > m.Records[entriesPrefix+list] {
-			return errors.New("no such entries")
+			return errors.New("more entries than records, or an invalid number")
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 // then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := newStore(cfg.Path, cfg.Logger)
-	model, err := s.open(ctx, cfg.Index)
+	model, err := s.open(ctx)
 	if err == nil {
 		return s, model, nil
 	}
@@ -42,21 +43,23 @@ func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 }
 
 // open opens or makes the file and loads it.
-func (s *Store) open(ctx context.Context, index *readmodel.SavedIndex) (*readmodel.Model, error) {
+func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
 		return readmodel.New(), s.create()
 	}
 	start := time.Now()
-	readAhead(s.path)
-	if err := s.openSaved(); err != nil {
-		return nil, err
-	}
-	l := &loader{workers: runtime.GOMAXPROCS(0), rerender: s.saved.Render != readmodel.RenderVersion}
+	l := &loader{workers: runtime.GOMAXPROCS(0)}
 	model := readmodel.New()
-	if index != nil {
-		model.KeepSlots(index)
-	}
-	rendered, err := s.load(ctx, l, model)
+	var rendered []readmodel.Record
+	err := s.guarded(ctx, func() (err error) {
+		readAhead(s.path)
+		if err = s.openSaved(); err != nil {
+			return err
+		}
+		l.rerender = s.saved.Render != readmodel.RenderVersion
+		rendered, err = s.load(ctx, l, model)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +120,25 @@ func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (re
 	})
 	err = group.Wait()
 	return rendered, err
+}
+
+// keyless keeps keys and values out of bbolt's errors, which are logged.
+type keyless struct{}
+
+func (keyless) KeyToString([]byte) string   { return "…" }
+func (keyless) ValueToString([]byte) string { return "…" }
+
+// checkPages runs bbolt's own check of the page structure. It runs in a goroutine of bbolt's, where a fault
+// ends the process: guarded is for that.
+func checkPages(tx *bolt.Tx) error {
+	var bad error
+	for err := range tx.Check(bolt.WithKVStringer(keyless{})) { // to the end, or bbolt's goroutine stays
+		bad = cmp.Or(bad, err)
+	}
+	if bad != nil {
+		return damage{fmt.Errorf("page structure: %w", bad)}
+	}
+	return nil
 }
 
 // saveRenderedPart is how many records one transaction of saveRendered writes.

@@ -56,17 +56,17 @@ func (s *Store) Replace(old *Store) (aside string, err error) {
 	return filepath.Base(aside), nil
 }
 
-// RemoveLeftovers removes what an interrupted rebuild or restore left beside the store at path. Call it
+// RemoveLeftovers removes what an interrupted rebuild, restore or Open left beside the store at path. Call it
 // before Open, with the directory locked.
 func RemoveLeftovers(path string, log *slog.Logger) error {
-	for _, left := range []string{path + rebuildingSuffix, path + rebuildingSuffix + newSuffix, path + restoringSuffix} {
+	for _, left := range []string{path + newSuffix, path + rebuildingSuffix, path + rebuildingSuffix + newSuffix, path + restoringSuffix} {
 		if _, err := os.Lstat(left); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err := os.Remove(left); err != nil {
 			return storeError(err)
 		}
-		log.Info("removed what an interrupted rebuild or restore left; the read model from before is in use", "path", left)
+		log.Info("removed what an interrupted rebuild, restore or start left; the read model from before is in use", "path", left)
 	}
 	return removeSecondNames(path)
 }

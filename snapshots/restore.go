@@ -160,13 +160,15 @@ func renewDataSet(path string) error {
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		m, err := readMeta(tx)
-		if err != nil {
-			return err
-		}
-		m.DataSet = newDataSet()
-		return m.write(tx)
+	err = catchFaults(func() error {
+		return db.Update(func(tx *bolt.Tx) error {
+			m, err := readMeta(tx)
+			if err != nil {
+				return err
+			}
+			m.DataSet = newDataSet()
+			return m.write(tx)
+		})
 	})
 	return errors.Join(err, db.Sync(), db.Close())
 }

@@ -24,9 +24,6 @@ type Config struct {
 
 	// Logger gets what an operator must know. Nil: nothing is logged.
 	Logger *slog.Logger
-
-	// Index is a saved text index whose slots the model that Open loads keeps. Nil: none.
-	Index *readmodel.SavedIndex
 }
 
 // Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call Save; any
@@ -74,10 +71,6 @@ func (s *Store) Save(c readmodel.Commit) error {
 	next.Checkpoint = c.Checkpoint
 	next.Digest = c.Digest.String()
 	next.Counts = maps.Clone(s.saved.Counts)
-	next.Format, next.TombstonesAfter = format, s.saved.tombstonesAfter()
-	if c.AllTombstones {
-		next.TombstonesAfter = 0
-	}
 	return s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
 }
 
@@ -99,11 +92,6 @@ func (s *Store) Probe() error {
 
 // Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
 func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
-
-// TombstonesAfter is the sequence up to which delistings have left no tombstone in the store, because a
-// program that kept none was at work; 0 when none is missing, as in every store that this program made.
-// It never waits.
-func (s *Store) TombstonesAfter() uint64 { return s.current().tombstonesAfter() }
 
 // DataSet tells this store's content from that of any other: random, and new at every rebuild and restore.
 func (s *Store) DataSet() string { return s.current().DataSet }
@@ -244,7 +232,7 @@ const fullPages = 0.95
 // table writes those of the sorted records that belong into t and returns by how many t has grown. In the
 // order of the keys each page is visited once.
 func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
-	bucket, err := tx.CreateBucketIfNotExists([]byte(t.name)) // a store of format 1 lacks some
+	bucket, err := t.in(tx)
 	if err != nil {
 		return 0, err
 	}

@@ -16,9 +16,9 @@ import (
 // setting the system's time, forwards or back, changes none of it.
 func clocked() map[string][]string {
 	return map[string][]string{
-		"events":    {"broker.go", "recover.go"},                                                               // a test's broker; how often a broker is started again
-		"readmodel": {"index.go", "indexbuilder.go", "savedindex.go", "governor.go", "indexer.go", "store.go"}, // the last three are of package ranked
-		"projector": {"catchup.go", "projector.go", "receiver.go", "saver.go", "subjects.go", "watch.go"},
+		"events":    {"broker.go", "recover.go"},                                        // a test's broker; how often a broker is started again
+		"readmodel": {"keeper.go", "pacer.go", "builder.go", "follower.go", "store.go"}, // of packages indexing, exact and ranked
+		"projector": {"catchup.go", "projector.go", "receiver.go", "rejecter.go", "saver.go", "subjects.go", "watch.go"},
 	}
 }
 

@@ -63,12 +63,9 @@ func places() []place {
 		{name: "index/before-write", hits: 3, many: true},
 		{name: "index/written", hits: 3, many: true},
 		{name: "index/kept", hits: 3, many: true},
-		{name: "index/saved", hits: 1, many: true},
 		{name: "ranked/before-batch", hits: 3},
 		{name: "ranked/after-batch", hits: 3},
 		{name: "ranked/merged", hits: 1, many: true},
-		{name: "ranked/before-stamps", hits: 3},
-		{name: "ranked/after-stamps", hits: 3},
 	}
 }
 

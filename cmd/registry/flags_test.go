@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/httpapi/site"
 )
 
 // start runs the program inside the test.
@@ -198,8 +199,8 @@ func TestChatToken(t *testing.T) {
 	}
 }
 
-// An advice that cannot be shown is refused before anything is touched.
-func TestAdviceFile(t *testing.T) {
+// An advice or a page about the registry that cannot be shown is refused before anything is touched.
+func TestMarkdownFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"## Oszustwo\nNie płać.\n": "", "": "empty", "\xff": "UTF-8", "## Oszustwo\n## Inne\n": `"Inne"`, strings.Repeat("x", 40<<10): "32768",
 	} {
@@ -207,15 +208,23 @@ func TestAdviceFile(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := (&serveCmd{AdviceFile: file}).advice()
+		got, err := markdownFile("--advice-file", file, site.MaxAdvice, site.CheckAdvice)
 		if want == "" && (got != text || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), "--advice-file: ") || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: %q, %v", text, got, err)
 		}
 	}
-	_, err := start(t, nil, "serve", "--advice-file", filepath.Join(t.TempDir(), "none"))
-	var usage cli.UsageError
-	if err == nil || errors.As(err, &usage) || !strings.Contains(err.Error(), "--advice-file: ") {
-		t.Errorf("a file that is not there: %v", err)
+	blank := filepath.Join(t.TempDir(), "blank.md")
+	if err := os.WriteFile(blank, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--advice-file", "--about-file"} {
+		for file, want := range map[string]string{filepath.Join(t.TempDir(), "none"): ": no such file", blank: ": the file must not be blank"} {
+			_, err := start(t, nil, "serve", flag, file)
+			var usage cli.UsageError
+			if err == nil || errors.As(err, &usage) || !strings.Contains(err.Error(), flag+": ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: %v", flag, file, err)
+			}
+		}
 	}
 }
 

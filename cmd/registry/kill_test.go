@@ -315,7 +315,7 @@ func (k *killer) nothingLost(stream []stored) {
 	tombstones := map[string]uint64{} // sequence by subject
 	for _, m := range stream {
 		there[m.event.ID] = m.seq
-		if m.event.Type.Tombstone() {
+		if m.event.Type.Removes() {
 			tombstones[m.event.Data.Subject().String()] = m.seq
 		}
 	}
@@ -453,10 +453,12 @@ func (k *killer) rankedIsRight(line logLine, model *readmodel.Model) {
 	}
 	for _, word := range []string{"konta", "osoba", "blik"} {
 		want := 0
-		term := analyzer.Term(word)
+		meant := analyzer.Meant(word)
 		view.ShownRows(func(r *readmodel.Row) bool {
 			name, reason, _ := r.Text()
-			if slices.ContainsFunc(analyzer.Tokens(nil, name+" "+reason), func(t terms.Token) bool { return t.Term == term }) {
+			if slices.ContainsFunc(analyzer.Tokens(nil, name+" "+reason), func(t terms.Token) bool {
+				return slices.ContainsFunc(t.Terms, func(term string) bool { return slices.Contains(meant, term) })
+			}) {
 				want++
 			}
 			return true

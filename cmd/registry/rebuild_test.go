@@ -380,7 +380,7 @@ func TestRefusedRebuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		indexers = strings.Count(string(stacks), "readmodel.(*Indexer).Run(")
+		indexers = strings.Count(string(stacks), "exact.(*Engine).Run(")
 	}
 	if indexers != 1 {
 		t.Errorf("%d text indexes are kept of one read model", indexers)

@@ -27,6 +27,7 @@ type serveCmd struct {
 	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it, it is 404." group:"Listeners"`
 	AppealsURL     cli.Appeals   `name:"appeals-url" placeholder:"URL" empty:"" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
 	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown of what to do now, shown below the answers of the person check in place of the site's own." group:"Listeners"`
+	AboutFile      string        `placeholder:"FILE" empty:"" help:"Markdown of who runs the registry, how to reach them and what they do with data, for the page /o-rejestrze, in place of a neutral text about what the program itself does." group:"Listeners"`
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
@@ -39,7 +40,7 @@ type serveCmd struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
-	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, in unnamed files in the data directory, so that first searches are fast too. Without it the server needs some 300 bytes less memory an entry." group:"State"`
+	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, so that first searches are fast too. It is made anew at each start, in files without a name in the data directory. Without it the server needs some 300 bytes less memory an entry." group:"State"`
 
 	RankedIndex bool `default:"true" negatable:"" help:"Keep an index for ranked search (/api/search), in the directory ranked of the data directory. Without it ranked search is 503." group:"State"`
 
@@ -83,7 +84,11 @@ func (c *serveCmd) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	advice, err := c.advice()
+	advice, err := markdownFile("--advice-file", c.AdviceFile, site.MaxAdvice, site.CheckAdvice)
+	if err != nil {
+		return err
+	}
+	about, err := markdownFile("--about-file", c.AboutFile, site.MaxAbout, site.CheckAbout)
 	if err != nil {
 		return err
 	}
@@ -103,6 +108,7 @@ func (c *serveCmd) Run(p *process) error {
 			ProofsURL:      string(c.ProofsURL),
 			AppealsURL:     string(c.AppealsURL),
 			Advice:         advice,
+			About:          about,
 			Contact:        string(c.Contact),
 			Site:           c.Site,
 			RateLimit:      c.RateLimit,
@@ -239,25 +245,25 @@ func (c *serveCmd) chatToken() (upstream.Secret, error) {
 	return upstream.Secret(token), nil
 }
 
-// advice reads the file of what to do now; empty when none is configured.
-func (c *serveCmd) advice() (string, error) {
-	if c.AdviceFile == "" {
+// markdownFile reads a text for the site, of at most limit bytes; empty when name is.
+func markdownFile(flag, name string, limit int, check func(string) error) (string, error) {
+	if name == "" {
 		return "", nil
 	}
-	file, err := os.Open(c.AdviceFile)
+	file, err := os.Open(name)
 	if err != nil {
-		return "", cli.Unreadable("--advice-file", c.AdviceFile, err)
+		return "", cli.Unreadable(flag, name, err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, site.MaxAdvice+1))
+	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
 	if err != nil {
-		return "", cli.Unreadable("--advice-file", c.AdviceFile, err)
+		return "", cli.Unreadable(flag, name, err)
 	}
 	if len(text) == 0 {
-		return "", errors.New("--advice-file: the file is empty; leave the flag out for the site's own advice")
+		return "", fmt.Errorf("%s: the file is empty; leave the flag out for the site's own text", flag)
 	}
-	if err := site.CheckAdvice(string(text)); err != nil {
-		return "", fmt.Errorf("--advice-file: the file %w", err)
+	if err := check(string(text)); err != nil {
+		return "", fmt.Errorf("%s: the file %w", flag, err)
 	}
 	return string(text), nil
 }

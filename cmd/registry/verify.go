@@ -176,7 +176,7 @@ func (l *recordList) readHead() error {
 	if err := json.Unmarshal(l.lines.Bytes(), &l.head); err != nil {
 		return err
 	}
-	if l.head.Projection != readmodel.ProjectionVersion || l.head.Render != readmodel.RenderVersion || !l.head.Tombstones {
+	if l.head.Projection != readmodel.ProjectionVersion || l.head.Render != readmodel.RenderVersion {
 		return errors.New("made by another version of this program; verify with the server's own")
 	}
 	return nil

@@ -83,7 +83,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 		t.Errorf("with another tombstone: %v %s", err, out)
 	}
 	served.projector.Inspect(func(m *readmodel.Model) {
-		m.ApplyOld([]readmodel.Record{{Subject: entries[3].Subject(), Sequence: last, Removed: true}})
+		m.Apply([]readmodel.Record{{Subject: entries[3].Subject(), Sequence: last, Removed: true}}, last)
 	})
 	stream, err := js.Stream(t.Context(), events.DefaultStream)
 	if err == nil {

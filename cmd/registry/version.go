@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+
+	"example.org/registry/readmodel/terms"
 )
 
 // version and commit are set by a release build: go build -ldflags "-X main.version=v1.2.3 -X main.commit=0123abcd".
@@ -14,10 +16,19 @@ var version, commit string
 // versionCmd prints what this program was built from.
 type versionCmd struct{}
 
-// Run prints one line for the program, one for its commit and one for each key dependency.
+// Run prints one line for the program, one for its commit, one for each key dependency and one for
+// the dictionary.
 func (versionCmd) Run(p *process) error {
 	info, _ := debug.ReadBuildInfo() // nil only for a binary built without modules
-	return printVersion(p.stdout, info)
+	if err := printVersion(p.stdout, info); err != nil {
+		return err
+	}
+	stemmer, err := terms.New()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.stdout, stemmer.Dictionary())
+	return err
 }
 
 func printVersion(w io.Writer, info *debug.BuildInfo) error {
@@ -71,9 +82,10 @@ func programCommit(info *debug.BuildInfo) string {
 }
 
 // keyDependencies are those whose version an operator asks for first: the broker and its client, the
-// store, the router, and the renderer whose output readers see.
+// store, the index of ranked search, the router, and what texts are rendered and folded with.
 func keyDependencies() []string {
 	return []string{
+		"github.com/blevesearch/bleve/v2",
 		"github.com/gin-gonic/gin",
 		"github.com/nats-io/nats-server/v2",
 		"github.com/nats-io/nats.go",

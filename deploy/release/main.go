@@ -1,5 +1,7 @@
-// Command release builds the files of a version: for each platform a static binary and its CycloneDX bill of materials, and
-// the SHA-256 of everything. Anybody who builds the same commit as the same version with the same Go gets the same bytes:
+// Command release makes the files of a version: for each platform a static binary and its CycloneDX
+// bill of materials, the licence and the notice of the dictionary that is in the binary, and the
+// SHA-256 of everything. Anybody who builds the same commit as the same version with the same Go
+// gets the same bytes:
 //
 //	go run ./deploy/release -version v1.0.0 && (cd dist && sha256sum -c SHA256SUMS)
 package main
@@ -39,7 +41,7 @@ func run(version, commit, out string, platforms []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	var sums strings.Builder
+	var files []string // of which there are sums
 	for _, platform := range platforms {
 		system, arch, _ := strings.Cut(platform, "/")
 		name := "registry_" + version + "_" + system + "_" + arch
@@ -50,13 +52,25 @@ func run(version, commit, out string, platforms []string) error {
 		if err := writeBill(binary+".cdx.json", binary, version); err != nil {
 			return err
 		}
-		for _, file := range []string{name, name + ".cdx.json"} {
-			content, err := os.ReadFile(filepath.Join(out, file))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), file)
+		files = append(files, name, name+".cdx.json")
+	}
+	for _, name := range [...]string{"LICENSE.lexicon", "NOTICE.lexicon"} {
+		content, err := os.ReadFile(filepath.Join("readmodel", "terms", name))
+		if err != nil {
+			return err
 		}
+		if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+			return err
+		}
+		files = append(files, name)
+	}
+	var sums strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(out, file))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), file)
 	}
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }

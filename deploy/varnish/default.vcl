@@ -30,15 +30,15 @@ sub vcl_recv {
   unset req.http.Cookie;
   unset req.http.Authorization;
   unset req.http.Proxy;
-  # A replica refuses everything but GET and preflights. Whoever has just published waits for an answer at least as new, so
+  # A replica refuses everything but GET, HEAD of pages and preflights. Whoever has just published waits for an answer at least as new, so
   # not for one from here. Donations are never stored.
   if (req.method != "GET" || req.http.Registry-Min-Sequence || req.url ~ "^/api/donate/") {
     return (pass);
   }
   # Old answers are for times when no replica can give a new one: the operator's --stale-if-error is the bound, below.
-  # Otherwise stale-while-revalidate is, 300 s by the API.
+  # Otherwise stale-while-revalidate is, 20 s by the API.
   if (std.healthy(req.backend_hint)) {
-    set req.grace = 300s;
+    set req.grace = 20s;
   }
   return (hash);
 }

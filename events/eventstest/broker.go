@@ -101,7 +101,7 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 			events.HeaderContent:  {events.ContentType},
 			jetstream.MsgIDHeader: {e.ID},
 		}}
-		if e.Type.Tombstone() {
+		if e.Type.Removes() {
 			msg.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 		}
 		last = send(t, js, msg)

@@ -38,7 +38,7 @@ func (w *Twin) Apply(data events.Data) {
 // Shown returns the state in which the entry with the list and id of e is shown now. shown is false when it is not.
 func (w *Twin) Shown(e events.Entry) (now events.Entry, shown bool) {
 	now, listed := w.Entries[e.Subject()]
-	return now, listed && (now.List != events.Legit || now.Verified)
+	return now, listed && (!now.List.Trusted() || now.Verified)
 }
 
 // List returns what a list shows: most viewed first when popular, else newest first.

@@ -82,7 +82,7 @@ func (p *Publisher) PublishExpecting(ctx context.Context, e events.Event, lastSu
 // condition of PublishExpecting. It does not validate: another version of the registry may accept what this one rejects.
 func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
 	e, err := events.Decode(payload)
-	tombstone := err == nil && e.Type.Tombstone()
+	tombstone := err == nil && e.Type.Removes()
 	msg, err := p.wire(subject, events.NewEventID(), tombstone, payload)
 	if err != nil {
 		return Ack{}, fmt.Errorf("publish: %w", err)
@@ -167,7 +167,7 @@ func (p *Publisher) message(m *Message) (*nats.Msg, error) {
 			return nil, err
 		}
 	}
-	return p.wire(m.Event.Data.Subject().String(), m.Event.ID, m.Event.Type.Tombstone(), payload)
+	return p.wire(m.Event.Data.Subject().String(), m.Event.ID, m.Event.Type.Removes(), payload)
 }
 
 // wire adds the headers (events/CONTRACT.md#publishing).

@@ -97,7 +97,7 @@ func TestPublishAllKeepsTheOrderOfASubject(t *testing.T) {
 func retained(evs []events.Event) []events.Event {
 	var out []events.Event
 	for _, e := range evs {
-		if e.Type.Tombstone() {
+		if e.Type.Removes() {
 			kept := out[:0]
 			for _, o := range out {
 				if o.Data.Subject() != e.Data.Subject() {

@@ -53,7 +53,7 @@ func (p *Publisher) batch(messages []Message) ([]*nats.Msg, error) {
 		}
 		_, there := subjects[msg.Subject]
 		size += len(msg.Data)
-		if i > 0 && (size > maxBatchBytes || there && messages[i].Event.Type.Tombstone()) {
+		if i > 0 && (size > maxBatchBytes || there && messages[i].Event.Type.Removes()) {
 			break
 		}
 		subjects[msg.Subject] = struct{}{}

@@ -61,8 +61,6 @@ type RecordsHeader struct {
 	// be compared.
 	Projection uint32 `json:"projection"`
 	Render     uint32 `json:"render"`
-	// Tombstones says that the lines have tombstones too, which older servers do not keep.
-	Tombstones bool `json:"tombstones"`
 }
 
 // Archives makes snapshots and exports of the running server. Any goroutine may call its methods.
@@ -164,7 +162,7 @@ func (a Records) write(out *bufio.Writer) error {
 	inv := a.Inventory
 	head, err := json.Marshal(RecordsHeader{
 		Stream: a.Stream, StreamEpoch: a.StreamEpoch, Sequence: inv.Sequence, Digest: inv.Digest.String(), Records: inv.Len(),
-		Projection: readmodel.ProjectionVersion, Render: readmodel.RenderVersion, Tombstones: true,
+		Projection: readmodel.ProjectionVersion, Render: readmodel.RenderVersion,
 	})
 	if err != nil {
 		return err

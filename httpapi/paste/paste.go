@@ -1,143 +1,295 @@
-// Package paste reads what people paste into the search field of the site: a mention, an address, a tag, an id with
-// spaces in it, a name in quotes. It says under which names and ids somebody may be meant.
+// Package paste reads what people paste into the search field of the site: a mention, an address, a
+// tag, an id with dashes in it, several names, a sentence. It says under which ids and names
+// somebody may be meant, and how each of them stands in the text.
 //
 // # Promises
 //
-//   - What was typed comes first, as it is, unless it is an id in one of the forms of httpapi/CONTRACT.md#check.
-//   - There are at most [MaxReadings] readings, none twice. A name has 1 to [MaxName] code points, an id 1 to 64
-//     digits.
-//   - Reading takes time linear in the text.
+//   - The text as it was typed is a name, whatever else it is, unless it consists of ids or is longer
+//     than any name.
+//   - There are at most [MaxIDs] ids and [MaxNames] names beside the whole text; [Paste.Left] says how
+//     many more were typed.
+//   - Nothing is found twice. A name has 1 to [MaxName] code points, an id 1 to 64 digits.
+//   - A text is read as far as [MaxText] code points, and reading takes time linear in them.
 //
 // # Why
 //
-// A search that finds nobody because of a comma is a false all-clear. The API takes its parameters literally, since
-// programs can clean up their own texts; the page cannot expect that of people. The readings are looked up side by side
-// rather than until one finds somebody: with an id and a nick in one field, either may be listed.
+// A search that finds nobody because of a comma is a false all-clear, and one that trusts a name
+// that it has tidied up vouches for impostors. So every reading says whether it was typed or made of
+// what was typed, and package verdict, not this one, decides what follows from it.
+//
+// The API takes its parameters literally, since programs can clean up their own texts; the page
+// cannot expect that of people.
+//
+// # The parts
+//
+// paste.go has the subjects, split.go takes ids and addresses out of a text, names.go reads what is
+// left of it, unknown.go knows what the registry does not keep.
 package paste
 
 import (
+	"embed"
+	"html"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/readmodel/lookalike"
 )
+
+// Sources is this package. Pages of the site show what it reads, so their tags are made from it.
+//
+//go:embed *.go
+var Sources embed.FS
 
 // The bounds of a paste.
 const (
-	MaxReadings = 6
-	MaxName     = 100 // code points
-	maxID       = 64  // digits of an id that an address or a mention names
-	maxIDs      = 2   // ids in one text
-	maxParts    = 3   // names in one text
+	MaxText  = 300 // code points
+	MaxIDs   = 20  // that are looked up
+	MaxNames = 20  // that are looked up
+	MaxName  = 200 // code points: no entry's name is longer
+	maxID    = 64  // digits of an id that an address or a mention names
+
+	maxGuesses = 60 // names that are words of sentences, beside the others
 )
 
-// Kind says what a paste is beyond names and ids.
-type Kind uint8
+// How says how a subject stands in the text.
+type How uint8
 
-// The kinds of a paste. What is not Plain is nobody's name, whatever is found of it.
+// The ways in which a subject stands in a text.
 const (
-	Plain      Kind = iota
-	Invitation      // an invitation link: it does not say which server it is to
-	Place           // a mention of a role or a channel, or the address of a private conversation
-	Foreign         // a web or e-mail address, a telephone or bank account number
+	// Typed is the whole text or one of its parts, or an id that is nothing else.
+	Typed How = iota
+	// Named is an @word of a sentence.
+	Named
+	// Guessed is a word of a sentence, or two or three; of ids, digits that only may be one.
+	Guessed
 )
 
-// Reading is one way to understand a paste: as an id or as a name. One of the two is set.
-type Reading struct {
-	ID   string // exact
-	Name string // a name or chat id, or a part of one
+// Name is one way to understand a name.
+type Name struct {
+	Text    string
+	Cleaned bool // it was typed with something around it or inside it that is left out here
 }
 
-// Paste is a text with its readings, in the order in which they count.
+// Subject is somebody whom the text may mean: an id, or a name. One of ID and Names is set.
+type Subject struct {
+	ID    string // exact
+	Names []Name // one name in several readings, the typed ones first
+	How   How
+	// HasParts says that it is the whole text, or what is left of it without ids and addresses, and that the text has
+	// several parts, which are subjects of their own.
+	HasParts bool
+	// Within is the number of the subject of which this one is a word, or -1. Words count only where
+	// the whole is nobody's name.
+	Within int
+}
+
+// Text returns the subject as people know it.
+func (s *Subject) Text() string {
+	if s.ID != "" {
+		return s.ID
+	}
+	return s.Names[len(s.Names)-1].Text
+}
+
+// Paste is a text with its subjects, in the order in which they stand in it, ids first.
 type Paste struct {
 	Text     string // as typed, without surrounding white space
-	Kind     Kind
-	Readings []Reading // empty: too long for a name, and without an id
-}
-
-// Reader reads pastes. It never changes, and any goroutine may use it.
-type Reader struct {
-	emoji, place, conversation, invitation *regexp.Regexp
-	ids                                    [3]*regexp.Regexp // of which the first group is an id
-	run, address, mail, number             *regexp.Regexp
-	label, word, tag                       *regexp.Regexp
-}
-
-// NewReader returns a reader for texts of people who use a Discord-compatible platform.
-func NewReader() *Reader {
-	return &Reader{
-		emoji:        regexp.MustCompile(`<a?:\w+:\d+>`),
-		place:        regexp.MustCompile(`<(?:@&|#)\d+>`),
-		conversation: regexp.MustCompile(`(?i)\S*/channels/@me\S*`),
-		invitation: regexp.MustCompile(`(?i)\S*\b(?:discord(?:app)?\.com/invite|discord\.gg|dsc\.gg|discord\.me|invite\.gg)/\S+|` +
-			`\S+://-?/invite/\S+|(?:^|\s)\.gg/\S+`),
-		ids: [...]*regexp.Regexp{
-			regexp.MustCompile(`<@!?(\d+)>`),
-			regexp.MustCompile(`(?i)\S*/users/(\d+)\S*`),
-			regexp.MustCompile(`(?i)\S*/channels/(\d+)\S*`),
-		},
-		run:     regexp.MustCompile(`\d+`),
-		address: regexp.MustCompile(`(?i)\S*(?:\w://|\bwww\.|\bdiscord(?:app)?\.com/)\S*`),
-		mail:    regexp.MustCompile(`^[^\s@]+@[^\s@]+\.[^\s@.]{2,}$`),
-		number:  regexp.MustCompile(`(?i)^(?:\+\d[\d ()-]{7,18}|\d{3}[ -]\d{3}[ -]\d{3}|(?:[A-Z]{2})?\s*\d{2}(?:[ -]?\d{4}){6})$`),
-		label: regexp.MustCompile(`(?i)(?:^|[\s,;(|])(?:(?:discord|user)?\s*id|nick|nazwa|login|tag|dc|discord|user|username|użytkownik|` +
-			`konto|serwer|profil)\s*[:=]+`),
-		word: regexp.MustCompile(`(?i)^(?:id|nick|nazwa|użytkownika?|konto|profil|serwer)(?:\s+|$)|\s+id$`),
-		tag:  regexp.MustCompile(`\s*#\s*(?:\d{4}|0)$`),
-	}
+	Kind     Kind   // what is in it that no list has
+	Subjects []Subject
+	Left     int // ids and names that are not among Subjects; 1 more where the text was not read to its end
+	Words    int // of the text without ids and addresses
 }
 
 // Read reads a text, which is valid UTF-8.
-func (rd *Reader) Read(text string) Paste {
+func (rd *Reader) Read(text string) Paste { return rd.ReadWithID(text, "") }
+
+// ReadWithID reads a text and what was typed beside it in a field for an id. Either may be empty.
+func (rd *Reader) ReadWithID(text, id string) Paste {
 	p := Paste{Text: strings.TrimSpace(text)}
-	if id, ok := ID(p.Text); ok {
-		p.add(Reading{ID: id})
-		return p
+	beside := rd.split(lookalike.Visible(id))
+	if id = strings.TrimSpace(id); id != "" && len(beside.ids) == 0 {
+		beside.ids = []string{id}
 	}
-	p.add(Reading{Name: p.Text})
-	clean := visible(p.Text)
-	if rd.mail.MatchString(clean) || rd.number.MatchString(clean) {
-		p.Kind = Foreign
-		return p
+	if p.Text == "" {
+		p.Text = id
 	}
-	rest, ids := rd.takeIDs(&p, clean)
-	for _, id := range ids {
-		p.add(Reading{ID: id})
+	raw := p.readable()
+	if text == "" {
+		raw = ""
 	}
-	p.add(Reading{Name: rd.bare(rest)})
-	rd.addParts(&p, rest)
-	if p.Kind == Plain && len(ids) == 0 && rd.address.MatchString(clean) && rd.bare(rest) == "" {
-		p.Kind = Foreign
+	plain := html.UnescapeString(rd.emoji.ReplaceAllString(raw, " "))
+	clean := lookalike.Visible(plain)
+	seen := rd.split(clean)
+	for _, id := range append(beside.ids, seen.ids...) {
+		p.addID(id, Typed)
+	}
+	for _, id := range append(beside.maybe, seen.maybe...) {
+		p.addID(id, Guessed)
+	}
+	p.Kind = rd.kindOf(clean, &seen)
+	if raw != "" {
+		var typed content // what stands between emoji and entities was not typed as a name
+		if plain == raw {
+			typed = rd.split(raw)
+		}
+		p.addNames(rd, &typed, &seen)
 	}
 	return p
 }
 
-// add adds a reading unless it is empty, too long, or there already.
-func (p *Paste) add(r Reading) {
-	r.Name = strings.TrimSpace(r.Name)
-	long := utf8.RuneCountInString(r.Name) > MaxName || len(r.ID) > maxID
-	if r == (Reading{}) || long || len(p.Readings) == MaxReadings {
-		return
+// addNames adds the names of a text, which was split as it is and without what is invisible or only drawn.
+func (p *Paste) addNames(rd *Reader, typed, seen *content) {
+	if len(seen.ids) > 0 && len(seen.parts) == 0 {
+		return // nothing but ids
 	}
-	if !slices.ContainsFunc(p.Readings, func(known Reading) bool { return known.ID == r.ID && fold(known.Name) == fold(r.Name) }) {
-		p.Readings = append(p.Readings, r)
+	readings := rd.readings(p.Text, false)
+	if len(typed.parts) == 1 { // all that is named
+		readings = append(readings, rd.readings(typed.parts[0], false)...)
+	}
+	if whole := p.addName(readings, Typed, -1); whole >= 0 {
+		p.Subjects[whole].HasParts = len(typed.parts) > 1
+	}
+	if len(typed.parts) > 1 {
+		if left := p.addName(rd.readings(typed.left, false), Typed, -1); left >= 0 {
+			p.Subjects[left].HasParts = true
+		}
+	}
+	before := p.Left
+	parts := p.addParts(rd, typed.parts, false)
+	left := p.Left
+	p.Left = before
+	parts = append(parts, p.addParts(rd, seen.parts, true)...)
+	p.Left = max(p.Left, left) // the parts are mostly the same
+	p.Words = len(strings.FieldsFunc(seen.left, func(r rune) bool { return strings.ContainsRune(" ,;|/", r) }))
+	for _, part := range parts {
+		rd.addWords(p, part)
 	}
 }
 
-// addParts adds the names of an enumeration.
-func (rd *Reader) addParts(p *Paste, text string) {
-	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",;|", r) })
-	if len(parts) < 2 {
-		return
+// readable returns as much of the text as is read.
+func (p *Paste) readable() string {
+	n := 0
+	for at := range p.Text {
+		if n++; n > MaxText {
+			p.Left++
+			return p.Text[:at]
+		}
 	}
-	for _, part := range parts[:min(len(parts), maxParts)] {
-		p.add(Reading{Name: rd.bare(part)})
+	return p.Text
+}
+
+// part is a part of a text that was added as a subject.
+type part struct {
+	text    string
+	subject int
+}
+
+// addParts adds what is left of a text, part by part, and returns what it added.
+func (p *Paste) addParts(rd *Reader, texts []string, cleaned bool) (added []part) {
+	for _, text := range texts {
+		if i := p.addName(rd.readings(text, cleaned), Typed, -1); i >= 0 {
+			added = append(added, part{text, i})
+		}
 	}
+	return added
+}
+
+// addID adds an id unless it is there already.
+func (p *Paste) addID(id string, how How) {
+	known := 0
+	for i := range p.Subjects {
+		if s := &p.Subjects[i]; s.ID == id {
+			return
+		} else if s.ID != "" {
+			known++
+		}
+	}
+	switch {
+	case len(id) > maxID:
+	case known == MaxIDs:
+		p.Left++
+	default:
+		p.Subjects = append(p.Subjects, Subject{ID: id, How: how, Within: -1})
+	}
+}
+
+// addName adds a name, or the readings of it that are new to the same name, and returns its number.
+// It is -1 if no reading is one that a name can have, or if there are too many names.
+func (p *Paste) addName(readings []Name, how How, within int) int {
+	readings = slices.DeleteFunc(readings, func(n Name) bool { return n.Text == "" || utf8.RuneCountInString(n.Text) > MaxName })
+	if len(readings) == 0 {
+		return -1
+	}
+	typed, guessed := 0, 0
+	for i := range p.Subjects {
+		s := &p.Subjects[i]
+		switch {
+		case s.ID != "":
+			continue
+		case s.How == Guessed:
+			guessed++
+		case !s.HasParts:
+			typed++
+		}
+		if !s.has(readings) {
+			continue
+		}
+		if s.How > how {
+			s.How, s.Within = how, within
+		}
+		for _, r := range readings {
+			s.add(r)
+		}
+		return i
+	}
+	if how == Guessed && guessed >= maxGuesses {
+		return -1 // they were not typed as names
+	}
+	if how != Guessed && typed >= MaxNames {
+		p.Left++
+		return -1
+	}
+	s := Subject{How: how, Within: within}
+	for _, r := range readings {
+		s.add(r)
+	}
+	p.Subjects = append(p.Subjects, s)
+	return len(p.Subjects) - 1
+}
+
+// has reports whether a name is the subject's already: as it is, or, if it was cleaned, in any reading.
+func (s *Subject) has(readings []Name) bool {
+	if !readings[0].Cleaned {
+		readings = readings[:1]
+	}
+	return slices.ContainsFunc(readings, func(r Name) bool {
+		return slices.ContainsFunc(s.Names, func(n Name) bool { return Equal(n.Text, r.Text) })
+	})
+}
+
+// add adds a reading unless it is there already. What was typed stays ahead of what was cleaned.
+func (s *Subject) add(n Name) {
+	for i := range s.Names {
+		if s.Names[i].Text == n.Text {
+			s.Names[i].Cleaned = s.Names[i].Cleaned && n.Cleaned
+			return
+		}
+	}
+	s.Names = append(s.Names, n)
+	slices.SortStableFunc(s.Names, func(a, b Name) int {
+		switch {
+		case a.Cleaned == b.Cleaned:
+			return 0
+		case b.Cleaned:
+			return -1
+		}
+		return 1
+	})
 }
 
 // ID finds the chat id in the forms that the API understands, too: a mention, <@123> or <@!123>, or an http(s) address
@@ -145,7 +297,7 @@ func (rd *Reader) addParts(p *Paste, text string) {
 func ID(s string) (id string, ok bool) {
 	if mention, is := strings.CutPrefix(s, "<@"); is {
 		id, closed := strings.CutSuffix(strings.TrimPrefix(mention, "!"), ">")
-		return id, closed && digits(id)
+		return id, closed && Digits(id)
 	}
 	if !strings.Contains(s, "/users/") {
 		return "", false
@@ -156,101 +308,19 @@ func ID(s string) (id string, ok bool) {
 	}
 	segments := strings.Split(u.Path, "/")
 	for i, id := range segments[1:] {
-		if segments[i] == "users" && digits(id) {
+		if segments[i] == "users" && Digits(id) {
 			return id, true
 		}
 	}
 	return "", false
 }
 
-// takeIDs returns the ids in a text, and the text without them, without addresses and without labels. It sets the kind
-// of p where the text names a place.
-func (rd *Reader) takeIDs(p *Paste, text string) (rest string, ids []string) {
-	text = rd.emoji.ReplaceAllString(text, " ")
-	for _, kind := range []struct {
-		pattern *regexp.Regexp
-		is      Kind
-	}{{rd.place, Place}, {rd.conversation, Place}, {rd.invitation, Invitation}} {
-		if without := kind.pattern.ReplaceAllString(text, " "); without != text {
-			text, p.Kind = without, kind.is
-		}
-	}
-	for _, pattern := range rd.ids {
-		for _, found := range pattern.FindAllStringSubmatch(text, maxIDs) {
-			ids = append(ids, found[1])
-		}
-		text = pattern.ReplaceAllString(text, " ")
-	}
-	for _, address := range rd.address.FindAllString(text, maxIDs) {
-		_, found := rd.takeRuns(address)
-		ids = append(ids, found...)
-	}
-	text = rd.address.ReplaceAllString(text, " ")
-	text = rd.label.ReplaceAllString(text, " ")
-	if len(ids) == 0 {
-		text, ids = rd.takeRuns(text)
-	}
-	return rd.word.ReplaceAllString(strings.TrimSpace(text), " "), ids[:min(len(ids), maxIDs)]
+// Equal reports whether two texts are one name: equal in NFC, but for case and white space.
+func Equal(a, b string) bool { return a == b || folded(a) == folded(b) }
+
+func folded(s string) string {
+	return strings.Join(strings.Fields(cases.Fold().String(norm.NFC.String(s))), " ")
 }
 
-// isRun reports whether s, which is digits, has as many as an id.
-func isRun(s string) bool { return len(s) >= 15 && len(s) <= 20 }
-
-// takeRuns returns the runs of 15 to 20 digits in a text, and the text without them. Where none stands as it is, words of
-// digits that follow each other are one run.
-func (rd *Reader) takeRuns(text string) (rest string, ids []string) {
-	rest = rd.run.ReplaceAllStringFunc(text, func(run string) string {
-		if !isRun(run) {
-			return run
-		}
-		ids = append(ids, run)
-		return " "
-	})
-	if len(ids) > 0 {
-		return rest, ids
-	}
-	words := strings.Fields(text)
-	for from := 0; from < len(words); from++ {
-		run := ""
-		for to := from; to < len(words); to++ {
-			word := strings.TrimFunc(words[to], func(r rune) bool { return !wordly(r) })
-			if run += word; !digits(word) || len(run) > maxID {
-				break
-			}
-			if last := to+1 == len(words) || !digits(strings.TrimFunc(words[to+1], func(r rune) bool { return !wordly(r) })); last && isRun(run) {
-				return strings.Join(slices.Concat(words[:from], words[to+1:]), " "), []string{run}
-			}
-		}
-	}
-	return text, nil
-}
-
-// wordly reports whether r is part of a word.
-func wordly(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
-}
-
-// bare returns a name without what people put around it: @, quotes, brackets, punctuation, emoji, and the number of an
-// old tag.
-func (rd *Reader) bare(name string) string {
-	around := func(r rune) bool { return !wordly(r) }
-	name = strings.TrimLeftFunc(strings.TrimFunc(name, around), unicode.IsMark)
-	if i := rd.tag.FindStringIndex(name); i != nil {
-		name = strings.TrimFunc(name[:i[0]], around)
-	}
-	return strings.Join(strings.Fields(name), " ")
-}
-
-// visible returns a text as one sees it: full-width digits as digits, and without invisible characters.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
-			return -1
-		}
-		return r
-	}, norm.NFKC.String(text))
-}
-
-func fold(s string) string { return cases.Fold().String(s) }
-
-func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+// Digits reports whether s is one or more of 0 to 9.
+func Digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -3,12 +3,10 @@ package site
 import (
 	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -35,9 +33,24 @@ type fold struct {
 	Text  template.HTML
 }
 
-// adviceHeadings are the level-two headings of an advice, with the class of the verdict that they belong to.
+// adviceHeadings are the level-two headings of an advice, with the class of the verdict that they belong to; serverAdvice is
+// for a server that is accused, confirmed or not.
 func adviceHeadings() map[string]string {
-	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Zaufana osoba": "legit", "Brak wpisu": "none"}
+	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Serwer": serverAdvice, "Zaufana osoba": "legit", "Brak wpisu": "none"}
+}
+
+const serverAdvice = "server"
+
+// adviceFor returns what to do after a verdict of that class, which is about a server or not; nil where there is nothing. A
+// text without a part for servers has for them what it has for persons.
+func (s *Site) adviceFor(class string, server bool) *advice {
+	if a, ok := s.advice[serverAdvice]; ok && server && (class == "scam" || class == "risk") {
+		return &a
+	}
+	if a, ok := s.advice[class]; ok {
+		return &a
+	}
+	return nil
 }
 
 // CheckAdvice rejects what cannot be the advice of a site (httpapi/CONTRACT.md#advice). Empty: the default one.
@@ -51,13 +64,8 @@ func readAdvice(markdown string) (map[string]advice, error) {
 	if markdown == "" {
 		markdown = defaultAdvice
 	}
-	switch {
-	case len(markdown) > MaxAdvice:
-		return nil, fmt.Errorf("must have at most %d bytes", MaxAdvice)
-	case !utf8.ValidString(markdown) || strings.Contains(markdown, "\x00"):
-		return nil, errors.New("must be UTF-8 text")
-	case strings.TrimSpace(markdown) == "":
-		return nil, errors.New("must not be blank")
+	if err := checkMarkdown(markdown, MaxAdvice); err != nil {
+		return nil, err
 	}
 	intro, sections := cutAt(markdown, "## ")
 	headings := adviceHeadings()
@@ -72,7 +80,7 @@ func readAdvice(markdown string) (map[string]advice, error) {
 	for _, section := range sections {
 		class := headings[section.title]
 		if class == "" {
-			return nil, fmt.Errorf("has the heading %q; known are Oszustwo, Ryzyko, Zaufana osoba and Brak wpisu", section.title)
+			return nil, fmt.Errorf("has the heading %q; known are Oszustwo, Ryzyko, Serwer, Zaufana osoba and Brak wpisu", section.title)
 		}
 		a, size := renderAdvice(intro + "\n" + section.text)
 		if size > maxAdviceHTML {

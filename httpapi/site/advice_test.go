@@ -13,9 +13,9 @@ func TestOwnAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for class, folded := range map[string]int{"scam": 1, "risk": 1, "legit": 0} {
+	for class, want := range map[string]struct{ steps, folded int }{"scam": {2, 1}, "risk": {2, 1}, "server": {2, 1}, "legit": {2, 0}} {
 		a, ok := all[class]
-		if !ok || len(a.Folded) != folded || strings.Count(string(a.Now), "<li>") != 2 {
+		if !ok || len(a.Folded) != want.folded || strings.Count(string(a.Now), "<li>") != want.steps {
 			t.Errorf("%s: %+v", class, a)
 		}
 	}
@@ -34,7 +34,7 @@ func TestAdviceOfAnOperator(t *testing.T) {
 	for search, want := range map[string][3]string{
 		"zenon łotr":  {"Nie płać nigdy", "Po fakcie", "Uważaj"},
 		"kowalski":    {"Uważaj", "Wstęp.", "Nie płać nigdy"},
-		"ewa zaufana": {"Na liście zaufanych", "", "Co zrobić teraz"},
+		"ewa zaufana": {"Taką nazwę ma osoba zaufana", "", "Co zrobić teraz"},
 		"ćma":         {"Na liście ryzyka", "", "Wstęp"},
 	} {
 		page := w.check(t, readmodel.CheckQuery{Search: search})
@@ -49,6 +49,26 @@ func TestAdviceOfAnOperator(t *testing.T) {
 		if !strings.Contains(seen(t, w.check(t, readmodel.CheckQuery{Search: search})), "Zadzwoń do Basi.") {
 			t.Errorf("%s: not said", search)
 		}
+	}
+}
+
+// Who was cheated on a server is not sent to those who run it.
+func TestAdviceForServers(t *testing.T) {
+	own := newWorld(t, Config{}).site
+	for _, class := range []string{"scam", "risk"} {
+		if a := own.adviceFor(class, true); a == nil || !strings.Contains(string(a.Now), "Nie pytaj jego moderacji") || strings.Contains(string(a.Now), "zablokuj rozmówcę") {
+			t.Errorf("%s: %+v", class, a)
+		}
+		if a := own.adviceFor(class, false); a == nil || strings.Contains(string(a.Now), "opuść serwer") {
+			t.Errorf("%s of a person: %+v", class, a)
+		}
+	}
+	if a := own.adviceFor("none", true); a != nil {
+		t.Errorf("nobody: %+v", a)
+	}
+	old := newWorld(t, Config{Advice: "## Oszustwo\nOsoba.\n"}).site
+	if a := old.adviceFor("scam", true); a == nil || !strings.Contains(string(a.Now), "Osoba.") || old.adviceFor("risk", true) != nil {
+		t.Errorf("without a part for servers: %+v", a)
 	}
 }
 

@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"html/template"
 	"slices"
@@ -9,50 +10,88 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 )
 
-// CheckPage is the content of the person check. All of it belongs to one view.
+// CheckPage is the content of the person check. All of it belongs to one view. Where there is a paste, Decide comes
+// before the page is made.
 type CheckPage struct {
 	Paste   paste.Paste          // zero: the empty form
-	Answers []Answer             // to each of its readings
 	Entries [events.NumLists]int // how many each list shows, in the order of events.Lists
 	Reports Reports              // of the lists that accuse
 	AsOf    time.Time
+
+	view    *readmodel.View
+	verdict verdict.Verdict
+	parts   []part
 }
 
-// Answer is what was found of one reading of a paste.
-type Answer struct {
-	paste.Reading
-	Found readmodel.CheckResult
-	// Trusted is who of legit matches, also where Found leaves that list out.
-	Trusted []*readmodel.Row
+// part is what was found of a name that nobody has: entries whose name or id contains it, or looks as if it did.
+type part struct {
+	name  string
+	found readmodel.CheckResult
+}
+
+// maxParts is of how many names that nobody has a check says whose names contain them.
+const maxParts = 3
+
+// Decide looks up in a view whom the paste means, and makes the verdict. It searches no texts. Where it finds nobody,
+// FindParts may have something to add. Its error is ctx's.
+func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.Value, error) {
+	found, err := verdict.Find(ctx, view, p.Paste)
+	if err != nil {
+		return "", err
+	}
+	p.view, p.verdict = view, verdict.Decide(p.Paste, found)
+	return p.verdict.Value, nil
+}
+
+// FindParts looks for names that contain what was typed. It searches texts, at most three times. Its error is ctx's.
+func (p *CheckPage) FindParts(ctx context.Context) error {
+	for _, s := range p.verdict.Subjects {
+		if len(p.parts) == maxParts {
+			break
+		}
+		if s.ID != "" || s.HasParts {
+			continue
+		}
+		found, err := p.view.Check(ctx, readmodel.CheckQuery{Search: s.Text()})
+		if err != nil {
+			return err
+		}
+		p.parts = append(p.parts, part{s.Text(), found})
+	}
+	return nil
 }
 
 // checkView is what check.html shows.
 type checkView struct {
-	Form       string // where the search is asked
-	Asked      string // as typed
-	Understood []paste.Reading
-	Counts     []string
-	Chart      chart
-	Verdict    verdict
-	Advice     *advice       // nil: none for this verdict
-	Single     *single       // who it is, where only one matches
-	Appeal     *entry        // whose appeal stands beside the answer
-	Exact      template.HTML // entries with exactly this id or name, where several match
-	Namesakes  template.HTML // entries with exactly this name, where others have the id
-	Partial    template.HTML // entries whose name or id contains what was asked for
-	PartialOf  string        // what they contain
-	Imitated   []imitated
-	Similar    template.HTML
-	Rest       []option // lists that may have more matches: link and text
-	Left       bool     // more matches were found than the page has room for
-	ByID       bool     // an id was asked for
-	Words      string   // for ranked search, where this search found nothing or much; empty: no use
+	Form    string // where the search is asked
+	Asked   string // as typed
+	Checked []checked
+	Left    bool // more was typed than was looked at
+	Counts  []string
+	Chart   chart
+	Verdict answer
+	Advice  *advice       // nil: none for this verdict
+	AskID   string        // the name whose account is to be told by its id; empty: no need
+	Server  bool          // whom the verdict accuses or warns of is a server
+	Single  *single       // who it is, where only one decides
+	Appeal  *entry        // whose appeal stands beside the answer
+	Exact   template.HTML // entries that decide, where several do
+	Differ  []differing
+	Others  template.HTML // other entries with exactly one of the names or ids
+	Partial template.HTML // entries whose name or id contains what was asked for
+	Of      string        // what they contain
+	Similar template.HTML
+	Rest    []option // lists that may have more matches: link and text
+	Cut     bool     // more was found than the page has room for
+	ByID    bool     // an id was asked for
+	Words   string   // for ranked search, where this search found nothing or much; empty: no use
 }
 
-// single is the one entry that matches.
+// single is the one entry that decides.
 type single struct {
 	*entry
 	Reason template.HTML
@@ -63,7 +102,7 @@ type single struct {
 // every link.
 const (
 	checkRoom    = MaxPage - 26_000
-	imitatedRoom = 8_000
+	differRoom   = 8_000
 	singleReason = 6_000
 )
 
@@ -98,80 +137,147 @@ type match struct {
 	row  *readmodel.Row
 }
 
-// The ranks of a match, best first: by the id, by exactly the name, by a part of one of them.
-const (
-	byID = iota
-	byName
-	byPart
-	numMatches
-)
-
 // answer fills in what was found.
-func (s *Site) answer(v *checkView, p *CheckPage) error {
-	found := sort(p.Answers)
-	v.ByID = slices.ContainsFunc(p.Answers, func(a Answer) bool { return a.ID != "" })
-	v.Understood = understood(p)
-	main, others := found[byID], found[byName]
-	if len(main) == 0 {
-		main, others = found[byName], nil
+func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
+	found := sortHits(p)
+	v.Verdict = wording(&p.verdict, &p.Paste, found.main)
+	v.Checked, v.Left = checkedOf(&p.verdict, &p.Paste), p.Paste.Left > 0
+	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.ID != "" })
+	v.AskID, v.Server = askID(p, v.ByID), found.server()
+	advised := v.Verdict.Class
+	if advised == "name" {
+		advised = "legit"
 	}
-	var err error
-	if v.Imitated, err = imitations(p.Answers, found[byName]); err != nil {
+	v.Advice = s.adviceFor(advised, v.Server)
+	if v.Differ, err = differences(p, found.near); err != nil {
 		return err
 	}
-	switch {
-	case len(main) > 0:
-		v.Verdict = verdictOf(main, len(found[byID]) > 0, endless(p.Answers))
-		if v.ByID && len(found[byID]) == 0 {
-			v.Verdict.Text = "Podanego ID nie ma na żadnej liście, ale jest na niej nazwa. " + v.Verdict.Text
-		}
-	case len(v.Imitated) > 0:
-		v.Verdict = verdict{"risk", "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
-			"To nie jest ta nazwa. Ktoś może podszywać się pod osobę zaufaną: porównaj nazwy litera po literze, a najlepiej porównaj ID."}
-	default:
-		v.Verdict = nobody(p.Paste.Kind, found[byPart], v.ByID)
-	}
-	if a, ok := s.advice[v.Verdict.Class]; ok {
-		v.Advice = &a
-	}
-	return s.show(v, p, main, others, found[byPart])
+	return s.show(v, p, found)
 }
 
-// show renders what was found, the most important first, as far as it fits.
-func (s *Site) show(v *checkView, p *CheckPage, main, others, partial []match) (err error) {
-	room := checkRoom
-	if len(v.Imitated) > 0 {
-		room -= imitatedRoom
+// askID returns the name whose account is to be told by its id, where only names were typed.
+func askID(p *CheckPage, byID bool) string {
+	switch p.verdict.Value {
+	case verdict.None, verdict.Unchecked, verdict.Trusted:
+		return ""
 	}
-	if len(main) == 1 {
-		if v.Single, err = s.single(main[0]); err != nil {
+	if byID {
+		return ""
+	}
+	return p.Paste.Text
+}
+
+// server reports whether all whom the verdict accuses or warns of are servers.
+func (h *hits) server() bool {
+	accused, servers := 0, 0
+	count := func(m match) {
+		if m.list != events.Legit {
+			accused++
+		}
+		if m.list == events.Servers {
+			servers++
+		}
+	}
+	for _, m := range slices.Concat(h.main, h.others) {
+		count(m)
+	}
+	for _, n := range h.near {
+		count(n.match)
+	}
+	return servers > 0 && servers == accused
+}
+
+// hits is what a verdict shows, the gravest first.
+type hits struct {
+	main   []match // the entries that it is about
+	others []match // other entries with exactly one of the names or ids
+	near   []near  // entries whose name is only near to what was typed
+}
+
+// near is an entry, and the name that was typed and differs from its.
+type near struct {
+	match
+	typed string
+}
+
+// sortHits sorts the entries of a verdict by what they are to it, each once.
+func sortHits(p *CheckPage) (h hits) {
+	seen := map[match]bool{}
+	each := func(f func(s *verdict.Subject, hit *verdict.Hit, m match)) {
+		for i := range p.verdict.Subjects {
+			s := &p.verdict.Subjects[i]
+			for j := range s.Hits {
+				if r := p.view.Entry(s.Hits[j].List, s.Hits[j].ID); r != nil && !seen[match{s.Hits[j].List, r}] {
+					f(s, &s.Hits[j], match{s.Hits[j].List, r})
+				}
+			}
+		}
+	}
+	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
+		if p.verdict.About(s, hit) {
+			seen[m] = true
+			h.main = append(h.main, m)
+		}
+	})
+	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
+		if hit.Near == verdict.Same || hit.Near == verdict.Dressed && hit.List != events.Legit {
+			seen[m] = true
+			h.others = append(h.others, m)
+		}
+	})
+	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
+		seen[m] = true
+		h.near = append(h.near, near{m, s.As(hit)})
+	})
+	slices.SortStableFunc(h.main, graver)
+	slices.SortStableFunc(h.others, graver)
+	slices.SortStableFunc(h.near, func(a, b near) int { return graver(a.match, b.match) })
+	return h
+}
+
+func graver(a, b match) int { return gravity(a) - gravity(b) }
+
+func gravity(m match) int { return slices.Index([]string{"scam", "risk", "legit"}, classOf(m)) }
+
+// show renders what was found, the most important first, as far as it fits.
+func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
+	room := checkRoom
+	if len(v.Differ) > 0 {
+		room -= differRoom
+	}
+	if len(found.main) == 1 {
+		if v.Single, err = s.single(found.main[0]); err != nil {
 			return err
 		}
 		if v.Single.Accused() {
 			v.Appeal = v.Single.entry
 		}
 		room -= len(v.Single.Reason)
-		main = nil
+		found.main = nil
 	}
 	for _, part := range []struct {
 		found []match
 		into  *template.HTML
-	}{{main, &v.Exact}, {others, &v.Namesakes}, {partial, &v.Partial}} {
+	}{{found.main, &v.Exact}, {found.others, &v.Others}, {partial(p.parts), &v.Partial}} {
 		pieces, err := s.matches(part.found)
 		if err != nil {
 			return err
 		}
 		var shown, used int
 		*part.into, shown, used = fillMost(pieces, room)
-		v.Left = v.Left || shown < len(pieces)
+		v.Cut = v.Cut || shown < len(pieces)
 		room -= used
 	}
-	v.PartialOf = partialOf(p.Answers)
-	v.Rest = rest(p.Answers, v.Left)
-	if (len(v.Rest) > 0 || v.Verdict.Class == "none") && !v.ByID {
+	v.Of = partialOf(p.parts)
+	v.Rest = rest(p, v.Cut)
+	if v.Verdict.Value == verdict.None && !v.ByID {
 		v.Words = searchable(v.Asked)
 	}
-	return s.appendSimilar(v, p.Answers, room)
+	if v.Verdict.Value == verdict.None && v.Partial != "" {
+		v.Verdict.Title = "Nie ma wpisu o dokładnie takiej nazwie"
+		v.Verdict.Text = "Ten tekst jest częścią nazwy lub ID innych wpisów. To mogą być inne osoby, więc porównaj ID."
+	}
+	return s.appendSimilar(v, p.parts, room)
 }
 
 // single renders who it is.
@@ -187,126 +293,63 @@ func (s *Site) single(m match) (*single, error) {
 	return v, nil
 }
 
-// sort sorts what was found of all readings by the ranks, each entry once. Within a rank the gravest come first: who
-// reads only one should read that.
-func sort(answers []Answer) (found [numMatches][]match) {
-	best := map[match]int{}
-	var order []match
-	add := func(m match, rank int) {
-		before, known := best[m]
-		if !known {
-			order = append(order, m)
-		}
-		if !known || rank < before {
-			best[m] = rank
-		}
-	}
-	for _, a := range answers {
-		for _, g := range a.Found.Groups {
+// partial returns the entries that contain a name, each once.
+func partial(parts []part) (found []match) {
+	for _, p := range parts {
+		for _, g := range p.found.Groups {
 			for _, r := range g.Rows {
-				add(match{g.List, r}, a.rank(r))
+				if m := (match{g.List, r}); !slices.Contains(found, m) {
+					found = append(found, m)
+				}
 			}
 		}
-		for _, r := range a.Trusted {
-			if rank := a.rank(r); rank < byPart {
-				add(match{events.Legit, r}, rank)
-			}
-		}
-	}
-	for _, m := range order {
-		found[best[m]] = append(found[best[m]], m)
-	}
-	for _, rank := range found[:byPart] {
-		slices.SortStableFunc(rank, func(a, b match) int { return gravity(a) - gravity(b) })
 	}
 	return found
 }
 
-// rank returns how r matches the reading.
-func (a *Answer) rank(r *readmodel.Row) int {
-	switch {
-	case a.ID != "" || r.ChatID() == a.Name:
-		return byID
-	case r.ExactMatch(a.Name):
-		return byName
-	}
-	return byPart
-}
-
-func gravity(m match) int {
-	return slices.Index([]string{"scam", "risk", "legit"}, class(m.list, m.row.Verified()))
-}
-
-// understood returns the readings beyond what was typed.
-func understood(p *CheckPage) (other []paste.Reading) {
-	for _, a := range p.Answers {
-		if a.ID != p.Paste.Text && a.Name != p.Paste.Text {
-			other = append(other, a.Reading)
-		}
-	}
-	return other
-}
-
-// nobody returns the verdict without exact matches.
-func nobody(kind paste.Kind, partial []match, byID bool) verdict {
-	switch {
-	case len(partial) > 0:
-		return verdict{"none", "Nie ma wpisu o dokładnie takiej nazwie",
-			"Ten tekst jest częścią nazwy lub ID innych wpisów. To mogą być inne osoby, więc porównaj ID."}
-	case kind == paste.Invitation:
-		return verdict{"none", "Z zaproszenia nie da się odczytać serwera",
-			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID: w ustawieniach włącz tryb dewelopera, " +
-				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”."}
-	case kind == paste.Place:
-		return verdict{"none", "Z tego nie da się odczytać osoby ani serwera",
-			"To odnośnik do roli, kanału albo rozmowy. Wklej nick osoby, nazwę serwera albo ID."}
-	case kind == paste.Foreign:
-		return verdict{"none", "Tego rejestr nie sprawdza",
-			"Na listach są konta i serwery na czacie, a nie strony, adresy e-mail, numery telefonów ani rachunków. Wklej nick albo ID."}
-	case byID:
-		return verdict{"none", "Nie ma na żadnej liście", "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."}
-	}
-	return verdict{"none", "Nie ma na żadnej liście", "Nie mamy wpisu o tej nazwie. To nie znaczy, że można zaufać."}
-}
-
 // partialOf returns the first text that something contains.
-func partialOf(answers []Answer) string {
-	for _, a := range answers {
-		for _, g := range a.Found.Groups {
-			if slices.ContainsFunc(g.Rows, func(r *readmodel.Row) bool { return a.rank(r) == byPart }) {
-				return a.Name
-			}
+func partialOf(parts []part) string {
+	for _, p := range parts {
+		if len(p.found.Groups) > 0 {
+			return p.name
 		}
 	}
 	return ""
 }
 
 // rest returns the lists that may have more matches.
-func rest(answers []Answer, left bool) (lists []option) {
-	for _, a := range answers {
-		for _, g := range a.Found.Groups {
-			if !left && len(g.Rows) < readmodel.MaxGroup {
-				continue
+func rest(p *CheckPage, cut bool) (lists []option) {
+	add := func(l events.List, id, name string) {
+		link := listLink(readmodel.ListQuery{List: l, ID: id, Search: name, Limit: usualPage})
+		if text := wordsOf(l).Title; !slices.ContainsFunc(lists, func(o option) bool { return o.Text == text }) {
+			lists = append(lists, option{Value: link, Text: text})
+		}
+	}
+	for _, s := range p.verdict.Subjects {
+		var n [events.NumLists]int
+		for _, h := range s.Hits {
+			if i, ok := h.List.Index(); ok {
+				n[i]++
 			}
-			link := listLink(readmodel.ListQuery{List: g.List, ID: a.ID, Search: a.Name, Limit: usualPage})
-			if text := wordsOf(g.List).Title; !slices.ContainsFunc(lists, func(o option) bool { return o.Text == text }) {
-				lists = append(lists, option{Value: link, Text: text})
+		}
+		for i, l := range events.Lists() {
+			if n[i] >= readmodel.MaxGroup || cut && n[i] > 0 {
+				name := ""
+				if s.ID == "" {
+					name = s.Text()
+				}
+				add(l, s.ID, name)
+			}
+		}
+	}
+	for _, part := range p.parts {
+		for _, g := range part.found.Groups {
+			if cut || len(g.Rows) >= readmodel.MaxGroup {
+				add(g.List, "", part.name)
 			}
 		}
 	}
 	return lists
-}
-
-// endless reports whether a list has as many exact matches as a check shows, so that there may be more.
-func endless(answers []Answer) bool {
-	for _, a := range answers {
-		for _, g := range a.Found.Groups {
-			if len(g.Rows) == readmodel.MaxGroup && a.rank(g.Rows[readmodel.MaxGroup-1]) < byPart {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (s *Site) matches(found []match) ([]piece, error) {
@@ -320,24 +363,21 @@ func (s *Site) matches(found []match) ([]piece, error) {
 	return pieces, nil
 }
 
-// similarEntry is what _similar.html shows of an entry whose name only looks like the one asked for.
+// similarEntry is what _similar.html shows of an entry whose name only looks as if it contained the one asked for.
 type similarEntry struct {
 	readmodel.PublicEntry
 	Status, Why, Link string
 }
 
-// appendSimilar renders the entries of similar names into the room that is left. An entry that matches some reading is
-// not similar to another.
-func (s *Site) appendSimilar(v *checkView, answers []Answer, room int) error {
+// appendSimilar renders the entries of similar names into the room that is left.
+func (s *Site) appendSimilar(v *checkView, parts []part, room int) error {
 	shown := map[*readmodel.Row]bool{}
-	for _, rank := range sort(answers) {
-		for _, m := range rank {
-			shown[m.row] = true
-		}
+	for _, m := range partial(parts) {
+		shown[m.row] = true
 	}
 	var out bytes.Buffer
-	for _, a := range answers {
-		for _, g := range a.Found.Similar {
+	for _, p := range parts {
+		for _, g := range p.found.Similar {
 			for _, r := range g.Rows {
 				if shown[r] {
 					continue
@@ -348,7 +388,7 @@ func (s *Site) appendSimilar(v *checkView, answers []Answer, room int) error {
 					return fmt.Errorf("site: %w", err)
 				}
 				before := out.Len()
-				err = s.similar.Execute(&out, similarEntry{public, status(g.List, public.Verified), why(public.Name, a.Name), EntryPath(g.List, r.ID())})
+				err = s.similar.Execute(&out, similarEntry{public, status(g.List, public.Verified), why(public.Name, p.name), EntryPath(g.List, r.ID())})
 				if err != nil {
 					return fmt.Errorf("site: similar entry %s: %w", public.ID, err)
 				}
@@ -359,49 +399,39 @@ func (s *Site) appendSimilar(v *checkView, answers []Answer, room int) error {
 			}
 		}
 	}
-	v.Similar = template.HTML(out.String())
-	switch class := v.Verdict.Class; {
-	case v.Similar == "":
-	case class == "none":
+	if v.Similar = template.HTML(out.String()); v.Similar != "" {
 		v.Verdict.Text += " Są jednak nazwy, które wyglądają podobnie: zobacz niżej."
-	case class == "legit": // a green answer must not hide an impostor
-		v.Verdict.Text += " Zgłoszono też kogoś o podobnej nazwie: zobacz niżej."
 	}
 	return nil
 }
 
-// imitated is a trusted person whose looks a name takes. The differing characters are marked in both names.
-type imitated struct {
+// differing is an entry whose name is near to the one that was typed. The differing characters are marked in both.
+type differing struct {
 	Asked, Name template.HTML
 	ChatID      string
 	Link        string
 	Why         string
+	Status      string
+	Class       string
 }
 
-// imitations returns whom the readings imitate, unless they name that very person.
-func imitations(answers []Answer, named []match) (all []imitated, err error) {
-	room := imitatedRoom
-	seen := map[*readmodel.Row]bool{}
-	for _, m := range named {
-		seen[m.row] = true
-	}
-	for _, a := range answers {
-		for _, r := range a.Found.Imitates {
-			if seen[r] {
-				continue
-			}
-			seen[r] = true
-			public, err := r.Public()
-			if err != nil {
-				return nil, fmt.Errorf("site: %w", err)
-			}
-			i := imitated{ChatID: public.ChatID, Link: EntryPath(events.Legit, r.ID()), Why: why(a.Name, public.Name)}
-			i.Asked, i.Name = markDifferences(a.Name, public.Name)
-			if room -= len(i.Asked) + len(i.Name) + 2*len(i.ChatID) + 500; room < 0 && len(all) > 0 {
-				return all, nil
-			}
-			all = append(all, i)
+// differences says what differs, as far as it fits.
+func differences(p *CheckPage, nears []near) (all []differing, err error) {
+	room := differRoom
+	for _, n := range nears {
+		public, err := n.row.Public()
+		if err != nil {
+			return nil, fmt.Errorf("site: %w", err)
 		}
+		d := differing{
+			ChatID: public.ChatID, Link: EntryPath(n.list, n.row.ID()), Why: why(n.typed, public.Name),
+			Status: status(n.list, public.Verified), Class: classOf(n.match),
+		}
+		d.Asked, d.Name = markDifferences(n.typed, public.Name)
+		if room -= len(d.Asked) + len(d.Name) + 2*len(d.ChatID) + 600; room < 0 && len(all) > 0 {
+			return all, nil
+		}
+		all = append(all, d)
 	}
 	return all, nil
 }

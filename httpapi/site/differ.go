@@ -30,7 +30,10 @@ func why(name, other string) string {
 		reasons = append(reasons, "w jednej z nazw są niewidoczne znaki")
 	}
 	if len(reasons) == 0 {
-		return "Wygląda prawie tak samo."
+		if folded(name) == folded(other) {
+			return "Różnica: litery innego kroju albo szerokości."
+		}
+		return "Wygląda prawie tak samo: różnice są zaznaczone."
 	}
 	return "Różnica: " + strings.Join(reasons, "; ") + "."
 }

@@ -33,7 +33,7 @@
 //
 // # The parts
 //
-// site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go and failure.go
+// site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go, about.go and failure.go
 // are a page each; verdict.go says what a check found, advice.go what to do about it, differ.go by which letters two
 // names differ; entry.go renders one entry among others; chart.go draws the reports a month; appeals.go knows where to
 // appeal; fill.go decides how much of each reason fits; reason.go makes a reason harmless and cuts it; polish.go has

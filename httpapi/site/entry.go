@@ -28,7 +28,7 @@ type entry struct {
 // report must not look like a verified one.
 func class(l events.List, verified bool) string {
 	switch {
-	case l == events.Legit:
+	case l.Trusted():
 		return "legit"
 	case verified:
 		return "scam"
@@ -42,19 +42,27 @@ func (e *entry) Status() string { return status(e.List, e.Verified) }
 
 func status(l events.List, verified bool) string {
 	switch {
-	case l == events.Legit:
+	case l.Trusted():
 		return "Zaufana osoba"
 	case l == events.Servers && verified:
-		return "Serwer oszustów: potwierdzony"
+		return "Serwer: zgłoszenie potwierdzone"
 	case verified:
-		return "Potwierdzone oszustwo"
+		return "Zgłoszenie potwierdzone przez moderację"
 	default:
 		return "Ryzyko: zgłoszenie niesprawdzone"
 	}
 }
 
 // Accused reports whether the entry says something bad about somebody.
-func (e *entry) Accused() bool { return e.List != events.Legit }
+func (e *entry) Accused() bool { return !e.List.Trusted() }
+
+// Yours is how the entry's owner is asked.
+func (e *entry) Yours() string {
+	if e.List == events.Servers {
+		return "To Twój serwer"
+	}
+	return "To Twoje konto"
+}
 
 // Blank reports whether there is no reason.
 func (e *entry) Blank() bool { return strings.TrimSpace(e.DescHTML) == "" }

@@ -40,7 +40,7 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 	v := entryView{entry: e, Form: "/", Words: wordsOf(p.List), Meaning: meaning(p.List, e.Verified), Address: s.absolute(e.Path())}
 	v.Reason, v.Parts = whole(sanitise(s.policy, e.DescHTML), p.Part, e.Path())
 	return s.Append(dst, "entry", Page{
-		Title: e.Name + " – " + e.Status(), AsOf: p.AsOf, Finds: true, Canonical: e.Path(), Data: v,
+		Title: e.Name + " – " + e.Status(), AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
 		Share: &Share{Title: e.Name + " – wpis w rejestrze", About: v.Meaning + " " + e.When() + " " + day(e.Reported) + "."},
 	})
 }
@@ -56,8 +56,8 @@ func (e *entry) Path() string { return EntryPath(e.List, e.ID) }
 // meaning says in a sentence what the state of an entry means.
 func meaning(l events.List, verified bool) string {
 	switch {
-	case l == events.Legit:
-		return "Moderacja sprawdziła tę osobę i uznała ją za wiarygodną."
+	case l.Trusted():
+		return "Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko."
 	case verified:
 		return "Moderacja potwierdziła to zgłoszenie."
 	}
@@ -102,8 +102,7 @@ func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
 	if err != nil {
 		return err
 	}
-	i := item{entry: e}
-	i.Excerpt, i.More = excerpt(e.DescHTML)
+	i := item{e, excerpt(e.DescHTML)}
 	if err := s.items.Execute(into, &i); err != nil {
 		return fmt.Errorf("site: entry %s: %w", e.ID, err)
 	}
@@ -114,5 +113,4 @@ func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
 type item struct {
 	*entry
 	Excerpt string
-	More    bool // the reason may be longer than what is shown
 }

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
-
-	"example.org/registry/httpapi/paste"
 )
 
 // Failure is the content of an error page.
@@ -16,6 +14,7 @@ type Failure struct {
 	Again bool   // the browser will reload the page by itself
 
 	Form  string // where the search is asked again. Empty: there is no form
+	Words bool   // it is ranked search
 	Asked string // the text in it
 }
 
@@ -25,7 +24,7 @@ type Failed struct {
 	Text   string
 	Param  string // the parameter that caused it, or ""
 	Path   string // of the page
-	Search string // the value of the parameter search
+	Search string // the value of that parameter, where it is a text to search
 	Again  bool   // the browser will reload the page by itself
 }
 
@@ -34,16 +33,23 @@ func FailureOf(failed Failed) Page {
 	f := Failure{Text: failed.Text, Again: failed.Again}
 	switch failed.Status {
 	case http.StatusBadRequest:
-		f.Title, f.Text = "Tego adresu nie rozumiemy", paramHint(failed.Param)
-		if failed.Param == "search" {
-			f.Title, f.Text = "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst, najwyżej 100 znaków."
-			if utf8.RuneCountInString(strings.TrimSpace(failed.Search)) > paste.MaxName {
-				f.Title, f.Text = "Za długi tekst", "Wpisz najwyżej 100 znaków."
+		f.Title, f.Text = "Nieprawidłowy adres strony", paramHint(failed.Param)
+		if failed.Param == "search" || failed.Param == "q" {
+			most := maxText
+			if failed.Path == "/" {
+				most = maxField
 			}
-			f.Form, f.Asked = failed.Path, cutText(failed.Search)
+			f.Title, f.Text = "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst, najwyżej "+number(most)+" znaków."
+			if utf8.RuneCountInString(strings.TrimSpace(failed.Search)) > most {
+				f.Title, f.Text = "Za długi tekst", "Wpisz najwyżej "+number(most)+" znaków."
+			}
+			f.Form, f.Words, f.Asked = failed.Path, failed.Param == "q", validText(failed.Search)
 		}
 	case http.StatusNotFound:
 		f.Title, f.Text = "Nie ma takiej strony", "Pod tym adresem nic nie ma. Sprawdź, czy jest pełny."
+		if failed.Path == "/wpis" || strings.HasPrefix(failed.Path, "/wpis/") {
+			f.Title, f.Text = "Nie ma takiego wpisu", "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
+		}
 	case http.StatusMethodNotAllowed:
 		f.Title, f.Hint = "Tej strony nie można otworzyć w ten sposób", "Strony rejestru można tylko czytać."
 	case http.StatusTooManyRequests:
@@ -63,14 +69,16 @@ func FailureOf(failed Failed) Page {
 // busy is the API's text for work that is refused instead of queued (httpapi/CONTRACT.md#overload).
 const busy = "Serwer jest przeciążony."
 
-// cutText returns as much of a text as the search field takes.
-func cutText(text string) string {
-	all := []rune(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), ""))
-	return string(all[:min(len(all), maxField)])
+// validText returns what of a text can stand in a field. None of it is cut off.
+func validText(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// maxField is how many characters the search field of the person check takes.
-const maxField = 300
+// How many characters a search of texts takes, and the person check.
+const (
+	maxText  = 100
+	maxField = 300
+)
 
 // paramHint says in plain Polish what a parameter may be.
 func paramHint(param string) string {
@@ -80,7 +88,7 @@ func paramHint(param string) string {
 	case "skip":
 		return "Nie ma tylu stron. Zawęź listę wyszukiwaniem albo filtrem."
 	case "query":
-		return "Adres strony jest uszkodzony. Wróć i spróbuj jeszcze raz."
+		return "Adres strony jest uszkodzony albo za długi. Wróć i wpisz krótszy tekst."
 	}
 	return "Wróć i wybierz ustawienie jeszcze raz."
 }

@@ -65,7 +65,7 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 		Sort: sortOptions(q.Sort), Proofs: proofsOptions(q.Proofs), Open: q.Sort != readmodel.Newest || q.Proofs != readmodel.ProofsAll,
 		Count: entries().count(p.Found.Total),
 	}
-	if q.List != events.Legit {
+	if !q.List.Trusted() {
 		v.Tabs = tabs(q, p.Totals)
 		v.Status = strings.TrimPrefix(choices.Statuses()[q.Status], choices.Statuses()[readmodel.StatusAll])
 		if q.Search == "" && q.ID == "" && q.Skip == 0 {
@@ -80,7 +80,7 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 		return dst, err
 	}
 	v.page(&p, shown)
-	return s.Append(dst, "list", Page{Title: v.Title, Path: v.Path, About: v.About, AsOf: p.AsOf, Data: v})
+	return s.Append(dst, "list", Page{Title: v.Title, Path: v.Path, About: v.About, AsOf: p.AsOf, Named: q.List.Trusted(), Data: v})
 }
 
 // tabs returns a tab for each status.
@@ -176,29 +176,27 @@ func listLink(q readmodel.ListQuery) string {
 // listWords are the Polish words for a list.
 type listWords struct {
 	Path, Title, About, Lead, Find string
+	Short                          string // in a tab
 	Noun                           forms  // for one entry, several, many
-	On, OnRisk                     string // where a verified entry is, and one of the risk list
 }
 
 func wordsOf(l events.List) listWords {
 	switch l {
 	case events.Servers:
-		return listWords{"/servers", "Serwery oszustów", "Lista zgłoszonych fałszywych serwerów.",
-			"Serwery zgłoszone za oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
-			"Nazwa serwera, ID lub słowo z opisu",
-			forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"},
-			"na liście serwerów oszustów", "na liście ryzyka (serwer)"}
+		return listWords{"/servers", "Zgłoszone serwery", "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
+			"Serwery, które ktoś zgłosił jako podejrzane o oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
+			"Nazwa serwera, ID lub słowo z opisu", "Serwery",
+			forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"}}
 	case events.Legit:
 		return listWords{"/legit", "Osoby zaufane", "Lista osób zaufanych.",
-			"Osoby, które moderacja sprawdziła i uznała za wiarygodne. Oszuści chętnie się pod nie podszywają, więc zawsze porównaj ID konta.",
-			"Nick, ID lub słowo z opisu",
-			forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"}, "na liście zaufanych", ""}
+			"Osoby, do których kont moderacja nie miała zastrzeżeń w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko. Oszuści chętnie się pod nie podszywają, więc zawsze porównaj ID konta.",
+			"Nick, ID lub słowo z opisu", "Zaufani",
+			forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"}}
 	default:
-		return listWords{"/scammers", "Zgłoszone osoby", "Lista osób zgłoszonych za oszustwo.",
-			"Osoby zgłoszone za oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
-			"Nick, ID lub słowo z opisu",
-			forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"},
-			"na liście oszustów", "na liście ryzyka"}
+		return listWords{"/scammers", "Zgłoszone osoby", "Lista osób zgłoszonych jako podejrzane o oszustwo.",
+			"Osoby, które ktoś zgłosił jako podejrzane o oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
+			"Nick, ID lub słowo z opisu", "Osoby",
+			forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"}}
 	}
 }
 

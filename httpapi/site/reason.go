@@ -55,23 +55,17 @@ func beginning(reason string) string {
 	return reason[:end]
 }
 
-// Bounds of an excerpt in code points: what it shows at most, and what fits into three lines of a phone.
-const (
-	maxExcerpt = 280
-	threeLines = 90
-)
+// maxExcerpt bounds an excerpt in code points.
+const maxExcerpt = 280
 
-// excerpt returns the beginning of a reason as text on one line. more says that the reader may not see all
-// there is: the text is long, or it had a link.
-func excerpt(reason string) (text string, more bool) {
+// excerpt returns the beginning of a reason as text on one line.
+func excerpt(reason string) (text string) {
 	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(beginning(strings.ReplaceAll(reason, "\x00", ""))))
 	n := 0
 	for kind := z.Next(); kind != html.ErrorToken && n <= maxExcerpt; kind = z.Next() {
 		if kind != html.TextToken {
-			name, _ := z.TagName()
-			more = more || string(name) == "a"
-			if !inline(string(name)) {
+			if name, _ := z.TagName(); !inline(string(name)) {
 				b.WriteByte(' ')
 			}
 			continue
@@ -82,14 +76,14 @@ func excerpt(reason string) (text string, more bool) {
 	}
 	text = strings.Join(strings.Fields(b.String()), " ")
 	if utf8.RuneCountInString(text) <= maxExcerpt && n <= maxExcerpt {
-		return text, more || utf8.RuneCountInString(text) > threeLines
+		return text
 	}
 	runes := []rune(text)
 	text = string(runes[:min(len(runes), maxExcerpt)])
 	if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
 		text = text[:space]
 	}
-	return strings.TrimRight(text, " ,.;:–-") + "…", true
+	return strings.TrimRight(text, " ,.;:–-") + "…"
 }
 
 // inline reports whether an element does not begin a new line.

@@ -2,6 +2,7 @@ package site
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 	"unicode"
@@ -26,12 +27,19 @@ type searchView struct {
 	Tabs        []tab
 	Count       string
 	Range       string
-	Hits        []hit
+	Groups      []hitGroup
+	Relaxed     bool // no entry has every word
 	Suggestions []option
 	Newer       string // link; empty: none
 	Older       string
 	First       string // link to the first page, for whoever is beyond the last
 	TooFar      bool   // there are more hits than paging reaches
+}
+
+// hitGroup is hits of one list, best first.
+type hitGroup struct {
+	Title string // empty: there is but one group
+	Hits  []hit
 }
 
 // hit is an entry with its words marked.
@@ -59,19 +67,23 @@ func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
 	v := searchView{Query: q, List: string(q.List)}
 	page := Page{Title: "Szukaj po słowach", Path: searchPath, AsOf: p.AsOf, Finds: true}
 	if q.Words != "" {
-		page.Title = "Szukane słowa: " + q.Words
+		page.Title, page.Named = "Szukane słowa: "+q.Words, true
 		v.Count, v.Tabs = entries().count(p.Found.Total), facets(q, p.Found.Facets)
 		for _, words := range p.Found.Suggestions {
 			other := q
 			other.Words, other.Skip = words, 0
 			v.Suggestions = append(v.Suggestions, option{Value: searchLink(other), Text: words})
 		}
-		for _, h := range p.Found.Hits {
-			one, err := s.hit(h)
+		v.Relaxed = p.Found.Relaxed
+		for _, hits := range grouped(p.Found.Hits) {
+			group, err := s.hits(hits)
 			if err != nil {
 				return dst, err
 			}
-			v.Hits = append(v.Hits, one)
+			v.Groups = append(v.Groups, group)
+		}
+		if len(v.Groups) == 1 {
+			v.Groups[0].Title = ""
 		}
 		v.page(&p)
 	}
@@ -88,14 +100,14 @@ func (v *searchView) page(p *SearchPage) {
 		before.Skip = max(0, min(q.Skip, p.Found.Total)-q.Limit)
 		v.Newer = searchLink(before)
 	}
-	if p.Found.HasMore && len(v.Hits) > 0 {
+	if p.Found.HasMore && len(p.Found.Hits) > 0 {
 		if v.TooFar = next > maxSearchSkip; !v.TooFar {
 			after := q
 			after.Skip = next
 			v.Older = searchLink(after)
 		}
 	}
-	if len(v.Hits) == 0 && p.Found.Total > 0 {
+	if len(p.Found.Hits) == 0 && p.Found.Total > 0 {
 		q.Skip = 0
 		v.First = searchLink(q)
 	}
@@ -108,12 +120,42 @@ func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	tabs := []tab{{Text: "Wszystkie", Chosen: chosen == ""}}
 	for i, l := range events.Lists() {
 		q.List = l
-		tabs = append(tabs, tab{wordsOf(l).Title, number(counts[i]), searchLink(q), l == chosen})
+		tabs = append(tabs, tab{wordsOf(l).Short, number(counts[i]), searchLink(q), l == chosen})
 		all += counts[i]
 	}
 	q.List = ""
 	tabs[0].Count, tabs[0].Link = number(all), searchLink(q)
 	return tabs
+}
+
+// grouped parts hits by their lists, the list of the best first. Trusted persons come last, or their texts, which speak of fraud too, would be
+// the answer to a word of fraud, unless the best hit is one whose name has a word.
+func grouped(hits []readmodel.RankedHit) (groups [][]readmodel.RankedHit) {
+	for _, h := range hits {
+		i := slices.IndexFunc(groups, func(g []readmodel.RankedHit) bool { return g[0].Row.List() == h.Row.List() })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], h)
+	}
+	trusted := slices.IndexFunc(groups, func(g []readmodel.RankedHit) bool { return g[0].Row.List() == events.Legit })
+	if trusted > 0 || trusted == 0 && !slices.ContainsFunc(groups[0][0].Matches, func(m readmodel.Match) bool { return m.Field == readmodel.InName }) {
+		group := groups[trusted]
+		groups = append(slices.Delete(groups, trusted, trusted+1), group)
+	}
+	return groups
+}
+
+func (s *Site) hits(hits []readmodel.RankedHit) (group hitGroup, err error) {
+	group.Title = wordsOf(hits[0].Row.List()).Title
+	for _, h := range hits {
+		one, err := s.hit(h)
+		if err != nil {
+			return group, err
+		}
+		group.Hits = append(group.Hits, one)
+	}
+	return group, nil
 }
 
 func (s *Site) hit(h readmodel.RankedHit) (hit, error) {

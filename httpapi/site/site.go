@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +17,11 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/uptime"
+	"example.org/registry/httpapi/verdict"
+	"example.org/registry/readmodel/lookalike"
 )
 
 // MaxPage bounds a page in bytes, before compression and without its pictures.
@@ -30,10 +36,18 @@ var assetFiles embed.FS
 //go:embed favicon.ico
 var favicon string
 
-// sources is this package itself: pages are a function of it too, and so is Version.
+// sources is this package itself.
 //
-//go:embed *.go advice.md templates/*.html
+//go:embed *.go about.md advice.md templates/*.html
 var sources embed.FS
+
+// ownSources are the packages that make pages and have no version of their own (TestVersionCoversImports):
+// pages are a function of them too, and so is Version.
+func ownSources() map[string]embed.FS {
+	return map[string]embed.FS{
+		"site": sources, "paste": paste.Sources, "verdict": verdict.Sources, "lookalike": lookalike.Sources, "choices": choices.Sources, "uptime": uptime.Sources,
+	}
+}
 
 // Config is what pages say about the service that they belong to.
 type Config struct {
@@ -45,6 +59,8 @@ type Config struct {
 	Proofs bool
 	// Advice is what to do now, as Markdown (httpapi/CONTRACT.md#advice). Empty: the one of this package.
 	Advice string
+	// About is who runs the registry, as Markdown (httpapi/CONTRACT.md#about). Empty: the neutral text of this package.
+	About string
 }
 
 // Site makes pages. It never changes, and any goroutine may use it.
@@ -57,6 +73,7 @@ type Site struct {
 	items   *template.Template // one entry of a list
 	policy  *bluemonday.Policy
 	advice  map[string]advice // by class of verdict
+	about   aboutView
 	assets  map[string]Asset
 	version string
 }
@@ -68,10 +85,12 @@ type Page struct {
 	Path string
 	// About is the description for search engines. Empty: none.
 	About string
-	// Canonical is the path of the page where several lead to it. Empty: it is not said.
+	// Canonical is the path of the page where several lead to it. Empty: it is not said, nor without a BaseURL.
 	Canonical string
 	// Share is how a messenger shows a link to the page. Nil: as it likes.
 	Share *Share
+	// Named says that the page is about somebody, whom its title is not to accuse.
+	Named bool
 	// Finds says that the page has a search field, #q.
 	Finds bool
 	// AsOf is when stale data was last known to be complete. Zero: the data is up to date.
@@ -80,13 +99,21 @@ type Page struct {
 	Data any
 }
 
+// Brand is the name of the site at the end of the title.
+func (p Page) Brand() string {
+	if p.Named || p.Path == "/" && p.Canonical == "" {
+		return "Rejestr"
+	}
+	return "Rejestr oszustów"
+}
+
 // Share is what Open Graph tags say of a page: https://ogp.me. People see it beside a link, without having opened
 // the page, so it accuses nobody of what nobody has confirmed.
 type Share struct{ Title, About string }
 
-// New reads the templates and assets. It fails for a bad AppealsURL or an advice that [CheckAdvice] rejects, and
-// if the build is broken.
-func New(cfg Config) (*Site, error) {
+// New reads the templates and assets. It fails for a bad AppealsURL, an advice that [CheckAdvice] or a page that [CheckAbout]
+// rejects, and if the build is broken. Pages are a function of the caller's sources, more, too.
+func New(cfg Config, more embed.FS) (*Site, error) {
 	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
 	var err error
 	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
@@ -94,6 +121,9 @@ func New(cfg Config) (*Site, error) {
 	}
 	if s.advice, err = readAdvice(cfg.Advice); err != nil {
 		return nil, fmt.Errorf("site: advice: %w", err)
+	}
+	if s.about, err = readAbout(cfg.About); err != nil {
+		return nil, fmt.Errorf("site: about: %w", err)
 	}
 	if s.assets, err = readAssets(); err != nil {
 		return nil, err
@@ -113,7 +143,7 @@ func New(cfg Config) (*Site, error) {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	s.entries, s.similar, s.items = alone.Lookup("entry"), alone.Lookup("similar"), alone.Lookup("item")
-	s.version, err = s.fingerprint()
+	s.version, err = s.fingerprint(more)
 	return s, err
 }
 
@@ -255,19 +285,24 @@ func Favicon() []byte { return []byte(favicon) }
 // tag contains it.
 func (s *Site) Version() string { return s.version }
 
-func (s *Site) fingerprint() (string, error) {
+func (s *Site) fingerprint(more embed.FS) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v\n", s.cfg)
-	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
+	all := ownSources()
+	all["caller"] = more
+	for _, of := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintln(h, of)
+		err := fs.WalkDir(all[of], ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			text, err := all[of].ReadFile(name)
+			fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
 			return err
+		})
+		if err != nil {
+			return "", fmt.Errorf("site: sources: %w", err)
 		}
-		text, err := sources.ReadFile(name)
-		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("site: sources: %w", err)
 	}
 	for _, a := range s.Assets() {
 		fmt.Fprintln(h, a.Path)

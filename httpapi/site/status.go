@@ -42,6 +42,7 @@ type statusRow struct {
 type historyView struct {
 	Good, Some, Bad, Unknown string // paths: a bar for each day of that kind
 	Share                    string // of the probes that were answered; empty: there were none
+	Of                       string // the days that there are probes of, in words; empty: all
 	Trouble                  string // the days with failures, in words
 	Line                     string // path of the latencies
 	Today, Longest           string // latencies; empty: none
@@ -126,7 +127,7 @@ func newHistoryView(c uptime.Component) *historyView {
 	var good, some, bad, unknown strings.Builder
 	var troubled []string
 	var longest time.Duration
-	checks, failures := 0, 0
+	checks, failures, days := 0, 0, 0
 	for i, d := range c.Days {
 		into, height := &good, 24
 		switch {
@@ -141,11 +142,17 @@ func newHistoryView(c uptime.Component) *historyView {
 		if d.Failures > 0 {
 			troubled = append(troubled, fmt.Sprintf("%s (bez odpowiedzi %s z %s prób)", day(d.Start), number(d.Failures), number(d.Checks)))
 		}
+		if d.Checks > 0 {
+			days++
+		}
 		checks, failures, longest = checks+d.Checks, failures+d.Failures, max(longest, d.Latency)
 	}
 	h.Good, h.Some, h.Bad, h.Unknown = good.String(), some.String(), bad.String(), unknown.String()
 	if checks > 0 {
 		h.Share = share(checks-failures, checks)
+		if days < len(c.Days) {
+			h.Of = "dane z " + forms{"dnia", "dni", "dni"}.count(days)
+		}
 	}
 	h.Trouble = strings.Join(troubled, ", ")
 	if today := c.Days[len(c.Days)-1]; today.Checks > today.Failures {

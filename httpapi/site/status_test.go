@@ -62,6 +62,9 @@ func TestStatusHistory(t *testing.T) {
 			t.Errorf("%d bars, want %d: %s", n, want, path)
 		}
 	}
+	if whole := newHistoryView(uptime.Component{Days: []uptime.Day{{Checks: 1}}}); h.Of != "dane z 3\u00a0dni" || whole.Of != "" || newHistoryView(history(uptime.Day{Checks: 1})).Of != "dane z 1\u00a0dnia" {
+		t.Errorf("of how many days: %q, %q", h.Of, whole.Of)
+	}
 	if h.Share != "99,35%" || h.Longest != "8\u00a0ms" || h.Today != "" {
 		t.Errorf("%+v", h)
 	}

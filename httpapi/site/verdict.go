@@ -5,67 +5,258 @@ import (
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/verdict"
 )
 
-// verdict is the answer in a sentence.
-type verdict struct {
-	Class string // of its look: scam, risk, legit or none
+// answer is the verdict in words. Which verdict it is, package verdict has decided.
+type answer struct {
+	Value verdict.Value
+	Class string // of its look: scam, risk, legit, name or none
 	Title string
 	Text  string
 }
 
-// verdictOf says what was found to somebody who reads nothing else. Only the matches of the asked id or, where there is
-// none, of exactly the asked name decide it: a hit by name is a fact about the name, not about a person. more says that
-// there may be more of them than were found.
-func verdictOf(main []match, byID, more bool) verdict {
-	v := verdict{Class: class(main[0].list, main[0].row.Verified())}
-	same := slices.DeleteFunc(slices.Clone(main), func(m match) bool { return class(m.list, m.row.Verified()) != v.Class })
-	v.Title = titleOf(v.Class, same, byID)
-	if len(main) == 1 {
-		v.Text = meaning(main[0].list, main[0].row.Verified())
-	} else {
-		v.Text = "Znaleziono " + entries().count(len(main)) + ": " + tally(main) + "."
-		if more {
-			v.Text = "Znaleziono co najmniej " + entries().count(len(main)) + ", wśród nich " + tally(main) + "."
+// looks returns the class of a value's look.
+func looks(v verdict.Value) string {
+	switch v {
+	case verdict.Accused:
+		return "scam"
+	case verdict.Risk, verdict.Caution:
+		return "risk"
+	case verdict.Trusted:
+		return "legit"
+	case verdict.TrustedName:
+		return "name"
+	default:
+		return "none"
+	}
+}
+
+// wording says a verdict. main are the entries that it is about.
+func wording(v *verdict.Verdict, p *paste.Paste, main []match) answer {
+	a := answer{Value: v.Value, Class: looks(v.Value)}
+	switch v.Value {
+	case verdict.Accused, verdict.Risk, verdict.Trusted:
+		a.Title, a.Text = listed(v, main)
+	case verdict.TrustedName:
+		a.Title = "Taką nazwę ma osoba zaufana"
+		a.Text = "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."
+	case verdict.Caution:
+		a.Title, a.Text = careful(v, accusedNoun(v))
+	case verdict.Unchecked:
+		a.Title, a.Text = unchecked(v.Reason, p.Kind)
+	default:
+		a.Title, a.Text = "Nie ma na żadnej liście", "Nie mamy wpisu o tej nazwie. To nie znaczy, że można zaufać."
+		if v.Reason == verdict.ByID {
+			a.Text = "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."
 		}
+	}
+	if v.Namesake {
+		a.Text += " Uwaga: zgłoszono też kogoś o takiej samej albo podobnej nazwie, z innym ID. Zobacz niżej."
+	}
+	return a
+}
+
+// listed says that somebody is on a list.
+func listed(v *verdict.Verdict, main []match) (title, text string) {
+	class, byID := looks(v.Value), v.Reason == verdict.ByID
+	same := slices.DeleteFunc(slices.Clone(main), func(m match) bool { return class != classOf(m) })
+	title = titleOf(class, same, namesOf(v), byID)
+	if ids, deciding := idsOf(v); byID && ids > 1 {
+		title = titleOfIDs(class, ids, deciding)
+	}
+	switch {
+	case len(main) == 1:
+		text = meaning(main[0].list, main[0].row.Verified())
+	case len(main) >= 20: // as many as a look-up finds of one list
+		text = "Znaleziono co najmniej " + entries().count(len(main)) + ", wśród nich " + tally(main) + "."
+	default:
+		text = "Znaleziono " + entries().count(len(main)) + ": " + tally(main) + "."
 	}
 	switch {
 	case byID:
 	case len(main) == 1:
-		v.Text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
+		text += " Porównaj ID: tę samą nazwę może mieć ktoś inny."
 	default:
-		v.Text += " Tę samą nazwę może mieć ktoś inny, a oszuści kopiują cudze nazwy. Porównaj ID konta."
+		text += " Tę samą nazwę może mieć ktoś inny, a oszuści kopiują cudze nazwy. Porównaj ID konta."
 	}
-	return v
+	return title, text
 }
 
-// titleOf is the heading. same are the matches of its class, the gravest.
-func titleOf(class string, same []match, byID bool) string {
-	list := map[string]string{"scam": "liście oszustów", "risk": "liście ryzyka", "legit": "liście zaufanych"}[class]
-	noun := nounOf(same)
+// idsOf counts the ids that were typed, and those that decide.
+func idsOf(v *verdict.Verdict) (typed, deciding int) {
+	for _, s := range v.Subjects {
+		if s.ID != "" {
+			typed++
+			if s.Value == v.Value {
+				deciding++
+			}
+		}
+	}
+	return typed, deciding
+}
+
+// titleOfIDs is the heading where several ids were typed.
+func titleOfIDs(class string, typed, deciding int) string {
+	on := " na " + listOf(class)
+	switch {
+	case deciding == typed:
+		return callOf(class) + "Podane ID są" + on
+	case deciding == 1:
+		return callOf(class) + "Jedno z podanych ID jest" + on
+	}
+	return callOf(class) + "Niektóre z podanych ID są" + on
+}
+
+func listOf(class string) string {
+	return map[string]string{"scam": "liście oszustów", "risk": "liście ryzyka", "legit": "liście zaufanych"}[class]
+}
+
+func callOf(class string) string {
+	return map[string]string{"scam": "Uwaga! ", "risk": "Ostrożnie! "}[class]
+}
+
+// namesOf returns the names that decide a verdict, where more was typed than one name.
+func namesOf(v *verdict.Verdict) (names []string) {
+	typed := 0
+	for _, s := range v.Subjects {
+		if s.How != paste.Guessed {
+			typed++
+		}
+		if s.ID == "" && s.Value == v.Value && s.Reason == v.Reason {
+			names = append(names, "„"+s.Text()+"”")
+		}
+	}
+	if typed < 2 {
+		return nil
+	}
+	return names
+}
+
+// titleOf is the heading. same are the entries of its class, the gravest; names are whose they are, where that must
+// be said.
+func titleOf(class string, same []match, names []string, byID bool) string {
+	list, noun, call := listOf(class), nounOf(same), callOf(class)
 	if byID {
 		this := "To konto"
 		if noun == servers() {
 			this = "Ten serwer"
 		}
-		call := map[string]string{"scam": "Uwaga! ", "risk": "Ostrożnie! "}[class]
 		return call + this + " jest na " + list
 	}
+	whose := "o tej nazwie"
+	switch len(names) {
+	case 0:
+	case 1:
+		whose = "o nazwie " + names[0]
+	default:
+		whose = "o nazwach " + strings.Join(names[:min(len(names), 3)], ", ")
+		if len(names) > 3 {
+			whose += " i innych"
+		}
+	}
 	verb := forms{"jest", "są", "jest"}.of(len(same))
-	title := "na " + list + " " + verb + " " + noun.of(len(same)) + " o tej nazwie"
+	count := noun.of(len(same))
 	if len(same) > 1 {
-		title = "na " + list + " " + verb + " " + noun.count(len(same)) + " o tej nazwie"
+		count = noun.count(len(same))
 	}
-	if class == "risk" {
-		return "Ostrożnie! N" + title[1:]
+	return call + "Na " + list + " " + verb + " " + count + " " + whose
+}
+
+// careful says what points two ways.
+func careful(v *verdict.Verdict, noun forms) (title, text string) {
+	switch v.Reason {
+	case verdict.OtherName:
+		return "Ostrożnie! ID i nazwa należą do różnych osób",
+			"Podane ID jest na liście zaufanych, ale nazwa należy do kogoś innego, kto też jest w rejestrze. Ustal, z którym kontem rozmawiasz."
+	case verdict.OtherAccount:
+		other := "inne konto"
+		if noun == servers() {
+			other = "inny serwer"
+		}
+		return "Ostrożnie! Na liście jest " + other + " o tej nazwie",
+			"Tego ID nie ma na żadnej liście. Jest za to " + other + " o tej samej albo podobnej nazwie. Może to być ktoś inny albo nowe konto tych samych osób."
+	case verdict.NotTheirs:
+		return "Ostrożnie! To nie jest konto tej zaufanej osoby",
+			"Tego ID nie ma na żadnej liście, a osoba zaufana o tej nazwie ma inne ID. Ktoś może się pod nią podszywać."
+	case verdict.OtherID:
+		return "Ostrożnie! Nie wszystkie podane ID należą do osób zaufanych",
+			"Część podanych ID jest na liście zaufanych, a pozostałych nie ma na żadnej. Sprawdź osobno konto, z którym rozmawiasz."
+	case verdict.MaybeID:
+		return "Ostrożnie! Nie wiadomo, czy to ID tej osoby",
+			"Wśród cyfr jest ID osoby zaufanej, ale są też inne. Skopiuj z profilu samo ID i sprawdź je jeszcze raz."
+	case verdict.Shared:
+		return "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane",
+			"Pod tą nazwą mamy: " + tallyHits(v) + ". Z kim rozmawiasz, rozstrzyga dopiero ID."
+	case verdict.LikeAccused:
+		return "Ostrożnie! Ta nazwa przypomina nazwę z listy",
+			"To nie jest dokładnie ta nazwa: niżej widać, czym się różnią. Może to być ta sama osoba albo ktoś inny, więc porównaj ID."
+	case verdict.LikeTrusted:
+		return "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
+			"To nie jest dokładnie ta nazwa. Ktoś może podszywać się pod osobę zaufaną: porównaj nazwy litera po literze, a najlepiej porównaj ID."
+	case verdict.InSentence:
+		return "Ostrożnie! Jest tu nazwa, którą mamy w rejestrze",
+			"W tekście jest słowo, które jest nazwą z listy. Jeśli o nią chodzi, sprawdź ją samą, a najlepiej sprawdź ID."
+	default: // verdict.TooMany
+		return "Ostrożnie! Sprawdziliśmy tylko część tego tekstu", "Sprawdź pozostałe nazwy i ID osobno."
 	}
-	return "N" + title[1:]
+}
+
+// accusedNoun is what the accused of a verdict are called together.
+func accusedNoun(v *verdict.Verdict) forms {
+	var found []match
+	for _, s := range v.Subjects {
+		for _, h := range s.Hits {
+			if h.List != events.Legit {
+				found = append(found, match{list: h.List})
+			}
+		}
+	}
+	return nounOf(found)
+}
+
+// tallyHits counts the entries that have a shared name.
+func tallyHits(v *verdict.Verdict) string {
+	n := map[string]int{}
+	for _, s := range v.Subjects {
+		if s.Reason != verdict.Shared {
+			continue
+		}
+		for _, h := range s.Hits {
+			if h.Near <= verdict.Dressed {
+				n[class(h.List, h.Verified)]++
+			}
+		}
+	}
+	return tallied(n)
+}
+
+// unchecked says what to paste instead.
+func unchecked(why verdict.Reason, kind paste.Kind) (title, text string) {
+	const instead = " Wklej nick, nazwę serwera albo ID."
+	switch {
+	case why == verdict.TooMany:
+		return "Sprawdziliśmy tylko część tego tekstu", "Wśród tego, co sprawdziliśmy, nie ma nikogo z rejestru. Sprawdź pozostałe nazwy i ID osobno."
+	case why == verdict.Sentence:
+		return "Nie wiemy, o kogo chodzi", "W tym tekście nie rozpoznaliśmy nikogo z rejestru." + " Wklej sam nick, samą nazwę serwera albo samo ID."
+	case kind == paste.Invitation:
+		return "Z zaproszenia nie da się odczytać serwera",
+			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID: w ustawieniach włącz tryb dewelopera, " +
+				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”."
+	case kind == paste.Place:
+		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału albo rozmowy." + instead
+	case kind == paste.Profile:
+		return "Tego rejestr nie sprawdza", "To profil na innej platformie, a na listach są konta i serwery na czacie." + instead
+	}
+	return "Tego rejestr nie sprawdza", "Nie sprawdzamy stron, e-maili, telefonów, kart ani rachunków." + instead +
+		" Fałszywą stronę zgłoś na incydent.cert.pl, podejrzany SMS przekaż na 8080."
 }
 
 func accounts() forms { return forms{"konto", "konta", "kont"} }
 func servers() forms  { return forms{"serwer", "serwery", "serwerów"} }
 
-// nounOf is what matches are called together.
+// nounOf is what entries are called together.
 func nounOf(found []match) forms {
 	n := 0
 	for _, m := range found {
@@ -82,18 +273,24 @@ func nounOf(found []match) forms {
 	return entries()
 }
 
-// tally counts the matches of each class, in words.
+func classOf(m match) string { return class(m.list, m.row.Verified()) }
+
+// tally counts the entries of each class, in words.
 func tally(found []match) string {
 	n := map[string]int{}
 	for _, m := range found {
-		n[class(m.list, m.row.Verified())]++
+		n[classOf(m)]++
 	}
+	return tallied(n)
+}
+
+func tallied(n map[string]int) string {
 	var said []string
 	for _, kind := range []struct {
 		class string
 		words forms
 	}{
-		{"scam", forms{"potwierdzone oszustwo", "potwierdzone oszustwa", "potwierdzonych oszustw"}},
+		{"scam", forms{"potwierdzone zgłoszenie", "potwierdzone zgłoszenia", "potwierdzonych zgłoszeń"}},
 		{"risk", forms{"niesprawdzone zgłoszenie", "niesprawdzone zgłoszenia", "niesprawdzonych zgłoszeń"}},
 		{"legit", forms{"zaufana osoba", "zaufane osoby", "zaufanych osób"}},
 	} {
@@ -105,4 +302,53 @@ func tally(found []match) string {
 		return strings.Join(said[:last], ", ") + " i " + said[last]
 	}
 	return strings.Join(said, "")
+}
+
+// checked is one of several things that were typed, and what was found of it alone.
+type checked struct {
+	ID, Name string // one of them
+	Says     string
+}
+
+// checkedOf says of each thing that was typed what was found of it, where that is more than one, or not what was typed.
+func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
+	for _, s := range v.Subjects {
+		c := checked{ID: s.ID, Says: shortly(s.Value, s.Reason)}
+		if s.ID == "" {
+			c.Name = s.Text()
+		}
+		if s.ID == "" && len(s.Hits) == 0 && (s.HasParts || v.Reason == verdict.ByID) {
+			continue // its parts say more, or the id does
+		}
+		all = append(all, c)
+	}
+	if len(all) == 1 && (all[0].ID == p.Text || all[0].Name == p.Text) {
+		return nil
+	}
+	return all
+}
+
+// shortly is what one name or id alone says.
+func shortly(v verdict.Value, why verdict.Reason) string {
+	switch {
+	case v == verdict.Accused:
+		return "na liście oszustów"
+	case v == verdict.Risk:
+		return "na liście ryzyka"
+	case v == verdict.Trusted:
+		return "na liście zaufanych"
+	case v == verdict.TrustedName:
+		return "nazwa osoby zaufanej"
+	case why == verdict.Shared:
+		return "nazwa osób zgłoszonych i zaufanych"
+	case why == verdict.LikeAccused:
+		return "przypomina nazwę z listy"
+	case why == verdict.LikeTrusted:
+		return "przypomina nazwę osoby zaufanej"
+	case why == verdict.InSentence:
+		return "słowo, które jest nazwą z rejestru"
+	case why == verdict.MaybeID:
+		return "może ID osoby zaufanej"
+	}
+	return "nie ma na żadnej liście"
 }

@@ -20,7 +20,7 @@ func TestWhy(t *testing.T) {
 		{"paypal", "paypaI", "Różnica: zamiast „l” jest „I”."},
 		{"zen0n", "zenon", "Różnica: zamiast litery „o” jest cyfra „0” (4. znak)."},
 		{"ad\u200bmin", "admin", "Różnica: w jednej z nazw są niewidoczne znaki."},
-		{"modern", "modem", "Wygląda prawie tak samo."},
+		{"modern", "modem", "Wygląda prawie tak samo: różnice są zaznaczone."},
 	} {
 		if got := why(c.name, c.search); got != c.want {
 			t.Errorf("%q for %q: %q, want %q", c.name, c.search, got, c.want)
@@ -42,7 +42,7 @@ func TestVerdict(t *testing.T) {
 	)
 	for search, want := range map[string]string{
 		"ADAM": "Na liście oszustów jest konto o tej nazwie", "klub": "Ostrożnie! Na liście ryzyka jest serwer o tej nazwie", "Sklep": "Na liście oszustów jest serwer o tej nazwie",
-		"ewa": "Na liście zaufanych jest konto o tej nazwie", "basia": "Nie ma wpisu o dokładnie takiej nazwie", "nikt": "Nie ma na żadnej liście",
+		"ewa": "Taką nazwę ma osoba zaufana", "basia": "Nie ma wpisu o dokładnie takiej nazwie", "nikt": "Nie ma na żadnej liście",
 		"Ad\u200bam": "Na liście oszustów jest konto o tej nazwie", "Ewа": "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
 		"1": "Ostrożnie! To konto jest na liście ryzyka", "2": "Uwaga! To konto jest na liście oszustów", "3": "Ostrożnie! Ten serwer jest na liście ryzyka",
 		"4": "Uwaga! Ten serwer jest na liście oszustów", "5": "Ostrożnie! To konto jest na liście ryzyka", "discord.gg/klub": "Z zaproszenia nie da się odczytać serwera",
@@ -78,7 +78,7 @@ func TestVerdictText(t *testing.T) {
 		query         readmodel.CheckQuery
 		says, saysNot string
 	}{
-		{readmodel.CheckQuery{Search: "ewa zaufana"}, "Zgłoszono też kogoś o podobnej nazwie", "jednak"},
+		{readmodel.CheckQuery{Search: "ewa zaufana"}, "zgłoszono też kogoś o takiej samej albo podobnej nazwie", "jednak"},
 		{readmodel.CheckQuery{ID: "5"}, "zaufanych", "podobnej"},
 		{readmodel.CheckQuery{Search: "klub"}, "Znaleziono co najmniej 20 wpisów, wśród nich 20 niesprawdzonych zgłoszeń.", "Znaleziono 20"},
 		{readmodel.CheckQuery{ID: "99"}, "Znaleziono co najmniej 20 wpisów", "tę samą nazwę"},
@@ -92,7 +92,7 @@ func TestVerdictText(t *testing.T) {
 			t.Errorf("%+v: %q, want %q, not %q", c.query, said, c.says, c.saysNot)
 		}
 	}
-	if page := w.check(t, readmodel.CheckQuery{ID: "99"}); !strings.Contains(page, `<a href="/servers?id=99">Serwery oszustów</a>`) {
+	if page := w.check(t, readmodel.CheckQuery{ID: "99"}); !strings.Contains(page, `<a href="/servers?id=99">Zgłoszone serwery</a>`) {
 		t.Error("no link to the rest of an id's entries")
 	}
 }

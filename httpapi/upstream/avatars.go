@@ -72,7 +72,7 @@ type avatars struct {
 	platform platform // nil: there is none
 	timeout  time.Duration
 	cache    *otter.Cache[avatarKey, cached]
-	flights  *flights[string, cached]
+	running  *shared[cached] // by user
 	limiter  *rate.Limiter
 	backOff  backOff
 	logger   *slog.Logger
@@ -118,7 +118,7 @@ func newAvatars(cfg AvatarConfig, m *metrics, work *background, logger *slog.Log
 	a := &avatars{
 		platform: cfg.platform,
 		timeout:  cfg.timeout,
-		flights:  newFlights[string, cached](work, maxAtOnce),
+		running:  newShared[cached](work, maxAtOnce),
 		limiter:  rate.NewLimiter(perSecond, 1), // no bursts: any second has 20
 		logger:   logger,
 		logged:   rate.Sometimes{Interval: 10 * time.Second},
@@ -183,7 +183,7 @@ func (a *avatars) get(ctx context.Context, user string, size int) (cached, error
 			return cached{}, nil
 		}
 		key := avatarKey{user, size}
-		c, err := a.flights.do(bounded, user, func(ctx context.Context) cached { return a.fetch(ctx, key) })
+		c, err := a.running.do(bounded, user, func(ctx context.Context) cached { return a.fetch(ctx, key) })
 		switch {
 		case ctx.Err() != nil:
 			return cached{}, ctx.Err()
@@ -191,7 +191,7 @@ func (a *avatars) get(ctx context.Context, user string, size int) (cached, error
 			return cached{result: c.result}, nil
 		case c.size == size:
 			return c, nil
-		} // else that was the flight of another size, and now it is this one's turn
+		} // else another size was being asked for, and now it is this one's turn
 	}
 }
 
@@ -214,7 +214,7 @@ func (a *avatars) known(user string, size int) (cached, bool) {
 // fetch asks for one picture when its turn comes.
 func (a *avatars) fetch(ctx context.Context, key avatarKey) cached {
 	if c, ok := a.known(key.user, key.size); ok {
-		return c // of a flight that ended just before this one began
+		return c // it came just before this began
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()

@@ -301,28 +301,28 @@ func TestAvatarCacheIsBounded(t *testing.T) {
 }
 
 // Work that is closed is not started, and what is refused is an overload, not a failure.
-func TestFlights(t *testing.T) {
+func TestShared(t *testing.T) {
 	work := newBackground(slog.New(slog.DiscardHandler))
-	f := newFlights[int, int](work, 1)
+	f := newShared[int](work, 1)
 	inside, free := make(chan struct{}), make(chan struct{})
 	done := make(chan int)
 	go func() {
-		v, _ := f.do(t.Context(), 1, func(context.Context) int { close(inside); <-free; return 7 })
+		v, _ := f.do(t.Context(), "1", func(context.Context) int { close(inside); <-free; return 7 })
 		done <- v
 	}()
 	<-inside
-	if _, err := f.do(t.Context(), 2, func(context.Context) int { return 0 }); !errors.Is(err, errBusy) {
+	if _, err := f.do(t.Context(), "2", func(context.Context) int { return 0 }); !errors.Is(err, errBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 	close(free)
 	if v := <-done; v != 7 {
 		t.Errorf("%d", v)
 	}
-	if v, err := f.do(t.Context(), 1, func(context.Context) int { panic("x") }); v != 0 || err != nil {
+	if v, err := f.do(t.Context(), "1", func(context.Context) int { panic("x") }); v != 0 || err != nil {
 		t.Errorf("a panic: %d %v", v, err)
 	}
 	work.close()
-	if _, err := f.do(t.Context(), 3, func(context.Context) int { return 0 }); !errors.Is(err, ErrClosed) {
+	if _, err := f.do(t.Context(), "3", func(context.Context) int { return 0 }); !errors.Is(err, ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -18,8 +18,11 @@
 //
 // # Why
 //
-// Flights are written here because x/sync/singleflight has no end that can be waited for, no bound on
-// how many run, and panics end the process.
+// Work is shared by x/sync/singleflight. What it lacks is beside it: a bound on how much runs, an end that
+// can be waited for, and panics that end that work only.
+//
+// A platform that fails is asked less often, up to once a minute (backOff), where the limit alone would let
+// 20 calls a second wait 6 s each.
 //
 // The dial guard checks addresses after resolution, just before connecting, with the tables of
 // code.dny.dev/ssrf: checking the name first would lose to a name that resolves differently the second
@@ -38,5 +41,5 @@
 //
 // upstream.go puts the rest together and has what every call shares; status.go probes components;
 // avatars.go decides what is asked, when, and what is kept; chat.go speaks to the platform; dialguard.go
-// keeps calls out of private networks; flights.go shares running work; identicon.go draws.
+// keeps calls out of private networks; shared.go has the work that readers share; identicon.go draws.
 package upstream

@@ -45,7 +45,7 @@ type Component struct {
 // runs and for statusKept after it.
 type statusRounds struct {
 	probes  []*probe
-	flights *flights[struct{}, *Status]
+	running *shared[*Status]
 
 	mu    sync.Mutex
 	last  *Status   // nil before the first round
@@ -58,7 +58,7 @@ func newStatusRounds(cfg StatusConfig, m *metrics, work *background, logger *slo
 	if timeout == 0 {
 		timeout = callTimeout
 	}
-	s := &statusRounds{flights: newFlights[struct{}, *Status](work, 1)}
+	s := &statusRounds{running: newShared[*Status](work, 1)}
 	add := func(id string, ask func(context.Context) error) {
 		s.probes = append(s.probes, &probe{id: id, ask: ask, timeout: timeout, work: work, metrics: m, logger: logger})
 	}
@@ -82,7 +82,7 @@ func (s *statusRounds) latest(ctx context.Context) (*Status, error) {
 	if last := s.fresh(); last != nil {
 		return last, nil
 	}
-	status, err := s.flights.do(ctx, struct{}{}, s.round)
+	status, err := s.running.do(ctx, "round", s.round)
 	if err == nil && status == nil {
 		err = errors.New("upstream: the round of probes panicked") // which is in the log
 	}
@@ -170,20 +170,21 @@ func (p *probe) end() {
 func (p *probe) call(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	answer := make(chan error, 1)
-	started := p.work.start(func(context.Context) {
-		err := errors.New("the probe panicked") // unless it returns
-		defer func() {
-			p.end()
-			answer <- err
-			cancel() // after the answer, which a waiter must see first
-		}()
-		err = p.ask(ctx)
-	})
-	if !started {
-		cancel()
+	tell := func(err error) {
 		p.end()
-		return context.Canceled
+		answer <- err
+		cancel() // after the answer, which a waiter must see first
 	}
+	go func() {
+		closed := p.work.do(func(context.Context) {
+			err := errors.New("the probe panicked") // unless it returns
+			defer func() { tell(err) }()
+			err = p.ask(ctx)
+		})
+		if closed != nil {
+			tell(context.Canceled)
+		}
+	}()
 	select {
 	case err := <-answer:
 		return err

@@ -3,6 +3,7 @@ package uptime
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -164,4 +165,21 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestStoredForm fails when what is stored has another form: then raise version, and write the new form here.
+func TestStoredForm(t *testing.T) {
+	const want = `{"version":1,"components":{"database":{"days":{"2026-11-22":{"checks":2,"failures":1,"ms":20}},` +
+		`"last":{"from":"2026-11-22T10:00:00Z","to":"2026-11-22T10:01:00Z"}}}}`
+	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	h := newHistory()
+	h.add(at, []Check{{"database", false, 0}})
+	h.add(at.Add(time.Minute), []Check{{"database", true, 20 * time.Millisecond}})
+	got, err := json.Marshal(h)
+	if err != nil || string(got) != want {
+		t.Errorf("stored is %s, %v\nwant %s", got, err, want)
+	}
+	if _, err := parse([]byte(want)); err != nil {
+		t.Error(err)
+	}
 }

@@ -31,7 +31,7 @@ type Conn struct {
 	release func()      // gives the connection's slot back; nil: nothing to do
 	pending atomic.Bool // armed, lines or held is set; lets the other calls skip mu
 
-	reads, writes deadline
+	timed atomic.Bool // Reads have a deadline
 
 	mu    sync.Mutex // net/http writes in one goroutine and reads in another
 	armed bool       // hold back the next write
@@ -40,7 +40,7 @@ type Conn struct {
 }
 
 func newConn(c net.Conn, buffers *sync.Pool) *Conn {
-	return &Conn{Conn: c, buffers: buffers, writes: deadline{write: true}}
+	return &Conn{Conn: c, buffers: buffers}
 }
 
 // errNoHead ends a connection on which something other than the head of an answer followed InsertHeader.
@@ -70,7 +70,7 @@ func (c *Conn) InsertHeader(lines []byte) {
 // Write holds p back after JoinWrites. If sending that fails later, the next call reports it.
 func (c *Conn) Write(p []byte) (int, error) {
 	if !c.pending.Load() {
-		return c.send(p)
+		return c.Conn.Write(p)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *Conn) joinLocked(p []byte) (int, error) {
 		if err := c.flushLocked(); err != nil {
 			return 0, err
 		}
-		return c.send(p)
+		return c.Conn.Write(p)
 	}
 	*c.held = append(*c.held, p...)
 	if err := c.flushLocked(); err != nil {
@@ -135,7 +135,7 @@ func (c *Conn) joinLocked(p []byte) (int, error) {
 // flushLocked sends the held bytes and disarms. Lines keep waiting for their head.
 func (c *Conn) flushLocked() (err error) {
 	if c.held != nil {
-		_, err = c.send(*c.held)
+		_, err = c.Conn.Write(*c.held)
 		*c.held = (*c.held)[:0]
 		c.buffers.Put(c.held)
 	}
@@ -144,39 +144,21 @@ func (c *Conn) flushLocked() (err error) {
 	return err
 }
 
-func (c *Conn) send(p []byte) (int, error) {
-	if _, err := c.writes.begin(c.Conn); err != nil {
-		return 0, err
-	}
-	n, err := c.Conn.Write(p)
-	c.writes.end(nil)
-	return n, err
-}
-
 // Read sends the held bytes before it waits.
 //
 // A Read without a deadline is how net/http watches, while a handler runs, whether the reader leaves: it takes the end of
 // input for that and ends the request's context. But a reader that has closed its sending side still waits for its answer.
 // So such a Read goes on until the connection is reset or closed, or net/http ends its watch by a deadline.
-//
-// A timer that went off too early (see [deadline]) is set anew.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.flush(); err != nil {
 		return 0, err
 	}
-	for {
-		watch, err := c.reads.begin(c.Conn)
-		if err != nil {
-			return 0, err
-		}
-		n, err := c.Conn.Read(p)
-		if watch && n == 0 && err == io.EOF { //nolint:errorlint // net.Conn returns it as it is
-			err = awaitReset(c.Conn)
-		}
-		if !c.reads.end(err) {
-			return n, err
-		}
+	watch := !c.timed.Load()
+	n, err := c.Conn.Read(p)
+	if watch && n == 0 && err == io.EOF { //nolint:errorlint // net.Conn returns it as it is
+		err = awaitReset(c.Conn)
 	}
+	return n, err
 }
 
 // awaitReset waits until conn, whose input has ended, is reset or closed, or until its read deadline. It returns io.EOF for a
@@ -196,18 +178,13 @@ func awaitReset(conn net.Conn) error {
 	return io.EOF
 }
 
-// SetReadDeadline is part of [net.Conn]; see [deadline].
+// SetReadDeadline notes whether the next Read is a watch.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	return c.reads.set(c.Conn, t)
+	c.timed.Store(!t.IsZero())
+	return c.Conn.SetReadDeadline(t)
 }
 
-// SetWriteDeadline is part of [net.Conn]. A Write may time out before its deadline by a sixteenth of the time that was
-// left when it began: a second of 15.
-func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.writes.set(c.Conn, t)
-}
-
-// SetDeadline is both.
+// SetDeadline sets the deadline of Reads and of Writes.
 func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

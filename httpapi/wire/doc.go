@@ -8,8 +8,8 @@
 //   - At most so many connections are open as the descriptor limit allows for; more wait to be accepted.
 //   - A reader that has closed its sending side gets its answers like any other. Only one that resets the connection, or whom
 //     a write does not reach, ends the context of its request. (Where the system does not tell a reset, either does.)
-//   - After a request with Transfer-Encoding, and after any of HTTP/1.0, the connection is closed: nothing that another reader
-//     of the same bytes may take for a part of it is ever answered as a request.
+//   - After a request with Transfer-Encoding, and after any of HTTP/1.0, the connection is closed, so that a
+//     proxy that frames it differently cannot smuggle a second request.
 //   - What a reader receives is what net/http would have sent, byte for byte but for the order of the
 //     header lines. [Conn] changes how many writes that takes, not what is written.
 //
@@ -22,7 +22,6 @@
 // and [Conn.InsertHeader] splices them in, which saves 15 % of the processor time of a look-up.
 // A larger write buffer, the obvious alternative to joining, cannot be configured in net/http.
 //
-// net/http sets eight deadlines for each request. With all of them set on the connection a look-up costs 5 to 8 % more
-// processor time, so a deadline waits until a call needs it. Reads keep theirs to the nanosecond; an answer may have to be
-// taken a second earlier.
+// net/http sets eight deadlines for each request, and Conn passes each on. To note them and set only those
+// that a call waits for saved at most 5 to 8 % of a look-up's processor time, in 75 lines.
 package wire

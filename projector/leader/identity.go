@@ -83,30 +83,59 @@ func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	return nil
 }
 
-// CompareMessage is the part of Check that reads the message at the checkpoint. That message alone can tell a stream
-// that lost its tail and has grown past the checkpoint since.
+// CompareMessage is the part of Check that reads messages. They alone can tell a stream that lost its tail and has
+// grown past the checkpoint since.
 //
-// A missing message proves nothing, since newer messages of its subject push it out, with two exceptions: the stream
-// was created at another time, so that it may be a new one with the old one's metadata; or it was seen to be wrong
-// before (Checkpoint.Unconfirmed). The creation time counts only here, because a restore into a cluster changes it too.
+// That the checkpoint's message is missing proves nothing, since newer messages of its subject push it out, with three
+// exceptions: the stream was created at another time, so that it may be a new one with the old one's metadata; messages
+// before the checkpoint were stored after everything that has been read; or it was seen to be wrong before
+// (Checkpoint.Unconfirmed). The creation time counts only here, because a restore into a cluster changes it too.
 func (s Stream) CompareMessage(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if at.Sequence == 0 {
 		return nil
 	}
 	m, err := s.Message(ctx, at.Sequence)
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound) && !at.StreamCreated.IsZero() && !info.Created.Equal(at.StreamCreated):
-		return &IdentityError{Sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
-			s.Name, info.Created.UTC().Format(time.RFC3339), at.Sequence)}
-	case errors.Is(err, jetstream.ErrMsgNotFound) && at.Unconfirmed:
-		return &IdentityError{Kind: Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong before and has no message at the "+
-			"checkpoint %d that would prove it right.", s.Name, at.Sequence)}
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return nil
-	case err != nil:
-		return err
-	case m.ID != at.MessageID || !m.Time.Equal(at.MessageTime):
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return s.compareOthers(ctx, info, at)
+	}
+	if err == nil && (m.ID != at.MessageID || !m.Time.Equal(at.MessageTime)) {
 		return &IdentityError{Sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", s.Name, at.Sequence)}
 	}
+	return err
+}
+
+// compareOthers is CompareMessage where there is no message at the checkpoint.
+func (s Stream) compareOthers(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
+	if !at.StreamCreated.IsZero() && !info.Created.Equal(at.StreamCreated) {
+		return &IdentityError{Sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
+			s.Name, info.Created.UTC().Format(time.RFC3339), at.Sequence)}
+	}
+	if newest := NewestTime(at); !newest.IsZero() {
+		m, err := s.FirstAfter(ctx, newest)
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err
+		}
+		if err == nil && m.Sequence < at.Sequence {
+			return &IdentityError{Sentence: fmt.Sprintf("The stream %s was put back to an older state: message %d, before the checkpoint %d, "+
+				"was stored at %s, later than all that has been read.", s.Name, m.Sequence, at.Sequence, m.Time.UTC().Format(time.RFC3339))}
+		}
+	}
+	if at.Unconfirmed {
+		return &IdentityError{Kind: Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong before and has no message at the "+
+			"checkpoint %d that would prove it right.", s.Name, at.Sequence)}
+	}
 	return nil
+}
+
+// clocksDiffer is how much the clocks of a cluster's brokers may differ where nothing better is known.
+const clocksDiffer = time.Minute
+
+// NewestTime returns Checkpoint.NewestTime; of a checkpoint that an older program made, which did not keep it, a time that
+// nothing up to the checkpoint was stored after, if the brokers' clocks never differed by more than a minute. Zero: not
+// known.
+func NewestTime(at readmodel.Checkpoint) time.Time {
+	if at.NewestTime.IsZero() && !at.MessageTime.IsZero() {
+		return at.MessageTime.Add(clocksDiffer)
+	}
+	return at.NewestTime
 }

@@ -7,6 +7,10 @@
 //   - No request takes longer than RequestTimeout, and none is sent while there is no connection.
 //   - Check compares the stream with a checkpoint in one way for everybody: the projector before and while it
 //     follows a stream, and a server that starts from a snapshot.
+//   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other brokers, and however
+//     much their clocks differ.
+//   - A stream that was rewound, and has grown past the checkpoint since, fails Check as long as it has a message at
+//     the checkpoint, or any message before the checkpoint that was stored since.
 //
 // # Why
 //
@@ -14,6 +18,16 @@
 // that lags says "no message" about a message that is there. To Check that means "pushed out by newer messages of its
 // subject", and a stream that holds another message at the checkpoint would pass for ours. NextMessage decides that
 // nothing follows the checkpoint: a stale answer would skip events.
+//
+// Newer messages of its subject may have pushed out the one at the checkpoint, in our stream as in a rewound one. Then time
+// tells them apart: everything up to the checkpoint has been read, and Checkpoint.NewestTime is when the newest of it was
+// stored. A message below the checkpoint that was stored later was not there to be read. The time of the checkpoint's own
+// message would not do: where the clock of one of the brokers was once fast, older messages have later times for ever.
+// The question is a STREAM.MSG.GET by time, which whoever reads messages may ask. A consumer by start time would answer it
+// too, for three requests and a state in the broker.
+//
+// What was stored since may have been pushed out as well, up to the checkpoint, or purged. Then nothing is left that could
+// tell, but Checkpoint.Unconfirmed, where the stream was seen when it was shorter.
 package leader
 
 import (
@@ -77,8 +91,9 @@ type Message struct {
 
 // request is what STREAM.MSG.GET takes.
 type request struct {
-	Sequence uint64 `json:"seq,omitempty"`
-	Subject  string `json:"next_by_subj,omitempty"`
+	Sequence uint64    `json:"seq,omitempty"`
+	From     time.Time `json:"start_time,omitzero"`
+	Subject  string    `json:"next_by_subj,omitempty"`
 }
 
 // Message returns the message at seq, or jetstream.ErrMsgNotFound.
@@ -90,6 +105,16 @@ func (s Stream) Message(ctx context.Context, seq uint64) (Message, error) {
 // jetstream.ErrMsgNotFound.
 func (s Stream) NextMessage(ctx context.Context, seq uint64, subject string) (Message, error) {
 	return s.get(ctx, request{Sequence: seq, Subject: subject})
+}
+
+// FirstAfter returns the first message, by sequence, that the broker stored after t, or jetstream.ErrMsgNotFound. The
+// broker bisects: where clocks differed it may be a later one, or none.
+func (s Stream) FirstAfter(ctx context.Context, t time.Time) (Message, error) {
+	m, err := s.get(ctx, request{From: t.Add(1), Subject: ">"})
+	if err == nil && !m.Time.After(t) { // a broker that does not know the question answers with its first message
+		return Message{}, jetstream.ErrMsgNotFound
+	}
+	return m, err
 }
 
 func (s Stream) get(ctx context.Context, r request) (Message, error) {

@@ -1,6 +1,7 @@
 package leader_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -37,6 +39,10 @@ func TestCheck(t *testing.T) {
 	if err := made.DeleteMsg(t.Context(), 7); err != nil {
 		t.Fatal(err)
 	}
+	next, err := stream(js).Message(t.Context(), 6)
+	if err != nil {
+		t.Fatal(err)
+	}
 	good := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo()), Sequence: 5, MessageID: m.ID, MessageTime: m.Time}
 	for name, c := range map[string]struct {
 		change func(at *readmodel.Checkpoint)
@@ -53,6 +59,19 @@ func TestCheck(t *testing.T) {
 		"message gone":                   {func(at *readmodel.Checkpoint) { at.Sequence = 7 }, false, 0},
 		"message gone, made again":       {func(at *readmodel.Checkpoint) { at.Sequence, at.StreamCreated = 7, time.Unix(1, 0) }, true, leader.Different},
 		"message gone, was wrong before": {func(at *readmodel.Checkpoint) { at.Sequence, at.Unconfirmed = 7, true }, true, leader.Unproven},
+		"message gone, rewound":          {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, m.Time }, true, leader.Different},
+		"message gone, rewound and seen so before": {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime, at.Unconfirmed = 7, m.Time, true },
+			true, leader.Different},
+		"message gone, no message newer":         {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, time.Now() }, false, 0},
+		"message gone, newer ones are behind it": {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, next.Time }, false, 0},
+		"message gone, stored by a slow clock": {func(at *readmodel.Checkpoint) {
+			at.Sequence, at.MessageTime, at.NewestTime = 7, m.Time.Add(-time.Hour), next.Time
+		}, false, 0},
+		"message gone, of an older program": {func(at *readmodel.Checkpoint) { at.Sequence, at.MessageTime = 7, m.Time }, false, 0},
+		"message gone, rewound, of an older program": {func(at *readmodel.Checkpoint) {
+			at.Sequence, at.MessageTime = 7, m.Time.Add(-time.Minute)
+		}, true, leader.Different},
+		"message gone, nothing known of it": {func(at *readmodel.Checkpoint) { at.Sequence, at.MessageTime = 7, time.Time{} }, false, 0},
 	} {
 		at := good
 		c.change(&at)
@@ -65,6 +84,72 @@ func TestCheck(t *testing.T) {
 	var identity *leader.IdentityError
 	if err := (leader.Stream{JS: js, Name: "NONE"}).Check(t.Context(), good); !errors.As(err, &identity) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// A stream is ours wherever a checkpoint of it was taken, whatever has been pushed out and purged since.
+func TestCheckOurs(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	rapid.Check(t, func(t *rapid.T) {
+		made, err := js.CreateStream(context.Background(), jetstream.StreamConfig{Name: events.DefaultStream, Subjects: []string{"s.*"},
+			Storage: jetstream.MemoryStorage, MaxMsgsPerSubject: rapid.Int64Range(1, 3).Draw(t, "kept")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = js.DeleteStream(context.Background(), events.DefaultStream) }()
+		var taken []readmodel.Checkpoint
+		at := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo())}
+		for range rapid.IntRange(1, 30).Draw(t, "messages") {
+			subject := rapid.SampledFrom([]string{"s.a", "s.b", "s.c"}).Draw(t, "subject")
+			if rapid.IntRange(0, 9).Draw(t, "purge") == 0 {
+				if err := made.Purge(context.Background(), jetstream.WithPurgeSubject(subject)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ack, err := js.Publish(context.Background(), subject, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := stream(js).Message(context.Background(), ack.Sequence)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at.Sequence, at.MessageTime, at.NewestTime = m.Sequence, m.Time, m.Time
+			taken = append(taken, at)
+		}
+		for _, at := range taken {
+			if err := stream(js).Check(context.Background(), at); err != nil {
+				t.Fatalf("%+v: %v", at, err)
+			}
+		}
+	})
+}
+
+// A stream that has nothing left proves nothing.
+func TestCheckPurged(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	made := eventstest.Stream(t, js)
+	eventstest.Publish(t, js, eventstest.Events(10, 1)...)
+	if err := made.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo()), Sequence: 7, NewestTime: made.CachedInfo().Created}
+	if err := stream(js).Check(t.Context(), at); err != nil {
+		t.Error(err)
+	}
+}
+
+// A broker that does not know the question by time answers with the first message of the stream.
+func TestFirstAfterOfAnOlderBroker(t *testing.T) {
+	t.Parallel()
+	js, _ := staleReplica(t) // whose message is of second 40
+	if m, err := stream(js).FirstAfter(t.Context(), time.Unix(40, 0)); !errors.Is(err, jetstream.ErrMsgNotFound) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if m, err := stream(js).FirstAfter(t.Context(), time.Unix(39, 0)); err != nil || m.Sequence != 40 {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 

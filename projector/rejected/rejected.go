@@ -99,17 +99,21 @@ func Parse(subject string, header nats.Header, payload []byte, stored time.Time)
 	return c, true
 }
 
-// Sequences returns, sorted, the sequences of those events of one stream that have copies.
+// Sequences returns, sorted, the sequences of those events of one stream that have copies; none when there is no stream
+// of copies.
 func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
-	stream, err := js.Stream(ctx, events.RejectedStream)
-	if err != nil {
+	stream, err := openCopies(ctx, js)
+	if err != nil || stream == nil {
 		return nil, err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(Prefix(epoch)+">"))
 	if err != nil {
 		return nil, err
+	}
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, leader.ErrLeaderless
 	}
 	var sequences []uint64
 	for subject := range maps.Keys(info.State.Subjects) {

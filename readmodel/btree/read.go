@@ -88,10 +88,28 @@ func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 
 // CountKey returns the number of items of a key. Like Find it compares keys alone.
 func (t *Tree) CountKey(key uint64) int {
+	return t.countTo(key) - t.countBelow(key)
+}
+
+// Range calls f with the slots of all items whose keys are low, high or between. Like Find it compares keys alone.
+func (t *Tree) Range(low, high uint64, f func(slot uint32)) {
+	before := t.countBelow(low)
+	left := t.countTo(high) - before
+	t.Ascend(before, func(slot uint32) bool {
+		if left--; left < 0 {
+			return false
+		}
+		f(slot)
+		return true
+	})
+}
+
+// countTo returns the number of items with that key or a smaller one.
+func (t *Tree) countTo(key uint64) int {
 	if key == math.MaxUint64 {
-		return t.count - t.countBelow(key)
+		return t.count
 	}
-	return t.countBelow(key+1) - t.countBelow(key)
+	return t.countBelow(key + 1)
 }
 
 // countBelow returns the number of items with a smaller key.

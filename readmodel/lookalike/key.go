@@ -9,8 +9,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-//go:generate go run ./generate
-
 // Keys are the two look-alike keys of a text; either may be empty. Only keys of the same kind are
 // comparable.
 type Keys struct {
@@ -23,12 +21,47 @@ type Keys struct {
 
 // KeysOf makes the keys of s, which is valid UTF-8. Any goroutine may call it.
 func KeysOf(s string) Keys {
-	s = visible(norm.NFKC.String(s))
+	s = Visible(s)
 	return Keys{
 		Shape:  bare(fold(skeleton(s))),
 		Folded: bare(skeleton(fold(s))),
 	}
 }
+
+// Joined returns the keys without what only separates: dots, underscores, hyphens and white space. Small
+// capitals, which confusables.txt lacks, become letters.
+func (k Keys) Joined() Keys { return Keys{Shape: joined(k.Shape), Folded: joined(k.Folded)} }
+
+func joined(key string) string {
+	var b strings.Builder
+	b.Grow(len(key))
+	for _, r := range key {
+		switch at := strings.IndexRune(smallCapitals, r); {
+		case r == '.' || r == '_' || r == '-' || unicode.IsSpace(r):
+		case r < utf8.RuneSelf || at < 0:
+			b.WriteRune(r)
+		case r == 'ʍ':
+			b.WriteString("rn") // as m is
+		default:
+			b.WriteByte(capitals[utf8.RuneCountInString(smallCapitals[:at])])
+		}
+	}
+	return b.String()
+}
+
+// The small capitals that a key may hold, and what they are.
+const (
+	smallCapitals = "ᴀʙᴅᴇꜰɢʜᴊĸʟʍɴᴘꞯʀᴛ"
+	capitals      = "abdefghjklmnpqrt"
+)
+
+// Alike reports whether two names look the same: a key of one is the same key of the other.
+func (k Keys) Alike(other Keys) bool {
+	return k.Shape != "" && k.Shape == other.Shape || k.Folded != "" && k.Folded == other.Folded
+}
+
+// Visible returns s, which is valid UTF-8, in NFKC and without invisible characters.
+func Visible(s string) string { return visible(norm.NFKC.String(s)) }
 
 // fold is full case folding. A Caser may keep state, so each call has its own.
 func fold(s string) string { return cases.Fold().String(s) }

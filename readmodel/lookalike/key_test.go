@@ -71,7 +71,7 @@ func TestPrototypes(t *testing.T) {
 // TestIgnorable compares the table with the property's derivation (DerivedCoreProperties.txt), as
 // far as the standard library knows the same Unicode.
 func TestIgnorable(t *testing.T) {
-	if unicode.Version != UnicodeVersion {
+	if unicode.Version != read().version {
 		t.Skipf("unicode is of %s", unicode.Version)
 	}
 	prepended := unicode.Prepended_Concatenation_Mark
@@ -86,8 +86,8 @@ func TestIgnorable(t *testing.T) {
 
 // TestVersionsAgree: normalization and table are of one Unicode, or a name may have two keys.
 func TestVersionsAgree(t *testing.T) {
-	if norm.Version != UnicodeVersion {
-		t.Errorf("norm is of Unicode %s, the tables of %s: renew testdata and raise readmodel.RenderVersion", norm.Version, UnicodeVersion)
+	if norm.Version != read().version {
+		t.Errorf("norm is of Unicode %s, the tables of %s: renew testdata and raise readmodel.RenderVersion", norm.Version, read().version)
 	}
 }
 
@@ -168,5 +168,23 @@ func TestHidden(t *testing.T) {
 		if got := Hidden(s); got != want {
 			t.Errorf("%+q: %v", s, got)
 		}
+	}
+}
+
+// BenchmarkKeysOf makes the keys of a plain name and of a disguised one.
+func BenchmarkKeysOf(b *testing.B) {
+	for name, s := range map[string]string{"plain": "Jan Kowalski 77", "disguised": "Аdmin 𝖔𝖋 Тrаdе żółw"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				KeysOf(s)
+			}
+		})
+	}
+}
+
+// BenchmarkTables reads the tables: what the first check after a start waits for.
+func BenchmarkTables(b *testing.B) {
+	for b.Loop() {
+		parse(tablesFile)
 	}
 }

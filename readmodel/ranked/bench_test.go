@@ -37,8 +37,8 @@ func anEntry(texts *benchtext.Texts, i int) events.Entry {
 		Reason: texts.Reason(), Verified: i%3 > 0, ReportID: fmt.Sprint("R-", i), ReportedAt: eventstest.Start().Add(time.Duration(i) * time.Minute)}
 }
 
-// BenchmarkRanked builds one index for each size, and asks it: -bench 'Ranked/n=100000$'. Numbers of questions are
-// milliseconds of one answer with its page of 20.
+// BenchmarkRanked builds one index for each size, and asks it: -bench 'Ranked/n=100000$'. Numbers
+// of questions are milliseconds of one answer with its page of 20.
 func BenchmarkRanked(b *testing.B) {
 	for _, n := range []int{100_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {

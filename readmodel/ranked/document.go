@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 
 	index "github.com/blevesearch/bleve_index_api"
@@ -13,7 +14,8 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// The fields of a document, by the names that bleve knows them by. Those that are scored come first.
+// The fields of a document, by the names that bleve knows them by. Those that are scored come
+// first.
 const (
 	inName = iota
 	inID
@@ -53,8 +55,8 @@ func (l *lengths) sub(o lengths) {
 	}
 }
 
-// documentID is by what a document is known: the number of its list and its entry id. Ids of hexadecimal digits are packed,
-// two digits in a byte: every segment has a dictionary of them.
+// documentID is by what a document is known: the number of its list and its entry id. Ids of
+// hexadecimal digits are packed, two digits in a byte: every segment has a dictionary of them.
 func documentID(r *readmodel.Row) string {
 	list, _ := r.List().Index()
 	id := r.ID()
@@ -88,8 +90,9 @@ func rowOf(v *readmodel.View, documentID string) *readmodel.Row {
 	return nil
 }
 
-// wordKey is a word in the dictionary of words: without diacritics, and where it has some, a zero byte and the word
-// as written. Only words whose term is another are there: the dictionaries of terms have the others.
+// wordKey is a word in the dictionary of words: without diacritics, and where it has some, a zero
+// byte and the word as written. Only words that are none of their terms are there: the dictionaries
+// of terms have the others.
 func wordKey(t *terms.Token) string {
 	if t.Folded == t.Plain {
 		return t.Plain
@@ -100,7 +103,8 @@ func wordKey(t *terms.Token) string {
 // maxWord bounds the keys, in bytes, that are in the dictionary: nobody misspells longer ones.
 const maxWord = 48
 
-// stamp is what a document keeps of its row: the sequence of its last change, and how many terms it has.
+// stamp is what a document keeps of its row: the sequence of its last change, and how many terms it
+// has.
 type stamp struct {
 	sequence uint64
 	lengths  lengths
@@ -133,9 +137,11 @@ func decodeStamp(b []byte) (s stamp, err error) {
 	return s, err
 }
 
-// analyst makes documents of rows, a batch at a time. One goroutine uses it, and what bleve calls while it takes the batch.
+// analyst makes documents of rows, a batch at a time. One goroutine uses it, and what bleve calls
+// while it takes the batch.
 //
-// A batch's memory is used again for the next one: garbage costs the read model's whole heap a collection.
+// A batch's memory is used again for the next one: garbage costs the read model's whole heap a
+// collection.
 type analyst struct {
 	analyzer   *terms.Analyzer
 	tokens     []terms.Token
@@ -151,7 +157,8 @@ type analyst struct {
 	counts    []*index.TokenFreq // by frequency
 }
 
-// analysed is a token: its term, and its key in the dictionary of words, or "".
+// analysed is a term of a token and, with the first, the token's key in the dictionary of words, or
+// "".
 type analysed struct{ term, key string }
 
 // term is a term of a field of a document. Its count is zero where it is not scored.
@@ -229,7 +236,8 @@ func (a *analyst) add(r *readmodel.Row) error {
 	return nil
 }
 
-// each calls f with what stands between the spaces of a text, or else with the text: no token goes across a space.
+// each calls f with what stands between the spaces of a text, or else with the text: no token goes
+// across a space.
 func each(text string, split bool, f func(string)) {
 	if !split {
 		f(text)
@@ -240,7 +248,8 @@ func each(text string, split bool, f func(string)) {
 	}
 }
 
-// analyse returns the tokens of a piece of text. Words of reasons come again and again, so that they are remembered.
+// analyse returns the tokens of a piece of text. Words of reasons come again and again, so that
+// they are remembered.
 func (a *analyst) analyse(text string, field int) []analysed {
 	if field == inReason {
 		if known, ok := a.remembered[text]; ok {
@@ -254,11 +263,13 @@ func (a *analyst) analyse(text string, field int) []analysed {
 	all := make([]analysed, 0, len(a.tokens))
 	for i := range a.tokens {
 		t := &a.tokens[i]
-		one := analysed{term: fieldTerm(field, t.Term)}
-		if key := wordKey(t); field != inID && t.Term != t.Plain && len(key) <= maxWord {
-			one.key = key
+		for n, term := range t.Terms {
+			one := analysed{term: fieldTerm(field, term)}
+			if key := wordKey(t); n == 0 && field != inID && !slices.Contains(t.Terms, t.Plain) && len(key) <= maxWord {
+				one.key = key
+			}
+			all = append(all, one)
 		}
-		all = append(all, one)
 	}
 	if field == inReason && len(text) <= maxWord {
 		if len(a.remembered) == maxRemembered {
@@ -279,7 +290,8 @@ func (a *analyst) count(text string) {
 	a.terms = append(a.terms, term{text, 1})
 }
 
-// fieldTerm is a term as a field has it. In ids the digits are packed, two in a byte: that halves the dictionary.
+// fieldTerm is a term as a field has it. In ids the digits are packed, two in a byte: that halves
+// the dictionary.
 func fieldTerm(field int, term string) string {
 	if field != inID || len(term) < 8 || !allDigits(term) {
 		return term
@@ -325,8 +337,9 @@ func (d *document) Indexed() bool                              { return false }
 // AddIDField is part of index.Document: the field that bleve finds documents by is always there.
 func (d *document) AddIDField() {}
 
-// VisitFields calls visit with every field of the document. A field is another's as soon as the next document is visited, but
-// for the first document of a batch, during whose visit bleve visits all.
+// VisitFields calls visit with every field of the document. A field is another's as soon as the
+// next document is visited, but for the first document of a batch, during whose visit bleve visits
+// all.
 func (d *document) VisitFields(visit index.FieldVisitor) {
 	a := d.analyst
 	if a.pace != nil {
@@ -382,7 +395,8 @@ func (f *field) Options() index.FieldIndexingOptions { return f.options }
 func (f *field) AnalyzedLength() int                 { return f.length }
 func (f *field) NumPlainTextBytes() uint64           { return 0 }
 
-// AnalyzedTokenFrequencies returns the field's terms. bleve asks twice for each document, and keeps none.
+// AnalyzedTokenFrequencies returns the field's terms. bleve asks twice for each document, and keeps
+// none.
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies {
 	if f.filled {
 		return f.found

@@ -1,19 +1,18 @@
 package ranked
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"sync/atomic"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
 )
 
-// published is the index as searches see it. It never changes, and stays readable until everybody has released it.
+// published is the index as searches see it. It never changes, and stays readable until everybody
+// has released it.
 type published struct {
 	by       *follower
 	users    atomic.Int64
@@ -39,102 +38,8 @@ type part struct {
 	lengths lengths // of the documents that are not deleted
 }
 
-// restore reads what the index says about itself and compares it with what it should be.
-func (f *follower) restore() error {
-	snapshot, err := f.store.snapshot()
-	if err != nil {
-		return err
-	}
-	defer snapshot.Close()
-	raw, err := snapshot.GetInternal([]byte(stateKey))
-	if err != nil {
-		return fmt.Errorf("what it says about itself: %w", err)
-	}
-	if raw == nil && len(snapshot.Segments()) == 0 {
-		if isMarked(currentOf(f.indexer.Dir)) {
-			return errors.New("it is empty, and was complete once")
-		}
-		return nil // a new one
-	}
-	st, err := decodeState(raw)
-	if err != nil {
-		return err
-	}
-	want := newState(f.state.Identity)
-	want.Complete, want.Sequence, want.Digest = st.Complete, st.Sequence, st.Digest
-	v := f.model.View()
-	switch {
-	case st != want:
-		return &staleError{"it is of another stream, data set or version"}
-	case st.Sequence > v.Sequence():
-		return &staleError{fmt.Sprintf("it is at sequence %d, and the read model at %d", st.Sequence, v.Sequence())}
-	case st.Complete && st.Sequence == v.Sequence() && st.Digest != v.Digest().String():
-		return &staleError{"it is of another content"}
-	}
-	f.state = st
-	return nil
-}
-
-// compare finds out what the index lacks of v by a look at every document and every row. Its error says what an index
-// that had come to its sequence would not lack, or would not have.
-func (f *follower) compare(v *readmodel.View) (work, error) {
-	snapshot, err := f.store.snapshot()
-	if err != nil {
-		return work{}, err
-	}
-	defer snapshot.Close()
-	w := work{view: v, gone: map[string]struct{}{}}
-	var have [events.NumLists]roaring.Bitmap
-	lacks := shown(v)
-	rows := sync.OnceValue(func() *sequences { return newSequences(v) })
-	for _, seg := range snapshot.Segments() {
-		t, err := f.readTable(seg, v, rows, func(id string) error {
-			if rowOf(v, id) == nil {
-				w.gone[id] = struct{}{}
-			} // else there is another document of it to come, or there is one
-			return nil
-		})
-		if err != nil {
-			return work{}, err
-		}
-		for _, ref := range t.refs {
-			if ref == noRow {
-				continue
-			}
-			if !have[ref.List()].CheckedAdd(ref.Slot()) {
-				return work{}, errors.New("it has an entry twice")
-			}
-			lacks--
-		}
-		f.tables[seg.Id()] = t
-	}
-	if lacks == 0 {
-		return w, nil // it has each
-	}
-	v.ShownRows(func(r *readmodel.Row) bool {
-		if have[r.Ref().List()].Contains(r.Ref().Slot()) {
-			return true
-		}
-		if f.state.Complete && r.Sequence() <= f.state.Sequence {
-			err = errors.New("it lacks entries that it should have")
-			return false
-		}
-		w.rows = append(w.rows, r)
-		return true
-	})
-	return w, err
-}
-
-// shown returns how many rows a view shows.
-func shown(v *readmodel.View) (n int) {
-	for _, l := range events.Lists() {
-		n += v.Entries(l)
-	}
-	return n
-}
-
 // show publishes the index as it is now.
-func (f *follower) show() error {
+func (f *follower) show(ctx context.Context, w *indexing.Work) error {
 	snapshot, err := f.store.snapshot()
 	if err != nil {
 		return err
@@ -145,7 +50,7 @@ func (f *follower) show() error {
 	for _, seg := range snapshot.Segments() {
 		t := f.tables[seg.Id()]
 		if t == nil {
-			t, err = f.readTable(seg, f.view, nil, func(string) error { return errors.New("it has a document of no entry") })
+			t, err = readTable(ctx, w, seg, f.view, func(string) error { return errors.New("it has a document of no entry") })
 			if err != nil {
 				p.release()
 				return err
@@ -158,7 +63,7 @@ func (f *follower) show() error {
 		p.lengths.add(one.lengths)
 	}
 	f.tables = tables
-	f.indexer.publish(p)
+	f.engine.publish(p)
 	return nil
 }
 

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/fault"
 	"example.org/registry/readmodel/terms"
 )
 
-// The weights of the fields: a name says more about an entry than what is told of it, and an id all.
+// The weights of the fields: a name says more about an entry than what is told of it, and an id
+// all.
 func weights() [numScored]float64 { return [...]float64{inName: 3, inID: 8, inReason: 1} }
 
 // BM25's constants, as bleve has them.
@@ -26,53 +28,50 @@ const (
 	b  = 0.75
 )
 
-// Answerer answers from the index as it was at one moment. Its owner releases it.
-type Answerer struct {
-	indexer *Indexer
+// Searcher answers from the index as it was at one moment. Its owner releases it.
+type Searcher struct {
+	engine *Engine
 	*published
 }
 
-// Acquire returns the index as it is now, or nil while there is none. A view that is loaded afterwards knows of everything
-// that is in it.
-func (x *Indexer) Acquire() *Answerer {
-	p := x.acquire()
+// Acquire returns the index as it is now, or nil while there is none. A view that is loaded
+// afterwards knows of everything that is in it.
+func (e *Engine) Acquire() *Searcher {
+	p := e.acquire()
 	if p == nil {
 		return nil
 	}
-	return &Answerer{x, p}
+	return &Searcher{e, p}
 }
 
 // Release gives the index back.
-func (a *Answerer) Release() { a.published.release() }
+func (a *Searcher) Release() { a.published.release() }
 
 // Sequence returns the last sequence that the index covers.
-func (a *Answerer) Sequence() uint64 { return a.sequence }
+func (a *Searcher) Sequence() uint64 { return a.sequence }
 
-// Search answers a page of the entries of v that have every word of q. v was loaded after the index was acquired, or
-// the error is readmodel.ErrNoRanking; so it is after a fault of the index, which is then made anew. The only other is
-// ctx's.
-func (a *Answerer) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
+// Search answers a page of the entries of v that have every word of q or, where none has, all but
+// one. v was loaded after the index was acquired, or the error is readmodel.ErrNoRanking; so it is
+// after a fault of the index, which is then made anew. The only other is ctx's.
+func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
 	if !v.SameModel(a.view) || v.Sequence() < a.sequence {
 		return page, readmodel.ErrNoRanking
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("ranked search: %v", p)
+	err = fault.Catch(func() error {
+		analyzer := a.engine.analyzer()
+		defer a.engine.analyzers.Put(analyzer)
+		s := &search{published: a.published, ctx: ctx, view: v, query: &q, analyzer: analyzer}
+		if s.changed, err = changedRows(v, a.sequence); err != nil {
+			return err
 		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, readmodel.ErrNoRanking) {
-			a.by.report(err)
-			err = readmodel.ErrNoRanking
-		}
-	}()
-	analyzer := a.indexer.analyzer()
-	defer a.indexer.analyzers.Put(analyzer)
-	s := &search{published: a.published, ctx: ctx, view: v, query: &q, analyzer: analyzer}
-	s.changed, err = changedRows(v, a.sequence)
-	if err != nil {
-		return page, err
+		page, err = s.page()
+		return err
+	})
+	if err != nil && ctx.Err() == nil && !errors.Is(err, readmodel.ErrNoRanking) {
+		a.by.report(err)
+		err = readmodel.ErrNoRanking
 	}
-	return s.page()
+	return page, err
 }
 
 // report makes the follower give the index up.
@@ -87,10 +86,11 @@ type search struct {
 	analyzer *terms.Analyzer
 	changed  map[readmodel.RowRef]bool // rows that the index has an older text of
 	looks    int                       // changed rows that were looked at
+	reads    int                       // rows that were looked at for a spelling
 }
 
-// maxChanged bounds the changed rows that one question analyses. Beyond them, what was changed a moment ago is missing
-// from the answer.
+// maxChanged bounds the changed rows that one question analyses. Beyond them, what was changed a
+// moment ago is missing from the answer.
 const maxChanged = 256
 
 // changedRows returns the rows that have changed after sequence.
@@ -114,21 +114,27 @@ type word struct {
 	plain  string
 	folded string
 	terms  []string // its forms' terms: any of them will do
+
+	start, end int // where in the question, in code points
 }
 
-// words analyses a text into its words, each once.
+// has reports whether one of the terms will do.
+func (w *word) has(terms []string) bool {
+	return slices.ContainsFunc(terms, func(term string) bool { return slices.Contains(w.terms, term) })
+}
+
+// words analyses a text into its words, each once, but those that say little where others are.
 func (s *search) words(text string) ([]word, error) {
 	var words []word
-	for _, t := range s.analyzer.Tokens(nil, text) {
-		if t.Part || slices.ContainsFunc(words, func(w word) bool { return w.folded == t.Folded }) {
+	tokens := s.analyzer.Tokens(nil, text)
+	strong := slices.ContainsFunc(tokens, func(t terms.Token) bool { return !t.Weak })
+	for _, t := range tokens {
+		if t.Part || t.Weak && strong || slices.ContainsFunc(words, func(w word) bool { return w.folded == t.Folded }) {
 			continue
 		}
-		w := word{plain: t.Plain, folded: t.Folded, terms: []string{t.Term}}
-		if t.Plain != t.Term {
+		w := word{plain: t.Plain, folded: t.Folded, terms: slices.Clone(s.analyzer.Meant(t.Folded)), start: t.Start, end: t.End}
+		if t.Plain != t.Folded {
 			w.terms = append(w.terms, t.Plain)
-		}
-		if term, ok := s.analyzer.Ogonek(t.Plain); ok && t.Folded == t.Plain && !slices.Contains(w.terms, term) {
-			w.terms = append(w.terms, term)
 		}
 		if err := s.addTerms(&w); err != nil {
 			return nil, err
@@ -138,8 +144,9 @@ func (s *search) words(text string) ([]word, error) {
 	return words, nil
 }
 
-// addTerms adds the terms of the words that differ from w in their diacritics alone: whoever types without them means
-// those, and whoever types them may look for texts without. Words whose term is as they are written have been found.
+// addTerms adds the terms of the words that differ from w in their diacritics alone: whoever types
+// without them means those, and whoever types them may look for texts without. Words that are one
+// of their terms have been found.
 func (s *search) addTerms(w *word) error {
 	return s.eachWord(wordField, []byte(w.plain), []byte(w.plain+"\x01"), nil, func(key string, _ uint64) error {
 		plain, folded, marked := strings.Cut(key, "\x00")
@@ -149,15 +156,17 @@ func (s *search) addTerms(w *word) error {
 		if !marked {
 			folded = plain
 		}
-		if term := s.analyzer.Term(folded); !slices.Contains(w.terms, term) {
-			w.terms = append(w.terms, term)
+		for _, term := range s.analyzer.Terms(folded) {
+			if !slices.Contains(w.terms, term) {
+				w.terms = append(w.terms, term)
+			}
 		}
 		return nil
 	})
 }
 
-// eachWord calls f with the keys of a field's dictionary from start up to end (nil: all) that the automaton lets
-// through and that a document has. Those of several segments come several times.
+// eachWord calls f with the keys of a field's dictionary from start up to end (nil: all) that the
+// automaton lets through and that a document has. Those of several segments come several times.
 func (s *search) eachWord(field string, start, end []byte, automaton segment.Automaton, f func(key string, documents uint64) error) error {
 	for _, part := range s.parts {
 		if s.ctx.Err() != nil {
@@ -254,6 +263,7 @@ func (s *search) find(p *part, w *word) (f found, err error) {
 // evaluation is what the words of a question find, before order and page.
 type evaluation struct {
 	words    []word
+	missing  int                  // how many of the words a document may lack
 	found    [][]found            // by part and word
 	accepted []*roaring.Bitmap    // by part: what the query's filters let through
 	idf      []float64            // by word
@@ -269,8 +279,6 @@ func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, 
 			return nil, s.ctx.Err()
 		}
 		p := &s.parts[i]
-		deleted := p.Deleted()
-		var every *roaring.Bitmap
 		for n := range words {
 			f, err := s.find(p, &words[n])
 			if err != nil {
@@ -278,27 +286,63 @@ func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, 
 			}
 			e.found[i] = append(e.found[i], f)
 			have[n] += f.any.GetCardinality()
-			if deleted != nil {
+			if deleted := p.Deleted(); deleted != nil {
 				have[n] -= f.any.AndCardinality(deleted)
 			}
-			if every == nil {
-				every = f.any
-			} else {
-				every = roaring.And(every, f.any)
-			}
-		}
-		if deleted != nil {
-			every = roaring.AndNot(every, deleted)
-		}
-		var err error
-		if e.accepted[i], err = s.accept(p, every, q, e); err != nil {
-			return nil, err
 		}
 	}
 	for _, n := range have {
 		e.idf = append(e.idf, math.Log(1+(float64(s.docs)-float64(n)+0.5)/(float64(n)+0.5)))
 	}
-	return e, nil
+	return e, s.match(e, q)
+}
+
+// relaxedFrom is how many words a question has at least of which a document may lack one, where
+// none has all.
+const relaxedFrom = 3
+
+// relax finds the documents that have all words but one, if there are enough words and none has
+// all.
+func (s *search) relax(e *evaluation, q *readmodel.RankedQuery) error {
+	if len(e.words) < relaxedFrom || e.page.Facets != [events.NumLists]int{} {
+		return nil
+	}
+	e.missing = 1
+	err := s.match(e, q)
+	e.page.Relaxed = e.page.Facets != [events.NumLists]int{}
+	return err
+}
+
+// match finds the documents that have enough words, and counts those that q lets through.
+func (s *search) match(e *evaluation, q *readmodel.RankedQuery) error {
+	for i := range s.parts {
+		if s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		p := &s.parts[i]
+		every, butOne := e.found[i][0].any, (*roaring.Bitmap)(nil) // nil: all documents
+		for _, f := range e.found[i][1:] {
+			if e.missing > 0 {
+				if butOne == nil {
+					butOne = roaring.Or(every, f.any)
+				} else {
+					butOne = roaring.Or(every, roaring.And(butOne, f.any))
+				}
+			}
+			every = roaring.And(every, f.any)
+		}
+		if e.missing > 0 {
+			every = butOne
+		}
+		if deleted := p.Deleted(); deleted != nil {
+			every = roaring.AndNot(every, deleted)
+		}
+		var err error
+		if e.accepted[i], err = s.accept(p, every, q, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // accept counts the documents that q's filters let through, and returns those of q's list.
@@ -313,12 +357,11 @@ func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery
 	for n := docs.NextMany(buffer[:]); n > 0; n = docs.NextMany(buffer[:]) {
 		for _, doc := range buffer[:n] {
 			ref := p.refs[doc]
-			list, ok := s.view.Filtered(ref, q)
-			if !ok {
+			if !s.view.Passes(ref, q) {
 				continue
 			}
 			if s.changed[ref] {
-				still, err := s.stillMatches(ref, e.words)
+				still, err := s.stillMatches(ref, e)
 				if err != nil {
 					return nil, err
 				}
@@ -326,8 +369,8 @@ func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery
 					continue
 				}
 			}
-			e.page.Facets[list]++
-			if wanted < 0 || list == wanted {
+			e.page.Facets[ref.List()]++
+			if wanted < 0 || ref.List() == wanted {
 				accepted = append(accepted, doc)
 			}
 		}
@@ -340,7 +383,7 @@ func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery
 }
 
 // stillMatches looks at the text that a changed row has now.
-func (s *search) stillMatches(ref readmodel.RowRef, words []word) (bool, error) {
+func (s *search) stillMatches(ref readmodel.RowRef, e *evaluation) (bool, error) {
 	if s.looks++; s.looks > maxChanged {
 		return false, nil
 	}
@@ -354,15 +397,18 @@ func (s *search) stillMatches(ref readmodel.RowRef, words []word) (bool, error) 
 	for _, text := range []string{name, r.ChatID(), reason} {
 		tokens = s.analyzer.Tokens(tokens[:0], text)
 		for _, t := range tokens {
-			have[t.Term] = true
+			for _, term := range t.Terms {
+				have[term] = true
+			}
 		}
 	}
-	for _, w := range words {
+	missing := 0
+	for _, w := range e.words {
 		if !slices.ContainsFunc(w.terms, func(term string) bool { return have[term] }) {
-			return false, nil
+			missing++
 		}
 	}
-	return true, nil
+	return missing <= e.missing, nil
 }
 
 // page answers the question.
@@ -373,6 +419,9 @@ func (s *search) page() (readmodel.RankedPage, error) {
 	}
 	e, err := s.evaluate(words, s.query)
 	if err != nil {
+		return readmodel.RankedPage{}, err
+	}
+	if err := s.relax(e, s.query); err != nil {
 		return readmodel.RankedPage{}, err
 	}
 	page := e.page
@@ -428,8 +477,8 @@ func (s *search) best(e *evaluation, n int) ([]candidate, error) {
 	return top.sorted(), nil
 }
 
-// sparse is how many times more documents a term is in than are accepted when it pays to skip the others: bleve then steps
-// through both sets.
+// sparse: if a term occurs in more than sparse times the accepted documents, they are intersected
+// first. Reading all its postings costs more.
 const sparse = 16
 
 // score adds to the scores of the accepted documents what a term in a field gives.
@@ -534,12 +583,12 @@ func (s *search) hit(ref readmodel.RowRef, words []word) (readmodel.RankedHit, e
 	return h, nil
 }
 
-// places appends where the words are in a text. Of a token and its parts it names those that match, the whole first,
-// and nothing twice.
+// places appends where the words are in a text. Of a token and its parts it names those that match,
+// the whole first, and nothing twice.
 func (s *search) places(dst []readmodel.Match, field readmodel.MatchField, text string, words []word) []readmodel.Match {
 	end := 0
 	for _, t := range s.analyzer.Tokens(nil, text) {
-		if t.Start < end || !slices.ContainsFunc(words, func(w word) bool { return slices.Contains(w.terms, t.Term) }) {
+		if t.Start < end || !slices.ContainsFunc(words, func(w word) bool { return w.has(t.Terms) }) {
 			continue
 		}
 		dst = append(dst, readmodel.Match{Field: field, Start: t.Start, End: t.End})

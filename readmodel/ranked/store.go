@@ -2,6 +2,7 @@ package ranked
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +22,13 @@ import (
 
 	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/fault"
+	"example.org/registry/readmodel/indexing"
+	"example.org/registry/readmodel/terms"
 )
 
-// format is the version of what a document holds and of the analysis. An index of another one is made anew.
+// format is the version of what a document holds; that of the analysis is terms.Version. An index
+// of other ones is made anew. TestFormat fails when documents change and format does not.
 const format = 2
 
 // Identity tells what an index was made from. An index of another identity is made anew.
@@ -34,10 +37,11 @@ type Identity struct {
 	DataSet     string `json:"dataSet"` // of the store (package snapshots): new at every rebuild and restore
 }
 
-// state is what an index says about itself. It is in every batch, so that it is true of the documents whatever batch
-// was the last to reach the disk.
+// state is what an index says about itself. It is in every batch, so that it is true of the
+// documents whatever batch was the last to reach the disk.
 type state struct {
 	Format     int    `json:"format"`
+	Analysis   int    `json:"analysis"`   // terms.Version
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Identity
@@ -47,7 +51,7 @@ type state struct {
 }
 
 func newState(id Identity) state {
-	return state{Format: format, Render: readmodel.RenderVersion, Projection: readmodel.ProjectionVersion, Identity: id}
+	return state{Format: format, Analysis: terms.Version, Render: readmodel.RenderVersion, Projection: readmodel.ProjectionVersion, Identity: id}
 }
 
 const stateKey = "registry"
@@ -72,86 +76,101 @@ const (
 	lockedFor = 2 * time.Second
 	// maxUnpersisted is how many batches may be in memory alone.
 	maxUnpersisted = 8
+	// leavesWithin bounds the wait for the last batches, and for bleve, when the index is closed.
+	leavesWithin = 2 * time.Second
 )
 
-// store is an open index of bleve. One goroutine writes; the snapshots that it gives may be read by any.
+// store is an open index of bleve. One goroutine writes; the snapshots that it gives may be read by
+// any.
 type store struct {
-	scorch *scorch.Scorch
+	dir    string
+	scorch *scorch.Scorch // nil: it is not open
 	queue  *index.AnalysisQueue
 	merges chan struct{} // closed: merges may begin
 	failed chan error    // what bleve's own goroutines met; holds the first
 	at     func(string) error
+	pacer  *indexing.Pacer
+	ctx    context.Context // of the merges' rests
+	hurry  context.CancelFunc
 
 	merging     atomic.Pointer[time.Time] // when the present merge began; nil: none is under way
 	merged      atomic.Bool               // since the last batch: the disk still has what was merged
+	owed        atomic.Int64              // how long the last merge took, while no rest has followed
 	unpersisted atomic.Int64              // batches that are in memory alone
-	governor    *governor
-	hurrying    chan struct{} // closed: nothing is paid for any more
-	hurry       func()
-	persisted   chan struct{} // holds one: a batch has reached the disk
+	persisted   chan struct{}             // holds one: a batch has reached the disk
 }
 
-// openStore opens the index in dir, or makes an empty one. It verifies the checksum of every file. at is called at points
-// where tests fail or hang.
-func openStore(dir string, g *governor, at func(string) error) (s *store, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	damaged, err := damagedFiles(dir)
-	if err != nil {
-		return nil, err
-	}
+// openStore opens the index in dir, or makes an empty one. It verifies the checksum of every file.
+// at is called at points where tests fail or hang.
+func openStore(dir string, pacer *indexing.Pacer, at func(string) error) (s *store, err error) {
 	s = &store{
-		queue: index.NewAnalysisQueue(1), merges: make(chan struct{}),
-		failed: make(chan error, 1), persisted: make(chan struct{}, 1), at: at, governor: g, hurrying: make(chan struct{}),
+		dir: dir, queue: index.NewAnalysisQueue(1), merges: make(chan struct{}),
+		failed: make(chan error, 1), persisted: make(chan struct{}, 1), at: at, pacer: pacer,
 	}
-	s.hurry = sync.OnceFunc(func() { close(s.hurrying) })
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("opening: %v", p)
-		}
-		if err != nil {
-			s.close()
-			s = nil
-		}
-	}()
-	if s.scorch, err = s.newScorch(dir); err != nil {
-		return s, err
+	if s.at == nil {
+		s.at = func(string) error { return nil }
 	}
-	if err = s.scorch.Open(); err != nil {
+	s.ctx, s.hurry = context.WithCancel(context.Background())
+	if err = fault.Catch(s.open); err != nil {
+		s.close()
+		return nil, fmt.Errorf("opening: %w", err)
+	}
+	return s, nil
+}
+
+func (s *store) open() error {
+	if s.has(opening) {
+		return errors.New("the process ended while it was being opened")
+	}
+	damaged, err := damagedFiles(s.dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.mark(opening); err != nil {
+		return err
+	}
+	made, err := s.newScorch()
+	if err != nil {
+		return err
+	}
+	s.scorch = made
+	if err := made.Open(); err != nil {
 		s.scorch = nil // it has closed itself, and cannot be closed again
-		return s, fmt.Errorf("opening: %w", err)
+		return err
 	}
 	snapshot, err := s.snapshot()
 	if err != nil {
-		return s, err
+		return err
 	}
 	defer snapshot.Close()
 	for _, seg := range snapshot.Segments() {
 		if p, ok := seg.Segment().(segment.PersistedSegment); ok && damaged[filepath.Base(p.Path())] {
-			return s, fmt.Errorf("%s is damaged", filepath.Base(p.Path()))
+			return fmt.Errorf("%s is damaged", filepath.Base(p.Path()))
 		}
 	}
 	close(s.merges)
-	return s, nil
+	return nil
 }
 
 // registering guards bleve's tables of callbacks, which NewScorch reads. They are global.
 var registering sync.Mutex
 
 // newScorch makes an index whose goroutines report to the store.
-func (s *store) newScorch(dir string) (*scorch.Scorch, error) {
+func (s *store) newScorch() (*scorch.Scorch, error) {
 	registering.Lock()
 	defer registering.Unlock()
 	const name = "registry"
 	scorch.RegistryEventCallbacks[name], scorch.RegistryAsyncErrorCallbacks[name] = s.event, s.fail
-	registerSegments()
 	defer func() {
 		delete(scorch.RegistryEventCallbacks, name)
 		delete(scorch.RegistryAsyncErrorCallbacks, name)
 	}()
 	made, err := scorch.NewScorch(scorch.Name, map[string]any{
-		"path": dir, "bolt_timeout": lockedFor.String(), "unsafe_batch": true, "numSnapshotsToKeep": 1,
+		"path": s.dir, "bolt_timeout": lockedFor.String(), "unsafe_batch": true, "numSnapshotsToKeep": 1,
 		"eventCallbackName": name, "asyncErrorCallbackName": name,
-		"forceSegmentType": segmentType, "forceSegmentVersion": segmentVersion, "segmentConfig": map[string]any{storeKey: s},
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 100, "PersisterNapUnderNumFiles": 300},
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier": 8, "SegmentsPerMergeTask": 8, "MaxSegmentSize": 5_000_000, "TierGrowth": 8.0,
@@ -171,20 +190,14 @@ func (s *store) fail(err error, _ string) {
 	}
 }
 
-// meter returns a meter for a merge.
-func (s *store) meter() meter {
-	return meter{governor: s.governor, done: s.hurrying, beat: func() {
-		if s.merging.Load() != nil { // else bleve merges what is in memory, to write it
-			s.merging.Store(new(time.Now()))
-		}
-	}}
-}
-
-// event lets no merge begin before the files have been verified, and notes when one begins and ends.
+// event lets no merge begin before the files have been verified and the last merge has been paid
+// for with a rest, and notes when one begins and ends. Merges are bleve's own, so that each is done
+// without a rest: with 100 000 documents they take up to a second.
 func (s *store) event(e scorch.Event) bool {
 	switch e.Kind {
 	case scorch.EventKindPreMergeCheck:
 		<-s.merges
+		s.pacer.Rest(s.ctx, time.Duration(s.owed.Swap(0)))
 		s.merging.Store(new(time.Now()))
 	case scorch.EventKindMergeTaskIntroductionStart:
 		_ = cmp.Or(s.at("merged"), failpoint.Hit("ranked/merged")) // to die or hang at
@@ -192,6 +205,7 @@ func (s *store) event(e scorch.Event) bool {
 		s.merged.Store(true)
 	case scorch.EventKindMergerProgress:
 		s.merging.Store(nil)
+		s.owed.Store(int64(e.Duration))
 	}
 	return true
 }
@@ -205,7 +219,8 @@ func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 	return r.(*scorch.IndexSnapshot), nil
 }
 
-// write makes a batch visible, with what the index then says about itself. It reaches the disk later, whole.
+// write makes a batch visible, with what the index then says about itself. It reaches the disk
+// later, whole.
 func (s *store) write(documents []document, gone []string, st *state) error {
 	batch := index.NewBatch()
 	s.merged.Store(false)
@@ -217,8 +232,10 @@ func (s *store) write(documents []document, gone []string, st *state) error {
 	}
 	batch.SetInternal([]byte(stateKey), st.encode())
 	s.unpersisted.Add(1)
-	batch.SetPersistedCallback(func(error) {
-		s.unpersisted.Add(-1)
+	batch.SetPersistedCallback(func(err error) {
+		if s.unpersisted.Add(-1); err == nil {
+			_ = s.unmark(opening) // else the next opening sets the index aside
+		}
 		select {
 		case s.persisted <- struct{}{}:
 		default:
@@ -233,8 +250,35 @@ func (s *store) write(documents []document, gone []string, st *state) error {
 	return cmp.Or(s.at("after-batch"), failpoint.Hit("ranked/after-batch"))
 }
 
-// close ends the goroutines of the index. What has not reached the disk is lost. A bleve that does not close is left to
-// itself: where damage ended its persister inside a transaction of bbolt, nobody releases the lock that closing waits for.
+// keepUp waits while too many batches are in memory alone.
+func (s *store) keepUp(ctx context.Context) error { return s.await(ctx, maxUnpersisted-1) }
+
+// await waits until so few batches are in memory alone.
+func (s *store) await(ctx context.Context, batches int64) error {
+	for s.unpersisted.Load() > batches {
+		select {
+		case <-s.persisted:
+		case err := <-s.failed:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// leave closes the index after its last batches have reached the disk, if that does not take long.
+func (s *store) leave() {
+	s.hurry()
+	ctx, cancel := context.WithTimeout(context.Background(), leavesWithin)
+	defer cancel()
+	_ = s.await(ctx, 0) // what is lost is found out at the next opening
+	s.close()
+}
+
+// close ends the goroutines of the index. What has not reached the disk is lost. A bleve that does
+// not close is left to itself: where damage ended its persister inside a transaction of bbolt,
+// nobody releases the lock that closing waits for.
 func (s *store) close() {
 	s.hurry()
 	select {
@@ -254,12 +298,15 @@ func (s *store) close() {
 }
 
 func (s *store) closeScorch(closed chan<- struct{}) {
-	_ = s.scorch.Close() // a cache that does not close well is found out at the next opening
-	close(closed)
+	defer close(closed)
+	if s.scorch.Close() == nil {
+		_ = s.unmark(opening)
+	}
 }
 
-// damagedFiles returns the names of the index's files whose checksum is wrong: bleve writes one into each and never
-// looks at it. Files that it was still writing when the process died are among them; it does not refer to those.
+// damagedFiles returns the names of the index's files whose checksum is wrong: bleve writes one
+// into each and never looks at it. Files that it was still writing when the process died are among
+// them; it does not refer to those.
 func damagedFiles(dir string) (map[string]bool, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.zap"))
 	if err != nil {
@@ -275,7 +322,7 @@ func damagedFiles(dir string) (map[string]bool, error) {
 			damaged[filepath.Base(name)] = true
 		}
 	}
-	return damaged, shortBolt(filepath.Join(dir, "root.bolt"))
+	return damaged, nil
 }
 
 // intact reports whether the last four bytes of a file are the checksum of what is before them.
@@ -300,41 +347,8 @@ func intact(name string) (bool, error) {
 	return sum.Sum32() == binary.BigEndian.Uint32(want[:]), nil
 }
 
-// shortBolt returns an error for a bbolt file that is shorter than it says: a look beyond its end would be a fault
-// that no goroutine of bleve survives. The layout is that of bbolt's meta pages: the page size at byte 24 of a page of
-// which the meta starts at 16, and the number of pages at 56.
-func shortBolt(name string) error {
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("ranked search: %w", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("ranked search: %w", err)
-	}
-	if info.Size() == 0 {
-		return nil // a new one, to bbolt; what it lacks is noticed
-	}
-	var meta [80]byte
-	pageSize := int64(os.Getpagesize())
-	for page := range int64(2) {
-		if _, err := file.ReadAt(meta[:], page*pageSize); err != nil {
-			return errors.New("root.bolt is cut off")
-		}
-		pages := binary.NativeEndian.Uint64(meta[56:])
-		if binary.NativeEndian.Uint32(meta[16:]) != 0xED0CDAED || int64(binary.NativeEndian.Uint32(meta[24:])) != pageSize ||
-			pages > 1<<40 || int64(pages)*pageSize > info.Size() {
-			return errors.New("root.bolt is damaged at page " + strconv.FormatInt(page, 10) + ", or cut off")
-		}
-	}
-	return nil
-}
-
-// setAside makes room for a new index in dir. The former one stays beside it until the new one is complete.
+// setAside makes room for a new index in dir. The former one stays beside it until the new one is
+// complete.
 func setAside(dir string) error {
 	if err := os.RemoveAll(asideOf(dir)); err != nil {
 		return fmt.Errorf("ranked search: %w", err)
@@ -345,19 +359,28 @@ func setAside(dir string) error {
 	return nil
 }
 
-// marker is a file that says of an index that it was complete on the disk once: bleve opens one whose files are gone as an
-// empty one.
-const marker = "complete"
+// The markers: files of no content beside the index's.
+const (
+	// complete says that the index was complete on the disk once: bleve opens one whose files are
+	// gone as an empty one.
+	complete = "complete"
+	// opening is there from before bleve looks at the files until a batch has reached the disk: a
+	// fault in one of bleve's goroutines ends the process. Whatever the reason was, the next
+	// opening finds the marker and sets the index aside.
+	opening = "opening"
+)
 
-func mark(dir string) error {
-	if err := os.WriteFile(filepath.Join(dir, marker), nil, 0o600); err != nil {
+func (s *store) mark(marker string) error {
+	if err := os.WriteFile(filepath.Join(s.dir, marker), nil, 0o600); err != nil {
 		return fmt.Errorf("ranked search: %w", err)
 	}
 	return nil
 }
 
-func isMarked(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, marker))
+func (s *store) unmark(marker string) error { return os.Remove(filepath.Join(s.dir, marker)) }
+
+func (s *store) has(marker string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, marker))
 	return err == nil
 }
 

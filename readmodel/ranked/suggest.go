@@ -3,6 +3,7 @@ package ranked
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/blevesearch/vellum/levenshtein"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/terms"
 )
 
 // The bounds of suggestions (httpapi/CONTRACT.md#ranked).
@@ -21,6 +24,10 @@ const (
 	// maxSpellings bounds the spellings of a word that are tried, and maxTries the questions.
 	maxSpellings = 24
 	maxTries     = 32
+	// maxReads bounds the entries that are read to find out whether somebody wrote a spelling: of
+	// one spelling, and of all together.
+	maxReads    = 16
+	maxAllReads = 256
 )
 
 // edits is how many edits a word may be away from another spelling.
@@ -35,15 +42,17 @@ func edits(plain string) int {
 	}
 }
 
-// spelling is a word of the dictionary near one of the question.
+// spelling is a word of a dictionary near one of the question.
 type spelling struct {
 	folded    string
+	field     string // the dictionary
+	key       string // in it
 	edits     int
 	documents uint64 // that have it
 }
 
-// suggest returns other spellings of the question that find something in verified entries. One word of the question is
-// replaced, and all those that nobody has.
+// suggest returns other spellings of the question that find something in verified entries. One word
+// of the question is replaced, and all those that nobody has.
 func (s *search) suggest(e *evaluation) ([]string, error) {
 	var unknown []int
 	for n := range e.words {
@@ -74,7 +83,7 @@ func (s *search) suggest(e *evaluation) ([]string, error) {
 			tries = append(tries, replaced([][]string{asWritten}, n, near)...)
 		}
 	}
-	return s.successful(tries[:min(maxTries, len(tries))])
+	return s.successful(e.words, tries[:min(maxTries, len(tries))])
 }
 
 // replaced returns every try with every spelling in place of word n: the nearest spellings first.
@@ -89,40 +98,64 @@ func replaced(tries [][]string, n int, near []spelling) (all [][]string) {
 	return all[:min(maxTries, len(all))]
 }
 
-// successful returns the tries that find something in verified entries of the question's list and proofs.
-func (s *search) successful(tries [][]string) (suggestions []string, err error) {
+// successful returns the tries that find something in verified entries of the question's lists and
+// proofs. Who asks for entries of the risk list alone is not asking for legit.
+func (s *search) successful(words []word, tries [][]string) (suggestions []string, err error) {
 	q := *s.query
+	withLegit := q.Status != readmodel.StatusRisk
 	q.Status = readmodel.StatusVerified
+	legit, _ := events.Legit.Index()
 	for _, t := range tries {
 		if len(suggestions) == maxSuggestions {
 			break
 		}
-		text := strings.Join(t, " ")
+		text := s.respelled(words, t)
 		if slices.Contains(suggestions, text) {
 			continue
 		}
-		words, err := s.words(text)
+		other, err := s.words(text)
 		if err != nil {
 			return nil, err
 		}
-		e, err := s.evaluate(words, &q)
+		e, err := s.evaluate(other, &q)
 		if err != nil {
 			return nil, err
 		}
-		if e.page.Total > 0 {
+		found := e.page.Total
+		if !withLegit && (q.List == "" || q.List == events.Legit) {
+			found -= e.page.Facets[legit]
+		}
+		if found > 0 {
 			suggestions = append(suggestions, text)
 		}
 	}
 	return suggestions, nil
 }
 
-// near returns the spellings near a word, the nearest and most frequent first.
+// respelled is the question with other spellings of some of its words, and all else as it was
+// typed.
+func (s *search) respelled(words []word, spellings []string) string {
+	question := []rune(s.query.Words)
+	var b strings.Builder
+	at := 0
+	for n, w := range words {
+		if spellings[n] != w.folded {
+			b.WriteString(string(question[at:w.start]) + spellings[n])
+			at = w.end
+		}
+	}
+	b.WriteString(string(question[at:]))
+	return b.String()
+}
+
+// near returns the spellings near a word that somebody wrote in a verified entry, the nearest and
+// most frequent first.
 func (s *search) near(w *word) ([]spelling, error) {
 	distance := edits(w.plain)
 	if distance == 0 || len(w.plain) > maxWord || allDigits(w.plain) {
 		return nil, nil
 	}
-	builder, err := levenshtein.NewLevenshteinAutomatonBuilder(uint8(distance), false)
+	builder, err := s.by.engine.automata(distance)
 	if err != nil {
 		return nil, err
 	}
@@ -131,43 +164,120 @@ func (s *search) near(w *word) ([]spelling, error) {
 		return nil, err
 	}
 	found := map[string]*spelling{}
-	add := func(key string, documents uint64) error {
-		if allDigits(key) {
-			return nil
-		}
-		if sp := found[key]; sp != nil {
-			sp.documents += documents
-			return nil
-		}
-		plain, folded, marked := strings.Cut(key, "\x00")
-		if !marked {
-			folded = plain
-		}
-		ok, d := dfa.MatchAndDistance(plain)
-		if !ok {
-			return errors.New("dictionary of words: a word that is not near")
-		}
-		if d > 0 {
-			found[key] = &spelling{folded, int(d), documents}
-		}
-		return nil
-	}
 	for _, field := range []string{wordField, scoredFields()[inName], scoredFields()[inReason]} {
+		add := func(key string, documents uint64) error {
+			plain, folded, marked := strings.Cut(key, "\x00")
+			if !marked {
+				folded = plain
+			}
+			if sp := found[folded]; sp != nil {
+				sp.documents += documents
+				return nil
+			}
+			ok, d := dfa.MatchAndDistance(plain)
+			if !ok {
+				return errors.New("dictionary of words: a word that is not near")
+			}
+			if d > 0 && !allDigits(plain) && isASCII(plain) { // words with marks are in the dictionary of words, where those are taken off
+				found[folded] = &spelling{folded, field, key, int(d), documents}
+			}
+			return nil
+		}
 		if err := s.eachWord(field, nil, nil, plainAutomaton{dfa}, add); err != nil {
 			return nil, err
 		}
 	}
-	near := make([]spelling, 0, len(found))
-	for sp := range maps.Values(found) {
-		near = append(near, *sp)
-	}
-	slices.SortFunc(near, func(a, b spelling) int {
+	var near []spelling
+	for _, sp := range slices.SortedFunc(maps.Values(found), func(a, b *spelling) int {
 		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(b.documents, a.documents), strings.Compare(a.folded, b.folded))
-	})
-	return near[:min(maxSpellings, len(near))], nil
+	}) {
+		written, err := s.isWritten(sp)
+		if err != nil {
+			return nil, err
+		}
+		if written {
+			near = append(near, *sp)
+		}
+		if len(near) == maxSpellings {
+			break
+		}
+	}
+	return near, nil
 }
 
-// plainAutomaton lets the keys of the dictionary of words through of which the part before the zero byte is near.
+// automata returns what makes automata of a number of edits, of which a swap of two letters is one.
+// It takes milliseconds to make.
+func (e *Engine) automata(edits int) (*levenshtein.LevenshteinAutomatonBuilder, error) {
+	kept := &e.builders[edits-1]
+	if b := kept.Load(); b != nil {
+		return b, nil
+	}
+	b, err := levenshtein.NewLevenshteinAutomatonBuilder(uint8(edits), true)
+	if err == nil {
+		kept.Store(b)
+	}
+	return b, err
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// isWritten reports whether a verified entry has a spelling as it is. The dictionaries of terms
+// have words that nobody wrote: lemmas and stems. Of a frequent one not every entry is read.
+func (s *search) isWritten(sp *spelling) (bool, error) {
+	verified := *s.query
+	verified.Status = readmodel.StatusVerified
+	reads := 0
+	for i := range s.parts {
+		p := &s.parts[i]
+		dictionary, err := p.Segment().Dictionary(sp.field)
+		if err != nil {
+			return false, fmt.Errorf("dictionary: %w", err)
+		}
+		list, err := dictionary.PostingsList([]byte(sp.key), p.Deleted(), nil)
+		if err != nil {
+			return false, fmt.Errorf("postings of a spelling: %w", err)
+		}
+		for docs := list.Iterator(false, false, false, nil); ; {
+			posting, err := docs.Next()
+			if err != nil {
+				return false, fmt.Errorf("postings of a spelling: %w", err)
+			}
+			if posting == nil {
+				break
+			}
+			ref := p.refs[posting.Number()]
+			if !s.view.Passes(ref, &verified) {
+				continue
+			}
+			if sp.field == wordField && !s.changed[ref] {
+				return true, nil
+			}
+			if reads++; reads > maxReads || s.reads >= maxAllReads {
+				return false, nil
+			}
+			s.reads++
+			if has, err := s.hasWord(ref, sp.folded); has || err != nil {
+				return has, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// hasWord reports whether the name or the reason of a row has a folded word.
+func (s *search) hasWord(ref readmodel.RowRef, folded string) (bool, error) {
+	name, reason, err := s.view.ShownAt(ref).Text()
+	if err != nil {
+		return false, err
+	}
+	tokens := s.analyzer.Tokens(s.analyzer.Tokens(nil, name), reason)
+	return slices.ContainsFunc(tokens, func(t terms.Token) bool { return t.Folded == folded }), nil
+}
+
+// plainAutomaton lets the keys of the dictionary of words through of which the part before the zero
+// byte is near.
 type plainAutomaton struct{ near *levenshtein.DFA }
 
 // anything is the state after the zero byte of a word that is near: the rest does not matter.

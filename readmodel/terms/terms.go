@@ -1,112 +1,167 @@
 package terms
 
 import (
-	"bufio"
-	"bytes"
-	_ "embed" // the table
+	"cmp"
+	_ "embed" // the table, the stop words and the lexicon
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/blevesearch/bleve/v2/analysis/lang/pl"
-	"github.com/blevesearch/bleve/v2/analysis/lang/pl/stempel"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/readmodel/terms/lexicon"
 )
+
+// Version numbers the analysis: the tables, the lexicon, the stop words and the code. An index of
+// another Version is made anew (package ranked). TestVersion fails when the analysis changes and
+// Version does not.
+const Version = 3
 
 //go:embed words.txt
 var wordsFile string
 
-// Stemmer has what all analyzers share: the table, the stop words and Stempel's trie. It does not change
-// after New; any goroutine may use it.
+//go:embed stop.txt
+var stopFile string
+
+//go:embed lexicon.fst
+var lexiconFile []byte
+
+// Stemmer has what all analyzers share: the table, the lexicon and the stop words. It does not
+// change after New; any goroutine may use it.
 type Stemmer struct {
-	trie  stempel.Trie
-	table map[string]string   // form to term
-	stop  map[string]struct{} // folded
+	table   map[string][]string // form to terms
+	marked  map[string][]string // form without its marks to the forms of the table that have some
+	same    map[string]string   // lemma of the lexicon to the one that stands for it
+	lexicon *lexicon.Lexicon
+	stop    map[string]struct{} // folded, with and without marks
 }
 
-// New loads a Stemmer. It reads two megabytes: keep it.
+// New loads a Stemmer. It takes milliseconds and a megabyte: keep it.
 func New() (*Stemmer, error) {
-	trie, err := stempel.LoadTrie()
+	l, err := lexicon.Open(lexiconFile)
 	if err != nil {
 		return nil, fmt.Errorf("terms: %w", err)
 	}
-	s := &Stemmer{trie: trie, table: map[string]string{}, stop: stopWords()}
-	for line := range strings.Lines(wordsFile) {
-		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "#" {
-			s.declare(fields[0], fields[1:])
+	s := &Stemmer{table: map[string][]string{}, marked: map[string][]string{}, same: map[string]string{}, lexicon: l, stop: map[string]struct{}{}}
+	for words := range lines(wordsFile) {
+		if words[0] == "=" {
+			for _, lemma := range words[2:] {
+				s.same[lemma] = words[1]
+			}
+		}
+	}
+	for words := range lines(wordsFile) {
+		if words[0] != "=" {
+			s.declare(words[0], words[1:])
+		}
+	}
+	for _, form := range slices.Sorted(maps.Keys(s.table)) {
+		if bare := withoutMarks(form); bare != form {
+			s.marked[bare] = append(s.marked[bare], form)
+		}
+	}
+	for words := range lines(stopFile) {
+		for _, word := range words {
+			s.stop[word], s.stop[withoutMarks(word)] = struct{}{}, struct{}{}
 		}
 	}
 	return s, nil
 }
 
-// declare puts the forms of a stem into the table.
-func (s *Stemmer) declare(stem string, forms []string) {
-	term := withoutMarks(stem)
-	s.table[stem] = term
-	for _, form := range forms {
-		switch form {
-		case "+m":
-			for _, ending := range strings.Fields("a u owi em y i e ów om ami ach") {
-				s.table[stem+ending] = term
+// Dictionary tells what the lexicon was made from, whose it is and how it is licensed: a line.
+func (s *Stemmer) Dictionary() string {
+	return s.lexicon.Source() + "; sjp.pl, Marek Futrega, under Apache-2.0"
+}
+
+// lines returns the words of each line of a file. It skips comments and empty lines.
+func lines(file string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(file) {
+			if words := strings.Fields(line); len(words) > 0 && words[0] != "#" && !yield(words) {
+				return
 			}
-		case "+o":
-			for _, ending := range strings.Fields("owy owa owe owego owej owemu owym ową owych owymi") {
-				s.table[stem+ending] = term
-			}
-		default:
-			s.table[form] = term
 		}
 	}
 }
 
-// stopWords is bleve's list without "nie".
-func stopWords() map[string]struct{} {
-	stop := map[string]struct{}{}
-	for lines := bufio.NewScanner(bytes.NewReader(pl.PolishStopWords)); lines.Scan(); {
-		word, _, _ := strings.Cut(lines.Text(), "|")
-		if word = strings.TrimSpace(word); word != "" && word != "nie" {
-			stop[word] = struct{}{}
+// declare puts the forms of a term into the table. words.txt says what "+m" and its like stand for.
+func (s *Stemmer) declare(term string, forms []string) {
+	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
+	endings := func(stem, endings string) {
+		for _, ending := range strings.Fields(endings) {
+			add(stem + ending)
 		}
 	}
-	return stop
+	add(term)
+	for _, form := range forms {
+		switch form {
+		case "+m":
+			endings(term, "a u owi em y ów om ami ach")
+		case "+k":
+			endings(term, "a u owi iem i ów om ami ach")
+		case "+o":
+			endings(term, "owy owa owe owego owej owemu owym ową owych owymi owi")
+		case "+u":
+			endings(term, `ować uję ujesz uje ujemy ujecie ują uj ując ujący ująca ujące ującego ujących owało ował owała owali owały
+				owałem owałam owałeś owałaś owaliśmy owano owany owana owane owani owanego owanej owanych owanie owania owaniem owaniu`)
+		default:
+			add(form)
+		}
+	}
+}
+
+// appendNew appends a term that is not there yet.
+func appendNew(terms []string, term string) []string {
+	if slices.Contains(terms, term) {
+		return terms
+	}
+	return append(terms, term)
 }
 
 // Token is a word of a text.
 type Token struct {
-	Term       string // what is compared
-	Plain      string // the word as written, folded and without diacritics
-	Start, End int    // where in the text, in code points
-	Part       bool   // it is part of the token before it: the letters, or the digits, of a name with both
-	Folded     string // the word as written, folded
+	Terms      []string // what is compared: a text has each of them. Not to be changed
+	Plain      string   // the word as written, folded and without diacritics
+	Start, End int      // where in the text, in code points
+	Part       bool     // it is part of the token before it: the letters, or the digits, of a name with both
+	Weak       bool     // it says little: a question that has other words does without it
+	Folded     string   // the word as written, folded
 }
 
-// Analyzer makes tokens and remembers stems. One goroutine uses it; a Stemmer can have many.
+// Analyzer makes tokens and remembers terms. One goroutine uses it; a Stemmer can have many.
 type Analyzer struct {
 	stemmer *Stemmer
-	terms   map[string]string // by folded word
+	terms   map[string][]string // by folded word
 }
 
 // Analyzer makes an Analyzer that remembers nothing yet.
-func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string]string{}} }
+func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string][]string{}} }
 
-// Term returns the term of a word that is folded already, as [Token.Folded] is.
-func (a *Analyzer) Term(folded string) string { return a.term(folded) }
-
-// Ogonek returns the term of a folded word with the ogonek that its last letter lacks if it was typed without: that of "nagrodę"
-// for "nagrode", of "kradną" for "kradna". ok is false for words that end in another letter.
-func (a *Analyzer) Ogonek(folded string) (term string, ok bool) {
-	if word, cut := strings.CutSuffix(folded, "e"); cut {
-		return a.term(word + "ę"), true
+// Terms returns the terms that a text has for a word, which is folded already, as [Token.Folded]
+// is. They are not to be changed.
+func (a *Analyzer) Terms(folded string) []string {
+	if terms, ok := a.terms[folded]; ok {
+		return terms
 	}
-	if word, cut := strings.CutSuffix(folded, "a"); cut {
-		return a.term(word + "ą"), true
+	if len(a.terms) == maxRemembered {
+		clear(a.terms)
 	}
-	return "", false
+	terms := a.stemmer.terms(folded)
+	a.terms[folded] = terms
+	return terms
 }
 
-// maxRemembered is how many stems an Analyzer remembers before it forgets them all.
+// Meant returns the terms of all the words that a folded word of a question may mean. A text that
+// has any of them has the word. A word without diacritics means every word that is spelled so but
+// for diacritics.
+func (a *Analyzer) Meant(folded string) []string { return a.stemmer.meant(folded) }
+
+// maxRemembered is how many words an Analyzer remembers before it forgets them all.
 const maxRemembered = 1 << 16
 
 // Tokens appends the tokens of text to dst, in order, without stop words.
@@ -124,15 +179,26 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 	return dst
 }
 
-// word is how long the token is that text begins with: 0 for none.
+// word returns the length of the token that text begins with, in bytes and in code points; 0: there
+// is none. Invisible characters within a token do not part it.
 func word(text string) (size, runes int) {
-	for _, r := range text {
-		if !unicode.In(r, unicode.L, unicode.M, unicode.N) {
-			break
+	for at, n := 0, 0; at < len(text); n++ {
+		r, width := utf8.DecodeRuneInString(text[at:])
+		switch at += width; {
+		case isInvisible(r) && size > 0:
+		case isInvisible(r) || !unicode.In(r, unicode.L, unicode.M, unicode.N):
+			return size, runes
+		default:
+			size, runes = at, n+1
 		}
-		size, runes = size+utf8.RuneLen(r), runes+1
 	}
 	return size, runes
+}
+
+// isInvisible reports whether a character is shown as nothing, such as a soft hyphen or a joiner of
+// no width.
+func isInvisible(r rune) bool {
+	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
@@ -141,21 +207,24 @@ func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
 	if _, stop := a.stemmer.stop[folded]; stop || plain == "" { // marks alone are no word
 		return dst
 	}
-	dst = append(dst, Token{a.term(folded), plain, start, end, false, folded})
+	terms := a.Terms(folded)
+	dst = append(dst, Token{terms, plain, start, end, false, slices.ContainsFunc(terms, isWeak), folded})
 	for at, n := 0, start; at < len(text); {
 		size, runes := alike(text[at:])
 		if size == len(text) {
 			break // of one kind
 		}
-		if part := fold(text[at : at+size]); runes > 1 {
-			dst = append(dst, Token{a.term(part), withoutMarks(part), n, n + runes, true, part})
+		part := fold(text[at : at+size])
+		if plain := withoutMarks(part); runes > 1 && plain != "" {
+			dst = append(dst, Token{a.Terms(part), plain, n, n + runes, true, false, part})
 		}
 		at, n = at+size, n+runes
 	}
 	return dst
 }
 
-// alike is how long the run of letters, or of digits, is that text begins with.
+// alike returns the length of the run of letters, or of digits, that text begins with, in bytes and
+// in code points.
 func alike(text string) (size, runes int) {
 	first, _ := utf8.DecodeRuneInString(text)
 	for _, r := range text {
@@ -167,47 +236,55 @@ func alike(text string) (size, runes int) {
 	return size, runes
 }
 
-// term is the stem of a folded word.
-func (a *Analyzer) term(folded string) string {
-	if term, ok := a.terms[folded]; ok {
-		return term
-	}
-	if len(a.terms) == maxRemembered {
-		clear(a.terms)
-	}
-	term := a.stemmer.term(folded)
-	a.terms[folded] = term
-	return term
+// isWeak reports whether a term is a verb that says little beside other words.
+func isWeak(term string) bool {
+	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// minStem is the shortest word that is stemmed, in letters: what is left of shorter ones says too little.
-const minStem = 4
-
-func (s *Stemmer) term(folded string) string {
-	if term, ok := s.table[folded]; ok {
-		return term
+// terms returns what a text has for a folded word: the terms of its spelling, or else those that it
+// would have with marks.
+func (s *Stemmer) terms(folded string) []string {
+	if known := s.known(nil, folded); known != nil {
+		return known
 	}
-	letters := []rune(folded)
-	if len(letters) < minStem || len(letters) > 32 || !isPolish(letters) {
-		return withoutMarks(folded)
-	}
-	stem := stempel.Diff(letters, s.trie.GetLastOnPath(letters))
-	if len(stem) < 3 {
-		return withoutMarks(folded)
-	}
-	return withoutMarks(string(stem))
+	return s.spelled(folded)
 }
 
-func isPolish(letters []rune) bool {
-	for _, r := range letters {
-		if (r < 'a' || r > 'z') && !strings.ContainsRune("ąćęłńóśźż", r) {
-			return false
+// meant is Analyzer.Meant.
+func (s *Stemmer) meant(folded string) []string {
+	if withoutMarks(folded) != folded {
+		return s.terms(folded)
+	}
+	return s.spelled(folded)
+}
+
+// spelled returns the terms of all the words that differ from a folded one at most in marks that it
+// lacks. There is a guess if there is no such word.
+func (s *Stemmer) spelled(folded string) (terms []string) {
+	for _, word := range s.lexicon.Spellings(slices.Clone(s.marked[folded]), folded) {
+		terms = s.known(terms, word)
+	}
+	if terms = s.known(terms, folded); terms == nil {
+		terms = []string{guess(withoutMarks(folded))}
+	}
+	return terms
+}
+
+// known appends what the table has for a folded word, or else the lexicon.
+func (s *Stemmer) known(terms []string, folded string) []string {
+	if of, ok := s.table[folded]; ok {
+		for _, term := range of {
+			terms = appendNew(terms, term)
 		}
+		return terms
 	}
-	return true
+	for _, lemma := range s.lexicon.Lemmas(nil, folded) {
+		terms = appendNew(terms, cmp.Or(s.same[lemma], lemma))
+	}
+	return terms
 }
 
-// fold is NFKC and case folding, of which only letters and digits are kept.
+// fold returns a word after NFKC and case folding, without what is then no letter, mark or digit.
 func fold(word string) string {
 	ascii := true
 	for i := range len(word) {
@@ -218,7 +295,7 @@ func fold(word string) string {
 	}
 	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(word)))
 	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.L, unicode.M, unicode.N) {
+		if unicode.In(r, unicode.L, unicode.M, unicode.N) && !isInvisible(r) {
 			return r
 		}
 		return -1

@@ -1,6 +1,9 @@
 package terms
 
 import (
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,87 +21,126 @@ func analyzer(t testing.TB) *Analyzer {
 	return s.Analyzer()
 }
 
-func terms(a *Analyzer, text string) (terms []string) {
-	for _, token := range a.Tokens(nil, text) {
-		terms = append(terms, token.Term)
-	}
-	return terms
+// oneTerm reports whether words have a term in common.
+func oneTerm(a, b []string) bool {
+	return slices.ContainsFunc(a, func(term string) bool { return slices.Contains(b, term) })
 }
 
-// TestOneTerm: words of one line have one term, and no two lines have the same.
-func TestOneTerm(t *testing.T) {
+// paradigms reads a file of words with their forms, by kind.
+func paradigms(t *testing.T, name string) map[string][][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string][][]string{}
+	for words := range lines(string(text)) {
+		of[words[0]] = append(of[words[0]], words[1:])
+	}
+	return of
+}
+
+// TestPairs: whoever asks for one form of a word finds every other, with and without marks;
+// unrelated words are kept apart.
+func TestPairs(t *testing.T) {
 	a := analyzer(t)
-	seen := map[string]string{}
-	for line := range strings.Lines(`
-		oszukał oszukała oszukali oszukać OSZUKAŁ oszukuje oszukany
-		oszust oszusta oszustem oszuści oszustów
-		oszustwo oszustwa oszustwem oszustw oszustwie
-		konto konta kont kontem koncie kontach
-		użytkownik użytkownika użytkowników użytkownicy użytkownikiem
-		skin skina skiny skinów skinami skinach
-		przelew przelewu przelewy przelewów przelewem przelewie
-		serwer serwera serwery serwerów serwerze serwerach
-		link linka linki linków linkiem linku linkach
-		discord discorda discordzie discordem discordowy
-		token tokena tokeny tokenów tokenem
-		kod kodu kody kodów kodem kodzie
-		bot bota boty botów botem
-		phishing phishingu phishingiem phishingowy
-		zaliczka zaliczki zaliczkę zaliczką zaliczek
-		kradzież kradzieży kradzieże
-		ukradł ukradła
-		pieniądze pieniędzy pieniędzmi
-		wysłał wysłała wysłać
-		zapłacił zapłaciła zapłacić
-		podszywa podszywał podszywanie
-		administrator administratora administratorem
-		fałszywy fałszywa fałszywe fałszywego fałszywych
-		zablokował zablokowała
-		strona strony stronę stronie stron
-		logowanie logowania logowaniu
-		hasło hasła haseł hasłem
-		karta karty kartę kart kartą
-		numer numeru numery numerów
-		bitcoin bitcoina bitcoiny bitcoinów
-		steam steama steamie
-		ofiara ofiary ofiar ofiarę
-		zdjęcie zdjęcia zdjęć zdjęciami
-		wirus wirusa wirusy wirusów
-		multikonto multikonta multikont
-		szantaż szantażu
-		nie NIE
-		cs2`) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
+	for _, file := range []string{"hand.txt", "sample.txt"} { // what people write, and what the lexicon was made from
+		var asked, bare, written []map[string]bool // the terms of each word
+		for kind, words := range paradigms(t, file) {
+			pairs := 0
+			for _, forms := range words {
+				all := [3]map[string]bool{{}, {}, {}}
+				for _, one := range forms {
+					meant, meantBare := a.Meant(one), a.Meant(withoutMarks(one))
+					for i, terms := range [...][]string{meant, meantBare, a.Terms(one)} {
+						for _, term := range terms {
+							all[i][term] = true
+						}
+					}
+					for _, other := range forms {
+						pairs++
+						if !oneTerm(meant, a.Terms(other)) {
+							t.Errorf("%q is %q, %q is %q", one, meant, other, a.Terms(other))
+						}
+						if !oneTerm(meantBare, a.Terms(other)) {
+							t.Errorf("%q is %q, %q is %q", withoutMarks(one), meantBare, other, a.Terms(other))
+						}
+					}
+				}
+				asked, bare, written = append(asked, all[0]), append(bare, all[1]), append(written, all[2])
+			}
+			t.Logf("%s: %s: %d words, %d pairs", file, kind, len(words), pairs)
 		}
-		first := terms(a, words[0])[0]
-		if other, ok := seen[first]; ok {
-			t.Errorf("%s and %s are one term, %s", other, words[0], first)
-		}
-		seen[first] = words[0]
-		for _, word := range words[1:] {
-			if got := terms(a, word); len(got) == 0 || got[0] != first {
-				t.Errorf("%s is %q, %s is %q", word, got, words[0], first)
+		pairs, merged, mergedBare := 0, 0, 0
+		for i := range asked {
+			for j := range written {
+				if i != j {
+					pairs++
+					merged += shared(asked[i], written[j])
+					mergedBare += shared(bare[i], written[j])
+				}
 			}
 		}
+		t.Logf("%s: of %d pairs of words, some form of one finds some form of the other in %d, without marks in %d", file, pairs, merged, mergedBare)
+		if 1000*mergedBare > pairs {
+			t.Errorf("%s: of %d pairs of unrelated words %d are one", file, pairs, mergedBare)
+		}
 	}
 }
 
-// TestOgonek: a word that was typed without the ogonek of its last letter has the term of the word that was meant.
-func TestOgonek(t *testing.T) {
-	a := analyzer(t)
-	for typed, meant := range map[string]string{
-		"nagrode": "nagroda", "zaliczke": "zaliczka", "paczke": "paczka", "karte": "kart", "strone": "stron", "oferte": "oferta", "firme": "firma",
-		"wplate": "wpłata", "umowe": "umowę", "kradna": "kraść", "robia": "robić", "oszukuja": "oszukać", "wysylaja": "wysyłać", "sprzedaja": "sprzedawać",
-	} {
-		if got, ok := a.Ogonek(typed); !ok || got != a.Term(meant) {
-			t.Errorf("%s is %q (%v), %s is %q", typed, got, ok, meant, a.Term(meant))
+// shared is 1 if two sets have something in common.
+func shared(a, b map[string]bool) int {
+	for x := range a {
+		if b[x] {
+			return 1
 		}
 	}
-	for _, typed := range []string{"", "konto", "nagrodę", "2013"} {
-		if got, ok := a.Ogonek(typed); ok {
-			t.Errorf("%s is %q", typed, got)
+	return 0
+}
+
+// TestApart: words that look alike and mean something else, opposites above all.
+func TestApart(t *testing.T) {
+	a := analyzer(t)
+	for words := range lines(`
+		pewny niepewny
+		uczciwy nieuczciwy
+		legalny nielegalny
+		bezpieczny niebezpieczny
+		zaufany niezaufany
+		oszukany nieoszukany
+		zapłacony niezapłacony
+		ogarniętowy nieogarniętowy
+		dane dać
+		konto kontakt
+		bank bankiet
+		kod kodeks
+		klucz kluczyć
+		sklep sklepienie
+		zdjęcie zdjąć
+		wpłata wypłata
+		zapłacić wypłacić
+		kupić skupić
+		łaska laska
+		sąd sad`) {
+		if oneTerm(a.Meant(words[0]), a.Terms(words[1])) && words[0] != withoutMarks(words[0]) || oneTerm(a.Terms(words[0]), a.Terms(words[1])) {
+			t.Errorf("%q are one: %q, %q", words, a.Meant(words[0]), a.Terms(words[1]))
+		}
+	}
+}
+
+// TestGuess: words that nobody has written down are found in their inflections.
+func TestGuess(t *testing.T) {
+	a := analyzer(t)
+	for words := range lines(`
+		zorbit zorbita zorbitu zorbitem zorbity zorbitów zorbitow zorbitami zorbitowy zorbitowych zorbitować zorbitował zorbituje zorbitują zorbituja
+		blanketka blanketki blanketkę blanketke blanketką blanketkami
+		Dragonfix dragonfixa dragonfixowi dragonfixem
+		xd
+		qwe`) {
+		for _, word := range words[1:] {
+			if !oneTerm(a.Meant(fold(words[0])), a.Terms(word)) || !oneTerm(a.Meant(word), a.Terms(fold(words[0]))) {
+				t.Errorf("%s is %q, %s is %q", words[0], a.Terms(fold(words[0])), word, a.Terms(word))
+			}
 		}
 	}
 }
@@ -107,27 +149,30 @@ func TestOgonek(t *testing.T) {
 func TestTokens(t *testing.T) {
 	a := analyzer(t)
 	for text, want := range map[string][]Token{
-		"":                        nil,
-		"się i na się":            nil,
-		"!?… -+*~^:()/\"":         nil,
-		"😀 🏳️‍🌈":                  nil,
-		"Nie oddał!":              {{"nie", "nie", 0, 3, false, ""}, {"oddac", "oddal", 4, 9, false, ""}},
-		"xX_Kot_Xx":               {{"xx", "xx", 0, 2, false, ""}, {"kot", "kot", 3, 6, false, ""}, {"xx", "xx", 7, 9, false, ""}},
-		"żabcia2013":              {{"zabcia2013", "zabcia2013", 0, 10, false, ""}, {"zabcia", "zabcia", 0, 6, true, ""}, {"2013", "2013", 6, 10, true, ""}},
-		"ﬁrma ＡＢＣ":                {{"firma", "firma", 0, 4, false, ""}, {"abc", "abc", 5, 8, false, ""}},
-		"900000000000000000001":   {{"900000000000000000001", "900000000000000000001", 0, 21, false, ""}},
-		"ZŁODZIEJ z\u0301le":      {{"zlodziej", "zlodziej", 0, 8, false, ""}, {"zle", "zle", 9, 13, false, ""}},
-		"мошенник":                {{"мошенник", "мошенник", 0, 8, false, ""}},
-		strings.Repeat("a", 1000): {{strings.Repeat("a", 1000), strings.Repeat("a", 1000), 0, 1000, false, ""}},
+		"":                                       nil,
+		"się i na się":                           nil,
+		"!?… -+*~^:()/\"":                        nil,
+		"😀 🏳️‍🌈":                                 nil,
+		"Nie oddał!":                             {{[]string{"nie"}, "nie", 0, 3, false, false, ""}, {[]string{"oddać"}, "oddal", 4, 9, false, false, ""}},
+		"xX_Kot_Xx":                              {{[]string{"xx"}, "xx", 0, 2, false, false, ""}, {[]string{"kot", "kota"}, "kot", 3, 6, false, false, ""}, {[]string{"xx"}, "xx", 7, 9, false, false, ""}},
+		"żabcia2013":                             {{[]string{"zabcia2013"}, "zabcia2013", 0, 10, false, false, ""}, {[]string{"żabcia"}, "zabcia", 0, 6, true, false, ""}, {[]string{"2013"}, "2013", 6, 10, true, false, ""}},
+		"ﬁrma ＡＢＣ":                               {{[]string{"firma"}, "firma", 0, 4, false, false, ""}, {[]string{"abc"}, "abc", 5, 8, false, false, ""}},
+		"900000000000000000001":                  {{[]string{"900000000000000000001"}, "900000000000000000001", 0, 21, false, false, ""}},
+		"ZŁODZIEJ z\u0301le":                     {{[]string{"złodziej"}, "zlodziej", 0, 8, false, false, ""}, {[]string{"źle"}, "zle", 9, 13, false, false, ""}},
+		"os\u200bzu\u00adst\ufe0f\u200b b\u2060": {{[]string{"oszust"}, "oszust", 0, 8, false, false, ""}, {[]string{"b"}, "b", 11, 12, false, false, ""}},
+		"1\u0301\u0301":                          {{[]string{"1"}, "1", 0, 3, false, false, ""}},
+		"miał moją forsę":                        {{[]string{"mieć"}, "mial", 0, 4, false, true, ""}, {[]string{"forsa"}, "forse", 10, 15, false, false, ""}},
+		"мошенник":                               {{[]string{"мошенник"}, "мошенник", 0, 8, false, false, ""}},
+		strings.Repeat("a", 1000):                {{[]string{strings.Repeat("a", 1000)}, strings.Repeat("a", 1000), 0, 1000, false, false, ""}},
 	} {
 		got := a.Tokens(nil, text)
 		for i := range got {
-			if withoutMarks(got[i].Folded) != got[i].Plain || a.Term(got[i].Folded) != got[i].Term {
+			if withoutMarks(got[i].Folded) != got[i].Plain || !slices.Equal(a.Terms(got[i].Folded), got[i].Terms) {
 				t.Errorf("%.40q: folded is %q, of %+v", text, got[i].Folded, got[i])
 			}
 			got[i].Folded = ""
 		}
-		if !slices.Equal(got, want) {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%.40q: %+v, want %+v", text, got, want)
 		}
 	}
@@ -137,17 +182,18 @@ func TestTokens(t *testing.T) {
 func TestForgetting(t *testing.T) {
 	a := analyzer(t)
 	for i := range maxRemembered + 10 {
-		a.terms[strings.Repeat("x", 40)+string(rune('가'+i%10000))+string(rune('가'+i/10000))] = ""
+		a.terms[strings.Repeat("x", 40)+string(rune('가'+i%10000))+string(rune('가'+i/10000))] = nil
 		if len(a.terms) >= maxRemembered {
 			break
 		}
 	}
-	if got := terms(a, "oszukała"); !slices.Equal(got, []string{"oszukac"}) || len(a.terms) > maxRemembered {
+	if got := a.Terms("oszukała"); !slices.Equal(got, []string{"oszukać"}) || len(a.terms) > maxRemembered {
 		t.Errorf("%q, %d remembered", got, len(a.terms))
 	}
 }
 
-// TestPlaces: tokens stand in order within the text, parts within their token, and what stands there is the word.
+// TestPlaces: tokens stand in order within the text, parts within their token, and what stands
+// there is the word.
 func TestPlaces(t *testing.T) {
 	a := analyzer(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -159,7 +205,7 @@ func TestPlaces(t *testing.T) {
 			}
 			end = token.End
 			part := string([]rune(text)[token.Start:token.End])
-			if fold(part) == "" || token.Term == "" && token.Plain != "" {
+			if fold(part) == "" || slices.Contains(token.Terms, "") {
 				t.Fatalf("%q: %+v is %q", text, token, part)
 			}
 		}

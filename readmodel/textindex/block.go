@@ -23,9 +23,9 @@ const (
 	Names
 )
 
-// Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. A nil Block
-// is empty; the zero value cannot be read. Its memory is given back some time after the last reference
-// is gone.
+// Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. A nil
+// Block is empty; the zero value cannot be read. Its memory is given back some time after the last
+// reference is gone.
 type Block struct {
 	data       []byte // mapped
 	vocabulary *Vocabulary
@@ -39,8 +39,8 @@ func (b *Block) Vocabulary() *Vocabulary {
 	return b.vocabulary
 }
 
-// Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No other
-// slot's text does. A slot may be in both. It fails if the block can no longer be read.
+// Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No
+// other slot's text does. A slot may be in both. It fails if the block can no longer be read.
 func (b *Block) Find(q *Query, sure, maybe *Set) (err error) {
 	*sure, *maybe = Set{}, Set{}
 	if b == nil {
@@ -62,8 +62,8 @@ const (
 	// maxLists bounds the lists that are read for a needle, the shortest first: more of them
 	// hardly rule out more.
 	maxLists = 16
-	// lookBytes is how many bytes of lists are read in the time that a look at a slot's text takes, wordsBytes in that of a
-	// look at its words in the block.
+	// lookBytes is how many bytes of lists are read in the time that a look at a slot's text takes,
+	// wordsBytes in that of a look at its words in the block.
 	lookBytes  = 512
 	wordsBytes = 64
 )
@@ -84,9 +84,9 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 	case byWords:
 		b.havingWords(q, &q.found)
 		if b.texts() {
-			if b.doubt(q, &q.found, &q.doubtful) {
+			if b.split(q, &q.found, &q.unsure) {
 				sure.Or(&q.found)
-				q.found = q.doubtful
+				q.found = q.unsure
 			}
 			b.keepPhrase(q, &q.found)
 			sure.Or(&q.found)
@@ -121,16 +121,17 @@ func (b *Block) havingWords(q *Query, found *Set) {
 	b.intersect(q, found, wordsBytes)
 }
 
-// doubt moves the slots whose words may be found for another reason than the needle from found to doubtful, and reports
-// whether the others contain it. It does nothing where looking at the words of all of them costs less.
-func (b *Block) doubt(q *Query, found, doubtful *Set) bool {
-	doubts, n := q.answer(b.vocabulary).doubts, found.Len()
-	if doubts == nil || n == 0 {
+// split moves those slots from found to unsure whose words meet the conditions but may not have the
+// needle in them, and reports whether the slots that stay contain it. It does nothing where a look
+// at the words of all of them costs less.
+func (b *Block) split(q *Query, found, unsure *Set) bool {
+	others, n := q.answer(b.vocabulary).others, found.Len()
+	if others == nil || n == 0 {
 		return false
 	}
 	q.lists = q.lists[:0]
 	bytes := 0
-	for _, c := range doubts {
+	for _, c := range others {
 		if len(c.words.numbers) > n {
 			return false
 		}
@@ -139,10 +140,10 @@ func (b *Block) doubt(q *Query, found, doubtful *Set) bool {
 	if bytes > n*wordsBytes {
 		return false
 	}
-	*doubtful = Set{}
-	b.union(q, choice{0, len(q.lists), 0}, doubtful)
-	doubtful.and(found)
-	found.AndNot(doubtful)
+	*unsure = Set{}
+	b.union(q, choice{0, len(q.lists), 0}, unsure)
+	unsure.and(found)
+	found.AndNot(unsure)
 	return true
 }
 
@@ -181,7 +182,8 @@ func (b *Block) keepPhrase(q *Query, found *Set) {
 	})
 }
 
-// mark marks the words that the phrase's anchor may stand for, as texts have them, and returns the first list of a word.
+// mark marks the words that the phrase's anchor may stand for, as texts have them, and returns the
+// first list of a word.
 func (b *Block) mark(q *Query, p *phrase) (first int) {
 	first, end := b.listsOf(span{wordKind, wordKind | numberMask})
 	q.marks = slices.Grow(q.marks[:0], end-first+1)[:end-first+1]
@@ -233,8 +235,9 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 	return c
 }
 
-// intersect sets found to the slots that are in a list of each choice, or in some of them: what reading the others costs is
-// more than what a look at each slot left does, which takes as long as so many bytes.
+// intersect sets found to the slots that are in a list of each choice, or in some of them: what
+// reading the others costs is more than what a look at each slot left does, which takes as long as
+// so many bytes.
 func (b *Block) intersect(q *Query, found *Set, look int) {
 	*found = Set{}
 	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })

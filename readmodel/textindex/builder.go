@@ -9,26 +9,27 @@ import (
 	"strings"
 )
 
-// Builder collects the texts of one block. One goroutine owns it, and its Vocabulary while it adds. It
-// takes about three times the memory of the largest block that it built. It is ready once Vocabulary is set.
+// Builder collects the texts of one block. One goroutine owns it, and its Vocabulary while it adds.
+// It takes about three times the memory of the largest block that it built. It is ready once
+// Vocabulary is set.
 //
-// What is added is only noted, slot after slot. The lists are made of the notes when the block is written: to
-// append to thousands of lists in turns would wait for memory at each slot.
+// What is added is only noted, slot after slot. The lists are made of the notes when the block is
+// written: to append to thousands of lists in turns would wait for memory at each slot.
 type Builder struct {
 	// Vocabulary numbers the words. Required. Builders that are used in turns may share it.
 	Vocabulary *Vocabulary
-	// MaxVocabulary bounds the Vocabulary, in bytes: texts that would add to a longer one are left out.
-	// Zero: 4 MiB.
+	// MaxVocabulary bounds the Vocabulary, in bytes: texts that would add to a longer one are left
+	// out. Zero: 4 MiB.
 	MaxVocabulary int
 
 	lists    []list
-	table    []int32     // of the lists of grams: open addressing, positions in lists, plus one
-	numbered [2][]int32  // the lists of words and those of boundaries, by number: positions in lists, plus one
-	slots    []slotNotes // ascending
-	postings []uint32    // the lists of grams and boundaries, each once a slot
-	texts    []uint32    // the words: their lists, plus one; 0 is an empty word
-	bytes    int         // of the block so far, at most
-	limit    int         // of bytes; zero: maxBlock
+	grams    map[gram]int32 // the lists of grams: positions in lists
+	numbered [2][]int32     // the lists of words and those of boundaries, by number: positions in lists, plus one
+	slots    []slotNotes    // ascending
+	postings []uint32       // the lists of grams and boundaries, each once a slot
+	texts    []uint32       // the words: their lists, plus one; 0 is an empty word
+	bytes    int            // of the block so far, at most
+	limit    int            // of bytes; zero: maxBlock
 
 	// Scratch, kept for its memory.
 	words   []word // of the text that is added
@@ -63,13 +64,13 @@ type word struct {
 }
 
 const (
-	// maxBlock bounds a block to five times what typical entries take. Texts that no longer fit are left
-	// out.
+	// maxBlock bounds a block to five times what typical entries take. Texts that no longer fit are
+	// left out.
 	maxBlock = BlockLen * 2048
 	// maxNotes bounds the notes of a block, of which a word and its boundary take one each.
 	maxNotes = BlockLen * 1024
-	// maxNew bounds what one text adds to the vocabulary, in bytes: some two hundred new words. A text of more
-	// is left out, so it costs each search a look, and no memory.
+	// maxNew bounds what one text adds to the vocabulary, in bytes: some two hundred new words. A
+	// text of more is left out, so it costs each search a look, and no memory.
 	maxNew = 8 << 10
 	// perWord is what a new word takes besides its bytes.
 	perWord = 16
@@ -77,11 +78,12 @@ const (
 	maxWord = 512
 )
 
-// Add adds the texts of a slot: the names, in fields that a newline separates, and words that single
-// spaces separate. Slots come in ascending order. It returns false if the texts do not fit: then searches
-// have to look at the slot themselves.
+// Add adds the texts of a slot: the names, in fields that a newline separates, and words that
+// single spaces separate. Slots come in ascending order. It returns false if the texts do not fit:
+// then searches have to look at the slot themselves.
 func (b *Builder) Add(slot uint16, names, words string) bool {
-	// The most that a text can add is a new gram at each character, and a word, a boundary and a character's list.
+	// The most that a text can add is a new gram at each character, and a word, a boundary and a
+	// character's list.
 	size := len(names) + len(words)
 	if headSize+textsHead+b.bytes+2*size*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || len(b.postings)+len(b.texts)+3*size > maxNotes || !b.read(words) {
 		return false
@@ -113,8 +115,8 @@ func (b *Builder) Add(slot uint16, names, words string) bool {
 	return true
 }
 
-// read takes the words of a text and the boundaries between them. It returns false if they may not be
-// added to the vocabulary.
+// read takes the words of a text and the boundaries between them. It returns false if they may not
+// be added to the vocabulary.
 func (b *Builder) read(text string) bool {
 	v := b.Vocabulary
 	b.words, b.text, b.added = b.words[:0], append(b.text[:0], text...), 0
@@ -153,7 +155,8 @@ func (b *Builder) post(at int, slot uint16) {
 	}
 }
 
-// count counts a slot in a list, whose bytes count weight times, and reports whether it is a new one.
+// count counts a slot in a list, whose bytes count weight times, and reports whether it is a new
+// one.
 func (b *Builder) count(at int, slot uint16, weight int) bool {
 	l := &b.lists[at]
 	if l.last == int32(slot)+1 {
@@ -171,36 +174,16 @@ func (b *Builder) count(at int, slot uint16, weight int) bool {
 
 // gramList returns the list of a gram, which it makes if there is none.
 func (b *Builder) gramList(g gram) int {
-	for 2*len(b.lists) >= len(b.table) {
-		b.grow()
-	}
-	at := b.place(g)
-	if b.table[at] == 0 {
+	at, ok := b.grams[g]
+	if !ok {
+		if b.grams == nil {
+			b.grams = map[gram]int32{}
+		}
+		at = int32(len(b.lists))
 		b.lists = append(b.lists, list{gram: g})
-		b.table[at] = int32(len(b.lists))
+		b.grams[g] = at
 	}
-	return int(b.table[at] - 1)
-}
-
-// place returns where in the table the gram is, or belongs.
-func (b *Builder) place(g gram) int {
-	const golden = 0x9E3779B97F4A7C15
-	mask := len(b.table) - 1
-	for at := int(uint64(g) * golden >> 32); ; at++ {
-		at &= mask
-		if n := b.table[at]; n == 0 || b.lists[n-1].gram == g {
-			return at
-		}
-	}
-}
-
-func (b *Builder) grow() {
-	b.table = make([]int32, max(2*len(b.table), 1<<14))
-	for i := range b.lists {
-		if !b.lists[i].gram.isNumber() {
-			b.table[b.place(b.lists[i].gram)] = int32(i + 1)
-		}
-	}
+	return int(at)
 }
 
 // numberedList returns the list of a word or a boundary, which it makes if there is none.
@@ -219,16 +202,17 @@ func (b *Builder) numberedList(kind gram, number uint32) int {
 
 // Reset makes the builder ready for another block.
 func (b *Builder) Reset() {
-	clear(b.table)
+	clear(b.grams)
 	clear(b.numbered[0])
 	clear(b.numbered[1])
 	b.lists, b.slots, b.postings, b.texts, b.bytes = b.lists[:0], b.slots[:0], b.postings[:0], b.texts[:0], 0
 }
 
 // A block is written as its number of lists (8 bytes), their grams (8 each, ascending), where each
-// list ends (4 each, counted from the end of these), and the lists; then where the words of each slot end (4 each,
-// counted from the end of these), and the words. Little endian. A word is the number of its list among those of words,
-// plus one, or 0 for an empty one. A block of more words than that can number ends with its lists.
+// list ends (4 each, counted from the end of these), and the lists; then where the words of each
+// slot end (4 each, counted from the end of these), and the words. Little endian. A word is the
+// number of its list among those of words, plus one, or 0 for an empty one. A block of more words
+// than that can number ends with its lists.
 const (
 	headSize  = 8
 	gramSize  = 8
@@ -324,8 +308,8 @@ func (b *Builder) slotsOf(l *list) []uint16 { return b.cells[l.start:][:l.n] }
 // link is a word that has a gram.
 type link struct{ list, next int32 }
 
-// derive makes the lists of the characters of words out of the lists of the words: a word of many texts is taken apart
-// once.
+// derive makes the lists of the characters of words out of the lists of the words: a word of many
+// texts is taken apart once.
 func (b *Builder) derive() {
 	b.links = append(b.links[:0], link{}) // 0 is the end of a chain
 	words := len(b.lists)

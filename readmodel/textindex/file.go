@@ -15,10 +15,10 @@ import (
 )
 
 // Dir is the directory of blocks. Their files have no name, so nobody can damage them, and they are
-// gone when the process is. What Save makes has one and stays.
+// gone when the process is.
 type Dir string
 
-// Open makes a directory with nothing in it but what was saved. It removes what else is there, since an index is a cache. An
+// Open makes an empty directory: an index is a cache, and what an earlier process left goes. An
 // existing directory stays, since it may be a mounted disk.
 func Open(path string) (Dir, error) {
 	err := empty(path)
@@ -37,9 +37,7 @@ func empty(path string) error {
 	}
 	inside, err := os.ReadDir(path)
 	for _, entry := range inside {
-		if entry.Name() != savedName || !entry.Type().IsRegular() {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
-		}
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
 	}
 	return err
 }
@@ -47,23 +45,14 @@ func empty(path string) error {
 // Write makes a block of what the builder has, and resets the builder.
 func (d Dir) Write(b *Builder) (*Block, error) {
 	defer b.Reset()
-	block, err := d.keep(b.Vocabulary, b.writeTo)
+	data, err := d.mapped(b.writeTo)
 	if err != nil {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
+	populate(data)
 	_ = failpoint.Hit("index/kept") // to die at: what is mapped is kept
 	b.Vocabulary.publish()
-	return block, nil
-}
-
-// keep makes a block of what write writes.
-func (d Dir) keep(v *Vocabulary, write func(*bufio.Writer) error) (*Block, error) {
-	data, err := d.mapped(write)
-	if err != nil {
-		return nil, err
-	}
-	populate(data)
-	block := &Block{data: data, vocabulary: v}
+	block := &Block{data: data, vocabulary: b.Vocabulary}
 	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
 	return block, nil
 }

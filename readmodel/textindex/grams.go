@@ -16,8 +16,8 @@ const (
 	inNames  gram = 1 << (3 * charBits)
 )
 
-// The lists of words and of boundaries are kept among those of grams: what no character is as large as,
-// and a number.
+// The lists of words and of boundaries are kept among those of grams: what no character is as large
+// as, and a number.
 const (
 	wordKind     gram = (charMask - 1) << (2 * charBits)
 	boundaryKind gram = charMask << (2 * charBits)
@@ -27,9 +27,6 @@ const (
 // kind is wordKind or boundaryKind of what has a number; of others it is neither.
 func (g gram) kind() gram { return g &^ numberMask }
 
-// isNumber reports whether it is a word or a boundary.
-func (g gram) isNumber() bool { return g.kind() == wordKind || g.kind() == boundaryKind }
-
 // maxExact is the longest needle that is itself what the index holds, in characters.
 const maxExact = 3
 
@@ -38,8 +35,8 @@ func gramOf(a, b, c rune) gram { return gram(a)<<(2*charBits) | gram(b)<<charBit
 // separator separates the fields of a text. No gram crosses it, and no needle contains it.
 const separator = '\n'
 
-// eachGram calls f with the grams of text, repeated ones included: every character, every three in a
-// row, and the last two of each field, which no third one follows. So two characters in a row are
+// eachGram calls f with the grams of text, repeated ones included: every character, every three in
+// a row, and the last two of each field, which no third one follows. So two characters in a row are
 // found as the beginning of a gram, without grams of their own.
 func eachGram(text string, f func(gram)) {
 	var a, b rune // the last two characters of the field, plus one; 0 for none
@@ -68,8 +65,8 @@ func endField(a, b rune, f func(gram)) {
 // span is the grams from low to high, both included.
 type span struct{ low, high gram }
 
-// spansOf returns spans of grams; a text that contains needle has a gram in each of them. of is 0 or
-// inNames.
+// spansOf returns spans of grams; a text that contains needle has a gram in each of them. of is 0
+// or inNames.
 func spansOf(needle string, of gram) (spans []span) {
 	var chars [maxExact]rune
 	known := 0

@@ -2,8 +2,9 @@ package textindex
 
 import "strings"
 
-// Needle is a text that is looked for in many others. strings.Index looks for its first byte, which in most languages is a
-// common one, and stops there again and again; a Needle looks for its rarest.
+// Needle is a text that is looked for in many others. strings.Index looks for its first byte, which
+// in most languages is a common one, and stops there again and again; a Needle looks for its
+// rarest.
 type Needle struct {
 	text string
 	at   int // of the rarest byte

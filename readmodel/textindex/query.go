@@ -17,10 +17,10 @@ type Query struct {
 	answers []answer // of the vocabularies of the blocks so far: two at most, while a new one takes over
 
 	// Scratch.
-	choices         []choice
-	lists           []int32
-	found, doubtful Set
-	marks           []bool // of the words of a block: it is the anchor's
+	choices       []choice
+	lists         []int32
+	found, unsure Set
+	marks         []bool // of the words of a block: it is the anchor's
 }
 
 // method says what finds a needle in the words of a text.
@@ -64,7 +64,7 @@ type answer struct {
 	vocabulary *Vocabulary
 	conditions []condition
 	phrase     *phrase     // for byWords
-	doubts     []condition // a text that meets all conditions and none of these contains the needle; nil: nothing is sure
+	others     []condition // a text that meets all conditions and none of these contains the needle; nil: nothing is sure
 }
 
 // answer asks a Vocabulary once for all blocks that were made with it.
@@ -78,14 +78,14 @@ func (q *Query) answer(v *Vocabulary) *answer {
 	a := answer{vocabulary: v, conditions: q.ask(words, boundaries)}
 	if q.rest == byWords && words != nil {
 		a.phrase = newPhrase(q.needle, words)
-		a.doubts = a.phrase.doubts()
+		a.others = a.phrase.others()
 	}
 	q.answers = append(q.answers, a)
 	return &q.answers[len(q.answers)-1]
 }
 
-// phrase is a needle with a space, by its pieces: the first is what a word ends with, the last what one begins with, those in
-// between are words.
+// phrase is a needle with a space, by its pieces: the first is what a word ends with, the last what
+// one begins with, those in between are words.
 type phrase struct {
 	words  *lexicon
 	pieces [][]byte
@@ -118,9 +118,10 @@ func (p *phrase) bounded(i int) string {
 	return piece
 }
 
-// doubts is, for a needle of two pieces, the words that may stand at its boundary without being what the needle says: those
-// that end as the left piece does, or begin as the right one does, as far as a boundary reaches and no farther.
-func (p *phrase) doubts() []condition {
+// others returns, for a needle of two pieces, the words that may stand at its boundary without
+// being the needle's: those that end as the left piece does, or begin as the right one does, as far
+// as a boundary reaches and no farther.
+func (p *phrase) others() []condition {
 	if len(p.pieces) > 2 {
 		return nil
 	}

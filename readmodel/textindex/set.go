@@ -66,10 +66,10 @@ func (s *Set) Each(f func(slot uint16) bool) {
 	}
 }
 
-// A list of slots is written as the distances from one to the next, each in one byte, or in two where it is 128 or
-// more: seven bits and the highest set, then seven more. Where that takes as many bytes as the set's words, these are
-// written, little endian. Distances save a third of the index, and reading them takes no longer than what they
-// save in memory to be touched.
+// A list of slots is written as the distances from one to the next, each in one byte, or in two
+// where it is 128 or more: seven bits and the highest set, then seven more. Where that takes as
+// many bytes as the set's words, these are written, little endian. Distances save a third of the
+// index, and reading them takes no longer than what they save in memory to be touched.
 const (
 	slotSize = 2 // of a slot in a list, at most
 	setSize  = BlockLen / 8

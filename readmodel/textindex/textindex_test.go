@@ -77,8 +77,8 @@ func containing(docs map[uint16]doc, text Text, needle string) (found []uint16) 
 	return found
 }
 
-// TestFind: a block finds every text that contains the needle, and what it is sure of contains it. Blocks of one
-// Vocabulary stay as they were while others are made with it.
+// TestFind: a block finds every text that contains the needle, and what it is sure of contains it.
+// Blocks of one Vocabulary stay as they were while others are made with it.
 func TestFind(t *testing.T) {
 	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
 	names := rapid.StringOfN(rapid.SampledFrom([]rune("aąbc1 😀\n\U0010FFFF")), 0, 12, -1)
@@ -180,8 +180,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestManyWords: words are found in what is sorted and in what has come since, those of earlier blocks and new ones, and
-// their beginnings and ends beside a space.
+// TestManyWords: words are found in what is sorted and in what has come since, those of earlier
+// blocks and new ones, and their beginnings and ends beside a space.
 func TestManyWords(t *testing.T) {
 	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
 	for n := range 6 {
@@ -212,8 +212,8 @@ func TestManyWords(t *testing.T) {
 	}
 }
 
-// TestPhrases: a block is sure of all texts that contain a needle with a space, though other words end and begin alike and stand
-// beside each other in texts that have the needle's words elsewhere.
+// TestPhrases: a block is sure of all texts that contain a needle with a space, though other words
+// end and begin alike and stand beside each other in texts that have the needle's words elsewhere.
 func TestPhrases(t *testing.T) {
 	dir, b, r := open(t), &Builder{Vocabulary: NewVocabulary()}, rand.New(rand.NewPCG(1, 1))
 	words := strings.Split("konto loto to nitro nic ni nitka zło o łoś łódź ", " ") // the last one is empty
@@ -246,7 +246,8 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-// TestTooManyWords: a block of more words than two bytes number has them in no row. It finds needles with a space, and is not sure.
+// TestTooManyWords: a block of more words than two bytes number has them in no row. It finds
+// needles with a space, and is not sure.
 func TestTooManyWords(t *testing.T) {
 	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
 	const slots, each = 700, 100
@@ -268,8 +269,8 @@ func TestTooManyWords(t *testing.T) {
 	}
 }
 
-// TestEverNew: a text of ever new words, or a word without an end, is left out, and so is what would make the
-// vocabulary longer than it may be. What is known already still fits.
+// TestEverNew: a text of ever new words, or a word without an end, is left out, and so is what
+// would make the vocabulary longer than it may be. What is known already still fits.
 func TestEverNew(t *testing.T) {
 	b := &Builder{Vocabulary: NewVocabulary(), MaxVocabulary: 10_000}
 	var ever strings.Builder
@@ -337,8 +338,8 @@ func written(t testing.TB, b *Builder) []byte {
 	return data.Bytes()
 }
 
-// TestDamaged: a block that is not what was written is an error or a wrong set, never a panic; one of
-// nothing is an error.
+// TestDamaged: a block that is not what was written is an error or a wrong set, never a panic; one
+// of nothing is an error.
 func TestDamaged(t *testing.T) {
 	for _, needle := range []string{"a", "ab", "abc", "oszust"} {
 		if err := new(Block).Find(NewQuery(All, needle), new(Set), new(Set)); err == nil {

@@ -2,32 +2,29 @@ package textindex
 
 import (
 	"bytes"
-	"errors"
-	"hash/maphash"
 	"index/suffixarray"
 	"slices"
 	"sync/atomic"
 )
 
-// Vocabulary numbers the words of all blocks that are made with it, and finds those that contain a text. One
-// goroutine owns it and adds; any goroutine may search what has been published. The zero value is not ready: see
-// NewVocabulary.
+// Vocabulary numbers the words of all blocks that are made with it, and finds those that contain a
+// text. One goroutine owns it and adds; any goroutine may search what has been published. The zero
+// value is not ready: see NewVocabulary.
 type Vocabulary struct {
 	words, boundaries dictionary
 }
 
 // NewVocabulary makes an empty Vocabulary.
 func NewVocabulary() *Vocabulary {
-	seed := maphash.MakeSeed()
-	return &Vocabulary{words: newDictionary(seed), boundaries: newDictionary(seed)}
+	return &Vocabulary{words: newDictionary(), boundaries: newDictionary()}
 }
 
-// Bytes is the length of all words and boundaries. It only grows: words of texts that are gone stay until
-// everything is indexed with another Vocabulary.
+// Bytes is the length of all words and boundaries. It only grows: words of texts that are gone stay
+// until everything is indexed with another Vocabulary.
 func (v *Vocabulary) Bytes() int { return len(v.words.text) + len(v.boundaries.text) }
 
-// Sort sorts all words, which makes searches as fast as they get: until then they look through the latest quarter. It takes
-// some 0.1 s a megabyte.
+// Sort sorts all words, which makes searches as fast as they get: until then they look through the
+// latest quarter. It takes some 0.1 s a megabyte.
 func (v *Vocabulary) Sort() {
 	v.words.publishSorted(0)
 	v.boundaries.publishSorted(0)
@@ -41,55 +38,28 @@ func (v *Vocabulary) publish() {
 
 // dictionary numbers texts in the order in which they come.
 type dictionary struct {
-	seed   maphash.Seed
-	text   []byte   // a separator, then each word with a separator after it
-	starts []uint32 // where each word starts in text
-	table  []uint32 // open addressing: numbers plus one
-	sorted sorted
+	text    []byte   // a separator, then each word with a separator after it
+	starts  []uint32 // where each word starts in text
+	numbers map[string]uint32
+	sorted  sorted
 
 	published atomic.Pointer[lexicon]
 }
 
-func newDictionary(seed maphash.Seed) dictionary {
-	return dictionary{seed: seed, text: []byte{separator}, table: make([]uint32, 1<<10)}
+func newDictionary() dictionary {
+	return dictionary{text: []byte{separator}, numbers: map[string]uint32{}}
 }
 
 // add gives word, which may be new, a number.
 func (d *dictionary) add(word []byte) uint32 {
-	at := d.place(word)
-	if d.table[at] != 0 {
-		return d.table[at] - 1 // a text may have a new word twice
+	if n, ok := d.numbers[string(word)]; ok {
+		return n // a text may have a new word twice
 	}
 	n := uint32(len(d.starts))
 	d.starts = append(d.starts, uint32(len(d.text)))
 	d.text = append(append(d.text, word...), separator)
-	d.table[at] = n + 1
-	if 2*len(d.starts) > len(d.table) {
-		d.table = make([]uint32, 2*len(d.table))
-		for n := range d.starts {
-			d.table[d.place(d.word(uint32(n)))] = uint32(n) + 1
-		}
-	}
+	d.numbers[string(word)] = n
 	return n
-}
-
-// addAll adds the words of the text of another dictionary, to an empty one.
-func (d *dictionary) addAll(text []byte) error {
-	if len(text) == 0 || text[0] != separator || text[len(text)-1] != separator {
-		return errors.New("it has no words")
-	}
-	d.text = slices.Grow(d.text, len(text))
-	n := uint32(0)
-	for word := range bytes.SplitSeq(text[1:], []byte{separator}) {
-		if len(word) == 0 {
-			continue // after the last separator
-		}
-		if d.add(word) != n {
-			return errors.New("it has a word twice")
-		}
-		n++
-	}
-	return nil
 }
 
 // What is no word's number.
@@ -99,16 +69,11 @@ const (
 )
 
 // number returns the number of word, or unknown.
-func (d *dictionary) number(word []byte) uint32 { return d.table[d.place(word)] - 1 }
-
-// place is where in the table word is or belongs.
-func (d *dictionary) place(word []byte) int {
-	mask := len(d.table) - 1
-	for at := int(maphash.Bytes(d.seed, word)) & mask; ; at = (at + 1) & mask {
-		if n := d.table[at]; n == 0 || bytes.Equal(d.word(n-1), word) {
-			return at
-		}
+func (d *dictionary) number(word []byte) uint32 {
+	if n, ok := d.numbers[string(word)]; ok {
+		return n
 	}
+	return unknown
 }
 
 func (d *dictionary) word(n uint32) []byte {
@@ -122,8 +87,8 @@ func (d *dictionary) word(n uint32) []byte {
 // minUnsorted is so little text that looking through it costs less than sorting it.
 const minUnsorted = 1 << 16
 
-// publish shares what there is with searches. It sorts the whole text again when a quarter as much has come, so
-// that sorting costs each word a few times its length in all.
+// publish shares what there is with searches. It sorts the whole text again when a quarter as much
+// has come, so that sorting costs each word a few times its length in all.
 func (d *dictionary) publish() {
 	if last := d.published.Load(); last == nil || len(last.text) < len(d.text) {
 		d.publishSorted(max(minUnsorted, d.sorted.end/4))
@@ -205,8 +170,8 @@ func (l *lexicon) word(n uint32) []byte {
 	return l.text[l.starts[n] : end-1]
 }
 
-// numberAt is the number of the word at a position of the sorted text. A separator in front belongs to the word
-// after it.
+// numberAt is the number of the word at a position of the sorted text. A separator in front belongs
+// to the word after it.
 func (l *lexicon) numberAt(at int, needle []byte) uint32 {
 	if needle[0] == separator {
 		at++

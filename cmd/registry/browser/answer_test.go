@@ -139,6 +139,17 @@ func TestFieldComesEarly(t *testing.T) {
 	t.Error("two keys do not lead to the field")
 }
 
+// TestTouchOpensNoKeyboard: on a touch screen the field of the front page does not take the focus by itself.
+func TestTouchOpensNoKeyboard(t *testing.T) {
+	t.Parallel()
+	tb := open(t, shared.site, phone(false))
+	call(tb, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
+	tb.get("/")
+	if on := eval[string](tb, `document.activeElement.id`); on == "q" {
+		t.Error("the field has the focus")
+	}
+}
+
 // TestIDIsCopied: the button copies the id without spaces, and says so.
 func TestIDIsCopied(t *testing.T) {
 	t.Parallel()
@@ -146,8 +157,15 @@ func TestIDIsCopied(t *testing.T) {
 	tb := open(t, shared.site, phone(false))
 	tb.get("/?id=" + id)
 	tb.do(chromedp.Evaluate[chromedp.Void](`Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => { window.copied = text; }}})`))
+	tb.buttons("Kopiuj ID", ".copyid")
 	tb.do(click(".copyid"))
 	tb.until(`document.querySelector(".copyid").textContent === "Skopiowano"`)
+	if said := eval[string](tb, `document.querySelector("#powiedziane[role=status]").textContent`); said != "Skopiowano ID" {
+		t.Errorf("read out: %q", said)
+	}
+	if clipped := eval[bool](tb, `(e => e.scrollWidth > e.clientWidth || e.getBoundingClientRect().width < 60)(document.querySelector(".copyid span"))`); clipped {
+		t.Error("a phone does not show that it was copied")
+	}
 	if copied := eval[string](tb, `window.copied`); copied != id {
 		t.Errorf("copied %q, want %q", copied, id)
 	}

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -32,28 +35,33 @@ func sights() []sight {
 		{name: "check", path: "/", status: 200, says: []string{"Sprawdź"}},
 		{name: "check-hit", path: "/?search=99000000000000000000", status: 200, says: []string{"na liście oszustów", harmfulName, "R-<b>0"}},
 		{name: "check-risk", path: "/?search=99000000000000000001", status: 200, says: []string{"na liście ryzyka"}},
-		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"na liście zaufanych"}},
+		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"Taką nazwę ma osoba zaufana", "ID konta, z którym rozmawiasz"}},
+		{name: "check-trusted", path: "/?search=99000000000000000007", status: 200, says: []string{"na liście zaufanych", "To jeszcze nie gwarancja"}},
+		{name: "check-other", path: search("maja1997 111111111111111111"), status: 200, says: []string{"Tego ID nie ma na żadnej liście", "maja1997"}},
+		{name: "check-telephone", path: search("600 700 800"), status: 200, says: []string{"Tego rejestr nie sprawdza"}},
 		{name: "check-part", path: search("ran"), status: 200, says: []string{"To mogą być inne osoby"}},
-		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"Podobna nazwa: to może być inna osoba", similarName}},
+		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"przypomina nazwę z listy", similarName}},
 		{name: "check-nobody", path: search("nikt taki nie istnieje"), status: 200, says: []string{"Nie ma na żadnej liście", "nie znaczy"}},
 		{name: "check-imitates", path: search("zаufana \"osoba\" <b>"), status: 200, says: []string{"tylko przypomina nazwę osoby zaufanej", "z cyrylicy (2. znak)"}},
-		{name: "check-paste", path: search("Pusty Powód, ID 9900 0000 0000 0000 0000"), status: 200, says: []string{"Szukaliśmy też", "To konto jest na liście oszustów", "Inne wpisy o tej nazwie"}},
+		{name: "check-paste", path: search("Pusty Powód, ID 9900 0000 0000 0000 0000"), status: 200, says: []string{"To konto jest na liście oszustów", "Inne wpisy z tą nazwą lub ID"}},
 		{name: "check-invitation", path: search("https://discord.gg/abc"), status: 200, says: []string{"Z zaproszenia nie da się odczytać serwera"}},
 		{name: "check-open", path: "/?search=99000000000000000000", status: 200, says: []string{"828 828 828"}, open: true},
-		{name: "check-bad", path: search(strings.Repeat("x", 101)), status: 400, says: []string{"100 znaków"}},
+		{name: "check-bad", path: search(strings.Repeat("x", 301)), status: 400, says: []string{"300 znaków"}},
 		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszone osoby", harmfulName, "wpis"}},
 		{name: "scammers-empty", path: "/scammers?search=nikt+taki+nie+istnieje", status: 200, says: []string{"0"}},
 		{name: "scammers-one", path: "/scammers?id=" + strings.Repeat("9", 64), status: 200, says: []string{longName}},
 		{name: "scammers-page", path: "/scammers?skip=30&proofs=with", status: 200, says: []string{"Strona 2 z", "Z dowodami"}},
 		{name: "scammers-beyond", path: "/scammers?skip=19980", status: 200, says: []string{"Nie ma tylu stron"}},
-		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"Potwierdzone oszustwo", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}},
+		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"Zgłoszenie potwierdzone przez moderację", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}},
 		{name: "entry-risk", path: "/wpis/scammers/browser-3", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", longName, "Odwołaj się"}},
 		{name: "entry-server", path: "/wpis/servers/browser-6", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", "Co zgłoszono"}},
 		{name: "entry-legit", path: "/wpis/legit/browser-7", status: 200, says: []string{"Zaufana osoba", "Nr wpisu"}},
-		{name: "entry-nobody", path: "/wpis/scammers/browser-7", status: 404, says: []string{"Nie ma takiej strony"}},
+		{name: "entry-nobody", path: "/wpis/scammers/browser-7", status: 404, says: []string{"Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."}},
 		{name: "words", path: "/szukaj", status: 200, says: []string{"Szukaj po słowach"}},
 		{name: "servers", path: "/servers?sort=az&status=risk&limit=10", status: 200, says: []string{"Serwery"}},
 		{name: "legit", path: "/legit?skip=30&limit=10", status: 200, says: []string{"zaufan"}},
+		{name: "words-found", path: "/szukaj?q=konto", status: 200, says: []string{"Wszystkie", "Zaufani"}},
+		{name: "about", path: "/o-rejestrze", status: 200, says: []string{"O rejestrze", "nie podał jeszcze, kim jest", "Co rejestr przechowuje"}},
 		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}},
 		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}},
 		{name: "api-open", path: "/api", status: 200, says: []string{"0–20000, domyślnie 0"}, open: true},
@@ -130,6 +138,35 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestLargeText: at 320 px nothing needs scrolling sideways where letters are twice as large (WCAG 2.2, 1.4.4 and 1.4.10).
+func TestLargeText(t *testing.T) {
+	t.Parallel()
+	for _, s := range sights() {
+		t.Run(s.name, func(t *testing.T) {
+			tb := open(t, s.program(), look{width: 320, height: 568, mobile: true})
+			tb.see(s)
+			tb.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = "200%"`))
+			tb.fits(320)
+			if !s.open { // too tall for a picture
+				tb.picture(s.name + "-large")
+			}
+		})
+	}
+}
+
+// TestWithoutStyle: pictures have a size of their own, so that without the style sheet the words stay in sight.
+func TestWithoutStyle(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/", search("99000000000000000000"), "/wpis/scammers/browser-0", "/scammers", "/status"} {
+		tb := open(t, shared.site, phone(false))
+		tb.get(path)
+		tb.do(chromedp.Evaluate[chromedp.Void](`for (const s of document.styleSheets) s.disabled = true`))
+		for _, large := range eval[[]string](tb, `[...document.querySelectorAll("svg, img")].filter(e => !(e.getAttribute("width") && e.getAttribute("height")) || e.getBoundingClientRect().height > 150).map(e => e.outerHTML.slice(0, 100))`) {
+			t.Errorf("%s: a picture without a size: %s", path, large)
+		}
+	}
+}
+
 // fits fails the test if the page is wider than the screen, and names the first element that is.
 func (tb *tab) fits(width int64) {
 	tb.t.Helper()
@@ -179,6 +216,86 @@ func TestPrint(t *testing.T) {
 		}
 		if printed := eval[string](tb, `document.querySelector(".printed").innerText`); !strings.Contains(printed, tb.origin+path) || strings.Contains(printed, "…") {
 			t.Errorf("%s: printed %q", path, printed)
+		}
+	}
+}
+
+// before runs a script on every page before its own scripts.
+func (tb *tab) before(script string) {
+	tb.t.Helper()
+	call(tb, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+// buttons wants everything that the selector finds to be a button of that accessible name, as the browser computes it.
+func (tb *tab) buttons(name, selector string) {
+	tb.t.Helper()
+	document := call(tb, runtime.Evaluate, runtime.EvaluateParams{Expression: "document"}).Result
+	found := call(tb, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{ObjectID: document.ObjectID, Role: "button", AccessibleName: name}).Nodes
+	if want := eval[int](tb, fmt.Sprintf("document.querySelectorAll(%q).length", selector)); want == 0 || len(found) != want {
+		tb.t.Errorf("%s: %d buttons are called %q, want %d", tb.path(), len(found), name, want)
+	}
+}
+
+// TestIDsOfListsAreCopied: every card has one link to its page, and a button that copies the id.
+func TestIDsOfListsAreCopied(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/scammers", "/szukaj?q=konto", search("ran")} {
+		tb := open(t, shared.site, phone(false))
+		tb.get(path)
+		tb.buttons("Kopiuj ID", ".copyid")
+		for _, many := range eval[[]string](tb, `[...document.querySelectorAll("article.e")].filter(e => e.querySelectorAll("a[href^='/wpis/']").length !== 1 || !e.querySelector(".id")).map(e => e.textContent.slice(0, 80))`) {
+			t.Errorf("%s: not one link: %s", path, many)
+		}
+	}
+}
+
+// TestStaleBanner: a page that is old says so, whatever the reader's clock shows, and moves nothing.
+func TestStaleBanner(t *testing.T) {
+	t.Parallel()
+	const hours = `Date.now = (now => () => now() + %d * 3_600_000)(Date.now);`
+	old := `Object.defineProperty(Document.prototype, "lastModified", {get: () => new Date(performance.timeOrigin - 7_200_000).toLocaleString("en-US", {hour12: false}).replace(",", "")});`
+	for name, c := range map[string]struct {
+		script string
+		stale  bool
+	}{
+		"fast": {fmt.Sprintf(hours, 5), false}, "right": {"", false}, "slow": {fmt.Sprintf(hours, -5), false},
+		"old": {old, true}, "old-fast": {old + fmt.Sprintf(hours, 5), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tb := open(t, shared.site, phone(false))
+			tb.before(c.script + `window.asked = fetch; window.fetch = (...a) => { const r = asked(...a); window.answered = r.then(() => new Promise(done => setTimeout(done))); return r; };`)
+			tb.get(search("99000000000000000000"))
+			answer := `document.querySelector("h1").getBoundingClientRect().top`
+			top := eval[float64](tb, answer)
+			evalAsync[bool](tb, `Promise.resolve(window.answered).then(() => true)`)
+			if shown := eval[bool](tb, `!document.querySelector("#nieaktualne").hidden`); shown != c.stale {
+				t.Errorf("shown: %v", shown)
+			}
+			if now := eval[float64](tb, answer); now != top || top > 200 {
+				t.Errorf("the answer is at %v, then at %v", top, now)
+			}
+			if c.stale && !eval[bool](tb, `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#nieaktualne").getBoundingClientRect())`) {
+				t.Error("not in sight")
+			}
+			tb.picture("stale-" + name)
+		})
+	}
+}
+
+// TestLongTexts: a text that is too long stays in the field and is refused, with scripts and without.
+func TestLongTexts(t *testing.T) {
+	t.Parallel()
+	for path, most := range map[string]int{"/": 300, "/scammers": 100, "/szukaj": 100} {
+		tb := open(t, shared.site, phone(false))
+		tb.get(path)
+		long := strings.Repeat("ż", most+1)
+		tb.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(q => { q.focus(); document.execCommand("insertText", false, %q); })(document.querySelector("#q"))`, long)))
+		if got := eval[string](tb, `document.querySelector("#q").value`); got != long {
+			t.Errorf("%s: cut to %d letters", path, len([]rune(got)))
+		}
+		if said := eval[string](tb, `document.querySelector("#q").validationMessage`); !strings.Contains(said, fmt.Sprintf("%d znaków, a jest %d", most, most+1)) {
+			t.Errorf("%s: %q", path, said)
 		}
 	}
 }
@@ -237,7 +354,7 @@ func TestReasonsInLists(t *testing.T) {
 	if lines < 2.9 || lines > 3.1 {
 		t.Errorf("a long reason takes %v lines", lines)
 	}
-	tb.loads(click(".i .more a"))
+	tb.loads(click(".i h3 a"))
 	if tb.path() != "/wpis/scammers/browser-3" || eval[int](tb, `document.querySelector(".r").textContent.length`) < 10_000 {
 		t.Errorf("%s has not the whole reason", tb.path())
 	}

@@ -1,13 +1,18 @@
 // Package relay stands between two programs that talk TCP and does to their connections what a network does.
 //
 // It needs no rights and no tools, unlike filters of packets. What it cannot do is lose single packets: TCP would
-// only send them again.
+// only send them again. Single messages of a NATS broker it can lose, as a route between two nodes of a cluster does that
+// is cut.
 package relay
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"strconv"
 	"sync"
 )
 
@@ -16,6 +21,7 @@ import (
 type Relay struct {
 	listener net.Listener
 	to       string
+	messages bool // a NATS broker is there: what it sends is passed on message by message
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -23,16 +29,22 @@ type Relay struct {
 	hole   bool
 	away   bool
 	ended  bool
+	lose   func(message []byte) bool
 	conns  map[net.Conn]struct{}
 }
 
 // Start begins to pass on to an address, from a free port of this machine.
-func Start(to string) (*Relay, error) {
+func Start(to string) (*Relay, error) { return start(to, false) }
+
+// StartNATS is Start for the address of a NATS broker without TLS, so that Lose works.
+func StartNATS(to string) (*Relay, error) { return start(to, true) }
+
+func start(to string, messages bool) (*Relay, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	r := &Relay{listener: l, to: to, conns: map[net.Conn]struct{}{}}
+	r := &Relay{listener: l, to: to, messages: messages, conns: map[net.Conn]struct{}{}}
 	r.opened = sync.NewCond(&r.mu)
 	r.running.Go(r.accept)
 	return r, nil
@@ -56,6 +68,14 @@ func (r *Relay) Away(on bool) {
 	defer r.mu.Unlock()
 	r.away = on
 	r.cut()
+}
+
+// Lose drops what the broker sends and lose returns true for: messages with their subject and headers, from MSG or HMSG
+// on. Several goroutines call lose, one at a time. Nil, as at the start, drops nothing. The relay is of StartNATS.
+func (r *Relay) Lose(lose func(message []byte) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lose = lose
 }
 
 // Close ends every connection and waits for what the relay has started.
@@ -111,7 +131,11 @@ func (r *Relay) connect(in net.Conn) {
 	}
 	defer r.forget(in, out)
 	var both sync.WaitGroup
-	both.Go(func() { r.copy(in, out) })
+	if r.messages {
+		both.Go(func() { r.copyMessages(in, out) })
+	} else {
+		both.Go(func() { r.copy(in, out) })
+	}
 	both.Go(func() { r.copy(out, in) })
 	both.Wait()
 }
@@ -150,4 +174,50 @@ func (r *Relay) copy(to, from net.Conn) {
 			return
 		}
 	}
+}
+
+// copyMessages is copy from a NATS broker, without what is to be lost.
+func (r *Relay) copyMessages(to, from net.Conn) {
+	defer to.Close()
+	in := bufio.NewReader(from)
+	for {
+		message, err := readMessage(in)
+		if err != nil || !r.pass() {
+			return
+		}
+		if r.loses(message) {
+			continue
+		}
+		if _, err := to.Write(message); err != nil {
+			return
+		}
+	}
+}
+
+// readMessage reads the next line of NATS' protocol, and what belongs to it.
+func readMessage(in *bufio.Reader) ([]byte, error) {
+	message, err := in.ReadBytes('\n')
+	if err != nil || !carries(message) {
+		return message, err
+	}
+	fields := bytes.Fields(message)
+	size, err := strconv.Atoi(string(fields[len(fields)-1]))
+	if err != nil {
+		return nil, err
+	}
+	line := len(message)
+	message = append(message, make([]byte, size+len("\r\n"))...)
+	_, err = io.ReadFull(in, message[line:])
+	return message, err
+}
+
+// carries says whether a line of NATS' protocol begins a message.
+func carries(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("MSG ")) || bytes.HasPrefix(line, []byte("HMSG "))
+}
+
+func (r *Relay) loses(message []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lose != nil && carries(message) && r.lose(message)
 }

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"testing"
@@ -8,6 +9,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/nats-io/nats.go"
+
+	"example.org/registry/events/eventstest"
 	"example.org/registry/events/eventstest/relay"
 )
 
@@ -94,5 +98,38 @@ func TestRelay(t *testing.T) {
 	r.Away(false)
 	if err := say(dial(t, r), "back", patience); err != nil {
 		t.Error("after it was away:", err)
+	}
+}
+
+// Of what a broker sends only the messages are lost that are meant to be.
+func TestLose(t *testing.T) {
+	broker := eventstest.Broker(t)
+	r, err := relay.StartNATS(broker.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	nc, err := nats.Connect("nats://" + r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	sub, err := nc.SubscribeSync("to.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Lose(func(message []byte) bool { return bytes.Contains(message, []byte("second")) })
+	for _, text := range []string{"first", "second\r\nMSG", "third"} {
+		if err := nc.PublishMsg(&nats.Msg{Subject: "to.us", Header: nats.Header{"Key": {"value"}}, Data: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Publish("to.us", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"first", "first", "third", "third"} {
+		if m, err := sub.NextMsg(patience); err != nil || string(m.Data) != want {
+			t.Fatalf("%v, %v, not %s", m, err, want)
+		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
+	"regexp"
 	"time"
 )
 
@@ -12,8 +12,13 @@ const api = "https://registry.example/api/check?id="
 
 var client = http.Client{Timeout: 5 * time.Second}
 
+var chatID = regexp.MustCompile(`^[0-9]{15,20}$`)
+
 func check(id string) string {
-	answer, err := client.Get(api + url.QueryEscape(id))
+	if !chatID.MatchString(id) {
+		return "nie wiadomo" // zgubiona wartość
+	}
+	answer, err := client.Get(api + id)
 	if err != nil {
 		return "nie wiadomo" // brak odpowiedzi
 	}

@@ -1,6 +1,8 @@
 const API = "https://registry.example/api/check?id=";
 
 async function check(id) {
+  // Zgubiona wartość. Liczba też: tak długich JavaScript nie trzyma dokładnie.
+  if (typeof id !== "string" || !/^[0-9]{15,20}$/.test(id)) return "nie wiadomo";
   try {
     const answer = await fetch(API + encodeURIComponent(id), {
       signal: AbortSignal.timeout(5000),

@@ -48,7 +48,7 @@ func Sequence(after int) string { return strconv.Itoa(len(People()) + after) }
 // Shown returns how many entries of People their lists show.
 func Shown() (n int) {
 	for _, d := range People() {
-		if e, ok := d.(events.Entry); ok && (e.List != events.Legit || e.Verified) {
+		if e, ok := d.(events.Entry); ok && (!e.List.Trusted() || e.Verified) {
 			n++
 		}
 	}

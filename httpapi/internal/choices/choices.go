@@ -2,7 +2,16 @@
 // links of the site write them.
 package choices
 
-import "example.org/registry/events"
+import (
+	"embed"
+
+	"example.org/registry/events"
+)
+
+// Sources is this package. Pages of the site show its words, so their tags are made from it.
+//
+//go:embed *.go
+var Sources embed.FS
 
 // Lists returns the values of list: all, and then those of events.Lists.
 func Lists() []string {

@@ -3,35 +3,63 @@
 
 document.documentElement.classList.add('js');
 
+const said = document.getElementById('powiedziane'); // what is read out
+
 // Buttons that copy an id. Without the clipboard of a secure page, the browser's old command copies a selection.
 for (const button of document.querySelectorAll('button[data-copy]')) {
-  const words = button.querySelector('span'), label = words.textContent;
+  const words = button.querySelector('span') ?? button, label = words.textContent;
+  const id = button.closest('.ident').querySelector('.id');
   button.addEventListener('click', async () => {
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(id.textContent);
     } catch {
-      getSelection().selectAllChildren(button.closest('.ident').querySelector('.id'));
+      getSelection().selectAllChildren(id);
       document.execCommand('copy');
     }
     words.textContent = 'Skopiowano';
+    said.textContent = 'Skopiowano ID';
     button.classList.add('done');
     setTimeout(() => {
       words.textContent = label;
+      said.textContent = '';
       button.classList.remove('done');
     }, 2000);
   });
 }
 
-// A page may come from a cache that outlives the registry's connection to its data. Last-Modified, which
-// the browser tells us as document.lastModified, is when the data was last known to be complete.
-(() => {
+// A page from a cache says so when it is older than a minute. The reader's clock only raises the question: the server's
+// answers it, by the Date of any answer. document.lastModified has no zone, so in the hour that a clock change repeats it
+// means the later one.
+(async () => {
   const stale = document.getElementById('nieaktualne');
-  const asOf = new Date(document.lastModified);
+  let asOf = new Date(document.lastModified);
+  const later = new Date(+asOf + 3_600_000);
+  if (later.toLocaleTimeString() === asOf.toLocaleTimeString()) asOf = later;
   if (!stale || !stale.hidden || !(Date.now() - asOf > 60_000)) return;
+  let now = Date.now() - 600_000; // where nobody answers: ten minutes that the clock may be wrong by
+  try {
+    const { headers } = await fetch('/robots.txt', { method: 'HEAD', cache: 'no-store' });
+    now = Date.parse(headers.get('Date')) + 1000 * (headers.get('Age') ?? 0);
+  } catch { /* as above */ }
+  if (!(now - asOf > 60_000)) return;
   const words = { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' };
   document.getElementById('stan').textContent = asOf.toLocaleString('pl-PL', words) + ' UTC';
   stale.hidden = false;
 })();
+
+// Who has a keyboard can type at once. On a touch screen one would open over the page.
+if (!matchMedia('(pointer: coarse)').matches) document.querySelector('[data-focus]')?.focus({ preventScroll: true });
+
+// A text that is too long is refused, and not cut off in silence as maxlength would.
+for (const field of document.querySelectorAll('[data-most]')) {
+  const most = Number(field.dataset.most);
+  const look = () => {
+    const n = [...field.value.trim()].length;
+    field.setCustomValidity(n > most ? `Najwyżej ${most} znaków, a jest ${n}.` : '');
+  };
+  field.addEventListener('input', look);
+  look();
+}
 
 // Times are the reader's own. Without JavaScript they are of UTC, and say so where there is an hour.
 function showLocalTimes(within) {
@@ -46,7 +74,7 @@ showLocalTimes(document);
 {
   const [address, moment] = ['[data-address]', '[data-printed]'].map(s => document.querySelector(s));
   const fill = () => {
-    if (address) address.textContent = location.origin + location.pathname;
+    if (address) address.textContent = location.href;
     if (moment) moment.textContent = new Date().toLocaleString('pl-PL', { dateStyle: 'long', timeStyle: 'short' });
   };
   fill();

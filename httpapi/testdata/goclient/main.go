@@ -83,6 +83,24 @@ func calls(ctx context.Context, c *ClientWithResponses, call func(string, int, a
 	if found := check.JSON200; found == nil || len(found.Results) == 0 || found.Results[0].Kind != CheckResultKindScammers {
 		return fmt.Errorf("Check: %s", check.Body)
 	}
+	batch, err := c.CheckBatchWithResponse(ctx, &CheckBatchParams{Ids: scammers.JSON200.Data[0].Id + ",nobody"})
+	if err := call("CheckBatch", 200, batch, err); err != nil {
+		return err
+	}
+	if found := batch.JSON200; found == nil || len(found.Results) != 2 || len(found.Results[0].Results) == 0 || len(found.Results[1].Results) != 0 {
+		return fmt.Errorf("CheckBatch: %s", batch.Body)
+	}
+	ranges, err := c.RangesWithResponse(ctx, nil)
+	if err := call("Ranges", 200, ranges, err); err != nil {
+		return err
+	}
+	within, err := c.RangeWithResponse(ctx, "abc", nil)
+	if err := call("Range", 200, within, err); err != nil {
+		return err
+	}
+	if all := ranges.JSON200; all == nil || all.Lines != strings.Count(string(within.Body), "\n") {
+		return fmt.Errorf("Ranges: %s, Range: %s", ranges.Body, within.Body)
+	}
 	missing, err := c.CheckWithResponse(ctx, nil)
 	if err := call("Check", 400, missing, err); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Command generate writes the tables of package lookalike from the Unicode data files in its
+// Command generate writes the tables of package lookalike (tables.txt) from the Unicode data files in its
 // testdata. Run it in readmodel/lookalike with go generate.
 //
 // For another version of Unicode, replace both files, run go generate and raise
@@ -11,13 +11,13 @@ import (
 )
 
 func main() {
-	if err := run("testdata", "tables.go"); err != nil {
+	if err := run("testdata", "tables.txt"); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-// run reads the data files in dir and writes the Go file out.
+// run reads the data files in dir and writes the file out.
 func run(dir, out string) error {
 	source, err := tables(dir)
 	if err != nil {

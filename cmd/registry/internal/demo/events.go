@@ -147,7 +147,7 @@ func (b *builder) history(e events.Entry) {
 	risky := e
 	risky.Verified = false
 	switch n := b.rng.IntN(100); {
-	case n < 6 && e.Verified && e.List != events.Legit:
+	case n < 6 && e.Verified && !e.List.Trusted():
 		b.add(events.TypeListed, e.ReportedAt, risky)
 		b.add(events.TypeVerified, e.ReportedAt.Add(36*time.Hour), e)
 	case n < 9:

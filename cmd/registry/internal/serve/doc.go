@@ -26,5 +26,18 @@
 // The read model lives long and is nearly all of the heap. Go's default would double the memory of every entry, and a fixed low percentage
 // would collect a small heap more than once a second under load (see gc.go for the numbers).
 //
+// # The parts
+//
 // Start reading with Run and server.run in serve.go.
+//
+//	serve.go        the way up and down
+//	bootstrap.go    what to start from: the store, a snapshot, or nothing
+//	broker.go       the embedded broker, or the connection to another
+//	http.go         both listeners
+//	live.go         what answers see of the running generation, and the operators' listener asks of it
+//	generations.go  model, store, projector and indexes as one
+//	rebuild.go      another generation, and the swap
+//	snapshots.go    when snapshots are made, and which are kept
+//	metrics.go      what /metrics has beside those of the packages
+//	gc.go           the settings of the garbage collector
 package serve

@@ -7,12 +7,15 @@ import (
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/exact"
+	"example.org/registry/readmodel/indexing"
 	"example.org/registry/readmodel/ranked"
 	"example.org/registry/snapshots"
 )
 
-// newGeneration makes a projector for a model and its store, which it saves through saver. saved is where the two stand; a stream without a
-// sequence makes the projector replay that stream, and no other, from its start. Rejected events up to known have been logged.
+// newGeneration makes a projector for a model and its store, which it saves through saver. saved is
+// where the two stand; a stream without a sequence makes the projector replay that stream, and no
+// other, from its start. Rejected events up to known have been logged.
 func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	model *readmodel.Model, saved readmodel.Checkpoint, known uint64) *generation {
 	g := generation{
@@ -30,33 +33,34 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 			LoggedUpTo: known,
 			Logger:     s.log,
 
-			TombstonesAfter: store.TombstonesAfter(),
-
 			PatienceAtStart: patienceAfter(time.Since(s.cfg.Began)),
 		}),
 	}
-	indexed := func() bool { return true }
 	if s.cfg.TextIndex {
-		g.indexer = &readmodel.Indexer{Dir: s.cfg.indexDir(), Logger: s.log, Busy: s.live.busy()}
-		indexed = func() bool { return model.IndexSequence() > 0 }
+		g.exact = &exact.Engine{Dir: s.cfg.indexDir(), Demand: s.live.demand(), Logger: s.log}
 	}
 	if s.cfg.RankedIndex {
-		readers := s.live.busy()
-		busy := func() bool { return readers() || !indexed() } // until the text index is there, searches look at every entry
-		g.ranked = &ranked.Indexer{Dir: s.cfg.rankedDir(), Logger: s.log, Busy: busy, Filling: s.live.filling}
+		demand := s.live.demand()
+		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log, Demand: func() indexing.Demand {
+			if g.exact != nil && g.exact.Sequence() == 0 { // then searches look at every entry
+				return max(demand(), indexing.Some)
+			}
+			return demand()
+		}}
 	}
 	return newGeneration(g)
 }
 
-// patienceAfter is how long the projector may still wait for the broker before it shows the saved state. Readers get that state 10 s after
-// the start at the latest (httpapi/CONTRACT.md#readiness): the projector asks twice a second, and each request may take 2 s to fail. Where
-// loading the store took long, 2 s are left.
+// patienceAfter is how long the projector may still wait for the broker before it shows the saved
+// state. Readers get that state 10 s after the start at the latest (httpapi/CONTRACT.md#readiness):
+// the projector asks twice a second, and each request may take 2 s to fail. Where loading the store
+// took long, 2 s are left.
 func patienceAfter(sinceStart time.Duration) time.Duration {
 	return max(7*time.Second-sinceStart, 2*time.Second)
 }
 
-// running is a generation whose projector runs, and its indexes once they have been started. One goroutine uses it, but ended may be
-// read by any.
+// running is a generation whose projector runs, and its indexes once they have been started. One
+// goroutine uses it, but ended may be read by any.
 type running struct {
 	*generation
 	following *task.Task
@@ -71,7 +75,8 @@ func start(g *generation) *running {
 // ended is closed when the projector has ended by itself or was stopped.
 func (r *running) ended() <-chan struct{} { return r.following.Done() }
 
-// stop ends the indexes and the projector, which saves what it has applied, and returns the projector's error.
+// stop ends the indexes and the projector, which saves what it has applied, and returns the
+// projector's error.
 func (r *running) stop(s *server) error {
 	for _, t := range r.indexing {
 		t.Cancel()
@@ -89,17 +94,18 @@ func (r *running) stop(s *server) error {
 }
 
 const (
-	// indexAfter is how often the indexer checks whether the model has caught up. Until then the processors belong to what readers wait for.
+	// indexAfter is how often an index checks whether the model has caught up. Until then the
+	// processors belong to what readers wait for.
 	indexAfter = 50 * time.Millisecond
-	// indexStops bounds the wait for the indexers when the process stops. Each index is a cache that the next start can make anew, and a disk
-	// can block for ever.
+	// indexStops bounds the wait for the indexes when the process stops. Each is a cache that the
+	// next start can make anew, and a disk can block for ever.
 	indexStops = 5 * time.Second
 )
 
 // index keeps the indexes, if there are any, from the moment when the model has caught up.
 func (r *running) index() {
-	if r.indexer != nil {
-		r.onceCaughtUp(func(ctx context.Context) { r.indexer.Run(ctx, r.model) })
+	if r.exact != nil {
+		r.onceCaughtUp(func(ctx context.Context) { r.exact.Run(ctx, r.model) })
 	}
 	if r.ranked != nil {
 		r.onceCaughtUp(func(ctx context.Context) {
@@ -120,7 +126,8 @@ func (r *running) onceCaughtUp(run func(context.Context)) {
 	}))
 }
 
-// follow keeps the current generation up to date until the handlers have drained, and replaces it when an operator asks for a rebuild.
+// follow keeps the current generation up to date until the handlers have drained, and replaces it
+// when an operator asks for a rebuild.
 func (s *server) follow(drained <-chan struct{}, current *running) error {
 	defer close(s.rebuilds.closed)
 	current.index()

@@ -106,6 +106,9 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 		if cfg.Site && cfg.AppealsURL == "" {
 			s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
 		}
+		if cfg.Site && cfg.About == "" {
+			s.log.Warn("no --about-file: the page /o-rejestrze says that nobody has written who runs this registry and how to reach them")
+		}
 		return cfg, func() {}, nil
 	}
 	stands, err := demo.StartStandIns()

@@ -18,18 +18,19 @@ import (
 	"example.org/registry/projector/leader"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/exact"
 	"example.org/registry/readmodel/ranked"
 	"example.org/registry/snapshots"
 )
 
-// generation is a read model with everything that belongs to it. Its fields never change; what exists later, and what a rebuild makes, is
-// another generation.
+// generation is a read model with everything that belongs to it. Its fields never change; what
+// exists later, and what a rebuild makes, is another generation.
 type generation struct {
 	model     *readmodel.Model
 	store     *snapshots.Store     // nil while the saved state is being loaded
 	projector *projector.Projector // nil until there is a connection to the broker
-	indexer   *readmodel.Indexer   // nil without a text index
-	ranked    *ranked.Indexer      // nil without ranked search
+	exact     *exact.Engine        // nil without a text index
+	ranked    *ranked.Engine       // nil without ranked search
 
 	replaced context.Context // ends when another generation is shown
 	replace  context.CancelFunc
@@ -56,16 +57,17 @@ func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, er
 	return g.model.Await(ctx, seq)
 }
 
-// indexState is the sequence that the text index covers, and why it lags. Without a text index nothing waits for it: it is where the model
-// is.
+// indexState is the sequence that the text index covers, and why it lags. Without a text index
+// nothing waits for it: it is where the model is.
 func (g *generation) indexState() (sequence uint64, trouble string) {
-	if g.indexer == nil {
+	if g.exact == nil {
 		return g.model.View().Sequence(), ""
 	}
-	return g.model.IndexSequence(), g.indexer.Trouble()
+	return g.exact.Sequence(), g.exact.Trouble()
 }
 
-// rankedState is the sequence that the index of ranked search covers, 0 while there is none, and what is wrong with it.
+// rankedState is the sequence that the index of ranked search covers, 0 while there is none, and
+// what is wrong with it.
 func (g *generation) rankedState() (sequence uint64, trouble string) {
 	if g.ranked == nil {
 		return 0, ""
@@ -73,8 +75,8 @@ func (g *generation) rankedState() (sequence uint64, trouble string) {
 	return g.ranked.Sequence(), g.ranked.Trouble()
 }
 
-// live is what the listeners see of the rest of the process while it starts, runs and stops. Any goroutine may use it; each part is set
-// once it exists.
+// live is what the listeners see of the rest of the process while it starts, runs and stops. Any
+// goroutine may use it; each part is set once it exists.
 type live struct {
 	current       atomic.Pointer[generation]    // never nil; an empty model until the saved state is loaded
 	rebuild       atomic.Pointer[rebuilding]    // nil while none is under way
@@ -95,8 +97,8 @@ func newLive() *live {
 	return l
 }
 
-// show replaces the current generation: one pointer, so that model, store, projector and index always belong together (promise 2,
-// readmodel/doc.go).
+// show replaces the current generation: one pointer, so that model, store, projector and index
+// always belong together (promise 2, readmodel/doc.go).
 func (l *live) show(g *generation) { l.current.Swap(g).replace() }
 
 // now is the current generation. Whoever reads several parts calls it once.
@@ -105,8 +107,8 @@ func (l *live) now() *generation { return l.current.Load() }
 // View is the newest state; that of an empty model while the saved one is being loaded.
 func (l *live) View() *readmodel.View { return l.now().model.View() }
 
-// Await waits for a sequence across generations, since a replaced model stops growing. Nobody waits on the empty model at the start: it is
-// not ready.
+// Await waits for a sequence across generations, since a replaced model stops growing. Nobody waits
+// on the empty model at the start: it is not ready.
 func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	for {
 		v, err := l.now().await(ctx, seq)
@@ -126,39 +128,11 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 	return nil
 }
 
-// busyFrom is how many requests a second make readers busy.
-const busyFrom = 10
-
-// busy returns a function that reports whether readers want the processors: it counts the requests since it was last called. One goroutine
-// calls it.
-func (l *live) busy() func() bool {
-	var last time.Time
-	var seen uint64
-	return func() bool {
-		count := l.requests.Load()
-		if count == nil {
-			return true // nobody is answered yet, and what readers wait for is being loaded
-		}
-		now, n := time.Now(), (*count)()
-		busy := float64(n-seen) > busyFrom*now.Sub(last).Seconds()
-		last, seen = now, n
-		return busy
-	}
-}
-
-// fillingFrom is how many stream sequences that are yet to be dealt with are an import, or a replay.
-const fillingFrom = 1000
-
-// filling reports whether the read model is being filled.
-func (l *live) filling() bool {
-	lag, _ := l.look()
-	return lag > fillingFrom
-}
-
 // progress is false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.now().progress() }
 
-// look returns how many stream sequences are yet to be dealt with (0 until the projector runs), and the checkpoint.
+// look returns how many stream sequences are yet to be dealt with (0 until the projector runs), and
+// the checkpoint.
 func (l *live) look() (lag, checkpoint uint64) {
 	p, _ := l.progress()
 	return p.Lag, l.View().Sequence()
@@ -230,8 +204,8 @@ func (l *live) projection() admin.Projection {
 	return doc
 }
 
-// database is nil when the store can be read and written and the stream answers. It asks both at once; ctx bounds the request to the
-// stream.
+// database is nil when the store can be read and written and the stream answers. It asks both at
+// once; ctx bounds the request to the stream.
 func (l *live) database(ctx context.Context) error {
 	g, stream := l.now(), l.stream.Load()
 	p, running := g.progress()
@@ -261,8 +235,8 @@ func (l *live) database(ctx context.Context) error {
 	return group.Wait()
 }
 
-// uptimeNote is where the store keeps the history of the status. A rebuild makes a store without it, which gets it
-// with the next save.
+// uptimeNote is where the store keeps the history of the status. A rebuild makes a store without
+// it, which gets it with the next save.
 const uptimeNote = "status"
 
 func (l *live) loadUptime() ([]byte, error) {
@@ -282,7 +256,8 @@ func (l *live) saveUptime(history []byte) error {
 // recordsWithin bounds the wait for a sequence that the request names.
 const recordsWithin = 10 * time.Second
 
-// records is what GET /records shows: everything of one generation at one sequence, which is at least atLeast.
+// records is what GET /records shows: everything of one generation at one sequence, which is at
+// least atLeast.
 func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordsWithin)
 	defer cancel()
@@ -301,21 +276,20 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 	return all, nil
 }
 
-// tombstones is what GET /tombstones shows. Not all of them would pass for all of them, and let somebody be listed again.
+// tombstones is what GET /tombstones shows. Before the model has caught up it refuses: a partial
+// answer would look complete and could relist somebody.
 func (l *live) tombstones() (all []readmodel.Tombstone, err error) {
 	g := l.now()
 	p, running := g.progress()
-	switch {
-	case !running || !p.CaughtUp:
+	if !running || !p.CaughtUp {
 		return nil, admin.Unavailable("the read model has not caught up with the stream yet")
-	case p.TombstonesAfter > 0:
-		return nil, admin.Unavailable(cmp.Or(p.LastError, "the tombstones that an older version of the program did not keep are being read from the stream; try again"))
 	}
 	g.projector.Inspect(func(m *readmodel.Model) { all = m.Tombstones() })
 	return all, nil
 }
 
-// lastRejected is at most so many of the last rejected events, the highest sequence first, for the operators' page.
+// lastRejected is at most so many of the last rejected events, the highest sequence first, for the
+// operators' page.
 func (l *live) lastRejected(ctx context.Context, most int) ([]admin.RejectedEvent, error) {
 	stream := l.stream.Load()
 	if stream == nil {

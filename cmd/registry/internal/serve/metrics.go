@@ -36,7 +36,6 @@ type scrape struct {
 
 	indexSequence uint64 // at most that of the view
 	indexTrouble  string
-	indexSaved    uint64
 
 	rankedSequence uint64 // at most that of the view
 	rankedTrouble  string
@@ -119,8 +118,6 @@ func families() []metric {
 		func(s scrape) float64 { return float64(s.indexSequence) })
 	always("index_lag_events", gauge, "Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.",
 		func(s scrape) float64 { return float64(s.view.Sequence() - s.indexSequence) })
-	always("index_saved_sequence", gauge, "Checkpoint at which the text index was last saved for the next start, or taken over from the last one; 0 while it was neither.",
-		func(s scrape) float64 { return float64(s.indexSaved) })
 	always("index_failed", gauge, "1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.",
 		func(s scrape) float64 { return oneIf(s.indexTrouble != "") })
 
@@ -227,9 +224,6 @@ func (c *collector) scrape() scrape {
 	s.indexSequence = min(s.indexSequence, s.view.Sequence())
 	s.rankedSequence, s.rankedTrouble = g.rankedState()
 	s.rankedSequence = min(s.rankedSequence, s.view.Sequence())
-	if g.indexer != nil {
-		s.indexSaved = g.indexer.SavedSequence()
-	}
 	if g.ranked != nil {
 		s.rankedRenewed = g.ranked.Renewed()
 	}

@@ -18,11 +18,12 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/exact"
 )
 
 // The names and help texts keep to Prometheus's conventions, before and after the projector runs.
 func TestMetricsAreWellNamed(t *testing.T) {
-	const alone = 2*events.NumLists + 4 + 4 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
+	const alone = 2*events.NumLists + 4 + 3 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
 	l := newLive()
 	reg := prometheus.NewPedanticRegistry()
 	if err := reg.Register(newCollector(l, &snapshotStats{})); err != nil {
@@ -63,7 +64,7 @@ func TestMetricsOfAllRooms(t *testing.T) {
 	}
 	for _, name := range []string{
 		"registry_lag_events", "registry_lag_seconds", "registry_checkpoint_sequence", "registry_saved_sequence", "registry_ready",
-		"registry_rejected_events", "registry_index_lag_events", "registry_index_failed", "registry_index_saved_sequence", "registry_ranked_failed", "registry_frozen", "registry_connected",
+		"registry_rejected_events", "registry_index_lag_events", "registry_index_failed", "registry_ranked_failed", "registry_frozen", "registry_connected",
 		"registry_http_requests_total", "registry_http_request_duration_seconds", "registry_remembered_searches",
 		"registry_remembered_searches_bytes", "registry_remembered_search_lookups_total", "registry_remembered_pages",
 		"registry_upstream_requests_total", "go_goroutines", "process_open_fds", "go_build_info",
@@ -80,25 +81,25 @@ func TestIndexFailedMetric(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := &readmodel.Indexer{Dir: filepath.Join(t.TempDir(), "index")}
-	bad := &readmodel.Indexer{Dir: filepath.Join(file, "index")}
+	good := &exact.Engine{Dir: filepath.Join(t.TempDir(), "index")}
+	bad := &exact.Engine{Dir: filepath.Join(file, "index")}
 	model, r := readmodel.New(), readmodel.NewRenderer()
 	for seq := uint64(1); seq <= 40; seq++ {
 		e := events.Entry{List: events.Legit, EntryID: fmt.Sprint(seq), ChatID: "1", Name: "ktoś", Verified: true, ReportID: "r"}
 		model.Apply([]readmodel.Record{r.Render(seq, e)}, seq)
 	}
-	runUntil(t, good, model, func() bool { return model.IndexSequence() == 40 })
+	runUntil(t, good, model, func() bool { return good.Sequence() == 40 })
 	runUntil(t, bad, model, func() bool { return bad.Trouble() != "" })
-	for want, indexer := range []*readmodel.Indexer{0: good, 1: bad} {
-		indexFailed(t, want, indexer, model)
+	for want, engine := range []*exact.Engine{0: good, 1: bad} {
+		indexFailed(t, want, engine, model)
 	}
 	indexFailed(t, 0, nil, model)
 }
 
-func indexFailed(t *testing.T, want int, indexer *readmodel.Indexer, model *readmodel.Model) {
+func indexFailed(t *testing.T, want int, engine *exact.Engine, model *readmodel.Model) {
 	t.Helper()
 	l := newLive()
-	l.show(newGeneration(generation{model: model, indexer: indexer}))
+	l.show(newGeneration(generation{model: model, exact: engine}))
 	text := fmt.Sprintf("# HELP registry_index_failed 1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.\n"+
 		"# TYPE registry_index_failed gauge\nregistry_index_failed %d\n", want)
 	if err := testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(text), "registry_index_failed"); err != nil {
@@ -106,8 +107,8 @@ func indexFailed(t *testing.T, want int, indexer *readmodel.Indexer, model *read
 	}
 }
 
-// runUntil runs an indexer until something is true.
-func runUntil(t *testing.T, x *readmodel.Indexer, m *readmodel.Model, is func() bool) {
+// runUntil runs an engine until something is true.
+func runUntil(t *testing.T, x *exact.Engine, m *readmodel.Model, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	done := make(chan struct{})
@@ -123,6 +124,6 @@ func runUntil(t *testing.T, x *readmodel.Indexer, m *readmodel.Model, is func() 
 	cancel()
 	<-done
 	if !is() {
-		t.Fatal("the indexer did not get there")
+		t.Fatal("the engine did not get there")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -163,11 +162,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	}
 	defer stop()
 	s.snapshots.open(js)
-	index := s.savedIndex()
-	if index != nil {
-		defer index.Close()
-	}
-	store, model, err := s.load(ctx, nc, js, index)
+	store, model, err := s.load(ctx, nc, js)
 	if err != nil {
 		return err
 	}
@@ -187,27 +182,15 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	return s.follow(drained, start(first))
 }
 
-// savedIndex opens the text index that the last process saved; nil: there is none that can be used, and it is made anew.
-func (s *server) savedIndex() *readmodel.SavedIndex {
-	if !s.cfg.TextIndex {
-		return nil
-	}
-	index, err := readmodel.OpenSavedIndex(s.cfg.indexDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("the saved text index cannot be used; making it anew", "reason", err.Error())
-	}
-	return index
-}
-
 // load opens the store, which an empty data directory gets from a snapshot where there is one, and shows its model.
-func (s *server) load(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, index *readmodel.SavedIndex) (*snapshots.Store, *readmodel.Model, error) {
+func (s *server) load(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
 	if err := failpoint.Hit("start/connected"); err != nil {
 		return nil, nil, err
 	}
 	if err := s.bootstrap(ctx, nc, js); err != nil {
 		return nil, nil, err
 	}
-	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log, Index: index})
+	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log})
 	if err != nil {
 		return nil, nil, err
 	}

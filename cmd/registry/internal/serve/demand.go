@@ -1,0 +1,43 @@
+package serve
+
+import (
+	"runtime"
+	"time"
+
+	"example.org/registry/readmodel/indexing"
+)
+
+// What makes demand for the processors. Each request of a list takes some 30 µs of one, each first
+// search a millisecond.
+const (
+	someRequests = 10   // a second
+	muchRequests = 1000 // a second, for each processor
+	someChanges  = 500  // a second
+	muchChanges  = 2500 // a second
+	muchLag      = 1000 // stream sequences that are yet to be dealt with: an import, or a replay
+)
+
+// demand returns a function that reports how much readers and the stream want the processors, by
+// what has happened since it was last called. One goroutine at a time calls it.
+func (l *live) demand() func() indexing.Demand {
+	var at time.Time
+	var requests, checkpoint uint64
+	return func() indexing.Demand {
+		count := l.requests.Load()
+		if count == nil {
+			return indexing.Some // nobody is answered yet, and what readers wait for is being loaded
+		}
+		lag, newest := l.look()
+		now, n := time.Now(), (*count)()
+		passed := now.Sub(at).Seconds()
+		asked, changed := float64(n-requests)/passed, float64(newest-min(checkpoint, newest))/passed
+		at, requests, checkpoint = now, n, newest
+		switch {
+		case lag > muchLag, changed > muchChanges, asked > muchRequests*float64(runtime.GOMAXPROCS(0)):
+			return indexing.Much
+		case changed > someChanges, asked > someRequests:
+			return indexing.Some
+		}
+		return indexing.None
+	}
+}

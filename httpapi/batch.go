@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.org/registry/httpapi/paste"
+	"example.org/registry/readmodel"
+)
+
+// maxBatch is how many ids one request may ask for, as in openapi.yaml.
+const maxBatch = 100
+
+// batchID is one id of a batch.
+type batchID struct {
+	asked string // as the reader wrote it
+	id    string // as it is understood
+}
+
+// batch answers GET /api/check/batch (httpapi/CONTRACT.md#batch).
+func (p *Public) batch() handler {
+	return p.cacheable(&route{
+		policy: cached("private, max-age=10"),
+		parse: func(raw string) (q query, err error) {
+			q.batch, err = parseBatch(raw)
+			return q, err
+		},
+		tag: func(at state, _ *query) *tagSet { return &at.headers.tags.check },
+		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			dst = append(dst, `{"results":[`...)
+			for i, b := range q.batch {
+				found, err := at.view.Check(ctx, readmodel.CheckQuery{ID: b.id})
+				if err != nil {
+					return nil, err
+				}
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				dst, _ = jsontext.AppendQuote(append(dst, `{"id":`...), b.asked) // it is valid UTF-8
+				end := len(dst)
+				dst = found.AppendJSON(dst) // an object, which goes on where this one is
+				dst[end] = ','
+			}
+			return append(dst, "]}"...), nil
+		},
+	})
+}
+
+// parseBatch reads the query string of a batch: ids, separated by commas, each as a check takes it, none twice. It is a
+// pure function.
+func parseBatch(raw string) ([]batchID, error) {
+	names, values := [1]string{"ids"}, [1]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return nil, err
+	}
+	p := params{names: names[:], values: values[:]}
+	text := p.trimmedTo(0, maxQuery)
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case text == "":
+		return nil, missing("ids")
+	case strings.Count(text, ",") >= maxBatch:
+		return nil, invalid("ids")
+	}
+	var ids []batchID
+	seen := map[string]bool{}
+	for asked := range strings.SplitSeq(text, ",") {
+		b := batchID{asked, strings.TrimSpace(asked)}
+		if id, ok := paste.ID(b.id); ok {
+			b.id = id
+		}
+		if b.id == "" || longer(asked, maxValue) || longer(b.id, maxID) || lostValue(b.id) || seen[b.id] {
+			return nil, invalid("ids")
+		}
+		seen[b.id] = true
+		ids = append(ids, b)
+	}
+	return ids, nil
+}

@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.org/registry/httpapi/internal/apitest"
+)
+
+func TestBatchParameters(t *testing.T) {
+	many := make([]string, maxBatch+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("1%019d", i)
+	}
+	for raw, want := range map[string][]batchID{
+		"ids=7":                                 {{"7", "7"}},
+		"x=1&ids=+7,%3C@8%3E,%209":              {{"7", "7"}, {"<@8>", "8"}, {" 9", "9"}},
+		"ids=https://chat.example/users/5,Null": {{"https://chat.example/users/5", "5"}, {"Null", "Null"}},
+		"ids=" + strings.Repeat("x", 64) + ",y": {{strings.Repeat("x", 64), strings.Repeat("x", 64)}, {"y", "y"}},
+	} {
+		if got, err := parseBatch(raw); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%.80q: %v %v, want %v", raw, got, err, want)
+		}
+	}
+	if got, err := parseBatch("ids=" + strings.Join(many[:maxBatch], ",")); err != nil || len(got) != maxBatch {
+		t.Errorf("100 ids: %d, %v", len(got), err)
+	}
+	for raw, want := range map[string]string{
+		"": "missing ids", "ids=": "missing ids", "ids=%20": "missing ids", "id=7": "missing ids",
+		"ids=,": "ids", "ids=7,": "ids", "ids=,7": "ids", "ids=7,,8": "ids", "ids=7,%20,8": "ids",
+		"ids=7,7": "ids", "ids=7,%3C@7%3E": "ids", "ids=7,%207": "ids", "ids=7&ids=8": "ids",
+		"ids=undefined": "ids", "ids=7,null": "ids", "ids=7,+None+,8": "ids", "ids=%FF": "ids", "ids=7%00": "ids",
+		"ids=" + strings.Repeat("x", 65): "ids", "ids=7,%3C@" + strings.Repeat("1", 65) + "%3E": "ids",
+		"ids=" + strings.Join(many, ","):         "ids",
+		"ids=" + strings.Repeat("x", maxQuery-3): "query", "ids=%zz": "query",
+	} {
+		_, err := parseBatch(raw)
+		if got := wrong(t, err); got != want {
+			t.Errorf("%.80q: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// A batch says of every id what a check says of it, at one state, and may be asked like a check.
+func TestBatchIsChecks(t *testing.T) {
+	f := serve(t)
+	ids := []string{"nobody", "a\"b", "300000000000000002"}
+	for _, l := range []string{"scammers", "servers", "legit"} {
+		var page struct{ Data []struct{ ID string } }
+		if err := json.Unmarshal([]byte(f.get(t, "/api/"+l).body), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Data {
+			if !slices.Contains(ids, e.ID) {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	target := "/api/check/batch?ids=" + strings.ReplaceAll(strings.Join(ids, ","), `"`, "%22")
+	target = strings.ReplaceAll(target, `\`, "%5C")
+	a := f.get(t, target)
+	var got struct {
+		Results []struct {
+			ID      string
+			Results json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || len(got.Results) != len(ids) {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	for i, id := range ids {
+		check := f.get(t, "/api/check?id="+strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(id)).body
+		if r := got.Results[i]; r.ID != id || `{"results":`+string(r.Results)+`}` != check {
+			t.Errorf("%s: %s, a check says %s", id, r.Results, check)
+		}
+	}
+	if c := a.header.Get("Cache-Control"); c != "private, max-age=10" || a.header.Get("Registry-Sequence") != apitest.Sequence(0) {
+		t.Errorf("%v", a.header)
+	}
+	if b := f.get(t, target, "If-None-Match", a.header.Get("Etag")); b.status != http.StatusNotModified || b.body != "" {
+		t.Errorf("its own tag: %d", b.status)
+	}
+	if b := f.get(t, target, "Registry-Min-Sequence", "1"); b.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("at a sequence: %v", b.header)
+	}
+	f.set(func(s *Readiness) { s.Ready = false })
+	f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, target)
+	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: ids.", http.MethodGet, "/api/check/batch")
+	f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/api/check/batch/")
+	f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodPost, target)
+}
+
+func BenchmarkBatch(b *testing.B) {
+	p := busyAPI(b, 100_000)
+	ids := make([]string, maxBatch)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("9%017d", i*997)
+	}
+	target := "/api/check/batch?ids=" + strings.Join(ids, ",")
+	b.Run("new", func(b *testing.B) {
+		for b.Loop() {
+			p.bodies.cache.InvalidateAll()
+			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest(target))
+		}
+		b.ReportMetric(float64(maxBatch*b.N)/b.Elapsed().Seconds(), "ids/s")
+	})
+}

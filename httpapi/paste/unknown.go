@@ -1,0 +1,111 @@
+package paste
+
+import (
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// Kind says what a text has in it that no list has: lists have accounts and servers of the chat
+// platform. Where a text has several, the greatest is told.
+type Kind uint8
+
+// The kinds of a text.
+const (
+	Plain      Kind = iota
+	Profile         // a profile on another platform
+	Web             // a web address or a domain
+	Mail            // an e-mail address
+	Telephone       // a telephone number
+	Card            // the number of a payment card
+	Account         // the number of a bank account
+	Place           // a mention of a role or a channel, or the address of a private conversation
+	Invitation      // an invitation link: it does not say which server it is to
+)
+
+// kindOf returns what of the text no list has. c is what the text consists of.
+func (rd *Reader) kindOf(text string, c *content) Kind {
+	kind := c.kind
+	for _, found := range rd.account.FindAllString(text, -1) {
+		if iban(found) {
+			kind = max(kind, Account)
+		}
+	}
+	number := strings.Join(rd.digits.FindAllString(text, -1), "")
+	if rd.telephone.MatchString(text) && isTelephone(strings.Contains(text, "+"), number) {
+		kind = max(kind, Telephone)
+	}
+	if rd.command.MatchString(text) {
+		kind = Place
+	}
+	return kind
+}
+
+// numberKind says what digits that stand together are.
+func numberKind(run string) Kind {
+	national := strings.TrimPrefix(strings.TrimPrefix(run, "00"), "48")
+	switch {
+	case len(run) == 26:
+		return Account
+	case len(run) >= 13 && len(run) <= 16 && run[0] >= '3' && run[0] <= '6' && luhn(run):
+		return Card
+	case len(run) == 9 || len(national) == 9:
+		return Telephone
+	}
+	return Plain
+}
+
+// isTelephone reports whether a number, with the country code of Poland or without, is one that
+// people call.
+func isTelephone(international bool, number string) bool {
+	national := strings.TrimPrefix(strings.TrimPrefix(number, "00"), "48")
+	return len(number) == 9 || len(national) == 9 || international && len(number) >= 8 && len(number) <= 15
+}
+
+// iban reports whether the check digits of an IBAN are right (ISO 13616).
+func iban(s string) bool {
+	s = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(s))
+	if len(s) < 15 || len(s) > 34 {
+		return false
+	}
+	rest := 0
+	for _, r := range s[4:] + s[:4] {
+		if r >= 'A' {
+			rest = (rest*100 + int(r-'A') + 10) % 97
+		} else {
+			rest = (rest*10 + int(r-'0')) % 97
+		}
+	}
+	return rest == 1
+}
+
+// luhn reports whether the check digit of a card's number is right (ISO/IEC 7812-1).
+func luhn(number string) bool {
+	sum := 0
+	for i, r := range number {
+		d := int(r - '0')
+		if (len(number)-i)%2 == 0 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}
+
+// isDomain reports whether s ends in a domain that is given out, or in one that is kept for examples
+// (RFC 2606).
+func isDomain(s string) bool {
+	s = strings.ToLower(s)
+	at := strings.LastIndexByte(s, '.')
+	if at <= 0 {
+		return false
+	}
+	switch s[at+1:] {
+	case "example", "test", "invalid", "onion":
+		return true
+	}
+	_, icann := publicsuffix.PublicSuffix(s)
+	return icann
+}

@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// rangesBody is the body of GET /api/ranges.
+type rangesBody struct {
+	Version string `json:"version"`
+	Buckets int    `json:"buckets"`
+	Lines   int    `json:"lines"`
+	Entries struct {
+		Scammers int `json:"scammers"`
+		Servers  int `json:"servers"`
+		Legit    int `json:"legit"`
+	} `json:"entries"`
+}
+
+// ranges answers GET /api/ranges (httpapi/CONTRACT.md#ranges).
+func (p *Public) ranges() handler {
+	return p.cacheable(&route{
+		policy: p.checkCache,
+		parse:  func(raw string) (q query, err error) { return q, scanQuery(raw, nil, nil) },
+		tag:    func(at state, _ *query) *tagSet { return &at.headers.tags.check },
+		build: func(_ context.Context, at state, _ *query, dst []byte) ([]byte, error) {
+			body := rangesBody{Version: readmodel.RangeVersion, Buckets: readmodel.NumRanges, Lines: at.view.RangeLines()}
+			body.Entries.Scammers, body.Entries.Servers = at.view.Entries(events.Scammers), at.view.Entries(events.Servers)
+			body.Entries.Legit = at.view.Entries(events.Legit)
+			text, err := json.Marshal(body)
+			return append(dst, text...), err
+		},
+	})
+}
+
+// rangeOf answers GET /api/ranges/{prefix}. Nothing that is kept of the request names the prefix.
+func (p *Public) rangeOf() handler {
+	return p.cacheable(&route{
+		policy: &policy{cache: []string{"public, s-maxage=30, no-transform"}, cdn: p.listCache.cdn, asIs: true},
+		media:  []string{plainText}, name: rangePrefix, parse: parseRange,
+		tag: func(at state, q *query) *tagSet { return new(newTagSet(at.view.RangeTag(q.bucket))) },
+		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			return at.view.AppendRange(dst, q.bucket), nil
+		},
+	})
+}
+
+// rangePrefix is the prefix in the address of a range: three hexadecimal digits as they are, none of them encoded, so that
+// each range has one address in caches.
+func rangePrefix(c *gin.Context) (string, error) {
+	prefix := c.Param("prefix")
+	if len(prefix) != 3 || strings.Trim(prefix, "0123456789abcdef") != "" || c.Request.URL.RawPath != "" {
+		return "", invalid("prefix")
+	}
+	return prefix, nil
+}
+
+// parseRange reads "<prefix>?<query string>". It is a pure function.
+func parseRange(raw string) (q query, err error) {
+	prefix, raw, _ := strings.Cut(raw, "?")
+	n, err := strconv.ParseUint(prefix, 16, 12)
+	if err != nil {
+		return q, invalid("prefix")
+	}
+	q.bucket = int(n)
+	return q, scanQuery(raw, nil, nil)
+}

@@ -1,0 +1,90 @@
+package site
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxAbout bounds the Markdown of the page about the registry in bytes, maxAboutHTML what is made of it.
+const (
+	MaxAbout     = 32 << 10
+	maxAboutHTML = MaxPage - 12_000
+)
+
+//go:embed about.md
+var defaultAbout string
+
+// aboutView is what about.html shows.
+type aboutView struct {
+	Before   template.HTML
+	Sections []aboutSection
+}
+
+// aboutSection is what stands below a heading of the first kind, and its parts below those of the second.
+type aboutSection struct {
+	Title string
+	Text  template.HTML
+	Parts []fold
+}
+
+// CheckAbout rejects what cannot be the page about the registry (httpapi/CONTRACT.md#about). Empty: the default one.
+func CheckAbout(markdown string) error {
+	_, err := readAbout(markdown)
+	return err
+}
+
+// readAbout splits a text by its headings and renders it.
+func readAbout(markdown string) (v aboutView, err error) {
+	if markdown == "" {
+		markdown = defaultAbout
+	}
+	if err := checkMarkdown(markdown, MaxAbout); err != nil {
+		return v, err
+	}
+	policy := newPolicy()
+	policy.AllowURLSchemes("tel")
+	before, sections := cutAt(markdown, "## ")
+	v.Before = renderSafely(policy, before)
+	size := len(v.Before)
+	for _, s := range sections {
+		text, parts := cutAt(s.text, "### ")
+		section := aboutSection{Title: s.title, Text: renderSafely(policy, text)}
+		size += len(s.title) + len(section.Text)
+		for _, p := range parts {
+			part := fold{p.title, renderSafely(policy, p.text)}
+			section.Parts = append(section.Parts, part)
+			size += len(p.title) + len(part.Text)
+		}
+		v.Sections = append(v.Sections, section)
+	}
+	if size > maxAboutHTML {
+		return v, fmt.Errorf("makes %d bytes of HTML; at most %d fit", size, maxAboutHTML)
+	}
+	return v, nil
+}
+
+// checkMarkdown rejects what is no text of an operator's.
+func checkMarkdown(markdown string, limit int) error {
+	switch {
+	case len(markdown) > limit:
+		return fmt.Errorf("must have at most %d bytes", limit)
+	case !utf8.ValidString(markdown) || strings.Contains(markdown, "\x00"):
+		return errors.New("must be UTF-8 text")
+	case strings.TrimSpace(markdown) == "":
+		return errors.New("must not be blank")
+	}
+	return nil
+}
+
+// AboutPath is where the page about the registry is.
+const AboutPath = "/o-rejestrze"
+
+// About appends the page about the registry: who runs it, what it keeps, what the accused can do.
+func (s *Site) About(dst []byte) ([]byte, error) {
+	return s.Append(dst, "about", Page{Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath, Data: s.about,
+		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."})
+}

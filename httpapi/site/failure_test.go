@@ -1,0 +1,85 @@
+package site
+
+import (
+	"strings"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+func failure(t *testing.T, w *world, f Failed) string {
+	t.Helper()
+	page, err := w.site.Append(nil, "error", FailureOf(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wellFormed(t, string(page))
+}
+
+// Somebody who was taken off a list is cleared in words, which are the same whether anybody was there or not.
+func TestNobodysPageClears(t *testing.T) {
+	w := newWorld(t, full())
+	const clears = "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
+	for path, want := range map[string]bool{"/wpis/scammers/s1": true, "/wpis/": true, "/wpis": true, "/wpisy": false, "/nikt": false} {
+		if page := failure(t, w, Failed{Status: 404, Path: path}); strings.Contains(page, clears) != want || want && strings.Contains(page, "Sprawdź, czy jest pełny") {
+			t.Errorf("%s: %s", path, seen(t, page))
+		}
+	}
+}
+
+// A text that is too long comes back whole, with its bound, in a form that asks the same question again.
+func TestLongTextsAreKept(t *testing.T) {
+	w := newWorld(t, full())
+	for _, c := range []struct {
+		path, param  string
+		n            int
+		action, says string
+	}{
+		{"/", "search", 301, `action="/" `, "najwyżej 300 znaków"},
+		{"/", "search", 2000, `action="/" `, "najwyżej 300 znaków"},
+		{"/scammers", "search", 101, `action="/scammers" `, "najwyżej 100 znaków"},
+		{"/szukaj", "q", 400, `action="/szukaj" `, "najwyżej 100 znaków"},
+	} {
+		long := strings.Repeat("ż", c.n)
+		page := failure(t, w, Failed{Status: 400, Path: c.path, Param: c.param, Search: long})
+		if !strings.Contains(page, `name="`+c.param+`" value="`+long+`"`) || !strings.Contains(page, c.action) || !strings.Contains(seen(t, page), "Za długi tekst") || !strings.Contains(page, c.says) {
+			t.Errorf("%+v: %s", c, page)
+		}
+	}
+}
+
+// No field cuts off what is pasted into it.
+func TestFieldsCutNothing(t *testing.T) {
+	w := newWorld(t, full(), people()...)
+	for name, page := range map[string]string{
+		"check": w.check(t, readmodel.CheckQuery{}), "answer": w.check(t, readmodel.CheckQuery{Search: "ćma"}), "list": w.list(t, readmodel.ListQuery{List: events.Legit}),
+		"search": w.search(t, readmodel.RankedQuery{}, readmodel.RankedPage{}), "failure": failure(t, w, Failed{Status: 400, Path: "/szukaj", Param: "q"}),
+	} {
+		if strings.Contains(page, "maxlength") || !strings.Contains(page, "data-most") || strings.Contains(page, "autofocus") {
+			t.Errorf("%s: %s", name, page)
+		}
+	}
+}
+
+// The title of a page about somebody does not call the site a registry of frauds, and no address is said that is not whole.
+func TestTitlesAccuseNobody(t *testing.T) {
+	for base, cfg := range map[string]Config{"": {}, "https://rejestr.example.org": full()} {
+		w := newWorld(t, cfg, people()...)
+		for name, c := range map[string]struct{ page, ends, canonical string }{
+			"start":   {w.check(t, readmodel.CheckQuery{}), " – Rejestr oszustów</title>", "/"},
+			"answer":  {w.check(t, readmodel.CheckQuery{Search: "ewa zaufana"}), " – Rejestr</title>", ""},
+			"trusted": {w.entry(t, events.Legit, "l1", 1), " – Zaufana osoba – Rejestr</title>", "/wpis/legit/l1"},
+			"list":    {w.list(t, readmodel.ListQuery{List: events.Legit}), "Osoby zaufane – Rejestr</title>", ""},
+			"others":  {w.list(t, readmodel.ListQuery{List: events.Servers}), "Zgłoszone serwery – Rejestr oszustów</title>", ""},
+		} {
+			if !strings.Contains(c.page, c.ends) {
+				t.Errorf("%s: the title does not end with %q", name, c.ends)
+			}
+			said := strings.Contains(c.page, `rel="canonical"`)
+			if said != (base != "" && c.canonical != "") || said && !strings.Contains(c.page, `<link rel="canonical" href="`+base+c.canonical+`">`) {
+				t.Errorf("%s below %q: canonical said: %v", name, base, said)
+			}
+		}
+	}
+}

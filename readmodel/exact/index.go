@@ -1,0 +1,79 @@
+package exact
+
+import (
+	"context"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/textindex"
+)
+
+// index is the index of all lists at one moment: a readmodel.TextIndex made of blocks. It never
+// changes once it has been published.
+type index struct {
+	begun    uint64 // changes before it were not followed, so older views cannot use the index
+	sequence uint64 // every change from begun up to here is known to a part
+	lists    [events.NumLists][]part
+}
+
+// part is the index of textindex.BlockLen neighboring slots of a list.
+type part struct {
+	large     *textindex.Block // of all rows, when it was built; nil: empty
+	small     *textindex.Block // of the rows in inSmall, which have changed since
+	inSmall   *textindex.Set   // nil: none
+	unindexed *textindex.Set   // rows that changed after either, or did not fit: searches look at them. Nil: none
+	built     uint64           // sequence of the view that the newer block was made from
+
+	plan // of the builder; searches do not look at it
+}
+
+// Coverage is part of readmodel.TextIndex.
+func (x *index) Coverage(v *readmodel.View) (sequence uint64, ok bool) {
+	return x.sequence, x.begun <= v.Sequence()
+}
+
+// Candidates is part of readmodel.TextIndex.
+func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe *textindex.Set)) error {
+	query := textindex.NewQuery(q.Text, q.Needle)
+	var sure, maybe textindex.Set
+	for i := range x.lists[q.List] {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		x.lists[q.List][i].find(v, query, &sure, &maybe)
+		found(uint32(i)*textindex.BlockLen, &sure, &maybe)
+	}
+	return nil
+}
+
+// find sets sure to the slots of the part whose rows match q in v, and maybe to the others that
+// may.
+func (p *part) find(v *readmodel.View, q *textindex.Query, sure, maybe *textindex.Set) {
+	// An older view may have other texts than the blocks. A block that cannot be read makes a
+	// search slower.
+	if p.built > v.Sequence() || p.findInBlocks(q, sure, maybe) != nil {
+		*sure = textindex.Set{}
+		maybe.Fill()
+		return
+	}
+	if p.unindexed != nil {
+		sure.AndNot(p.unindexed)
+		maybe.Or(p.unindexed)
+	}
+	maybe.AndNot(sure)
+}
+
+func (p *part) findInBlocks(q *textindex.Query, sure, maybe *textindex.Set) error {
+	if err := p.large.Find(q, sure, maybe); err != nil || p.inSmall == nil {
+		return err
+	}
+	sure.AndNot(p.inSmall)
+	maybe.AndNot(p.inSmall)
+	var smallSure, smallMaybe textindex.Set
+	if err := p.small.Find(q, &smallSure, &smallMaybe); err != nil {
+		return err
+	}
+	sure.Or(&smallSure)
+	maybe.Or(&smallMaybe)
+	return nil
+}

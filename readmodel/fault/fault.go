@@ -1,0 +1,21 @@
+// Package fault turns what would end the process into an error: a panic, and a fault of memory that
+// is mapped from a file, as when a disk fails to give a page back or a file is shorter than it
+// says.
+package fault
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Catch runs f and returns its error, or one that names the panic or the fault. It sees nothing of
+// other goroutines.
+func Catch(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("fault: %v", v)
+		}
+	}()
+	return f()
+}

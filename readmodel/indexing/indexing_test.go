@@ -1,0 +1,246 @@
+package indexing
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.org/registry/readmodel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestPacer: however many work at once, together they take their share, and all they like where
+// nobody wants the processors.
+func TestPacer(t *testing.T) {
+	const work, slices = 10 * time.Millisecond, 300 // of each worker
+	for name, c := range map[string]struct {
+		demand Demand
+		least  float64
+		longer float64 // than the work alone
+	}{
+		"none": {None, 1.0 / 32, 1}, "some": {Some, 1.0 / 32, 4}, "much": {Much, 1.0 / 32, 32}, "much, but hurried": {Much, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &Pacer{Demand: func() Demand { return c.demand }, Least: c.least}
+				began := time.Now()
+				var workers sync.WaitGroup
+				for range runtime.GOMAXPROCS(0) {
+					workers.Go(func() {
+						w := NewWork(p)
+						for range slices {
+							time.Sleep(work)
+							w.Tick(t.Context())
+						}
+					})
+				}
+				workers.Wait()
+				if got := float64(time.Since(began)) / float64(work*slices); got < c.longer*0.95 || got > c.longer*1.05 {
+					t.Errorf("the work takes %.2f times as long, want %.2f", got, c.longer)
+				}
+			})
+		})
+	}
+}
+
+// TestPacerFollowsDemand: a long rest is over soon after the demand is, and at once when the
+// context ends.
+func TestPacerFollowsDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		p := &Pacer{Least: 1.0 / 32, Demand: func() Demand {
+			if time.Since(began) > 10*time.Second {
+				return None
+			}
+			return Much
+		}}
+		p.Rest(t.Context(), time.Hour)
+		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("went on after %s", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began = time.Now()
+		p.Rest(ctx, time.Hour)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("went on %s after the end", took)
+		}
+	})
+}
+
+// fake is an index whose steps are a function.
+type fake struct {
+	step   func(ctx context.Context, w *Work) (State, error)
+	closed atomic.Int32
+}
+
+func (f *fake) Follow(ctx context.Context, w *Work, _ *readmodel.View) (State, error) {
+	return f.step(ctx, w)
+}
+func (f *fake) Close() { f.closed.Add(1) }
+
+// life is a keeper of fakes: life.steps says what each Follow does, one after another, and then
+// they are complete.
+type life struct {
+	Keeper
+	opened, aside atomic.Int32
+	index         atomic.Pointer[fake] // the newest
+	log           log
+	end           func()
+}
+
+// log is what a logger wrote.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func start(t *testing.T, setAside bool, steps ...func(ctx context.Context, w *Work) (State, error)) *life {
+	l, todo := &life{}, make(chan func(context.Context, *Work) (State, error), len(steps))
+	for _, step := range steps {
+		todo <- step
+	}
+	l.Name, l.Failing, l.Pacer = "index of fakes", "Fakes are not found", &Pacer{Demand: func() Demand { return None }}
+	l.Logger = slog.New(slog.NewTextHandler(&l.log, nil))
+	m := readmodel.New()
+	m.Apply(nil, 7)
+	l.Open = func(context.Context, *Work) (Index, error) {
+		l.opened.Add(1)
+		l.index.Store(&fake{step: func(ctx context.Context, w *Work) (State, error) {
+			select {
+			case step := <-todo:
+				return step(ctx, w)
+			default:
+				return Complete, nil
+			}
+		}})
+		return l.index.Load(), nil
+	}
+	if setAside {
+		l.SetAside = func() error { l.aside.Add(1); return nil }
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); l.Run(ctx, m) }()
+	l.end = func() { cancel(); <-ended }
+	return l
+}
+
+func fail(context.Context, *Work) (State, error)   { return Working, errors.New("no space left") }
+func panics(context.Context, *Work) (State, error) { panic("a damaged page") }
+func stale(context.Context, *Work) (State, error)  { return Working, &Stale{"it is of another stream"} }
+
+// TestRetried: after a failure an index without SetAside is followed again, as it is, and the
+// trouble is said until it is complete.
+func TestRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := start(t, false, fail, panics)
+		for _, want := range []string{"Fakes are not found: no space left.", "Fakes are not found: fault: a damaged page."} {
+			time.Sleep(2 * time.Second)
+			if l.Trouble() != want || l.Sequence() != 0 {
+				t.Errorf("%q at %d, want %q", l.Trouble(), l.Sequence(), want)
+			}
+			time.Sleep(3 * time.Second)
+		}
+		time.Sleep(time.Second)
+		if l.Trouble() != "" || l.Sequence() != 7 || l.opened.Load() != 1 || l.Renewed() != 0 {
+			t.Errorf("%q at %d, opened %d times", l.Trouble(), l.Sequence(), l.opened.Load())
+		}
+		l.end()
+		if l.index.Load().closed.Load() != 1 || strings.Count(l.log.String(), "has failed") != 2 || strings.Count(l.log.String(), "index of fakes complete") != 1 {
+			t.Errorf("closed %d times: %s", l.index.Load().closed.Load(), l.log.String())
+		}
+	})
+}
+
+// TestSetAside: after a failure an index with SetAside is closed, set aside and opened anew, a
+// stale one at once.
+func TestSetAside(t *testing.T) {
+	for name, c := range map[string]struct {
+		step  func(context.Context, *Work) (State, error)
+		after time.Duration
+		level string
+	}{"fails": {fail, 5 * time.Second, "level=ERROR"}, "panics": {panics, 5 * time.Second, "level=ERROR"}, "is stale": {stale, 0, "level=INFO"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := start(t, true, c.step)
+				synctest.Wait()
+				if c.after > 0 {
+					if l.Trouble() == "" || l.aside.Load() != 1 || l.opened.Load() != 1 || l.index.Load().closed.Load() != 1 {
+						t.Errorf("%q, set aside %d times, opened %d times", l.Trouble(), l.aside.Load(), l.opened.Load())
+					}
+					time.Sleep(c.after)
+					synctest.Wait()
+				}
+				if l.Trouble() != "" || l.Sequence() != 7 || l.opened.Load() != 2 || l.Renewed() != 1 || !strings.HasPrefix(l.log.String()[strings.Index(l.log.String(), "level="):], c.level) {
+					t.Errorf("%q at %d, opened %d times: %s", l.Trouble(), l.Sequence(), l.opened.Load(), l.log.String())
+				}
+				l.end()
+			})
+		})
+	}
+}
+
+// TestHangs: a step that shows no progress is a sentence; where the index can be set aside it is
+// left to itself, another is opened, and what the old one does afterwards changes nothing. A step
+// that ticks, or rests, does not hang.
+func TestHangs(t *testing.T) {
+	for _, setAside := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			l := start(t, setAside,
+				func(ctx context.Context, w *Work) (State, error) {
+					for range 100 {
+						time.Sleep(time.Second)
+						w.Tick(ctx)
+					}
+					return Working, nil
+				},
+				func(ctx context.Context, w *Work) (State, error) { <-release; return fail(ctx, w) })
+			time.Sleep(120 * time.Second) // 20 s of the second step
+			if l.Trouble() != "" {
+				t.Errorf("after 20 s: %q", l.Trouble())
+			}
+			first := l.index.Load()
+			time.Sleep(14 * time.Second)
+			if s := l.Trouble(); !strings.Contains(s, "has made no progress for 3") {
+				t.Errorf("after 34 s: %q", s)
+			}
+			time.Sleep(6 * time.Second)
+			if setAside && (l.opened.Load() != 2 || l.Sequence() != 7 || l.Trouble() != "" || first.closed.Load() != 0) {
+				t.Errorf("opened %d times, at %d, %q", l.opened.Load(), l.Sequence(), l.Trouble())
+			}
+			close(release)
+			synctest.Wait()
+			if setAside && (l.Trouble() != "" || l.Renewed() != 1 || first.closed.Load() != 1) {
+				t.Errorf("the old one is heard: %q", l.Trouble())
+			}
+			if !setAside && l.opened.Load() != 1 {
+				t.Errorf("opened %d times", l.opened.Load())
+			}
+			l.end()
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package readmodel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"example.org/registry/events"
+)
+
+// A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges). Readers ask for one
+// to learn of an id without naming it. The tree of chat ids is ordered by that hash, so a range is a stretch of it.
+
+const (
+	// RangeVersion is how chat ids are hashed for ranges. Clients do the same.
+	RangeVersion = "registry-id-v1"
+	// NumRanges is how many ranges there are.
+	NumRanges = 1 << rangeBits
+
+	rangeBits = 12
+	// rangeSuffix is how many hexadecimal digits a line of a range has, after those of the range.
+	rangeSuffix = 26
+	minLines    = 32
+)
+
+// hashChatID returns the hash that ranges know a chat id by.
+func hashChatID(id string) [sha256.Size]byte {
+	var room [128]byte
+	return sha256.Sum256(append(append(room[:0], RangeVersion+"\n"...), id...))
+}
+
+// chatKey is the part of the hash that the tree of chat ids is ordered by.
+func chatKey(id string) uint64 {
+	hash := hashChatID(id)
+	return binary.BigEndian.Uint64(hash[:])
+}
+
+// listedAs says on which lists an id is shown: two bits for each list that has unverified entries, and one for legit.
+type listedAs byte
+
+// listedAs returns the row's part of what is said of its chat id.
+func (r *Row) listedAs() listedAs {
+	if !r.shown() {
+		return 0
+	}
+	bit := listedAs(1) << (2 * r.list)
+	if !r.Verified() {
+		bit <<= 1
+	}
+	return bit
+}
+
+// rangeSum is what the owner keeps of a range: enough to tell whether it has changed, and how long it is.
+type rangeSum struct {
+	digest Digest // of the shown ids and what is said of them
+	ids    int32
+}
+
+// rangeSums are the sums of all ranges. The zero value is of an empty registry.
+type rangeSums struct {
+	sums    cowSlice[rangeSum]
+	lines   int // of every range
+	changed bool
+}
+
+// set replaces what is said of a chat id.
+func (s *rangeSums) set(id string, was, is listedAs) {
+	if was == is {
+		return
+	}
+	hash := hashChatID(id)
+	n := uint32(binary.BigEndian.Uint64(hash[:]) >> (64 - rangeBits))
+	sum := s.sums.get(n)
+	if was != 0 {
+		sum.digest.sub(listedDigest(hash, was))
+		sum.ids--
+	}
+	if is != 0 {
+		sum.digest.Add(listedDigest(hash, is))
+		sum.ids++
+	}
+	s.sums.set(n, sum)
+	s.changed = true
+}
+
+func listedDigest(hash [sha256.Size]byte, as listedAs) Digest {
+	sum := sha256.Sum256(append(hash[:], byte(as)))
+	return Digest(sum[:len(Digest{})])
+}
+
+func (s *rangeSums) snapshot() rangeSums {
+	if s.changed || s.lines == 0 {
+		most := int32(0)
+		for _, c := range s.sums.chunks {
+			for i := range c.values {
+				most = max(most, c.values[i].ids)
+			}
+		}
+		s.lines, s.changed = rangeLines(int(most)), false
+	}
+	return rangeSums{sums: s.sums.snapshot(), lines: s.lines}
+}
+
+// rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that most fits.
+func rangeLines(most int) int {
+	for n := minLines; ; n *= 2 {
+		switch {
+		case most <= n:
+			return n
+		case most <= n+n/2:
+			return n + n/2
+		}
+	}
+}
+
+// applyRanges updates the sums of the chat ids in a change, which everything else has seen already.
+func (m *Model) applyRanges(ch rowChange) {
+	if ch.old != nil && ch.row != nil && ch.old.listedAs() == ch.row.listedAs() && ch.old.chatID() == ch.row.chatID() {
+		return
+	}
+	for _, r := range []*Row{ch.old, ch.row} {
+		if r == nil || r == ch.row && ch.old != nil && ch.old.chatID() == r.chatID() {
+			continue
+		}
+		id := r.chatID()
+		var others, was, is listedAs
+		m.chatIDs.find(id, func(n uint32) {
+			if ref := RowRef(n); ref != r.Ref() {
+				if other := m.lists[ref.List()].orders.rows.get(ref.Slot()); other.chatID() == id {
+					others |= other.listedAs()
+				}
+			}
+		})
+		if ch.old != nil && ch.old.chatID() == id {
+			was = ch.old.listedAs()
+		}
+		if ch.row != nil && ch.row.chatID() == id {
+			is = ch.row.listedAs()
+		}
+		m.ranges.set(id, others|was, others|is)
+	}
+}
+
+// reloadRanges makes the sums from the tree of chat ids.
+func (m *Model) reloadRanges() {
+	m.ranges = rangeSums{}
+	listed, key := map[string]listedAs{}, uint64(0) // the ids of one key: more than one hardly ever
+	flush := func() {
+		for id, as := range listed {
+			m.ranges.set(id, 0, as)
+		}
+		clear(listed)
+	}
+	m.chatIDs.tree.Ascend(0, func(n uint32) bool {
+		ref := RowRef(n)
+		r := m.lists[ref.List()].orders.rows.get(ref.Slot())
+		if k := chatKey(r.chatID()); k != key {
+			flush()
+			key = k
+		}
+		listed[r.chatID()] |= r.listedAs()
+		return true
+	})
+	flush()
+}
+
+// RangeLines returns how many lines every range of the view has.
+func (v *View) RangeLines() int { return v.ranges.lines }
+
+// RangeTag returns a tag of what AppendRange appends, 32 hexadecimal digits. Like ListTag it is the same wherever the
+// content is the same.
+func (v *View) RangeTag(n int) string {
+	return contentTag(fmt.Sprintf("range %d %d", n, v.ranges.lines), v.ranges.sums.get(uint32(n)).digest)
+}
+
+// line of a range: the suffix of a hash, a colon, what is said of the id in two hexadecimal digits, a line feed.
+type rangeLine [rangeSuffix + 4]byte
+
+func newRangeLine(digits []byte, as listedAs) (l rangeLine) {
+	copy(l[:], digits[:rangeSuffix])
+	const hexDigits = "0123456789abcdef"
+	copy(l[rangeSuffix:], []byte{':', hexDigits[as>>4], hexDigits[as&15], '\n'})
+	return l
+}
+
+func (l *rangeLine) suffix() []byte { return l[:rangeSuffix] }
+
+// AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each chat id that a list shows, and
+// others that are nobody's, so that all ranges are equally long.
+func (v *View) AppendRange(dst []byte, n int) []byte {
+	listed := map[string]listedAs{}
+	low := uint64(n) << (64 - rangeBits)
+	v.chatIDs.tree.Range(low, low+1<<(64-rangeBits)-1, func(n uint32) {
+		r := v.Row(RowRef(n))
+		listed[r.chatID()] |= r.listedAs()
+	})
+	lines := make([]rangeLine, 0, v.ranges.lines)
+	var digits [2 * sha256.Size]byte
+	for id, as := range listed {
+		if as == 0 {
+			continue
+		}
+		hash := hashChatID(id)
+		hex.Encode(digits[:], hash[:])
+		lines = append(lines, newRangeLine(digits[rangeBits/4:], as))
+	}
+	real := len(lines)
+	pad := fmt.Appendf(nil, "%03xpad", n)
+	for i := 0; len(lines) < v.ranges.lines; i++ {
+		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
+		hex.Encode(digits[:], hash[:])
+		filler := newRangeLine(digits[:], 0)
+		if !slices.ContainsFunc(lines[:real], func(l rangeLine) bool { return bytes.Equal(l.suffix(), filler.suffix()) }) {
+			lines = append(lines, filler)
+		}
+	}
+	slices.SortFunc(lines, func(a, b rangeLine) int { return bytes.Compare(a[:], b[:]) })
+	for i := range lines {
+		dst = append(dst, lines[i][:]...)
+	}
+	return dst
+}
+
+const _ = uint(4 - events.NumLists) // more lists do not fit into listedAs

@@ -1,0 +1,140 @@
+package ranked
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/blevesearch/vellum/levenshtein"
+
+	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
+	"example.org/registry/readmodel/terms"
+)
+
+// Engine keeps the index of ranked search of one model. Its fields are set before Run; any
+// goroutine may call the other methods.
+type Engine struct {
+	// Dir is where the index is kept and, for a while, the one that it replaces.
+	Dir string
+	// Demand is that of an indexing.Pacer.
+	Demand func() indexing.Demand
+	// HangsAfter is how long a step may take without progress before the index is given up, and
+	// bleve's merges ten times as long. Zero: 30 s.
+	HangsAfter time.Duration
+	// Logger gets a line for each time the index is complete or made anew. Nil: none.
+	Logger *slog.Logger
+
+	tuning tuning
+
+	mu        sync.Mutex
+	follower  *follower  // whose index searches ask
+	published *published // nil: no index
+
+	keeper    indexing.Keeper
+	analyzers sync.Pool // of *terms.Analyzer
+	stemmer   atomic.Pointer[terms.Stemmer]
+	builders  [2]atomic.Pointer[levenshtein.LevenshteinAutomatonBuilder] // see automata
+}
+
+// tuning is what tests set. Zero values: the constants.
+type tuning struct {
+	pause, retry time.Duration
+	at           func(string) error // called at points where tests fail or hang. Nil: nothing
+}
+
+const (
+	// pause is how long changes gather before they are indexed together: each batch is a segment.
+	pause = 400 * time.Millisecond
+	// least is the share of the processors that the index takes while there is indexing.Much
+	// demand: neither readers nor an import wait for it.
+	least = 1.0 / 32
+)
+
+// Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is set
+// aside and made anew. An Engine runs once, and for a directory one at a time.
+func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
+	k := &e.keeper
+	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
+	k.Pacer, k.Pause = &indexing.Pacer{Demand: e.Demand, Least: least}, cmp.Or(e.tuning.pause, pause)
+	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, e.hangsAfter(), e.Logger
+	k.Open = func(ctx context.Context, w *indexing.Work) (indexing.Index, error) {
+		f := &follower{engine: e, model: m, state: newState(id), tables: map[uint64]*table{}}
+		e.mu.Lock()
+		e.follower = f
+		e.mu.Unlock()
+		return f, f.open(ctx, w)
+	}
+	k.SetAside = func() error {
+		e.withdraw(nil)
+		return setAside(e.Dir)
+	}
+	k.Run(ctx, m)
+}
+
+// Sequence returns the last sequence that the index covers; 0 while there is none.
+func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
+
+// Trouble returns a sentence that says what is wrong with the index, or "".
+func (e *Engine) Trouble() string { return e.keeper.Trouble() }
+
+// Renewed returns how often the index has been made anew because something was wrong with it.
+func (e *Engine) Renewed() uint64 { return e.keeper.Renewed() }
+
+// publish gives searches p in place of what they had, unless p's follower has been given up.
+func (e *Engine) publish(p *published) {
+	e.mu.Lock()
+	old := p
+	if e.follower == p.by {
+		old, e.published = e.published, p
+	}
+	e.mu.Unlock()
+	old.release()
+}
+
+// withdraw takes away what f has published, and gives it up. Nil: whoever published.
+func (e *Engine) withdraw(f *follower) {
+	e.mu.Lock()
+	var old *published
+	if f == nil || e.follower == f {
+		old = e.published
+		e.follower, e.published = nil, nil
+	}
+	e.mu.Unlock()
+	old.release()
+}
+
+// acquire returns what is published, or nil. The caller releases it.
+func (e *Engine) acquire() *published {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.published != nil {
+		e.published.users.Add(1)
+	}
+	return e.published
+}
+
+func (e *Engine) hangsAfter() time.Duration { return cmp.Or(e.HangsAfter, 30*time.Second) }
+
+// load loads the stemmer, once.
+func (e *Engine) load() error {
+	if e.stemmer.Load() != nil {
+		return nil
+	}
+	s, err := terms.New()
+	if err == nil {
+		e.stemmer.Store(s)
+	}
+	return err
+}
+
+// analyzer returns an analyzer of the pool. There is one once there is an index.
+func (e *Engine) analyzer() *terms.Analyzer {
+	if a, ok := e.analyzers.Get().(*terms.Analyzer); ok {
+		return a
+	}
+	return e.stemmer.Load().Analyzer()
+}

@@ -1,0 +1,273 @@
+package ranked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
+)
+
+// follower is one open index that follows a model. One goroutine owns it.
+type follower struct {
+	engine  *Engine
+	model   *readmodel.Model
+	store   *store // nil: not open
+	analyst analyst
+
+	state  state
+	view   *readmodel.View // the state that the index has; nil: it is not complete yet
+	work   work            // that is under way
+	tables map[uint64]*table
+	wrote  bool // a batch, since it was opened
+	marked bool // as complete
+}
+
+const (
+	// batchRows is how many rows make a batch while much is to be indexed: the larger, the fewer
+	// merges, and the more memory.
+	batchRows = 8192
+	// mergesWithin is how many times longer than a step a merge may take.
+	mergesWithin = 10
+)
+
+var errMergeHangs = errors.New("a merge takes too long")
+
+// work is what an index lacks of a view: documents to remove, and rows to make documents of.
+type work struct {
+	view *readmodel.View // nil: nothing is under way
+	gone map[string]struct{}
+	rows []*readmodel.Row
+}
+
+func (w *work) empty() bool { return len(w.rows) == 0 && len(w.gone) == 0 }
+
+// open opens the index, and finds out what it lacks.
+func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
+	if err := f.engine.load(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	f.analyst.analyzer = f.engine.stemmer.Load().Analyzer()
+	if f.store, err = openStore(currentOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning.at); err != nil {
+		return err
+	}
+	if err := f.restore(); err != nil {
+		return err
+	}
+	f.work, err = f.compare(ctx, w, f.model.View())
+	return err
+}
+
+// Close is part of indexing.Index. It closes the files after the last batches have reached the
+// disk.
+func (f *follower) Close() {
+	f.engine.withdraw(f)
+	if f.store != nil {
+		f.store.leave()
+	}
+}
+
+// restore reads what the index says about itself and compares it with what it should be.
+func (f *follower) restore() error {
+	snapshot, err := f.store.snapshot()
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	raw, err := snapshot.GetInternal([]byte(stateKey))
+	if err != nil {
+		return fmt.Errorf("what it says about itself: %w", err)
+	}
+	if raw == nil && len(snapshot.Segments()) == 0 {
+		if f.store.has(complete) {
+			return errors.New("it is empty, and was complete once")
+		}
+		return nil // a new one
+	}
+	st, err := decodeState(raw)
+	if err != nil {
+		return err
+	}
+	want := newState(f.state.Identity)
+	want.Complete, want.Sequence, want.Digest = st.Complete, st.Sequence, st.Digest
+	v := f.model.View()
+	switch {
+	case st != want:
+		return &indexing.Stale{Reason: "it is of another stream, data set or version"}
+	case st.Sequence > v.Sequence():
+		return &indexing.Stale{Reason: fmt.Sprintf("it is at sequence %d, and the read model at %d", st.Sequence, v.Sequence())}
+	case st.Complete && st.Sequence == v.Sequence() && st.Digest != v.Digest().String():
+		return &indexing.Stale{Reason: "it is of another content"}
+	}
+	f.state = st
+	return nil
+}
+
+// compare finds out what the index lacks of v by a look at every document and every row. Its error
+// says what an index that had come to its sequence would not lack, or would not have.
+func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.View) (lacks work, err error) {
+	snapshot, err := f.store.snapshot()
+	if err != nil {
+		return lacks, err
+	}
+	defer snapshot.Close()
+	lacks = work{view: v, gone: map[string]struct{}{}}
+	var have [events.NumLists]roaring.Bitmap
+	for _, seg := range snapshot.Segments() {
+		t, err := readTable(ctx, w, seg, v, func(id string) error {
+			if rowOf(v, id) == nil {
+				lacks.gone[id] = struct{}{}
+			} // else there is another document of it to come, or there is one
+			return nil
+		})
+		if err != nil {
+			return lacks, err
+		}
+		for _, ref := range t.refs {
+			if ref != noRow && !have[ref.List()].CheckedAdd(ref.Slot()) {
+				return lacks, errors.New("it has an entry twice")
+			}
+		}
+		f.tables[seg.Id()] = t
+	}
+	v.ShownRows(func(r *readmodel.Row) bool {
+		if have[r.Ref().List()].Contains(r.Ref().Slot()) {
+			return true
+		}
+		if f.state.Complete && r.Sequence() <= f.state.Sequence {
+			err = errors.New("it lacks entries that it should have")
+			return false
+		}
+		lacks.rows = append(lacks.rows, r)
+		return true
+	})
+	return lacks, err
+}
+
+// changes returns what has changed since the view that the index has.
+func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.View) (work, error) {
+	refs, ok := v.ChangedSince(f.view.Sequence())
+	if !ok {
+		return f.compare(ctx, w, v)
+	}
+	lacks := work{view: v, gone: map[string]struct{}{}}
+	seen := make(map[readmodel.RowRef]bool, len(refs))
+	for _, ref := range refs {
+		if seen[ref] {
+			continue
+		}
+		seen[ref] = true
+		was, is := f.view.ShownAt(ref), v.ShownAt(ref)
+		if was != nil && (is == nil || is.ID() != was.ID()) {
+			lacks.gone[documentID(was)] = struct{}{}
+		}
+		if is != nil {
+			lacks.rows = append(lacks.rows, is)
+		}
+	}
+	return lacks, nil
+}
+
+// Follow is part of indexing.Index. A step is a batch; the last one of a view publishes the index.
+func (f *follower) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (state indexing.State, err error) {
+	if err := f.health(); err != nil {
+		return indexing.Working, err
+	}
+	if f.work.view == nil {
+		if f.work, err = f.changes(ctx, w, v); err != nil {
+			return indexing.Working, err
+		}
+	}
+	if !f.work.empty() || !f.state.Complete {
+		if err := f.batch(ctx, w); err != nil {
+			return indexing.Working, err
+		}
+		if !f.work.empty() {
+			return indexing.Working, nil
+		}
+	}
+	f.analyst.end()
+	if f.view != f.work.view {
+		f.view, f.state.Sequence = f.work.view, f.work.view.Sequence()
+		if err := f.show(ctx, w); err != nil {
+			return indexing.Working, err
+		}
+	}
+	f.work = work{}
+	if f.view != v {
+		return indexing.Working, nil
+	}
+	return indexing.Complete, f.tidy()
+}
+
+// health returns what bleve's goroutines have met.
+func (f *follower) health() error {
+	select {
+	case err := <-f.store.failed:
+		return err
+	default:
+	}
+	if began := f.store.merging.Load(); began != nil && time.Since(*began) > mergesWithin*f.engine.hangsAfter() {
+		return errMergeHangs
+	}
+	return nil
+}
+
+// batch makes documents of some of the rows, and writes them.
+func (f *follower) batch(ctx context.Context, w *indexing.Work) error {
+	rows := f.work.rows[:min(batchRows, len(f.work.rows))]
+	f.work.rows = f.work.rows[len(rows):]
+	f.analyst.begin(len(rows))
+	f.analyst.pace = func() { w.Tick(ctx) }
+	for _, r := range rows {
+		if err := f.analyst.add(r); err != nil {
+			return err
+		}
+		w.Tick(ctx)
+	}
+	if len(f.work.rows) == 0 {
+		f.state.Complete, f.state.Sequence, f.state.Digest = true, f.work.view.Sequence(), f.work.view.Digest().String()
+	}
+	if err := f.write(f.analyst.documents, slices.Collect(maps.Keys(f.work.gone))); err != nil {
+		return err
+	}
+	clear(f.work.gone)
+	w.Tick(ctx)
+	defer w.Waited()
+	return f.store.keepUp(ctx)
+}
+
+func (f *follower) write(documents []document, gone []string) error {
+	f.wrote = true
+	return f.store.write(documents, gone, &f.state)
+}
+
+// tidy does what an index that is complete leaves to do.
+func (f *follower) tidy() error {
+	switch {
+	case !f.wrote, f.store.merged.Load():
+		// The first batch proves that the files are sound. bleve removes those of merged segments
+		// when it next writes.
+		return f.write(nil, nil)
+	case !f.marked && f.store.unpersisted.Load() == 0:
+		f.marked = true
+		if err := os.RemoveAll(asideOf(f.engine.Dir)); err != nil {
+			f.engine.keeper.Logger.Warn("the former index of ranked search cannot be removed", "error", err)
+		}
+		return f.store.mark(complete)
+	}
+	return nil
+}

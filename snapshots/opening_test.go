@@ -1,0 +1,87 @@
+package snapshots
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+)
+
+// left is the store of s as a process leaves it that dies n times in a row while it opens it.
+func left(t *testing.T, s *Store, n int) (path string) {
+	t.Helper()
+	path = copyOf(t, s)
+	newStore(path, nil).mark(n)
+	return path
+}
+
+// A process that was killed while it opened a good store costs a copy of it: content and notes are as before.
+func TestKilledWhileOpening(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 300)
+	if err := s.SaveNote("status", []byte("a note")); err != nil {
+		t.Fatal(err)
+	}
+	path := left(t, s, 1)
+	var log bytes.Buffer
+	again, loaded, err := Open(t.Context(), Config{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if content(t, loaded.View()) != content(t, m.View()) || again.Checkpoint() != s.Checkpoint() || again.DataSet() != s.DataSet() {
+		t.Error("the copy is not the store")
+	}
+	if note, err := again.Note("status"); err != nil || string(note) != "a note" {
+		t.Errorf("note %q, %v", note, err)
+	}
+	if a := asides(t, path); len(a) != 0 || strings.Count(log.String(), "copied into a new file") != 1 {
+		t.Errorf("beside the store: %v; log: %s", a, log.String())
+	}
+	if err := again.Save(feed(loaded, sample(3)...)); err != nil {
+		t.Error(err)
+	}
+}
+
+// One that dies while it copies too has the file set aside by the next: restarts have an end.
+func TestKilledTwiceWhileOpening(t *testing.T) {
+	t.Parallel()
+	s, _ := filled(t, 20)
+	path := left(t, s, 2)
+	_, m := mustOpen(t, path)
+	if a := asides(t, path); len(a) != 1 || m.View().Sequence() != 0 {
+		t.Errorf("beside the store: %v", a)
+	}
+}
+
+// A mark says nothing about a file that has taken the place of the one it is about.
+func TestMarkOfAnotherFile(t *testing.T) {
+	t.Parallel()
+	s, m := filled(t, 20)
+	path := left(t, s, 2)
+	writeFile(t, path, append(readFile(t, path), make([]byte, os.Getpagesize())...))
+	_, loaded := mustOpen(t, path)
+	if a := asides(t, path); len(a) != 0 || content(t, loaded.View()) != content(t, m.View()) {
+		t.Errorf("beside the store: %v", a)
+	}
+}
+
+// An opening that its caller ends leaves what was known of the file: nothing, or that a process died.
+func TestMarkAfterCancelled(t *testing.T) {
+	t.Parallel()
+	s, _ := filled(t, 20)
+	for died := range 2 {
+		path := left(t, s, died)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := Open(ctx, Config{Path: path}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if got := newStore(path, nil).died(); got != died {
+			t.Errorf("%d deaths, then %d", died, got)
+		}
+	}
+}
