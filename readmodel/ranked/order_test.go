@@ -158,15 +158,15 @@ func someForms(t *rapid.T, least, most int, name string) string {
 // the naive one.
 func someOrdered(t *rapid.T) events.Entry {
 	list := rapid.SampledFrom(listsOf()).Draw(t, "list")
-	chat := rapid.SampledFrom([]string{"900000000000000000001", "900000000000000000002"}).Draw(t, "chat")
+	chat := rapid.SampledFrom([]string{"900000000000000000001", "900000000000000000002", "nitro", "konto"}).Draw(t, "chat")
 	return entry(list, fmt.Sprint("e", rapid.IntRange(0, 20).Draw(t, "id")), "77 "+someForms(t, 0, 3, "name"), chat, "88 "+someForms(t, 1, 9, "reason"),
 		list == events.Legit || rapid.Bool().Draw(t, "verified"))
 }
 
-// compareOrder asks for a word, and reports with 1 that the order found is another than that of
+// compareOrder asks for up to three words, and reports with 1 that the order found is another than that of
 // the ids.
 func compareOrder(t *rapid.T, r *registry, n *naive) (moved int) {
-	words := rapid.SliceOfNDistinct(rapid.IntRange(0, len(inflected())-1), 1, 1, rapid.ID[int]).Draw(t, "words")
+	words := rapid.SliceOfNDistinct(rapid.IntRange(0, len(inflected())-1), 1, 3, rapid.ID[int]).Draw(t, "words")
 	var forms []string
 	for _, w := range words {
 		forms = append(forms, rapid.SampledFrom(inflected()[w]).Draw(t, "form"))

@@ -133,8 +133,8 @@ func (s *search) words(text string) ([]word, error) {
 			continue
 		}
 		w := word{plain: t.Plain, folded: t.Folded, terms: slices.Clone(s.analyzer.Meant(t.Folded)), start: t.Start, end: t.End}
-		if t.Plain != t.Folded {
-			w.terms = append(w.terms, t.Plain)
+		if !slices.Contains(w.terms, t.Plain) {
+			w.terms = append(w.terms, t.Plain) // each once: a term's score is added for each
 		}
 		if err := s.addTerms(&w); err != nil {
 			return nil, err
