@@ -36,7 +36,8 @@ func TestCache(t *testing.T) {
 	list := cache + "/api/scammers?limit=5"
 	await(t, list, `"data":[`)
 
-	// The second answer is from the cache, the same to the byte, and a browser sees the API's headers.
+	// The second answer is from the cache, the same to the byte, and a browser sees the API's
+	// headers.
 	status, first, body := get(t, list+"&sort=az", nil)
 	if status != http.StatusOK || first.Get("Cache-Status") != "varnish; fwd=miss" || !strings.Contains(body, `"data":[{`) {
 		t.Error("first:", status, first, body)
@@ -70,7 +71,8 @@ func TestCache(t *testing.T) {
 			}
 		}
 	}
-	// Without replicas, the cache still answers what was asked before, and says 503 in the API's words to anything else.
+	// Without replicas, the cache still answers what was asked before, and says 503 in the API's
+	// words to anything else.
 	for _, r := range replicas {
 		r.End(os.Kill)
 	}
@@ -83,8 +85,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestCacheTimes: CDN-Cache-Control decides, not s-maxage. An answer is fresh for as long as it says, then shown while the cache
-// fetches a new one, and also while no replica can give one.
+// TestCacheTimes: CDN-Cache-Control decides, not s-maxage. An answer is fresh for as long as it
+// says, then shown while the cache fetches a new one, and also while no replica can give one.
 func TestCacheTimes(t *testing.T) {
 	t.Parallel()
 	origin := newOrigin(t)
@@ -107,8 +109,8 @@ func TestCacheTimes(t *testing.T) {
 	})
 }
 
-// TestCacheForgets: 30 s after somebody was delisted, no list and no page that a cache shows names them, however seldom it is
-// asked. Times in the cache are a hundredth of what they are.
+// TestCacheForgets: 30 s after somebody was delisted, no list and no page that a cache shows names
+// them, however seldom it is asked. Times in the cache are a hundredth of what they are.
 func TestCacheForgets(t *testing.T) {
 	t.Parallel()
 	const second = time.Second / 100
@@ -157,7 +159,8 @@ func TestCacheForgets(t *testing.T) {
 	}
 }
 
-// startVarnish starts a cache in front of two replicas and returns its address. Each of edits changes the configuration.
+// startVarnish starts a cache in front of two replicas and returns its address. Each of edits
+// changes the configuration.
 func startVarnish(t *testing.T, replicas []*registrytest.Server, edits ...*strings.Replacer) string {
 	t.Helper()
 	binary, dir := program(t, "varnishd"), t.TempDir()
@@ -185,8 +188,8 @@ func startVarnish(t *testing.T, replicas []*registrytest.Server, edits ...*strin
 	return "http://" + address
 }
 
-// origin stands in for a replica where a test needs shorter times than the API's. It answers each request with the next
-// number, until it is broken.
+// origin stands in for a replica where a test needs shorter times than the API's. It answers each
+// request with the next number, until it is broken.
 type origin struct {
 	address string
 	header  http.Header // set before the first request
@@ -238,8 +241,8 @@ type route struct {
 func lists() route  { return route{share: 0.5, urls: 2_000, s: 1.3, seconds: 10} }
 func checks() route { return route{share: 0.5, urls: 1_000_000, s: 1.05, seconds: 10} }
 
-// reaching returns how many of rate requests a second get past one cache because it has nothing fresh. A stale list is shown
-// and fetched in the background, which reaches a replica, too.
+// reaching returns how many of rate requests a second get past one cache because it has nothing
+// fresh. A stale list is shown and fetched in the background, which reaches a replica, too.
 func (r route) reaching(rate float64) float64 {
 	const warm, end = 60, 180 // seconds
 	random := rand.New(rand.NewPCG(1, 2))

@@ -51,7 +51,8 @@ func last(all []instruction, name string) (rest string) {
 	return rest
 }
 
-// TestImageIsTheRelease: the Dockerfile builds with the release's command and this module's Go version.
+// TestImageIsTheRelease: the Dockerfile builds with the release's command and this module's Go
+// version.
 func TestImageIsTheRelease(t *testing.T) {
 	all := dockerfile(t)
 	source, err := os.ReadFile("release/main.go")
@@ -75,8 +76,9 @@ func TestImageIsTheRelease(t *testing.T) {
 	}
 }
 
-// TestContainer runs the program as the image's user in the image's file system, where it can write only to its volume. The
-// image's health check agrees. It needs no engine: the root is a directory, the user one of a user namespace.
+// TestContainer runs the program as the image's user in the image's file system, where it can write
+// only to its volume. The image's health check agrees. It needs no engine: the root is a directory,
+// the user one of a user namespace.
 func TestContainer(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

@@ -22,7 +22,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// registry is the built program: as a release has it with REGISTRY_TESTS=all, else built as for any other test.
+// registry is the built program: as a release has it with REGISTRY_TESTS=all, else built as for any
+// other test.
 var registry string
 
 // released is the directory of that release.
@@ -34,8 +35,8 @@ var secrets string
 // testVersion is the release's version.
 const testVersion = "v0.0.0-test"
 
-// TestMain makes a release, and the secrets of an installation. The race detector would see nothing of other processes, so
-// nothing runs with it.
+// TestMain makes a release, and the secrets of an installation. The race detector would see nothing
+// of other processes, so nothing runs with it.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	status, err := run(m)
@@ -88,7 +89,8 @@ func release(root, dir string) error {
 	return nil
 }
 
-// makeSecrets makes secrets as an operator does, and gives them to nats.conf, which reads the environment.
+// makeSecrets makes secrets as an operator does, and gives them to nats.conf, which reads the
+// environment.
 func makeSecrets(dir string) error {
 	if out, err := exec.Command("go", "run", "./keys", "-dir", dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("keys: %w: %s", err, out)
@@ -106,7 +108,8 @@ func makeSecrets(dir string) error {
 	return nil
 }
 
-// program finds a program that a test needs, and skips the test if it is not installed. In .ci/run it must be.
+// program finds a program that a test needs, and skips the test if it is not installed. In .ci/run
+// it must be.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -68,7 +68,8 @@ func asJSON(t *testing.T, doc any) any {
 	return value
 }
 
-// TestManifests: every manifest matches Kubernetes' own schema of its kind, which allows no unknown members.
+// TestManifests: every manifest matches Kubernetes' own schema of its kind, which allows no unknown
+// members.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	kinds := manifestKinds(t)
@@ -90,7 +91,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestManifestsAreComparedStrictly: a misspelt member, a misplaced one, and a number instead of a text are errors.
+// TestManifestsAreComparedStrictly: a misspelt member, a misplaced one, and a number instead of a
+// text are errors.
 func TestManifestsAreComparedStrictly(t *testing.T) {
 	s := schema(t, "kubernetes.schema.json", "#/definitions/"+manifestKinds(t)["policy/v1/PodDisruptionBudget"])
 	good := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}`
@@ -123,7 +125,8 @@ func manifestKinds(t *testing.T) map[string]string {
 	return file.Kinds
 }
 
-// manifests returns the documents that kustomization.yaml names. It must name every file, and every file it names must exist.
+// manifests returns the documents that kustomization.yaml names. It must name every file, and every
+// file it names must exist.
 func manifests(t *testing.T) (all []map[string]any) {
 	t.Helper()
 	var k struct {
@@ -255,7 +258,8 @@ func checkSettings(t *testing.T, where string, env map[string]string) {
 	}
 }
 
-// TestCompose: the Compose file matches the specification, and its services are the containers of the manifests.
+// TestCompose: the Compose file matches the specification, and its services are the containers of
+// the manifests.
 func TestCompose(t *testing.T) {
 	doc := documents(t, "compose.yaml")[0]
 	if err := schema(t, "compose.schema.json", "").Validate(asJSON(t, doc)); err != nil {
@@ -311,7 +315,8 @@ func unit(t *testing.T) string {
 	return file
 }
 
-// TestUnit: systemd understands every line (it only warns about others), and rates the exposure as low.
+// TestUnit: systemd understands every line (it only warns about others), and rates the exposure as
+// low.
 func TestUnit(t *testing.T) {
 	analyze := program(t, "systemd-analyze")
 	file := unit(t)

@@ -24,7 +24,8 @@ type cluster struct {
 	log    *violations
 }
 
-// startNode starts a node from nats/nats.conf, with free ports, its own directory, and no other nodes.
+// startNode starts a node from nats/nats.conf, with free ports, its own directory, and no other
+// nodes.
 func startNode(t *testing.T) *cluster {
 	t.Helper()
 	return startNodeFrom(t, func() (*server.Options, error) { return server.ProcessConfigFile("nats/nats.conf") })
@@ -77,7 +78,8 @@ func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.
 	return nc
 }
 
-// TestNodeConfiguration: the server's own parser reads nats.conf, and the listeners are those that the manifests open.
+// TestNodeConfiguration: the server's own parser reads nats.conf, and the listeners are those that
+// the manifests open.
 func TestNodeConfiguration(t *testing.T) {
 	opts, err := server.ProcessConfigFile("nats/nats.conf")
 	if err != nil {
@@ -179,7 +181,8 @@ func (*violations) Fatalf(string, ...any)  {}
 func (*violations) Debugf(string, ...any)  {}
 func (*violations) Tracef(string, ...any)  {}
 
-// signed is an installation whose users have signed tokens (.creds files) instead of lines in accounts.conf.
+// signed is an installation whose users have signed tokens (.creds files) instead of lines in
+// accounts.conf.
 type signed struct {
 	t       *testing.T
 	account nkeys.KeyPair
@@ -259,8 +262,8 @@ func (s signed) creds(may ...string) string {
 	return file
 }
 
-// TestCredentialsFiles: a .creds file works like an nkey's seed. With another installation's file, or none, the refusal names
-// the flag to correct. What the token does not allow is refused, too.
+// TestCredentialsFiles: a .creds file works like an nkey's seed. With another installation's file,
+// or none, the refusal names the flag to correct. What the token does not allow is refused, too.
 func TestCredentialsFiles(t *testing.T) {
 	t.Parallel()
 	url, s := startSigned(t)

@@ -18,8 +18,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// Prometheus' own tool understands configuration and rules. Each alert fires when it must and not before, and
-// operating.md says what to do.
+// Prometheus' own tool understands configuration and rules. Each alert fires when it must and not
+// before, and operating.md says what to do.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	promtool := program(t, "promtool")
@@ -99,8 +99,8 @@ func panelQueries(t *testing.T) map[string]string {
 	return all
 }
 
-// TestQueriesAgainstARunningRegistry: in a Prometheus that scrapes a running registry, every query of the dashboard has a result,
-// every metric of an alert exists, and no alert fires.
+// TestQueriesAgainstARunningRegistry: in a Prometheus that scrapes a running registry, every query
+// of the dashboard has a result, every metric of an alert exists, and no alert fires.
 func TestQueriesAgainstARunningRegistry(t *testing.T) {
 	t.Parallel()
 	r := serve(t, "--demo", "--data-dir="+t.TempDir(), "--snapshot-every=1s")
@@ -134,7 +134,8 @@ func TestQueriesAgainstARunningRegistry(t *testing.T) {
 	}
 }
 
-// startPrometheus starts Prometheus with this repository's configuration, which scrapes only target, and returns its address.
+// startPrometheus starts Prometheus with this repository's configuration, which scrapes only
+// target, and returns its address.
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
 	binary, dir := program(t, "prometheus"), t.TempDir()

@@ -92,7 +92,8 @@ func copySources(t *testing.T, from, to string) {
 	}
 }
 
-// TestStaticBinary: the program needs no libraries, knows its version, and contains no path of the machine that built it.
+// TestStaticBinary: the program needs no libraries, knows its version, and contains no path of the
+// machine that built it.
 func TestStaticBinary(t *testing.T) {
 	eventstest.Long(t)
 	file, err := elf.Open(registry)

@@ -24,7 +24,8 @@ import (
 	"example.org/registry/events/publish"
 )
 
-// TestRolesAtWork: each role does its work, with the program's commands where there are some, and the server refuses nothing.
+// TestRolesAtWork: each role does its work, with the program's commands where there are some, and
+// the server refuses nothing.
 func TestRolesAtWork(t *testing.T) {
 	t.Parallel()
 	c := startNode(t)
@@ -128,8 +129,8 @@ func snapshotWork(t *testing.T, c *cluster) {
 	}
 }
 
-// createStreams creates the streams from the files that an operator uses, twice, since create.sh leaves existing ones alone.
-// Apart from the epoch, the files say what the program would create.
+// createStreams creates the streams from the files that an operator uses, twice, since create.sh
+// leaves existing ones alone. Apart from the epoch, the files say what the program would create.
 func createStreams(t *testing.T, c *cluster, operator *nats.Conn) {
 	t.Helper()
 	js := jetStream(t, operator)
@@ -302,7 +303,8 @@ func roles() []string {
 	return []string{"publisher", "replica", "snapshots", "operator", "emergency", "sys"}
 }
 
-// TestPowers: a role may do what its line says and nothing else. Nobody publishes into another's inbox or subscribes to it.
+// TestPowers: a role may do what its line says and nothing else. Nobody publishes into another's
+// inbox or subscribes to it.
 func TestPowers(t *testing.T) {
 	t.Parallel()
 	c := startNode(t)
@@ -378,8 +380,8 @@ func orders(t *testing.T, snapshot, admin string) []order {
 	}
 }
 
-// TestOrders: each role gives every order, with the committed accounts. An order it may not give ends with status 1 and one
-// line that names the permission.
+// TestOrders: each role gives every order, with the committed accounts. An order it may not give
+// ends with status 1 and one line that names the permission.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	c := startNode(t)
@@ -446,8 +448,8 @@ func (c *cluster) give(t *testing.T, role string, o order) {
 	}
 }
 
-// TestReplicaMayNotMakeSnapshots: a replica told to make snapshots says once which permission it lacks and what to do, and
-// goes on.
+// TestReplicaMayNotMakeSnapshots: a replica told to make snapshots says once which permission it
+// lacks and what to do, and goes on.
 func TestReplicaMayNotMakeSnapshots(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

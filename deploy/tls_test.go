@@ -67,8 +67,8 @@ func writePEM(t *testing.T, file, kind string, der []byte) {
 	}
 }
 
-// issue writes a server's certificate and key, tls.crt and tls.key, into a new directory. The certificate is a good one for
-// 127.0.0.1 unless mend, which may be nil, changes it.
+// issue writes a server's certificate and key, tls.crt and tls.key, into a new directory. The
+// certificate is a good one for 127.0.0.1 unless mend, which may be nil, changes it.
 func (a *authority) issue(t *testing.T, mend func(*x509.Certificate)) (dir string) {
 	t.Helper()
 	template := &x509.Certificate{
@@ -118,7 +118,8 @@ func tlsOptions(t *testing.T, dir string) func() (*server.Options, error) {
 	return func() (*server.Options, error) { return server.ProcessConfigFile(filepath.Join(dir, "nats.conf")) }
 }
 
-// over is as over TLS, with an address where nobody listens before the node's own, and an authority.
+// over is as over TLS, with an address where nobody listens before the node's own, and an
+// authority.
 func (c *cluster) over(role, ca string) []string {
 	address := strings.TrimPrefix(strings.TrimPrefix(c.server.ClientURL(), "nats://"), "tls://")
 	flags := append(c.as(role)[1:], "--nats-url=tls://127.0.0.1:1,tls://"+address)
@@ -128,7 +129,8 @@ func (c *cluster) over(role, ca string) []string {
 	return flags
 }
 
-// TestTLS: every command connects over TLS, with the authority of --nats-ca and the second of two addresses.
+// TestTLS: every command connects over TLS, with the authority of --nats-ca and the second of two
+// addresses.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -154,8 +156,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSRefused: if the broker cannot prove who it is, commands end with status 1 and one line that says why, and a server
-// waits and says why.
+// TestTLSRefused: if the broker cannot prove who it is, commands end with status 1 and one line
+// that says why, and a server waits and says why.
 func TestTLSRefused(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
@@ -190,7 +192,8 @@ func TestTLSRefused(t *testing.T) {
 	}
 }
 
-// TestCertificateExpires: a server whose broker comes back with an expired certificate serves what it has, and says why.
+// TestCertificateExpires: a server whose broker comes back with an expired certificate serves what
+// it has, and says why.
 func TestCertificateExpires(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)

@@ -15,7 +15,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this package.
+// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this
+// package.
 
 // schemaOf names the schema of a type's data.
 func schemaOf(t events.Type) string {
@@ -50,7 +51,8 @@ func fullest(t *testing.T) map[events.Type][]byte {
 	return best
 }
 
-// members are the names in an object of the event, and those in objects inside it: proofs, proofs.id.
+// members are the names in an object of the event, and those in objects inside it: proofs,
+// proofs.id.
 func members(payload []byte, object string) []string {
 	var doc map[string]any
 	_ = json.Unmarshal(payload, &doc)
@@ -77,8 +79,8 @@ func properties(schema any, prefix string) (all []string) {
 	return all
 }
 
-// What Encode writes is in the schema, and what the schema has is written. The contract names each of it, and
-// TestOldEvents will see to it that later versions read it.
+// What Encode writes is in the schema, and what the schema has is written. The contract names each
+// of it, and TestOldEvents will see to it that later versions read it.
 func TestSchemasNameEveryMember(t *testing.T) {
 	contract := page(t, "CONTRACT.md")
 	_, data, _ := strings.Cut(contract, "\n## Data\n")
@@ -130,7 +132,8 @@ func oldMembers(t *testing.T) map[events.Type]map[string]bool {
 	return have
 }
 
-// Schema and Decode agree when any one member is left out, is anything else, or is as long as it may be and longer.
+// Schema and Decode agree when any one member is left out, is anything else, or is as long as it
+// may be and longer.
 func TestSchemaAgreesOnEveryMember(t *testing.T) {
 	s := eventSchema(t)
 	for typ, payload := range fullest(t) {
@@ -169,7 +172,8 @@ func with(payload []byte, name string, v any) []byte {
 	return b
 }
 
-// A list that exists is in every schema, in asyncapi.yaml and in the pages that say which lists there are.
+// A list that exists is in every schema, in asyncapi.yaml and in the pages that say which lists
+// there are.
 func TestListsAreDescribed(t *testing.T) {
 	var want []any
 	for _, l := range events.Lists() {
@@ -202,8 +206,9 @@ func page(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestEventsVersion fails when schemas of events change and info.version of asyncapi.yaml does not. A change that backends
-// need not notice raises the second number, any other the first (readmodel/CHANGING.md#versions).
+// TestEventsVersion fails when schemas of events change and info.version of asyncapi.yaml does not.
+// A change that backends need not notice raises the second number, any other the first
+// (readmodel/CHANGING.md#versions).
 func TestEventsVersion(t *testing.T) {
 	version := at(asyncAPI(t), "#/info/version")
 	schemas, err := json.Marshal(withoutTexts(schemaFiles(t)))

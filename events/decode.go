@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads one event, as strictly as events/CONTRACT.md#json asks. The error is an *Error. The event shares no memory
-// with the payload. Any number of goroutines may decode.
+// Decode reads one event, as strictly as events/CONTRACT.md#json asks. The error is an *Error. The
+// event shares no memory with the payload. Any number of goroutines may decode.
 func Decode(payload []byte) (Event, error) {
 	e, err := decode(payload)
 	if err != nil {
@@ -24,7 +24,8 @@ func Decode(payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeMessage is Decode for a message of the stream: it also rejects a subject that is unknown or is not the data's.
+// DecodeMessage is Decode for a message of the stream: it also rejects a subject that is unknown or
+// is not the data's.
 func DecodeMessage(subject string, payload []byte) (Event, error) {
 	of, err := ParseSubject(subject)
 	if err != nil {
@@ -40,7 +41,8 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeData reads what CanonicalData wrote for an event of type t, with every check of Decode. The error is an *Error.
+// DecodeData reads what CanonicalData wrote for an event of type t, with every check of Decode. The
+// error is an *Error.
 func DecodeData(t Type, b []byte) (Data, error) {
 	if !isType(t) {
 		return nil, wrongWords("type", "unknown type", quote(string(t)))
@@ -82,8 +84,8 @@ func decode(payload []byte) (Event, *Error) {
 	return e, nil
 }
 
-// hasEscapedNUL finds the escape \u0000 in JSON text. An odd run of backslashes ends in an escape; an even one is only
-// backslashes. Raw NUL is a syntax error already.
+// hasEscapedNUL finds the escape \u0000 in JSON text. An odd run of backslashes ends in an escape;
+// an even one is only backslashes. Raw NUL is a syntax error already.
 func hasEscapedNUL(b []byte) bool {
 	for off := 0; ; {
 		i := bytes.Index(b[off:], []byte(`\u0000`))
@@ -121,7 +123,8 @@ func explain(err error, payload []byte) *Error {
 	return wrong("event", "not JSON that RFC 8259 allows")
 }
 
-// envelope is an event while its JSON is read: in one pass when type comes before data, which is how Encode writes them.
+// envelope is an event while its JSON is read: in one pass when type comes before data, which is
+// how Encode writes them.
 type envelope struct {
 	payload []byte         // what is read
 	event   Event          // its Type is empty until it is known
@@ -168,7 +171,8 @@ func (e *envelope) readData(r reader) error {
 	return nil
 }
 
-// decodeData reads the data of an event of type t by itself. around is the number of levels that enclosed it.
+// decodeData reads the data of an event of type t by itself. around is the number of levels that
+// enclosed it.
 func decodeData(t Type, raw []byte, around int) (Data, *Error) {
 	b := body{t: t, around: around}
 	if err := json.Unmarshal(raw, &b); err != nil {
@@ -334,18 +338,20 @@ func (r reader) removal(to *Data) error {
 	return err
 }
 
-// reader reads one JSON value token by token. The library is strict about syntax, duplicate members and UTF-8; reader adds
-// what the contract asks. field is the path of a value, for errors.
+// reader reads one JSON value token by token. The library is strict about syntax, duplicate members
+// and UTF-8; reader adds what the contract asks. field is the path of a value, for errors.
 type reader struct {
 	dec    *jsontext.Decoder
 	around int // levels around the value that dec began with
 }
 
-// errUnread means that a name in a list of members has no case that reads it. Each list is followed by its cases.
+// errUnread means that a name in a list of members has no case that reads it. Each list is followed
+// by its cases.
 var errUnread = errors.New("a member that nothing reads")
 
-// object reads an object. It calls member with the name of each member that is there and in required or optional; member
-// must read the value. Other members are skipped. All of required must be there.
+// object reads an object. It calls member with the name of each member that is there and in
+// required or optional; member must read the value. Other members are skipped. All of required must
+// be there.
 //
 // A member that older events lack belongs into optional: the zero value is then what they say.
 func (r reader) object(field string, required, optional []string, member func(name string) error) error {
@@ -450,7 +456,8 @@ func (r reader) bytes(field string) ([]byte, error) {
 	return unquote(raw)
 }
 
-// optionalBytes is bytes for an attribute of CloudEvents that null makes absent: then the bytes are nil.
+// optionalBytes is bytes for an attribute of CloudEvents that null makes absent: then the bytes are
+// nil.
 func (r reader) optionalBytes(field string) ([]byte, error) {
 	if r.dec.PeekKind() == jsontext.KindNull {
 		return nil, r.dec.SkipValue()
@@ -533,7 +540,8 @@ func (r reader) flag(field string, to *bool) error {
 	return r.dec.SkipValue()
 }
 
-// integer reads a whole number written in digits alone: no sign, fraction or exponent, at most 2⁵³−1.
+// integer reads a whole number written in digits alone: no sign, fraction or exponent, at most
+// 2⁵³−1.
 func (r reader) integer(field string, to *int64) error {
 	if k := r.dec.PeekKind(); k != jsontext.KindNumber && k != jsontext.KindInvalid {
 		return wrong(field, "must be a number")
@@ -569,8 +577,8 @@ func (r reader) optionalTime(field string, to *time.Time) error {
 	return parseTime(field, b, to)
 }
 
-// parseTime is as strict as RFC 3339, which allows a small t and z where Go does not, and forbids what wellFormed refuses.
-// A leap second is refused: no time.Time stands for it.
+// parseTime is as strict as RFC 3339, which allows a small t and z where Go does not, and forbids
+// what wellFormed refuses. A leap second is refused: no time.Time stands for it.
 func parseTime(field string, s []byte, to *time.Time) error {
 	if len(s) > maxTimeText {
 		return wrong(field, "longer than 64 bytes")
@@ -594,8 +602,8 @@ func parseTime(field string, s []byte, to *time.Time) error {
 	return nil
 }
 
-// wellFormed refuses what Go's parser lets through: an hour of one digit, a comma before the fraction, an offset of
-// 24 hours or 60 minutes.
+// wellFormed refuses what Go's parser lets through: an hour of one digit, a comma before the
+// fraction, an offset of 24 hours or 60 minutes.
 func wellFormed(b []byte) bool {
 	const seconds = len("2006-01-02T15:04:05")
 	if len(b) <= seconds || b[13] != ':' || b[seconds] == ',' {

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Encode validates e and writes it as structured JSON: members in a fixed order, no white space, times in UTC with as many
-// digits as they need. The error is an *Error.
+// Encode validates e and writes it as structured JSON: members in a fixed order, no white space,
+// times in UTC with as many digits as they need. The error is an *Error.
 func Encode(e Event) ([]byte, error) {
 	if err := validate(&e); err != nil {
 		return nil, err
@@ -29,10 +29,12 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// CanonicalData writes data alone, one text for one value: the digest hashes it, the store keeps it, and DecodeData reads
-// it. d must be valid (Validate); otherwise the result is nil, or JSON that DecodeData refuses.
+// CanonicalData writes data alone, one text for one value: the digest hashes it, the store keeps
+// it, and DecodeData reads it. d must be valid (Validate); otherwise the result is nil, or JSON
+// that DecodeData refuses.
 //
-// A member that older events lack is left out at its zero value, so that their texts, and with them all digests, stay.
+// A member that older events lack is left out at its zero value, so that their texts, and with them
+// all digests, stay.
 func CanonicalData(d Data) []byte {
 	w := writer{make([]byte, 0, 384)}
 	w.data(d)

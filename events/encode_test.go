@@ -43,10 +43,10 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// What earlier versions of Encode wrote is still accepted, and says the same: each line's data is the canonical text of
-// what it decodes to, so digests and stored states do not change. A member that is added later must be optional, and must
-// be left out of the canonical text while it is absent. Lines are added, with each version that adds members, and never
-// changed.
+// What earlier versions of Encode wrote is still accepted, and says the same: each line's data is
+// the canonical text of what it decodes to, so digests and stored states do not change. A member
+// that is added later must be optional, and must be left out of the canonical text while it is
+// absent. Lines are added, with each version that adds members, and never changed.
 func TestOldEvents(t *testing.T) {
 	files, err := filepath.Glob("testdata/old/*.ndjson")
 	if err != nil || len(files) == 0 {

@@ -11,8 +11,8 @@ const (
 	maxQuoted = 40  // bytes of foreign text that an error may repeat
 )
 
-// Error says what is wrong with an event. Its text fits a message header: one line of at most 200 bytes without control
-// characters, whatever the event contains.
+// Error says what is wrong with an event. Its text fits a message header: one line of at most 200
+// bytes without control characters, whatever the event contains.
 type Error struct {
 	Field   string // the member at fault, such as "data.name"; "event" for the whole
 	Problem string // such as "longer than 200 characters"

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Event is one CloudEvent of the registry. Data is by value and immutable by convention, so any number of goroutines may
-// share an Event.
+// Event is one CloudEvent of the registry. Data is by value and immutable by convention, so any
+// number of goroutines may share an Event.
 type Event struct {
 	ID     string    // unique across all sources, never reused; also the Nats-Msg-Id
 	Source string    // CloudEvents source: who says so
@@ -16,8 +16,8 @@ type Event struct {
 	Data   Data
 }
 
-// ExportSource is the source of events that registry export writes. The time of such a delisting is that
-// of the one that it repeats (events/CONTRACT.md#tombstones).
+// ExportSource is the source of events that registry export writes. The time of such a delisting is
+// that of the one that it repeats (events/CONTRACT.md#tombstones).
 const ExportSource = "urn:registry:export"
 
 // NewEventID returns a new event id: a UUID of version 7.
@@ -42,8 +42,8 @@ func Types() [7]Type {
 	return [7]Type{TypeListed, TypeVerified, TypeAmended, TypeDelisted, TypeViewsCounted, TypeDonationUpdated, TypeDonationRemoved}
 }
 
-// Removes reports whether events of type t erase what their subject said before. They are published with a roll-up of
-// the subject (events/CONTRACT.md#publishing).
+// Removes reports whether events of type t erase what their subject said before. They are published
+// with a roll-up of the subject (events/CONTRACT.md#publishing).
 func (t Type) Removes() bool { return t == TypeDelisted || t == TypeDonationRemoved }
 
 // List names one of the public lists.
@@ -62,8 +62,8 @@ const NumLists = 3
 // Lists returns every list in the order in which a check reports them.
 func Lists() [NumLists]List { return [NumLists]List{Scammers, Servers, Legit} }
 
-// Trusted reports whether the list is of trusted persons. Its entries are shown once they are verified, and those of
-// the other lists at once: they are reports.
+// Trusted reports whether the list is of trusted persons. Its entries are shown once they are
+// verified, and those of the other lists at once: they are reports.
 func (l List) Trusted() bool { return l == Legit }
 
 // Index returns the position of l in Lists. ok is false when l is not a list.

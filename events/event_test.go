@@ -60,7 +60,8 @@ func texts[S ~string](all []S) []string {
 	return out
 }
 
-// constants are the values of the package's typed string constants, by the type's name, in the order of declaration.
+// constants are the values of the package's typed string constants, by the type's name, in the
+// order of declaration.
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)

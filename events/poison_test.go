@@ -12,9 +12,9 @@ import (
 	"example.org/registry/events"
 )
 
-// The corpus of poison events is made of the table of TestDecodeStrictness, one file an event:
-// go test ./events -run PoisonCorpus -write-poison. A file holds the subject, the text that the reason must
-// contain (nothing: the event is good), an empty line and the payload as it is.
+// The corpus of poison events is made of the table of TestDecodeStrictness, one file an event: go
+// test ./events -run PoisonCorpus -write-poison. A file holds the subject, the text that the reason
+// must contain (nothing: the event is good), an empty line and the payload as it is.
 var writePoison = flag.Bool("write-poison", false, "write testdata/poison anew")
 
 // maxPoison keeps the corpus small: longer payloads are in the tables alone.

@@ -8,7 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A member that older events lack is optional: it is read where it is, and says its zero value where it is not.
+// A member that older events lack is optional: it is read where it is, and says its zero value
+// where it is not.
 func TestOptionalMember(t *testing.T) {
 	for text, want := range map[string]struct{ name, color, problem string }{
 		`{"name":"a","color":"red"}`: {"a", "red", ""},

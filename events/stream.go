@@ -2,7 +2,8 @@ package events
 
 import "crypto/rand"
 
-// Names that backends, operators and the projector share (events/CONTRACT.md#stream, #publishing and #rejection).
+// Names that backends, operators and the projector share (events/CONTRACT.md#stream, #publishing
+// and #rejection).
 const (
 	DefaultStream   = "REGISTRY"
 	StreamSubjects  = "registry.>"

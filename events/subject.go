@@ -15,8 +15,8 @@ const (
 	KindDonation
 )
 
-// Subject names one thing that events are about: the unit of state. The last event of a subject decides.
-// It is comparable; two are equal when their texts are.
+// Subject names one thing that events are about: the unit of state. The last event of a subject
+// decides. It is comparable; two are equal when their texts are.
 type Subject struct {
 	Kind Kind
 	List List   // empty for a donation
@@ -37,7 +37,8 @@ func (s Subject) String() string {
 	return ""
 }
 
-// ParseSubject is the inverse of String. Any other text is an *Error. The parts share the memory of s.
+// ParseSubject is the inverse of String. Any other text is an *Error. The parts share the memory of
+// s.
 func ParseSubject(s string) (Subject, error) {
 	if sub, ok := parseSubject(s); ok {
 		return sub, nil
@@ -62,7 +63,8 @@ func parseSubject(s string) (Subject, bool) {
 	return sub, IsID(sub.ID) && (sub.Kind == KindDonation || isList(sub.List))
 }
 
-// Masked returns s as logs, metrics and /projection may show it: without the id of a donation (events/CONTRACT.md#rejection).
+// Masked returns s as logs, metrics and /projection may show it: without the id of a donation
+// (events/CONTRACT.md#rejection).
 func (s Subject) Masked() string {
 	if s.Kind == KindDonation {
 		s.ID = "*"
@@ -70,9 +72,10 @@ func (s Subject) Masked() string {
 	return s.String()
 }
 
-// MaskSubject is Masked for the subject of any message, also of one that breaks the contract. A subject of the registry's that is
-// none of the contract may have a donation's id anywhere, and so may one of an entry if its payload, which may be nil, speaks of a
-// donation. Subjects of other streams stay as they are.
+// MaskSubject is Masked for the subject of any message, also of one that breaks the contract. A
+// subject of the registry's that is none of the contract may have a donation's id anywhere, and so
+// may one of an entry if its payload, which may be nil, speaks of a donation. Subjects of other
+// streams stay as they are.
 func MaskSubject(subject string, payload []byte) string {
 	s, known := parseSubject(subject)
 	switch {

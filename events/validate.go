@@ -26,8 +26,8 @@ const (
 	minYear, maxYear = 1970, 2200
 )
 
-// Validate checks every bound of events/CONTRACT.md#data, and that the data is that of the type. The error is an *Error.
-// Nil means that Encode succeeds and that Decode gives e back.
+// Validate checks every bound of events/CONTRACT.md#data, and that the data is that of the type.
+// The error is an *Error. Nil means that Encode succeeds and that Decode gives e back.
 func Validate(e Event) error {
 	if err := validate(&e); err != nil {
 		return err

@@ -15,12 +15,12 @@ import (
 	"example.org/registry/httpapi/verdict"
 )
 
-// handler returns the answer to a request, or why there is none. It writes nothing itself. Of an answer beside an error
-// only the state is sent.
+// handler returns the answer to a request, or why there is none. It writes nothing itself. Of an
+// answer beside an error only the state is sent.
 type handler func(c *gin.Context) (answer, error)
 
-// adapt makes gin call a handler. It counts the request, turns an error into the answer of the table in
-// errors.go, and a panic into an error.
+// adapt makes gin call a handler. It counts the request, turns an error into the answer of the
+// table in errors.go, and a panic into an error.
 func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 	m := p.metrics.route(route)
 	return func(c *gin.Context) {
@@ -61,8 +61,8 @@ func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start tim
 	m.observe(c.Writer.Status(), time.Since(start))
 }
 
-// recovered answers 500. If half an answer is on its way already, it cuts the connection instead: the answer must
-// not look complete.
+// recovered answers 500. If half an answer is on its way already, it cuts the connection instead:
+// the answer must not look complete.
 func (p *Public) recovered(c *gin.Context, route string, v any) {
 	if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with as it is
 		panic(v)
@@ -109,8 +109,8 @@ func (p *Public) logFailure(ctx context.Context, route string, err error) {
 		slog.String("route", route), slog.String("error", err.Error()))
 }
 
-// metrics counts requests by route and status. Labels are resolved when a route is added, so that a request looks up
-// none. A route is a pattern, never a path: no id becomes a label.
+// metrics counts requests by route and status. Labels are resolved when a route is added, so that a
+// request looks up none. A route is a pattern, never a path: no id becomes a label.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -119,7 +119,8 @@ type metrics struct {
 	ended    atomic.Uint64
 }
 
-// inFlight is how many requests are being answered. It reads the ended ones first, so that it is never negative.
+// inFlight is how many requests are being answered. It reads the ended ones first, so that it is
+// never negative.
 func (m *metrics) inFlight() float64 {
 	ended := m.ended.Load()
 	return float64(m.begun.Load() - ended)

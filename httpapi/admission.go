@@ -27,12 +27,14 @@ const (
 	minSeqHeader = "Registry-Min-Sequence"
 )
 
-// state is what an answer is computed from: one immutable state of the model, and what goes with it.
+// state is what an answer is computed from: one immutable state of the model, and what goes with
+// it.
 type state struct {
 	view    *readmodel.View
 	headers *stateHeaders
 	noStore bool // the reader asked for a sequence: no cache may keep the answer
-	// staleSince is when the data was last known to be complete, where a page of the site is to say so; else zero.
+	// staleSince is when the data was last known to be complete, where a page of the site is to say
+	// so; else zero.
 	staleSince time.Time
 	month      readmodel.Month // that it is now, on pages of the site
 }
@@ -45,8 +47,9 @@ type gate struct {
 	waiting atomic.Int64
 }
 
-// admit returns the state to answer r from, waiting for one if r asks for a sequence. Its parameters have been
-// checked. Errors: a paramError for a bad header, errLoading, errNotReached, errBusy, or that of r's context.
+// admit returns the state to answer r from, waiting for one if r asks for a sequence. Its
+// parameters have been checked. Errors: a paramError for a bad header, errLoading, errNotReached,
+// errBusy, or that of r's context.
 func (g *gate) admit(r *http.Request) (state, error) {
 	atLeast, given, err := minSequence(r.Header[minSeqHeader])
 	if err != nil {
@@ -86,8 +89,8 @@ func (g *gate) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	}
 }
 
-// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is absent, and one
-// given twice is wrong.
+// minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is
+// absent, and one given twice is wrong.
 func minSequence(values []string) (seq uint64, given bool, err error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return 0, false, nil
@@ -109,13 +112,13 @@ func (g *gate) ready() float64 {
 	return 1
 }
 
-// searches bounds text searches, which cost milliseconds where everything else costs microseconds. What
-// exceeds the bounds is refused at once (httpapi/CONTRACT.md#overload). Other requests do not pass through it. Any
-// goroutine may use it.
+// searches bounds text searches, which cost milliseconds where everything else costs microseconds.
+// What exceeds the bounds is refused at once (httpapi/CONTRACT.md#overload). Other requests do not
+// pass through it. Any goroutine may use it.
 //
-// A full queue means overload: it refuses searches that have waited long, queues no more than run, and
-// leaves one processor free to accept connections, if there is another. Overload ends once nothing has been
-// refused for a while.
+// A full queue means overload: it refuses searches that have waited long, queues no more than run,
+// and leaves one processor free to accept connections, if there is another. Overload ends once
+// nothing has been refused for a while.
 type searches struct {
 	most  int           // how many run at once
 	limit int           // how many wait
@@ -129,7 +132,8 @@ type searches struct {
 	waiting atomic.Int64 // length of queue, for the metrics
 }
 
-// waitingSearch is a search that waits. turn has room for the one answer: nil when it may run, else errBusy.
+// waitingSearch is a search that waits. turn has room for the one answer: nil when it may run, else
+// errBusy.
 type waitingSearch struct {
 	since time.Time
 	turn  chan error
@@ -234,8 +238,8 @@ func (s *searches) leave() {
 	}
 }
 
-// maxClients is how many client addresses the rate limit tells apart. It forgets the one heard of longest ago
-// first, which gets a new allowance.
+// maxClients is how many client addresses the rate limit tells apart. It forgets the one heard of
+// longest ago first, which gets a new allowance.
 const maxClients = 1 << 16
 
 // rateLimit allows each client address so many requests a second. Any goroutine may use it.
@@ -292,9 +296,9 @@ func subnet(a netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// clientAddress returns the peer's address or, when that is a trusted proxy, the rightmost address in
-// X-Forwarded-For that is not one. Anybody may have written what stands left of it. A peer without an address (a
-// Unix socket) gives the zero address.
+// clientAddress returns the peer's address or, when that is a trusted proxy, the rightmost address
+// in X-Forwarded-For that is not one. Anybody may have written what stands left of it. A peer
+// without an address (a Unix socket) gives the zero address.
 func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -234,8 +234,9 @@ func TestSearchWaitIsBounded(t *testing.T) {
 	leave()
 }
 
-// More searches than may wait are overload: those that have waited for long are refused, too, and then as many run as leave a processor
-// free, and as many wait, until nothing had to be refused for a while.
+// More searches than may wait are overload: those that have waited for long are refused, too, and
+// then as many run as leave a processor free, and as many wait, until nothing had to be refused for
+// a while.
 func TestSearchOverload(t *testing.T) {
 	s := &searches{most: 2, limit: 3, wait: time.Hour}
 	results := make(chan error)
@@ -311,7 +312,8 @@ func TestSearchOverload(t *testing.T) {
 	count(0, 0)
 }
 
-// Whoever enters, leaves, gives up or is refused, in whatever order: as many run as may, nobody is forgotten, and the counts end at zero.
+// Whoever enters, leaves, gives up or is refused, in whatever order: as many run as may, nobody is
+// forgotten, and the counts end at zero.
 func TestSearchesCount(t *testing.T) {
 	s := &searches{most: 3, limit: 4, wait: 2 * time.Millisecond}
 	var running, answered atomic.Int64

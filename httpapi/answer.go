@@ -15,8 +15,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// answer is what a handler wants sent. send makes the head of it, so a handler sets no header. The zero value is a 200
-// without a body that no cache may keep.
+// answer is what a handler wants sent. send makes the head of it, so a handler sets no header. The
+// zero value is a 200 without a body that no cache may keep.
 type answer struct {
 	status  int      // zero: 200
 	media   []string // Content-Type; nil: that of JSON or, of a page, HTML
@@ -28,7 +28,8 @@ type answer struct {
 	content *content // nil: build makes it or, without build, the body is empty
 	// build appends the body, and is not called for a 304 that needs no body.
 	build func(dst []byte) ([]byte, error)
-	// lines keep the headers of answers that differ from this one in status, more, tags and body alone. Nil: none do.
+	// lines keep the headers of answers that differ from this one in status, more, tags and body
+	// alone. Nil: none do.
 	lines *headerLines
 	// finish writes what follows the headers, in place of status and body. Nil: send does.
 	finish gin.HandlerFunc
@@ -137,8 +138,8 @@ type route struct {
 	policy *policy
 	html   bool     // a page of the site
 	media  []string // nil: that of JSON or, of a page, HTML
-	// name checks and returns the part of the path that belongs to the query, which then is "<name>?<query string>". Nil:
-	// none does.
+	// name checks and returns the part of the path that belongs to the query, which then is
+	// "<name>?<query string>". Nil: none does.
 	name  func(c *gin.Context) (string, error)
 	lines [numPageKinds]headerLines
 	// parse reads a query string. It is a pure function, and its only error is a paramError.
@@ -172,8 +173,8 @@ func (r *route) pageKind(q *query) pageKind {
 	return hiddenPage
 }
 
-// cacheable returns the handler of a route. A query string that was asked before is not parsed again. A
-// bad one is refused even while no answer is possible.
+// cacheable returns the handler of a route. A query string that was asked before is not parsed
+// again. A bad one is refused even while no answer is possible.
 func (p *Public) cacheable(r *route) handler {
 	p.routeCount++
 	r.number = p.routeCount

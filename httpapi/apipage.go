@@ -13,8 +13,8 @@ import (
 	"example.org/registry/httpapi/site"
 )
 
-// apiPage is the documentation of the API: openapi.yaml as a page, with examples that name this service's address. Any
-// goroutine may use it.
+// apiPage is the documentation of the API: openapi.yaml as a page, with examples that name this
+// service's address. Any goroutine may use it.
 type apiPage struct {
 	body []byte // with apidoc.Address as the address
 	last atomic.Pointer[addressedPage]
@@ -45,7 +45,8 @@ func (p *Public) apiPage(baseURL string) error {
 	return nil
 }
 
-// answer answers with the address of the request. No shared cache may keep it, and the last one is remembered.
+// answer answers with the address of the request. No shared cache may keep it, and the last one is
+// remembered.
 func (a *apiPage) answer(c *gin.Context) (answer, error) {
 	address := requestAddress(c.Request)
 	last := a.last.Load()
@@ -64,8 +65,8 @@ func (a *apiPage) at(address, cacheControl string) answer {
 // hostPattern is what the Host header of a request for a page looks like.
 var hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// requestAddress returns the scheme and host that r was sent to, as far as it says. A proxy that speaks TLS to clients
-// says so in X-Forwarded-Proto; whoever lies in it misleads only themselves.
+// requestAddress returns the scheme and host that r was sent to, as far as it says. A proxy that
+// speaks TLS to clients says so in X-Forwarded-Proto; whoever lies in it misleads only themselves.
 func requestAddress(r *http.Request) string {
 	if len(r.Host) > 255 || !hostPattern.MatchString(r.Host) {
 		return apidoc.Address

@@ -9,8 +9,8 @@ import (
 // avatars is where the pictures are. Nothing may run in any answer there, failures included.
 const avatars = "/api/chat/avatar/"
 
-// avatar answers GET /api/chat/avatar/{chatUserId}, always with a picture (httpapi/CONTRACT.md#avatars). It needs no read
-// model.
+// avatar answers GET /api/chat/avatar/{chatUserId}, always with a picture
+// (httpapi/CONTRACT.md#avatars). It needs no read model.
 func (p *Public) avatar(c *gin.Context) (answer, error) {
 	user := c.Param("chatUserId")
 	size, err := parseAvatar(user, c.Request.URL.RawQuery)

@@ -12,7 +12,8 @@ import (
 	"example.org/registry/httpapi/upstream"
 )
 
-// wantAvatar asks, and compares the answer with a picture, "" for a drawn one, and the headers of one.
+// wantAvatar asks, and compares the answer with a picture, "" for a drawn one, and the headers of
+// one.
 func (f *fixture) wantAvatar(t testing.TB, user, query, picture string, maxAge int) {
 	t.Helper()
 	a := f.get(t, "/api/chat/avatar/"+user+query)
@@ -40,8 +41,8 @@ func (f *fixture) wantAvatar(t testing.TB, user, query, picture string, maxAge i
 	}
 }
 
-// A platform's picture, and the drawn one of a user without one, may be kept for an hour; the one drawn
-// because the platform failed, for a minute.
+// A platform's picture, and the drawn one of a user without one, may be kept for an hour; the one
+// drawn because the platform failed, for a minute.
 func TestAvatarsOverHTTP(t *testing.T) {
 	const found, none, fails = "100000000000000001", "100000000000000002", "100000000000000003"
 	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -48,8 +48,8 @@ func (p *Public) batch() handler {
 	})
 }
 
-// parseBatch reads the query string of a batch: ids, separated by commas, each as a check takes it, none twice. It is a
-// pure function.
+// parseBatch reads the query string of a batch: ids, separated by commas, each as a check takes it,
+// none twice. It is a pure function.
 func parseBatch(raw string) ([]batchID, error) {
 	names, values := [1]string{"ids"}, [1]value{}
 	if err := scanQuery(raw, names[:], values[:]); err != nil {

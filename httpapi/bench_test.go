@@ -129,8 +129,8 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 // BenchmarkRatio compares answers over real HTTP with those of a bare gin handler that sends the
-// same headers and body from a constant, the limit for any service that leaves its answers to gin, and with answers over
-// net/http's own connections.
+// same headers and body from a constant, the limit for any service that leaves its answers to gin,
+// and with answers over net/http's own connections.
 func BenchmarkRatio(b *testing.B) {
 	p := busyAPI(b, 30000)
 	for name, target := range map[string]string{"list": "/api/scammers", "check": "/api/check?id=900000000000000007"} {
@@ -169,7 +169,8 @@ func constant(header http.Header, body []byte) http.Handler {
 	return e
 }
 
-// overHTTP asks again and again. The client does nothing but write and read bytes, so that what is measured is the server.
+// overHTTP asks again and again. The client does nothing but write and read bytes, so that what is
+// measured is the server.
 func overHTTP(b *testing.B, addr, target string) {
 	b.Helper()
 	request := []byte("GET " + target + " HTTP/1.1\r\nHost: registry.example\r\n\r\n")

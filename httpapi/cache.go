@@ -10,12 +10,13 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// bodyCache remembers the bodies of answers that are asked for again, in every encoding they were asked for in.
-// A body is a function of its query and of the content that its tag names. So a body whose tag is
-// still the content's is still the answer, and nothing has to be invalidated.
+// bodyCache remembers the bodies of answers that are asked for again, in every encoding they were
+// asked for in. A body is a function of its query and of the content that its tag names. So a body
+// whose tag is still the content's is still the answer, and nothing has to be invalidated.
 //
-// A body is kept only once it is asked for twice while its content stands still, so that a crawler, or a
-// registry that changes with every request, costs next to nothing. Any goroutine may use the cache.
+// A body is kept only once it is asked for twice while its content stands still, so that a crawler,
+// or a registry that changes with every request, costs next to nothing. Any goroutine may use the
+// cache.
 type bodyCache struct {
 	cache *otter.Cache[bodyKey, *savedBody]
 }
@@ -25,8 +26,8 @@ const (
 	entryWeight = 512      // bytes that an entry takes beside its bodies, about
 )
 
-// bodyKey is a query string as it was written: a known one need not be parsed. Another spelling of it is
-// another key.
+// bodyKey is a query string as it was written: a known one need not be parsed. Another spelling of
+// it is another key.
 type bodyKey struct {
 	route uint8
 	raw   string
@@ -54,7 +55,8 @@ func newBodyCache(bytes uint64) (*bodyCache, error) {
 	return &bodyCache{cache}, nil
 }
 
-// find returns what is remembered for a query string, of whatever content, or only what the string means.
+// find returns what is remembered for a query string, of whatever content, or only what the string
+// means.
 func (b *bodyCache) find(key bodyKey, parse func(raw string) (query, error)) (*savedBody, error) {
 	if saved, ok := b.cache.GetIfPresent(key); ok {
 		return saved, nil
@@ -105,7 +107,8 @@ func newContent(body []byte) *content {
 // plain returns the body as it is.
 func (c *content) plain() []byte { return c.variants[identity].Load().body }
 
-// in returns the body in the encoding e, which it encodes when it is first asked for. A nil content is empty.
+// in returns the body in the encoding e, which it encodes when it is first asked for. A nil content
+// is empty.
 func (c *content) in(e encoding, comp *compressor) (*variant, error) {
 	if c == nil {
 		return newVariant(nil), nil

@@ -13,8 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Promise 2 (readmodel/doc.go) for remembered answers: whatever is asked, how often, in what encoding and with
-// what in between, an answer is what the model says at that moment.
+// Promise 2 (readmodel/doc.go) for remembered answers: whatever is asked, how often, in what
+// encoding and with what in between, an answer is what the model says at that moment.
 func TestRememberedAnswersAreTrue(t *testing.T) {
 	f := serve(t)
 	f.public.bodies, _ = newBodyCache(64 << 10) // so small that answers are forgotten, too
@@ -81,7 +81,8 @@ func TestEveryPathHasItsOwnQueries(t *testing.T) {
 	}
 }
 
-// The third answer to a query of the same content is not built anew. Once the content has changed, it is.
+// The third answer to a query of the same content is not built anew. Once the content has changed,
+// it is.
 func TestRememberedAnswersAreNotBuilt(t *testing.T) {
 	f := serve(t)
 	built := 0

@@ -19,9 +19,11 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this package.
+// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this
+// package.
 
-// The document describes each member of an entry, and an answer of the tests has it: so its schema is put to the test.
+// The document describes each member of an entry, and an answer of the tests has it: so its schema
+// is put to the test.
 func TestOpenAPINamesEveryMember(t *testing.T) {
 	f := serve(t)
 	schema, _ := f.contract.node("/components/schemas/ListEntry")
@@ -161,8 +163,9 @@ func TestPagesKeepEveryListParameter(t *testing.T) {
 	}
 }
 
-// TestAPIVersion fails when openapi.yaml describes another API and info.version is the same. A change that clients do
-// not notice unless they use it raises the second number, any other the first (readmodel/CHANGING.md#versions).
+// TestAPIVersion fails when openapi.yaml describes another API and info.version is the same. A
+// change that clients do not notice unless they use it raises the second number, any other the
+// first (readmodel/CHANGING.md#versions).
 func TestAPIVersion(t *testing.T) {
 	text, err := yaml.YAMLToJSON([]byte(openAPIFile))
 	if err != nil {

@@ -23,10 +23,11 @@ import (
 	"example.org/registry/httpapi/apidoc"
 )
 
-// What people write clients with takes openapi.yaml: a linter, a generator of TypeScript, one of Go. .ci/run installs the
-// programs; without them these tests are skipped, unless CI=true.
+// What people write clients with takes openapi.yaml: a linter, a generator of TypeScript, one of
+// Go. .ci/run installs the programs; without them these tests are skipped, unless CI=true.
 
-// notInstalled skips the test for want of a program, or fails it where .ci/run should have installed that.
+// notInstalled skips the test for want of a program, or fails it where .ci/run should have
+// installed that.
 func notInstalled(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -45,7 +46,8 @@ func program(t testing.TB, name string) string {
 	return path
 }
 
-// npmProgram is the path of a program of .ci/npm/package.json, installed in the directory REGISTRY_NPM.
+// npmProgram is the path of a program of .ci/npm/package.json, installed in the directory
+// REGISTRY_NPM.
 func npmProgram(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(os.Getenv("REGISTRY_NPM"), "node_modules", ".bin", name)
@@ -55,7 +57,8 @@ func npmProgram(t testing.TB, name string) string {
 	return path
 }
 
-// output runs a program in dir and returns its standard output. It fails the test unless the program ends with status.
+// output runs a program in dir and returns its standard output. It fails the test unless the
+// program ends with status.
 func output(t testing.TB, dir string, status int, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -101,7 +104,8 @@ func TestLinter(t *testing.T) {
 	}
 }
 
-// An example of every status that the tests can cause, for programs in typed languages: paths of GET requests.
+// An example of every status that the tests can cause, for programs in typed languages: paths of
+// GET requests.
 func typedRequests(c *contract) (targets []string) {
 	for _, path := range slices.Sorted(maps.Keys(c.doc["paths"].(map[string]any))) {
 		op, _ := c.node("/paths/" + strings.ReplaceAll(path, "/", "~1") + "/get")
@@ -116,8 +120,8 @@ func typedRequests(c *contract) (targets []string) {
 	return append(targets, "/api/check?search=LUKASZ", "/api/check?search=n", "/api/chat/avatar/a?size=3", "/proofs/p-1")
 }
 
-// TypeScript's types of the document are those of the answers: a program that gives each answer the type of its path and
-// status compiles, and one that gives it another value does not.
+// TypeScript's types of the document are those of the answers: a program that gives each answer the
+// type of its path and status compiles, and one that gives it another value does not.
 func TestTypeScript(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()
@@ -163,7 +167,8 @@ type Body<P extends keyof paths, S extends keyof Responses<P>> = Content<Respons
 	return out.String(), paths
 }
 
-// The Go client that is generated from the document calls every operation, and its types are those of the answers.
+// The Go client that is generated from the document calls every operation, and its types are those
+// of the answers.
 func TestGoClient(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()
@@ -186,8 +191,8 @@ func TestGoClient(t *testing.T) {
 // exampleID is whom the examples of the page ask for.
 const exampleID = "99016474520097277832"
 
-// The examples of the page /api are run as they stand on it, with the address that it was asked at, against a server in each
-// of its states.
+// The examples of the page /api are run as they stand on it, with the address that it was asked at,
+// against a server in each of its states.
 func TestExamplesOfTheAPIPage(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()
@@ -252,7 +257,8 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 	}
 }
 
-// The examples of the page /api ask nothing where the id was lost, and do not say that nobody is listed.
+// The examples of the page /api ask nothing where the id was lost, and do not say that nobody is
+// listed.
 func TestExamplesOfTheAPIPageGuardThemselves(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

@@ -1,45 +1,50 @@
-// Package httpapi is the registry's public HTTP API: read-only, in Polish, with a site of pages for people
-// beside it. httpapi/CONTRACT.md has its rules and openapi.yaml describes its answers. It answers from a
-// [readmodel.View]. It knows neither the stream nor the store: what it needs of them comes as a [Reader] and a
-// [Readiness].
+// Package httpapi is the registry's public HTTP API: read-only, in Polish, with a site of pages for
+// people beside it. httpapi/CONTRACT.md has its rules and openapi.yaml describes its answers. It
+// answers from a [readmodel.View]. It knows neither the stream nor the store: what it needs of them
+// comes as a [Reader] and a [Readiness].
 //
 // # Promises
 //
 // The numbers are those of readmodel/doc.go.
 //
-//   - 2: one answer is computed from one view. Its body, its Registry-Sequence and its ETag belong together.
-//     Registry-As-Of is read before the view, so it never promises more than the view has.
-//   - 5: an answer waits for nothing, with three bounded exceptions: for a sequence that the reader asked for, 2 s; for
-//     other text searches if it is one itself, 1 s; and for upstreams if it is a status or an avatar, 6 s. Lists and
-//     look-ups by id never wait for a search.
+//   - 2: one answer is computed from one view. Its body, its Registry-Sequence and its ETag belong
+//     together. Registry-As-Of is read before the view, so it never promises more than the view
+//     has.
+//   - 5: an answer waits for nothing, with three bounded exceptions: for a sequence that the reader
+//     asked for, 2 s; for other text searches if it is one itself, 1 s; and for upstreams if it is
+//     a status or an avatar, 6 s. Lists and look-ups by id never wait for a search.
 //   - 7: unknown is never clean. While [Health] says no, lists, checks and donations are 503.
 //
 // Three more are this package's own:
 //
-//   - Every answer of a handler is in the table of errors.go or a success that openapi.yaml describes.
+//   - Every answer of a handler is in the table of errors.go or a success that openapi.yaml
+//     describes.
 //   - Query strings, ids and client addresses are in no log and no metric.
-//   - A 304 runs no query, except for a reader who accepts compressed answers and holds a plain one: which tag the 304
-//     names then depends on the size of the body.
+//   - A 304 runs no query, except for a reader who accepts compressed answers and holds a plain
+//     one: which tag the 304 names then depends on the size of the body.
 //
 // # Why
 //
-// An answer takes microseconds, so what stands around a handler costs as much as the handler. Hence one adapter and
-// no chain of middlewares, header values that are made once, bodies that are appended into pooled buffers, and
-// remembered answers that are found by the raw query string, before anything is parsed.
+// An answer takes microseconds, so what stands around a handler costs as much as the handler. Hence
+// one adapter and no chain of middlewares, header values that are made once, bodies that are
+// appended into pooled buffers, and remembered answers that are found by the raw query string,
+// before anything is parsed.
 //
-// Headers that all answers of a route share at one state are spliced in preformatted (see package wire). That saves 15 % of
-// the processor time of a look-up over HTTP, client included: 27.3 µs instead of 32.2. TestLinesAreTheHeaders holds
-// them to what net/http would have written.
+// Headers that all answers of a route share at one state are spliced in preformatted (see package
+// wire). That saves 15 % of the processor time of a look-up over HTTP, client included: 27.3 µs
+// instead of 32.2. TestLinesAreTheHeaders holds them to what net/http would have written.
 //
-// gin-contrib/cors answers preflights and nothing else. To other requests it sends Access-Control-Allow-Origin only if they
-// have a foreign Origin. A shared cache could then give such an answer, without the header, to a reader on another
-// site, who may not read it. So every answer has the header.
+// gin-contrib/cors answers preflights and nothing else. To other requests it sends
+// Access-Control-Allow-Origin only if they have a foreign Origin. A shared cache could then give
+// such an answer, without the header, to a reader on another site, who may not read it. So every
+// answer has the header.
 //
-// Compression uses klauspost's encoders without its gzhttp wrapper. The wrapper stands around every request, sends a
-// 304 without the suffix of the variant's tag, and does not know when Vary is needed.
+// Compression uses klauspost's encoders without its gzhttp wrapper. The wrapper stands around every
+// request, sends a 304 without the suffix of the variant's tag, and does not know when Vary is
+// needed.
 //
-// The scan of query strings is our own: url.ParseQuery makes a map and a slice for each name, and accepts a
-// parameter that is given twice.
+// The scan of query strings is our own: url.ParseQuery makes a map and a slice for each name, and
+// accepts a parameter that is given twice.
 //
 // gin's release mode is a switch of the whole process, and [NewPublic] sets it.
 //
@@ -55,11 +60,11 @@
 //	answer.go, cache.go, headers.go, cors.go     bodies, tags and headers
 //	errors.go                                    the table of errors
 //
-// There is one way to answer: a handler parses, asks the model and returns an answer, or why there is none; send makes the
-// headers, the tag, the encoding and the 304 of it, and failures go the same way. Answers of lists, checks and their
-// pages come from cacheable, which remembers them.
+// There is one way to answer: a handler parses, asks the model and returns an answer, or why there
+// is none; send makes the headers, the tag, the encoding and the 304 of it, and failures go the
+// same way. Answers of lists, checks and their pages come from cacheable, which remembers them.
 //
-// Beside this package stand wire
-// (connections), upstream (status probes and avatars), site (pages), paste (what people paste into their search), verdict (what the site says of it), apidoc (openapi.yaml as a page) and admin (the
-// operators' listener).
+// Beside this package stand wire (connections), upstream (status probes and avatars), site (pages),
+// paste (what people paste into their search), verdict (what the site says of it), apidoc
+// (openapi.yaml as a page) and admin (the operators' listener).
 package httpapi

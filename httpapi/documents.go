@@ -17,7 +17,8 @@ import (
 //go:embed openapi.yaml
 var openAPIFile string
 
-// openAPI returns the description of this API, with the public address, if there is one, as its server.
+// openAPI returns the description of this API, with the public address, if there is one, as its
+// server.
 func openAPI(baseURL string) []byte {
 	if baseURL == "" {
 		return []byte(openAPIFile)
@@ -49,8 +50,8 @@ func always(a answer) handler {
 	return func(*gin.Context) (answer, error) { return a, nil }
 }
 
-// proofs answers GET /proofs/{id} with the address of the proofs page, below base. The id is checked, so
-// nothing in it leads to another address.
+// proofs answers GET /proofs/{id} with the address of the proofs page, below base. The id is
+// checked, so nothing in it leads to another address.
 func proofs(base string) handler {
 	return func(c *gin.Context) (answer, error) {
 		id := c.Param("id")
@@ -61,8 +62,8 @@ func proofs(base string) handler {
 	}
 }
 
-// securityTxtValid is how long security.txt says that it can be relied on, counted from the request. RFC 9116
-// wants less than a year.
+// securityTxtValid is how long security.txt says that it can be relied on, counted from the
+// request. RFC 9116 wants less than a year.
 const securityTxtValid = 180 * 24 * time.Hour
 
 // securityTxt answers GET /.well-known/security.txt (RFC 9116).
@@ -75,8 +76,8 @@ func (p *Public) securityTxt(cfg Config) handler {
 
 const plainText = "text/plain; charset=utf-8"
 
-// securityTxt is the file's text. Without a contact it names the mailbox that RFC 2142 has every domain keep
-// for this.
+// securityTxt is the file's text. Without a contact it names the mailbox that RFC 2142 has every
+// domain keep for this.
 func securityTxt(contact, baseURL string, now time.Time) string {
 	u, err := url.Parse(baseURL)
 	if contact == "" {
@@ -93,8 +94,8 @@ func securityTxt(contact, baseURL string, now time.Time) string {
 	return text
 }
 
-// CheckContact rejects what RFC 9116 does not take for a contact: anything but a mailto:, https: or tel: address.
-// "" is fine.
+// CheckContact rejects what RFC 9116 does not take for a contact: anything but a mailto:, https: or
+// tel: address. "" is fine.
 func CheckContact(contact string) error {
 	if contact == "" {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"example.org/registry/httpapi/upstream"
 )
 
-// The failures that a handler returns. replyTo decides what each looks like to a reader, and nothing else does.
+// The failures that a handler returns. replyTo decides what each looks like to a reader, and
+// nothing else does.
 var (
 	errNotFound   = errors.New("not found")
 	errMethod     = errors.New("method not allowed")
@@ -78,8 +79,8 @@ const (
 	retrySoon    = "1"
 )
 
-// replyTo is the table of failures (httpapi/CONTRACT.md#errors). An error that it does not know is a 500, and its detail
-// belongs in the log alone.
+// replyTo is the table of failures (httpapi/CONTRACT.md#errors). An error that it does not know is
+// a 500, and its detail belongs in the log alone.
 func replyTo(err error) reply {
 	var param *paramError
 	var limit *rateError

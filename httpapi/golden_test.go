@@ -109,9 +109,9 @@ func golden(t *testing.T, name, body string) {
 }
 
 // TestAnswerVersion fails when a list or a check of the same content is another than before and
-// readmodel.AnswerVersion is the same: readers would keep the old one, whose tag is then good for ever. The
-// names and hashes of the golden answers are in testdata/answers.txt, which -update writes anew, but never
-// with another hash under the same number.
+// readmodel.AnswerVersion is the same: readers would keep the old one, whose tag is then good for
+// ever. The names and hashes of the golden answers are in testdata/answers.txt, which -update
+// writes anew, but never with another hash under the same number.
 func TestAnswerVersion(t *testing.T) {
 	const file = "testdata/answers.txt"
 	number := fmt.Sprintf("AnswerVersion %d, RenderVersion %d", readmodel.AnswerVersion, readmodel.RenderVersion)

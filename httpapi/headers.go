@@ -15,8 +15,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// setHeaders sets the headers that a 200 and a 304 have in common. Those that many answers share are spliced in
-// preformatted, where the connection allows it.
+// setHeaders sets the headers that a 200 and a 304 have in common. Those that many answers share
+// are spliced in preformatted, where the connection allows it.
 func (p *Public) setHeaders(c *gin.Context, a *answer, e encoding) {
 	h := c.Writer.Header()
 	if a.tags != nil {
@@ -36,9 +36,10 @@ func (p *Public) setHeaders(c *gin.Context, a *answer, e encoding) {
 	}
 }
 
-// sharedHeaders sets the headers that no other request for the same answer changes. It does not look at Origin: a shared
-// cache may give any answer to anybody (httpapi/CONTRACT.md#cors). Vary does not depend on the body's size: a 304 is
-// sent without knowing it, and one address may be small today and large tomorrow.
+// sharedHeaders sets the headers that no other request for the same answer changes. It does not
+// look at Origin: a shared cache may give any answer to anybody (httpapi/CONTRACT.md#cors). Vary
+// does not depend on the body's size: a 304 is sent without knowing it, and one address may be
+// small today and large tomorrow.
 func (p *Public) sharedHeaders(h http.Header, a *answer) {
 	f := &p.fixed
 	h["Access-Control-Allow-Origin"] = f.anyOrigin
@@ -112,8 +113,8 @@ func newFixed() fixed {
 	}
 }
 
-// stateHeaders holds header values that depend on the state alone. Many answers share them: nobody may change
-// an element of a slice.
+// stateHeaders holds header values that depend on the state alone. Many answers share them: nobody
+// may change an element of a slice.
 type stateHeaders struct {
 	key      stateKey
 	asOf     int64    // milliseconds since 1970
@@ -122,8 +123,8 @@ type stateHeaders struct {
 	tags     *viewTags
 }
 
-// stateKey identifies the view that the values are of: entity tags are a function of the content, and so is
-// its digest. The view itself would be kept in memory by its headers.
+// stateKey identifies the view that the values are of: entity tags are a function of the content,
+// and so is its digest. The view itself would be kept in memory by its headers.
 type stateKey struct {
 	sequence uint64
 	digest   readmodel.Digest
@@ -174,7 +175,8 @@ func (c *stateHeaderCache) of(view *readmodel.View, asOf time.Time) *stateHeader
 	return next
 }
 
-// headerLines remembers a route's shared headers at the newest state, formatted. Any goroutine may use it.
+// headerLines remembers a route's shared headers at the newest state, formatted. Any goroutine may
+// use it.
 type headerLines struct{ last atomic.Pointer[linesAt] }
 
 type linesAt struct {

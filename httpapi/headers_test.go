@@ -81,7 +81,8 @@ func dialed(t *testing.T, addr string) dial {
 	return dial{c, bufio.NewReader(c)}
 }
 
-// ask is the header of the answer, its status and the length of its body included, without the time.
+// ask is the header of the answer, its status and the length of its body included, without the
+// time.
 func (d dial) ask(t *testing.T, method, path string, lines ...string) http.Header {
 	t.Helper()
 	head := strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\r\n")
@@ -166,7 +167,8 @@ func TestCacheHeaders(t *testing.T) {
 	}
 }
 
-// Nobody is told to show an old list for longer than the operator says, nor what the service itself would not.
+// Nobody is told to show an old list for longer than the operator says, nor what the service itself
+// would not.
 func TestStaleIfError(t *testing.T) {
 	for _, c := range []struct{ staleIfError, maxStaleness, want time.Duration }{
 		{0, 0, 0},

@@ -21,13 +21,14 @@ type Readiness struct {
 	Ready  bool   // has caught up once (httpapi/CONTRACT.md#readiness)
 	Reason string // why it is not ready, in English, for /readyz
 	Frozen bool   // applies nothing any more: to wait for a sequence is in vain
-	// Stopping makes /readyz fail, so that nobody new is sent here. Requests that are here are answered.
+	// Stopping makes /readyz fail, so that nobody new is sent here. Requests that are here are
+	// answered.
 	Stopping bool
 	AsOf     time.Time // the last moment at which the model was known to be complete
 }
 
-// Health decides whether lists, checks and donations are answered. The public and the admin listener share one. It
-// does not change after construction; any goroutine may use it.
+// Health decides whether lists, checks and donations are answered. The public and the admin
+// listener share one. It does not change after construction; any goroutine may use it.
 type Health struct {
 	Reader Reader
 	// Readiness is called once per request; it must be as cheap as an atomic load.
@@ -38,8 +39,9 @@ type Health struct {
 	MinEntries int
 }
 
-// View returns the view to answer from and its readiness, or the reason why nothing may be answered (promise 7,
-// readmodel/doc.go). It reads the readiness before the view, so that AsOf never promises more than the view has.
+// View returns the view to answer from and its readiness, or the reason why nothing may be answered
+// (promise 7, readmodel/doc.go). It reads the readiness before the view, so that AsOf never
+// promises more than the view has.
 func (h *Health) View() (*readmodel.View, Readiness, error) {
 	readiness := h.Readiness()
 	view := h.Reader.View()

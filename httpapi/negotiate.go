@@ -24,7 +24,8 @@ const (
 	numEncodings
 )
 
-// minEncoded is the size in bytes from which a body is worth encoding (httpapi/CONTRACT.md#caching).
+// minEncoded is the size in bytes from which a body is worth encoding
+// (httpapi/CONTRACT.md#caching).
 const minEncoded = 1024
 
 // worth returns e, or identity for a body that is too small to encode.
@@ -46,9 +47,9 @@ func (e encoding) suffix() string {
 	return ""
 }
 
-// negotiate picks the encoding with the greatest weight in Accept-Encoding (RFC 9110, 12.5.3); among equals
-// zstd, then gzip, then none. No encoding is always acceptable: a reader who refuses everything gets
-// that rather than an error.
+// negotiate picks the encoding with the greatest weight in Accept-Encoding (RFC 9110, 12.5.3);
+// among equals zstd, then gzip, then none. No encoding is always acceptable: a reader who refuses
+// everything gets that rather than an error.
 func negotiate(lines []string) encoding {
 	if len(lines) == 0 {
 		return identity
@@ -126,7 +127,8 @@ type held struct {
 	any      bool // at least one, or the reader said *
 }
 
-// held compares weakly, as RFC 9110, 13.1.2 defines If-None-Match. It ignores what follows a malformed tag.
+// held compares weakly, as RFC 9110, 13.1.2 defines If-None-Match. It ignores what follows a
+// malformed tag.
 func (t *tagSet) held(lines []string) (h held) {
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "*" {
@@ -158,9 +160,9 @@ func nextTag(list string) (tag, rest string) {
 	return list[:end+2], list[end+2:]
 }
 
-// settles reports whether the answer is 304 without a look at the body, for a reader who accepts e. It is not
-// settled for a reader who holds no encoded variant but accepts one: the tag that the 304 carries then depends
-// on whether the body is large enough to encode.
+// settles reports whether the answer is 304 without a look at the body, for a reader who accepts e.
+// It is not settled for a reader who holds no encoded variant but accepts one: the tag that the 304
+// carries then depends on whether the body is large enough to encode.
 func (h held) settles(e encoding) bool {
 	large := h.variants[gzipped] || h.variants[zstandard]
 	return h.any && (e == identity || large)

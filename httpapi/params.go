@@ -94,9 +94,9 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	return readmodel.CheckQuery{Search: search}, nil
 }
 
-// parsePerson reads the query string of the person check: the parameters of a check, with search as people paste it
-// (httpapi/CONTRACT.md#pastes), and with an id beside it instead of before it. Without both it asks for nobody.
-// It is a pure function.
+// parsePerson reads the query string of the person check: the parameters of a check, with search as
+// people paste it (httpapi/CONTRACT.md#pastes), and with an id beside it instead of before it.
+// Without both it asks for nobody. It is a pure function.
 func (p *Public) parsePerson(raw string) (paste.Paste, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	if err := scanQuery(raw, names[:], values[:]); err != nil {
@@ -129,10 +129,10 @@ type value struct {
 	repeated bool
 }
 
-// scanQuery splits a raw query string by the rules of url.ParseQuery and fills values[i] with the parameter
-// names[i]. Others are ignored, but must be well formed. Its only error is the invalid parameter "query":
-// longer than maxQuery, a bad escape, or a semicolon. url.ParseQuery would make a map and a slice for each
-// name of each request.
+// scanQuery splits a raw query string by the rules of url.ParseQuery and fills values[i] with the
+// parameter names[i]. Others are ignored, but must be well formed. Its only error is the invalid
+// parameter "query": longer than maxQuery, a bad escape, or a semicolon. url.ParseQuery would make
+// a map and a slice for each name of each request.
 func scanQuery(raw string, names []string, values []value) error {
 	if len(raw) > maxQuery {
 		return invalid("query")
@@ -174,8 +174,8 @@ func unescapePair(pair string) (name, text string, err error) {
 	return name, text, nil
 }
 
-// params reads the parameters of one request, one after the other, and keeps the first error. So the order of the
-// calls is the order of checking.
+// params reads the parameters of one request, one after the other, and keeps the first error. So
+// the order of the calls is the order of checking.
 type params struct {
 	names  []string
 	values []value
@@ -216,8 +216,8 @@ func (p *params) id(i int) string {
 	return s
 }
 
-// lostValue reports whether s is what programs make of a value that is not there. Nobody has such an id, and an empty answer
-// would pass for a clean one.
+// lostValue reports whether s is what programs make of a value that is not there. Nobody has such
+// an id, and an empty answer would pass for a clean one.
 func lostValue(s string) bool {
 	switch s {
 	case "undefined", "null", "NaN", "None", "nil", "[object Object]":
@@ -226,8 +226,8 @@ func lostValue(s string) bool {
 	return false
 }
 
-// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit of its own. A value that
-// the program has lost is refused.
+// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit
+// of its own. A value that the program has lost is refused.
 func (p *params) pasted(i, limit int) (text string, isID bool) {
 	text = p.trimmed(i)
 	if id, ok := paste.ID(text); ok {

@@ -225,7 +225,8 @@ func TestTooLongATextStays(t *testing.T) {
 	}
 }
 
-// Verdicts are counted as they are made: not on the empty form, and not where a page is remembered or known.
+// Verdicts are counted as they are made: not on the empty form, and not where a page is remembered
+// or known.
 func TestVerdictsAreCounted(t *testing.T) {
 	f := serveSite(t)
 	f.apply(pastePeople()...)

@@ -30,15 +30,18 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// BaseURL is the own public address, which /openapi.yaml names as its server. Empty: "/".
 	BaseURL string
-	// AppealsURL is where accused persons appeal; the site shows it. It may have a query, and {reportId} in it is
-	// replaced by the number of the report (site.ParseAppeals). Empty: it shows none.
+	// AppealsURL is where accused persons appeal; the site shows it. It may have a query, and
+	// {reportId} in it is replaced by the number of the report (site.ParseAppeals). Empty: it shows
+	// none.
 	AppealsURL string
-	// Advice is what to do now, as the site shows it: Markdown (httpapi/CONTRACT.md#advice). Empty: the site's own.
+	// Advice is what to do now, as the site shows it: Markdown (httpapi/CONTRACT.md#advice). Empty:
+	// the site's own.
 	Advice string
-	// About is who runs the registry, for /o-rejestrze: Markdown (httpapi/CONTRACT.md#about). Empty: the site's neutral text.
+	// About is who runs the registry, for /o-rejestrze: Markdown (httpapi/CONTRACT.md#about).
+	// Empty: the site's neutral text.
 	About string
-	// Contact is where to report vulnerabilities, a mailto:, https: or tel: address for security.txt. Empty: the
-	// mailbox security@ of the BaseURL's host.
+	// Contact is where to report vulnerabilities, a mailto:, https: or tel: address for
+	// security.txt. Empty: the mailbox security@ of the BaseURL's host.
 	Contact string
 	// Site adds the pages for people.
 	Site bool
@@ -46,19 +49,20 @@ type Config struct {
 	ProofsURL string
 	// AsyncAPI is the content of /asyncapi.yaml. Nil: there is no such path.
 	AsyncAPI []byte
-	// RateLimit is how many requests a second each client address may make; bursts of one second's worth pass.
-	// Zero: no limit.
+	// RateLimit is how many requests a second each client address may make; bursts of one second's
+	// worth pass. Zero: no limit.
 	RateLimit float64
 	// TrustedProxies may say in X-Forwarded-For who the client is. Nil: nobody may.
 	TrustedProxies []netip.Prefix
-	// StaleIfError is how long shared caches may show an old list while no origin answers, in whole seconds. Health's
-	// MaxStaleness bounds it. Zero: not at all.
+	// StaleIfError is how long shared caches may show an old list while no origin answers, in whole
+	// seconds. Health's MaxStaleness bounds it. Zero: not at all.
 	StaleIfError time.Duration
 	// Status is what /api/status probes. Zero: nothing, and no component is ok.
 	Status upstream.StatusConfig
 	// Uptime says where the history of the status is kept. Zero: in memory.
 	Uptime uptime.Config
-	// Ranked returns the index of ranked search, or nil while there is none. Nil: there never is one.
+	// Ranked returns the index of ranked search, or nil while there is none. Nil: there never is
+	// one.
 	Ranked func() RankedIndex
 	// Avatars is where pictures of users come from. Zero: all are drawn.
 	Avatars upstream.AvatarConfig
@@ -172,8 +176,8 @@ func NewPublic(cfg Config) (*Public, error) {
 // ServeHTTP answers one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
 
-// RecordStatus probes the components every minute until ctx ends, for the history on the page /status, and saves that
-// before it returns.
+// RecordStatus probes the components every minute until ctx ends, for the history on the page
+// /status, and saves that before it returns.
 func (p *Public) RecordStatus(ctx context.Context) {
 	p.uptime.Run(ctx, func(ctx context.Context) {
 		if round, err := p.upstreams.Status(ctx); err == nil {
@@ -188,8 +192,9 @@ func (p *Public) Close() { p.upstreams.Close() }
 // Requests returns how many requests have come in.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
 
-// routes is the table of what exists. Everything is GET, and outside /api/ HEAD, too: gin answers any other method on a path
-// of the table through NoMethod, with Allow, and every other path through NoRoute.
+// routes is the table of what exists. Everything is GET, and outside /api/ HEAD, too: gin answers
+// any other method on a path of the table through NoMethod, with Allow, and every other path
+// through NoRoute.
 func (p *Public) routes(cfg Config) error {
 	for _, l := range events.Lists() {
 		p.get("/api/"+string(l), p.list(l))
@@ -217,8 +222,8 @@ func (p *Public) routes(cfg Config) error {
 
 func (p *Public) get(path string, h handler) { p.unlimited(path, limitedBy(p.limit, h)) }
 
-// unlimited adds a path to the table without the rate limit of the others. Outside /api/ its handler answers HEAD as it does
-// GET: net/http drops the body.
+// unlimited adds a path to the table without the rate limit of the others. Outside /api/ its
+// handler answers HEAD as it does GET: net/http drops the body.
 func (p *Public) unlimited(path string, h handler) {
 	answer := p.adapt(path, h)
 	p.engine.GET(path, answer)
@@ -227,7 +232,8 @@ func (p *Public) unlimited(path string, h handler) {
 	}
 }
 
-// newEngine returns gin without the things that the contract has no room for: redirects, and trust in proxies.
+// newEngine returns gin without the things that the contract has no room for: redirects, and trust
+// in proxies.
 func newEngine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode) // a switch of the process; in debug mode gin prints every route
 	e := gin.New()
@@ -237,9 +243,10 @@ func newEngine() *gin.Engine {
 	return e
 }
 
-// listPolicy is how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage means never to serve stale
-// answers; CDN-Cache-Control takes that back for caches that know it. Such a cache comes back after 10 s, since an answer
-// costs so little here, and shows nobody for longer than 30 s after they were delisted, while a server answers.
+// listPolicy is how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage means
+// never to serve stale answers; CDN-Cache-Control takes that back for caches that know it. Such a
+// cache comes back after 10 s, since an answer costs so little here, and shows nobody for longer
+// than 30 s after they were delisted, while a server answers.
 func listPolicy(staleIfError, maxStaleness time.Duration) *policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)

@@ -52,8 +52,8 @@ func (p *Public) rangeOf() handler {
 	})
 }
 
-// rangePrefix is the prefix in the address of a range: three hexadecimal digits as they are, none of them encoded, so that
-// each range has one address in caches.
+// rangePrefix is the prefix in the address of a range: three hexadecimal digits as they are, none
+// of them encoded, so that each range has one address in caches.
 func rangePrefix(c *gin.Context) (string, error) {
 	prefix := c.Param("prefix")
 	if len(prefix) != 3 || strings.Trim(prefix, "0123456789abcdef") != "" || c.Request.URL.RawPath != "" {

@@ -16,7 +16,8 @@ import (
 
 // RankedIndex is the index of ranked search as it was at one moment, which ends with Release.
 type RankedIndex interface {
-	// Search answers from v, which was loaded after the index. Errors: readmodel.ErrNoRanking, or that of ctx.
+	// Search answers from v, which was loaded after the index. Errors: readmodel.ErrNoRanking, or
+	// that of ctx.
 	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
 	// Sequence returns the last sequence that the index covers.
 	Sequence() uint64
@@ -103,7 +104,8 @@ func (p *Public) searchPage(c *gin.Context) (answer, error) {
 	return a, nil
 }
 
-// rankedAnswer is an answer whose tag is of the body, since the order depends on more than the content.
+// rankedAnswer is an answer whose tag is of the body, since the order depends on more than the
+// content.
 func (p *Public) rankedAnswer(at rankedState, body []byte) answer {
 	return answer{
 		cache: p.checkCache, at: at.state, tags: tagsOf(body), content: newContent(body),
@@ -117,8 +119,8 @@ type rankedState struct {
 	index uint64 // Registry-Index-Sequence
 }
 
-// searchRanked waits for its turn, as other searches do, and answers the query. The index comes before the view, so that
-// the view knows of everything that the index has.
+// searchRanked waits for its turn, as other searches do, and answers the query. The index comes
+// before the view, so that the view knows of everything that the index has.
 func (p *Public) searchRanked(c *gin.Context, q readmodel.RankedQuery) (at rankedState, page readmodel.RankedPage, err error) {
 	var index RankedIndex
 	if p.rankedIndex != nil {

@@ -12,7 +12,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// scan is ranked search without an index, and without inflection: it looks for the words, as they are written, in names.
+// scan is ranked search without an index, and without inflection: it looks for the words, as they
+// are written, in names.
 type scan struct{ sequence uint64 }
 
 func (s scan) Sequence() uint64 { return s.sequence }

@@ -15,10 +15,12 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// The site: pages for people beside the API (httpapi/CONTRACT.md#site). Pages go the API's way, through adapt and
-// cacheable. They differ in their media type, in a few headers, and in that their failures are pages too.
+// The site: pages for people beside the API (httpapi/CONTRACT.md#site). Pages go the API's way,
+// through adapt and cacheable. They differ in their media type, in a few headers, and in that their
+// failures are pages too.
 
-// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which only crawlers see that may fetch them.
+// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which only crawlers see
+// that may fetch them.
 const robots = "User-agent: *\nDisallow:\n"
 
 // sources is this package: pages are a function of it too, and so are their tags.
@@ -107,8 +109,8 @@ func monthTag(at state) string { return "-" + strconv.FormatInt(int64(at.month),
 // entryPages is where the pages of entries are. Their failures are pages as well.
 const entryPages = "/wpis/"
 
-// entryPage answers GET /wpis/{list}/{entryId}. Its tag changes with the entry alone. Caches keep it no longer than
-// a check, so that whoever is taken off a list is soon gone.
+// entryPage answers GET /wpis/{list}/{entryId}. Its tag changes with the entry alone. Caches keep
+// it no longer than a check, so that whoever is taken off a list is soon gone.
 func (p *Public) entryPage(l events.List) handler {
 	return p.cacheable(&route{
 		policy: p.checkCache, html: true, name: entryID,
@@ -135,8 +137,8 @@ func entryID(c *gin.Context) (string, error) {
 	return id, nil
 }
 
-// parseEntryPage reads "<id>?<query string>": the entry, and the part of a reason that is too long for one page. It
-// is a pure function.
+// parseEntryPage reads "<id>?<query string>": the entry, and the part of a reason that is too long
+// for one page. It is a pure function.
 func parseEntryPage(raw string) (q query, err error) {
 	q.entry, raw, _ = strings.Cut(raw, "?")
 	names, values := [1]string{"part"}, [1]value{}
@@ -173,8 +175,8 @@ func (p *Public) checkPage() handler {
 	})
 }
 
-// decide makes the verdict. Where nobody is meant, names that contain what was typed are looked for: that searches
-// texts, so it waits for its turn.
+// decide makes the verdict. Where nobody is meant, names that contain what was typed are looked
+// for: that searches texts, so it waits for its turn.
 func (p *Public) decide(ctx context.Context, view *readmodel.View, page *site.CheckPage) error {
 	value, err := page.Decide(ctx, view)
 	if err != nil {
@@ -224,8 +226,8 @@ func (p *Public) unknownPath(c *gin.Context) (answer, error) {
 	return redirect(http.StatusMovedPermanently, meant), nil
 }
 
-// pageMeant is the page that path differs from by slashes at its end or by capital letters, or "". It is always a path of
-// this site's own pages, so it leads nowhere else.
+// pageMeant is the page that path differs from by slashes at its end or by capital letters, or "".
+// It is always a path of this site's own pages, so it leads nowhere else.
 func (p *Public) pageMeant(path string) string {
 	meant := strings.ToLower(strings.TrimRight(path, "/"))
 	if meant == path || !p.sitePaths[meant] || strings.HasPrefix(path, "/api/") {
@@ -234,7 +236,8 @@ func (p *Public) pageMeant(path string) string {
 	return meant
 }
 
-// failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths outside /api/.
+// failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths
+// outside /api/.
 func (p *Public) failsAsPage(path string, status int) bool {
 	if p.site == nil || strings.HasPrefix(path, "/api/") {
 		return false

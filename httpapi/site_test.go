@@ -109,7 +109,8 @@ func TestSitePageHeaders(t *testing.T) {
 	}
 }
 
-// A page that the reader holds is not sent again; its tag changes with the content, the banner and nothing else.
+// A page that the reader holds is not sent again; its tag changes with the content, the banner and
+// nothing else.
 func TestPageTags(t *testing.T) {
 	f := serveSite(t)
 	for _, target := range append(sitePages(), "/?search=adam", "/scammers?sort=popular", somebodysPage) {
@@ -211,7 +212,8 @@ func TestPagesShowWhatTheAPISays(t *testing.T) {
 	}
 }
 
-// Unknown is never clean: while the model is loading, pages say so and ask again, and never "nobody".
+// Unknown is never clean: while the model is loading, pages say so and ask again, and never
+// "nobody".
 func TestPagesWhileLoading(t *testing.T) {
 	f := serveSite(t)
 	f.set(func(s *Readiness) { s.Ready = false })
@@ -232,7 +234,8 @@ func TestPagesWhileLoading(t *testing.T) {
 	}
 }
 
-// People get their failures as pages, programs as JSON: below /api/, and on the paths of the API elsewhere.
+// People get their failures as pages, programs as JSON: below /api/, and on the paths of the API
+// elsewhere.
 func TestFailuresOfPages(t *testing.T) {
 	f := serveSite(t)
 	for _, path := range []string{"/nikt", "/scammers/1/", "/scammers/1", "/assets/", "/assets/site.css", "/API/scammers", "/proofs/", "/index.html", "/wp-login.php", "/%00"} {
@@ -257,7 +260,8 @@ func TestFailuresOfPages(t *testing.T) {
 	}
 }
 
-// Every page leads to the one about the registry, which is a page like the others and may be indexed.
+// Every page leads to the one about the registry, which is a page like the others and may be
+// indexed.
 func TestAboutPage(t *testing.T) {
 	f := serveSite(t, func(cfg *Config) { cfg.About = "Prowadzi **Fundacja**.\n\n## Kontakt\n" })
 	a := f.open(t, http.MethodGet, "/o-rejestrze?x=1")
@@ -278,7 +282,8 @@ func TestAboutPage(t *testing.T) {
 	}
 }
 
-// A path that differs from a page's by slashes at its end or by capital letters leads to the page, and nowhere else.
+// A path that differs from a page's by slashes at its end or by capital letters leads to the page,
+// and nowhere else.
 func TestPagesThatAreMeant(t *testing.T) {
 	f := serveSite(t)
 	for target, want := range map[string]string{

@@ -69,7 +69,8 @@ func (p *Public) latestRound(c *gin.Context) (*upstream.Status, error) {
 	return round, err
 }
 
-// startsWithin is how long a start may take before it counts as a failure in the history of the status.
+// startsWithin is how long a start may take before it counts as a failure in the history of the
+// status.
 const startsWithin = time.Minute
 
 // record adds a round to the history of the status.

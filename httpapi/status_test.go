@@ -80,7 +80,8 @@ func TestStatusOfDatabase(t *testing.T) {
 	}
 }
 
-// The page remembers the rounds that readers cause: but not those in which the process was only starting.
+// The page remembers the rounds that readers cause: but not those in which the process was only
+// starting.
 func TestStatusPageRemembers(t *testing.T) {
 	f := serveSite(t, func(cfg *Config) { cfg.Status.Database = func(context.Context) error { return nil } })
 	f.set(func(s *Readiness) { s.Ready = false })

@@ -46,7 +46,8 @@ func (f *fixture) rawRequest(t testing.TB, request string) string {
 
 const closing = "Host: registry.example\r\nConnection: close\r\n\r\n"
 
-// HEAD is 405 below /api/. Elsewhere it has the head of the answer to GET, byte for byte. It never has a byte of a body.
+// HEAD is 405 below /api/. Elsewhere it has the head of the answer to GET, byte for byte. It never
+// has a byte of a body.
 func TestHeadOnTheWire(t *testing.T) {
 	f := serve(t, withSite)
 	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of): .*\r\n")
@@ -168,8 +169,8 @@ func TestWaitingOutlastsTheReadTimeout(t *testing.T) {
 	f.wantAvatar(t, "100000000000000001", "", picture, 3600)
 }
 
-// A reader that has closed its sending side waits like any other for what takes time: other people's servers, its turn to
-// search, a sequence.
+// A reader that has closed its sending side waits like any other for what takes time: other
+// people's servers, its turn to search, a sequence.
 func TestHalfClosedReaders(t *testing.T) {
 	release := make(chan struct{})
 	var upstreams atomic.Int64 // requests that wait

@@ -12,7 +12,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// A batch is what is there, at most so many messages. In bulk nobody sees the views between batches.
+// A batch is what is there, at most so many messages. In bulk nobody sees the views between
+// batches.
 const (
 	maxBatch     = 1000
 	maxBulkBatch = 8192
@@ -70,7 +71,8 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, held *chunk) (*c
 	}
 }
 
-// gather adds the chunks that are decoded already. It waits for nothing: what is being decoded makes the next batch.
+// gather adds the chunks that are decoded already. It waits for nothing: what is being decoded
+// makes the next batch.
 func (p *Projector) gather(first *chunk, ordered <-chan *chunk) (batch []*chunk, held *chunk) {
 	limit := maxBatch
 	if p.bulk {
@@ -94,8 +96,8 @@ func (p *Projector) gather(first *chunk, ordered <-chan *chunk) (batch []*chunk,
 	return batch, nil
 }
 
-// applyBatch applies a batch to the model and hands it on to rejecter and saver. Where the bound lies in the middle of
-// the batch, it waits for the bound to move.
+// applyBatch applies a batch to the model and hands it on to rejecter and saver. Where the bound
+// lies in the middle of the batch, it waits for the bound to move.
 func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 	for {
 		if err := failpoint.Hit("projector/received"); err != nil {
@@ -142,8 +144,8 @@ type batchPart struct {
 	more     bool // the batch goes on after the bound
 }
 
-// partOf returns what may be applied of batch. A bound between two messages is reached all the same: there is nothing
-// more up to it.
+// partOf returns what may be applied of batch. A bound between two messages is reached all the
+// same: there is nothing more up to it.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 	part, newest := batchPart{at: at}, leader.NewestTime(at)
 	for _, c := range batch {
@@ -199,7 +201,8 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	}
 }
 
-// save hands what has been applied to the saver. A replay that has never been complete is saved with checkpoint 0.
+// save hands what has been applied to the saver. A replay that has never been complete is saved
+// with checkpoint 0.
 func (p *Projector) save(ctx context.Context, records []readmodel.Record) error {
 	at := p.checkpoint()
 	if !p.complete() {
@@ -215,7 +218,8 @@ type erasure struct {
 	asOf     time.Time
 }
 
-// skipErased moves the checkpoint over an erased tail of the stream: nothing is left there that could be applied.
+// skipErased moves the checkpoint over an erased tail of the stream: nothing is left there that
+// could be applied.
 func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 	if !p.moveOver(e) {
 		return nil
@@ -228,7 +232,8 @@ func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 	return p.save(ctx, nil)
 }
 
-// moveOver says whether it has moved the checkpoint. It does not when a message came in the meantime.
+// moveOver says whether it has moved the checkpoint. It does not when a message came in the
+// meantime.
 func (p *Projector) moveOver(e erasure) bool {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
@@ -243,8 +248,8 @@ func (p *Projector) moveOver(e erasure) bool {
 	return true
 }
 
-// bound is how far messages are applied. Whoever changes the model holds mu, so nothing is applied any more once Hold
-// has returned.
+// bound is how far messages are applied. Whoever changes the model holds mu, so nothing is applied
+// any more once Hold has returned.
 type bound struct {
 	mu      sync.Mutex
 	limit   atomic.Uint64 // written under mu
@@ -263,9 +268,9 @@ func (b *bound) set(limit uint64) {
 	b.changed = make(chan struct{})
 }
 
-// Hold applies nothing after upTo until Release and returns the checkpoint. A model that is at upTo or further stands
-// still; one that is not goes on to upTo. What is applied is saved as usual, and messages wait with the broker. Any
-// goroutine may call it.
+// Hold applies nothing after upTo until Release and returns the checkpoint. A model that is at upTo
+// or further stands still; one that is not goes on to upTo. What is applied is saved as usual, and
+// messages wait with the broker. Any goroutine may call it.
 func (p *Projector) Hold(upTo uint64) readmodel.Checkpoint {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
@@ -281,8 +286,8 @@ func (p *Projector) Release() {
 	p.bound.set(math.MaxUint64)
 }
 
-// Inspect calls f while nothing is applied. f may read what of the model belongs to its writer, and must change nothing.
-// Events wait for f, readers do not. Any goroutine may call it.
+// Inspect calls f while nothing is applied. f may read what of the model belongs to its writer, and
+// must change nothing. Events wait for f, readers do not. Any goroutine may call it.
 func (p *Projector) Inspect(f func(*readmodel.Model)) { p.withModel(f) }
 
 // withModel calls f, which may change the model, while nothing is applied.

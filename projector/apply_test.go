@@ -13,8 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Nothing is applied behind a Hold until Release; a bound further on is reached to the message, and where it
-// lies in a gap, exactly.
+// Nothing is applied behind a Hold until Release; a bound further on is reached to the message, and
+// where it lies in a gap, exactly.
 func TestHold(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -63,8 +63,8 @@ func (s *system) replayTo(seq uint64) readmodel.Digest {
 	return m.Digest()
 }
 
-// A replay that only looks makes no stream, copies no rejected event and saves nothing, and takes any
-// stream that is there.
+// A replay that only looks makes no stream, copies no rejected event and saves nothing, and takes
+// any stream that is there.
 func TestReadOnly(t *testing.T) {
 	s := newSystem(t)
 	s.tune = func(c *Config) { c.ReadOnly, c.Store = true, nil }

@@ -39,8 +39,8 @@ func BenchmarkCatchUp(b *testing.B) {
 	b.ReportMetric(float64(b.N)*benchEvents/took.Seconds(), "events/s")
 }
 
-// BenchmarkLive applies events while they are published by a Publisher in the same process, the broker
-// beside it: events a second from the first publish to the last visible.
+// BenchmarkLive applies events while they are published by a Publisher in the same process, the
+// broker beside it: events a second from the first publish to the last visible.
 func BenchmarkLive(b *testing.B) {
 	s := newSystem(b)
 	s.tune = productionPace

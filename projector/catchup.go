@@ -9,8 +9,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// From this backlog on, the orders are sorted once at its end instead of being kept up with every batch. A backlog that
-// is small beside the model is not worth sorting all of it.
+// From this backlog on, the orders are sorted once at its end instead of being kept up with every
+// batch. A backlog that is small beside the model is not worth sorting all of it.
 const (
 	bulkFrom    = 2000
 	bulkPortion = 10 // at least this part of the model
@@ -24,12 +24,12 @@ const (
 //	toPresent  when toStart's was reached      allowed   no *                      no *
 //	caughtUp   of no interest                  no        yes                       yes
 //
-// * A model that was saved complete is still so: its checkpoint is stored, and it is served when the broker
-// does not answer for long, or the stream is not ours any more.
+// * A model that was saved complete is still so: its checkpoint is stored, and it is served when
+// the broker does not answer for long, or the stream is not ours any more.
 //
-// There are two targets because at the first the model may lack subjects whose messages were erased before
-// they were sent here: the stream keeps a few of each. What erased them is stored by then, so the model is
-// complete at the second.
+// There are two targets because at the first the model may lack subjects whose messages were erased
+// before they were sent here: the stream keeps a few of each. What erased them is stored by then,
+// so the model is complete at the second.
 type phase int
 
 const (
@@ -47,7 +47,8 @@ func (p *Projector) aim(next phase, asked time.Time, end uint64) {
 	p.phase, p.asked, p.target = next, asked, end
 }
 
-// beginCatchUp notes how much there is to do, and decides how. info was asked for at the moment asked.
+// beginCatchUp notes how much there is to do, and decides how. info was asked for at the moment
+// asked.
 func (p *Projector) beginCatchUp(info *jetstream.StreamInfo, asked time.Time, pending uint64) {
 	at := p.checkpoint()
 	p.rejecter.setEpoch(at.StreamEpoch)
@@ -84,9 +85,9 @@ func (p *Projector) endBulk() {
 	}
 }
 
-// reachTarget is called at target or after it. It asks the broker for the stream's end, since the count of pending
-// messages would not tell: that goes on counting some of what was erased meanwhile (seen with nats-server 2.15.2: 1
-// pending after the last message).
+// reachTarget is called at target or after it. It asks the broker for the stream's end, since the
+// count of pending messages would not tell: that goes on counting some of what was erased meanwhile
+// (seen with nats-server 2.15.2: 1 pending after the last message).
 func (p *Projector) reachTarget(ctx context.Context, at uint64) {
 	if p.phase < toPresent {
 		asked := time.Now()

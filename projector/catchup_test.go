@@ -9,8 +9,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// A message that was erased before it was sent, by a later one on its subject, leaves the model without that subject
-// at the end that the stream had at start: it is not served there (promise 7).
+// A message that was erased before it was sent, by a later one on its subject, leaves the model
+// without that subject at the end that the stream had at start: it is not served there (promise 7).
 func TestCaughtUpLacksNothing(t *testing.T) {
 	s := newSystem(t)
 	entries := eventstest.Entries(3, 1)
@@ -46,7 +46,8 @@ func TestCaughtUpLacksNothing(t *testing.T) {
 	s.inspect()
 }
 
-// A target that a session reached without knowing what was erased is moved to the stream's end by the next one.
+// A target that a session reached without knowing what was erased is moved to the stream's end by
+// the next one.
 func TestCaughtUpInAnotherSession(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)
@@ -65,7 +66,8 @@ func TestCaughtUpInAnotherSession(t *testing.T) {
 	s.inspect()
 }
 
-// The stream itself is asked where it ends: of what the broker counts as pending some may never come.
+// The stream itself is asked where it ends: of what the broker counts as pending some may never
+// come.
 func TestArriveAsksForTheEnd(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)

@@ -13,16 +13,17 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Store keeps what has been applied. Save is called by one goroutine at a time and returns when the commit is durable.
-// After an error the commit may or may not have been kept; everything in it that is still true is saved again.
+// Store keeps what has been applied. Save is called by one goroutine at a time and returns when the
+// commit is durable. After an error the commit may or may not have been kept; everything in it that
+// is still true is saved again.
 type Store interface {
 	Save(readmodel.Commit) error
 }
 
 // Config says what to follow and where to put it.
 type Config struct {
-	// JetStream reaches the broker over a connection made with ConnectOptions, which need not be up. The caller closes
-	// the connection after Run has returned. Required.
+	// JetStream reaches the broker over a connection made with ConnectOptions, which need not be
+	// up. The caller closes the connection after Run has returned. Required.
 	JetStream jetstream.JetStream
 
 	// Stream is the stream's name. Empty: events.DefaultStream.
@@ -38,18 +39,18 @@ type Config struct {
 	// Model is what events are applied to. Run owns its writer's side while it runs. Required.
 	Model *readmodel.Model
 
-	// Store keeps what has been applied. Required unless ReadOnly. Saved is the checkpoint of store and model. It is zero
-	// when nothing has been saved, and only then is a missing stream created. One with a stream and no sequence replays
-	// that stream from its start, and no other.
+	// Store keeps what has been applied. Required unless ReadOnly. Saved is the checkpoint of store
+	// and model. It is zero when nothing has been saved, and only then is a missing stream created.
+	// One with a stream and no sequence replays that stream from its start, and no other.
 	Store Store
 	Saved readmodel.Checkpoint
 
-	// LoggedUpTo is the last sequence whose rejection has been logged already, by the projector that this one
-	// replaces. Rejections up to it are logged at level debug. 0: none.
+	// LoggedUpTo is the last sequence whose rejection has been logged already, by the projector
+	// that this one replaces. Rejections up to it are logged at level debug. 0: none.
 	LoggedUpTo uint64
 
-	// ReadOnly makes a replay that leaves no trace: it creates no stream, copies no rejected event and saves nothing. It
-	// accepts the demonstration's stream like any other.
+	// ReadOnly makes a replay that leaves no trace: it creates no stream, copies no rejected event
+	// and saves nothing. It accepts the demonstration's stream like any other.
 	ReadOnly bool
 
 	// Logger receives what an operator must know. Nil: it is dropped.
@@ -102,8 +103,8 @@ func (c Config) withDefaults() Config {
 }
 
 // ConnectOptions are the options of a connection that a Projector uses: it reconnects for ever,
-// notices a dead broker within seconds, and fails requests at once while there is none instead of keeping
-// them for later.
+// notices a dead broker within seconds, and fails requests at once while there is none instead of
+// keeping them for later.
 func ConnectOptions() []nats.Option {
 	return []nats.Option{
 		nats.RetryOnFailedConnect(true),

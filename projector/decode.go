@@ -15,15 +15,15 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// One worker decodes a chunk of messages. It is small enough to keep all workers busy, and large enough to make handing
-// it over cheap.
+// One worker decodes a chunk of messages. It is small enough to keep all workers busy, and large
+// enough to make handing it over cheap.
 const (
 	chunkMessages = 64
 	chunkBytes    = 1 << 20
 )
 
-// chunk is some messages on their way through the workers. The worker sets records and rejected before it closes done;
-// the session reads them after.
+// chunk is some messages on their way through the workers. The worker sets records and rejected
+// before it closes done; the session reads them after.
 type chunk struct {
 	messages []message
 	records  []readmodel.Record
@@ -31,8 +31,8 @@ type chunk struct {
 	done     chan struct{}
 }
 
-// rejection is a rejected event: its copy, without the epoch of its stream, and what the log may say of it
-// (events/CONTRACT.md#rejection).
+// rejection is a rejected event: its copy, without the epoch of its stream, and what the log may
+// say of it (events/CONTRACT.md#rejection).
 type rejection struct {
 	rejected.Copy
 	subject, reason string
@@ -85,7 +85,8 @@ func (d *decoder) chunk(c *chunk) {
 	}
 }
 
-// record decodes and renders one event. Whatever it makes the libraries do costs this event only (promise 8).
+// record decodes and renders one event. Whatever it makes the libraries do costs this event only
+// (promise 8).
 func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -111,8 +112,8 @@ func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	return r, nil
 }
 
-// delistedAt is when the entry left its list: when the broker stored the event. An export repeats what another stream
-// had, so it says when (events/CONTRACT.md#tombstones).
+// delistedAt is when the entry left its list: when the broker stored the event. An export repeats
+// what another stream had, so it says when (events/CONTRACT.md#tombstones).
 func delistedAt(m *leader.Message, e *events.Event) time.Time {
 	if e.Source == events.ExportSource && !e.Time.IsZero() {
 		return e.Time

@@ -23,8 +23,8 @@ func (p *Projector) recheckIdentity(ctx context.Context, why *leader.IdentityErr
 	p.freeze(ctx, why)
 }
 
-// freeze applies nothing until ctx ends, or until a stream that only looked shorter is back. It keeps looking at the
-// stream, so that what Progress says stays true.
+// freeze applies nothing until ctx ends, or until a stream that only looked shorter is back. It
+// keeps looking at the stream, so that what Progress says stays true.
 func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
 	at := p.checkpoint()
 	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
@@ -60,8 +60,9 @@ func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
 	p.log.Info("thawed: the checkpoint's message is back unchanged", "checkpoint", at.Sequence)
 }
 
-// setUnconfirmed keeps, in the store too, whether the checkpoint's message must be seen again before anything is
-// applied. A restart must not forget that the stream looked wrong: newer messages may have pushed that message out.
+// setUnconfirmed keeps, in the store too, whether the checkpoint's message must be seen again
+// before anything is applied. A restart must not forget that the stream looked wrong: newer
+// messages may have pushed that message out.
 func (p *Projector) setUnconfirmed(ctx context.Context, unconfirmed bool) {
 	at := p.checkpoint()
 	if at.Sequence == 0 || at.Unconfirmed == unconfirmed {
@@ -81,7 +82,8 @@ func (p *Projector) setFrozenTrouble(why *leader.IdentityError, thaws bool) {
 	p.tracker.setTrouble(troubleFrozen, why.Sentence+" Nothing is applied "+until)
 }
 
-// reasonChanged tells the operator that the stream is not ours for another reason. It does not log a new length.
+// reasonChanged tells the operator that the stream is not ours for another reason. It does not log
+// a new length.
 func (p *Projector) reasonChanged(before, now *leader.IdentityError, thaws bool) {
 	if now.Sentence == before.Sentence {
 		return
@@ -94,8 +96,8 @@ func (p *Projector) reasonChanged(before, now *leader.IdentityError, thaws bool)
 		"checkpoint", p.checkpoint().Sequence)
 }
 
-// lookAgain says what is wrong with the stream now: nil when nothing is, and the checkpoint's message is there,
-// unchanged. answered is false when the broker did not answer.
+// lookAgain says what is wrong with the stream now: nil when nothing is, and the checkpoint's
+// message is there, unchanged. answered is false when the broker did not answer.
 func (p *Projector) lookAgain(ctx context.Context) (now *leader.IdentityError, answered bool) {
 	err := p.VerifyStream(ctx)
 	if err == nil {
@@ -111,8 +113,8 @@ func (p *Projector) lookAgain(ctx context.Context) (now *leader.IdentityError, a
 	return nil, err == nil
 }
 
-// confirm looks at what VerifyStream takes on trust: the configuration, where it has not been accepted, and that the
-// checkpoint has a message.
+// confirm looks at what VerifyStream takes on trust: the configuration, where it has not been
+// accepted, and that the checkpoint has a message.
 func (p *Projector) confirm(ctx context.Context) error {
 	if !p.accepted {
 		info, err := p.stream.Info(ctx)

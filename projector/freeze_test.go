@@ -89,8 +89,8 @@ func TestReasonAfterRegrowth(t *testing.T) {
 	}
 }
 
-// A stream that has regrown without a message at the checkpoint neither thaws nor is called shorter;
-// with the message it thaws.
+// A stream that has regrown without a message at the checkpoint neither thaws nor is called
+// shorter; with the message it thaws.
 func TestReasonWithoutMessage(t *testing.T) {
 	s := newSystem(t)
 	old, full := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "full")
@@ -122,7 +122,8 @@ func TestReasonWithoutMessage(t *testing.T) {
 	}
 }
 
-// frozen waits until the projector is, and checks that it serves its last good state and says so once.
+// frozen waits until the projector is, and checks that it serves its last good state and says so
+// once.
 func (s *system) frozen(at uint64, digest string) {
 	s.t.Helper()
 	s.progress("frozen", func(p Progress) bool { return p.Frozen })
@@ -138,8 +139,8 @@ func (s *system) frozen(at uint64, digest string) {
 	}
 }
 
-// Another stream of the same name, with fewer messages, as many and more, while the projector runs and
-// while it does not: nothing of it is applied.
+// Another stream of the same name, with fewer messages, as many and more, while the projector runs
+// and while it does not: nothing of it is applied.
 func TestStreamRecreated(t *testing.T) {
 	for _, messages := range []int{0, 5, 10, 30} {
 		for _, running := range []bool{true, false} {
@@ -173,8 +174,8 @@ func TestStreamRecreated(t *testing.T) {
 	}
 }
 
-// A stream made again with the old one's metadata, and grown past a checkpoint of which the new one has no
-// message: while the projector runs, and, frozen before or not, when it starts.
+// A stream made again with the old one's metadata, and grown past a checkpoint of which the new one
+// has no message: while the projector runs, and, frozen before or not, when it starts.
 func TestStreamMadeAgainWithItsEpoch(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
@@ -205,7 +206,8 @@ func TestStreamMadeAgainWithItsEpoch(t *testing.T) {
 	}
 }
 
-// A stream restored into a cluster was made at another time and is the same: the checkpoint's message tells.
+// A stream restored into a cluster was made at another time and is the same: the checkpoint's
+// message tells.
 func TestStreamRestored(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -244,8 +246,8 @@ func TestStreamMissing(t *testing.T) {
 	}
 }
 
-// The broker comes back with an older state of its directory: shorter than the checkpoint. Thaws when the
-// right directory is back.
+// The broker comes back with an older state of its directory: shorter than the checkpoint. Thaws
+// when the right directory is back.
 func TestShorterThaws(t *testing.T) {
 	s := newSystem(t)
 	old, full := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "full")
@@ -280,8 +282,8 @@ func (s *system) publishAround(backup string) {
 	s.publish(evs[20:]...)
 }
 
-// The stream lost its tail and has grown past the checkpoint since: only the message at the checkpoint
-// tells. The projector never applies what was put in the place of what it has.
+// The stream lost its tail and has grown past the checkpoint since: only the message at the
+// checkpoint tells. The projector never applies what was put in the place of what it has.
 func TestTailReplaced(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
@@ -311,8 +313,8 @@ func TestTailReplaced(t *testing.T) {
 	}
 }
 
-// A stream that was seen to be shorter is grown past the checkpoint while nobody looks, and newer messages push
-// out what would tell: the restarted projector has not forgotten.
+// A stream that was seen to be shorter is grown past the checkpoint while nobody looks, and newer
+// messages push out what would tell: the restarted projector has not forgotten.
 func TestDoubtOutlivesRestart(t *testing.T) {
 	s := newSystem(t)
 	old := filepath.Join(t.TempDir(), "old")
@@ -336,9 +338,9 @@ func TestDoubtOutlivesRestart(t *testing.T) {
 	s.frozen(v.Sequence(), v.Digest().String())
 }
 
-// The stream lost its tail while nobody looked, has grown past the checkpoint since, and newer messages have pushed out the
-// one at the checkpoint: those stored since that lie before it tell. Where the checkpoint had been moved over an erased
-// tail, too.
+// The stream lost its tail while nobody looked, has grown past the checkpoint since, and newer
+// messages have pushed out the one at the checkpoint: those stored since that lie before it tell.
+// Where the checkpoint had been moved over an erased tail, too.
 func TestRewoundWhileAway(t *testing.T) {
 	for _, erased := range []bool{false, true} {
 		t.Run(fmt.Sprint("erased tail ", erased), func(t *testing.T) {
@@ -386,7 +388,8 @@ func TestRewoundWhileAway(t *testing.T) {
 	}
 }
 
-// What is kept of a checkpoint's time is that of the newest message before it, whatever the brokers' clocks were.
+// What is kept of a checkpoint's time is that of the newest message before it, whatever the
+// brokers' clocks were.
 func TestNewestTime(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(second, 0).UTC() }
 	var c chunk
@@ -410,8 +413,8 @@ func TestNewestTime(t *testing.T) {
 	}
 }
 
-// A checkpoint that was moved over an erased tail has no message; that one is there now means that the
-// number was given twice.
+// A checkpoint that was moved over an erased tail has no message; that one is there now means that
+// the number was given twice.
 func TestTailReplacedWhereNoneWas(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })

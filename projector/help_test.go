@@ -72,8 +72,8 @@ func newSystemIn(t testing.TB) *system {
 	return s
 }
 
-// relay puts a relay between the broker and the projectors that are made from now on. The test's own connection goes past
-// it.
+// relay puts a relay between the broker and the projectors that are made from now on. The test's
+// own connection goes past it.
 func (s *system) relay() *relay.Relay {
 	s.t.Helper()
 	r, err := relay.StartNATS(s.addr)
@@ -274,8 +274,8 @@ func (s *system) sameTombstones(want, got *readmodel.Model) {
 	}
 }
 
-// replay is the naive projection: every message the stream has, one after the other. Each question is
-// bounded by itself: on a busy machine thousands take long.
+// replay is the naive projection: every message the stream has, one after the other. Each question
+// is bounded by itself: on a busy machine thousands take long.
 func (s *system) replay() *readmodel.Model {
 	s.t.Helper()
 	ctx := context.Background()

@@ -11,22 +11,25 @@ import (
 
 // Progress is how far a Projector is. Its fields belong to one moment.
 type Progress struct {
-	// StreamIdentity has the configured name, and what else identifies the stream once that is known.
+	// StreamIdentity has the configured name, and what else identifies the stream once that is
+	// known.
 	readmodel.StreamIdentity
 
-	// Checkpoint is the sequence that the model has been brought to. LastSequence is the stream's last sequence, at most
-	// a second old while Connected. Lag is their difference; 0 where the stream keeps nothing in between. While Frozen,
-	// LastSequence is that of the stream that is there now, so Lag means nothing.
+	// Checkpoint is the sequence that the model has been brought to. LastSequence is the stream's
+	// last sequence, at most a second old while Connected. Lag is their difference; 0 where the
+	// stream keeps nothing in between. While Frozen, LastSequence is that of the stream that is
+	// there now, so Lag means nothing.
 	Checkpoint, LastSequence, Lag uint64
 
-	// LagSeconds is 0 while Lag is 0 and the projector is not Frozen, else the time since AsOf (since New where that is
-	// not known): an idle stream is not stuck, a frozen model is.
+	// LagSeconds is 0 while Lag is 0 and the projector is not Frozen, else the time since AsOf
+	// (since New where that is not known): an idle stream is not stuck, a frozen model is.
 	LagSeconds float64
 
-	// AsOf is the last moment at which the model was known to be complete, and never goes back. It is a moment before the
-	// request whose answer said where the stream ended, not that of any delivery, which may have been long on its way. At
-	// start it is when the broker stored the saved checkpoint's message, by the broker's clock, but not later than now;
-	// zero when nothing is known.
+	// AsOf is the last moment at which the model was known to be complete, and never goes back. It
+	// is a moment before the request whose answer said where the stream ended, not that of any
+	// delivery, which may have been long on its way. At start it is when the broker stored the
+	// saved checkpoint's message, by the broker's clock, but not later than now; zero when nothing
+	// is known.
 	AsOf time.Time
 
 	// CaughtUp says that the model may be served. Once true it stays true.
@@ -38,20 +41,22 @@ type Progress struct {
 	// Saved is the checkpoint in the store.
 	Saved uint64
 
-	// Done of Total messages have been applied or rejected in catching up at start; both 0 before the stream has
-	// answered.
+	// Done of Total messages have been applied or rejected in catching up at start; both 0 before
+	// the stream has answered.
 	Done, Total uint64
 
 	// Applied counts the messages that this process applied or rejected.
 	Applied uint64
 
-	// Rejected counts the copies in the stream of rejected events: those that this process made at once, what others
-	// add and purge within a second. RejectedHere counts what this process rejected.
+	// Rejected counts the copies in the stream of rejected events: those that this process made at
+	// once, what others add and purge within a second. RejectedHere counts what this process
+	// rejected.
 	Rejected, RejectedHere uint64
 
-	// SubjectsWithoutValidEvent are subjects of the contract whose every retained message was rejected, sorted, at most
-	// 1 000, donations without their ids: a rebuild would not know their last state. A subject that is purged leaves the list within seconds (ten are
-	// looked at in a poll).
+	// SubjectsWithoutValidEvent are subjects of the contract whose every retained message was
+	// rejected, sorted, at most 1 000, donations without their ids: a rebuild would not know their
+	// last state. A subject that is purged leaves the list within seconds (ten are looked at in a
+	// poll).
 	SubjectsWithoutValidEvent []string
 
 	// LastError is a sentence when anything is not well, else empty.
@@ -86,7 +91,8 @@ const (
 	troubles // how many there are
 )
 
-// tracker keeps the Progress. Any goroutine may change it, under mu, and read it, by an atomic load.
+// tracker keeps the Progress. Any goroutine may change it, under mu, and read it, by an atomic
+// load.
 type tracker struct {
 	began time.Time // fixed before the first read
 
@@ -104,12 +110,12 @@ type end struct {
 	at       time.Time
 }
 
-// maxEnds bounds what is remembered of where the stream ended: half a minute of polls by default. A model that is further
-// behind knows its AsOf less exactly.
+// maxEnds bounds what is remembered of where the stream ended: half a minute of polls by default. A
+// model that is further behind knows its AsOf less exactly.
 const maxEnds = 64
 
-// ended notes that the stream had nothing after sequence at the moment at. The model was complete at that moment once it
-// has reached sequence.
+// ended notes that the stream had nothing after sequence at the moment at. The model was complete
+// at that moment once it has reached sequence.
 func (t *tracker) ended(sequence uint64, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +134,8 @@ func (t *tracker) update(change func(p *Progress)) {
 	t.publish()
 }
 
-// setTrouble sets the sentence about what is wrong, empty for nothing, and reports whether it is a new one.
+// setTrouble sets the sentence about what is wrong, empty for nothing, and reports whether it is a
+// new one.
 func (t *tracker) setTrouble(with trouble, sentence string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

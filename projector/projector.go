@@ -74,13 +74,15 @@ func New(cfg Config) *Projector {
 	return p
 }
 
-// Run follows the stream until ctx ends, then gives the store what has been applied and returns nil.
+// Run follows the stream until ctx ends, then gives the store what has been applied and returns
+// nil.
 //
-// It returns an error only for what the operator must change before anything is served: a stream whose configuration
-// loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention), one that is the demonstration's when it
-// should not be or the reverse, or one that cannot be created (too few nodes of a cluster are waited for). The error is
-// one line and says what to do. With ReadOnly it also returns what the broker refuses its user, which a server waits
-// for. Run may be called once.
+// It returns an error only for what the operator must change before anything is served: a stream
+// whose configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention),
+// one that is the demonstration's when it should not be or the reverse, or one that cannot be
+// created (too few nodes of a cluster are waited for). The error is one line and says what to do.
+// With ReadOnly it also returns what the broker refuses its user, which a server waits for. Run may
+// be called once.
 func (p *Projector) Run(ctx context.Context) error {
 	// Saver and rejecter finish what the others have handed over, so they end after them.
 	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
@@ -104,7 +106,8 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// Sessions that fail at once are tried again after firstWait, then after twice that, up to Config.RetryEvery.
+// Sessions that fail at once are tried again after firstWait, then after twice that, up to
+// Config.RetryEvery.
 const firstWait = 50 * time.Millisecond
 
 // follow makes session after session until ctx ends or the operator must do something.
@@ -140,8 +143,8 @@ func (p *Projector) follow(ctx context.Context) error {
 	return nil
 }
 
-// session follows the stream with one consumer until anything is out of order, and says why it ended. established says
-// that the stream was ours and messages could have come.
+// session follows the stream with one consumer until anything is out of order, and says why it
+// ended. established says that the stream was ours and messages could have come.
 func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	asked := time.Now()
 	info, err := p.ensureStream(ctx)
@@ -157,8 +160,8 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 		return false, err
 	}
 	defer r.close(p.log)
-	// After the consumer exists and before its first message is applied: from here on, a stream that is replaced takes
-	// the consumer with it.
+	// After the consumer exists and before its first message is applied: from here on, a stream
+	// that is replaced takes the consumer with it.
 	if err := p.VerifyStream(ctx); err != nil {
 		return false, err
 	}
@@ -209,18 +212,21 @@ func (p *Projector) pollNow() {
 // Progress costs one atomic load. Any goroutine may call it, before, during and after Run.
 func (p *Projector) Progress() Progress { return p.tracker.read(time.Now()) }
 
-// Status costs one atomic load and no copy. Any goroutine may call it, before, during and after Run.
+// Status costs one atomic load and no copy. Any goroutine may call it, before, during and after
+// Run.
 func (p *Projector) Status() Status { return p.tracker.status() }
 
-// VerifyStream asks the broker whether the stream is still the one that the model was made from. The error says why it
-// is not, or that the broker did not answer. Any goroutine may call it while Run runs.
+// VerifyStream asks the broker whether the stream is still the one that the model was made from.
+// The error says why it is not, or that the broker did not answer. Any goroutine may call it while
+// Run runs.
 func (p *Projector) VerifyStream(ctx context.Context) error {
 	return p.stream.Check(ctx, p.checkpoint())
 }
 
-// Flush returns when the store holds at least what the model had applied when Flush was called: for whoever is about to
-// copy the store. It does not wait for SaveEvery. The error is that of ctx, or of a write that failed meanwhile. Before
-// the model has caught up once, and while Run does not run, it waits for ctx. Any goroutine may call it.
+// Flush returns when the store holds at least what the model had applied when Flush was called: for
+// whoever is about to copy the store. It does not wait for SaveEvery. The error is that of ctx, or
+// of a write that failed meanwhile. Before the model has caught up once, and while Run does not
+// run, it waits for ctx. Any goroutine may call it.
 func (p *Projector) Flush(ctx context.Context) error {
 	return p.saver.flush(ctx, p.checkpoint().Sequence)
 }

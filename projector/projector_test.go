@@ -71,8 +71,8 @@ func TestRestart(t *testing.T) {
 	s.inspect()
 }
 
-// A long backlog is caught up with in bulk. Promise 7: before its end, nothing is served, and what a
-// crash would leave behind does not pass for the whole.
+// A long backlog is caught up with in bulk. Promise 7: before its end, nothing is served, and what
+// a crash would leave behind does not pass for the whole.
 func TestCatchUp(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)

@@ -28,8 +28,8 @@ const (
 	// consumerLife is how long the broker keeps a consumer that nobody pulls from.
 	consumerLife = time.Minute
 
-	// deleteTimeout bounds the request to forget a consumer at once. A broker in trouble, which is why most sessions
-	// end, does not answer, and the next session waits for this one.
+	// deleteTimeout bounds the request to forget a consumer at once. A broker in trouble, which is
+	// why most sessions end, does not answer, and the next session waits for this one.
 	deleteTimeout = 500 * time.Millisecond
 )
 
@@ -45,8 +45,9 @@ type message struct {
 	last bool // nothing was pending after it when it was sent
 }
 
-// receiver is one consumer, and the way of its messages to the workers: the library's goroutine puts them into the
-// queue; dispatch cuts them into chunks, which it gives to the workers and, in stream order, to the session.
+// receiver is one consumer, and the way of its messages to the workers: the library's goroutine
+// puts them into the queue; dispatch cuts them into chunks, which it gives to the workers and, in
+// stream order, to the session.
 type receiver struct {
 	js       jetstream.JetStream
 	stream   string
@@ -126,8 +127,8 @@ func (r *receiver) fail(err error) {
 	}
 }
 
-// handle queues one message, on the library's goroutine. Deliveries are numbered: a gap between two means that one was
-// lost on the way, while gaps in stream sequences are legal.
+// handle queues one message, on the library's goroutine. Deliveries are numbered: a gap between two
+// means that one was lost on the way, while gaps in stream sequences are legal.
 func (r *receiver) handle(msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err == nil && meta.Sequence.Consumer != r.delivered+1 {
@@ -173,8 +174,8 @@ func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 	}
 }
 
-// close deletes the consumer and waits for everything that start began. What has not been applied is dropped: the next
-// session receives it again.
+// close deletes the consumer and waits for everything that start began. What has not been applied
+// is dropped: the next session receives it again.
 func (r *receiver) close(log *slog.Logger) {
 	r.queue.close()
 	if r.stop != nil {
@@ -197,8 +198,8 @@ func (r *receiver) close(log *slog.Logger) {
 	}
 }
 
-// queue holds messages between the library's goroutine and dispatch, which gets all there are at once. It is bounded in
-// messages and bytes: push waits.
+// queue holds messages between the library's goroutine and dispatch, which gets all there are at
+// once. It is bounded in messages and bytes: push waits.
 type queue struct {
 	maxMessages, maxBytes int
 

@@ -33,7 +33,8 @@ const (
 	finishWithin = 2 * time.Second
 )
 
-// rejecter copies rejected events to their stream (events/CONTRACT.md#rejection), out of the way of the good ones.
+// rejecter copies rejected events to their stream (events/CONTRACT.md#rejection), out of the way of
+// the good ones.
 type rejecter struct {
 	cfg      Config
 	log      *slog.Logger
@@ -72,8 +73,8 @@ func (r *rejecter) setEpoch(epoch string) {
 	}
 }
 
-// add adds rejected events, in stream order, and logs each. While too many wait to be copied it waits; its only error is
-// that of ctx.
+// add adds rejected events, in stream order, and logs each. While too many wait to be copied it
+// waits; its only error is that of ctx.
 func (r *rejecter) add(ctx context.Context, batch []rejection) error {
 	for _, c := range batch {
 		if len(c.Payload) > events.MaxRejected {
@@ -132,8 +133,8 @@ func (r *rejecter) valid(records []readmodel.Record) {
 	}
 }
 
-// awaitCopies waits until every rejected event up to seq has been copied. When ctx has ended it does not wait, but says
-// whether they have been.
+// awaitCopies waits until every rejected event up to seq has been copied. When ctx has ended it
+// does not wait, but says whether they have been.
 func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
 	for {
 		r.mu.Lock()
@@ -151,8 +152,8 @@ func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
 	}
 }
 
-// run copies until ctx ends. Beside it the subjects of what was rejected are examined: no copy waits for that, and so no
-// checkpoint does.
+// run copies until ctx ends. Beside it the subjects of what was rejected are examined: no copy
+// waits for that, and so no checkpoint does.
 func (r *rejecter) run(ctx context.Context) {
 	if r.cfg.ReadOnly {
 		return
@@ -198,9 +199,9 @@ func (r *rejecter) idle(ctx context.Context, some bool) {
 	}
 }
 
-// copyNext copies the next of what waits, which need not be anything, and returns what it has copied. After an error what
-// could not be copied still waits; it may have been, and only the answer was lost: a copy replaces the one of the same
-// event.
+// copyNext copies the next of what waits, which need not be anything, and returns what it has
+// copied. After an error what could not be copied still waits; it may have been, and only the
+// answer was lost: a copy replaces the one of the same event.
 func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 	if err := r.ensureStream(ctx); err != nil {
 		return nil, err
@@ -230,8 +231,8 @@ func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 // atOnce bounds the requests that each has under way.
 const atOnce = 32
 
-// each calls f for every item, for several at once, and returns those for which it succeeded, those for which it failed,
-// both in their order, and the first error.
+// each calls f for every item, for several at once, and returns those for which it succeeded, those
+// for which it failed, both in their order, and the first error.
 func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -289,8 +290,8 @@ func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 	return failpoint.Hit("projector/after-copy")
 }
 
-// count brings Progress.Rejected up to date: after a copy of our own at once, else with each poll. Any goroutine may
-// call it.
+// count brings Progress.Rejected up to date: after a copy of our own at once, else with each poll.
+// Any goroutine may call it.
 func (r *rejecter) count(ctx context.Context) {
 	select {
 	case r.counting <- struct{}{}:

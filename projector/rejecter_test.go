@@ -32,8 +32,8 @@ func good(t *testing.T) (subject string, payload []byte) {
 	return e.Data.Subject().String(), payload
 }
 
-// Promise 8: each kind of bad event is copied with its reason, counted, logged once and passed over; the
-// events around it are applied.
+// Promise 8: each kind of bad event is copied with its reason, counted, logged once and passed
+// over; the events around it are applied.
 func TestRejections(t *testing.T) {
 	subject, payload := good(t)
 	tests := []struct {
@@ -191,7 +191,8 @@ func TestRejectedStreamDeleted(t *testing.T) {
 	s.progress("second copy", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
 }
 
-// Subjects of which nothing valid is left are named, also after a restart, until a good event comes.
+// Subjects of which nothing valid is left are named, also after a restart, until a good event
+// comes.
 func TestSubjectsWithoutValidEvent(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -256,8 +257,8 @@ func TestSubjectsPurged(t *testing.T) {
 	s.progress("two", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{all[0], all[5]}) })
 }
 
-// A stream that has taken the other's place has none of its messages, which proves nothing: the list
-// stays while frozen.
+// A stream that has taken the other's place has none of its messages, which proves nothing: the
+// list stays while frozen.
 func TestSubjectsWhileFrozen(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -304,8 +305,8 @@ func TestSubjectsWithoutALeader(t *testing.T) {
 	}
 }
 
-// badEvents publishes rejected events of n subjects, whose names begin with prefix, and a good one. It returns the
-// subjects, sorted, and the last sequence.
+// badEvents publishes rejected events of n subjects, whose names begin with prefix, and a good one.
+// It returns the subjects, sorted, and the last sequence.
 func (s *system) badEvents(prefix string, n int) (subjects []string, last uint64) {
 	s.t.Helper()
 	for i := range n {
@@ -323,8 +324,8 @@ func (s *system) named(want []string) {
 	s.progress(fmt.Sprint("named: ", want), func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, want) })
 }
 
-// Where some of the answers are lost, every event is copied in the end, and the list is the whole one, of earlier
-// processes' rejections too.
+// Where some of the answers are lost, every event is copied in the end, and the list is the whole
+// one, of earlier processes' rejections too.
 func TestRejectionsWithLostAnswers(t *testing.T) {
 	s := newSystem(t)
 	r := s.relay()
@@ -352,7 +353,8 @@ func TestRejectionsWithLostAnswers(t *testing.T) {
 	}
 }
 
-// Looking at what earlier processes rejected holds nothing up: what is rejected now is copied, saved and listed.
+// Looking at what earlier processes rejected holds nothing up: what is rejected now is copied,
+// saved and listed.
 func TestEarlierRejectionsHoldUpNothing(t *testing.T) {
 	s := newSystem(t)
 	r := s.relay()
@@ -392,8 +394,8 @@ func TestCountObeysItsContext(t *testing.T) {
 	}
 }
 
-// A look at a subject goes on where the answers ended. What is listed stays while nothing is known; and a rejection during
-// the look has it done again.
+// A look at a subject goes on where the answers ended. What is listed stays while nothing is known;
+// and a rejection during the look has it done again.
 func TestExamination(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)
@@ -508,9 +510,9 @@ func TestForeignEpochs(t *testing.T) {
 	}
 }
 
-// The corpus of poison events through the real path: each is rejected with its reason or applied, exactly as
-// the contract has it, the good events among them are not touched, and a replay from the start has the
-// same digest (promises 1 and 8).
+// The corpus of poison events through the real path: each is rejected with its reason or applied,
+// exactly as the contract has it, the good events among them are not touched, and a replay from the
+// start has the same digest (promises 1 and 8).
 func TestPoisonCorpus(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "events", "testdata", "poison", "*"))
 	if err != nil || len(files) < 200 {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxWaiting bounds the records that wait for the store. They are the model's own, so the bound is for what a store
-	// that fails for long would have to save at once.
+	// maxWaiting bounds the records that wait for the store. They are the model's own, so the bound
+	// is for what a store that fails for long would have to save at once.
 	maxWaiting = 65_536
 
 	// In bulk, transactions are larger: a record of a random key costs a page of its own.
@@ -23,8 +23,8 @@ const (
 	bulkSaveEvery = 5 * time.Second
 )
 
-// saver gives the store what has been applied, later and together: the latest state of each subject, with the checkpoint
-// and the digest of that moment.
+// saver gives the store what has been applied, later and together: the latest state of each
+// subject, with the checkpoint and the digest of that moment.
 type saver struct {
 	cfg      Config
 	log      *slog.Logger
@@ -57,8 +57,8 @@ func newSaver(cfg Config, t *tracker, r *rejecter, log *slog.Logger) *saver {
 	}
 }
 
-// add adds a batch that brought the model to reached. While too much waits for the store it waits, so that nothing more
-// is applied; its only error is that of ctx.
+// add adds a batch that brought the model to reached. While too much waits for the store it waits,
+// so that nothing more is applied; its only error is that of ctx.
 func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bulk bool) error {
 	s.mu.Lock()
 	for _, r := range c.Records {
@@ -155,8 +155,8 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// save gives the store everything that waits and says whether that worked. First the rejected events among it are
-// copied: no checkpoint on disk passes one that is not.
+// save gives the store everything that waits and says whether that worked. First the rejected
+// events among it are copied: no checkpoint on disk passes one that is not.
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
 	batch, c, reached := s.waiting, s.next, s.reached

@@ -13,8 +13,8 @@ import (
 	"example.org/registry/projector/leader"
 )
 
-// unusableError says that the operator must do something before the stream can be followed. Until the model has caught
-// up it ends Run.
+// unusableError says that the operator must do something before the stream can be followed. Until
+// the model has caught up it ends Run.
 type unusableError struct{ err error }
 
 func (u *unusableError) Error() string { return u.err.Error() }
@@ -29,7 +29,8 @@ func unusable(format string, args ...any) error {
 	return &unusableError{fmt.Errorf(format, args...)}
 }
 
-// ensureStream returns the stream's state. It creates the stream when there is none and nothing is known of one.
+// ensureStream returns the stream's state. It creates the stream when there is none and nothing is
+// known of one.
 func (p *Projector) ensureStream(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := p.stream.Info(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -58,8 +59,8 @@ func (p *Projector) createStream(ctx context.Context, cfg jetstream.StreamConfig
 	return created, natserr.Explain(p.js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+cfg.Name)
 }
 
-// The broker's codes for replicas without a cluster, for more of them than the cluster has nodes up, and for subjects
-// that another stream has.
+// The broker's codes for replicas without a cluster, for more of them than the cluster has nodes
+// up, and for subjects that another stream has.
 const (
 	errReplicas jetstream.ErrorCode = 10074
 	errNoPeers  jetstream.ErrorCode = 10005
@@ -107,8 +108,8 @@ func (p *Projector) identify(info *jetstream.StreamInfo) {
 	}
 }
 
-// keepCreated keeps when the stream was created, once it has been found to be ours. A restore into a cluster changes
-// that.
+// keepCreated keeps when the stream was created, once it has been found to be ours. A restore into
+// a cluster changes that.
 func (p *Projector) keepCreated(info *jetstream.StreamInfo) {
 	at := p.checkpoint()
 	if created := info.Created.UTC(); !created.Equal(at.StreamCreated) {
@@ -117,8 +118,8 @@ func (p *Projector) keepCreated(info *jetstream.StreamInfo) {
 	}
 }
 
-// acceptStream says, once, whether the stream's configuration keeps what the read model relies on. It logs lesser
-// differences.
+// acceptStream says, once, whether the stream's configuration keeps what the read model relies on.
+// It logs lesser differences.
 func (p *Projector) acceptStream(info *jetstream.StreamInfo) error {
 	if p.accepted {
 		return nil
@@ -141,8 +142,8 @@ const (
 	makeAnew     = "the broker cannot take that back: publish the events into a new stream made without it"
 )
 
-// refuse returns an unusableError for a stream that would lose last states, or is not for this process
-// (events/CONTRACT.md#stream).
+// refuse returns an unusableError for a stream that would lose last states, or is not for this
+// process (events/CONTRACT.md#stream).
 func (p *Projector) refuse(info *jetstream.StreamInfo) error {
 	c := info.Config
 	retention := changeConfig
@@ -166,7 +167,8 @@ func (p *Projector) refuse(info *jetstream.StreamInfo) error {
 	return p.refuseMark(info)
 }
 
-// refuseMark keeps the demonstration and the real registry apart (cmd/registry/CONTRACT.md#commands).
+// refuseMark keeps the demonstration and the real registry apart
+// (cmd/registry/CONTRACT.md#commands).
 func (p *Projector) refuseMark(info *jetstream.StreamInfo) error {
 	if p.cfg.ReadOnly {
 		return nil
@@ -181,13 +183,15 @@ func (p *Projector) refuseMark(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// difference is one setting that is not as this program would make it. It costs something, but loses nothing.
+// difference is one setting that is not as this program would make it. It costs something, but
+// loses nothing.
 type difference struct {
 	option          string
 	expected, found any
 }
 
-// differences compares the settings that the contract gives the stream, apart from those that refuse has looked at.
+// differences compares the settings that the contract gives the stream, apart from those that
+// refuse has looked at.
 func differences(c, want jetstream.StreamConfig) (found []difference) {
 	compare := func(option string, expected, is any) {
 		if fmt.Sprint(expected) != fmt.Sprint(is) {
@@ -212,9 +216,9 @@ func differences(c, want jetstream.StreamConfig) (found []difference) {
 	return found
 }
 
-// additions are settings that the contract does not name and that stand in somebody's way: of publishers (sealed, a full
-// subject, no acknowledgements), of the events' subjects, of the consumers of more than so many replicas, or of what an
-// acknowledgement promises.
+// additions are settings that the contract does not name and that stand in somebody's way: of
+// publishers (sealed, a full subject, no acknowledgements), of the events' subjects, of the
+// consumers of more than so many replicas, or of what an acknowledgement promises.
 func additions(c jetstream.StreamConfig) (found []difference) {
 	add := func(set bool, option string, expected, is any) {
 		if set {

@@ -152,8 +152,8 @@ func TestLesserDifferences(t *testing.T) {
 	}
 }
 
-// Every setting of the contract's stream that differs is one warning that names it (events/CONTRACT.md, the
-// stream), and so is what else stands in somebody's way.
+// Every setting of the contract's stream that differs is one warning that names it
+// (events/CONTRACT.md, the stream), and so is what else stands in somebody's way.
 func TestEachDifferenceIsOneWarning(t *testing.T) {
 	tests := map[string]func(*jetstream.StreamConfig){
 		"storage":                    func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },

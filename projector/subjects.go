@@ -23,30 +23,32 @@ const (
 	// maxSubjects bounds the subjects without a valid event that are remembered.
 	maxSubjects = 1000
 
-	// maxRetained bounds the messages of a subject that are looked at. A stream that keeps all has more; one good
-	// message among the first decides.
+	// maxRetained bounds the messages of a subject that are looked at. A stream that keeps all has
+	// more; one good message among the first decides.
 	maxRetained = 1000
 
-	// recheckAtOnce is how many listed subjects are looked at again in a poll, with one request each.
+	// recheckAtOnce is how many listed subjects are looked at again in a poll, with one request
+	// each.
 	recheckAtOnce = 10
 
-	// maxOpen bounds the subjects that wait to be examined. Their copies are no more: the stream of rejected events keeps
-	// as many.
+	// maxOpen bounds the subjects that wait to be examined. Their copies are no more: the stream of
+	// rejected events keeps as many.
 	maxOpen = 10_000
 
-	// stepItems is how many subjects are examined, and as many copies looked up, between two looks at what else there is
-	// to do.
+	// stepItems is how many subjects are examined, and as many copies looked up, between two looks
+	// at what else there is to do.
 	stepItems = 256
 )
 
-// subjects finds the subjects whose every message that the stream still has was rejected: a rebuild would not know the
-// state that the model has of them (events/CONTRACT.md#rejection).
+// subjects finds the subjects whose every message that the stream still has was rejected: a rebuild
+// would not know the state that the model has of them (events/CONTRACT.md#rejection).
 //
-// It asks the stream after each rejection, so it needs no history of its own; after a restart it starts from the copies
-// that earlier processes made. It looks at the listed ones again and again, since a subject may be purged. A question that
-// is not answered is asked again, from where the answers ended, and nobody waits for any of them. Subjects that the contract does not have (registry.x)
-// are not listed: they never had a state that could be lost, and no good event could take them off the list. Their
-// rejections are counted and copied like all others.
+// It asks the stream after each rejection, so it needs no history of its own; after a restart it
+// starts from the copies that earlier processes made. It looks at the listed ones again and again,
+// since a subject may be purged. A question that is not answered is asked again, from where the
+// answers ended, and nobody waits for any of them. Subjects that the contract does not have
+// (registry.x) are not listed: they never had a state that could be lost, and no good event could
+// take them off the list. Their rejections are counted and copied like all others.
 type subjects struct {
 	stream  leader.Stream
 	tracker *tracker
@@ -69,7 +71,8 @@ type subjects struct {
 	lastTurn  string // the last subject looked at again
 }
 
-// examination is a look at what the stream has of a subject, as far as it has come: everything before next was rejected.
+// examination is a look at what the stream has of a subject, as far as it has come: everything
+// before next was rejected.
 type examination struct {
 	subject, shown string // shown is what may be shown of the subject (events/CONTRACT.md#rejection)
 	next           uint64
@@ -113,7 +116,8 @@ func (s *subjects) publish() {
 	s.tracker.update(func(p *Progress) { p.SubjectsWithoutValidEvent = listed })
 }
 
-// run examines what is open until ctx ends, from the copies on that earlier processes made of this epoch's events.
+// run examines what is open until ctx ends, from the copies on that earlier processes made of this
+// epoch's events.
 func (s *subjects) run(ctx context.Context, epoch string) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -133,8 +137,9 @@ func (s *subjects) run(ctx context.Context, epoch string) {
 	}
 }
 
-// step examines some of what is open, looks up some of the earlier rejections, and looks at listed subjects again. What is
-// not answered stays to be asked. While frozen it does nothing: the stream is another one.
+// step examines some of what is open, looks up some of the earlier rejections, and looks at listed
+// subjects again. What is not answered stays to be asked. While frozen it does nothing: the stream
+// is another one.
 func (s *subjects) step(ctx context.Context, epoch string) error {
 	if s.tracker.status().Frozen {
 		return nil
@@ -182,8 +187,8 @@ func (s *subjects) idle(ctx context.Context) {
 	}
 }
 
-// lookUp has the subject examined of the stream's message at seq, which was rejected. Once is enough for all of them that
-// are of one subject.
+// lookUp has the subject examined of the stream's message at seq, which was rejected. Once is
+// enough for all of them that are of one subject.
 func (s *subjects) lookUp(ctx context.Context, seq uint64) error {
 	m, err := s.stream.Message(ctx, seq)
 	switch {
@@ -202,7 +207,8 @@ func (s *subjects) lookUp(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// examineAll has the subjects of rejected events examined. It waits for nothing. Any goroutine may call it.
+// examineAll has the subjects of rejected events examined. It waits for nothing. Any goroutine may
+// call it.
 func (s *subjects) examineAll(batch []rejected.Copy) {
 	for _, c := range batch {
 		s.add(c.Subject)
@@ -226,8 +232,8 @@ func (s *subjects) add(subject string) {
 	}
 }
 
-// take takes some of what is open. What is added meanwhile is open again: the examination under way may have seen a valid
-// message that is pushed out now.
+// take takes some of what is open. What is added meanwhile is open again: the examination under way
+// may have seen a valid message that is pushed out now.
 func (s *subjects) take() (some []*examination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +261,8 @@ func (s *subjects) putBack(some []*examination) {
 // errOtherStream says that an answer may not have been about the stream that the list is of.
 var errOtherStream = errors.New("the stream may be another one")
 
-// examine looks at what the stream still has of a subject, and lists it when nothing of it is valid. The error is that it
-// is not known yet; what is listed stays.
+// examine looks at what the stream still has of a subject, and lists it when nothing of it is
+// valid. The error is that it is not known yet; what is listed stays.
 func (s *subjects) examine(ctx context.Context, e *examination) error {
 	if !s.mark(e.subject) {
 		return nil
@@ -274,7 +280,8 @@ func (s *subjects) examine(ctx context.Context, e *examination) error {
 	return nil
 }
 
-// mark begins an examination. A valid event that arrives meanwhile removes the mark, and with it the result.
+// mark begins an examination. A valid event that arrives meanwhile removes the mark, and with it
+// the result.
 func (s *subjects) mark(subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -308,8 +315,8 @@ func (s *subjects) unmark(subject string) {
 	}
 }
 
-// hasValid reads the retained messages of e's subject, from where e is, until it finds a valid one. A subject without any
-// message counts as valid: nothing of it was rejected.
+// hasValid reads the retained messages of e's subject, from where e is, until it finds a valid one.
+// A subject without any message counts as valid: nothing of it was rejected.
 func (s *subjects) hasValid(ctx context.Context, e *examination) (bool, error) {
 	d := decoder{renderer: readmodel.NewRenderer(), log: s.log}
 	for ; e.rejected < maxRetained; e.rejected++ {
@@ -331,8 +338,8 @@ func (s *subjects) hasValid(ctx context.Context, e *examination) (bool, error) {
 	return false, nil
 }
 
-// recheck looks at some of the listed subjects again, in turn: one that has been purged has nothing rejected any more,
-// and a process that starts now would not list it.
+// recheck looks at some of the listed subjects again, in turn: one that has been purged has nothing
+// rejected any more, and a process that starts now would not list it.
 func (s *subjects) recheck(ctx context.Context) {
 	if s.none() || time.Since(s.rechecked) < s.every || s.tracker.status().Frozen {
 		return
@@ -375,8 +382,9 @@ func (s *subjects) nextTurn() map[string]string {
 	return part
 }
 
-// sameStream asks, after a message was not found, whether the answer was about the stream that the list is of: one that
-// has taken its place, or that no leader vouches for, holds nothing and proves nothing.
+// sameStream asks, after a message was not found, whether the answer was about the stream that the
+// list is of: one that has taken its place, or that no leader vouches for, holds nothing and proves
+// nothing.
 func (s *subjects) sameStream(ctx context.Context) bool {
 	info, err := s.stream.Info(ctx)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"example.org/registry/events"
 )
 
-// The time of a tombstone is the broker's, but for an export's: that is of the delisting that it repeats.
+// The time of a tombstone is the broker's, but for an export's: that is of the delisting that it
+// repeats.
 func TestTombstoneTimes(t *testing.T) {
 	s := newSystem(t)
 	s.start()

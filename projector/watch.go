@@ -13,11 +13,12 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// offerFor is how long watch offers an erasure to a session that is busy. It comes back to it later.
+// offerFor is how long watch offers an erasure to a session that is busy. It comes back to it
+// later.
 const offerFor = 100 * time.Millisecond
 
-// A message that the stream has may be so long on its way to a session that waits for it. Where the way is slow, and the
-// message comes no sooner to the next session, that one waits twice as long.
+// A message that the stream has may be so long on its way to a session that waits for it. Where the
+// way is slow, and the message comes no sooner to the next session, that one waits twice as long.
 const (
 	deliverWithin    = time.Second
 	maxDeliverWithin = 32 * time.Second
@@ -36,7 +37,8 @@ type watcher struct {
 	lost    uint64        // the message for which a session was begun; 0: none, or it has come
 }
 
-// overdue is a message that the stream has and the session has not received, though nothing keeps it from receiving.
+// overdue is a message that the stream has and the session has not received, though nothing keeps
+// it from receiving.
 type overdue struct {
 	sequence uint64
 	receiver *receiver
@@ -44,8 +46,8 @@ type overdue struct {
 	since    time.Time
 }
 
-// watch asks the broker, every PollEvery and when told to, how long the stream is. It decides nothing about the stream's
-// identity: when in doubt it makes the session begin anew.
+// watch asks the broker, every PollEvery and when told to, how long the stream is. It decides
+// nothing about the stream's identity: when in doubt it makes the session begin anew.
 func (p *Projector) watch(ctx context.Context) {
 	w := &watcher{Projector: p, answered: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
 	ticker := time.NewTicker(p.cfg.PollEvery)
@@ -85,7 +87,8 @@ func (w *watcher) pollStream(ctx context.Context) {
 	}
 }
 
-// noAnswer tells the operator that the broker does not answer, and lets a saved state be served in the end.
+// noAnswer tells the operator that the broker does not answer, and lets a saved state be served in
+// the end.
 func (w *watcher) noAnswer(err error) {
 	if last := w.js.Conn().LastError(); errors.Is(err, leader.ErrNotConnected) && last != nil {
 		err = fmt.Errorf("%w: %w", err, last)
@@ -107,7 +110,8 @@ func (w *watcher) noAnswer(err error) {
 	}
 }
 
-// unanswered tells a broker that cannot be reached from one that is reached and does not answer about the stream.
+// unanswered tells a broker that cannot be reached from one that is reached and does not answer
+// about the stream.
 func unanswered(err error) string {
 	for _, reached := range []error{natserr.ErrNoJetStream, natserr.ErrSilent, natserr.ErrRefused, leader.ErrLeaderless} {
 		if errors.Is(err, reached) {
@@ -139,7 +143,8 @@ func (w *watcher) answer(asked time.Time) {
 	w.tracker.update(func(s *Progress) { s.Connected = true })
 }
 
-// compare draws the conclusions from the stream's state: lag, completeness, identity, an erased tail, a lost delivery.
+// compare draws the conclusions from the stream's state: lag, completeness, identity, an erased
+// tail, a lost delivery.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
 	last := info.State.LastSeq
 	if err := leader.Compare(info, at); err != nil {
@@ -162,17 +167,17 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	if w.lost > 0 && at.Sequence >= w.lost {
 		w.arrived()
 	}
-	// Without a session nobody takes an erasure; and of two requests that this user may not make, each would hide from the
-	// other why it gets no answer.
+	// Without a session nobody takes an erasure; and of two requests that this user may not make,
+	// each would hide from the other why it gets no answer.
 	if last > at.Sequence && at.Sequence == w.stood && w.receiving.Load() != nil {
 		w.findNext(ctx, erasure{at.Sequence, last, asked})
 	}
 	w.stood = at.Sequence
 }
 
-// findNext looks at what follows the checkpoint, which stands before the stream's end: a message, which may be overdue, or
-// nothing, which is an erasure. The stream's end was read before: what is published since is either found now or lies
-// after that end.
+// findNext looks at what follows the checkpoint, which stands before the stream's end: a message,
+// which may be overdue, or nothing, which is an erasure. The stream's end was read before: what is
+// published since is either found now or lies after that end.
 func (w *watcher) findNext(ctx context.Context, e erasure) {
 	next, err := w.stream.NextMessage(ctx, e.from+1, ">")
 	switch {
@@ -184,9 +189,10 @@ func (w *watcher) findNext(ctx context.Context, e erasure) {
 	}
 }
 
-// expect has a new session begun when the message at sequence, which the stream has, has not come for too long. A lost
-// delivery leaves a gap that the next one shows; but on a quiet stream none comes. What has been received only waits to be
-// applied, and behind the bound of a Hold nothing is missed.
+// expect has a new session begun when the message at sequence, which the stream has, has not come
+// for too long. A lost delivery leaves a gap that the next one shows; but on a quiet stream none
+// comes. What has been received only waits to be applied, and behind the bound of a Hold nothing is
+// missed.
 func (w *watcher) expect(sequence uint64) {
 	r := w.receiving.Load()
 	if r == nil || sequence <= r.received.Load() || sequence > w.bound.limit.Load() {

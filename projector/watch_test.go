@@ -35,8 +35,8 @@ func TestBrokerRestart(t *testing.T) {
 	s.inspect()
 }
 
-// The broker is away at start. A saved state is served after a while, and caught up with later; with
-// nothing saved there is nothing to serve (promise 7).
+// The broker is away at start. A saved state is served after a while, and caught up with later;
+// with nothing saved there is nothing to serve (promise 7).
 func TestBrokerAwayAtStart(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -98,8 +98,8 @@ func TestFlappingConnection(t *testing.T) {
 	s.inspect()
 }
 
-// A broker that is reached and has no JetStream is not called unreachable, and what readers get is not called the last state where
-// there is none.
+// A broker that is reached and has no JetStream is not called unreachable, and what readers get is
+// not called the last state where there is none.
 func TestNoJetStream(t *testing.T) {
 	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
 	if err != nil {
@@ -150,9 +150,9 @@ func TestUnanswered(t *testing.T) {
 // isDelivery says whether what a broker sends is a message of a stream, delivered to a consumer.
 func isDelivery(message []byte) bool { return bytes.Contains(message, []byte(" $JS.ACK.")) }
 
-// A delivery is lost, as on a route between two nodes of a cluster, and nothing is published after it: the message is
-// missed within the time that is promised, lastError says so, and it is fetched. Were the program's own intervals the
-// test's, this is what PollEvery adds.
+// A delivery is lost, as on a route between two nodes of a cluster, and nothing is published after
+// it: the message is missed within the time that is promised, lastError says so, and it is fetched.
+// Were the program's own intervals the test's, this is what PollEvery adds.
 func TestLastDeliveryLost(t *testing.T) {
 	s := newSystem(t)
 	r := s.relay()
@@ -178,8 +178,8 @@ func TestLastDeliveryLost(t *testing.T) {
 	s.inspect()
 }
 
-// What is lost again and again is asked for again and again, ever more slowly: on a way that is slow, and not broken, it
-// comes in the end.
+// What is lost again and again is asked for again and again, ever more slowly: on a way that is
+// slow, and not broken, it comes in the end.
 func TestDeliveryLostAgain(t *testing.T) {
 	s := newSystem(t)
 	r := s.relay()
@@ -195,8 +195,8 @@ func TestDeliveryLostAgain(t *testing.T) {
 	s.inspect()
 }
 
-// A projector that is held misses nothing behind its bound, and begins no session for it; nor does one that has received
-// what it has not applied.
+// A projector that is held misses nothing behind its bound, and begins no session for it; nor does
+// one that has received what it has not applied.
 func TestHeldMissesNothing(t *testing.T) {
 	s := newSystem(t)
 	s.start()
@@ -231,8 +231,8 @@ func TestHeldMissesNothing(t *testing.T) {
 	s.inspect()
 }
 
-// Registry-As-Of is never later than what the broker said: a last message that was long on its way shows that nothing came
-// after it when it was sent, not when it arrived.
+// Registry-As-Of is never later than what the broker said: a last message that was long on its way
+// shows that nothing came after it when it was sent, not when it arrived.
 func TestAsOfIsNotTheReception(t *testing.T) {
 	s := newSystem(t)
 	r := s.relay()
@@ -296,7 +296,8 @@ func TestAsOfIsNotTheAnswer(t *testing.T) {
 	}
 }
 
-// Registry-As-Of moves while events never cease: the model is complete as of a poll once it is where the stream ended then.
+// Registry-As-Of moves while events never cease: the model is complete as of a poll once it is
+// where the stream ended then.
 func TestAsOfMovesUnderLoad(t *testing.T) {
 	var tr tracker
 	base := time.Unix(1000, 0)
@@ -316,7 +317,8 @@ func TestAsOfMovesUnderLoad(t *testing.T) {
 			t.Errorf("at %d: as of %v, not %v", step.checkpoint, got, step.want)
 		}
 	}
-	// A stream that lost its end goes on from there; and what is remembered has a bound, at which the newest counts.
+	// A stream that lost its end goes on from there; and what is remembered has a bound, at which
+	// the newest counts.
 	tr.ended(80, second(10))
 	tr.ended(70, second(11))
 	if got := checkpoint(70); !got.Equal(second(11)) {

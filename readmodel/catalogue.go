@@ -57,9 +57,9 @@ func (c *catalogue) cell(id string) (cl cell, known bool) {
 	return cl, known
 }
 
-// put sets the row of an entry, or removes it if row is nil, and returns what that changed. It keeps
-// a copy of row, since the record that row belongs to is another's. In bulk it leaves the orders to
-// reload.
+// put sets the row of an entry, or removes it if row is nil, and returns what that changed. It
+// keeps a copy of row, since the record that row belongs to is another's. In bulk it leaves the
+// orders to reload.
 func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
 	cl, known := c.cell(id)
 	if cl.row == nil && row == nil {

@@ -16,7 +16,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this package.
+// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this
+// package.
 
 // publicAs says what becomes of each field of an entry in the public JSON. Empty: it is not shown.
 func publicAs() map[string]string {
@@ -26,8 +27,8 @@ func publicAs() map[string]string {
 	}
 }
 
-// TestEveryFieldOfAnEntry: a field of an entry decides the state that is stored, and the one member of
-// the public JSON that it should.
+// TestEveryFieldOfAnEntry: a field of an entry decides the state that is stored, and the one member
+// of the public JSON that it should.
 func TestEveryFieldOfAnEntry(t *testing.T) {
 	r := NewRenderer()
 	for i := range reflect.TypeFor[events.Entry]().NumField() {
@@ -94,7 +95,8 @@ func TestPublicEntry(t *testing.T) {
 	})
 }
 
-// TestQueriesAreDrawn: TestTwin asks with every field of a query, about entries and lists of all kinds.
+// TestQueriesAreDrawn: TestTwin asks with every field of a query, about entries and lists of all
+// kinds.
 func TestQueriesAreDrawn(t *testing.T) {
 	var queries []ListQuery
 	var entries []events.Entry
@@ -127,8 +129,8 @@ func versionedEntries() (all []events.Entry) {
 	return all
 }
 
-// acceptedEvents hashes what events may be: their schemas without the texts for people. Package events
-// holds Decode to them.
+// acceptedEvents hashes what events may be: their schemas without the texts for people. Package
+// events holds Decode to them.
 func acceptedEvents(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("../events/schemas/*.json")

@@ -74,8 +74,8 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return CheckResult{grouped(matching), grouped(similar), imitated}, nil
 }
 
-// CheckList looks somebody up on one list, whatever the others say: best first, at most 20. Its only
-// error is ctx's.
+// CheckList looks somebody up on one list, whatever the others say: best first, at most 20. Its
+// only error is ctx's.
 func (v *View) CheckList(ctx context.Context, l events.List, q CheckQuery) ([]*Row, error) {
 	if q.ID != "" {
 		return v.checkID(q.ID)[listIndex(l)], nil

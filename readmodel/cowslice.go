@@ -9,7 +9,8 @@ type chunk[T any] struct {
 }
 
 // cowSlice holds one value for each slot and is copied on write, chunk by chunk, so that snapshots
-// stay as they are. The zero value is empty. One goroutine owns a cowSlice; any may read a snapshot.
+// stay as they are. The zero value is empty. One goroutine owns a cowSlice; any may read a
+// snapshot.
 type cowSlice[T any] struct {
 	chunks     []*chunk[T]
 	generation uint64 // chunks of an older one belong to a snapshot too

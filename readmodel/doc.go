@@ -58,8 +58,9 @@
 // that a chart of them costs a lookup a month. A scan for it would look at every row at each
 // change.
 //
-// Ranges of hashed chat ids are stretches of the tree of chat ids, which is ordered by their hash, and Apply keeps a digest
-// and a count of each: 96 KB in all. Their text is made when it is asked for, so nothing is kept for an entry.
+// Ranges of hashed chat ids are stretches of the tree of chat ids, which is ordered by their hash,
+// and Apply keeps a digest and a count of each: 96 KB in all. Their text is made when it is asked
+// for, so nothing is kept for an entry.
 //
 // Entry ids, chat ids and donations are found through trees of their hashes (idIndex). A map cannot
 // be shared with a view unless it is copied whole. Donations used a second tree, tidwall/btree, for
@@ -98,8 +99,8 @@
 //
 //   - record.go, render.go, markdown.go, row.go: what becomes of an event; tombstones.go: of a
 //     delisting.
-//   - model.go, catalogue.go, lookup.go, months.go, ranges.go: the writer's side. cowslice.go and package
-//     btree are what it shares with views.
+//   - model.go, catalogue.go, lookup.go, months.go, ranges.go: the writer's side. cowslice.go and
+//     package btree are what it shares with views.
 //   - view.go, list.go, check.go, similar.go, ranking.go: what readers ask. search.go: the texts in
 //     it, and their cache.
 //   - rows.go, changes.go: what an index sees. inventory.go: everything, to compare two models.

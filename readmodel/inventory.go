@@ -57,10 +57,11 @@ func (c *catalogue) inventoried(list uint8, id string, cl cell) inventoried {
 	return it
 }
 
-// All yields the name of each record and a hash of everything that is kept of it, rendering included.
-// The name is the subject, that of a tombstone the subject after TombstonePrefix. The order is that of
-// list, entry id and kind; donations and then tombstones come last. The hashes are the same in any
-// process of the same RenderVersion. One goroutine at a time may call it, since it sorts.
+// All yields the name of each record and a hash of everything that is kept of it, rendering
+// included. The name is the subject, that of a tombstone the subject after TombstonePrefix. The
+// order is that of list, entry id and kind; donations and then tombstones come last. The hashes are
+// the same in any process of the same RenderVersion. One goroutine at a time may call it, since it
+// sorts.
 func (inv *Inventory) All() iter.Seq2[string, Digest] {
 	slices.SortFunc(inv.items, func(a, b inventoried) int {
 		return cmp.Or(cmp.Compare(a.list, b.list), cmp.Compare(a.id, b.id))

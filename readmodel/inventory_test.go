@@ -9,7 +9,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// inventory is that of a model of n entries, every other one counted, some delisted again, and a donation.
+// inventory is that of a model of n entries, every other one counted, some delisted again, and a
+// donation.
 func inventoryModel(n int, backwards bool) *Model {
 	m, r := New(), NewRenderer()
 	var all []events.Data
@@ -37,8 +38,8 @@ func inventoryModel(n int, backwards bool) *Model {
 	return m
 }
 
-// Two models of the same content, built in different orders, have the same inventory (promise 1), and a
-// flipped bit of what readers get shows in exactly one record.
+// Two models of the same content, built in different orders, have the same inventory (promise 1),
+// and a flipped bit of what readers get shows in exactly one record.
 func TestInventory(t *testing.T) {
 	a, b := inventoryModel(60, false), inventoryModel(60, true)
 	want := maps.Collect(a.Inventory().All())

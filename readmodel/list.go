@@ -86,7 +86,8 @@ func appendRows(dst []byte, rows []*Row) []byte {
 	return append(dst, ']')
 }
 
-// List answers one page of a list. Its only error is ctx's: a search stops when its reader has gone.
+// List answers one page of a list. Its only error is ctx's: a search stops when its reader has
+// gone.
 func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	if q.List.Trusted() {
 		q.Status = StatusVerified // the only entries that legit ever shows
@@ -108,8 +109,8 @@ func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 // Totals is how many entries match under each status, whatever status was asked for.
 type Totals struct{ All, Verified, Risk int }
 
-// Totals counts what q matches with each status in place of its own; legit has no Risk. For a search that List has
-// answered the counts are remembered with its result. Its only error is ctx's.
+// Totals counts what q matches with each status in place of its own; legit has no Risk. For a
+// search that List has answered the counts are remembered with its result. Its only error is ctx's.
 func (v *View) Totals(ctx context.Context, q ListQuery) (t Totals, err error) {
 	count := func(q *ListQuery) int { return v.list(q.List).size(q) }
 	switch {
@@ -255,8 +256,8 @@ func prefix(s string) uint64 {
 	return n
 }
 
-// tie decides between rows of equal keys: names may differ after their first bytes, and what is left
-// is decided by entry id, bytewise (httpapi/CONTRACT.md#sorting).
+// tie decides between rows of equal keys: names may differ after their first bytes, and what is
+// left is decided by entry id, bytewise (httpapi/CONTRACT.md#sorting).
 func (o order) tie(a, b *Row) int {
 	if o == byName {
 		if c := strings.Compare(a.collation(), b.collation()); c != 0 {

@@ -15,7 +15,8 @@ type idIndex struct {
 	tree btree.Tree
 }
 
-// newIDIndex returns an empty index whose hashes nobody can foresee, so that nobody can choose ids that collide.
+// newIDIndex returns an empty index whose hashes nobody can foresee, so that nobody can choose ids
+// that collide.
 func newIDIndex() idIndex {
 	seed := maphash.MakeSeed()
 	return idIndex{hash: func(id string) uint64 { return maphash.String(seed, id) }}
@@ -47,9 +48,9 @@ func (x *idIndex) reload(lists *[events.NumLists]*catalogue, id func(*Row) strin
 	x.tree.Load(items)
 }
 
-// chatIDs finds the rows of a chat id, in whatever list. Its hash is that of ranges, which are stretches of the tree
-// (ranges.go). That costs no memory, and a look-up 0.2 µs. Ids may be made to collide in 64 bits of SHA-256, two
-// at a time and at great cost.
+// chatIDs finds the rows of a chat id, in whatever list. Its hash is that of ranges, which are
+// stretches of the tree (ranges.go). That costs no memory, and a look-up 0.2 µs. Ids may be made to
+// collide in 64 bits of SHA-256, two at a time and at great cost.
 type chatIDs struct{ idIndex }
 
 func newChatIDs() chatIDs { return chatIDs{idIndex{hash: chatKey}} }
@@ -78,8 +79,8 @@ func (v *View) withChatID(id string, f func(list int, r *Row)) {
 	})
 }
 
-// entryIDs finds the row of an entry id. An entry id is one entry's within its list, and several lists may
-// have the same.
+// entryIDs finds the row of an entry id. An entry id is one entry's within its list, and several
+// lists may have the same.
 type entryIDs struct{ idIndex }
 
 func (e *entryIDs) apply(ch rowChange) {

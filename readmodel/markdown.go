@@ -16,9 +16,9 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown renders reasons (events/CONTRACT.md#mapping). goldmark rejects addresses by a list of bad
-// schemes; this is stricter: what is not http, https or mailto is no link. It keeps its buffers, so
-// one goroutine at a time may use it.
+// markdown renders reasons (events/CONTRACT.md#mapping). goldmark rejects addresses by a list of
+// bad schemes; this is stricter: what is not http, https or mailto is no link. It keeps its
+// buffers, so one goroutine at a time may use it.
 type markdown struct {
 	md  goldmark.Markdown
 	out bytes.Buffer

@@ -83,8 +83,8 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 }
 
 // applyEntry sets or removes an entry, and tells everything that finds rows by something else than
-// their order. In bulk that is left to EndBulk. A delisting leaves a tombstone, which the next listing
-// takes away.
+// their order. In bulk that is left to EndBulk. A delisting leaves a tombstone, which the next
+// listing takes away.
 func (m *Model) applyEntry(r *Record) {
 	list := listIndex(r.Subject.List)
 	if r.Removed {
@@ -204,9 +204,9 @@ func (m *Model) EndBulk() *View {
 	return m.publish()
 }
 
-// Digest returns the digest of everything applied, also in bulk: of entries, view totals and donations.
-// Tombstones are no part of it, since they are of what is not there: two models that answer alike have
-// one digest.
+// Digest returns the digest of everything applied, also in bulk: of entries, view totals and
+// donations. Tombstones are no part of it, since they are of what is not there: two models that
+// answer alike have one digest.
 func (m *Model) Digest() Digest {
 	d := m.donationsDigest
 	for _, c := range m.lists {

@@ -27,8 +27,8 @@ func someName() *rapid.Generator[string] {
 	)
 }
 
-// someLookalike are names that look like each other, more or less: the parts of a look-alike key, and
-// what confuses its two case orders.
+// someLookalike are names that look like each other, more or less: the parts of a look-alike key,
+// and what confuses its two case orders.
 func someLookalike() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{"paypal", "paypaI", "PAYPAL", "pаypal", "pay\u200bpal", "pa\u0301ypal", "ilona", "Ilona", "IlonA", "ll0na", "ｉ1ona"}),
@@ -339,8 +339,8 @@ func (p *pair) askEntry(t *rapid.T) {
 	}
 }
 
-// TestTwin guards promises 1, 2 and 4: after any events in any batches, redelivered or not, restarted
-// from a store or replayed in any order, every answer is the naive twin's.
+// TestTwin guards promises 1, 2 and 4: after any events in any batches, redelivered or not,
+// restarted from a store or replayed in any order, every answer is the naive twin's.
 func TestTwin(t *testing.T) {
 	rounds := 1 // times -rapid.checks
 	if eventstest.Full() {
@@ -362,8 +362,8 @@ func twinSteps(t *rapid.T) {
 	})
 }
 
-// TestEveryList: whatever events.Lists names is listed, counted, searched and found, and changes the tag
-// of checks.
+// TestEveryList: whatever events.Lists names is listed, counted, searched and found, and changes
+// the tag of checks.
 func TestEveryList(t *testing.T) {
 	for _, l := range events.Lists() {
 		m, r := New(), NewRenderer()
@@ -394,8 +394,8 @@ func TestEveryList(t *testing.T) {
 	}
 }
 
-// TestRecordsStay: Apply does not change its records, which a store may be reading. So two models can
-// have the same ones in different slots.
+// TestRecordsStay: Apply does not change its records, which a store may be reading. So two models
+// can have the same ones in different slots.
 func TestRecordsStay(t *testing.T) {
 	r := NewRenderer()
 	other := r.Render(1, events.Entry{List: events.Scammers, EntryID: "o", ChatID: "9", Name: "other", ReportID: "r"})

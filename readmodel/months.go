@@ -6,8 +6,8 @@ import (
 	"example.org/registry/events"
 )
 
-// Month is a calendar month in UTC, counted from January 1970, which is 0. Reports are of 1970 to 2200
-// (events/CONTRACT.md#data), so a list has fewer than 2 800 months.
+// Month is a calendar month in UTC, counted from January 1970, which is 0. Reports are of 1970 to
+// 2200 (events/CONTRACT.md#data), so a list has fewer than 2 800 months.
 type Month int
 
 // MonthOf returns the month that t is in.
@@ -25,8 +25,8 @@ type Reports struct {
 	Risk     int32 // not verified
 }
 
-// Reports counts the entries that the list shows by the month of their report: n months, of which the last
-// is last. It looks up n numbers, however many entries there are.
+// Reports counts the entries that the list shows by the month of their report: n months, of which
+// the last is last. It looks up n numbers, however many entries there are.
 func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	counts := make([]Reports, n)
 	for i := range counts {
@@ -37,8 +37,8 @@ func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	return counts
 }
 
-// monthCounts counts the rows that a list shows by month. What a change costs does not depend on how many
-// rows there are.
+// monthCounts counts the rows that a list shows by month. What a change costs does not depend on
+// how many rows there are.
 type monthCounts struct{ cowSlice[Reports] }
 
 // apply follows a change of one row.

@@ -12,8 +12,9 @@ import (
 	"example.org/registry/events"
 )
 
-// A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges). Readers ask for one
-// to learn of an id without naming it. The tree of chat ids is ordered by that hash, so a range is a stretch of it.
+// A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges).
+// Readers ask for one to learn of an id without naming it. The tree of chat ids is ordered by that
+// hash, so a range is a stretch of it.
 
 const (
 	// RangeVersion is how chat ids are hashed for ranges. Clients do the same.
@@ -39,7 +40,8 @@ func chatKey(id string) uint64 {
 	return binary.BigEndian.Uint64(hash[:])
 }
 
-// listedAs says on which lists an id is shown: two bits for each list that has unverified entries, and one for legit.
+// listedAs says on which lists an id is shown: two bits for each list that has unverified entries,
+// and one for legit.
 type listedAs byte
 
 // listedAs returns the row's part of what is said of its chat id.
@@ -54,7 +56,8 @@ func (r *Row) listedAs() listedAs {
 	return bit
 }
 
-// rangeSum is what the owner keeps of a range: enough to tell whether it has changed, and how long it is.
+// rangeSum is what the owner keeps of a range: enough to tell whether it has changed, and how long
+// it is.
 type rangeSum struct {
 	digest Digest // of the shown ids and what is said of them
 	ids    int32
@@ -171,13 +174,14 @@ func (m *Model) reloadRanges() {
 // RangeLines returns how many lines every range of the view has.
 func (v *View) RangeLines() int { return v.ranges.lines }
 
-// RangeTag returns a tag of what AppendRange appends, 32 hexadecimal digits. Like ListTag it is the same wherever the
-// content is the same.
+// RangeTag returns a tag of what AppendRange appends, 32 hexadecimal digits. Like ListTag it is the
+// same wherever the content is the same.
 func (v *View) RangeTag(n int) string {
 	return contentTag(fmt.Sprintf("range %d %d", n, v.ranges.lines), v.ranges.sums.get(uint32(n)).digest)
 }
 
-// line of a range: the suffix of a hash, a colon, what is said of the id in two hexadecimal digits, a line feed.
+// line of a range: the suffix of a hash, a colon, what is said of the id in two hexadecimal digits,
+// a line feed.
 type rangeLine [rangeSuffix + 4]byte
 
 func newRangeLine(digits []byte, as listedAs) (l rangeLine) {
@@ -189,8 +193,8 @@ func newRangeLine(digits []byte, as listedAs) (l rangeLine) {
 
 func (l *rangeLine) suffix() []byte { return l[:rangeSuffix] }
 
-// AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each chat id that a list shows, and
-// others that are nobody's, so that all ranges are equally long.
+// AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each chat id
+// that a list shows, and others that are nobody's, so that all ranges are equally long.
 func (v *View) AppendRange(dst []byte, n int) []byte {
 	listed := map[string]listedAs{}
 	low := uint64(n) << (64 - rangeBits)

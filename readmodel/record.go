@@ -12,13 +12,14 @@ import (
 	"example.org/registry/events"
 )
 
-// Versions that a store keeps with what it holds. readmodel/CHANGING.md#versions says which change raises which.
+// Versions that a store keeps with what it holds. readmodel/CHANGING.md#versions says which change
+// raises which.
 const (
 	// ProjectionVersion is the version of decoding and its bounds. What a store of another version
 	// holds may not be what a replay would give, so the stream is replayed.
 	ProjectionVersion uint32 = 1
-	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public JSON
-	// and the stored row. Rows of another version are rendered again from the canonical state.
+	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
+	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
 	RenderVersion uint32 = 3
 )
 
@@ -52,9 +53,9 @@ func (r Record) DelistedAt(t time.Time) Record {
 	return r
 }
 
-// AppendValue appends the stored form of r: its sequence, its canonical state, and what was rendered
-// from that; of a tombstone, the sequence and the time. The removal of a donation has none: a store
-// deletes its key.
+// AppendValue appends the stored form of r: its sequence, its canonical state, and what was
+// rendered from that; of a tombstone, the sequence and the time. The removal of a donation has
+// none: a store deletes its key.
 func (r Record) AppendValue(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, r.Sequence)
 	if r.Tombstone() {
@@ -71,8 +72,8 @@ func (r Record) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// DecodeTombstone is the inverse of AppendValue for the tombstone of an entry. An error means a value
-// that this program did not write.
+// DecodeTombstone is the inverse of AppendValue for the tombstone of an entry. An error means a
+// value that this program did not write.
 func DecodeTombstone(k events.Subject, value []byte) (Tombstone, error) {
 	sequence, n := binary.Uvarint(value)
 	if n <= 0 {
@@ -90,11 +91,12 @@ func (t Tombstone) Record() Record {
 	return Record{Subject: t.Subject(), Sequence: t.Sequence, Removed: true, delisted: t.Time}
 }
 
-// DecodeRecord is the inverse of AppendValue, but for tombstones. It keeps nothing of value, which may be memory of the
-// store. With rerender it renders the row again from the canonical state, since another
-// RenderVersion wrote it. An error means a value that this program did not write.
+// DecodeRecord is the inverse of AppendValue, but for tombstones. It keeps nothing of value, which
+// may be memory of the store. With rerender it renders the row again from the canonical state,
+// since another RenderVersion wrote it. An error means a value that this program did not write.
 //
-// An entry that is not rendered again has no canonical state: the store has it, memory does without.
+// An entry that is not rendered again has no canonical state: the store has it, memory does
+// without.
 func (r *Renderer) DecodeRecord(k events.Subject, value []byte, rerender bool) (Record, error) {
 	v, err := parseValue(k.Kind, value)
 	if err != nil {
@@ -191,8 +193,8 @@ func listIndex(l events.List) int {
 }
 
 // Digest identifies a content: the sum, modulo 2^128, of a hash for each subject that has a state.
-// It does not depend on the order of events, on rendering or on sequences, so two models of the same
-// content have the same digest wherever and however they were built.
+// It does not depend on the order of events, on rendering or on sequences, so two models of the
+// same content have the same digest wherever and however they were built.
 type Digest [16]byte
 
 // String returns d in 32 hexadecimal digits.
@@ -220,8 +222,9 @@ func (d *Digest) set(hi, lo uint64) {
 	binary.BigEndian.PutUint64(d[8:], lo)
 }
 
-// hashState returns the digest of one subject: of its name, a newline (which no subject has), and its
-// state. The hash is a cryptographic one, so that nobody who writes an entry can choose its digest.
+// hashState returns the digest of one subject: of its name, a newline (which no subject has), and
+// its state. The hash is a cryptographic one, so that nobody who writes an entry can choose its
+// digest.
 func hashState(subject string, state []byte) Digest {
 	var buf [1024]byte
 	b := append(buf[:0], subject...)
@@ -246,20 +249,20 @@ type StreamIdentity struct {
 }
 
 // Checkpoint is a position in a stream: everything up to Sequence has been applied or rejected. The
-// zero value means that nothing has been. It is the one shape of a checkpoint: the projector follows
-// it, a store keeps it, and a manifest embeds it.
+// zero value means that nothing has been. It is the one shape of a checkpoint: the projector
+// follows it, a store keeps it, and a manifest embeds it.
 type Checkpoint struct {
 	StreamIdentity
 	Sequence    uint64    `json:"sequence"`
 	MessageID   string    `json:"messageId,omitempty"`  // Nats-Msg-Id of the message at Sequence; "" when none is known
 	MessageTime time.Time `json:"messageTime,omitzero"` // when the broker stored that message; zero when none is known
 
-	// NewestTime is the latest time at which the broker stored any message up to Sequence. With one clock that is
-	// MessageTime, where there is one. Zero when it is not known.
+	// NewestTime is the latest time at which the broker stored any message up to Sequence. With one
+	// clock that is MessageTime, where there is one. Zero when it is not known.
 	NewestTime time.Time `json:"newestTime,omitzero"`
 
-	// Unconfirmed says that the stream once looked shorter than Sequence, or like another stream, and
-	// that the message at Sequence has not been seen there, unchanged, since.
+	// Unconfirmed says that the stream once looked shorter than Sequence, or like another stream,
+	// and that the message at Sequence has not been seen there, unchanged, since.
 	Unconfirmed bool `json:"doubted,omitzero"`
 }
 

@@ -15,10 +15,10 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike keys
-// and JSON, the costly part of an event, done once per change. It holds buffers and a collator, which
-// one goroutine at a time may use: one Renderer per goroutine. Its results depend on its arguments
-// alone (promise 1).
+// Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike
+// keys and JSON, the costly part of an event, done once per change. It holds buffers and a
+// collator, which one goroutine at a time may use: one Renderer per goroutine. Its results depend
+// on its arguments alone (promise 1).
 type Renderer struct {
 	markdown *markdown
 	polish   *polish
@@ -63,8 +63,8 @@ func (r *Renderer) render(e *events.Entry) *rendering {
 	}
 }
 
-// fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full Unicode
-// case folding, every run of white space one space. Any goroutine may call it.
+// fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full
+// Unicode case folding, every run of white space one space. Any goroutine may call it.
 func fold(s string) string {
 	if isFoldedASCII(s) {
 		return s
@@ -117,10 +117,11 @@ func isSpaced(s string) bool {
 	return true
 }
 
-// polish makes sort keys of the Polish alphabet (httpapi/CONTRACT.md#sorting). The collator's tables
-// are those of Unicode 6.2 and sort whatever is newer after every alphabet. That is right for letters
-// of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and 😀 before a. So
-// new symbols sort with the old ones, before the digits. One goroutine at a time may use a polish.
+// polish makes sort keys of the Polish alphabet (httpapi/CONTRACT.md#sorting). The collator's
+// tables are those of Unicode 6.2 and sort whatever is newer after every alphabet. That is right
+// for letters of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and 😀
+// before a. So new symbols sort with the old ones, before the digits. One goroutine at a time may
+// use a polish.
 type polish struct {
 	collator *collate.Collator
 	buffer   collate.Buffer
@@ -134,8 +135,8 @@ func newPolish() *polish {
 	return p
 }
 
-// key returns the sort key of name, which is valid until the next call. Canonically equal names have
-// equal keys.
+// key returns the sort key of name, which is valid until the next call. Canonically equal names
+// have equal keys.
 func (p *polish) key(name string) []byte {
 	name = norm.NFC.String(name)
 	if strings.ContainsFunc(name, p.isNewSymbol) {

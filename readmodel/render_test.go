@@ -18,8 +18,8 @@ import (
 
 const rel = ` rel="nofollow noopener noreferrer">`
 
-// TestMarkdown is the mapping of a reason (events/CONTRACT.md#mapping), and what a search sees of it
-// (httpapi/CONTRACT.md#search).
+// TestMarkdown is the mapping of a reason (events/CONTRACT.md#mapping), and what a search sees of
+// it (httpapi/CONTRACT.md#search).
 func TestMarkdown(t *testing.T) {
 	for _, c := range []struct{ reason, html, visible string }{
 		{"", "", ""},

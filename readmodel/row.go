@@ -69,15 +69,15 @@ func (r *Row) List() events.List { return events.Lists()[r.list] }
 // Ref names the place of the row in its model.
 func (r *Row) Ref() RowRef { return NewRowRef(int(r.list), r.slot) }
 
-// Text returns the texts that ranked search compares and that a Match is a place of: the name, and the
-// reason as its reader sees it. They are not folded.
+// Text returns the texts that ranked search compares and that a Match is a place of: the name, and
+// the reason as its reader sees it. They are not folded.
 func (r *Row) Text() (name, reason string, err error) {
 	p, err := r.Public()
 	return p.Name, visibleText(p.DescHTML), err
 }
 
-// Folded returns the texts that exact search compares: name and chat id, which a newline separates, and
-// the reason.
+// Folded returns the texts that exact search compares: name and chat id, which a newline separates,
+// and the reason.
 func (r *Row) Folded() (names, reason string) { return r.nameAndChat(), r.foldedReason() }
 
 func (r *Row) chatID() string     { return r.blob[r.chatAt : r.chatAt+uint32(r.chatLen)] }
@@ -274,8 +274,8 @@ func (r *Row) offsets() [8]*uint32 {
 	return [...]*uint32{&r.jsonEnd, &r.collEnd, &r.nameEnd, &r.chatEnd, &r.textEnd, &r.shapeEnd, &r.keysEnd, &r.chatAt}
 }
 
-// appendRow appends the stored form of r: all but its slot, which means nothing outside one process,
-// and its sequence, which every record has.
+// appendRow appends the stored form of r: all but its slot, which means nothing outside one
+// process, and its sequence, which every record has.
 func appendRow(b []byte, r *Row) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
 	b = append(b, r.digest[:]...)

@@ -20,8 +20,8 @@ import (
 const numSimilarLists = 2
 
 // similar finds the entries of scammers and servers whose name is similar to what a check searches
-// for (httpapi/CONTRACT.md#similar), and those of legit that it imitates (httpapi/CONTRACT.md#imitates).
-// Its only error is ctx's.
+// for (httpapi/CONTRACT.md#similar), and those of legit that it imitates
+// (httpapi/CONTRACT.md#imitates). Its only error is ctx's.
 func (v *View) similar(ctx context.Context, q *similarQuery) (found rowsByList, imitated []*Row, err error) {
 	if !q.possible() {
 		return found, nil, nil
@@ -88,8 +88,8 @@ func (q *similarQuery) rank(r *Row) (rank int, ok bool) {
 	return rank, !literal
 }
 
-// imitates reports whether the search takes the looks of r, a row of legit: a key is the same, and the
-// name does not contain the search as it stands.
+// imitates reports whether the search takes the looks of r, a row of legit: a key is the same, and
+// the name does not contain the search as it stands.
 func (q *similarQuery) imitates(r *Row) bool {
 	name := r.keys()
 	return name.Alike(q.keys) && !strings.Contains(r.foldedName(), q.needle)
@@ -119,8 +119,8 @@ func keyRank(name, search string, n int) int {
 // window, so each window holds one of every two grams whole: every other gram is kept, some four a
 // key. Of two neighboring grams of a search one is therefore kept of any key that holds the search,
 // and a look-up takes the two rarest. Every row that is shown is also kept under its whole keys,
-// without separators: rows that are not verified are similar for an equal key alone, as those of legit
-// are imitated, and WithName looks for any row of such a key.
+// without separators: rows that are not verified are similar for an equal key alone, as those of
+// legit are imitated, and WithName looks for any row of such a key.
 type similarIndex struct {
 	grams, whole maphash.Seed // random, so nobody can choose keys that collide
 	tree         btree.Tree
@@ -225,8 +225,8 @@ func (x *similarIndex) find(hashes []uint64) (refs []RowRef) {
 // maxTried bounds the look for the rarest grams of a long search.
 const maxTried = 32
 
-// appendRarest appends the hashes of a search's rarest grams of a size: as many in a row as it takes
-// for one of them to be kept of any key that holds the search and has grams of that size.
+// appendRarest appends the hashes of a search's rarest grams of a size: as many in a row as it
+// takes for one of them to be kept of any key that holds the search and has grams of that size.
 func (x *similarIndex) appendRarest(hashes []uint64, key string, at []int, size int) []uint64 {
 	n := len(at) - 1
 	first := len(hashes)

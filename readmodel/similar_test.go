@@ -16,7 +16,8 @@ import (
 	"example.org/registry/readmodel/btree"
 )
 
-// similarIn is who of entries, whose ids and times are their places unless they have some, is similar to the search: "scammers 1 0".
+// similarIn is who of entries, whose ids and times are their places unless they have some, is
+// similar to the search: "scammers 1 0".
 func similarIn(t *testing.T, search CheckQuery, entries ...events.Entry) (similar, results string) {
 	t.Helper()
 	m, r := New(), NewRenderer()

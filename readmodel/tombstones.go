@@ -106,16 +106,16 @@ func (t *tombstones) all() (out []Tombstone) {
 	return out
 }
 
-// Tombstones returns every tombstone, in the order of list and entry id. The owner calls it, or another
-// goroutine while nothing is applied.
+// Tombstones returns every tombstone, in the order of list and entry id. The owner calls it, or
+// another goroutine while nothing is applied.
 func (m *Model) Tombstones() []Tombstone {
 	all := m.tombstones.all()
 	SortTombstones(all)
 	return all
 }
 
-// Listed returns the stream sequence of the last change of an entry; false while it is not listed. Who
-// may call it is as with Tombstones.
+// Listed returns the stream sequence of the last change of an entry; false while it is not listed.
+// Who may call it is as with Tombstones.
 func (m *Model) Listed(k events.Subject) (sequence uint64, ok bool) {
 	cl, _ := m.lists[listIndex(k.List)].cell(k.ID)
 	if cl.row == nil {

@@ -10,7 +10,8 @@ import (
 	"example.org/registry/events"
 )
 
-// A tombstone takes at most 120 bytes of memory where ids are UUIDs or shorter, at any number of them.
+// A tombstone takes at most 120 bytes of memory where ids are UUIDs or shorter, at any number of
+// them.
 func TestTombstoneMemory(t *testing.T) {
 	for _, id := range []string{"%024x", "0a0b0c0d-1111-2222-3333-%012x"} {
 		m, most := New(), 0.0

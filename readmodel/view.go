@@ -10,8 +10,8 @@ import (
 )
 
 // View is one state of the whole read model. It never changes: any number of goroutines may read it
-// for as long as they like, and everything read from one View belongs together (promise 2). List and
-// Check answer from it.
+// for as long as they like, and everything read from one View belongs together (promise 2). List
+// and Check answer from it.
 type View struct {
 	sequence     uint64
 	digest       Digest
@@ -76,8 +76,8 @@ func (v *View) Entry(l events.List, id string) *Row {
 	return nil
 }
 
-// EntryTag returns a tag of what r shows of its entry, 32 hexadecimal digits. Like ListTag it is the same
-// wherever the content is the same. It does not depend on view totals.
+// EntryTag returns a tag of what r shows of its entry, 32 hexadecimal digits. Like ListTag it is
+// the same wherever the content is the same. It does not depend on view totals.
 func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
 
 // ListTag returns a tag of the list's content as sort s shows it, 32 hexadecimal digits. It is the
@@ -93,12 +93,14 @@ func (v *View) ListTag(l events.List, s Sort) string {
 // CheckTag returns a tag of the content of all lists without view totals.
 func (v *View) CheckTag() string { return v.checkTag }
 
-// AnswerVersion numbers what answers make of a content beside RenderVersion: the envelope of a list, the
-// members of a check, which entries are found and in which order. Tags are made from it, so that no reader
-// keeps an answer of another program. TestAnswerVersion of httpapi fails when it has to be raised.
+// AnswerVersion numbers what answers make of a content beside RenderVersion: the envelope of a
+// list, the members of a check, which entries are found and in which order. Tags are made from it,
+// so that no reader keeps an answer of another program. TestAnswerVersion of httpapi fails when it
+// has to be raised.
 const AnswerVersion = 2
 
-// contentTag hashes what an answer is made from: the content, how it is rendered and what is answered.
+// contentTag hashes what an answer is made from: the content, how it is rendered and what is
+// answered.
 func contentTag(what string, digests ...Digest) string {
 	b := binary.BigEndian.AppendUint32([]byte(what+"\n"), RenderVersion)
 	b = binary.BigEndian.AppendUint32(b, AnswerVersion)

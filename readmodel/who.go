@@ -7,18 +7,19 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// WithID returns who has exactly this chat id: of each list the verified entries and the others, the
-// newest of each, at most MaxGroup. So many reports that nobody has confirmed hide no confirmed one.
+// WithID returns who has exactly this chat id: of each list the verified entries and the others,
+// the newest of each, at most MaxGroup. So many reports that nobody has confirmed hide no confirmed
+// one.
 func (v *View) WithID(id string) []*Row {
 	var found people
 	v.withChatID(id, func(_ int, r *Row) { found.add(r, 0) })
 	return found.all()
 }
 
-// WithName returns who has this name or one that a person could take for it: whose look-alike key, with
-// or without separators, is that of name. Of each list it returns the verified entries and the others,
-// those that have the very name first, then the newest, at most MaxGroup of each. It reads no text and
-// waits for no index. Its only error is ctx's.
+// WithName returns who has this name or one that a person could take for it: whose look-alike key,
+// with or without separators, is that of name. Of each list it returns the verified entries and the
+// others, those that have the very name first, then the newest, at most MaxGroup of each. It reads
+// no text and waits for no index. Its only error is ctx's.
 func (v *View) WithName(ctx context.Context, name string) ([]*Row, error) {
 	keys, needle := lookalike.KeysOf(name), fold(name)
 	var found people

@@ -19,7 +19,8 @@ func whoNames() []string {
 	return []string{"maja", "Maja", "mаja", "m.aja", "MAJA_", "ma ja", "zenon", "zenоn", "...", "ᴍᴀᴊᴀ", "I-lona", "llona", "ilona"}
 }
 
-// Whoever has an id, or a name that looks the same without separators, is found, whatever happened to the entries before.
+// Whoever has an id, or a name that looks the same without separators, is found, whatever happened
+// to the entries before.
 func TestWho(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, r, now := New(), NewRenderer(), map[string]events.Entry{}
@@ -75,8 +76,8 @@ func keysOf(rows []*Row) (keys []string) {
 	return keys
 }
 
-// Reports that nobody has confirmed do not hide one that is confirmed, and names that only look the same do not hide
-// those that are.
+// Reports that nobody has confirmed do not hide one that is confirmed, and names that only look the
+// same do not hide those that are.
 func TestWhoHidesNobody(t *testing.T) {
 	m, r := New(), NewRenderer()
 	var records []Record

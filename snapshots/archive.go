@@ -23,12 +23,13 @@ import (
 
 // ArchiveConfig says where and how fast Archive and Export work.
 type ArchiveConfig struct {
-	// TempDir is where temporary files go: a copy of the store, and its packed form. Empty: the system's
-	// directory for them. Each is removed when it has served; after a crash that is left to the caller.
+	// TempDir is where temporary files go: a copy of the store, and its packed form. Empty: the
+	// system's directory for them. Each is removed when it has served; after a crash that is left
+	// to the caller.
 	TempDir string
 
-	// Rest is how long the work rests for each moment of work, so that readers keep the processors. 3.5
-	// takes less than a quarter of one. 0: it never rests.
+	// Rest is how long the work rests for each moment of work, so that readers keep the processors.
+	// 3.5 takes less than a quarter of one. 0: it never rests.
 	Rest float64
 
 	// Workers is the number of goroutines that decode. 0: one a processor.
@@ -47,8 +48,8 @@ func (c ArchiveConfig) temporary(pattern string) (*os.File, error) {
 	return os.CreateTemp(c.TempDir, pattern)
 }
 
-// Archive is a snapshot in a temporary file, verified and ready to be sent. One goroutine at a time may
-// use it.
+// Archive is a snapshot in a temporary file, verified and ready to be sent. One goroutine at a time
+// may use it.
 type Archive struct {
 	Manifest Manifest
 
@@ -56,9 +57,9 @@ type Archive struct {
 	packed *os.File
 }
 
-// Archive makes an archive of what the store holds at this moment, while the store goes on saving, and
-// verifies it: it reads every record of the copy, and unpacks what it has packed. The caller ends the
-// archive with Close. The error is the system's, the store's, or that of ctx.
+// Archive makes an archive of what the store holds at this moment, while the store goes on saving,
+// and verifies it: it reads every record of the copy, and unpacks what it has packed. The caller
+// ends the archive with Close. The error is the system's, the store's, or that of ctx.
 func (s *Store) Archive(ctx context.Context, cfg ArchiveConfig) (*Archive, error) {
 	path, m, err := s.copy(ctx, cfg)
 	if err != nil {
@@ -85,8 +86,8 @@ func (a *Archive) Close() error {
 	return errors.Join(a.packed.Close(), os.Remove(a.packed.Name()))
 }
 
-// copy copies what the store holds at this moment into a temporary file and verifies the copy, while the
-// store goes on saving. The caller removes the file.
+// copy copies what the store holds at this moment into a temporary file and verifies the copy,
+// while the store goes on saving. The caller removes the file.
 func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Manifest, err error) {
 	f, err := cfg.temporary("store-*.db")
 	if err != nil {
@@ -112,7 +113,8 @@ func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Man
 	return f.Name(), m, err
 }
 
-// copyTo writes what an archive has of the store into the empty file at path, from one read transaction.
+// copyTo writes what an archive has of the store into the empty file at path, from one read
+// transaction.
 func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, error) {
 	tx, err := s.beginRead()
 	if err != nil {
@@ -122,9 +124,10 @@ func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, 
 	return copyRecords(ctx, tx, path, pace, false)
 }
 
-// copyRecords writes the records that tx sees into the file at path, which is empty or not there, and the
-// notes if they are wanted. It does not copy pages (bbolt's WriteTo): free ones still hold what was deleted,
-// and whoever was taken off the lists must not travel on in snapshots. m is the meta record.
+// copyRecords writes the records that tx sees into the file at path, which is empty or not there,
+// and the notes if they are wanted. It does not copy pages (bbolt's WriteTo): free ones still hold
+// what was deleted, and whoever was taken off the lists must not travel on in snapshots. m is the
+// meta record.
 func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, notes bool) (m meta, err error) {
 	if err := catchFaults(func() error { m, err = readMeta(tx); return err }); err != nil {
 		return meta{}, err
@@ -248,15 +251,15 @@ func (a *Archive) verify(ctx context.Context, pace *throttle) error {
 	return unpackTo(throttledWriter{ctx, pace, io.Discard}, r, a.Manifest)
 }
 
-// throttle keeps long work from taking a processor from the readers: after each stretch of work it rests
-// for that long times rest. One goroutine may use it. The zero value never rests.
+// throttle keeps long work from taking a processor from the readers: after each stretch of work it
+// rests for that long times rest. One goroutine may use it. The zero value never rests.
 type throttle struct {
 	rest  float64
 	since time.Time
 }
 
-// A throttle lets work go on for workFor. What took longer than mostWork was not work but waiting for a
-// processor, which needs no rest.
+// A throttle lets work go on for workFor. What took longer than mostWork was not work but waiting
+// for a processor, which needs no rest.
 const (
 	workFor  = 5 * time.Millisecond
 	mostWork = 2 * workFor

@@ -16,8 +16,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// Promise 4, through an archive: a restored store answers as the archived one, under a data-set id of its
-// own, and the store that was there before keeps another name.
+// Promise 4, through an archive: a restored store answers as the archived one, under a data-set id
+// of its own, and the store that was there before keeps another name.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	s, m := filled(t, 300)

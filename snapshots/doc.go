@@ -1,113 +1,121 @@
 // Package snapshots keeps the read model on disk: one bbolt file with every record and, in the same
-// transaction, the checkpoint, the stream's identity and the digest that belong to them. From that file
-// it makes archives, and stores from archives.
+// transaction, the checkpoint, the stream's identity and the digest that belong to them. From that
+// file it makes archives, and stores from archives.
 //
-// Start with Open and Store.Save, then Store.Archive and Restore. Package bucket keeps archives in the
-// broker.
+// Start with Open and Store.Save, then Store.Archive and Restore. Package bucket keeps archives in
+// the broker.
 //
 // # Promises
 //
-//   - The checkpoint on disk never goes back (promise 3, readmodel/doc.go): Save refuses an older one.
-//     Only NewReplacement, for a rebuild, starts again at zero. It uses a file of its own, which Replace
-//     renames in one step, so that a crash leaves the old store or the new one.
-//   - A snapshot plus a replay equals a replay from the start (promise 4): what Open loads has the digest
-//     that was saved with it, or is not used at all.
+//   - The checkpoint on disk never goes back (promise 3, readmodel/doc.go): Save refuses an older
+//     one. Only NewReplacement, for a rebuild, starts again at zero. It uses a file of its own,
+//     which Replace renames in one step, so that a crash leaves the old store or the new one.
+//   - A snapshot plus a replay equals a replay from the start (promise 4): what Open loads has the
+//     digest that was saved with it, or is not used at all.
 //   - A store that is damaged, of another format or of another projection version is renamed
-//     (registry.db.damaged-<UTC time>), never deleted or overwritten. One log line names it. An empty
-//     store takes its place and is filled from the stream.
-//   - What is not damage (missing permission, a directory in the way, an input/output error, a file in
-//     use) is an error of one line that says what to do. Nothing is renamed.
+//     (registry.db.damaged-<UTC time>), never deleted or overwritten. One log line names it. An
+//     empty store takes its place and is filled from the stream.
+//   - What is not damage (missing permission, a directory in the way, an input/output error, a file
+//     in use) is an error of one line that says what to do. Nothing is renamed.
 //   - Only callers of this package wait for it (promise 5): readers are served from memory.
-//   - An archive holds one state of the store, however much is saved meanwhile. It has been verified
-//     before anybody gets it.
-//   - An archive from outside is not trusted. Unpack and Restore write it to a file of its own, no longer
-//     than the manifest says, and use it only if checksum, records, counts and digest are what the
-//     manifest says.
+//   - An archive holds one state of the store, however much is saved meanwhile. It has been
+//     verified before anybody gets it.
+//   - An archive from outside is not trusted. Unpack and Restore write it to a file of its own, no
+//     longer than the manifest says, and use it only if checksum, records, counts and digest are
+//     what the manifest says.
 //   - A restore leaves the old store or the new one under the name, never none and never a part.
 //
 // # Tombstones
 //
-// A store has a table of tombstones for each list: which entries have left it, when, and nothing else. They
-// let an export of an old snapshot leave out who was delisted since. The digest does not cover them;
-// checksums and counts do.
+// A store has a table of tombstones for each list: which entries have left it, when, and nothing
+// else. They let an export of an old snapshot leave out who was delisted since. The digest does not
+// cover them; checksums and counts do.
 //
 // # How damage is found
 //
-// bbolt has checksums on its two meta pages only. So each value here carries a CRC-32C of bucket, key and
-// value, and so does the meta record. After loading, the digest and the counts are compared with those
-// saved. Meanwhile bbolt's own check goes over the page structure: a damaged free list could make a later
-// transaction overwrite a page in use. It costs 5 % of a start.
+// bbolt has checksums on its two meta pages only. So each value here carries a CRC-32C of bucket,
+// key and value, and so does the meta record. After loading, the digest and the counts are compared
+// with those saved. Meanwhile bbolt's own check goes over the page structure: a damaged free list
+// could make a later transaction overwrite a page in use. It costs 5 % of a start.
 //
-// Code here that reads pages turns faults of the memory map into panics and panics into errors. bbolt's
-// check has a goroutine of its own, in which a fault, or a page that is its own ancestor, ends the process.
-// So a mark (registry.db.opening) stands beside the store while it is opened. If one is left over:
+// Code here that reads pages turns faults of the memory map into panics and panics into errors.
+// bbolt's check has a goroutine of its own, in which a fault, or a page that is its own ancestor,
+// ends the process. So a mark (registry.db.opening) stands beside the store while it is opened. If
+// one is left over:
 //
-//   - The store may be damaged, or all is well and somebody has killed the process. The records tell: they
-//     are copied into a new file, by code that survives damage, without that check and without the free
-//     list. If all are there with the digest that was saved, the new file takes the store's place, else the
-//     store is set aside. So damage costs one restart, and kill -9 the copy, five times a load.
-//   - If the process died in that too, the store is set aside, whatever the reason: an endless walk, or
-//     memory that ran out. Restarts have an end, and a good store that was killed twice is a replay away.
+//   - The store may be damaged, or all is well and somebody has killed the process. The records
+//     tell: they are copied into a new file, by code that survives damage, without that check and
+//     without the free list. If all are there with the digest that was saved, the new file takes
+//     the store's place, else the store is set aside. So damage costs one restart, and kill -9 the
+//     copy, five times a load.
+//   - If the process died in that too, the store is set aside, whatever the reason: an endless
+//     walk, or memory that ran out. Restarts have an end, and a good store that was killed twice is
+//     a replay away.
 //
-// The mark names the file by length and time, so that it says nothing about one that was put there since,
-// by a restore or by hand. It is not synced: after a power failure nothing is known, and the store is opened
-// as usual. This replaces a walk over bbolt's pages before its check (200 lines on the layout of another
-// program's file), which knew some of the ways to die and saved one restart.
+// The mark names the file by length and time, so that it says nothing about one that was put there
+// since, by a restore or by hand. It is not synced: after a power failure nothing is known, and the
+// store is opened as usual. This replaces a walk over bbolt's pages before its check (200 lines on
+// the layout of another program's file), which knew some of the ways to die and saved one restart.
 //
 // What is read of files from outside is opened for reading only, which leaves the free list alone.
 //
 // # When the disk fails
 //
-// After a failed Save nothing in memory about the file is trusted. The next Save closes the file and
-// opens it again (with a new descriptor, a new map, and the free list read again). It expects one of two
-// states: the one before the failed transaction, or that transaction, kept although its failure was
-// reported. Anything else is an error until a restart. Save then writes again all that it is given. A
-// transaction writes every page that it uses, so nothing relies on pages whose fsync failed:
+// After a failed Save nothing in memory about the file is trusted. The next Save closes the file
+// and opens it again (with a new descriptor, a new map, and the free list read again). It expects
+// one of two states: the one before the failed transaction, or that transaction, kept although its
+// failure was reported. Anything else is an error until a restart. Save then writes again all that
+// it is given. A transaction writes every page that it uses, so nothing relies on pages whose fsync
+// failed:
 //
 //   - If the fsync of the data pages failed, the old meta page is still in place, and earlier
 //     transactions synced its pages. The retry writes its own pages anew.
-//   - If the fsync of the meta page failed, the file shows the new state, whose data pages are on disk,
-//     but the disk may still hold an older meta page. If the power fails before two more transactions
-//     have replaced both meta pages, the older one may lead to pages that have been used again. Checksums
-//     and digest find that at the next start, the file is set aside, and the stream is replayed. The cost
-//     is time, never a wrong answer.
+//   - If the fsync of the meta page failed, the file shows the new state, whose data pages are on
+//     disk, but the disk may still hold an older meta page. If the power fails before two more
+//     transactions have replaced both meta pages, the older one may lead to pages that have been
+//     used again. Checksums and digest find that at the next start, the file is set aside, and the
+//     stream is replayed. The cost is time, never a wrong answer.
 //
-// A full or read-only disk goes the same way, without the doubt, and works again when there is space.
+// A full or read-only disk goes the same way, without the doubt, and works again when there is
+// space.
 //
 // # Archives
 //
 // An archive is two lines of text, then the bbolt file in one zstd frame. The second line is the
 // manifest, the first its checksum.
 //
-// The manifest is needed in front: it lets a restore refuse another stream, another version or a file
-// that does not fit on the disk before it unpacks anything, and head -2 shows an operator what the file
-// is. To write it first, the packed file has to be there, so archives are made in temporary files.
+// The manifest is needed in front: it lets a restore refuse another stream, another version or a
+// file that does not fit on the disk before it unpacks anything, and head -2 shows an operator what
+// the file is. To write it first, the packed file has to be there, so archives are made in
+// temporary files.
 //
-// The copy of the store comes from one read transaction, and is verified and packed after that has ended:
-// while it lasts, the store cannot use pages again and grows. All this work rests between stretches
-// (ArchiveConfig.Rest), because readers need the processors.
+// The copy of the store comes from one read transaction, and is verified and packed after that has
+// ended: while it lasts, the store cannot use pages again and grows. All this work rests between
+// stretches (ArchiveConfig.Rest), because readers need the processors.
 //
-// Records are copied, not pages. bbolt leaves deleted values in its free pages, and whoever was taken off
-// the lists must not be in later snapshots.
+// Records are copied, not pages. bbolt leaves deleted values in its free pages, and whoever was
+// taken off the lists must not be in later snapshots.
 //
-// A store also keeps notes (SaveNote), which are no content: no digest covers them and no archive has them. The
-// status history of a replica is one.
+// A store also keeps notes (SaveNote), which are no content: no digest covers them and no archive
+// has them. The status history of a replica is one.
 //
-// Each store has a random data-set id. By it, a store that opens its file again after a failed Save tells
-// its own file from one that somebody put in its place. What is derived from a store and kept outside it
-// can carry the id, and so notice a rebuild or a restore: both give the new store another one.
+// Each store has a random data-set id. By it, a store that opens its file again after a failed Save
+// tells its own file from one that somebody put in its place. What is derived from a store and kept
+// outside it can carry the id, and so notice a rebuild or a restore: both give the new store
+// another one.
 //
 // # Why
 //
-// One file and one transaction, because then the checkpoint travels with the data by construction. The
-// usual alternative, a log of our own with snapshots of it, would be a second stream beside JetStream.
-// The stream is the durable truth already, and a crash costs a short replay.
+// One file and one transaction, because then the checkpoint travels with the data by construction.
+// The usual alternative, a log of our own with snapshots of it, would be a second stream beside
+// JetStream. The stream is the durable truth already, and a crash costs a short replay.
 //
-// The free list is written with each transaction (bbolt's NoFreelistSync is off). To rebuild it at a
-// start means to walk every page, in a goroutine of bbolt whose panic on a damaged file cannot be caught.
+// The free list is written with each transaction (bbolt's NoFreelistSync is off). To rebuild it at
+// a start means to walk every page, in a goroutine of bbolt whose panic on a damaged file cannot be
+// caught.
 //
-// A store of another format is set aside and filled from the stream, so there is no migration. A store and
-// an archive of this format are in testdata, and a test opens them.
+// A store of another format is set aside and filled from the stream, so there is no migration. A
+// store and an archive of this format are in testdata, and a test opens them.
 //
 // # The parts
 //

@@ -10,8 +10,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// catchFaults runs f, which reads pages that may be damaged, and returns a panic inside bbolt or a fault
-// of its memory map as an error. It covers the calling goroutine only.
+// catchFaults runs f, which reads pages that may be damaged, and returns a panic inside bbolt or a
+// fault of its memory map as an error. It covers the calling goroutine only.
 func catchFaults(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -14,19 +14,19 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// ExportFailed is the line that ends an export which could not be finished. It is not an event, so that
-// publishing what came before fails instead of passing for everything.
+// ExportFailed is the line that ends an export which could not be finished. It is not an event, so
+// that publishing what came before fails instead of passing for everything.
 const ExportFailed = "# export failed: this is not everything\n"
 
-// Since is what has become of entries since the exported file was made. The zero value says that nothing
-// has.
+// Since is what has become of entries since the exported file was made. The zero value says that
+// nothing has.
 type Since struct {
-	// Delisted are the tombstones of entries that have left their lists since, at most one each. They are
-	// exported in place of what the file says of those entries.
+	// Delisted are the tombstones of entries that have left their lists since, at most one each.
+	// They are exported in place of what the file says of those entries.
 	Delisted []readmodel.Tombstone
 
-	// Listed reports whether an entry has been listed since. The file's tombstone of it is left out. Nil:
-	// none has.
+	// Listed reports whether an entry has been listed since. The file's tombstone of it is left
+	// out. Nil: none has.
 	Listed func(events.Subject) bool
 }
 
@@ -37,8 +37,8 @@ type Exported struct {
 	LeftOut int // entries of the file that were left out because they have been delisted since
 }
 
-// Export writes all that the store holds at this moment to w, as ExportFile does. Nothing is written
-// before a copy of the store has been verified; begin, if not nil, is called then.
+// Export writes all that the store holds at this moment to w, as ExportFile does. Nothing is
+// written before a copy of the store has been verified; begin, if not nil, is called then.
 func (s *Store) Export(ctx context.Context, w io.Writer, cfg ArchiveConfig, begin func()) error {
 	path, _, err := s.copy(ctx, cfg)
 	if err != nil {
@@ -52,10 +52,11 @@ func (s *Store) Export(ctx context.Context, w io.Writer, cfg ArchiveConfig, begi
 	return err
 }
 
-// ExportFile writes the content of the store at path to w, but for what since says of it: one CloudEvent
-// a line, each with a new id, in the order of the tables and of the ids in them, tombstones last.
-// Published in that order into an empty stream, they give content with the same digest, and the same
-// tombstones with their times. The file must have been verified, and nobody may have it open.
+// ExportFile writes the content of the store at path to w, but for what since says of it: one
+// CloudEvent a line, each with a new id, in the order of the tables and of the ids in them,
+// tombstones last. Published in that order into an empty stream, they give content with the same
+// digest, and the same tombstones with their times. The file must have been verified, and nobody
+// may have it open.
 func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exported, error) {
 	e := exporter{out: bufio.NewWriterSize(w, 64<<10), since: since, delisted: map[events.Subject]bool{}}
 	for _, t := range since.Delisted {
@@ -71,8 +72,8 @@ func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exp
 	return e.done, nil
 }
 
-// Tombstones returns the tombstones in the store at path, in the order of list and entry id. The file
-// must have been verified, and nobody may have it open.
+// Tombstones returns the tombstones in the store at path, in the order of list and entry id. The
+// file must have been verified, and nobody may have it open.
 func Tombstones(ctx context.Context, path string) (all []readmodel.Tombstone, err error) {
 	err = readTables(ctx, path, func(t table, k, value []byte) error {
 		if !t.tombstones {

@@ -66,7 +66,8 @@ func TestExportOfDamaged(t *testing.T) {
 	}
 }
 
-// What has happened since the file was made takes the place of what the file says, and tombstones keep their times.
+// What has happened since the file was made takes the place of what the file says, and tombstones
+// keep their times.
 func TestExportSince(t *testing.T) {
 	t.Parallel()
 	s, m := filled(t, 100)

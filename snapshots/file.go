@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out; this is
-	// for a tool that looks into the file.
+	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers
+	// out; this is for a tool that looks into the file.
 	lockTimeout = time.Second
 
-	// initialMmap is the address space reserved for the map, in bytes. It costs no memory. The map then
-	// seldom has to move, for which bbolt waits until every read transaction has ended.
+	// initialMmap is the address space reserved for the map, in bytes. It costs no memory. The map
+	// then seldom has to move, for which bbolt waits until every read transaction has ended.
 	initialMmap = 1 << 30
 )
 
@@ -60,9 +60,9 @@ func openExisting(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag&^os.O_CREATE, mode)
 }
 
-// openToRead opens an existing bbolt file that nobody has open for writing. The meta pages are all that
-// bbolt touches for that, so it then compares the length of the file with what they say: to read beyond
-// the end of a mapped file is a fault. The error is damage or the system's.
+// openToRead opens an existing bbolt file that nobody has open for writing. The meta pages are all
+// that bbolt touches for that, so it then compares the length of the file with what they say: to
+// read beyond the end of a mapped file is a fault. The error is damage or the system's.
 func openToRead(path string) (db *bolt.DB, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -113,8 +113,8 @@ func fileMeta(path string) (meta, error) {
 	return metaOf(db)
 }
 
-// createFile makes an empty store. It gets its name when it is complete, so that a crash leaves no part
-// of one under that name.
+// createFile makes an empty store. It gets its name when it is complete, so that a crash leaves no
+// part of one under that name.
 func createFile(path string, m meta) error {
 	temporary := path + newSuffix
 	if err := removeIfThere(temporary); err != nil {
@@ -191,7 +191,8 @@ func setAside(path string) (aside string, err error) {
 	return aside, syncDir(filepath.Dir(path))
 }
 
-// keepAside gives the file at path a second name, so that another file may take the first in one step.
+// keepAside gives the file at path a second name, so that another file may take the first in one
+// step.
 func keepAside(path string) (aside string, err error) {
 	if aside, err = freeName(path, replacedLabel, time.Now()); err != nil {
 		return "", err
@@ -199,8 +200,8 @@ func keepAside(path string) (aside string, err error) {
 	return aside, secondName(path, aside)
 }
 
-// secondName links name to the file at path. On a file system without links, such as exFAT, name becomes
-// a copy.
+// secondName links name to the file at path. On a file system without links, such as exFAT, name
+// becomes a copy.
 func secondName(path, name string) error {
 	if os.Link(path, name) == nil {
 		return nil
@@ -230,8 +231,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readThrough reads the whole file by ordinary calls. On a memory map a failing disk and a damaged page
-// look alike; here only the disk is an error.
+// readThrough reads the whole file by ordinary calls. On a memory map a failing disk and a damaged
+// page look alike; here only the disk is an error.
 func readThrough(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

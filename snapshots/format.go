@@ -15,8 +15,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// format is the version of the file's layout: the tables, the checksums and the meta record, all in this
-// source file. readmodel.ProjectionVersion is that of the values.
+// format is the version of the file's layout: the tables, the checksums and the meta record, all in
+// this source file. readmodel.ProjectionVersion is that of the values.
 const format = 2
 
 // table is a bbolt bucket of records: one kind, and one list where the kind has lists. A table of
@@ -73,8 +73,9 @@ const sumSize = 4
 
 var errChecksum = errors.New("checksum does not match")
 
-// checksum covers bucket, key and value: a record under another key or in another bucket is as wrong as a
-// changed one. It is a CRC-32C, which processors compute faster than memory delivers the bytes.
+// checksum covers bucket, key and value: a record under another key or in another bucket is as
+// wrong as a changed one. It is a CRC-32C, which processors compute faster than memory delivers the
+// bytes.
 func checksum(bucket string, key, value []byte) uint32 {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, by the library
 	c := crc32.Update(0, castagnoli, []byte(bucket))
@@ -105,14 +106,15 @@ const (
 	metaKey    = "meta"
 )
 
-// meta is what a store says about its content. Each transaction that changes the content writes it too.
+// meta is what a store says about its content. Each transaction that changes the content writes it
+// too.
 type meta struct {
 	Format     int    `json:"format"`
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 
-	// DataSet tells stores apart: 32 hexadecimal digits, random for every store that is made, be it empty,
-	// by a rebuild or by a restore.
+	// DataSet tells stores apart: 32 hexadecimal digits, random for every store that is made, be it
+	// empty, by a rebuild or by a restore.
 	DataSet string `json:"dataSet"`
 
 	Checkpoint readmodel.Checkpoint `json:"checkpoint"`
@@ -156,8 +158,8 @@ func readMeta(tx *bolt.Tx) (meta, error) {
 	return m, m.usable()
 }
 
-// usable explains why this program cannot load such a store. Another render version is no reason: the
-// store also holds what the text was rendered from.
+// usable explains why this program cannot load such a store. Another render version is no reason:
+// the store also holds what the text was rendered from.
 func (m meta) usable() error {
 	if m.Format != format {
 		return fmt.Errorf("format %d, not %d", m.Format, format)

@@ -102,8 +102,8 @@ func archiveOf(t testing.TB, s *Store) (Manifest, []byte) {
 	return a.Manifest, b
 }
 
-// feed renders and applies data as the messages after the model's checkpoint, and returns the commit that
-// a projector would save.
+// feed renders and applies data as the messages after the model's checkpoint, and returns the
+// commit that a projector would save.
 func feed(m *readmodel.Model, data ...events.Data) readmodel.Commit {
 	seq := m.View().Sequence()
 	renderer := readmodel.NewRenderer()
@@ -178,8 +178,8 @@ func content(t testing.TB, v *readmodel.View) string {
 	return b.String()
 }
 
-// copyOf copies the file that a running store has open: what kill -9 would leave. Only the pages in use
-// are copied.
+// copyOf copies the file that a running store has open: what kill -9 would leave. Only the pages in
+// use are copied.
 func copyOf(t testing.TB, s *Store) string {
 	t.Helper()
 	var size int64

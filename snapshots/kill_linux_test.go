@@ -14,9 +14,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Promise 4 at every system call by which a commit changes the file: a process killed before it leaves
-// the old state or the new one, whole, and saving again leads to the state of an undisturbed commit.
-// Outside REGISTRY_TESTS=all only at some of the calls.
+// Promise 4 at every system call by which a commit changes the file: a process killed before it
+// leaves the old state or the new one, whole, and saving again leads to the state of an undisturbed
+// commit. Outside REGISTRY_TESTS=all only at some of the calls.
 func TestKillInsideCommit(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
@@ -34,8 +34,8 @@ func TestKillInsideCommit(t *testing.T) {
 	t.Run("a full one", func(t *testing.T) { newDeath(t, strace, copyOf(t, s)).everywhere() })
 }
 
-// commitOnce saves one commit, all of it on one thread: strace counts calls by thread, so that the nth
-// call of a kind is the same each time.
+// commitOnce saves one commit, all of it on one thread: strace counts calls by thread, so that the
+// nth call of a kind is the same each time.
 func commitOnce(s *Store, m *readmodel.Model) int {
 	runtime.LockOSThread()
 	if err := s.Save(nextCommit(m)); err != nil {
@@ -45,7 +45,8 @@ func commitOnce(s *Store, m *readmodel.Model) int {
 	return 0
 }
 
-// nextCommit changes some of what there is, and adds some, so that pages all over the file are written.
+// nextCommit changes some of what there is, and adds some, so that pages all over the file are
+// written.
 func nextCommit(m *readmodel.Model) readmodel.Commit {
 	data := sample(600)
 	for i, e := range eventstest.Entries(600, 7) {
@@ -119,8 +120,8 @@ func (d *death) calls() (names []string) {
 	return names
 }
 
-// commit runs the child on the file at path and reports whether it was killed. With --seccomp-bpf strace
-// would be faster, and lose the signal.
+// commit runs the child on the file at path and reports whether it was killed. With --seccomp-bpf
+// strace would be faster, and lose the signal.
 func (d *death) commit(path string, inject ...string) (killed bool) {
 	d.t.Helper()
 	cmd := childCommand(d.t, "commit", path)

@@ -17,8 +17,8 @@ type loader struct {
 	workers  int
 	rerender bool // the store has another render version
 
-	// verify computes each record's digest from what the event said. Without it the digest that is stored
-	// with the record is trusted.
+	// verify computes each record's digest from what the event said. Without it the digest that is
+	// stored with the record is trusted.
 	verify bool
 	rest   float64 // of each worker: see throttle
 }
@@ -153,9 +153,9 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 	}
 }
 
-// verifyFile reads the file at path as Open would, without keeping its content, and computes every digest
-// from what the events said. want is what its meta record must be. shown counts the entries that each
-// list shows.
+// verifyFile reads the file at path as Open would, without keeping its content, and computes every
+// digest from what the events said. want is what its meta record must be. shown counts the entries
+// that each list shows.
 func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) (shown map[string]int, err error) {
 	db, err := openToRead(path)
 	if err != nil {

@@ -13,23 +13,24 @@ import (
 // ErrLocked says that another process, or this one already, holds the data directory.
 var ErrLocked = errors.New("is in use by another process")
 
-// lockName is the file in the data directory whose lock is that of the whole directory. Unlock leaves it
-// there.
+// lockName is the file in the data directory whose lock is that of the whole directory. Unlock
+// leaves it there.
 const lockName = "registry.lock"
 
-// lockTries bounds how often another process may remove the lock file between our opening and locking it.
+// lockTries bounds how often another process may remove the lock file between our opening and
+// locking it.
 const lockTries = 100
 
-// DirLock is the lock on a data directory. Any goroutine may call Unlock or Undo, one of them, once. The
-// system unlocks too when the process ends, however it ends.
+// DirLock is the lock on a data directory. Any goroutine may call Unlock or Undo, one of them,
+// once. The system unlocks too when the process ends, however it ends.
 type DirLock struct {
 	file *flock.Flock
 	made []string // what LockDir made: the file, then directories from the innermost
 }
 
 // LockDir makes dir (mode 0700) if it is missing and locks it, before anything in it is opened: the
-// embedded broker does not lock its store. It does not wait. If another process holds the lock, the error
-// matches ErrLocked; any other error says what to do. LockDir changes nothing that was there.
+// embedded broker does not lock its store. It does not wait. If another process holds the lock, the
+// error matches ErrLocked; any other error says what to do. LockDir changes nothing that was there.
 func LockDir(dir string) (*DirLock, error) {
 	var made []string
 	for range lockTries {
@@ -54,8 +55,9 @@ func LockDir(dir string) (*DirLock, error) {
 	return nil, fmt.Errorf("data directory %s %w", dir, ErrLocked) // by one process after the other
 }
 
-// isFile reports whether what stood in the way of err's directory stands there still, and is none. Otherwise another process made
-// that directory, and may have removed it, between MkdirAll's two looks.
+// isFile reports whether what stood in the way of err's directory stands there still, and is none.
+// Otherwise another process made that directory, and may have removed it, between MkdirAll's two
+// looks.
 func isFile(err error) bool {
 	var at *os.PathError
 	if !errors.As(err, &at) {
@@ -65,8 +67,8 @@ func isFile(err error) bool {
 	return err == nil && !info.IsDir()
 }
 
-// tryLock returns nil if another process has removed the lock file or the directory meanwhile: a lock on
-// a file that has lost its name keeps nobody out.
+// tryLock returns nil if another process has removed the lock file or the directory meanwhile: a
+// lock on a file that has lost its name keeps nobody out.
 func tryLock(dir string, made []string) (*DirLock, error) {
 	switch err := os.MkdirAll(dir, 0o700); {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrExist) && !isFile(err):
@@ -91,15 +93,16 @@ func tryLock(dir string, made []string) (*DirLock, error) {
 	return nil, l.file.Unlock()
 }
 
-// hasName reports whether the locked file still has its name. The last holder may have removed it, and
-// another process made a new one.
+// hasName reports whether the locked file still has its name. The last holder may have removed it,
+// and another process made a new one.
 func (l *DirLock) hasName(path string) bool {
 	locked, err := l.file.Stat()
 	is, nameErr := os.Lstat(path)
 	return err == nil && nameErr == nil && os.SameFile(locked, is)
 }
 
-// withPath prefixes err with a path, once: some errors of package os have one, and it may be another.
+// withPath prefixes err with a path, once: some errors of package os have one, and it may be
+// another.
 func withPath(path string, err error) error {
 	var of *os.PathError
 	if errors.As(err, &of) {
@@ -120,14 +123,15 @@ func bare(err error) error {
 // Unlock releases the lock and leaves everything in place.
 func (l *DirLock) Unlock() error { return l.file.Unlock() }
 
-// Undo releases the lock and removes what LockDir created, when the command did nothing: the lock file,
-// and those of its directories that are empty.
+// Undo releases the lock and removes what LockDir created, when the command did nothing: the lock
+// file, and those of its directories that are empty.
 func (l *DirLock) Undo() error {
 	removeEmpty(l.made) // while the lock is held
 	return l.file.Unlock()
 }
 
-// removeEmpty removes files and empty directories in turn and stops at the first that it cannot remove.
+// removeEmpty removes files and empty directories in turn and stops at the first that it cannot
+// remove.
 func removeEmpty(paths []string) {
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -18,8 +18,8 @@ import (
 // archiveFormat is the version of an archive's layout.
 const archiveFormat = 1
 
-// Manifest says what an archive holds. Its members are those of the JSON line at the beginning of the
-// archive, and of the answer to POST /snapshots.
+// Manifest says what an archive holds. Its members are those of the JSON line at the beginning of
+// the archive, and of the answer to POST /snapshots.
 type Manifest struct {
 	Format int `json:"format"` // archiveFormat
 
@@ -79,7 +79,8 @@ func (m Manifest) describes(f meta) error {
 	return nil
 }
 
-// ParseManifest reads a manifest's JSON and returns an error for one that no usable archive can have.
+// ParseManifest reads a manifest's JSON and returns an error for one that no usable archive can
+// have.
 func ParseManifest(line []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -91,8 +92,8 @@ func ParseManifest(line []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Bounds of a manifest. minSize is a bbolt file of two meta pages. A file longer than smallSize that
-// packs better than maxRatio to one was made to fill a disk.
+// Bounds of a manifest. minSize is a bbolt file of two meta pages. A file longer than smallSize
+// that packs better than maxRatio to one was made to fill a disk.
 const (
 	minSize   = 2 * 1024
 	maxSize   = 1 << 40
@@ -156,8 +157,8 @@ const (
 	maxHeader = 64 << 10
 )
 
-// header is what stands before the packed file, as two lines of text that head -2 shows: the magic word,
-// the format and the SHA-256 of the second line; and the manifest.
+// header is what stands before the packed file, as two lines of text that head -2 shows: the magic
+// word, the format and the SHA-256 of the second line; and the manifest.
 func (m Manifest) header() ([]byte, error) {
 	line, err := json.Marshal(m)
 	if err != nil {
@@ -171,8 +172,8 @@ func (m Manifest) header() ([]byte, error) {
 	return b, nil
 }
 
-// ReadManifest reads the header of an archive and leaves r at the packed file. The manifest is what the
-// archive says of itself: only Unpack and Restore verify it.
+// ReadManifest reads the header of an archive and leaves r at the packed file. The manifest is what
+// the archive says of itself: only Unpack and Restore verify it.
 func ReadManifest(r *bufio.Reader) (Manifest, error) {
 	first, err := headerLine(r, maxHeader)
 	if err != nil {

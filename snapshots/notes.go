@@ -8,12 +8,12 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// notesBucket holds values that lie beside the content: they are in no digest, no archive and no rebuild, and a
-// store without the bucket has none.
+// notesBucket holds values that lie beside the content: they are in no digest, no archive and no
+// rebuild, and a store without the bucket has none.
 const notesBucket = "notes"
 
-// SaveNote keeps a value under a name, in place of the one before, and returns when it is on the disk. It waits
-// for a running transaction. The caller bounds the size.
+// SaveNote keeps a value under a name, in place of the one before, and returns when it is on the
+// disk. It waits for a running transaction. The caller bounds the size.
 func (s *Store) SaveNote(name string, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +39,8 @@ func (s *Store) SaveNote(name string, value []byte) error {
 	return err
 }
 
-// Note returns the value that SaveNote kept under a name, or nil. A damaged one is an error, and no reason not to
-// use the store.
+// Note returns the value that SaveNote kept under a name, or nil. A damaged one is an error, and no
+// reason not to use the store.
 func (s *Store) Note(name string) (value []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,13 +18,13 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Open opens the store, or makes an empty one, and loads it into a new model, which has published its
-// view. The caller ends the store with Close.
+// Open opens the store, or makes an empty one, and loads it into a new model, which has published
+// its view. The caller ends the store with Close.
 //
-// A store that is damaged or of another format is set aside (see the package's promises); an empty store
-// and an empty model are returned. The error is the system's (permission, no space, a lock, input or
-// output), one line with what to do, or that of ctx, which ends the loading; nothing has been renamed
-// then.
+// A store that is damaged or of another format is set aside (see the package's promises); an empty
+// store and an empty model are returned. The error is the system's (permission, no space, a lock,
+// input or output), one line with what to do, or that of ctx, which ends the loading; nothing has
+// been renamed then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := newStore(cfg.Path, cfg.Logger)
 	model, err := s.open(ctx)
@@ -93,9 +93,9 @@ func (s *Store) openSaved() (err error) {
 	return nil
 }
 
-// load fills a model with the store's records and compares it with the digest and the counts that were
-// saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too. Meanwhile the structure of the file is
-// checked.
+// load fills a model with the store's records and compares it with the digest and the counts that
+// were saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too.
+// Meanwhile the structure of the file is checked.
 func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.db.View(checkPages) })
@@ -128,8 +128,8 @@ type keyless struct{}
 func (keyless) KeyToString([]byte) string   { return "…" }
 func (keyless) ValueToString([]byte) string { return "…" }
 
-// checkPages runs bbolt's own check of the page structure. It runs in a goroutine of bbolt's, where a fault
-// ends the process: guarded is for that.
+// checkPages runs bbolt's own check of the page structure. It runs in a goroutine of bbolt's, where
+// a fault ends the process: guarded is for that.
 func checkPages(tx *bolt.Tx) error {
 	var bad error
 	for err := range tx.Check(bolt.WithKVStringer(keyless{})) { // to the end, or bbolt's goroutine stays
@@ -144,9 +144,9 @@ func checkPages(tx *bolt.Tx) error {
 // saveRenderedPart is how many records one transaction of saveRendered writes.
 const saveRenderedPart = 20_000
 
-// saveRendered replaces every rendering after a store of another render version has been loaded. The last
-// transaction writes the new version, so that after a crash it is all done again. So it is after an
-// error, such as a full disk, which is no reason not to start.
+// saveRendered replaces every rendering after a store of another render version has been loaded.
+// The last transaction writes the new version, so that after a crash it is all done again. So it is
+// after an error, such as a full disk, which is no reason not to start.
 func (s *Store) saveRendered(records []readmodel.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

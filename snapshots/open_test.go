@@ -115,8 +115,9 @@ func saved(t *testing.T) (file []byte, want string) {
 	return file, content(t, m.View())
 }
 
-// intactOrAside opens b, which must be loaded as it was saved or set aside whole, after one restart at
-// most; the store must work afterwards. It reports whether b was noticed: set aside, or a reason to die.
+// intactOrAside opens b, which must be loaded as it was saved or set aside whole, after one restart
+// at most; the store must work afterwards. It reports whether b was noticed: set aside, or a reason
+// to die.
 func intactOrAside(t *testing.T, b []byte, want string) bool {
 	t.Helper()
 	return allIntactOrAside(t, [][]byte{b}, want)[0]
@@ -149,8 +150,8 @@ func allIntactOrAside(t *testing.T, files [][]byte, want string) (noticed []bool
 	return noticed
 }
 
-// openInChild opens the store in each directory of dir, in a child process, and in another one after each
-// at which that dies.
+// openInChild opens the store in each directory of dir, in a child process, and in another one
+// after each at which that dies.
 func openInChild(t *testing.T, dir string) (died map[string]bool) {
 	t.Helper()
 	died = map[string]bool{}
@@ -179,7 +180,8 @@ func openInChild(t *testing.T, dir string) (died map[string]bool) {
 	}
 }
 
-// openAll is the child: it opens and closes the store in each directory of dir that it has not come to.
+// openAll is the child: it opens and closes the store in each directory of dir that it has not come
+// to.
 func openAll(dir string) int {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*", "registry.db"))
 	for _, path := range paths {
@@ -205,8 +207,8 @@ func openAll(dir string) int {
 	return 0
 }
 
-// isIntactOrAside looks at the store at path, which was b and has been opened since, and reports whether b
-// was set aside.
+// isIntactOrAside looks at the store at path, which was b and has been opened since, and reports
+// whether b was set aside.
 func isIntactOrAside(t *testing.T, path string, b []byte, want string) bool {
 	t.Helper()
 	log := readFile(t, filepath.Join(filepath.Dir(path), "log"))
@@ -241,8 +243,8 @@ func isIntactOrAside(t *testing.T, path string, b []byte, want string) bool {
 	return len(aside) == 1
 }
 
-// staysIntactOrAside saves into a store whose damage Open has not noticed. What a damaged free list lets
-// it overwrite is noticed then, or when the file is opened again.
+// staysIntactOrAside saves into a store whose damage Open has not noticed. What a damaged free list
+// lets it overwrite is noticed then, or when the file is opened again.
 func staysIntactOrAside(t *testing.T, s *Store, m *readmodel.Model) {
 	t.Helper()
 	for range 3 {
@@ -324,8 +326,8 @@ func TestZeroedPages(t *testing.T) {
 	}
 }
 
-// A page that only bbolt's check reads, beyond the end of the file, costs a restart: the next process does
-// without that check, finds the bucket unreadable and sets the store aside.
+// A page that only bbolt's check reads, beyond the end of the file, costs a restart: the next
+// process does without that check, finds the bucket unreadable and sets the store aside.
 func TestPageBeyondTheEnd(t *testing.T) {
 	t.Parallel()
 	for what, inMeta := range map[string]bool{"table": false, "meta": true} {
@@ -362,8 +364,8 @@ func TestPageBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// A reference that leads out of the file, or a page that goes on for ever, is damage. Some of them end the
-// process in bbolt's own check, once.
+// A reference that leads out of the file, or a page that goes on for ever, is damage. Some of them
+// end the process in bbolt's own check, once.
 func TestReferencesBeyond(t *testing.T) {
 	t.Parallel()
 	file, want := saved(t)

@@ -12,13 +12,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// openingSuffix follows the store's name in that of the mark: a file that stands while the store is being
-// opened, so that it is left over if the process dies of what it reads ("How damage is found" in the
-// package's documentation). Any other end of an opening removes it.
+// openingSuffix follows the store's name in that of the mark: a file that stands while the store is
+// being opened, so that it is left over if the process dies of what it reads ("How damage is found"
+// in the package's documentation). Any other end of an opening removes it.
 const openingSuffix = ".opening"
 
-// died returns how many openings of this very file have begun and not ended. The mark names the file by
-// its length and time: it says nothing about one that somebody has put in its place since.
+// died returns how many openings of this very file have begun and not ended. The mark names the
+// file by its length and time: it says nothing about one that somebody has put in its place since.
 func (s *Store) died() int {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Store) died() int {
 	return n
 }
 
-// mark writes that n openings have not ended; for 0 it removes the mark. It does what it can: on a full
-// disk there is no mark, which is no reason not to open. It need not survive a power failure.
+// mark writes that n openings have not ended; for 0 it removes the mark. It does what it can: on a
+// full disk there is no mark, which is no reason not to open. It need not survive a power failure.
 func (s *Store) mark(n int) {
 	if n == 0 {
 		_ = os.Remove(s.path + openingSuffix)
@@ -71,9 +71,9 @@ func (s *Store) guarded(ctx context.Context, open func() error) error {
 	return err
 }
 
-// renew copies the store's records into a new file and puts that in its place: what is wrong with the pages
-// of the old one stays behind. It reads in this goroutine and the loader's, whose faults are caught, and
-// never the free list.
+// renew copies the store's records into a new file and puts that in its place: what is wrong with
+// the pages of the old one stays behind. It reads in this goroutine and the loader's, whose faults
+// are caught, and never the free list.
 func (s *Store) renew(ctx context.Context) error {
 	start := time.Now()
 	temporary := s.path + newSuffix
@@ -92,7 +92,8 @@ func (s *Store) renew(ctx context.Context) error {
 	return syncDir(filepath.Dir(s.path))
 }
 
-// copyFile copies records and notes of the store at path into a new file, verifies that and syncs it.
+// copyFile copies records and notes of the store at path into a new file, verifies that and syncs
+// it.
 func copyFile(ctx context.Context, path, to string) error {
 	from, err := openToRead(path)
 	if err != nil {

@@ -18,7 +18,8 @@ func left(t *testing.T, s *Store, n int) (path string) {
 	return path
 }
 
-// A process that was killed while it opened a good store costs a copy of it: content and notes are as before.
+// A process that was killed while it opened a good store costs a copy of it: content and notes are
+// as before.
 func TestKilledWhileOpening(t *testing.T) {
 	t.Parallel()
 	s, m := filled(t, 300)
@@ -69,7 +70,8 @@ func TestMarkOfAnotherFile(t *testing.T) {
 	}
 }
 
-// An opening that its caller ends leaves what was known of the file: nothing, or that a process died.
+// An opening that its caller ends leaves what was known of the file: nothing, or that a process
+// died.
 func TestMarkAfterCancelled(t *testing.T) {
 	t.Parallel()
 	s, _ := filled(t, 20)

@@ -12,8 +12,8 @@ import (
 )
 
 // NewReplacement makes an empty store beside the one at cfg.Path, to be filled by a rebuild and to
-// replace it. It removes what an unfinished one has left. The caller ends the store with Replace and
-// Close, or with Discard.
+// replace it. It removes what an unfinished one has left. The caller ends the store with Replace
+// and Close, or with Discard.
 func NewReplacement(cfg Config) (*Store, error) {
 	s := newStore(cfg.Path+rebuildingSuffix, cfg.Logger)
 	if err := removeIfThere(s.path); err != nil {
@@ -30,9 +30,10 @@ func (s *Store) Discard() error {
 	return errors.Join(s.Close(), removeIfThere(s.path))
 }
 
-// Replace gives s the name of old and keeps old's file as registry.db.replaced-<UTC time>, the name that
-// it returns. Both stay open, each with its own file. The name leads to one whole store or the other at
-// every moment, also if the process dies on the way. After an error both stores are as they were.
+// Replace gives s the name of old and keeps old's file as registry.db.replaced-<UTC time>, the name
+// that it returns. Both stay open, each with its own file. The name leads to one whole store or the
+// other at every moment, also if the process dies on the way. After an error both stores are as
+// they were.
 func (s *Store) Replace(old *Store) (aside string, err error) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
@@ -56,8 +57,8 @@ func (s *Store) Replace(old *Store) (aside string, err error) {
 	return filepath.Base(aside), nil
 }
 
-// RemoveLeftovers removes what an interrupted rebuild, restore or Open left beside the store at path. Call it
-// before Open, with the directory locked.
+// RemoveLeftovers removes what an interrupted rebuild, restore or Open left beside the store at
+// path. Call it before Open, with the directory locked.
 func RemoveLeftovers(path string, log *slog.Logger) error {
 	for _, left := range []string{path + newSuffix, path + rebuildingSuffix, path + rebuildingSuffix + newSuffix, path + restoringSuffix} {
 		if _, err := os.Lstat(left); errors.Is(err, os.ErrNotExist) {

@@ -25,8 +25,8 @@ func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
 	return s, m.Digest()
 }
 
-// A store that replaces another has its name and a data-set id of its own, and goes on taking commits.
-// The replaced one is beside it, whole, and goes on too.
+// A store that replaces another has its name and a data-set id of its own, and goes on taking
+// commits. The replaced one is beside it, whole, and goes on too.
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, was := mustOpen(t, path)
@@ -65,7 +65,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// A replacement that cannot take the name leaves the old store, and one that is discarded leaves nothing.
+// A replacement that cannot take the name leaves the old store, and one that is discarded leaves
+// nothing.
 func TestReplaceFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, _ := mustOpen(t, path)
@@ -97,8 +98,8 @@ func TestNewReplacementFails(t *testing.T) {
 	}
 }
 
-// After a crash in a rebuild, at each step of Replace, the next start finds the old store until it has
-// been replaced, and nothing beside it.
+// After a crash in a rebuild, at each step of Replace, the next start finds the old store until it
+// has been replaced, and nothing beside it.
 func TestRemoveLeftovers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, m := mustOpen(t, path)

@@ -24,22 +24,24 @@ var ErrExists = errors.New("there is a read model already")
 
 // RestoreConfig says what Restore does with an archive.
 type RestoreConfig struct {
-	// Path is the store's file. Required. Its directory must exist, and the caller must hold its lock
-	// (LockDir).
+	// Path is the store's file. Required. Its directory must exist, and the caller must hold its
+	// lock (LockDir).
 	Path string
 
-	// Replace keeps a store that is there as registry.db.replaced-<UTC time>. Without it, Restore reads
-	// nothing then and the error matches ErrExists.
+	// Replace keeps a store that is there as registry.db.replaced-<UTC time>. Without it, Restore
+	// reads nothing then and the error matches ErrExists.
 	Replace bool
 
-	// Accept may refuse the archive by its manifest, before anything is written. Nil: any is accepted.
+	// Accept may refuse the archive by its manifest, before anything is written. Nil: any is
+	// accepted.
 	Accept func(Manifest) error
 }
 
-// Restore makes the store at cfg.Path from the archive that r reads: it unpacks and verifies it in a file
-// beside it, gives it a data-set id of its own, syncs it and renames it. At every moment the name leads
-// to the old store, to none where there was none, or to the whole new one. aside is the new name of an
-// old store, or empty. After an error the old store is in its place, unless it matches ErrNotSynced.
+// Restore makes the store at cfg.Path from the archive that r reads: it unpacks and verifies it in
+// a file beside it, gives it a data-set id of its own, syncs it and renames it. At every moment the
+// name leads to the old store, to none where there was none, or to the whole new one. aside is the
+// new name of an old store, or empty. After an error the old store is in its place, unless it
+// matches ErrNotSynced.
 func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, aside string, err error) {
 	if _, err := os.Lstat(cfg.Path); err == nil && !cfg.Replace {
 		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
@@ -64,9 +66,9 @@ func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, a
 	return m, aside, err
 }
 
-// Unpack reads an archive from r, writes the store's file that it holds to path, which must not exist,
-// and verifies it. It trusts nothing that the archive says of itself, and writes no more than what that
-// says. After an error there is nothing at path.
+// Unpack reads an archive from r, writes the store's file that it holds to path, which must not
+// exist, and verifies it. It trusts nothing that the archive says of itself, and writes no more
+// than what that says. After an error there is nothing at path.
 func Unpack(ctx context.Context, r io.Reader, path string) (Manifest, error) {
 	return unpack(ctx, r, path, nil)
 }
@@ -138,7 +140,8 @@ func unpackTo(to io.Writer, in *bufio.Reader, m Manifest) error {
 	return nil
 }
 
-// verify compares the file at path with the manifest, and every record in it with what its event said.
+// verify compares the file at path with the manifest, and every record in it with what its event
+// said.
 func (m Manifest) verify(ctx context.Context, path string) error {
 	found, err := fileMeta(path)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// From an archive whose bytes have changed a restore makes the same content or nothing, and then the
-// store that is there stays as it is.
+// From an archive whose bytes have changed a restore makes the same content or nothing, and then
+// the store that is there stays as it is.
 func TestMutatedArchives(t *testing.T) {
 	t.Parallel()
 	s, m := filled(t, 60)
@@ -139,7 +139,8 @@ func TestLyingArchives(t *testing.T) {
 	}
 }
 
-// lie changes the manifest or the packed file of the archive b, under a manifest checksum that is right.
+// lie changes the manifest or the packed file of the archive b, under a manifest checksum that is
+// right.
 func lie(t *testing.T, b []byte, change func(m *Manifest, packed []byte) []byte) []byte {
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(b))

@@ -18,16 +18,16 @@ import (
 
 // Config says where the store is.
 type Config struct {
-	// Path is the bbolt file, such as data/registry.db. Required. Its directory must exist, and the caller
-	// must hold its lock (LockDir).
+	// Path is the bbolt file, such as data/registry.db. Required. Its directory must exist, and the
+	// caller must hold its lock (LockDir).
 	Path string
 
 	// Logger gets what an operator must know. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call Save; any
-// goroutine may call the other methods.
+// Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call
+// Save; any goroutine may call the other methods.
 type Store struct {
 	logger *slog.Logger // fixed
 
@@ -38,8 +38,8 @@ type Store struct {
 	attempt *meta    // what a failed transaction would have left; nil after a good one
 	closed  bool
 
-	// state guards what follows. To write it, mu is held too; Checkpoint and Probe read it without mu, since
-	// they must not wait for the disk.
+	// state guards what follows. To write it, mu is held too; Checkpoint and Probe read it without
+	// mu, since they must not wait for the disk.
 	state  sync.Mutex
 	saved  meta
 	failed error // of the last transaction; nil after a good one
@@ -51,13 +51,13 @@ func newStore(path string, logger *slog.Logger) *Store {
 
 var errClosed = errors.New("store: closed")
 
-// Save writes c in one transaction and returns when it is on the disk. A checkpoint below the saved one
-// is refused.
+// Save writes c in one transaction and returns when it is on the disk. A checkpoint below the saved
+// one is refused.
 //
-// After an error the disk holds the state before or, although the failure was reported, that of c, and
-// never a mixture. The caller then saves again all that it wants kept, c's records included; the store
-// opens its file again first (see "When the disk fails" in the package's documentation). Save does not
-// keep c.
+// After an error the disk holds the state before or, although the failure was reported, that of c,
+// and never a mixture. The caller then saves again all that it wants kept, c's records included;
+// the store opens its file again first (see "When the disk fails" in the package's documentation).
+// Save does not keep c.
 func (s *Store) Save(c readmodel.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ func (s *Store) Save(c readmodel.Commit) error {
 	return s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
 }
 
-// Probe tries an empty transaction and so reports whether the store can be read and written. During a
-// Save it returns the outcome of the transaction before, at once.
+// Probe tries an empty transaction and so reports whether the store can be read and written. During
+// a Save it returns the outcome of the transaction before, at once.
 func (s *Store) Probe() error {
 	if !s.mu.TryLock() {
 		return s.lastFailure()
@@ -93,7 +93,8 @@ func (s *Store) Probe() error {
 // Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
 func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
 
-// DataSet tells this store's content from that of any other: random, and new at every rebuild and restore.
+// DataSet tells this store's content from that of any other: random, and new at every rebuild and
+// restore.
 func (s *Store) DataSet() string { return s.current().DataSet }
 
 // Close waits for a running transaction and closes the file. Another Close does nothing.
@@ -215,8 +216,8 @@ func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
 	return next.write(tx)
 }
 
-// writer writes records into tables. bbolt does not copy values, so they stay in the arena until the
-// transaction ends. Before an arena is full the next one is begun: to grow it would copy them.
+// writer writes records into tables. bbolt does not copy values, so they stay in the arena until
+// the transaction ends. Before an arena is full the next one is begun: to grow it would copy them.
 type writer struct{ arena []byte }
 
 // An arena holds some hundred values. Few are longer than arenaSpare.
@@ -225,12 +226,12 @@ const (
 	arenaSpare = 8 << 10
 )
 
-// fullPages is how full bbolt makes the pages of a table that was empty. Its records come in the order of
-// their keys, so that room for others in between would only double the file.
+// fullPages is how full bbolt makes the pages of a table that was empty. Its records come in the
+// order of their keys, so that room for others in between would only double the file.
 const fullPages = 0.95
 
-// table writes those of the sorted records that belong into t and returns by how many t has grown. In the
-// order of the keys each page is visited once.
+// table writes those of the sorted records that belong into t and returns by how many t has grown.
+// In the order of the keys each page is visited once.
 func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
 	bucket, err := t.in(tx)
 	if err != nil {

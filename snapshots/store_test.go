@@ -17,8 +17,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Promise 4: Open loads what was saved, whatever the content and the batches, also if the process dies
-// instead of closing the store.
+// Promise 4: Open loads what was saved, whatever the content and the batches, also if the process
+// dies instead of closing the store.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -95,8 +95,8 @@ func TestSaveGoesForward(t *testing.T) {
 	}
 }
 
-// A Save that failed was lost, or was kept all the same. Either way the next one, with all the records
-// again, leaves the right state (promise 4).
+// A Save that failed was lost, or was kept all the same. Either way the next one, with all the
+// records again, leaves the right state (promise 4).
 func TestFailedSave(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []bool{false, true} {
@@ -200,8 +200,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// Promises 3 and 4 after kill -9 at any moment: the store is never damaged, and never older than the last
-// Save that returned.
+// Promises 3 and 4 after kill -9 at any moment: the store is never damaged, and never older than
+// the last Save that returned.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "registry.db")

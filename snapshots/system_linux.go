@@ -7,12 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readAheadPiece is the length of one request to read ahead, in bytes. Linux reads no more for one call
-// than the device's read-ahead, 128 KiB by default, and drops the rest without a word.
+// readAheadPiece is the length of one request to read ahead, in bytes. Linux reads no more for one
+// call than the device's read-ahead, 128 KiB by default, and drops the rest without a word.
 const readAheadPiece = 128 << 10
 
-// readAhead asks the system to read the whole file into memory. bbolt maps it with the advice that access
-// is random, so without this a cold start reads page by page. It is only advice: errors do not matter.
+// readAhead asks the system to read the whole file into memory. bbolt maps it with the advice that
+// access is random, so without this a cold start reads page by page. It is only advice: errors do
+// not matter.
 func readAhead(path string) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,8 +32,8 @@ func readAhead(path string) {
 // maxSpare bounds what checkSpace wants left over, in bytes.
 const maxSpare = 16 << 20
 
-// checkSpace returns an error when the disk of dir has no room for need bytes and some to spare, before
-// anything is written.
+// checkSpace returns an error when the disk of dir has no room for need bytes and some to spare,
+// before anything is written.
 func checkSpace(dir string, need int64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
@@ -47,6 +48,6 @@ func checkSpace(dir string, need int64) error {
 	return nil
 }
 
-// spareFor is at most as much as the store again: what follows it, its packed form or pages that are
-// rewritten, takes no more.
+// spareFor is at most as much as the store again: what follows it, its packed form or pages that
+// are rewritten, takes no more.
 func spareFor(need uint64) uint64 { return min(need, maxSpare) }

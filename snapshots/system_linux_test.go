@@ -182,7 +182,8 @@ func lastLine(b []byte) string {
 	return lines[len(lines)-1]
 }
 
-// saveUntilFull makes the system refuse to let the file grow, as a full disk does, and then lifts that.
+// saveUntilFull makes the system refuse to let the file grow, as a full disk does, and then lifts
+// that.
 func saveUntilFull(s *Store, m *readmodel.Model) int {
 	signal.Ignore(unix.SIGXFSZ)
 	var limit unix.Rlimit

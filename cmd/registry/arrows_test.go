@@ -41,8 +41,8 @@ func strangers() map[string][]string {
 	}
 }
 
-// unreachable are what a package must not import through others either, by prefix of the import path. NATS's client
-// library imports net/http, so packages that use it cannot be kept from that.
+// unreachable are what a package must not import through others either, by prefix of the import
+// path. NATS's client library imports net/http, so packages that use it cannot be kept from that.
 func unreachable() map[string][]string {
 	web, store, broker := []string{"net/http", "github.com/gin-gonic/"}, "go.etcd.io/bbolt", "github.com/nats-io/"
 	return map[string][]string{
@@ -162,7 +162,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// dependencies are all that pkg imports, itself and through others, tests apart: each with the shortest way to it.
+// dependencies are all that pkg imports, itself and through others, tests apart: each with the
+// shortest way to it.
 func dependencies(t *testing.T, pkg string) map[string][]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports", pkg).Output()

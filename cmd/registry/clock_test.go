@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// clocked is which files of the rooms that make state may look at a clock: the index, a cache, and what says
-// when something was last known. The content of the model is a function of events (promise 1), so that
-// setting the system's time, forwards or back, changes none of it.
+// clocked is which files of the rooms that make state may look at a clock: the index, a cache, and
+// what says when something was last known. The content of the model is a function of events
+// (promise 1), so that setting the system's time, forwards or back, changes none of it.
 func clocked() map[string][]string {
 	return map[string][]string{
 		"events":    {"broker.go", "recover.go"},                                        // a test's broker; how often a broker is started again
@@ -22,8 +22,9 @@ func clocked() map[string][]string {
 	}
 }
 
-// The system's clock can be set. What makes state does not ask for it, and no waiting or keeping goes by it: Go's
-// times carry a monotonic reading, until it is taken off by way of Unix time or of Round(0).
+// The system's clock can be set. What makes state does not ask for it, and no waiting or keeping
+// goes by it: Go's times carry a monotonic reading, until it is taken off by way of Unix time or of
+// Round(0).
 func TestClocks(t *testing.T) {
 	seen := 0
 	for room := range arrows() {
@@ -56,8 +57,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// clocksOf says whether a file asks for the time, and whether it makes a time of the clock's Unix time, or
-// measures from one.
+// clocksOf says whether a file asks for the time, and whether it makes a time of the clock's Unix
+// time, or measures from one.
 func clocksOf(file *ast.File) (now, wall bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The real program, killed at a random moment of its import, shows in the end what one shows that was
-// left in peace (promise 4: the digest).
+// The real program, killed at a random moment of its import, shows in the end what one shows that
+// was left in peace (promise 4: the digest).
 func TestDemoKilledWhileImporting(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

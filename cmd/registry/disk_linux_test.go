@@ -41,8 +41,8 @@ type disk struct {
 	path string
 }
 
-// mountDisk mounts a disk of a size, of which a directory is seen at path. Where tests may not mount it skips
-// the test, and fails it in CI.
+// mountDisk mounts a disk of a size, of which a directory is seen at path. Where tests may not
+// mount it skips the test, and fails it in CI.
 func mountDisk(t *testing.T, path, size string) *disk {
 	t.Helper()
 	d := &disk{t, t.TempDir()}
@@ -114,8 +114,8 @@ type full struct {
 	since   time.Time
 }
 
-// newFull starts a server whose part, a directory below the data directory, is on a disk of its own. The
-// broker always is on another one than the store. Readers ask from now on until end.
+// newFull starts a server whose part, a directory below the data directory, is on a disk of its
+// own. The broker always is on another one than the store. Readers ask from now on until end.
 func newFull(t *testing.T, part, size string) *full {
 	t.Parallel()
 	f := &full{killer: newFailing(t)}
@@ -215,8 +215,8 @@ func (f *full) right() {
 	f.answersAreRight(f.line, naive(stream))
 }
 
-// end stops the readers, none of whom was ever turned away, kills the server, and compares what starts
-// again with the stream.
+// end stops the readers, none of whom was ever turned away, kills the server, and compares what
+// starts again with the stream.
 func (f *full) end() {
 	f.t.Helper()
 	f.stop()
@@ -232,8 +232,8 @@ func (f *full) end() {
 	}
 }
 
-// The store's disk is full: what is applied is served, writing is tried again quietly, and works once there
-// is room (httpapi/CONTRACT.md#readiness; promises 4 and 5, readmodel/doc.go).
+// The store's disk is full: what is applied is served, writing is tried again quietly, and works
+// once there is room (httpapi/CONTRACT.md#readiness; promises 4 and 5, readmodel/doc.go).
 func TestDiskFullStore(t *testing.T) {
 	f := newFull(t, "", "8m")
 	f.begin()
@@ -274,8 +274,9 @@ func TestDiskFullIndex(t *testing.T) {
 	f.end()
 }
 
-// The embedded broker's disk is full: what it has acknowledged is kept and served. Once there is room a new server
-// takes the place of the one that is embedded, in the same process, and takes in events. And once more.
+// The embedded broker's disk is full: what it has acknowledged is kept and served. Once there is
+// room a new server takes the place of the one that is embedded, in the same process, and takes in
+// events. And once more.
 func TestDiskFullBroker(t *testing.T) {
 	f := newFull(t, "broker", "32m")
 	for range 2 {
@@ -303,8 +304,8 @@ func TestDiskFullBroker(t *testing.T) {
 	f.end()
 }
 
-// The disk for temporary files is full: a snapshot is refused, with the reason, nothing is left of it, and the
-// next one is made.
+// The disk for temporary files is full: a snapshot is refused, with the reason, nothing is left of
+// it, and the next one is made.
 func TestDiskFullSnapshot(t *testing.T) {
 	f := newFull(t, "temporary", "64m")
 	s := &stand{t: t, logLine: f.line}
@@ -333,8 +334,8 @@ func TestDiskFullSnapshot(t *testing.T) {
 	f.end()
 }
 
-// The disk that --output is on is full: there is no file, not even a part of one, and a good one when there
-// is room.
+// The disk that --output is on is full: there is no file, not even a part of one, and a good one
+// when there is room.
 func TestDiskFullOutput(t *testing.T) {
 	f := newFull(t, "elsewhere", "4m")
 	s := &stand{t: t, logLine: f.line}
@@ -404,10 +405,10 @@ func (d *disk) leave(room int64) {
 	}
 }
 
-// The embedded broker's disk gets full in the middle of an atomic batch: while the broker sets the batch aside, which takes
-// as much room as the batch, and while it stores it, which takes the same again; of the first batch and of a later one. When
-// there is room again each batch is there whole or not at all, what was acknowledged is there, and publishing the same file
-// again completes it.
+// The embedded broker's disk gets full in the middle of an atomic batch: while the broker sets the
+// batch aside, which takes as much room as the batch, and while it stores it, which takes the same
+// again; of the first batch and of a later one. When there is room again each batch is there whole
+// or not at all, what was acknowledged is there, and publishing the same file again completes it.
 func TestDiskFullInsideBatch(t *testing.T) {
 	quarters := []int64{2, 9}
 	if eventstest.Full() {
@@ -494,8 +495,8 @@ func (c *cut) publish(name string) error {
 		func(string) string { return "" }, strings.NewReader(""), io.Discard, io.Discard)
 }
 
-// publishUntilFull is publish for a disk that will get full, without its patience: the broker gives no answer then. It says
-// how many events are certain to be stored, counted from the first.
+// publishUntilFull is publish for a disk that will get full, without its patience: the broker gives
+// no answer then. It says how many events are certain to be stored, counted from the first.
 func (c *cut) publishUntilFull(name string) int {
 	c.Helper()
 	f, err := os.Open(filepath.Join(c.dir, name))
@@ -529,8 +530,8 @@ func (c *cut) bytes() int64 {
 	return int64(info.State.Bytes)
 }
 
-// whole says whether each batch in the stream has its beginning, its end and all between, and whether what is sure to be
-// stored is there.
+// whole says whether each batch in the stream has its beginning, its end and all between, and
+// whether what is sure to be stored is there.
 func (c *cut) whole(sure []string) {
 	c.Helper()
 	there, members, last := map[string]bool{}, map[string]int{}, map[string]bool{}
@@ -610,8 +611,8 @@ func (d *disk) readOnly(path string, is bool) {
 	}
 }
 
-// The index's and the temporary files' disks are read-only for a while: searches look at the entries, snapshots
-// are refused with the reason, and both come again by themselves.
+// The index's and the temporary files' disks are read-only for a while: searches look at the
+// entries, snapshots are refused with the reason, and both come again by themselves.
 func TestReadOnlyDisk(t *testing.T) {
 	f := newFull(t, "index", "64m")
 	temporary := filepath.Join(f.dir, "data", "temporary")
@@ -637,8 +638,9 @@ func TestReadOnlyDisk(t *testing.T) {
 	f.end()
 }
 
-// turnReadOnly makes calls on a file of the running server fail, until writable is called. A disk with a file that is open
-// for writing cannot be remounted so; strace answers for it as a disk that turned read-only after an error would.
+// turnReadOnly makes calls on a file of the running server fail, until writable is called. A disk
+// with a file that is open for writing cannot be remounted so; strace answers for it as a disk that
+// turned read-only after an error would.
 func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	f.t.Helper()
 	strace := findStrace(f.t)
@@ -656,8 +658,8 @@ func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	return writable
 }
 
-// publishUntilSaid publishes, so many at a time, until /projection names the trouble: strace takes its time to begin,
-// and what is named may be over when all has been published.
+// publishUntilSaid publishes, so many at a time, until /projection names the trouble: strace takes
+// its time to begin, and what is named may be over when all has been published.
 func (f *full) publishUntilSaid(words string, n int) {
 	f.t.Helper()
 	until(f.t, func() bool {
@@ -682,8 +684,8 @@ func TestReadOnlyStore(t *testing.T) {
 	f.end()
 }
 
-// The embedded broker's stream becomes read-only under the server, and writable again: it takes in events in the same
-// process.
+// The embedded broker's stream becomes read-only under the server, and writable again: it takes in
+// events in the same process.
 func TestReadOnlyBroker(t *testing.T) {
 	f := newFull(t, "broker", "64m")
 	stream := filepath.Join(f.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk")

@@ -1,5 +1,5 @@
-// Command registry is a public registry of scammers, scam servers and trusted persons: a read model of events that a moderation
-// backend publishes into a JetStream stream.
+// Command registry is a public registry of scammers, scam servers and trusted persons: a read model
+// of events that a moderation backend publishes into a JetStream stream.
 //
 //	registry serve [--demo]   broker, projector and HTTP in one process
 //	registry publish FILE…    NDJSON events into the stream
@@ -16,8 +16,9 @@
 //
 // # Promises
 //
-// CONTRACT.md beside this file says what operators and their scripts may rely on: commands, flags, exit statuses, the data directory. publish
-// sends a file's good lines in order, names every bad one, and says how many were sent whatever happens.
+// CONTRACT.md beside this file says what operators and their scripts may rely on: commands, flags,
+// exit statuses, the data directory. publish sends a file's good lines in order, names every bad
+// one, and says how many were sent whatever happens.
 //
 // # The parts
 //
@@ -31,9 +32,10 @@
 //
 // # Why this shape
 //
-// run takes the context, arguments, environment and streams as parameters: main is a signal and an exit status, and tests start the same
-// program inside themselves. Each command is a struct whose fields are its flags, which kong fills; the alternative, the flag package, has
-// neither commands nor environment variables, and its help is a list.
+// run takes the context, arguments, environment and streams as parameters: main is a signal and an
+// exit status, and tests start the same program inside themselves. Each command is a struct whose
+// fields are its flags, which kong fills; the alternative, the flag package, has neither commands
+// nor environment variables, and its help is a list.
 //
 // Start reading with serve.Run in internal/serve.
 package main

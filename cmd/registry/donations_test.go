@@ -20,7 +20,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// secret is part of every donation's id here, and of what else a hostile or mistaken backend writes.
+// secret is part of every donation's id here, and of what else a hostile or mistaken backend
+// writes.
 const secret = "kanarek"
 
 // hostileDonations are events that are rejected, subject and payload.
@@ -64,9 +65,10 @@ func hostileDonations() (all [][2]string) {
 	return all
 }
 
-// TestDonationIDsStayOut: whatever backends send, the id of a donation, and what a rejected event about one says, is in no log, no metric
-// and not in /projection: neither when the event comes, nor after a restart or a rebuild, nor in the embedded broker's own lines. Operators
-// find it in the copies (events/CONTRACT.md#rejection).
+// TestDonationIDsStayOut: whatever backends send, the id of a donation, and what a rejected event
+// about one says, is in no log, no metric and not in /projection: neither when the event comes, nor
+// after a restart or a rebuild, nor in the embedded broker's own lines. Operators find it in the
+// copies (events/CONTRACT.md#rejection).
 func TestDonationIDsStayOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -146,7 +148,8 @@ func TestDonationIDsStayOut(t *testing.T) {
 		}
 	}
 	look(at)
-	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started again.
+	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started
+	// again.
 	stream, err := js.Stream(ctx, events.DefaultStream)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +213,8 @@ func TestDonationIDsStayOut(t *testing.T) {
 	}
 }
 
-// provokeBroker does what the broker logs with a client's own words: what a user may not publish, and lines that are not the protocol's.
+// provokeBroker does what the broker logs with a client's own words: what a user may not publish,
+// and lines that are not the protocol's.
 func provokeBroker(t *testing.T, url string) {
 	t.Helper()
 	nc, err := nats.Connect(url, nats.UserInfo("limited", "pw"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))

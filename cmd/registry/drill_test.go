@@ -19,9 +19,9 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// deploy/operating.md, "Everything is lost but a snapshot file": the whole data directory is lost, the broker's store included. What was exported
-// from a snapshot file is published into the stream that a new server made, and the content is
-// the file's to the last record.
+// deploy/operating.md, "Everything is lost but a snapshot file": the whole data directory is lost,
+// the broker's store included. What was exported from a snapshot file is published into the stream
+// that a new server made, and the content is the file's to the last record.
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
@@ -46,8 +46,9 @@ func TestDrill(t *testing.T) {
 	second.stop(t)
 }
 
-// A file that is restored without its stream is served, frozen, while the stream is being brought back; until it is
-// accepted the new stream is not ours. (The page advises against it: the file's state is old.)
+// A file that is restored without its stream is served, frozen, while the stream is being brought
+// back; until it is accepted the new stream is not ours. (The page advises against it: the file's
+// state is old.)
 func TestDrillRestored(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
@@ -252,7 +253,8 @@ func (d *drill) projection(of drilled) (p drillState) {
 	return p
 }
 
-// settled returns the projection once nothing is wrong: after a rebuild the index of ranked search is made anew first.
+// settled returns the projection once nothing is wrong: after a rebuild the index of ranked search
+// is made anew first.
 func (d *drill) settled(of drilled) drillState {
 	d.t.Helper()
 	for until := time.Now().Add(patience); ; {

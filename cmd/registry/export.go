@@ -62,8 +62,9 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 	})
 }
 
-// since is what has become of the entries of a snapshot, and who says so (cmd/registry/CONTRACT.md#coming-back). With a file, or with --relist,
-// the stream only says which of the snapshot's tombstones have had their day, if it can be asked.
+// since is what has become of the entries of a snapshot, and who says so
+// (cmd/registry/CONTRACT.md#coming-back). With a file, or with --relist, the stream only says which
+// of the snapshot's tombstones have had their day, if it can be asked.
 func (c *exportCmd) since(p *process, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
 	var said []readmodel.Tombstone
 	if c.Tombstones != "" {

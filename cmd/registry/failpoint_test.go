@@ -30,7 +30,8 @@ type place struct {
 	many    bool          // entries, so that there is an index to be written
 }
 
-// places is every failpoint of the program; TestFailpointsAreAllKilledAt compares it with the sources.
+// places is every failpoint of the program; TestFailpointsAreAllKilledAt compares it with the
+// sources.
 func places() []place {
 	return []place{
 		{name: "start/locked", hits: 1},
@@ -69,9 +70,9 @@ func places() []place {
 	}
 }
 
-// The program dies as by kill -9 at each of its failpoints, at the first, second and third hit, and starts
-// again: no acknowledged event is lost, the digest is that of a replay, and no store had to be set
-// aside (promises 1, 3 and 4).
+// The program dies as by kill -9 at each of its failpoints, at the first, second and third hit, and
+// starts again: no acknowledged event is lost, the digest is that of a replay, and no store had to
+// be set aside (promises 1, 3 and 4).
 func TestFailpoints(t *testing.T) {
 	for _, p := range places() {
 		t.Run(strings.ReplaceAll(p.name, "/", "_"), func(t *testing.T) {
@@ -202,8 +203,8 @@ func damageStore(k *killer) {
 	}
 }
 
-// A transaction that fails at any point, kept or not, costs nothing: it is written again, readers see
-// nothing of it, and a kill afterwards finds the right state.
+// A transaction that fails at any point, kept or not, costs nothing: it is written again, readers
+// see nothing of it, and a kill afterwards finds the right state.
 func TestFailpointErrors(t *testing.T) {
 	for _, name := range []string{"store/before-transaction", "store/in-transaction", "store/after-transaction",
 		"projector/received", "projector/before-copy", "projector/after-copy"} {
@@ -230,8 +231,8 @@ func TestFailpointErrors(t *testing.T) {
 	}
 }
 
-// A directory that cannot be synced after a restore: the command says what is in place now, and a server that starts from a snapshot goes on
-// with it.
+// A directory that cannot be synced after a restore: the command says what is in place now, and a
+// server that starts from a snapshot goes on with it.
 func TestFailpointRestoreNotSynced(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)
@@ -300,8 +301,9 @@ func TestFailpointsAreAllKilledAt(t *testing.T) {
 	}
 }
 
-// While the copying of a rejected event hangs, the checkpoint on disk stays before it, so that the event is
-// copied after all (promise 8, readmodel/doc.go; events/CONTRACT.md#rejection). What comes after it is applied all the same.
+// While the copying of a rejected event hangs, the checkpoint on disk stays before it, so that the
+// event is copied after all (promise 8, readmodel/doc.go; events/CONTRACT.md#rejection). What comes
+// after it is applied all the same.
 func TestFailpointHangingCopy(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)

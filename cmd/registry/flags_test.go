@@ -199,7 +199,8 @@ func TestChatToken(t *testing.T) {
 	}
 }
 
-// An advice or a page about the registry that cannot be shown is refused before anything is touched.
+// An advice or a page about the registry that cannot be shown is refused before anything is
+// touched.
 func TestMarkdownFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"## Oszustwo\nNie płać.\n": "", "": "empty", "\xff": "UTF-8", "## Oszustwo\n## Inne\n": `"Inne"`, strings.Repeat("x", 40<<10): "32768",

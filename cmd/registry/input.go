@@ -25,7 +25,8 @@ type input struct {
 	open  func() (io.ReadCloser, error)
 }
 
-// openInputs checks every file before anything is sent, so that a mistyped fifth name is not found after four files have been published.
+// openInputs checks every file before anything is sent, so that a mistyped fifth name is not found
+// after four files have been published.
 func openInputs(files []string, stdin io.Reader) ([]input, error) {
 	var inputs []input
 	standard := false
@@ -47,8 +48,9 @@ func openInputs(files []string, stdin io.Reader) ([]input, error) {
 	return inputs, nil
 }
 
-// closable makes a reader whose Close interrupts a Read, which standard input does not do. Its goroutine ends with the input. If the run ends
-// earlier, nobody waits for it: a process cannot stop its own read of a silent pipe.
+// closable makes a reader whose Close interrupts a Read, which standard input does not do. Its
+// goroutine ends with the input. If the run ends earlier, nobody waits for it: a process cannot
+// stop its own read of a silent pipe.
 func closable(in io.Reader) io.ReadCloser {
 	out, copied := io.Pipe()
 	go func() {
@@ -129,9 +131,10 @@ func (c *chunk) decode() {
 	close(c.done)
 }
 
-// eachLine reads the inputs in order, decodes their lines on every core, and calls fn with one line after another, in input order, from one
-// goroutine. When the input pauses, as a pipe does, it calls paused from there. It ends with the first error of either, a reading error, or
-// ctx, and leaves no goroutine.
+// eachLine reads the inputs in order, decodes their lines on every core, and calls fn with one line
+// after another, in input order, from one goroutine. When the input pauses, as a pipe does, it
+// calls paused from there. It ends with the first error of either, a reading error, or ctx, and
+// leaves no goroutine.
 func eachLine(ctx context.Context, inputs []input, fn func(*line) error, paused func() error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ordered := make(chan *chunk, chunksOut)

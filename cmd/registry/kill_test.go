@@ -32,11 +32,11 @@ var (
 	killSeed = flag.Uint64("kill-seed", 0, "seed of the kill test; 0: a new one")
 )
 
-// TestKill kills the real program with SIGKILL at random moments while events are published
-// into it, and starts it again on the same data directory. At the end no acknowledged event
-// is lost, and every answer is that of a naive model of the stream (promises 1, 3 and 4). A killed
-// process loses nothing that the kernel has been given; what a power failure takes is another matter
-// (see the README, durability).
+// TestKill kills the real program with SIGKILL at random moments while events are published into
+// it, and starts it again on the same data directory. At the end no acknowledged event is lost, and
+// every answer is that of a naive model of the stream (promises 1, 3 and 4). A killed process loses
+// nothing that the kernel has been given; what a power failure takes is another matter (see the
+// README, durability).
 func TestKill(t *testing.T) {
 	t.Parallel()
 	seed := *killSeed
@@ -436,7 +436,8 @@ func (k *killer) survive(round int) {
 	}
 }
 
-// rankedIsRight compares what ranked search finds, once its index has come as far, with a look at every entry.
+// rankedIsRight compares what ranked search finds, once its index has come as far, with a look at
+// every entry.
 func (k *killer) rankedIsRight(line logLine, model *readmodel.Model) {
 	k.t.Helper()
 	stemmer, err := terms.New()
@@ -471,8 +472,8 @@ func (k *killer) rankedIsRight(line logLine, model *readmodel.Model) {
 	}
 }
 
-// digestIsReplays compares the server's digest with that of the stream applied to an empty model, once
-// the server has come as far, and returns the model.
+// digestIsReplays compares the server's digest with that of the stream applied to an empty model,
+// once the server has come as far, and returns the model.
 func (k *killer) digestIsReplays(line logLine, stream []stored) *readmodel.Model {
 	k.t.Helper()
 	model, renderer := readmodel.New(), readmodel.NewRenderer()
@@ -520,8 +521,9 @@ func (k *killer) saved(line logLine) {
 
 func (k *killer) storePath() string { return filepath.Join(k.dir, "data", "registry.db") }
 
-// searchesAreRight compares searches with those of a model without an index, while the server's index is made
-// and once it is complete (promise 6). No two are the same, so that none is remembered.
+// searchesAreRight compares searches with those of a model without an index, while the server's
+// index is made and once it is complete (promise 6). No two are the same, so that none is
+// remembered.
 func (k *killer) searchesAreRight(line logLine, m *readmodel.Model) {
 	k.t.Helper()
 	asked := map[string]bool{}
@@ -590,8 +592,8 @@ func (k *killer) indexed(line logLine) {
 	k.t.Errorf("not indexed: %+v", doc)
 }
 
-// TestIndexFolder: whatever is found in the index's folder at a start, or instead of it, is removed, or, a
-// link, not followed; and searches are right (promise 6).
+// TestIndexFolder: whatever is found in the index's folder at a start, or instead of it, is
+// removed, or, a link, not followed; and searches are right (promise 6).
 func TestIndexFolder(t *testing.T) {
 	if eventstest.RaceDetector {
 		t.Skip("eleven starts of another process")

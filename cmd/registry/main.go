@@ -23,7 +23,8 @@ const programName = "registry"
 
 // main turns a signal into a cancelled context and an error into an exit status, nothing else.
 func main() {
-	// net/http's client writes to the standard logger what a server sends unasked. The program itself logs with slog.
+	// net/http's client writes to the standard logger what a server sends unasked. The program
+	// itself logs with slog.
 	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -33,12 +34,12 @@ func main() {
 	os.Exit(report(os.Stderr, err))
 }
 
-// oneSignal is how long further signals count as the first one: timeout(1) and some supervisors signal both the process and
-// its group.
+// oneSignal is how long further signals count as the first one: timeout(1) and some supervisors
+// signal both the process and its group.
 const oneSignal = 500 * time.Millisecond
 
-// obey asks the program to stop at the first signal and ends it at the second. (signal.NotifyContext can lose a second signal that
-// follows closely.)
+// obey asks the program to stop at the first signal and ends it at the second.
+// (signal.NotifyContext can lose a second signal that follows closely.)
 func obey(signals <-chan os.Signal, stop context.CancelFunc) {
 	<-signals
 	stop()
@@ -91,8 +92,8 @@ type commands struct {
 	Version    versionCmd    `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
 }
 
-// process is what a command may use of the process it runs in. Nothing else of the environment is read, so a test can run any
-// command inside itself.
+// process is what a command may use of the process it runs in. Nothing else of the environment is
+// read, so a test can run any command inside itself.
 type process struct {
 	ctx            context.Context
 	getenv         func(string) string
@@ -100,8 +101,8 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// run is the whole program. args are without the program's name; the error is for report. It returns nil when ctx ends during serve
-// and everything has been saved.
+// run is the whole program. args are without the program's name; the error is for report. It
+// returns nil when ctx ends during serve and everything has been saved.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var flags commands
 	parser, err := newParser(&flags, getenv, stdout, stderr)
@@ -124,7 +125,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return err
 }
 
-// spelledOut turns what people try first into what the parser knows: "help serve" is "serve --help", "--version" is "version".
+// spelledOut turns what people try first into what the parser knows: "help serve" is "serve
+// --help", "--version" is "version".
 func spelledOut(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
@@ -135,8 +137,8 @@ func spelledOut(args []string) []string {
 	return args
 }
 
-// misused says what is wrong with a command line that cannot be read. One that ends before it names a command gets the help of what
-// there is, on stderr.
+// misused says what is wrong with a command line that cannot be read. One that ends before it names
+// a command gets the help of what there is, on stderr.
 func misused(err error, stderr io.Writer) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
@@ -162,7 +164,8 @@ func misused(err error, stderr io.Writer) error {
 	return usage
 }
 
-// unknownFlag names the flag that may have been meant. text begins with the name of the one that was given.
+// unknownFlag names the flag that may have been meant. text begins with the name of the one that
+// was given.
 func unknownFlag(text string, node *kong.Node) error {
 	name, _, _ := strings.Cut(text, ",") // kong may have an idea, too
 	var flags []string
@@ -222,8 +225,8 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	return err
 }
 
-// fromEnvironment gives a flag that is not on the command line the value of its variable. An empty variable counts as unset, as in
-// compose files.
+// fromEnvironment gives a flag that is not on the command line the value of its variable. An empty
+// variable counts as unset, as in compose files.
 func fromEnvironment(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		if value := getenv(variable(flag.Name)); value != "" && flag.Name != "help" {

@@ -36,15 +36,18 @@ const (
 	overloadWindow  = time.Second
 	atMostTimes     = 3 // the quiet 99th percentile
 
-	// Below this, a quiet percentile says more about the machine than about the server: tests run beside this one.
+	// Below this, a quiet percentile says more about the machine than about the server: tests run
+	// beside this one.
 	listFloor   = 3 * time.Millisecond
 	searchFloor = 5 * time.Millisecond
 )
 
-// TestOverloadIsRefused: twice as many searches as the machine can answer are refused, not queued. Lists and look-ups by id beside them,
-// and the searches that are answered, keep their times; the others get 503 and Retry-After at once; two seconds later all is as before.
+// TestOverloadIsRefused: twice as many searches as the machine can answer are refused, not queued.
+// Lists and look-ups by id beside them, and the searches that are answered, keep their times; the
+// others get 503 and Retry-After at once; two seconds later all is as before.
 //
-// Something else on the machine may want its processors meanwhile, so that a round that fails is no proof: three that do are.
+// Something else on the machine may want its processors meanwhile, so that a round that fails is no
+// proof: three that do are.
 func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
 	eventstest.Long(t)
 	if eventstest.RaceDetector {
@@ -102,7 +105,8 @@ func (o *overload) round(t *testing.T) (wrong []string) {
 	if float64(refused) < 0.2*float64(answered+refused) {
 		complain("%d searches were answered and %d refused: that was no overload", answered, refused)
 	}
-	// One processor stays free of searches, which leaves half of two; and tests run beside this one.
+	// One processor stays free of searches, which leaves half of two; and tests run beside this
+	// one.
 	if got := float64(answered) / overloadFor.Seconds(); got < capacity/4 {
 		complain("%.0f searches a second were answered, of %.0f that can be", got, capacity)
 	}
@@ -150,7 +154,8 @@ func (m *timings) count(kind int) (n int) {
 	return n
 }
 
-// p99 is the median of the windows' 99th percentiles: what else the machine does spoils some windows.
+// p99 is the median of the windows' 99th percentiles: what else the machine does spoils some
+// windows.
 func (m *timings) p99(kind int) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,8 +191,8 @@ type overload struct {
 	example    atomic.Value
 }
 
-// newOverload starts a server with entries. It has no text index: then every first search costs milliseconds, on any machine, so that searches
-// are what is too much and not connections.
+// newOverload starts a server with entries. It has no text index: then every first search costs
+// milliseconds, on any machine, so that searches are what is too much and not connections.
 func newOverload(t *testing.T) *overload {
 	t.Helper()
 	dir := t.TempDir()
@@ -235,8 +240,9 @@ func newOverload(t *testing.T) *overload {
 	}
 }
 
-// measure asks for lists and look-ups by id 100 times a second each, and rate searches a second that nobody has asked before, and waits for all
-// answers. Requests begin when they are due, whether or not those before them have been answered.
+// measure asks for lists and look-ups by id 100 times a second each, and rate searches a second
+// that nobody has asked before, and waits for all answers. Requests begin when they are due,
+// whether or not those before them have been answered.
 func (o *overload) measure(t *testing.T, during time.Duration, rate float64) *timings {
 	t.Helper()
 	m := &timings{began: time.Now(), windows: make([][kinds][]time.Duration, during/overloadWindow)}
@@ -263,7 +269,8 @@ func (o *overload) measure(t *testing.T, during time.Duration, rate float64) *ti
 	return m
 }
 
-// capacity is how many searches a second are answered when readers ask one after the other, as many as never make a queue.
+// capacity is how many searches a second are answered when readers ask one after the other, as many
+// as never make a queue.
 func (o *overload) capacity() float64 {
 	const during = 3 * time.Second
 	readers := runtime.GOMAXPROCS(0)
@@ -351,7 +358,8 @@ func (o *overload) id() string {
 	return "/api/check?id=" + e.ChatID
 }
 
-// search is for a part of somebody's name or reason, some with a mistake at the end, that was not asked for yet.
+// search is for a part of somebody's name or reason, some with a mistake at the end, that was not
+// asked for yet.
 func (o *overload) search() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -129,7 +129,8 @@ func (c creating) check() error {
 	return nil
 }
 
-// create creates the stream as a server would (events/CONTRACT.md#stream). An existing one stays as it is.
+// create creates the stream as a server would (events/CONTRACT.md#stream). An existing one stays as
+// it is.
 func (c creating) create(ctx context.Context, js jetstream.JetStream, stream string) error {
 	ctx, cancel := context.WithTimeout(ctx, createWithin)
 	defer cancel()
@@ -238,7 +239,8 @@ func (r *publishing) flush(ctx context.Context) error {
 	return nil
 }
 
-// sendPending sends one batch, and removes from pending what is certain to be stored. An error is about the pending line at the returned index.
+// sendPending sends one batch, and removes from pending what is certain to be stored. An error is
+// about the pending line at the returned index.
 func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	messages := make([]publish.Message, len(r.pending))
 	for i := range r.pending {
@@ -265,7 +267,8 @@ func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	return failed.Index - stored, err
 }
 
-// dropPending reports the pending line at an index as bad. If it is one too many, the lines before it are sent and those after it are not.
+// dropPending reports the pending line at an index as bad. If it is one too many, the lines before
+// it are sent and those after it are not.
 func (r *publishing) dropPending(ctx context.Context, at int, why error) error {
 	bad := r.pending[at]
 	bad.err = why
@@ -304,8 +307,9 @@ func (r *publishing) summary(dry bool) string {
 	return s.String()
 }
 
-// idSet remembers the event ids of one publish run by the first 16 bytes of their SHA-256: about 30 bytes an event however long its id is, 300 MB
-// for ten million lines. A 64-bit hash would refuse a good line once in some hundred thousand runs of that size; this one, never.
+// idSet remembers the event ids of one publish run by the first 16 bytes of their SHA-256: about 30
+// bytes an event however long its id is, 300 MB for ten million lines. A 64-bit hash would refuse a
+// good line once in some hundred thousand runs of that size; this one, never.
 type idSet map[[16]byte]struct{}
 
 // add is false when the id has been added before.

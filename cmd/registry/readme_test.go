@@ -36,7 +36,8 @@ func pages() []string {
 	return []string{"README.md", "deploy/README.md", "deploy/operating.md", "deploy/capacity.md"}
 }
 
-// TestReadmeRequests asks the demonstration what the README asks it, and wants the answer that is meant.
+// TestReadmeRequests asks the demonstration what the README asks it, and wants the answer that is
+// meant.
 func TestReadmeRequests(t *testing.T) {
 	t.Parallel()
 	binary, err := os.Executable()
@@ -71,7 +72,8 @@ func TestReadmeRequests(t *testing.T) {
 	sampleAnswers(t, "http://"+line.HTTP)
 }
 
-// sampleAnswers asks the service at address what the examples on its page /api ask, and wants the answer that the page shows beside them.
+// sampleAnswers asks the service at address what the examples on its page /api ask, and wants the
+// answer that the page shows beside them.
 func sampleAnswers(t *testing.T, address string) {
 	t.Helper()
 	_, page, err := ask(address + "/api")

@@ -125,8 +125,8 @@ func (s *stand) asides() []string {
 	return found
 }
 
-// reader asks for lists, one after the other over one connection, until stop ends. It counts answers that
-// are not 200 and sequences that go back.
+// reader asks for lists, one after the other over one connection, until stop ends. It counts
+// answers that are not 200 and sequences that go back.
 func (s *stand) reader(stop context.Context, n int, asked, wrong *atomic.Int64) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 	defer client.CloseIdleConnections()
@@ -153,7 +153,8 @@ func (s *stand) reader(stop context.Context, n int, asked, wrong *atomic.Int64) 
 	}
 }
 
-// views publishes view totals and amendments, with the server's acknowledgement of each, until stop ends.
+// views publishes view totals and amendments, with the server's acknowledgement of each, until stop
+// ends.
 func (s *stand) views(stop context.Context, p *publish.Publisher, pool []events.Entry) (last uint64) {
 	for n := 0; stop.Err() == nil; n++ {
 		e := pool[n%len(pool)]
@@ -173,9 +174,10 @@ func (s *stand) views(stop context.Context, p *publish.Publisher, pool []events.
 	return last
 }
 
-// The rapid twin of rebuilds: while events arrive and readers ask, the model is rebuilt and verified again
-// and again. No request fails, no reader sees the sequence go back (promise 3), a reader that waits for
-// its own event gets it, and in the end the content is that of a replay (promises 1 and 4).
+// The rapid twin of rebuilds: while events arrive and readers ask, the model is rebuilt and
+// verified again and again. No request fails, no reader sees the sequence go back (promise 3), a
+// reader that waits for its own event gets it, and in the end the content is that of a replay
+// (promises 1 and 4).
 func TestRebuildUnderLoad(t *testing.T) {
 	s := newStand(t)
 	s.fill(3000, 11)
@@ -219,7 +221,8 @@ func TestRebuildUnderLoad(t *testing.T) {
 	}
 }
 
-// waiter asks for what is a little ahead of the server: answers of at least that state, over rebuilds too.
+// waiter asks for what is a little ahead of the server: answers of at least that state, over
+// rebuilds too.
 func (s *stand) waiter(stop context.Context, wrong *atomic.Int64) {
 	for stop.Err() == nil {
 		want := s.projection().Checkpoint + 20
@@ -243,8 +246,8 @@ func (s *stand) waiter(stop context.Context, wrong *atomic.Int64) {
 	}
 }
 
-// The server is killed at random moments of a rebuild and started again: it has the old model or the new
-// one, of which each is whole, and nothing of the attempt is left.
+// The server is killed at random moments of a rebuild and started again: it has the old model or
+// the new one, of which each is whole, and nothing of the attempt is left.
 func TestKillDuringRebuild(t *testing.T) {
 	s := newStand(t)
 	s.fill(2000, 13)
@@ -271,8 +274,8 @@ func TestKillDuringRebuild(t *testing.T) {
 	}
 }
 
-// Who hangs up gives the rebuild up: the old model stays, nothing of the new one is left, and the next
-// rebuild is not in its way.
+// Who hangs up gives the rebuild up: the old model stays, nothing of the new one is left, and the
+// next rebuild is not in its way.
 func TestRebuildInterrupted(t *testing.T) {
 	s := newStand(t)
 	s.fill(5000, 14)
@@ -312,8 +315,8 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
-// A rebuild that the memory limit has no room for is refused with both numbers, before anything is done; --yes
-// does it all the same.
+// A rebuild that the memory limit has no room for is refused with both numbers, before anything is
+// done; --yes does it all the same.
 func TestRebuildMemory(t *testing.T) {
 	t.Parallel()
 	s := &stand{t: t, dir: t.TempDir(), env: []string{"GOMEMLIMIT=4MiB"}}
@@ -352,8 +355,8 @@ func TestVerifyUnderLoad(t *testing.T) {
 	<-done
 }
 
-// TestRefusedRebuild: a rebuild that comes to nothing leaves the read model its one text index. (A second
-// one would run beside it until the process ends, and keep the model alive for as long.)
+// TestRefusedRebuild: a rebuild that comes to nothing leaves the read model its one text index. (A
+// second one would run beside it until the process ends, and keep the model alive for as long.)
 func TestRefusedRebuild(t *testing.T) {
 	t.Parallel()
 	s := &stand{t: t, dir: t.TempDir(), env: []string{"REGISTRY_MIN_ENTRIES=1000"}}

@@ -116,7 +116,8 @@ func anchor(heading string) string {
 	return strings.ReplaceAll(strings.TrimSpace(kept), " ", "-")
 }
 
-// promises are the numbers of the promises that text names, as "promise 6" or "promises 1, 2 and 4".
+// promises are the numbers of the promises that text names, as "promise 6" or "promises 1, 2 and
+// 4".
 func promises(text string) []int {
 	var numbers []int
 	for _, list := range regexp.MustCompile(`(?i)\bpromises?\s+(\d+(?:(?:,\s*|\s+and\s+|\s+or\s+)\d+)*)`).FindAllStringSubmatch(text, -1) {
@@ -130,7 +131,8 @@ func promises(text string) []int {
 	return numbers
 }
 
-// leads tells whether a reader of file finds path, as seen from the file, its folder's parents or the root.
+// leads tells whether a reader of file finds path, as seen from the file, its folder's parents or
+// the root.
 func (h *house) leads(file, path string) (found string, ok bool) {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		at := filepath.Join(dir, path)
@@ -143,8 +145,8 @@ func (h *house) leads(file, path string) (found string, ok bool) {
 	}
 }
 
-// TestReferences looks for references that lead nowhere: pages, headings, files of Go, promises and tests that
-// comments and pages name, and documents that are not in the repository.
+// TestReferences looks for references that lead nowhere: pages, headings, files of Go, promises and
+// tests that comments and pages name, and documents that are not in the repository.
 func TestReferences(t *testing.T) {
 	h := readHouse(t)
 	pages := regexp.MustCompile(`([\w./-]+\.md)(?:#([\w-]+))?`)
@@ -198,7 +200,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// elsewhere names files of Go that comments cite from other projects, whose sources a reader can open.
+// elsewhere names files of Go that comments cite from other projects, whose sources a reader can
+// open.
 func elsewhere(path string) bool {
 	for _, module := range []string{"nats.go", "server/", "jetstream/", "net/http/", "runtime/"} {
 		if strings.HasPrefix(path, module) {

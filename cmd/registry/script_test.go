@@ -147,8 +147,8 @@ func (c *child) end(signal os.Signal) int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// scriptServe is: serve NAME MESSAGE [flags…]. It starts a server, waits for the log line "listening" or
-// "ready", and sets NAME_HTTP, NAME_ADMIN and NAME_NATS. The log is NAME.log.
+// scriptServe is: serve NAME MESSAGE [flags…]. It starts a server, waits for the log line
+// "listening" or "ready", and sets NAME_HTTP, NAME_ADMIN and NAME_NATS. The log is NAME.log.
 func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: serve NAME MESSAGE [flags...]")
@@ -200,7 +200,8 @@ func scriptTerminate(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scriptGet is: get STATUS ADDRESS PATH FILE. It asks http://ADDRESS PATH and keeps the body in FILE.
+// scriptGet is: get STATUS ADDRESS PATH FILE. It asks http://ADDRESS PATH and keeps the body in
+// FILE.
 func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: get STATUS ADDRESS PATH FILE")
@@ -243,7 +244,8 @@ func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s never showed %q; last: %d %s", args[1], args[2], status, body)
 }
 
-// scriptOccupy is: occupy NAME. It listens on a port until the script ends and sets NAME to its address.
+// scriptOccupy is: occupy NAME. It listens on a port until the script ends and sets NAME to its
+// address.
 func scriptOccupy(ts *testscript.TestScript, neg bool, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -266,8 +268,8 @@ func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(out.String()), 0o644))
 }
 
-// scriptBroker is: broker NAME KIND. It starts a broker of its own until the script ends and sets NAME to
-// its address. KIND: none (no stream), plain (as the contract has it) or maxage.
+// scriptBroker is: broker NAME KIND. It starts a broker of its own until the script ends and sets
+// NAME to its address. KIND: none (no stream), plain (as the contract has it) or maxage.
 func scriptBroker(ts *testscript.TestScript, neg bool, args []string) {
 	b, err := broker.Start(broker.Config{StoreDir: ts.MkAbs(args[0] + ".broker"), Addr: "127.0.0.1:0", UnsafeNoSync: true})
 	ts.Check(err)
@@ -303,8 +305,8 @@ func onStream(ts *testscript.TestScript, url string, f func(context.Context, jet
 	ts.Check(f(ctx, js))
 }
 
-// scriptRecreate is: recreate URL COUNT SEED. It deletes the event stream of a broker and makes another one
-// with so many events of its own; none at all where COUNT is negative.
+// scriptRecreate is: recreate URL COUNT SEED. It deletes the event stream of a broker and makes
+// another one with so many events of its own; none at all where COUNT is negative.
 func scriptRecreate(ts *testscript.TestScript, neg bool, args []string) {
 	count, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -333,7 +335,8 @@ func remake(ctx context.Context, js jetstream.JetStream, n int, seed uint64) err
 	return err
 }
 
-// scriptRaw is: raw URL SUBJECT PAYLOAD. It publishes what no publisher of ours would; LONG is 100 KB of nothing.
+// scriptRaw is: raw URL SUBJECT PAYLOAD. It publishes what no publisher of ours would; LONG is 100
+// KB of nothing.
 func scriptRaw(ts *testscript.TestScript, neg bool, args []string) {
 	payload := args[2]
 	if payload == "LONG" {
@@ -345,8 +348,8 @@ func scriptRaw(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// scriptPurge is: purge URL SUBJECT KEEP. It erases what the event stream has of a subject, but for the last KEEP messages, as the
-// nats command does.
+// scriptPurge is: purge URL SUBJECT KEEP. It erases what the event stream has of a subject, but for
+// the last KEEP messages, as the nats command does.
 func scriptPurge(ts *testscript.TestScript, neg bool, args []string) {
 	keep, err := strconv.ParseUint(args[2], 10, 64)
 	ts.Check(err)
@@ -387,7 +390,8 @@ func scriptDigest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], p.Digest)
 }
 
-// scriptSame is: same FILE FILE. The files hold the same data in the same order, under different ids.
+// scriptSame is: same FILE FILE. The files hold the same data in the same order, under different
+// ids.
 func scriptSame(ts *testscript.TestScript, neg bool, args []string) {
 	a, b := decodeEvents(ts, args[0]), decodeEvents(ts, args[1])
 	if len(a) == 0 || len(a) != len(b) {

@@ -161,8 +161,8 @@ func (snapshotRestoreCmd) Help() string {
 		"to come back from the loss of the stream, use registry export --tombstones instead."
 }
 
-// Run touches the data directory only once it has read a snapshot's head: for a missing one, or something else, it creates no directory and no
-// lock.
+// Run touches the data directory only once it has read a snapshot's head: for a missing one, or
+// something else, it creates no directory and no lock.
 func (c *snapshotRestoreCmd) Run(p *process) error {
 	return c.open(p, c.Snapshot, func(ctx context.Context, archive io.Reader) error {
 		var head bytes.Buffer
@@ -227,7 +227,8 @@ func (f bucketFlags) unanswered(err error) error {
 	return fmt.Errorf("broker at %s: object store: %w", f.Addresses(), cli.Advise(err))
 }
 
-// open calls do with an archive: that of a file or, if there is none of this name, of the object store.
+// open calls do with an archive: that of a file or, if there is none of this name, of the object
+// store.
 func (f bucketFlags) open(p *process, name string, do func(context.Context, io.Reader) error) error {
 	file, err := os.Open(name)
 	if err == nil {

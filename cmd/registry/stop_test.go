@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// waiting starts a server with a request under way that takes two seconds: it asks for a
-// sequence that does not come. The status of its answer arrives on the channel, 0 if it was cut off.
+// waiting starts a server with a request under way that takes two seconds: it asks for a sequence
+// that does not come. The status of its answer arrives on the channel, 0 if it was cut off.
 func waiting(t *testing.T) (*child, logLine, <-chan int) {
 	t.Helper()
 	binary, err := os.Executable()

@@ -20,10 +20,11 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// TestKillAtWrites kills the real program at the Nth of the system calls by which it changes its files, those
-// of the libraries included, and starts it again: what TestKill promises holds at each of them. strace
-// counts for each thread, so this covers rather than repeats; what is inside a commit of the store, snapshots.TestKillInsideCommit
-// covers call by call. The flag -kills of TestKill makes it longer.
+// TestKillAtWrites kills the real program at the Nth of the system calls by which it changes its
+// files, those of the libraries included, and starts it again: what TestKill promises holds at each
+// of them. strace counts for each thread, so this covers rather than repeats; what is inside a
+// commit of the store, snapshots.TestKillInsideCommit covers call by call. The flag -kills of
+// TestKill makes it longer.
 func TestKillAtWrites(t *testing.T) {
 	t.Parallel()
 	strace := findStrace(t)
@@ -73,9 +74,9 @@ func (k *killer) killAt(strace, call string, nth int) bool {
 	return !ok
 }
 
-// traced starts the server under strace, which does something at the nth of the calls. With --seccomp-bpf it would
-// be faster, and lose most signals. The first fsync is one of those by which the broker starts; of the others, those of the
-// stream's messages count.
+// traced starts the server under strace, which does something at the nth of the calls. With
+// --seccomp-bpf it would be faster, and lose most signals. The first fsync is one of those by which
+// the broker starts; of the others, those of the stream's messages count.
 func (k *killer) traced(strace, call, what string, nth int) *child {
 	k.t.Helper()
 	self, err := os.Executable()
@@ -124,9 +125,9 @@ func (k *killer) compare(round int) {
 	c.end(syscall.SIGTERM)
 }
 
-// A sync that fails once, at the kth of a thread: the store's (fdatasync) or the broker's and those of
-// renamed files (fsync). Readers are answered, nothing that was acknowledged is lost, and what starts
-// again is what a replay is (promises 3, 4 and 5).
+// A sync that fails once, at the kth of a thread: the store's (fdatasync) or the broker's and those
+// of renamed files (fsync). Readers are answered, nothing that was acknowledged is lost, and what
+// starts again is what a replay is (promises 3, 4 and 5).
 func TestSyncFails(t *testing.T) {
 	strace := findStrace(t)
 	most := 1
@@ -151,8 +152,8 @@ func TestSyncFails(t *testing.T) {
 	}
 }
 
-// failSync runs the server with failing syncs, feeds it, and says how many there were. A server that cannot start
-// for one says so in one line.
+// failSync runs the server with failing syncs, feeds it, and says how many there were. A server
+// that cannot start for one says so in one line.
 func (k *killer) failSync(strace, call string, nth int) int {
 	k.t.Helper()
 	c := k.traced(strace, call, "error=EIO", nth)

@@ -129,8 +129,8 @@ func (term *terminal) interrupt(t *testing.T) int {
 	return term.cmd.ProcessState.ExitCode()
 }
 
-// A person is told that the server is ready in four lines, which stand last, and that everything is saved once it has ended. No log
-// line shares its line with the progress.
+// A person is told that the server is ready in four lines, which stand last, and that everything is
+// saved once it has ended. No log line shares its line with the progress.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	term := startInTerminal(t, "serve", "--demo", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0")

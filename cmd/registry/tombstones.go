@@ -107,9 +107,9 @@ func parseTombstone(line []byte) (readmodel.Tombstone, error) {
 // clocksDiffer is by how much the clocks of a cluster's brokers may differ.
 const clocksDiffer = time.Minute
 
-// newestAfter returns the tombstones of entries that were delisted after the checkpoint, at most one each, in order. A file does not say
-// which stream's they are, and sequences of different streams say nothing about each other, so the time decides
-// (cmd/registry/CONTRACT.md#coming-back).
+// newestAfter returns the tombstones of entries that were delisted after the checkpoint, at most
+// one each, in order. A file does not say which stream's they are, and sequences of different
+// streams say nothing about each other, so the time decides (cmd/registry/CONTRACT.md#coming-back).
 func newestAfter(all []readmodel.Tombstone, at readmodel.Checkpoint) []readmodel.Tombstone {
 	newest := map[events.Subject]readmodel.Tombstone{}
 	for _, t := range all {
@@ -125,7 +125,8 @@ func newestAfter(all []readmodel.Tombstone, at readmodel.Checkpoint) []readmodel
 	return out
 }
 
-// delistedAfter is true where it cannot be known: better that somebody who is on a list is missing than that somebody is on it who should not be.
+// delistedAfter is true where it cannot be known: better that somebody who is on a list is missing
+// than that somebody is on it who should not be.
 func delistedAfter(t readmodel.Tombstone, at readmodel.Checkpoint) bool {
 	switch {
 	case t.Time.IsZero(), at.MessageTime.IsZero(), t.Time.After(at.MessageTime):
@@ -149,7 +150,8 @@ func copyAnswer(p *process, f cli.AdminFlags, path string, out io.Writer) error 
 	return nil
 }
 
-// endWith runs write. Where it fails after it has written something, line says so at the end of the output.
+// endWith runs write. Where it fails after it has written something, line says so at the end of the
+// output.
 func endWith(p *process, line string, write func(*process, io.Writer) error) error {
 	out := &counted{to: p.stdout}
 	err := cli.Interrupted(p.ctx, write(p, out))

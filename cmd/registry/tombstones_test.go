@@ -21,8 +21,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// deploy/operating.md, the worst of the drills: after the snapshot 100 people were delisted and 50 of them listed again, and then everything but
-// the snapshot file and the file of tombstones was lost. Exactly the 50 come back, wherever a reader or an operator looks.
+// deploy/operating.md, the worst of the drills: after the snapshot 100 people were delisted and 50
+// of them listed again, and then everything but the snapshot file and the file of tombstones was
+// lost. Exactly the 50 come back, wherever a reader or an operator looks.
 func TestDrillAccusesNobodyAgain(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
@@ -56,7 +57,8 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 	}
 
 	second := d.start("second.log")
-	// The new stream knows nothing of what was, so it is no answer; neither is a broker that is away.
+	// The new stream knows nothing of what was, so it is no answer; neither is a broker that is
+	// away.
 	for _, broker := range []string{second.NATS, "nats://127.0.0.1:1"} {
 		out, err := d.try("export", d.file, "--nats-url="+broker)
 		if err == nil || out != "" || !strings.Contains(err.Error(), "--tombstones FILE") || !strings.Contains(err.Error(), "--relist") {
@@ -66,7 +68,8 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 	d.publish(second, d.run("export", d.file, "--tombstones="+tombstones))
 	d.isExactly(second, people, w)
 
-	// The times are those of the first stream, so a restore of a restore knows whom to leave out too.
+	// The times are those of the first stream, so a restore of a restore knows whom to leave out
+	// too.
 	again := d.tombstones(second)
 	same, err := d.try("export", d.file, "--tombstones="+again)
 	if err != nil {
@@ -96,7 +99,8 @@ func TestExportAsksTheStream(t *testing.T) {
 	if listed(out) != 18 || strings.Contains(out, people[2].Name) || !strings.Contains(out, people[1].Name) {
 		t.Errorf("%d entries exported:\n%s", listed(out), out)
 	}
-	// Who was delisted, and is still: not the one whom the snapshot has a tombstone of and the stream has listed since.
+	// Who was delisted, and is still: not the one whom the snapshot has a tombstone of and the
+	// stream has listed since.
 	if got := strings.Count(out, `"registry.entry.delisted"`); got != 2 || strings.Contains(out, people[0].EntryID) {
 		t.Errorf("%d tombstones exported:\n%s", got, out)
 	}
@@ -192,7 +196,8 @@ func TestReadTombstones(t *testing.T) {
 	}
 }
 
-// FuzzTombstone: a line is a tombstone that export may write, or an error; what was written is read back.
+// FuzzTombstone: a line is a tombstone that export may write, or an error; what was written is read
+// back.
 func FuzzTombstone(f *testing.F) {
 	f.Add([]byte(`{"list":"servers","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z"}`))
 	f.Add([]byte(`{"list":"legit","entryId":"_-A9","sequence":18446744073709551615,"time":"0001-01-01T00:00:00Z"}`))
@@ -216,7 +221,8 @@ func FuzzTombstone(f *testing.F) {
 	})
 }
 
-// drillPeople are n people with names, ids and chat ids of their own, so that each can be asked for.
+// drillPeople are n people with names, ids and chat ids of their own, so that each can be asked
+// for.
 func drillPeople(n int) []events.Entry {
 	people := eventstest.Entries(n, 15)
 	for i := range people {

@@ -125,8 +125,8 @@ func (c *verifyCmd) compare(ctx context.Context, r *replay) (found findings, err
 	return found, nil
 }
 
-// compareOnce holds the replay, asks for the server's records at that sequence or later, and lets the replay continue to exactly where they were
-// taken.
+// compareOnce holds the replay, asks for the server's records at that sequence or later, and lets
+// the replay continue to exactly where they were taken.
 func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error) {
 	at := r.projector.Hold(0)
 	defer r.projector.Release()
@@ -153,7 +153,8 @@ type recordList struct {
 	lines *bufio.Scanner
 }
 
-// serverRecords asks the server for its records at a sequence of at least atLeast. The caller closes the list.
+// serverRecords asks the server for its records at a sequence of at least atLeast. The caller
+// closes the list.
 func (c *verifyCmd) serverRecords(ctx context.Context, atLeast uint64) (*recordList, error) {
 	body, err := c.Ask(ctx, http.MethodGet, fmt.Sprint("/records?sequence=", atLeast))
 	if err != nil {

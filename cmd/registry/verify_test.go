@@ -69,7 +69,8 @@ func TestVerifyFindsFlipped(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "1 of 300 records differ") || !strings.Contains(out, wrong.Subject().String()+": differs") {
 		t.Errorf("with a flipped entry: %v %s", err, out)
 	}
-	// A tombstone that the server lacks would let somebody be accused again; one that the stream has lost is no harm.
+	// A tombstone that the server lacks would let somebody be accused again; one that the stream
+	// has lost is no harm.
 	last = eventstest.Publish(t, js, delisting(entries[3].List, entries[3].EntryID))
 	if _, err := served.model.Await(t.Context(), last); err != nil {
 		t.Fatal(err)

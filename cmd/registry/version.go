@@ -10,7 +10,8 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// version and commit are set by a release build: go build -ldflags "-X main.version=v1.2.3 -X main.commit=0123abcd".
+// version and commit are set by a release build: go build -ldflags "-X main.version=v1.2.3 -X
+// main.commit=0123abcd".
 var version, commit string
 
 // versionCmd prints what this program was built from.
@@ -61,7 +62,8 @@ func programVersion(info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-// programCommit prefers the release's own commit, too. A build without version control, such as by go run, knows none.
+// programCommit prefers the release's own commit, too. A build without version control, such as by
+// go run, knows none.
 func programCommit(info *debug.BuildInfo) string {
 	if commit != "" {
 		return commit
@@ -81,8 +83,8 @@ func programCommit(info *debug.BuildInfo) string {
 	return stamp["vcs.revision"]
 }
 
-// keyDependencies are those whose version an operator asks for first: the broker and its client, the
-// store, the index of ranked search, the router, and what texts are rendered and folded with.
+// keyDependencies are those whose version an operator asks for first: the broker and its client,
+// the store, the index of ranked search, the router, and what texts are rendered and folded with.
 func keyDependencies() []string {
 	return []string{
 		"github.com/blevesearch/bleve/v2",

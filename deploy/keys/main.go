@@ -1,6 +1,6 @@
-// Command keys makes the secrets of an installation (deploy/README.md): an nkey for each user of deploy/nats/accounts.conf, the
-// password of the routes between nodes, and the operators' token. It keeps existing secrets, so you may run it again after
-// adding a role.
+// Command keys makes the secrets of an installation (deploy/README.md): an nkey for each user of
+// deploy/nats/accounts.conf, the password of the routes between nodes, and the operators' token. It
+// keeps existing secrets, so you may run it again after adding a role.
 package main
 
 import (
@@ -31,7 +31,8 @@ func roles() []string {
 	return []string{"publisher", "replica", "snapshots", "operator", "emergency", "sys"}
 }
 
-// run writes the seeds (<role>.nk), admin-token, and nats.env, which holds what the NATS nodes need.
+// run writes the seeds (<role>.nk), admin-token, and nats.env, which holds what the NATS nodes
+// need.
 func run(dir string, nodes []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -22,8 +22,8 @@ type Config struct {
 	// StoreDir is the directory of the streams. Required; created when absent.
 	StoreDir string
 
-	// Addr is "host:port" for clients, port 0 for a free one. "-" or empty: no listener, only Connect reaches the broker.
-	// A host that is not loopback needs a ConfigFile with users.
+	// Addr is "host:port" for clients, port 0 for a free one. "-" or empty: no listener, only
+	// Connect reaches the broker. A host that is not loopback needs a ConfigFile with users.
 	Addr string
 
 	// ConfigFile is a nats.conf that says who may connect: authorization or accounts with
@@ -31,20 +31,20 @@ type Config struct {
 	// is an error, and so are no users at all. Empty: whoever reaches Addr may do everything.
 	ConfigFile string
 
-	// Account is the account of ConfigFile that holds the registry's streams. Empty: the only one with JetStream, or the
-	// global account where the file has no accounts.
+	// Account is the account of ConfigFile that holds the registry's streams. Empty: the only one
+	// with JetStream, or the global account where the file has no accounts.
 	Account string
 
-	// MaxStore bounds the streams on disk, in bytes. 0: what they have and three quarters of what is free, at least
-	// 256 MiB and at most 64 GiB.
+	// MaxStore bounds the streams on disk, in bytes. 0: what they have and three quarters of what
+	// is free, at least 256 MiB and at most 64 GiB.
 	MaxStore int64
 
-	// MaxMemory bounds what JetStream keeps in memory, in bytes. 0: 256 MiB. The registry keeps only the state of
-	// consumers there.
+	// MaxMemory bounds what JetStream keeps in memory, in bytes. 0: 256 MiB. The registry keeps
+	// only the state of consumers there.
 	MaxMemory int64
 
-	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late: for tests that are not about
-	// durability. False: the broker syncs before it acknowledges.
+	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late: for
+	// tests that are not about durability. False: the broker syncs before it acknowledges.
 	UnsafeNoSync bool
 
 	// Logger receives the server's log. Nil: it is dropped.
@@ -69,14 +69,15 @@ type running struct {
 	addr     string // empty: it does not listen
 	internal credentials
 
-	// lost are the streams that could not be recovered at the start and have not come back since. The server says the
-	// same of one that is being created or deleted, whose directory is there before and after the stream is.
+	// lost are the streams that could not be recovered at the start and have not come back since.
+	// The server says the same of one that is being created or deleted, whose directory is there
+	// before and after the stream is.
 	mu   sync.Mutex
 	lost map[string]bool // by the text of the server's error; nil: not asked yet
 }
 
-// Start runs a broker and returns when clients can connect and every stream is open. An error says in one line what to
-// change. The caller owns the broker and ends it with Shutdown.
+// Start runs a broker and returns when clients can connect and every stream is open. An error says
+// in one line what to change. The caller owns the broker and ends it with Shutdown.
 func Start(cfg Config) (*Broker, error) {
 	opts, internal, err := options(cfg)
 	if err != nil {
@@ -132,7 +133,8 @@ func started(srv *server.Server, log *logger) error {
 	return nil
 }
 
-// samePort returns the configured address with the real port, at which clients expect the next server.
+// samePort returns the configured address with the real port, at which clients expect the next
+// server.
 func samePort(addr, is string) string {
 	host, _, _ := net.SplitHostPort(addr) // has been read before
 	_, port, _ := net.SplitHostPort(is)
@@ -164,9 +166,9 @@ func (b *Broker) ClientURL() string {
 	return "nats://" + addr
 }
 
-// Connect opens a connection through memory that may do everything in the registry's account, whether or not the broker
-// listens or has users. Options come after the defaults (reconnect for ever) and may replace them. The caller closes the
-// connection.
+// Connect opens a connection through memory that may do everything in the registry's account,
+// whether or not the broker listens or has users. Options come after the defaults (reconnect for
+// ever) and may replace them. The caller closes the connection.
 func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	all := []nats.Option{nats.InProcessServer(b), nats.MaxReconnects(-1)}
 	if b.current.Load().internal != (credentials{}) {
@@ -179,7 +181,8 @@ func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// InProcessConn implements nats.InProcessConnProvider, so a connection that reconnects reaches the current server.
+// InProcessConn implements nats.InProcessConnProvider, so a connection that reconnects reaches the
+// current server.
 func (b *Broker) InProcessConn() (net.Conn, error) { return b.current.Load().srv.InProcessConn() }
 
 func (b *Broker) userInfo() (name, password string) {
@@ -187,7 +190,8 @@ func (b *Broker) userInfo() (name, password string) {
 	return internal.name, internal.password
 }
 
-// Shutdown ends every connection, closes the streams and waits until that is done. Calling it again is harmless.
+// Shutdown ends every connection, closes the streams and waits until that is done. Calling it again
+// is harmless.
 func (b *Broker) Shutdown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

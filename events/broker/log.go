@@ -11,8 +11,8 @@ import (
 	"example.org/registry/events"
 )
 
-// logger writes the server's log to slog. Its Fatalf records the reason and returns, where the server expects it to exit;
-// the server then gives up what it was doing.
+// logger writes the server's log to slog. Its Fatalf records the reason and returns, where the
+// server expects it to exit; the server then gives up what it was doing.
 type logger struct {
 	slog *slog.Logger
 
@@ -68,13 +68,16 @@ func (l *logger) Fatalf(format string, v ...any) {
 }
 
 var (
-	// What a client sent, in the server's words about an error of the protocol: it goes to the end of the line.
+	// What a client sent, in the server's words about an error of the protocol: it goes to the end
+	// of the line.
 	clientWords = regexp.MustCompile(`(?s)(proto='|\(snip: |\bprocess\w+ [^"]*").*`)
-	// A subject of the registry's, with what may follow it in a sentence. Paths have a slash before it.
+	// A subject of the registry's, with what may follow it in a sentence. Paths have a slash before
+	// it.
 	subjectWords = regexp.MustCompile(`(^|[\s"'])registry\.\S*`)
 )
 
-// withoutDonations takes the ids of donations out of a line of the server's (events/CONTRACT.md#rejection).
+// withoutDonations takes the ids of donations out of a line of the server's
+// (events/CONTRACT.md#rejection).
 func withoutDonations(line string) string {
 	line = clientWords.ReplaceAllString(line, "$1…")
 	return subjectWords.ReplaceAllStringFunc(line, func(found string) string {

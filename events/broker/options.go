@@ -23,8 +23,8 @@ const serverName = "registry"
 // credentials are those of the connections that Connect opens. Empty: none are needed.
 type credentials struct{ name, password string }
 
-// options turns a Config into the server's options. Everything is decided here; readConfigFile limits what the
-// configuration file may say.
+// options turns a Config into the server's options. Everything is decided here; readConfigFile
+// limits what the configuration file may say.
 func options(cfg Config) (*server.Options, credentials, error) {
 	if cfg.StoreDir == "" {
 		// The server would fall back to the temporary directory.
@@ -54,8 +54,8 @@ func options(cfg Config) (*server.Options, credentials, error) {
 	return opts, internal, nil
 }
 
-// clientOptions returns the options about who may connect. Where there are users, the internal one is among them; without
-// users the server asks nobody for a name.
+// clientOptions returns the options about who may connect. Where there are users, the internal one
+// is among them; without users the server asks nobody for a name.
 func clientOptions(cfg Config) (*server.Options, credentials, error) {
 	if cfg.ConfigFile == "" {
 		return &server.Options{}, credentials{}, nil
@@ -94,8 +94,8 @@ func splitAddr(addr string) (host string, port int, listens bool, err error) {
 	return host, int(n), true, nil
 }
 
-// Loopback reports whether only programs on this machine can reach host. Names other than localhost are not resolved,
-// because what they resolve to can change.
+// Loopback reports whether only programs on this machine can reach host. Names other than localhost
+// are not resolved, because what they resolve to can change.
 func Loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
@@ -108,8 +108,8 @@ const (
 	defaultMemory = 256 * mebibyte
 )
 
-// storeLimit returns how many bytes the streams may take in all. It counts what they take already, so that after a
-// restart on a full disk the server does not refuse its own streams.
+// storeLimit returns how many bytes the streams may take in all. It counts what they take already,
+// so that after a restart on a full disk the server does not refuse its own streams.
 func storeLimit(cfg Config) int64 {
 	if cfg.MaxStore > 0 {
 		return cfg.MaxStore

@@ -18,8 +18,8 @@ import (
 // errFull is what Health says of a stream on a full disk.
 var errFull = errors.New("stream S write error: " + syscall.ENOSPC.Error())
 
-// A new server takes the place of the old one, at its address, with its streams and its users; connections come back by
-// themselves, the one through memory with its new password.
+// A new server takes the place of the old one, at its address, with its streams and its users;
+// connections come back by themselves, the one through memory with its new password.
 func TestRecover(t *testing.T) {
 	for name, file := range map[string]string{"anybody": "", "users": config(t, users)} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// What does not pass is left to the operator; nobody is cut off again and again, nor for a disk that takes nothing, nor
-// after the end.
+// What does not pass is left to the operator; nobody is cut off again and again, nor for a disk
+// that takes nothing, nor after the end.
 func TestRecoverRefuses(t *testing.T) {
 	b := start(t, Config{})
 	same := func(why string, health error) {
@@ -108,8 +108,8 @@ func TestRecoverFails(t *testing.T) {
 	}
 }
 
-// Of what several streams say, what does not pass counts; a sync that failed never passes, since what was to be synced looks
-// written.
+// Of what several streams say, what does not pass counts; a sync that failed never passes, since
+// what was to be synced looks written.
 func TestPasses(t *testing.T) {
 	said := func(what string, number syscall.Errno) server.HealthzError {
 		return server.HealthzError{Error: "JetStream stream '$G > S' write error: " + (&fs.PathError{Op: what, Path: "/data/1.blk", Err: number}).Error()}
@@ -140,8 +140,9 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// A stream's directory is there before the stream is and for a moment after it is removed: that is no trouble. One that
-// was there when the server started, and gave no stream, is; until there is a stream.
+// A stream's directory is there before the stream is and for a moment after it is removed: that is
+// no trouble. One that was there when the server started, and gave no stream, is; until there is a
+// stream.
 func TestHealthWhileAStreamIsMade(t *testing.T) {
 	dir := t.TempDir()
 	lost, made := filepath.Join(dir, "jetstream", "$G", "streams", "S"), filepath.Join(dir, "jetstream", "$G", "streams", "MADE")

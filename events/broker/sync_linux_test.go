@@ -50,8 +50,8 @@ func sendOne(b *Broker) (duplicate bool, err error) {
 	return ack.Duplicate, nil
 }
 
-// written is a directory with a message that no sync has followed, as it is after a process was killed between
-// the two.
+// written is a directory with a message that no sync has followed, as it is after a process was
+// killed between the two.
 func written(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -85,8 +85,8 @@ func trace(t *testing.T, dir string, inject ...string) (printed string, calls []
 	return string(out), strings.Split(string(text), "\n")
 }
 
-// What a killed process has only written is acknowledged as a duplicate by the next one, which therefore syncs it before
-// anybody can ask: every file and every directory.
+// What a killed process has only written is acknowledged as a duplicate by the next one, which
+// therefore syncs it before anybody can ask: every file and every directory.
 func TestSyncsWhatWasWritten(t *testing.T) {
 	dir := written(t)
 	var want []string

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// allowed reports whether a configuration file may have a top-level setting, in lower case. All others would open a
-// listener, move the store, or let somebody in who is no user.
+// allowed reports whether a configuration file may have a top-level setting, in lower case. All
+// others would open a listener, move the store, or let somebody in who is no user.
 func allowed(setting string) bool {
 	switch setting {
 	case "authorization", "accounts", "system_account", "tls",
@@ -23,8 +23,8 @@ func allowed(setting string) bool {
 	return false
 }
 
-// readConfigFile reads a nats.conf that says no more than who may connect. It also returns the account that holds the
-// registry's streams (nil: the global one).
+// readConfigFile reads a nats.conf that says no more than who may connect. It also returns the
+// account that holds the registry's streams (nil: the global one).
 func readConfigFile(file, account string) (*server.Options, *server.Account, error) {
 	tree, err := conf.ParseFileWithChecks(file)
 	if err != nil {
@@ -44,8 +44,8 @@ func readConfigFile(file, account string) (*server.Options, *server.Account, err
 	return clientSettings(opts), acc, err
 }
 
-// clientSettings copies what allowed names. A setting that is also used as a variable passes checkSettings
-// ("http_port: 8222, max_conn: $http_port"), but is not copied here.
+// clientSettings copies what allowed names. A setting that is also used as a variable passes
+// checkSettings ("http_port: 8222, max_conn: $http_port"), but is not copied here.
 func clientSettings(o *server.Options) *server.Options {
 	return &server.Options{
 		Users: o.Users, Nkeys: o.Nkeys, Accounts: o.Accounts, SystemAccount: o.SystemAccount, AuthTimeout: o.AuthTimeout,
@@ -56,7 +56,8 @@ func clientSettings(o *server.Options) *server.Options {
 	}
 }
 
-// checkSettings rejects what allowed does not name. Variables that others refer to are not settings.
+// checkSettings rejects what allowed does not name. Variables that others refer to are not
+// settings.
 func checkSettings(file string, tree map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if t, ok := tree[name].(interface{ IsUsedVariable() bool }); ok && t.IsUsedVariable() {
@@ -69,9 +70,9 @@ func checkSettings(file string, tree map[string]any) error {
 	return nil
 }
 
-// checkUsers rejects what would let somebody in without a secret of their own, or keep out the internal user. It turns the
-// one user of an authorization block into a list of users, because the server ignores the former once there is a list, and
-// the internal user makes one.
+// checkUsers rejects what would let somebody in without a secret of their own, or keep out the
+// internal user. It turns the one user of an authorization block into a list of users, because the
+// server ignores the former once there is a list, and the internal user makes one.
 func checkUsers(file string, opts *server.Options) error {
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
@@ -114,8 +115,8 @@ func streamAccount(file string, tree map[string]any, opts *server.Options, name 
 	return nil, fmt.Errorf("%s: no account %q", file, name)
 }
 
-// jetStreamAccounts returns the names of the accounts whose block turns JetStream on. The server knows them only when it
-// runs.
+// jetStreamAccounts returns the names of the accounts whose block turns JetStream on. The server
+// knows them only when it runs.
 func jetStreamAccounts(tree map[string]any) []string {
 	var names []string
 	for name, block := range members(tree, "accounts") {

@@ -19,8 +19,9 @@ import (
 // patience bounds every call to the broker in these helpers.
 const patience = 30 * time.Second
 
-// Broker starts an embedded broker on a free loopback port, with its streams in the test's directory and not synced to disk,
-// and stops it at the test's end. mutate changes the configuration first, for example to keep a directory over a restart.
+// Broker starts an embedded broker on a free loopback port, with its streams in the test's
+// directory and not synced to disk, and stops it at the test's end. mutate changes the
+// configuration first, for example to keep a directory over a restart.
 func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	cfg := broker.Config{StoreDir: t.TempDir(), Addr: "127.0.0.1:0", UnsafeNoSync: true}
@@ -50,8 +51,8 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 	return js
 }
 
-// Create creates a stream, even of a name that was deleted just before: the broker removes the deleted one's files after it
-// has said that it is gone, and refuses the new one meanwhile.
+// Create creates a stream, even of a name that was deleted just before: the broker removes the
+// deleted one's files after it has said that it is gone, and refuses the new one meanwhile.
 func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	const createFailed = jetstream.ErrorCode(10049)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -71,8 +72,8 @@ func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 	}
 }
 
-// Stream creates the event stream REGISTRY of events/CONTRACT.md#stream, with a new epoch, after mutate has changed its
-// configuration.
+// Stream creates the event stream REGISTRY of events/CONTRACT.md#stream, with a new epoch, after
+// mutate has changed its configuration.
 func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.StreamConfig)) jetstream.Stream {
 	t.Helper()
 	cfg := publish.StreamConfig(events.DefaultStream, 1, events.DefaultHistory, events.NewEpoch())
@@ -109,7 +110,8 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 	return last
 }
 
-// PublishRaw publishes any payload on any subject, for what the contract rejects, and returns its sequence.
+// PublishRaw publishes any payload on any subject, for what the contract rejects, and returns its
+// sequence.
 func PublishRaw(t testing.TB, js jetstream.JetStream, subject string, payload []byte) uint64 {
 	t.Helper()
 	return send(t, js, &nats.Msg{Subject: subject, Data: payload})
@@ -126,9 +128,10 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 	return ack.Sequence
 }
 
-// LonelyNode connects to a server that answers requests for stream information as a node of a cluster does that is cut off
-// from the others: leader is the stream's leader as the node knows it, empty for none. It answers nothing else. Seeing a
-// real node do that needs several processes, and luck; cmd/registry/cluster has them.
+// LonelyNode connects to a server that answers requests for stream information as a node of a
+// cluster does that is cut off from the others: leader is the stream's leader as the node knows it,
+// empty for none. It answers nothing else. Seeing a real node do that needs several processes, and
+// luck; cmd/registry/cluster has them.
 func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})

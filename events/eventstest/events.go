@@ -17,8 +17,8 @@ import (
 // Start returns the time of the first report of Entries.
 func Start() time.Time { return time.Date(2021, 1, 4, 6, 0, 0, 0, time.UTC) }
 
-// Entries returns n valid entries with Polish texts, the same for the same seed: seven in ten on scammers, two on servers,
-// one on legit. Entry ids are distinct; some names and chat ids recur.
+// Entries returns n valid entries with Polish texts, the same for the same seed: seven in ten on
+// scammers, two on servers, one on legit. Entry ids are distinct; some names and chat ids recur.
 func Entries(n int, seed uint64) []events.Entry {
 	r := rand.New(rand.NewPCG(seed, 0x5245474953545259))
 	out := make([]events.Entry, n)
@@ -195,8 +195,8 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 	})
 }
 
-// Unset returns the names of the fields of T, a struct, that are zero in each of the values. A test that draws values for
-// every field learns so of a field that was added later.
+// Unset returns the names of the fields of T, a struct, that are zero in each of the values. A test
+// that draws values for every field learns so of a field that was added later.
 func Unset[T any](values []T) (names []string) {
 	for i := range reflect.TypeFor[T]().NumField() {
 		set := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })

@@ -27,7 +27,8 @@ func TestMadeEventsAreValid(t *testing.T) {
 	})
 }
 
-// What is drawn has a value in every field, or a round trip would not notice a field that is not written.
+// What is drawn has a value in every field, or a round trip would not notice a field that is not
+// written.
 func TestEveryFieldIsDrawn(t *testing.T) {
 	for what, unset := range map[string][]string{
 		"Event":    eventstest.Unset(examples(eventstest.AnyEvent())),

@@ -2,5 +2,6 @@
 
 package eventstest
 
-// RaceDetector reports whether this binary is built with the race detector, which sees nothing of other processes.
+// RaceDetector reports whether this binary is built with the race detector, which sees nothing of
+// other processes.
 const RaceDetector = false

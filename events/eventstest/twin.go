@@ -7,7 +7,8 @@ import (
 	"example.org/registry/events"
 )
 
-// Twin is a naive read model: the last state of each subject, in maps. One goroutine at a time may use it.
+// Twin is a naive read model: the last state of each subject, in maps. One goroutine at a time may
+// use it.
 type Twin struct {
 	Entries   map[events.Subject]events.Entry // that are listed
 	Views     map[events.Subject]int64
@@ -35,7 +36,8 @@ func (w *Twin) Apply(data events.Data) {
 	}
 }
 
-// Shown returns the state in which the entry with the list and id of e is shown now. shown is false when it is not.
+// Shown returns the state in which the entry with the list and id of e is shown now. shown is false
+// when it is not.
 func (w *Twin) Shown(e events.Entry) (now events.Entry, shown bool) {
 	now, listed := w.Entries[e.Subject()]
 	return now, listed && (!now.List.Trusted() || now.Verified)

@@ -1,11 +1,12 @@
-// Package natserr explains the errors of a NATS broker to an operator: one sentence for what happened, and one for what to
-// do about it.
+// Package natserr explains the errors of a NATS broker to an operator: one sentence for what
+// happened, and one for what to do about it.
 //
 // # Why
 //
-// The client library reports most mistakes in a broker's configuration as a request that got no answer in time. What the
-// broker said about it arrives beside the answer, as an error of the whole connection, so each caller would have to look
-// there. Errors are wrapped, never replaced: errors.Is and errors.As still find what the library returned.
+// The client library reports most mistakes in a broker's configuration as a request that got no
+// answer in time. What the broker said about it arrives beside the answer, as an error of the whole
+// connection, so each caller would have to look there. Errors are wrapped, never replaced:
+// errors.Is and errors.As still find what the library returned.
 package natserr
 
 import (
@@ -22,8 +23,8 @@ import (
 
 // Reasons why a broker that can be reached does not answer a request.
 var (
-	// ErrRefused matches the errors that Refusal has explained. Asking again is of no use until the broker's
-	// configuration changes.
+	// ErrRefused matches the errors that Refusal has explained. Asking again is of no use until the
+	// broker's configuration changes.
 	ErrRefused = errors.New("refused by the broker")
 
 	ErrNoJetStream = errors.New("it has no JetStream, or this user may not use it")
@@ -39,9 +40,10 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain returns what err, of a request to JetStream's API on subject, means: that the user may not make the request
-// (see Refusal), that there is no JetStream, or that it does not answer. An answer of the broker, such as
-// jetstream.ErrStreamNotFound, is returned as it is, and so is nil. Without a connection nc is nil.
+// Explain returns what err, of a request to JetStream's API on subject, means: that the user may
+// not make the request (see Refusal), that there is no JetStream, or that it does not answer. An
+// answer of the broker, such as jetstream.ErrStreamNotFound, is returned as it is, and so is nil.
+// Without a connection nc is nil.
 func Explain(nc *nats.Conn, err error, subject string) error {
 	if nc != nil {
 		err = Refusal(nc, err, subject)
@@ -58,9 +60,10 @@ func Explain(nc *nats.Conn, err error, subject string) error {
 	return err
 }
 
-// Refusal returns the permission violation that explains a timed-out request or publication, if the connection's last
-// error names a subject with prefix, or the inbox where the answer was awaited; else err. It is enough for messages that
-// no part of JetStream's API receives. An empty prefix suits connections that make one request at a time.
+// Refusal returns the permission violation that explains a timed-out request or publication, if the
+// connection's last error names a subject with prefix, or the inbox where the answer was awaited;
+// else err. It is enough for messages that no part of JetStream's API receives. An empty prefix
+// suits connections that make one request at a time.
 func Refusal(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err
@@ -94,8 +97,9 @@ const (
 	codeNotStored    = 10077 // a message
 )
 
-// Remedy returns what an operator can do about err, of a connection or a request, as the end of a sentence in the
-// imperative. It is empty where nothing but err is known, and for a refusal, which says it itself.
+// Remedy returns what an operator can do about err, of a connection or a request, as the end of a
+// sentence in the imperative. It is empty where nothing but err is known, and for a refusal, which
+// says it itself.
 func Remedy(err error) string {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError

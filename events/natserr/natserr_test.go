@@ -19,7 +19,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// What the broker says beside a request that it does not answer is in the error, for the subject of the request alone.
+// What the broker says beside a request that it does not answer is in the error, for the subject of
+// the request alone.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "nats.conf")

@@ -14,27 +14,31 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// ErrConflict means that the subject's last message is not the one that PublishExpecting was given: somebody else has
-// published since. Read again, decide again.
+// ErrConflict means that the subject's last message is not the one that PublishExpecting was given:
+// somebody else has published since. Read again, decide again.
 var ErrConflict = errors.New("the subject has another last message than expected")
 
 // Config says how to publish. The zero value is usable.
 type Config struct {
-	// Stream is the stream that must take the events, such as events.DefaultStream. Empty: whichever has the subject.
+	// Stream is the stream that must take the events, such as events.DefaultStream. Empty:
+	// whichever has the subject.
 	Stream string
 
 	// Timeout bounds the wait for one acknowledgement. 0: 10 seconds.
 	Timeout time.Duration
 
-	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1000, the broker's own limit. 0: 1000.
+	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1000, the
+	// broker's own limit. 0: 1000.
 	BatchSize int
 
-	// Progress, if not nil, is called by PublishAll after each batch with the summary so far, on PublishAll's goroutine.
+	// Progress, if not nil, is called by PublishAll after each batch with the summary so far, on
+	// PublishAll's goroutine.
 	Progress func(Summary)
 }
 
-// Publisher publishes events. It validates before it sends, so the registry does not reject what it has sent. Any
-// goroutine may call its methods. The connection stays the caller's; what the Publisher keeps on it ends with it.
+// Publisher publishes events. It validates before it sends, so the registry does not reject what it
+// has sent. Any goroutine may call its methods. The connection stays the caller's; what the
+// Publisher keeps on it ends with it.
 type Publisher struct {
 	js       jetstream.JetStream
 	async    jetstream.JetStream // for many messages at a time, with bounds of our own
@@ -52,7 +56,8 @@ func New(js jetstream.JetStream, cfg Config) *Publisher {
 	}
 	p := &Publisher{js: js, cfg: cfg}
 	if js != nil {
-		// Bounds and handlers of js belong to whoever made it. The error is for options that these are not.
+		// Bounds and handlers of js belong to whoever made it. The error is for options that these
+		// are not.
 		p.async, _ = jetstream.New(js.Conn(), jetstream.WithPublishAsyncMaxPending(maxBatch), jetstream.WithPublishAsyncTimeout(cfg.Timeout))
 	}
 	return p
@@ -64,22 +69,25 @@ type Ack struct {
 	Duplicate bool   // the stream had an event of this id within the last two minutes
 }
 
-// Publish sends one event and waits until it is stored. An *events.Error in the chain means that the event breaks the
-// contract and was not sent. After any other error it may be stored or not: publishing the same event again, with its id,
-// is safe as long as nothing newer has been published on its subject. To repeat several events in order use a Run.
+// Publish sends one event and waits until it is stored. An *events.Error in the chain means that
+// the event breaks the contract and was not sent. After any other error it may be stored or not:
+// publishing the same event again, with its id, is safe as long as nothing newer has been published
+// on its subject. To repeat several events in order use a Run.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	return p.publish(ctx, e)
 }
 
-// PublishExpecting is Publish on condition that the last message of the event's subject has the sequence
-// lastSubjectSequence, 0 for none; else the error is ErrConflict. Calling it again after a lost acknowledgement gives
-// ErrConflict too: whoever gets it reads the subject's last message, which may be their own.
+// PublishExpecting is Publish on condition that the last message of the event's subject has the
+// sequence lastSubjectSequence, 0 for none; else the error is ErrConflict. Calling it again after a
+// lost acknowledgement gives ErrConflict too: whoever gets it reads the subject's last message,
+// which may be their own.
 func (p *Publisher) PublishExpecting(ctx context.Context, e events.Event, lastSubjectSequence uint64) (Ack, error) {
 	return p.publish(ctx, e, jetstream.WithExpectLastSequencePerSubject(lastSubjectSequence))
 }
 
-// Republish publishes a payload that was rejected on subject once more, as it is and under a new message id, on the
-// condition of PublishExpecting. It does not validate: another version of the registry may accept what this one rejects.
+// Republish publishes a payload that was rejected on subject once more, as it is and under a new
+// message id, on the condition of PublishExpecting. It does not validate: another version of the
+// registry may accept what this one rejects.
 func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
 	e, err := events.Decode(payload)
 	tombstone := err == nil && e.Type.Removes()
@@ -124,7 +132,8 @@ type Message struct {
 	checked bool // made by ParseMessage: no need to decode again
 }
 
-// ParseMessage returns a Message of one event's JSON, whose memory it shares. The error is an *events.Error.
+// ParseMessage returns a Message of one event's JSON, whose memory it shares. The error is an
+// *events.Error.
 func ParseMessage(payload []byte) (Message, error) {
 	e, err := events.Decode(payload)
 	if err != nil {
@@ -136,8 +145,8 @@ func ParseMessage(payload []byte) (Message, error) {
 // headerRoom is more than the headers of a message take: the longest id has 1 KiB.
 const headerRoom = 4 << 10
 
-// Check returns the *events.Error for which PublishAll would not send the message, its headers counted. It needs no
-// connection.
+// Check returns the *events.Error for which PublishAll would not send the message, its headers
+// counted. It needs no connection.
 func (p *Publisher) Check(m *Message) error {
 	if m.Payload == nil {
 		return events.Validate(m.Event)

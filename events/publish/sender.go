@@ -37,8 +37,8 @@ const (
 	codeInProcess      = 10158 // a message of this id is being stored just now
 )
 
-// batch takes the messages of the next batch. In an atomic batch a roll-up must be the first message of its subject, so a
-// tombstone of a subject already in the batch begins a new one.
+// batch takes the messages of the next batch. In an atomic batch a roll-up must be the first
+// message of its subject, so a tombstone of a subject already in the batch begins a new one.
 func (p *Publisher) batch(messages []Message) ([]*nats.Msg, error) {
 	var (
 		most     = min(len(messages), p.cfg.BatchSize)
@@ -70,7 +70,8 @@ type sender struct {
 	sum   Summary
 }
 
-// send stores one batch, as such or message by message. It returns the index of the message that failed.
+// send stores one batch, as such or message by message. It returns the index of the message that
+// failed.
 func (s *sender) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	if ctx.Err() != nil { // begin no batch that would be left half sent in the broker
 		return 0, ctx.Err()
@@ -90,8 +91,9 @@ func (s *sender) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	return 0, nil
 }
 
-// atomically sends msgs as one batch: all are stored, or none. done is false when they must be sent singly: the batch was
-// refused, or nobody knows, because the acknowledgement is lost. err is the context's, or matches natserr.ErrRefused.
+// atomically sends msgs as one batch: all are stored, or none. done is false when they must be sent
+// singly: the batch was refused, or nobody knows, because the acknowledgement is lost. err is the
+// context's, or matches natserr.ErrRefused.
 func (s *sender) atomically(ctx context.Context, msgs []*nats.Msg) (done bool, err error) {
 	id := rand.Text()
 	last := len(msgs) - 1
@@ -131,7 +133,8 @@ func member(msg *nats.Msg, id string, sequence int) *nats.Msg {
 	return &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}
 }
 
-// parseAck reads the answer to a batch. The error is a *jetstream.APIError when the broker refused it.
+// parseAck reads the answer to a batch. The error is a *jetstream.APIError when the broker refused
+// it.
 func parseAck(reply []byte) (Ack, error) {
 	var answer struct {
 		jetstream.PubAck
@@ -173,9 +176,9 @@ func distinct(msgs []*nats.Msg) []*nats.Msg {
 	return msgs
 }
 
-// group stores messages of different subjects, each as a message of its own, and returns the index of the first that is
-// not stored. What got no answer is sent again, and so, without its id, is what the stream has in another order than the
-// run.
+// group stores messages of different subjects, each as a message of its own, and returns the index
+// of the first that is not stored. What got no answer is sent again, and so, without its id, is
+// what the stream has in another order than the run.
 func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	left := make([]int, len(msgs)) // indices of what is not stored yet
 	for i := range left {
@@ -208,8 +211,9 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	}
 }
 
-// attempt sends msgs[i] for each i of left once. It returns the rest that is not stored, and why: a refusal, if there was
-// one, before a missing answer. Outdated duplicates are of the rest, without an error, and have lost their id.
+// attempt sends msgs[i] for each i of left once. It returns the rest that is not stored, and why: a
+// refusal, if there was one, before a missing answer. Outdated duplicates are of the rest, without
+// an error, and have lost their id.
 func (s *sender) attempt(ctx context.Context, msgs []*nats.Msg, left []int) (again []int, why error) {
 	futures := make([]jetstream.PubAckFuture, len(left))
 	errs := make([]error, len(left))
@@ -248,16 +252,17 @@ func wait(ctx context.Context, f jetstream.PubAckFuture) (Ack, error) {
 	}
 }
 
-// withoutID is msg as the broker stores it whatever it knows (events/CONTRACT.md#publishing: the header may be missing). An
-// id made up for it would say that there is another event. Without one, a repetition after a lost acknowledgement is stored
-// twice, which changes nothing.
+// withoutID is msg as the broker stores it whatever it knows (events/CONTRACT.md#publishing: the
+// header may be missing). An id made up for it would say that there is another event. Without one,
+// a repetition after a lost acknowledgement is stored twice, which changes nothing.
 func withoutID(msg *nats.Msg) *nats.Msg {
 	header := maps.Clone(msg.Header)
 	header.Del(jetstream.MsgIDHeader)
 	return &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}
 }
 
-// transient errors say nothing about the message: it may be stored or not, and is sent again with its id.
+// transient errors say nothing about the message: it may be stored or not, and is sent again with
+// its id.
 func transient(err error) bool {
 	var api *jetstream.APIError
 	return !errors.As(err, &api) || api.ErrorCode == codeInProcess

@@ -8,8 +8,9 @@ import (
 	"example.org/registry/events"
 )
 
-// StreamConfig returns the event stream as this program creates it (events/CONTRACT.md#stream). history is the number of
-// messages kept of a subject, 0 for all; epoch is the stream's identity (events.NewEpoch).
+// StreamConfig returns the event stream as this program creates it (events/CONTRACT.md#stream).
+// history is the number of messages kept of a subject, 0 for all; epoch is the stream's identity
+// (events.NewEpoch).
 func StreamConfig(name string, replicas, history int, epoch string) jetstream.StreamConfig {
 	perSubject := int64(history)
 	if history <= 0 {
@@ -36,8 +37,9 @@ func StreamConfig(name string, replicas, history int, epoch string) jetstream.St
 	}
 }
 
-// RejectedStreamConfig returns the stream of copies of rejected events (events/CONTRACT.md#rejection). There is one for the
-// broker: the epoch in a copy's subject keeps those of different event streams apart.
+// RejectedStreamConfig returns the stream of copies of rejected events
+// (events/CONTRACT.md#rejection). There is one for the broker: the epoch in a copy's subject keeps
+// those of different event streams apart.
 func RejectedStreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              events.RejectedStream,

@@ -18,8 +18,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Config configures the listener. Health, Gatherer and Projection are required. Its functions may be
-// called by any goroutine, several times at once.
+// Config configures the listener. Health, Gatherer and Projection are required. Its functions may
+// be called by any goroutine, several times at once.
 type Config struct {
 	// Health is the one that the public API has.
 	Health *httpapi.Health
@@ -31,28 +31,28 @@ type Config struct {
 	History *History
 	// Site is the address of the public site, to which the page links. Empty: it does not.
 	Site string
-	// Rejected returns the newest rejected events, at most limit, newest first; Snapshots those in the
-	// object store, newest first. The page calls both each time it is shown; they return by the time
-	// ctx ends. Nil: the page leaves that section out.
+	// Rejected returns the newest rejected events, at most limit, newest first; Snapshots those in
+	// the object store, newest first. The page calls both each time it is shown; they return by the
+	// time ctx ends. Nil: the page leaves that section out.
 	Rejected  func(ctx context.Context, limit int) ([]RejectedEvent, error)
 	Snapshots func(ctx context.Context) ([]SnapshotInfo, error)
-	// Rebuild builds a fresh read model from the stream and returns once it has replaced the old one.
-	// When ctx ends first, the old one stays. A [Refused] is answered with 409, an [Unavailable] with
-	// 503, any other error with 500. Nil: there is no /rebuild.
+	// Rebuild builds a fresh read model from the stream and returns once it has replaced the old
+	// one. When ctx ends first, the old one stays. A [Refused] is answered with 409, an
+	// [Unavailable] with 503, any other error with 500. Nil: there is no /rebuild.
 	Rebuild func(ctx context.Context, o RebuildOptions) (Rebuilt, error)
-	// Records lists what the server holds at sequence atLeast or later, for which it waits a little.
-	// Errors are answered like those of Rebuild. Nil: there is no /records.
+	// Records lists what the server holds at sequence atLeast or later, for which it waits a
+	// little. Errors are answered like those of Rebuild. Nil: there is no /records.
 	Records func(ctx context.Context, atLeast uint64) (Records, error)
-	// Tombstones returns what the server holds of them, in the order of list and entry id. Errors are
-	// answered like those of Rebuild. Nil: there is no /tombstones.
+	// Tombstones returns what the server holds of them, in the order of list and entry id. Errors
+	// are answered like those of Rebuild. Nil: there is no /tombstones.
 	Tombstones func() ([]readmodel.Tombstone, error)
 	// Archives serves POST /snapshots and GET /export. Nil: there are none.
 	Archives Archives
-	// Host is a name, without a port, by which the listener may be addressed besides IP addresses and
-	// localhost. Empty: none.
+	// Host is a name, without a port, by which the listener may be addressed besides IP addresses
+	// and localhost. Empty: none.
 	Host string
-	// Token is required as a bearer token on everything but /livez and /readyz; for the page, a browser
-	// may send it as the password of any user. Empty: no token.
+	// Token is required as a bearer token on everything but /livez and /readyz; for the page, a
+	// browser may send it as the password of any user. Empty: no token.
 	Token string
 	// Logger gets the server's own failures. Nil: they are dropped.
 	Logger *slog.Logger
@@ -111,8 +111,9 @@ func (l *listener) routes() *http.ServeMux {
 	return mux
 }
 
-// ready answers 200 while lists and checks are answered, else 503 with the reason. A stopping process
-// answers 503 too, so that no new clients are sent here; those that are here still get answers.
+// ready answers 200 while lists and checks are answered, else 503 with the reason. A stopping
+// process answers 503 too, so that no new clients are sent here; those that are here still get
+// answers.
 func (l *listener) ready(w http.ResponseWriter, _ *http.Request) {
 	_, state, err := l.Health.View()
 	switch {

@@ -280,8 +280,8 @@ func TestAdminGuard(t *testing.T) {
 	}
 }
 
-// Why crossOrigin is not http.CrossOriginProtection: requests that this one lets through and the contract
-// does not. When the standard library refuses them too, our own lines can go.
+// Why crossOrigin is not http.CrossOriginProtection: requests that this one lets through and the
+// contract does not. When the standard library refuses them too, our own lines can go.
 func TestCrossOriginProtection(t *testing.T) {
 	h := newAdmin(t, serve(t))
 	standard := http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }))

@@ -9,7 +9,8 @@ import (
 	"example.org/registry/events"
 )
 
-// Every list is counted in /projection, on the page and in what registry rebuild prints (readmodel/CHANGING.md#a-list).
+// Every list is counted in /projection, on the page and in what registry rebuild prints
+// (readmodel/CHANGING.md#a-list).
 func TestEveryListIsCounted(t *testing.T) {
 	f := serve(t)
 	p := ProjectionOf(f.model.View())

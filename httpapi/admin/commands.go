@@ -16,9 +16,11 @@ import (
 
 // RebuildOptions is what an operator permits a rebuild to do.
 type RebuildOptions struct {
-	// AcceptStream adopts the configured stream whatever its identity, and creates it if it is missing.
+	// AcceptStream adopts the configured stream whatever its identity, and creates it if it is
+	// missing.
 	AcceptStream bool `json:"accept-stream"`
-	// Yes accepts that a list loses more than a tenth of its entries, and a memory limit that looks too low.
+	// Yes accepts that a list loses more than a tenth of its entries, and a memory limit that looks
+	// too low.
 	Yes bool `json:"yes"`
 }
 
@@ -66,7 +68,8 @@ type RecordsHeader struct {
 // Archives makes snapshots and exports of the running server. Any goroutine may call its methods.
 // Errors are answered like those of Config.Rebuild.
 type Archives interface {
-	// Create puts a snapshot at the checkpoint into the object store. The result is answered as JSON.
+	// Create puts a snapshot at the checkpoint into the object store. The result is answered as
+	// JSON.
 	Create(ctx context.Context) (any, error)
 	// Archive makes a snapshot of size bytes to be read once. The caller closes it.
 	Archive(ctx context.Context) (archive io.ReadCloser, size int64, err error)
@@ -75,8 +78,8 @@ type Archives interface {
 	Export(ctx context.Context, w io.Writer, begin func()) error
 }
 
-// Refused is an error that says why the server will not do what it was told, and what would help. It
-// is answered with 409.
+// Refused is an error that says why the server will not do what it was told, and what would help.
+// It is answered with 409.
 type Refused string
 
 func (r Refused) Error() string { return string(r) }
@@ -97,7 +100,8 @@ func fail(w http.ResponseWriter, err error) {
 	plain(w, status, err.Error())
 }
 
-// rebuild answers once the rebuild is done. A client that disconnects ends it, and the old model stays.
+// rebuild answers once the rebuild is done. A client that disconnects ends it, and the old model
+// stays.
 func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
 	options, err := rebuildOptions(r)
 	if err != nil {
@@ -225,8 +229,8 @@ func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// export sends events, one a line. A failure after the first one cuts the connection, so that half an
-// export never looks complete.
+// export sends events, one a line. A failure after the first one cuts the connection, so that half
+// an export never looks complete.
 func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 	w = withoutDeadline(w)
 	began := false
@@ -248,8 +252,8 @@ func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 // writeTimeout is how long a client may take to receive each piece of a long answer.
 const writeTimeout = time.Minute
 
-// withoutDeadline lets a request take as long as it takes, while its client must keep receiving: each
-// write gets a deadline of its own.
+// withoutDeadline lets a request take as long as it takes, while its client must keep receiving:
+// each write gets a deadline of its own.
 func withoutDeadline(w http.ResponseWriter) http.ResponseWriter {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})  // a recorder in a test has none

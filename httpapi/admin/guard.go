@@ -20,9 +20,9 @@ const (
 // maxBody bounds the body of a request, in bytes.
 const maxBody = 64 << 10
 
-// guard keeps pages in an operator's browser away from next (httpapi/CONTRACT.md#admin). A page that
-// points a name of its own at this address is recognised by Host, one that sends requests across
-// origins by Origin or Sec-Fetch-Site. There is no CORS: a preflight is just a wrong method.
+// guard keeps pages in an operator's browser away from next (httpapi/CONTRACT.md#admin). A page
+// that points a name of its own at this address is recognised by Host, one that sends requests
+// across origins by Origin or Sec-Fetch-Site. There is no CORS: a preflight is just a wrong method.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
@@ -63,8 +63,8 @@ func ownHost(host, name string) bool {
 	return strings.EqualFold(host, "localhost") || name != "" && strings.EqualFold(host, name)
 }
 
-// crossOrigin reports whether a browser sent the request for a page of another origin. This listener
-// speaks no TLS; a proxy that does can only stand in front of the configured name.
+// crossOrigin reports whether a browser sent the request for a page of another origin. This
+// listener speaks no TLS; a proxy that does can only stand in front of the configured name.
 func crossOrigin(r *http.Request, name string) bool {
 	if slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site") {
 		return true
@@ -82,8 +82,8 @@ func crossOrigin(r *http.Request, name string) bool {
 	return false
 }
 
-// command wraps the handler of a request that changes something. It requires a header that no form and
-// no link can send, and that a page of another origin may not.
+// command wraps the handler of a request that changes something. It requires a header that no form
+// and no link can send, and that a page of another origin may not.
 func command(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if values := r.Header["Registry-Admin"]; len(values) != 1 || values[0] != "1" {
@@ -94,9 +94,9 @@ func command(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// requireToken lets only probes and requests with the token through; an empty token lets all. A browser
-// cannot send a bearer token, so the page also takes it as a password. Since that opens the page alone,
-// what a browser sends by itself cannot change anything.
+// requireToken lets only probes and requests with the token through; an empty token lets all. A
+// browser cannot send a bearer token, so the page also takes it as a password. Since that opens the
+// page alone, what a browser sends by itself cannot change anything.
 func requireToken(token string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
@@ -125,7 +125,8 @@ func requireToken(token string, next http.Handler) http.Handler {
 	})
 }
 
-// tokenOf returns the token of a request: a password if that is allowed and there is one, else the bearer token.
+// tokenOf returns the token of a request: a password if that is allowed and there is one, else the
+// bearer token.
 func tokenOf(r *http.Request, password bool) (token string, ok bool) {
 	if password {
 		if _, token, ok := r.BasicAuth(); ok {

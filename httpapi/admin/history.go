@@ -14,8 +14,8 @@ const (
 	sampleCount = 450 // a quarter of an hour, 14 KB
 )
 
-// History remembers the lag and the progress of the last quarter of an hour for the page's charts. Its zero value is
-// empty and ready to use. One goroutine calls Run; any goroutine reads.
+// History remembers the lag and the progress of the last quarter of an hour for the page's charts.
+// Its zero value is empty and ready to use. One goroutine calls Run; any goroutine reads.
 type History struct {
 	mu      sync.Mutex
 	samples [sampleCount]sample // a ring
@@ -28,7 +28,8 @@ type sample struct {
 	lag, checkpoint uint64
 }
 
-// Run takes a sample at once and every two seconds until ctx ends. look returns the lag and the checkpoint.
+// Run takes a sample at once and every two seconds until ctx ends. look returns the lag and the
+// checkpoint.
 func (h *History) Run(ctx context.Context, look func() (lag, checkpoint uint64)) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
@@ -67,7 +68,8 @@ const (
 	chartHeight = 100
 )
 
-// chart is a number over time, as an SVG polyline or as bars. What stands at its axes is text beside it.
+// chart is a number over time, as an SVG polyline or as bars. What stands at its axes is text
+// beside it.
 type chart struct {
 	ID, Title     string
 	Width, Height int
@@ -81,7 +83,8 @@ type chart struct {
 // bar is a rectangle that stands on the horizontal axis.
 type bar struct{ X, Y, Width, Height string }
 
-// charts returns what is known of the last quarter of an hour; nil with fewer than two samples, which make no line.
+// charts returns what is known of the last quarter of an hour; nil with fewer than two samples,
+// which make no line.
 func (h *History) charts() []chart {
 	samples := h.recent()
 	if len(samples) < 2 {
@@ -90,7 +93,8 @@ func (h *History) charts() []chart {
 	return []chart{lagChart(samples), eventsChart(samples)}
 }
 
-// newChart returns a chart of samples whose greatest value is most, and what a value is in its units.
+// newChart returns a chart of samples whose greatest value is most, and what a value is in its
+// units.
 func newChart(id, title string, samples []sample, most uint64) (c chart, y func(uint64) float64) {
 	top := roundUp(most)
 	half := ""
@@ -123,8 +127,8 @@ func lagChart(samples []sample) chart {
 	return c
 }
 
-// eventsChart has a bar for each full minute, counted back from now. The checkpoint may fall when a rebuild accepts
-// another stream; nothing was dealt with then.
+// eventsChart has a bar for each full minute, counted back from now. The checkpoint may fall when a
+// rebuild accepts another stream; nothing was dealt with then.
 func eventsChart(samples []sample) chart {
 	type minute struct {
 		from, to time.Time

@@ -14,9 +14,9 @@ import (
 	"example.org/registry/httpapi"
 )
 
-// The page shows people what /projection shows machines. It is rendered here as one document, with the site's
-// style sheet, one of its own and a short script, and works without them. html/template escapes what
-// events and other services say; what cannot be seen in it is spelled out.
+// The page shows people what /projection shows machines. It is rendered here as one document, with
+// the site's style sheet, one of its own and a short script, and works without them. html/template
+// escapes what events and other services say; what cannot be seen in it is spelled out.
 
 //go:embed page.html
 var pageFiles embed.FS

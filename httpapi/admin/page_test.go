@@ -130,7 +130,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Nothing on the page comes from elsewhere or runs inline, nobody may frame it, and no cache keeps it.
+// Nothing on the page comes from elsewhere or runs inline, nobody may frame it, and no cache keeps
+// it.
 func TestPageHeaders(t *testing.T) {
 	h := newAdmin(t, serve(t))
 	_, page, header := ask(t, h, "GET", "/")
@@ -210,7 +211,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// The checkpoint of another stream may be lower. Before the first minute is over there is nothing to count.
+// The checkpoint of another stream may be lower. Before the first minute is over there is nothing
+// to count.
 func TestEventsOfAnotherStream(t *testing.T) {
 	var h History
 	for i, checkpoint := range []uint64{9000, 9000, 5, 7} {

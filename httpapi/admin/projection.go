@@ -27,7 +27,8 @@ type Projection struct {
 	SnapshotSequence uint64 `json:"snapshotSequence"`
 	// IndexSequence is the last sequence that the text index covers; without an index, Checkpoint.
 	IndexSequence uint64 `json:"indexSequence"`
-	// RankedSequence is the last sequence that the index of ranked search covers; 0 while there is none.
+	// RankedSequence is the last sequence that the index of ranked search covers; 0 while there is
+	// none.
 	RankedSequence uint64 `json:"rankedSequence"`
 	// Rebuilding is nil unless a rebuild is running.
 	Rebuilding                *Rebuilding `json:"rebuilding"`

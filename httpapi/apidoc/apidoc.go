@@ -1,18 +1,22 @@
-// Package apidoc reads an OpenAPI document the way people do: operation by operation, with parameters and
-// responses, references followed and bounds in Polish words. httpapi makes the page /api of it once, at start.
+// Package apidoc reads an OpenAPI document the way people do: operation by operation, with
+// parameters and responses, references followed and bounds in Polish words. httpapi makes the page
+// /api of it once, at start.
 //
 // # Promises
 //
-//   - Every operation, parameter, response and schema of the document is on the page, in the document's order.
-//   - The examples are whole programs that follow the page's rule for bots: what is no good answer is "unknown", never "not listed".
-//     TestExamplesOfTheAPIPage (package httpapi) runs them as the page shows them.
+//   - Every operation, parameter, response and schema of the document is on the page, in the
+//     document's order.
+//   - The examples are whole programs that follow the page's rule for bots: what is no good answer
+//     is "unknown", never "not listed". TestExamplesOfTheAPIPage (package httpapi) runs them as the
+//     page shows them.
 //   - What the document says is text, except for descriptions, which are Markdown without raw HTML.
 //
 // # Why
 //
-// A small reader of its own rather than Swagger UI or Redoc: these are half a megabyte of script and more, need
-// inline styles that the content security policy refuses, show nothing without JavaScript, and speak English. Only
-// what this project's document uses is read; a test compares every operation with the page.
+// A small reader of its own rather than Swagger UI or Redoc: these are half a megabyte of script
+// and more, need inline styles that the content security policy refuses, show nothing without
+// JavaScript, and speak English. Only what this project's document uses is read; a test compares
+// every operation with the page.
 package apidoc
 
 import (
@@ -99,8 +103,9 @@ type Member struct {
 	About                template.HTML
 }
 
-// Read reads an OpenAPI document whose texts are Polish Markdown. Its operations may have x-examples, a list of
-// path and summary. It fails if the document is no YAML or a reference leads nowhere.
+// Read reads an OpenAPI document whose texts are Polish Markdown. Its operations may have
+// x-examples, a list of path and summary. It fails if the document is no YAML or a reference leads
+// nowhere.
 func Read(document []byte) (*Doc, error) {
 	var in openAPI
 	if err := yaml.Unmarshal(document, &in); err != nil {
@@ -144,7 +149,8 @@ func (in *openAPI) doc() (*Doc, error) {
 	return doc, nil
 }
 
-// factorHeaders moves the headers that every answer has from the answers to doc. They would be an eighth of the page.
+// factorHeaders moves the headers that every answer has from the answers to doc. They would be an
+// eighth of the page.
 func (doc *Doc) factorHeaders() {
 	var answers []*Answer
 	for _, g := range doc.Groups {

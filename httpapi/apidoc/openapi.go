@@ -7,7 +7,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// openAPI is the part of an OpenAPI document that is read. Mappings keep their order, because it is the page's.
+// openAPI is the part of an OpenAPI document that is read. Mappings keep their order, because it is
+// the page's.
 type openAPI struct {
 	Info struct {
 		Version     string `yaml:"version"`

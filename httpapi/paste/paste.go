@@ -4,18 +4,18 @@
 //
 // # Promises
 //
-//   - The text as it was typed is a name, whatever else it is, unless it consists of ids or is longer
-//     than any name.
-//   - There are at most [MaxIDs] ids and [MaxNames] names beside the whole text; [Paste.Left] says how
-//     many more were typed.
+//   - The text as it was typed is a name, whatever else it is, unless it consists of ids or is
+//     longer than any name.
+//   - There are at most [MaxIDs] ids and [MaxNames] names beside the whole text; [Paste.Left] says
+//     how many more were typed.
 //   - Nothing is found twice. A name has 1 to [MaxName] code points, an id 1 to 64 digits.
 //   - A text is read as far as [MaxText] code points, and reading takes time linear in them.
 //
 // # Why
 //
 // A search that finds nobody because of a comma is a false all-clear, and one that trusts a name
-// that it has tidied up vouches for impostors. So every reading says whether it was typed or made of
-// what was typed, and package verdict, not this one, decides what follows from it.
+// that it has tidied up vouches for impostors. So every reading says whether it was typed or made
+// of what was typed, and package verdict, not this one, decides what follows from it.
 //
 // The API takes its parameters literally, since programs can clean up their own texts; the page
 // cannot expect that of people.
@@ -80,11 +80,11 @@ type Subject struct {
 	ID    string // exact
 	Names []Name // one name in several readings, the typed ones first
 	How   How
-	// HasParts says that it is the whole text, or what is left of it without ids and addresses, and that the text has
-	// several parts, which are subjects of their own.
+	// HasParts says that it is the whole text, or what is left of it without ids and addresses, and
+	// that the text has several parts, which are subjects of their own.
 	HasParts bool
-	// Within is the number of the subject of which this one is a word, or -1. Words count only where
-	// the whole is nobody's name.
+	// Within is the number of the subject of which this one is a word, or -1. Words count only
+	// where the whole is nobody's name.
 	Within int
 }
 
@@ -142,7 +142,8 @@ func (rd *Reader) ReadWithID(text, id string) Paste {
 	return p
 }
 
-// addNames adds the names of a text, which was split as it is and without what is invisible or only drawn.
+// addNames adds the names of a text, which was split as it is and without what is invisible or only
+// drawn.
 func (p *Paste) addNames(rd *Reader, typed, seen *content) {
 	if len(seen.ids) > 0 && len(seen.parts) == 0 {
 		return // nothing but ids
@@ -262,7 +263,8 @@ func (p *Paste) addName(readings []Name, how How, within int) int {
 	return len(p.Subjects) - 1
 }
 
-// has reports whether a name is the subject's already: as it is, or, if it was cleaned, in any reading.
+// has reports whether a name is the subject's already: as it is, or, if it was cleaned, in any
+// reading.
 func (s *Subject) has(readings []Name) bool {
 	if !readings[0].Cleaned {
 		readings = readings[:1]
@@ -292,8 +294,8 @@ func (s *Subject) add(n Name) {
 	})
 }
 
-// ID finds the chat id in the forms that the API understands, too: a mention, <@123> or <@!123>, or an http(s) address
-// with /users/<digits> in its path.
+// ID finds the chat id in the forms that the API understands, too: a mention, <@123> or <@!123>, or
+// an http(s) address with /users/<digits> in its path.
 func ID(s string) (id string, ok bool) {
 	if mention, is := strings.CutPrefix(s, "<@"); is {
 		id, closed := strings.CutSuffix(strings.TrimPrefix(mention, "!"), ">")

@@ -13,8 +13,8 @@ const (
 	two = "998800112233445566"
 )
 
-// shown writes a paste down: subjects between bars, an id with #, the readings of a name between equals
-// signs and the cleaned ones with ~; @ before the @words and ? before the guesses.
+// shown writes a paste down: subjects between bars, an id with #, the readings of a name between
+// equals signs and the cleaned ones with ~; @ before the @words and ? before the guesses.
 func shown(p Paste) string {
 	var all []string
 	for _, s := range p.Subjects {

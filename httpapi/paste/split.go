@@ -85,7 +85,8 @@ func (rd *Reader) split(text string) (c content) {
 	return c
 }
 
-// addPart adds a part, unless it is nothing but punctuation, or a label of an id: "ID 9900…" names nobody.
+// addPart adds a part, unless it is nothing but punctuation, or a label of an id: "ID 9900…" names
+// nobody.
 func (c *content) addPart(rd *Reader, part string) {
 	part = strings.TrimSpace(part)
 	blank := strings.Trim(part, around) == "" || !strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsPunct(r) })
@@ -100,8 +101,8 @@ func refanged(text string) string {
 		"hxxp://", "http://", "hxxps://", "https://").Replace(text)
 }
 
-// takeAddresses takes mail and web addresses out of a text. An address ends where something else may
-// begin: at white space, brackets, quotes and what parts names.
+// takeAddresses takes mail and web addresses out of a text. An address ends where something else
+// may begin: at white space, brackets, quotes and what parts names.
 func (rd *Reader) takeAddresses(c *content, text string) string {
 	ends := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|()[]{}<>\"„”“«»", r) }
 	var rest strings.Builder
@@ -121,8 +122,8 @@ func (rd *Reader) takeAddresses(c *content, text string) string {
 	return rest.String()
 }
 
-// takeAddress returns what is left of a word: nothing of an address, but all of a bare domain, which somebody may
-// have for a name.
+// takeAddress returns what is left of a word: nothing of an address, but all of a bare domain,
+// which somebody may have for a name.
 func (rd *Reader) takeAddress(c *content, word string) string {
 	bare := strings.TrimRight(strings.TrimLeft(word, "/*`'’"), ".:!?*`'’")
 	if m := rd.mail.FindStringSubmatch(bare); m != nil && isDomain(m[1]) {
@@ -205,13 +206,13 @@ type group struct {
 	free     bool // no letter touches it
 }
 
-// maxGroup is how many digits people write without a separator in an id that has some. More are numbers
-// of their own.
+// maxGroup is how many digits people write without a separator in an id that has some. More are
+// numbers of their own.
 const maxGroup = 8
 
-// takeDigits takes out the ids: runs of 15 to 20 digits, also those that have separators between them
-// where they are all the digits that follow each other. Others may be ids: those that letters touch,
-// and those among more digits.
+// takeDigits takes out the ids: runs of 15 to 20 digits, also those that have separators between
+// them where they are all the digits that follow each other. Others may be ids: those that letters
+// touch, and those among more digits.
 func (rd *Reader) takeDigits(c *content, text string) string {
 	var rest strings.Builder
 	at := 0
@@ -244,8 +245,8 @@ func (rd *Reader) takeDigits(c *content, text string) string {
 	return rest.String()
 }
 
-// chains returns the runs of digits of a text. Those that only separators part are one chain, unless
-// one of them is an id by itself. Of a chain only the first may be touched by a letter.
+// chains returns the runs of digits of a text. Those that only separators part are one chain,
+// unless one of them is an id by itself. Of a chain only the first may be touched by a letter.
 func (rd *Reader) chains(text string) (all [][]group) {
 	var before *group
 	for _, at := range rd.digits.FindAllStringIndex(text, -1) {

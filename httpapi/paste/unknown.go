@@ -94,8 +94,8 @@ func luhn(number string) bool {
 	return sum%10 == 0
 }
 
-// isDomain reports whether s ends in a domain that is given out, or in one that is kept for examples
-// (RFC 2606).
+// isDomain reports whether s ends in a domain that is given out, or in one that is kept for
+// examples (RFC 2606).
 func isDomain(s string) bool {
 	s = strings.ToLower(s)
 	at := strings.LastIndexByte(s, '.')

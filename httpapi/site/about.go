@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxAbout bounds the Markdown of the page about the registry in bytes, maxAboutHTML what is made of it.
+// MaxAbout bounds the Markdown of the page about the registry in bytes, maxAboutHTML what is made
+// of it.
 const (
 	MaxAbout     = 32 << 10
 	maxAboutHTML = MaxPage - 12_000
@@ -24,14 +25,16 @@ type aboutView struct {
 	Sections []aboutSection
 }
 
-// aboutSection is what stands below a heading of the first kind, and its parts below those of the second.
+// aboutSection is what stands below a heading of the first kind, and its parts below those of the
+// second.
 type aboutSection struct {
 	Title string
 	Text  template.HTML
 	Parts []fold
 }
 
-// CheckAbout rejects what cannot be the page about the registry (httpapi/CONTRACT.md#about). Empty: the default one.
+// CheckAbout rejects what cannot be the page about the registry (httpapi/CONTRACT.md#about). Empty:
+// the default one.
 func CheckAbout(markdown string) error {
 	_, err := readAbout(markdown)
 	return err

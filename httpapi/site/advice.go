@@ -33,16 +33,16 @@ type fold struct {
 	Text  template.HTML
 }
 
-// adviceHeadings are the level-two headings of an advice, with the class of the verdict that they belong to; serverAdvice is
-// for a server that is accused, confirmed or not.
+// adviceHeadings are the level-two headings of an advice, with the class of the verdict that they
+// belong to; serverAdvice is for a server that is accused, confirmed or not.
 func adviceHeadings() map[string]string {
 	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Serwer": serverAdvice, "Zaufana osoba": "legit", "Brak wpisu": "none"}
 }
 
 const serverAdvice = "server"
 
-// adviceFor returns what to do after a verdict of that class, which is about a server or not; nil where there is nothing. A
-// text without a part for servers has for them what it has for persons.
+// adviceFor returns what to do after a verdict of that class, which is about a server or not; nil
+// where there is nothing. A text without a part for servers has for them what it has for persons.
 func (s *Site) adviceFor(class string, server bool) *advice {
 	if a, ok := s.advice[serverAdvice]; ok && server && (class == "scam" || class == "risk") {
 		return &a
@@ -53,7 +53,8 @@ func (s *Site) adviceFor(class string, server bool) *advice {
 	return nil
 }
 
-// CheckAdvice rejects what cannot be the advice of a site (httpapi/CONTRACT.md#advice). Empty: the default one.
+// CheckAdvice rejects what cannot be the advice of a site (httpapi/CONTRACT.md#advice). Empty: the
+// default one.
 func CheckAdvice(markdown string) error {
 	_, err := readAdvice(markdown)
 	return err
@@ -94,7 +95,8 @@ func readAdvice(markdown string) (map[string]advice, error) {
 // adviceSection is what stands below a heading.
 type adviceSection struct{ title, text string }
 
-// cutAt splits a text at the lines that begin with a prefix. Lines within fenced code are no headings.
+// cutAt splits a text at the lines that begin with a prefix. Lines within fenced code are no
+// headings.
 func cutAt(text, prefix string) (before string, sections []adviceSection) {
 	fenced := false
 	for line := range strings.Lines(text) {

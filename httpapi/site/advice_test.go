@@ -7,7 +7,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// The site's own advice has something for every verdict that has an entry, and is folded where it is long.
+// The site's own advice has something for every verdict that has an entry, and is folded where it
+// is long.
 func TestOwnAdvice(t *testing.T) {
 	all, err := readAdvice("")
 	if err != nil {

@@ -12,8 +12,8 @@ type Appeals struct{ path, query string } // of the address, with its scheme and
 // reportPlace stands in the address where the number of the report goes.
 const reportPlace = "{reportId}"
 
-// ParseAppeals reads an http or https address, which may have a query and {reportId} anywhere after its host.
-// Empty is nowhere.
+// ParseAppeals reads an http or https address, which may have a query and {reportId} anywhere after
+// its host. Empty is nowhere.
 func ParseAppeals(address string) (Appeals, error) {
 	if address == "" {
 		return Appeals{}, nil

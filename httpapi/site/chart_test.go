@@ -14,7 +14,8 @@ func november() readmodel.Month {
 	return readmodel.MonthOf(time.Date(2026, 11, 30, 23, 59, 59, 0, time.UTC))
 }
 
-// Bars stand on the line, none is higher than the chart, what is there is seen, and the sums are those of the months.
+// Bars stand on the line, none is higher than the chart, what is there is seen, and the sums are
+// those of the months.
 func TestCharts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Reports{Last: november()}

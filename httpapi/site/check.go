@@ -14,8 +14,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// CheckPage is the content of the person check. All of it belongs to one view. Where there is a paste, Decide comes
-// before the page is made.
+// CheckPage is the content of the person check. All of it belongs to one view. Where there is a
+// paste, Decide comes before the page is made.
 type CheckPage struct {
 	Paste   paste.Paste          // zero: the empty form
 	Entries [events.NumLists]int // how many each list shows, in the order of events.Lists
@@ -27,7 +27,8 @@ type CheckPage struct {
 	parts   []part
 }
 
-// part is what was found of a name that nobody has: entries whose name or id contains it, or looks as if it did.
+// part is what was found of a name that nobody has: entries whose name or id contains it, or looks
+// as if it did.
 type part struct {
 	name  string
 	found readmodel.CheckResult
@@ -36,8 +37,8 @@ type part struct {
 // maxParts is of how many names that nobody has a check says whose names contain them.
 const maxParts = 3
 
-// Decide looks up in a view whom the paste means, and makes the verdict. It searches no texts. Where it finds nobody,
-// FindParts may have something to add. Its error is ctx's.
+// Decide looks up in a view whom the paste means, and makes the verdict. It searches no texts.
+// Where it finds nobody, FindParts may have something to add. Its error is ctx's.
 func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.Value, error) {
 	found, err := verdict.Find(ctx, view, p.Paste)
 	if err != nil {
@@ -47,7 +48,8 @@ func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.V
 	return p.verdict.Value, nil
 }
 
-// FindParts looks for names that contain what was typed. It searches texts, at most three times. Its error is ctx's.
+// FindParts looks for names that contain what was typed. It searches texts, at most three times.
+// Its error is ctx's.
 func (p *CheckPage) FindParts(ctx context.Context) error {
 	for _, s := range p.verdict.Subjects {
 		if len(p.parts) == maxParts {
@@ -98,8 +100,8 @@ type single struct {
 	More   bool // Reason is not the whole
 }
 
-// Room for what a check shows of a paste, in bytes. What is left is for the frame, the advice, and the paste itself in
-// every link.
+// Room for what a check shows of a paste, in bytes. What is left is for the frame, the advice, and
+// the paste itself in every link.
 const (
 	checkRoom    = MaxPage - 26_000
 	differRoom   = 8_000
@@ -363,7 +365,8 @@ func (s *Site) matches(found []match) ([]piece, error) {
 	return pieces, nil
 }
 
-// similarEntry is what _similar.html shows of an entry whose name only looks as if it contained the one asked for.
+// similarEntry is what _similar.html shows of an entry whose name only looks as if it contained the
+// one asked for.
 type similarEntry struct {
 	readmodel.PublicEntry
 	Status, Why, Link string
@@ -405,7 +408,8 @@ func (s *Site) appendSimilar(v *checkView, parts []part, room int) error {
 	return nil
 }
 
-// differing is an entry whose name is near to the one that was typed. The differing characters are marked in both.
+// differing is an entry whose name is near to the one that was typed. The differing characters are
+// marked in both.
 type differing struct {
 	Asked, Name template.HTML
 	ChatID      string

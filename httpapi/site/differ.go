@@ -64,15 +64,16 @@ func position(name string, r rune) string {
 	return fmt.Sprintf(" (%d. znak)", utf8.RuneCountInString(name[:at])+1)
 }
 
-// markDifferences returns both names as HTML in which the characters that the other does not have at this place are
-// marked. Invisible ones are named, since nobody would see their mark.
+// markDifferences returns both names as HTML in which the characters that the other does not have
+// at this place are marked. Invisible ones are named, since nobody would see their mark.
 func markDifferences(a, b string) (template.HTML, template.HTML) {
 	ra, rb := []rune(a), []rune(b)
 	same := common(ra, rb)
 	return marked(ra, same[0]), marked(rb, same[1])
 }
 
-// common reports of each character of two names whether it is of a longest common subsequence, case aside.
+// common reports of each character of two names whether it is of a longest common subsequence, case
+// aside.
 func common(a, b []rune) (same [2][]bool) {
 	fa, fb := foldedRunes(a), foldedRunes(b)
 	// length[i][j] is that of a[i:] and b[j:].

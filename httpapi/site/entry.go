@@ -24,8 +24,8 @@ type entry struct {
 	proofsShown bool // by /proofs/{id}
 }
 
-// class returns the style class of an entry. It depends on verification, not on the list alone: an unverified
-// report must not look like a verified one.
+// class returns the style class of an entry. It depends on verification, not on the list alone: an
+// unverified report must not look like a verified one.
 func class(l events.List, verified bool) string {
 	switch {
 	case l.Trusted():

@@ -17,7 +17,8 @@ func failure(t *testing.T, w *world, f Failed) string {
 	return wellFormed(t, string(page))
 }
 
-// Somebody who was taken off a list is cleared in words, which are the same whether anybody was there or not.
+// Somebody who was taken off a list is cleared in words, which are the same whether anybody was
+// there or not.
 func TestNobodysPageClears(t *testing.T) {
 	w := newWorld(t, full())
 	const clears = "Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."
@@ -28,7 +29,8 @@ func TestNobodysPageClears(t *testing.T) {
 	}
 }
 
-// A text that is too long comes back whole, with its bound, in a form that asks the same question again.
+// A text that is too long comes back whole, with its bound, in a form that asks the same question
+// again.
 func TestLongTextsAreKept(t *testing.T) {
 	w := newWorld(t, full())
 	for _, c := range []struct {
@@ -62,7 +64,8 @@ func TestFieldsCutNothing(t *testing.T) {
 	}
 }
 
-// The title of a page about somebody does not call the site a registry of frauds, and no address is said that is not whole.
+// The title of a page about somebody does not call the site a registry of frauds, and no address is
+// said that is not whole.
 func TestTitlesAccuseNobody(t *testing.T) {
 	for base, cfg := range map[string]Config{"": {}, "https://rejestr.example.org": full()} {
 		w := newWorld(t, cfg, people()...)

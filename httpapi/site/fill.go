@@ -16,8 +16,8 @@ const (
 	maxReason = 1_600 // shown of each reason at most, on a page with several entries
 )
 
-// mark stands in a rendered entry before and after the link to the rest of the reason; the reason goes in front
-// of the first. No text contains NUL, because events with one are rejected.
+// mark stands in a rendered entry before and after the link to the rest of the reason; the reason
+// goes in front of the first. No text contains NUL, because events with one are rejected.
 const mark = "\x00"
 
 // piece is a rendered entry, taken apart where its reason goes.
@@ -43,9 +43,9 @@ func (p *piece) with(room int) string {
 	return p.head + cut + p.more + p.tail
 }
 
-// fillMost puts as many pieces into room as fit with minReason of each reason, and shares out what is left: short
-// reasons are whole, long ones are cut at the same length. It also returns how many bytes it used. If not even
-// one piece fits, it shows none.
+// fillMost puts as many pieces into room as fit with minReason of each reason, and shares out what
+// is left: short reasons are whole, long ones are cut at the same length. It also returns how many
+// bytes it used. If not even one piece fits, it shows none.
 func fillMost(pieces []piece, room int) (body template.HTML, shown, used int) {
 	var sizes []int
 	for i := range pieces {
@@ -64,7 +64,8 @@ func fillMost(pieces []piece, room int) (body template.HTML, shown, used int) {
 	return template.HTML(b.String()), len(sizes), b.Len()
 }
 
-// level returns how many bytes of each reason fit if minReason of each are shown anyway and room is left beyond.
+// level returns how many bytes of each reason fit if minReason of each are shown anyway and room is
+// left beyond.
 func level(sizes []int, room int) int {
 	sizes = slices.Sorted(slices.Values(sizes))
 	at := minReason
@@ -89,8 +90,8 @@ type parts struct {
 	After      string
 }
 
-// whole renders a reason, or the part of that number if it is too long for a page; a number that is too high
-// means the last one. link is the address of the page.
+// whole renders a reason, or the part of that number if it is too long for a page; a number that is
+// too high means the last one. link is the address of the page.
 func whole(reason *text, number int, link string) (template.HTML, parts) {
 	var cuts []string
 	at, more := place{}, true

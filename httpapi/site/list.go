@@ -137,8 +137,8 @@ func (v *listView) page(p *ListPage, shown int) {
 	}
 }
 
-// whichPage says which page of how many this is. A page that does not begin where one of that size would, because
-// the entries before did not fit, says which entries it has.
+// whichPage says which page of how many this is. A page that does not begin where one of that size
+// would, because the entries before did not fit, says which entries it has.
 func whichPage(q readmodel.ListQuery, total, shown int) string {
 	switch next := q.Skip + shown; {
 	case shown == 0 || q.Skip == 0 && next == total:

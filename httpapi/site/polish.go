@@ -39,14 +39,15 @@ func number(n int) string {
 	return s
 }
 
-// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC. Everybody gets the same page, so
-// the zone is named rather than guessed.
+// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC. Everybody gets the
+// same page, so the zone is named rather than guessed.
 func moment(t time.Time) string {
 	t = t.UTC()
 	return fmt.Sprintf("%d %s %d, %02d:%02d UTC", t.Day(), month(t.Month()), t.Year(), t.Hour(), t.Minute())
 }
 
-// day formats a date in Polish: 14 listopada 2026. It is the day in UTC, since everybody gets the same page.
+// day formats a date in Polish: 14 listopada 2026. It is the day in UTC, since everybody gets the
+// same page.
 func day(t time.Time) string {
 	t = t.UTC()
 	return fmt.Sprintf("%d\u00a0%s\u00a0%d", t.Day(), month(t.Month()), t.Year())

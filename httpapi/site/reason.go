@@ -8,11 +8,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxDepth bounds how deeply elements are nested. Of deeper ones only the text stays; nobody nests like that
-// except to hurt browsers.
+// maxDepth bounds how deeply elements are nested. Of deeper ones only the text stays; nobody nests
+// like that except to hurt browsers.
 const maxDepth = 12
 
-// maxTag bounds a tag in bytes, which matters for links. A longer one is left out and its text stays.
+// maxTag bounds a tag in bytes, which matters for links. A longer one is left out and its text
+// stays.
 const maxTag = 2048
 
 // newPolicy allows what the renderer of readmodel emits, and nothing else.
@@ -95,12 +96,12 @@ func inline(name string) bool {
 	return false
 }
 
-// maxRead bounds beginning, in bytes: several times what such a page shows, so that its end is never seen, and
-// little enough to sanitise sixty reasons a page.
+// maxRead bounds beginning, in bytes: several times what such a page shows, so that its end is
+// never seen, and little enough to sanitise sixty reasons a page.
 const maxRead = 4 * maxReason
 
-// sanitise drops everything from a reason's HTML that the policy does not allow. The result is well formed
-// whatever the input. The renderer of readmodel has done this before; here it is done again.
+// sanitise drops everything from a reason's HTML that the policy does not allow. The result is well
+// formed whatever the input. The renderer of readmodel has done this before; here it is done again.
 func sanitise(policy *bluemonday.Policy, reason string) *text {
 	reason = strings.ReplaceAll(reason, "\x00", "") // see mark
 	z := html.NewTokenizer(strings.NewReader(policy.Sanitize(reason)))
@@ -156,9 +157,9 @@ func asParagraph(tok html.Token) html.Token {
 
 func void(element string) bool { return element == "br" || element == "hr" }
 
-// part returns as much of t from a place on as fits into room bytes, with its elements closed. If more is left,
-// it continues at next. Words stay whole if possible. The room must suffice for the elements that are open at
-// the place (maxDepth tags, one of them a link) and one character.
+// part returns as much of t from a place on as fits into room bytes, with its elements closed. If
+// more is left, it continues at next. Words stay whole if possible. The room must suffice for the
+// elements that are open at the place (maxDepth tags, one of them a link) and one character.
 func (t *text) part(from place, room int) (part string, next place, more bool) {
 	w := cutter{room: room}
 	for _, tok := range t.tokens[:from.token] {
@@ -206,7 +207,8 @@ func (w *cutter) reopen() {
 	}
 }
 
-// take writes a token without its first skip bytes. It returns -1, or the byte of the token at which the room ended.
+// take writes a token without its first skip bytes. It returns -1, or the byte of the token at
+// which the room ended.
 func (w *cutter) take(tok html.Token, skip int) int {
 	if tok.Type == html.TextToken {
 		return w.takeText(tok.Data, skip)

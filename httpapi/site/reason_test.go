@@ -78,7 +78,8 @@ func FuzzSanitise(f *testing.F) {
 	})
 }
 
-// harmless fails the test unless every element and attribute of the HTML is one that a reason may have.
+// harmless fails the test unless every element and attribute of the HTML is one that a reason may
+// have.
 func harmless(t *testing.T, part string) {
 	t.Helper()
 	wellFormed(t, part)

@@ -128,8 +128,9 @@ func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	return tabs
 }
 
-// grouped parts hits by their lists, the list of the best first. Trusted persons come last, or their texts, which speak of fraud too, would be
-// the answer to a word of fraud, unless the best hit is one whose name has a word.
+// grouped parts hits by their lists, the list of the best first. Trusted persons come last, or
+// their texts, which speak of fraud too, would be the answer to a word of fraud, unless the best
+// hit is one whose name has a word.
 func grouped(hits []readmodel.RankedHit) (groups [][]readmodel.RankedHit) {
 	for _, h := range hits {
 		i := slices.IndexFunc(groups, func(g []readmodel.RankedHit) bool { return g[0].Row.List() == h.Row.List() })
@@ -170,8 +171,8 @@ func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 	return hit{entry: e, Named: spans(name, h.Matches, readmodel.InName, 1<<20), Excerpt: spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
 }
 
-// spans cuts a text at the places of the words. Of a text that is longer than limit, in code points, it takes the part
-// around the first of them, from the beginning of a word on.
+// spans cuts a text at the places of the words. Of a text that is longer than limit, in code
+// points, it takes the part around the first of them, from the beginning of a word on.
 func spans(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	var places []readmodel.Match
@@ -225,7 +226,8 @@ func searchable(asked string) string {
 
 const searchPath = "/szukaj"
 
-// searchLink returns the address of a page of ranked search, without parameters that have their default.
+// searchLink returns the address of a page of ranked search, without parameters that have their
+// default.
 func searchLink(q readmodel.RankedQuery) string {
 	values := url.Values{}
 	set := func(name, value, usual string) {

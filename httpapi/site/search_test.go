@@ -22,7 +22,8 @@ func (w *world) search(t testing.TB, q readmodel.RankedQuery, p readmodel.Ranked
 	return wellFormed(t, string(page))
 }
 
-// A page of ranked search marks the words, leads to the entries, the other lists and the other pages.
+// A page of ranked search marks the words, leads to the entries, the other lists and the other
+// pages.
 func TestSearchPage(t *testing.T) {
 	w := newWorld(t, full(), events.Entry{List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma <b>", Verified: true, ReportID: "R",
 		Reason: strings.Repeat("przed ", 200) + "**oszust** i _oszuści_ " + strings.Repeat("po ", 200), ReportedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)})
@@ -77,7 +78,8 @@ func TestSearchRelaxed(t *testing.T) {
 	}
 }
 
-// Results of several lists are told apart, and a trusted person is not the first answer, unless the name has a word.
+// Results of several lists are told apart, and a trusted person is not the first answer, unless the
+// name has a word.
 func TestSearchGroups(t *testing.T) {
 	entry := func(list events.List, id, name string) events.Entry {
 		return events.Entry{List: list, EntryID: id, ChatID: "1", Name: name, Verified: true, ReportID: "R", ReportedAt: time.Unix(1, 0)}

@@ -41,8 +41,8 @@ var favicon string
 //go:embed *.go about.md advice.md templates/*.html
 var sources embed.FS
 
-// ownSources are the packages that make pages and have no version of their own (TestVersionCoversImports):
-// pages are a function of them too, and so is Version.
+// ownSources are the packages that make pages and have no version of their own
+// (TestVersionCoversImports): pages are a function of them too, and so is Version.
 func ownSources() map[string]embed.FS {
 	return map[string]embed.FS{
 		"site": sources, "paste": paste.Sources, "verdict": verdict.Sources, "lookalike": lookalike.Sources, "choices": choices.Sources, "uptime": uptime.Sources,
@@ -51,15 +51,19 @@ func ownSources() map[string]embed.FS {
 
 // Config is what pages say about the service that they belong to.
 type Config struct {
-	// BaseURL is the public address of the service, without a slash at its end. Empty: pages say paths.
+	// BaseURL is the public address of the service, without a slash at its end. Empty: pages say
+	// paths.
 	BaseURL string
-	// AppealsURL is where an accused person appeals, as ParseAppeals takes it. Empty: pages name no address.
+	// AppealsURL is where an accused person appeals, as ParseAppeals takes it. Empty: pages name no
+	// address.
 	AppealsURL string
 	// Proofs says that /proofs/{id} exists.
 	Proofs bool
-	// Advice is what to do now, as Markdown (httpapi/CONTRACT.md#advice). Empty: the one of this package.
+	// Advice is what to do now, as Markdown (httpapi/CONTRACT.md#advice). Empty: the one of this
+	// package.
 	Advice string
-	// About is who runs the registry, as Markdown (httpapi/CONTRACT.md#about). Empty: the neutral text of this package.
+	// About is who runs the registry, as Markdown (httpapi/CONTRACT.md#about). Empty: the neutral
+	// text of this package.
 	About string
 }
 
@@ -85,7 +89,8 @@ type Page struct {
 	Path string
 	// About is the description for search engines. Empty: none.
 	About string
-	// Canonical is the path of the page where several lead to it. Empty: it is not said, nor without a BaseURL.
+	// Canonical is the path of the page where several lead to it. Empty: it is not said, nor
+	// without a BaseURL.
 	Canonical string
 	// Share is how a messenger shows a link to the page. Nil: as it likes.
 	Share *Share
@@ -107,12 +112,13 @@ func (p Page) Brand() string {
 	return "Rejestr oszustów"
 }
 
-// Share is what Open Graph tags say of a page: https://ogp.me. People see it beside a link, without having opened
-// the page, so it accuses nobody of what nobody has confirmed.
+// Share is what Open Graph tags say of a page: https://ogp.me. People see it beside a link, without
+// having opened the page, so it accuses nobody of what nobody has confirmed.
 type Share struct{ Title, About string }
 
-// New reads the templates and assets. It fails for a bad AppealsURL, an advice that [CheckAdvice] or a page that [CheckAbout]
-// rejects, and if the build is broken. Pages are a function of the caller's sources, more, too.
+// New reads the templates and assets. It fails for a bad AppealsURL, an advice that [CheckAdvice]
+// or a page that [CheckAbout] rejects, and if the build is broken. Pages are a function of the
+// caller's sources, more, too.
 func New(cfg Config, more embed.FS) (*Site, error) {
 	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
 	var err error
@@ -147,8 +153,9 @@ func New(cfg Config, more embed.FS) (*Site, error) {
 	return s, err
 }
 
-// parse adds a template. A file whose name begins with _ is part of every page. Each of the others is a page,
-// and its template stands in the frame as "main". Glob returns them sorted, and _ sorts before the letters.
+// parse adds a template. A file whose name begins with _ is part of every page. Each of the others
+// is a page, and its template stands in the frame as "main". Glob returns them sorted, and _ sorts
+// before the letters.
 func (s *Site) parse(frame *template.Template, file string) error {
 	text, err := templateFiles.ReadFile(file)
 	if err != nil {
@@ -281,8 +288,8 @@ func mediaType(ext string) (kind string, known bool) {
 // Favicon returns the site's icon, an ICO file with 16, 32 and 48 pixels.
 func Favicon() []byte { return []byte(favicon) }
 
-// Version changes whenever a page may look different although its content is the same. Every page's entity
-// tag contains it.
+// Version changes whenever a page may look different although its content is the same. Every page's
+// entity tag contains it.
 func (s *Site) Version() string { return s.version }
 
 func (s *Site) fingerprint(more embed.FS) (string, error) {

@@ -115,8 +115,8 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	return wellFormed(t, string(page))
 }
 
-// wellFormed fails the test unless page is a document whose elements all end where they should, with ids
-// that are unique, and no larger than is promised.
+// wellFormed fails the test unless page is a document whose elements all end where they should,
+// with ids that are unique, and no larger than is promised.
 func wellFormed(t testing.TB, page string) string {
 	t.Helper()
 	if len(page) > MaxPage {
@@ -399,8 +399,8 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// TestVersionCoversImports: whatever package of ours makes pages is hashed into their version, or has a
-// version of its own that is part of the content's tag.
+// TestVersionCoversImports: whatever package of ours makes pages is hashed into their version, or
+// has a version of its own that is part of the content's tag.
 func TestVersionCoversImports(t *testing.T) {
 	numbered := map[string]string{"events": "ProjectionVersion", "readmodel": "RenderVersion and AnswerVersion"}
 	hashed := ownSources()

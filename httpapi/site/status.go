@@ -9,7 +9,8 @@ import (
 	"example.org/registry/httpapi/uptime"
 )
 
-// Component is the outcome of one probe (httpapi/CONTRACT.md#status), and what is known of earlier ones.
+// Component is the outcome of one probe (httpapi/CONTRACT.md#status), and what is known of earlier
+// ones.
 type Component struct {
 	ID      string // database, guard, chat or coin
 	Checked bool   // false: no address is configured
@@ -54,7 +55,8 @@ type incident struct {
 	From, To     time.Time // To zero: it goes on
 }
 
-// StatusPage returns the page /status for a round of probes. answers says that lists and checks are answered.
+// StatusPage returns the page /status for a round of probes. answers says that lists and checks are
+// answered.
 func StatusPage(checks []Component, answers bool, at time.Time) Page {
 	v := statusView{CheckedAt: at, Days: uptime.Days}
 	var silent []string
@@ -162,7 +164,8 @@ func newHistoryView(c uptime.Component) *historyView {
 	return h
 }
 
-// latencyLine is a path through the days' latencies, if there are several. Days without one interrupt it.
+// latencyLine is a path through the days' latencies, if there are several. Days without one
+// interrupt it.
 func latencyLine(days []uptime.Day, longest time.Duration) string {
 	var b strings.Builder
 	step, points := byte('M'), 0

@@ -10,7 +10,8 @@ import (
 
 func someRound() time.Time { return time.Date(2026, time.November, 21, 10, 15, 3, 0, time.UTC) }
 
-// A state that is only coloured is none; what nobody checks has not failed; the registry itself comes first.
+// A state that is only coloured is none; what nobody checks has not failed; the registry itself
+// comes first.
 func TestStatusWords(t *testing.T) {
 	ok := func(id string) Component {
 		return Component{ID: id, Checked: true, OK: true, Latency: 3 * time.Millisecond}

@@ -134,8 +134,8 @@ func namesOf(v *verdict.Verdict) (names []string) {
 	return names
 }
 
-// titleOf is the heading. same are the entries of its class, the gravest; names are whose they are, where that must
-// be said.
+// titleOf is the heading. same are the entries of its class, the gravest; names are whose they are,
+// where that must be said.
 func titleOf(class string, same []match, names []string, byID bool) string {
 	list, noun, call := listOf(class), nounOf(same), callOf(class)
 	if byID {
@@ -310,7 +310,8 @@ type checked struct {
 	Says     string
 }
 
-// checkedOf says of each thing that was typed what was found of it, where that is more than one, or not what was typed.
+// checkedOf says of each thing that was typed what was found of it, where that is more than one, or
+// not what was typed.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	for _, s := range v.Subjects {
 		c := checked{ID: s.ID, Says: shortly(s.Value, s.Reason)}

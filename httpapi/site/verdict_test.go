@@ -28,7 +28,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// The gravest exact match decides what is said first; a name that only contains the text, or looks like it, does not.
+// The gravest exact match decides what is said first; a name that only contains the text, or looks
+// like it, does not.
 func TestVerdict(t *testing.T) {
 	none := events.Proofs{}
 	w := newWorld(t, full(),
@@ -97,7 +98,8 @@ func TestVerdictText(t *testing.T) {
 	}
 }
 
-// A check has at most MaxPage bytes, whoever is found by whatever reading, whom it imitates, and what an operator advises.
+// A check has at most MaxPage bytes, whoever is found by whatever reading, whom it imitates, and
+// what an operator advises.
 func TestChecksAreBounded(t *testing.T) {
 	dear := strings.Repeat("о", 60) + strings.Repeat("&", 30) // Cyrillic
 	name, none := strings.ReplaceAll(dear, "о", "o"), events.Proofs{ID: strings.Repeat("p", 64)}

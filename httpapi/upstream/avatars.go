@@ -19,8 +19,8 @@ const (
 	perSecond = 20
 )
 
-// How much is kept, and for how long. Negative answers are kept shorter than pictures: they are cheap,
-// and somebody may be waiting for the first picture.
+// How much is kept, and for how long. Negative answers are kept shorter than pictures: they are
+// cheap, and somebody may be waiting for the first picture.
 const (
 	cacheBytes    = 32 << 20
 	pictureKept   = time.Hour
@@ -32,8 +32,8 @@ const (
 // AvatarConfig says where the pictures of users come from. The zero value: every picture is drawn.
 type AvatarConfig struct {
 	// API and CDN are the addresses of a Discord-compatible platform: both or neither. A name that
-	// resolves to an address that is not public is not connected to, unless the operator can only mean
-	// that: it is an address itself, localhost, or a name without a dot.
+	// resolves to an address that is not public is not connected to, unless the operator can only
+	// mean that: it is an address itself, localhost, or a name without a dot.
 	API, CDN string
 	// Token is the bot's. Empty: the API is asked without one.
 	Token Secret
@@ -160,15 +160,15 @@ func newAvatarCache(bytes uint64) (*otter.Cache[avatarKey, cached], error) {
 	})
 }
 
-// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an entry that has
-// expired is not found, and makes room when room is needed.
+// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an entry that
+// has expired is not found, and makes room when room is needed.
 type cacheClock struct{ start time.Time }
 
 func (c cacheClock) NowNano() int64                    { return int64(time.Since(c.start)) }
 func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
 
-// get returns what is known of a user's picture, at once if it is kept or not to be had, else within
-// the timeout. Its error is ctx's.
+// get returns what is known of a user's picture, at once if it is kept or not to be had, else
+// within the timeout. Its error is ctx's.
 func (a *avatars) get(ctx context.Context, user string, size int) (cached, error) {
 	if a.platform == nil || !issuedID(user) {
 		return cached{result: avatarNone}, nil
@@ -282,8 +282,8 @@ const (
 	tolerated         = 2           // failures in a row that may be accidents
 )
 
-// backOff leaves the platform alone while it asks for that, and asks a failing one less often: from the
-// third failure in a row after 1 s, then 2 s, up to a minute. The zero value allows calls.
+// backOff leaves the platform alone while it asks for that, and asks a failing one less often: from
+// the third failure in a row after 1 s, then 2 s, up to a minute. The zero value allows calls.
 type backOff struct {
 	mu       sync.Mutex
 	until    time.Time // no calls before this moment
@@ -298,7 +298,8 @@ func (b *backOff) allows(now time.Time) bool {
 	return !now.Before(b.until)
 }
 
-// record takes the outcome of a call that began at began. Calls that failed side by side count once.
+// record takes the outcome of a call that began at began. Calls that failed side by side count
+// once.
 func (b *backOff) record(began time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

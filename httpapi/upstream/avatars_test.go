@@ -226,7 +226,8 @@ func TestAvatarOutlivesItsFirstReader(t *testing.T) {
 	})
 }
 
-// A platform that wishes to be left alone is left alone, for as long as it said and an hour at most.
+// A platform that wishes to be left alone is left alone, for as long as it said and an hour at
+// most.
 func TestPause(t *testing.T) {
 	for told, want := range map[time.Duration]time.Duration{
 		0: defaultPause, time.Millisecond: minPause, 7 * time.Second: 7 * time.Second, 240 * time.Hour: maxPause,

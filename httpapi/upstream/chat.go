@@ -24,12 +24,12 @@ const (
 	maxProfile = 64 << 10 // about a user
 )
 
-// platform is where pictures of users are asked for. Any goroutine may call it; both methods keep to
-// ctx and read at most as much as a picture may have.
+// platform is where pictures of users are asked for. Any goroutine may call it; both methods keep
+// to ctx and read at most as much as a picture may have.
 //
 // Their errors: errNoPicture; a pauseError if the platform is asked too much; an error that wraps
-// errUnusable if it answered with something that is not passed on; any other if it failed. No error's
-// text holds a user's id or the token.
+// errUnusable if it answered with something that is not passed on; any other if it failed. No
+// error's text holds a user's id or the token.
 type platform interface {
 	// avatar returns the name of the user's picture.
 	avatar(ctx context.Context, user string) (name string, err error)
@@ -46,7 +46,8 @@ type picture struct {
 var (
 	errNoPicture = errors.New("no such user, or one without a picture")
 	errUnusable  = errors.New("not a picture that is passed on")
-	// errUnauthorised is an answer to the API's caller, or a CDN's way of saying that it has no such picture.
+	// errUnauthorised is an answer to the API's caller, or a CDN's way of saying that it has no
+	// such picture.
 	errUnauthorised = errors.New("not allowed, so the token may be missing or wrong")
 )
 
@@ -148,8 +149,8 @@ func (p *chatPlatform) picture(ctx context.Context, user, name string, size int)
 	return recognise(body)
 }
 
-// recognise accepts an image by its bytes, whatever it was called. SVG is none of the four: it can hold
-// scripts.
+// recognise accepts an image by its bytes, whatever it was called. SVG is none of the four: it can
+// hold scripts.
 func recognise(data []byte) (picture, error) {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/webp", "image/gif":
@@ -223,7 +224,8 @@ func statusError(resp *http.Response) error {
 	return fmt.Errorf("%s: %w", text, errUnusable) // redirects too
 }
 
-// retryAfter reads Retry-After, which is seconds or a date; it returns 0 if the header says nothing usable.
+// retryAfter reads Retry-After, which is seconds or a date; it returns 0 if the header says nothing
+// usable.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < maxPause.Seconds() {
@@ -237,8 +239,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// readBody reads at most limit bytes, and no encoded body at all: none was asked for. The result has no
-// spare capacity, since it may be kept.
+// readBody reads at most limit bytes, and no encoded body at all: none was asked for. The result
+// has no spare capacity, since it may be kept.
 func (p *chatPlatform) readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, fmt.Errorf("encoded although that was not asked for: %w", errUnusable)

@@ -14,11 +14,11 @@ import (
 
 var errNotPublic = errors.New("the name leads to an address that is not public")
 
-// dialGuard connects to public addresses only, whatever a name resolves to: after resolution, just before
-// connecting, it refuses private, loopback, link-local (where clouds keep their metadata), shared, multicast
-// and translated addresses. The tables are IANA's, from the ssrf library. Exempt are the places that the
-// operator has named in a way that can mean nothing else: an address, localhost, or a name without a dot,
-// which public DNS does not have.
+// dialGuard connects to public addresses only, whatever a name resolves to: after resolution, just
+// before connecting, it refuses private, loopback, link-local (where clouds keep their metadata),
+// shared, multicast and translated addresses. The tables are IANA's, from the ssrf library. Exempt
+// are the places that the operator has named in a way that can mean nothing else: an address,
+// localhost, or a name without a dot, which public DNS does not have.
 type dialGuard struct {
 	named   map[string]bool // host:port
 	public  net.Dialer

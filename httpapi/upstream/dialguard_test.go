@@ -91,7 +91,8 @@ func nameServer(t *testing.T, answer func(*dnsmessage.Message)) *net.Resolver {
 			}
 		}
 	}()
-	// Go's resolver goes on after its context has ended, until its own timeout: its questions end here.
+	// Go's resolver goes on after its context has ended, until its own timeout: its questions end
+	// here.
 	var mu sync.Mutex
 	var questions []net.Conn
 	closed := false

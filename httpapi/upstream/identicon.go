@@ -12,9 +12,10 @@ import (
 	"sync"
 )
 
-// An identicon is a field of 5 × 5 cells, the right half mirroring the left. Filled cells flow together:
-// outer and inner corners are rounded. The picture follows from a SHA-256 of the id by integers alone, so
-// an id looks the same on every machine, in every version and in every size. The golden files keep it so.
+// An identicon is a field of 5 × 5 cells, the right half mirroring the left. Filled cells flow
+// together: outer and inner corners are rounded. The picture follows from a SHA-256 of the id by
+// integers alone, so an id looks the same on every machine, in every version and in every size. The
+// golden files keep it so.
 const (
 	identiconCells = 5
 	identiconSub   = 4 // samples of a pixel's side
@@ -67,8 +68,8 @@ func drawIdenticon(id string, size int) *image.Paletted {
 // field says which cells are filled, by row and column, with an empty border around them.
 type field [identiconCells + 2][identiconCells + 2]bool
 
-// identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that would
-// make a nearly empty or nearly full field, because those look alike.
+// identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that
+// would make a nearly empty or nearly full field, because those look alike.
 func identiconField(sum [sha256.Size]byte) (f field) {
 	chosen := uint16(0b010_111_101_111_010) // if all are skipped: once in a few billion ids
 	for i := 1; i+1 < len(sum); i++ {

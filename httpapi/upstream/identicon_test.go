@@ -33,8 +33,8 @@ func drawn(t testing.TB, id string, size int) (picture, *image.Paletted) {
 }
 
 // An id looks the same for ever. Pixels are compared and not files: another version of Go may
-// compress otherwise. go test ./httpapi/upstream -run Golden -update writes new files, which nobody should
-// ever have to do.
+// compress otherwise. go test ./httpapi/upstream -run Golden -update writes new files, which nobody
+// should ever have to do.
 func TestGoldenIdenticons(t *testing.T) {
 	for _, id := range []string{"1", "100000000000000001", "99004682649769955462", "aB_-"} {
 		for _, size := range avatarSizes() {
@@ -120,7 +120,8 @@ func inked(img *image.Paletted, x, y int) bool {
 	return img.ColorIndexAt(at(x), at(y)) > 7
 }
 
-// Ids that differ in one digit look different: of a thousand, nearly all have pictures of their own.
+// Ids that differ in one digit look different: of a thousand, nearly all have pictures of their
+// own.
 func TestIdenticonsDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 1000 {

@@ -28,7 +28,8 @@ func newBackground(logger *slog.Logger) *background {
 	return &background{ctx: ctx, cancel: cancel, logger: logger}
 }
 
-// do runs work, which close waits for. After close it returns ErrClosed instead. A panic ends that work only.
+// do runs work, which close waits for. After close it returns ErrClosed instead. A panic ends that
+// work only.
 func (b *background) do(work func(ctx context.Context)) error {
 	b.mu.Lock()
 	if b.closed {

@@ -17,11 +17,11 @@ const statusKept = 15 * time.Second
 
 // StatusConfig says what the status is made of.
 type StatusConfig struct {
-	// Database checks the service's own storage and stream: nil if the store can be read and written and
-	// the stream answers. It returns by the time ctx ends. Nil: never ok.
+	// Database checks the service's own storage and stream: nil if the store can be read and
+	// written and the stream answers. It returns by the time ctx ends. Nil: never ok.
 	Database func(ctx context.Context) error
-	// Guard, Chat and Coin are http(s) addresses that are ok when they answer with a status below 500.
-	// Empty: not ok, without a call.
+	// Guard, Chat and Coin are http(s) addresses that are ok when they answer with a status below
+	// 500. Empty: not ok, without a call.
 	Guard, Chat, Coin string
 
 	timeout time.Duration // of each probe; zero: callTimeout. For tests
@@ -41,8 +41,8 @@ type Component struct {
 	Latency    time.Duration // whole milliseconds
 }
 
-// statusRounds probes all components at once, and shares each round with everybody who asks while it
-// runs and for statusKept after it.
+// statusRounds probes all components at once, and shares each round with everybody who asks while
+// it runs and for statusKept after it.
 type statusRounds struct {
 	probes  []*probe
 	running *shared[*Status]
@@ -133,7 +133,8 @@ type probe struct {
 }
 
 // check asks once and waits for the answer up to the timeout, even if the call itself ignores its
-// context: a disk that hangs is no reason for readers to hang. Such a call is not repeated while it runs.
+// context: a disk that hangs is no reason for readers to hang. Such a call is not repeated while it
+// runs.
 func (p *probe) check(ctx context.Context) Component {
 	if p.ask == nil {
 		return Component{ID: p.id}
@@ -222,9 +223,9 @@ func (p *probe) record(err error, took time.Duration) {
 	p.down = true
 }
 
-// httpProbe asks a configured address over a connection of its own: its name, network and TLS are part
-// of what is probed. It reads the status and headers, and no body. Since nothing of the answer is passed
-// on, private addresses are fine, and these services often have one.
+// httpProbe asks a configured address over a connection of its own: its name, network and TLS are
+// part of what is probed. It reads the status and headers, and no body. Since nothing of the answer
+// is passed on, private addresses are fine, and these services often have one.
 func httpProbe(u *url.URL) func(ctx context.Context) error {
 	transport := newTransport((&net.Dialer{Timeout: callTimeout}).DialContext)
 	transport.DisableKeepAlives = true

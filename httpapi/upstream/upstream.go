@@ -21,7 +21,8 @@ const (
 	userAgent   = "registry (+https://example.org/registry)"
 )
 
-// Config configures Services. The zero value asks nobody: no component is ok, and all pictures are drawn.
+// Config configures Services. The zero value asks nobody: no component is ok, and all pictures are
+// drawn.
 type Config struct {
 	Status  StatusConfig
 	Avatars AvatarConfig
@@ -63,8 +64,8 @@ func (s *Services) Close() {
 	s.avatars.closeIdle()
 }
 
-// Status returns the newest round of probes, at most 15 s old. Its errors: ErrClosed, or that of ctx.
-// The result is shared: nobody may change it.
+// Status returns the newest round of probes, at most 15 s old. Its errors: ErrClosed, or that of
+// ctx. The result is shared: nobody may change it.
 func (s *Services) Status(ctx context.Context) (*Status, error) { return s.status.latest(ctx) }
 
 // Avatar is a picture of a user.
@@ -77,7 +78,8 @@ type Avatar struct {
 }
 
 // Avatar returns the user's picture on the platform, or else one drawn from the id. The id must be
-// [A-Za-z0-9_-]{1,64}, and size one of 16, 32, 64, 128, 256 and 512 pixels. Its error is that of ctx.
+// [A-Za-z0-9_-]{1,64}, and size one of 16, 32, 64, 128, 256 and 512 pixels. Its error is that of
+// ctx.
 func (s *Services) Avatar(ctx context.Context, user string, size int) (Avatar, error) {
 	found, err := s.avatars.get(ctx, user, size)
 	if err != nil {
@@ -90,8 +92,8 @@ func (s *Services) Avatar(ctx context.Context, user string, size int) (Avatar, e
 	return Avatar{Type: drawn.kind, Bytes: drawn.bytes, Failed: found.result == avatarFailed}, err
 }
 
-// ParseURL parses the address of a web service: http or https, with a host, perhaps with a path, but
-// without user, query and fragment.
+// ParseURL parses the address of a web service: http or https, with a host, perhaps with a path,
+// but without user, query and fragment.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -103,9 +105,9 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// newTransport reaches other people's servers: directly, whatever the environment says of proxies; with
-// bounded headers; without decompression, which could make a small answer large; and by HTTP/1.1 alone,
-// where a connection is one call at a time.
+// newTransport reaches other people's servers: directly, whatever the environment says of proxies;
+// with bounded headers; without decompression, which could make a small answer large; and by
+// HTTP/1.1 alone, where a connection is one call at a time.
 func newTransport(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext:            dial,
@@ -191,8 +193,8 @@ type metrics struct {
 	seconds *prometheus.HistogramVec
 }
 
-// newMetrics registers with reg, unless that is nil. Every series exists from the start: a rate over one
-// that appears with the first error would miss that error.
+// newMetrics registers with reg, unless that is nil. Every series exists from the start: a rate
+// over one that appears with the first error would miss that error.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{

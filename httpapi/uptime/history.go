@@ -38,8 +38,8 @@ type Day struct {
 	Latency  time.Duration // mean of those that were answered
 }
 
-// Incident is a time in which a component did not answer: from the first check that failed to the first after it
-// that did not. The zero value is none.
+// Incident is a time in which a component did not answer: from the first check that failed to the
+// first after it that did not. The zero value is none.
 type Incident struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"` // zero: it goes on

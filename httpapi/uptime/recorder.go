@@ -15,13 +15,14 @@ const (
 	loadEvery = time.Second // until there is something to load from
 )
 
-// ErrNotOpen is what Config.Load and Config.Save return while there is nothing to load from or to save into yet.
+// ErrNotOpen is what Config.Load and Config.Save return while there is nothing to load from or to
+// save into yet.
 var ErrNotOpen = errors.New("uptime: the store is not open")
 
 // Config configures a Recorder. The zero value remembers in memory alone.
 type Config struct {
-	// Load returns what Save was last given, in this process or an earlier one; nil if it never was. Nil: there is
-	// nothing to load.
+	// Load returns what Save was last given, in this process or an earlier one; nil if it never
+	// was. Nil: there is nothing to load.
 	Load func() ([]byte, error)
 	// Save keeps a history. Nil: it is not kept.
 	Save func([]byte) error
@@ -50,8 +51,8 @@ func NewRecorder(cfg Config) *Recorder {
 	return r
 }
 
-// Record counts a round of checks that ended at the time at, unless one of the same minute has been counted. What is
-// not checked is not in it.
+// Record counts a round of checks that ended at the time at, unless one of the same minute has been
+// counted. What is not checked is not in it.
 func (r *Recorder) Record(at time.Time, checks []Check) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +64,8 @@ func (r *Recorder) Record(at time.Time, checks []Check) {
 	r.minute, r.changed = minute, true
 }
 
-// Of returns the history of a component up to the day of now, which is empty while nothing is loaded.
+// Of returns the history of a component up to the day of now, which is empty while nothing is
+// loaded.
 func (r *Recorder) Of(id string, now time.Time) Component {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,8 +75,8 @@ func (r *Recorder) Of(id string, now time.Time) Component {
 	return r.history.of(id, now)
 }
 
-// Run has ask make a round every minute, which it is to record, and saves what is known every 5 minutes and when ctx
-// ends.
+// Run has ask make a round every minute, which it is to record, and saves what is known every 5
+// minutes and when ctx ends.
 func (r *Recorder) Run(ctx context.Context, ask func(context.Context)) {
 	defer r.save()
 	for !r.load() {
@@ -103,7 +105,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// load returns false while there is nothing to load from yet. A history that cannot be read is given up.
+// load returns false while there is nothing to load from yet. A history that cannot be read is
+// given up.
 func (r *Recorder) load() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

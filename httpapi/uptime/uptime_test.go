@@ -167,7 +167,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestStoredForm fails when what is stored has another form: then raise version, and write the new form here.
+// TestStoredForm fails when what is stored has another form: then raise version, and write the new
+// form here.
 func TestStoredForm(t *testing.T) {
 	const want = `{"version":1,"components":{"database":{"days":{"2026-11-22":{"checks":2,"failures":1,"ms":20}},` +
 		`"last":{"from":"2026-11-22T10:00:00Z","to":"2026-11-22T10:01:00Z"}}}}`

@@ -21,7 +21,8 @@ const (
 	otherID  = "222222222222222222"
 )
 
-// people is a small registry. Cichy Ślimak is both accused and trusted; bartek is accused four times.
+// people is a small registry. Cichy Ślimak is both accused and trusted; bartek is accused four
+// times.
 func people() []Entry {
 	accused := func(id, chat, name string) Entry { return Entry{events.Scammers, id, chat, name, true} }
 	risk := func(id, chat, name string) Entry { return Entry{events.Scammers, id, chat, name, false} }

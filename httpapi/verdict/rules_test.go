@@ -63,8 +63,8 @@ func has(all []Entry, f func(Entry) bool) bool { return slices.ContainsFunc(all,
 
 func isAccused(e Entry) bool { return e.List != events.Legit }
 
-// What the page may say of random people, whatever is typed. The rules are those of the package doc, said
-// again without readings and nearness.
+// What the page may say of random people, whatever is typed. The rules are those of the package
+// doc, said again without readings and nearness.
 func TestRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, x := drawEntries(t), drawTyped(t)
@@ -95,7 +95,8 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// accusedByName reports whether a name that was typed is an accused's but for the width of its letters.
+// accusedByName reports whether a name that was typed is an accused's but for the width of its
+// letters.
 func accusedByName(all []Entry, names []string) bool {
 	return has(all, func(e Entry) bool {
 		return isAccused(e) && slices.ContainsFunc(names, func(n string) bool {

@@ -5,9 +5,9 @@
 //
 // # The rules
 //
-// A typed name can be near an entry's in three ways ([Nearness]): it is the same; it is dressed, with
-// something around it or in letters of another width; or it only looks like it. The first rule that
-// holds decides.
+// A typed name can be near an entry's in three ways ([Nearness]): it is the same; it is dressed,
+// with something around it or in letters of another width; or it only looks like it. The first rule
+// that holds decides.
 //
 //	ids typed                       names                            value         reason
 //	one is an accused's             any                              accused, risk ByID
@@ -18,8 +18,9 @@
 //	one is on no list               one is near a trusted person's   caution       NotTheirs
 //	none                            each decides for itself, as below, and the gravest counts
 //
-// Digits that only may be an id, because of what stands around them, count like a typed id where they
-// are an accused's. Where they are a trusted person's they are a caution (MaybeID), like a name.
+// Digits that only may be an id, because of what stands around them, count like a typed id where
+// they are an accused's. Where they are a trusted person's they are a caution (MaybeID), like a
+// name.
 //
 // What a name decides by itself:
 //
@@ -33,18 +34,19 @@
 //	nobody's, but another word of it is somebody's                    caution       InSentence
 //	nobody's                                                          none          Nobody
 //
-// Where nothing was found the text may be what the registry does not keep, or more than it looks at:
-// then the value is unchecked instead of none. Where what was found speaks for somebody and there is
-// more than was looked at, it is caution (TooMany).
+// Where nothing was found the text may be what the registry does not keep, or more than it looks
+// at: then the value is unchecked instead of none. Where what was found speaks for somebody and
+// there is more than was looked at, it is caution (TooMany).
 //
-// A value is accused if an entry that decides is verified, and risk if none is. The gravest of several
-// names is, in this order: accused, caution, risk, trusted-name, unchecked, none. An accused id
-// decides even where a name is graver, since an id is one account and a name is anybody's.
+// A value is accused if an entry that decides is verified, and risk if none is. The gravest of
+// several names is, in this order: accused, caution, risk, trusted-name, unchecked, none. An
+// accused id decides even where a name is graver, since an id is one account and a name is
+// anybody's.
 //
 // # Promises
 //
-//   - Trusted only if ids were typed and each is a trusted person's; so never for a name, and never for
-//     anything but what was typed.
+//   - Trusted only if ids were typed and each is a trusted person's; so never for a name, and never
+//     for anything but what was typed.
 //   - Accused and risk only with an accused entry whose id or name that is.
 //   - Never none, nor trusted, where an id or a name that was typed is an accused's.
 //   - The order in which things were typed, and in which entries were found, decides nothing.
@@ -53,10 +55,10 @@
 //
 // # Why
 //
-// A name is whatever its bearer types: anybody can take a trusted person's. So only an id can vouch,
-// and a reading that was made of the text, rather than typed, can warn and accuse but not vouch: a
-// reader that tidies "maja<zero width>1997" up to maja1997 and then vouches for it does the impostor's
-// work.
+// A name is whatever its bearer types: anybody can take a trusted person's. So only an id can
+// vouch, and a reading that was made of the text, rather than typed, can warn and accuse but not
+// vouch: a reader that tidies "maja<zero width>1997" up to maja1997 and then vouches for it does
+// the impostor's work.
 package verdict
 
 import (
@@ -163,8 +165,8 @@ func (s *Subject) Text() string {
 	return s.Subject.Text()
 }
 
-// As returns the name as it was typed, where a hit has a reading of it: what differs is to be seen. A text of which
-// the name is only a part is not shown whole.
+// As returns the name as it was typed, where a hit has a reading of it: what differs is to be seen.
+// A text of which the name is only a part is not shown whole.
 func (s *Subject) As(h *Hit) string {
 	if s.ID != "" || s.HasParts || s.How != paste.Typed {
 		return h.As
@@ -182,14 +184,14 @@ type Verdict struct {
 	Value    Value
 	Reason   Reason
 	Subjects []Subject // which were looked at and count, as in the paste
-	// Namesake says that an accused has the name of the trusted person, or one like it, whom the verdict
-	// is about.
+	// Namesake says that an accused has the name of the trusted person, or one like it, whom the
+	// verdict is about.
 	Namesake bool
 }
 
-// Decide makes the verdict of a paste. found has what was found of each of its subjects: of an id, who
-// has it; of a name, who may be meant by any of its readings, and who has it as a chat id. It may hold
-// more: what is not near is passed over.
+// Decide makes the verdict of a paste. found has what was found of each of its subjects: of an id,
+// who has it; of a name, who may be meant by any of its readings, and who has it as a chat id. It
+// may hold more: what is not near is passed over.
 func Decide(p paste.Paste, found [][]Entry) Verdict {
 	q := newQuestion(p, found)
 	v := Verdict{Subjects: q.subjects}
@@ -249,8 +251,8 @@ func newQuestion(p paste.Paste, found [][]Entry) *question {
 	return q
 }
 
-// takeShortID makes an id of a name of digits that is somebody's chat id, however short. Where the id
-// counts by itself already, the name is only a name.
+// takeShortID makes an id of a name of digits that is somebody's chat id, however short. Where the
+// id counts by itself already, the name is only a name.
 func (s *Subject) takeShortID(all []paste.Subject) {
 	if s.ID != "" || s.How != paste.Typed || !paste.Digits(s.Names[0].Text) {
 		return
@@ -310,8 +312,8 @@ func (s *Subject) judge() {
 	}
 }
 
-// nearest returns how near the nearest accused and trusted entries are, and whether an accused one that
-// counts as typed is verified.
+// nearest returns how near the nearest accused and trusted entries are, and whether an accused one
+// that counts as typed is verified.
 func nearest(hits []Hit) (accused Nearness, verified bool, trusted Nearness) {
 	accused, trusted = nowhere, nowhere
 	for _, h := range hits {

@@ -22,9 +22,9 @@ const (
 // an answer. The handler of a request may call [Conn.JoinWrites] and [Conn.InsertHeader] before it
 // writes; net/http calls everything else.
 //
-// A Conn holds bytes back only until the next Write, Read (the server waits for the next request) or
-// Close, which send them first. So it is correct whatever net/http writes and when. It saves no write when
-// net/http starts a Read, to watch for the reader's leaving, between the two.
+// A Conn holds bytes back only until the next Write, Read (the server waits for the next request)
+// or Close, which send them first. So it is correct whatever net/http writes and when. It saves no
+// write when net/http starts a Read, to watch for the reader's leaving, between the two.
 type Conn struct {
 	net.Conn
 	buffers *sync.Pool  // of *[]byte, shared by the connections of a listener
@@ -43,11 +43,12 @@ func newConn(c net.Conn, buffers *sync.Pool) *Conn {
 	return &Conn{Conn: c, buffers: buffers}
 }
 
-// errNoHead ends a connection on which something other than the head of an answer followed InsertHeader.
+// errNoHead ends a connection on which something other than the head of an answer followed
+// InsertHeader.
 var errNoHead = errors.New("not the head of an answer")
 
-// JoinWrites announces a body of size bytes, so that it leaves in one write with the head. It does nothing for
-// a size that net/http sends in one write anyway, and nothing on a nil Conn.
+// JoinWrites announces a body of size bytes, so that it leaves in one write with the head. It does
+// nothing for a size that net/http sends in one write anyway, and nothing on a nil Conn.
 func (c *Conn) JoinWrites(size int) {
 	if c == nil || size < minJoined {
 		return
@@ -84,7 +85,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.joinLocked(p)
 }
 
-// spliceLocked puts the lines after the first line of p, and sends both unless a body is to join them.
+// spliceLocked puts the lines after the first line of p, and sends both unless a body is to join
+// them.
 func (c *Conn) spliceLocked(p []byte) (int, error) {
 	status := bytes.IndexByte(p, '\n') + 1
 	if status == 0 || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
@@ -146,9 +148,10 @@ func (c *Conn) flushLocked() (err error) {
 
 // Read sends the held bytes before it waits.
 //
-// A Read without a deadline is how net/http watches, while a handler runs, whether the reader leaves: it takes the end of
-// input for that and ends the request's context. But a reader that has closed its sending side still waits for its answer.
-// So such a Read goes on until the connection is reset or closed, or net/http ends its watch by a deadline.
+// A Read without a deadline is how net/http watches, while a handler runs, whether the reader
+// leaves: it takes the end of input for that and ends the request's context. But a reader that has
+// closed its sending side still waits for its answer. So such a Read goes on until the connection
+// is reset or closed, or net/http ends its watch by a deadline.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.flush(); err != nil {
 		return 0, err
@@ -161,8 +164,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// awaitReset waits until conn, whose input has ended, is reset or closed, or until its read deadline. It returns io.EOF for a
-// reset, and at once where the system does not tell one.
+// awaitReset waits until conn, whose input has ended, is reset or closed, or until its read
+// deadline. It returns io.EOF for a reset, and at once where the system does not tell one.
 func awaitReset(conn net.Conn) error {
 	socket, ok := conn.(syscall.Conn)
 	if !ok || !tellsReset {

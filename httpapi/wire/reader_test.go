@@ -18,7 +18,8 @@ type request struct {
 	end  chan struct{} // closed by the test
 }
 
-// hand serves requests that the test answers by hand, with their paths, over connections of LimitConnections.
+// hand serves requests that the test answers by hand, with their paths, over connections of
+// LimitConnections.
 func hand(t *testing.T) (address string, requests <-chan request) {
 	t.Helper()
 	ch := make(chan request, 8)
@@ -128,7 +129,8 @@ func TestHalfClosedReaderIsAnswered(t *testing.T) {
 	}
 }
 
-// A reader that is gone ends its own requests, before or after it has closed its sending side, and nobody else's.
+// A reader that is gone ends its own requests, before or after it has closed its sending side, and
+// nobody else's.
 func TestResetEndsTheReadersOwnRequests(t *testing.T) {
 	t.Parallel()
 	for name, halfClosed := range map[string]bool{"open": false, "half-closed": true} {
@@ -179,8 +181,8 @@ func TestCloseEndsTheWatch(t *testing.T) {
 	}
 }
 
-// What another reader of the bytes could take for the end of a request, or for a part of it, is never followed by an answer to
-// something else (RFC 9112, 6.1).
+// What another reader of the bytes could take for the end of a request, or for a part of it, is
+// never followed by an answer to something else (RFC 9112, 6.1).
 func TestFaultyFramingClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	const chunks = "3\r\nabc\r\n0\r\n\r\n"

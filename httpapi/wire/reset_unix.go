@@ -6,8 +6,8 @@ import "syscall"
 
 const tellsReset = true
 
-// isReset reports whether the peer of a socket has reset the connection. The error that it reads is taken off the socket; a
-// Write fails all the same.
+// isReset reports whether the peer of a socket has reset the connection. The error that it reads is
+// taken off the socket; a Write fails all the same.
 func isReset(fd uintptr) bool {
 	errno, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)
 	return err != nil || errno != 0

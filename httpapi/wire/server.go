@@ -13,8 +13,8 @@ import (
 const readTimeout = 5 * time.Second
 
 // NewServer returns an http.Server for either listener, with the bounds of the package doc. What
-// net/http refuses by itself, before any handler, is plain text. A nil logger drops the server's messages.
-// The caller serves, shuts down and waits.
+// net/http refuses by itself, before any handler, is plain text. A nil logger drops the server's
+// messages. The caller serves, shuts down and waits.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -32,9 +32,10 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// closeAfterFaultyFraming has net/http close the connection after a request that says with Transfer-Encoding where it ends:
-// another reader of the same bytes, such as a proxy, may go by Content-Length, and see another request where this one goes on
-// (RFC 9112, 6.1). In HTTP/1.0 net/http ignores the header without a trace, so there no connection is used again.
+// closeAfterFaultyFraming has net/http close the connection after a request that says with
+// Transfer-Encoding where it ends: another reader of the same bytes, such as a proxy, may go by
+// Content-Length, and see another request where this one goes on (RFC 9112, 6.1). In HTTP/1.0
+// net/http ignores the header without a trace, so there no connection is used again.
 func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
@@ -67,8 +68,8 @@ func connectionsFor(descriptors uint64) int {
 	return int(min(descriptors-ownDescriptors, mostByDefault))
 }
 
-// listener wraps every connection it accepts in a Conn, which takes a slot until it is closed. It is no
-// netutil.LimitListener, whose connections hide their sockets.
+// listener wraps every connection it accepts in a Conn, which takes a slot until it is closed. It
+// is no netutil.LimitListener, whose connections hide their sockets.
 type listener struct {
 	net.Listener
 	slots   chan struct{}
@@ -108,7 +109,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// ConnOf returns the connection that r came over, or nil if its server or listener is not of this package.
+// ConnOf returns the connection that r came over, or nil if its server or listener is not of this
+// package.
 func ConnOf(r *http.Request) *Conn {
 	c, _ := r.Context().Value(connKey{}).(*Conn)
 	return c

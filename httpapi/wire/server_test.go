@@ -73,8 +73,8 @@ func TestLimitConnections(t *testing.T) {
 	<-done
 }
 
-// A reader that asks and takes nothing is dropped once the write timeout is over, not later. It sends many
-// requests, so that no buffer on the way takes all answers.
+// A reader that asks and takes nothing is dropped once the write timeout is over, not later. It
+// sends many requests, so that no buffer on the way takes all answers.
 func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 	for _, joined := range []bool{false, true} {
 		t.Run(fmt.Sprint("joined=", joined), func(t *testing.T) {

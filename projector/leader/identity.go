@@ -13,8 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// IdentityOf returns what tells a stream from another of its name: the epoch in its metadata, else its creation time
-// in nanoseconds (events/CONTRACT.md#stream).
+// IdentityOf returns what tells a stream from another of its name: the epoch in its metadata, else
+// its creation time in nanoseconds (events/CONTRACT.md#stream).
 func IdentityOf(info *jetstream.StreamInfo) readmodel.StreamIdentity {
 	id := readmodel.StreamIdentity{
 		Stream:        info.Config.Name,
@@ -27,7 +27,8 @@ func IdentityOf(info *jetstream.StreamInfo) readmodel.StreamIdentity {
 	return id
 }
 
-// IdentityError says that a stream is not the one that a checkpoint was taken from, or not as it must be.
+// IdentityError says that a stream is not the one that a checkpoint was taken from, or not as it
+// must be.
 type IdentityError struct {
 	Sentence string // for the operator
 	Kind     Kind
@@ -47,8 +48,8 @@ const (
 // MayRecover says that the stream has only looked shorter than it was.
 func (e *IdentityError) MayRecover() bool { return e.Kind == Shorter || e.Kind == Unproven }
 
-// Check compares the stream with a checkpoint: its epoch, its length, and the message at the checkpoint. The error is
-// an *IdentityError, or says why the broker did not answer.
+// Check compares the stream with a checkpoint: its epoch, its length, and the message at the
+// checkpoint. The error is an *IdentityError, or says why the broker did not answer.
 func (s Stream) Check(ctx context.Context, at readmodel.Checkpoint) error {
 	info, err := s.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -68,8 +69,8 @@ func (s Stream) Missing() *IdentityError {
 	return &IdentityError{Sentence: "The stream " + s.Name + " is missing."}
 }
 
-// Compare is the part of Check that needs nothing but what the stream says about itself. The error is an
-// *IdentityError.
+// Compare is the part of Check that needs nothing but what the stream says about itself. The error
+// is an *IdentityError.
 func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	epoch := IdentityOf(info).StreamEpoch
 	switch {
@@ -83,13 +84,14 @@ func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	return nil
 }
 
-// CompareMessage is the part of Check that reads messages. They alone can tell a stream that lost its tail and has
-// grown past the checkpoint since.
+// CompareMessage is the part of Check that reads messages. They alone can tell a stream that lost
+// its tail and has grown past the checkpoint since.
 //
-// That the checkpoint's message is missing proves nothing, since newer messages of its subject push it out, with three
-// exceptions: the stream was created at another time, so that it may be a new one with the old one's metadata; messages
-// before the checkpoint were stored after everything that has been read; or it was seen to be wrong before
-// (Checkpoint.Unconfirmed). The creation time counts only here, because a restore into a cluster changes it too.
+// That the checkpoint's message is missing proves nothing, since newer messages of its subject push
+// it out, with three exceptions: the stream was created at another time, so that it may be a new
+// one with the old one's metadata; messages before the checkpoint were stored after everything that
+// has been read; or it was seen to be wrong before (Checkpoint.Unconfirmed). The creation time
+// counts only here, because a restore into a cluster changes it too.
 func (s Stream) CompareMessage(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if at.Sequence == 0 {
 		return nil
@@ -127,12 +129,13 @@ func (s Stream) compareOthers(ctx context.Context, info *jetstream.StreamInfo, a
 	return nil
 }
 
-// clocksDiffer is how much the clocks of a cluster's brokers may differ where nothing better is known.
+// clocksDiffer is how much the clocks of a cluster's brokers may differ where nothing better is
+// known.
 const clocksDiffer = time.Minute
 
-// NewestTime returns Checkpoint.NewestTime; of a checkpoint that an older program made, which did not keep it, a time that
-// nothing up to the checkpoint was stored after, if the brokers' clocks never differed by more than a minute. Zero: not
-// known.
+// NewestTime returns Checkpoint.NewestTime; of a checkpoint that an older program made, which did
+// not keep it, a time that nothing up to the checkpoint was stored after, if the brokers' clocks
+// never differed by more than a minute. Zero: not known.
 func NewestTime(at readmodel.Checkpoint) time.Time {
 	if at.NewestTime.IsZero() && !at.MessageTime.IsZero() {
 		return at.MessageTime.Add(clocksDiffer)

@@ -1,33 +1,37 @@
-// Package leader asks a stream's leader: what the stream is like now, for one of its messages, and whether it is
-// still the stream that a checkpoint was taken from.
+// Package leader asks a stream's leader: what the stream is like now, for one of its messages, and
+// whether it is still the stream that a checkpoint was taken from.
 //
 // # Promises
 //
-//   - Every answer is the leader's. An answer from a node that knows no leader is an error: it may be old.
+//   - Every answer is the leader's. An answer from a node that knows no leader is an error: it may
+//     be old.
 //   - No request takes longer than RequestTimeout, and none is sent while there is no connection.
-//   - Check compares the stream with a checkpoint in one way for everybody: the projector before and while it
-//     follows a stream, and a server that starts from a snapshot.
-//   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other brokers, and however
-//     much their clocks differ.
-//   - A stream that was rewound, and has grown past the checkpoint since, fails Check as long as it has a message at
-//     the checkpoint, or any message before the checkpoint that was stored since.
+//   - Check compares the stream with a checkpoint in one way for everybody: the projector before
+//     and while it follows a stream, and a server that starts from a snapshot.
+//   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other
+//     brokers, and however much their clocks differ.
+//   - A stream that was rewound, and has grown past the checkpoint since, fails Check as long as it
+//     has a message at the checkpoint, or any message before the checkpoint that was stored since.
 //
 // # Why
 //
-// The client library's GetMsg uses direct access where the stream allows it, and any replica answers that. A replica
-// that lags says "no message" about a message that is there. To Check that means "pushed out by newer messages of its
-// subject", and a stream that holds another message at the checkpoint would pass for ours. NextMessage decides that
-// nothing follows the checkpoint: a stale answer would skip events.
+// The client library's GetMsg uses direct access where the stream allows it, and any replica
+// answers that. A replica that lags says "no message" about a message that is there. To Check that
+// means "pushed out by newer messages of its subject", and a stream that holds another message at
+// the checkpoint would pass for ours. NextMessage decides that nothing follows the checkpoint: a
+// stale answer would skip events.
 //
-// Newer messages of its subject may have pushed out the one at the checkpoint, in our stream as in a rewound one. Then time
-// tells them apart: everything up to the checkpoint has been read, and Checkpoint.NewestTime is when the newest of it was
-// stored. A message below the checkpoint that was stored later was not there to be read. The time of the checkpoint's own
-// message would not do: where the clock of one of the brokers was once fast, older messages have later times for ever.
-// The question is a STREAM.MSG.GET by time, which whoever reads messages may ask. A consumer by start time would answer it
-// too, for three requests and a state in the broker.
+// Newer messages of its subject may have pushed out the one at the checkpoint, in our stream as in
+// a rewound one. Then time tells them apart: everything up to the checkpoint has been read, and
+// Checkpoint.NewestTime is when the newest of it was stored. A message below the checkpoint that
+// was stored later was not there to be read. The time of the checkpoint's own message would not do:
+// where the clock of one of the brokers was once fast, older messages have later times for ever.
+// The question is a STREAM.MSG.GET by time, which whoever reads messages may ask. A consumer by
+// start time would answer it too, for three requests and a state in the broker.
 //
-// What was stored since may have been pushed out as well, up to the checkpoint, or purged. Then nothing is left that could
-// tell, but Checkpoint.Unconfirmed, where the stream was seen when it was shorter.
+// What was stored since may have been pushed out as well, up to the checkpoint, or purged. Then
+// nothing is left that could tell, but Checkpoint.Unconfirmed, where the stream was seen when it
+// was shorter.
 package leader
 
 import (
@@ -50,8 +54,8 @@ var (
 	// ErrNotConnected means that there is no connection, so that a request would only wait.
 	ErrNotConnected = errors.New("not connected")
 
-	// ErrLeaderless means that the answer came from a node that only knows how the stream once was. The nodes of a
-	// cluster that are too few to agree on anything go on answering like that.
+	// ErrLeaderless means that the answer came from a node that only knows how the stream once was.
+	// The nodes of a cluster that are too few to agree on anything go on answering like that.
 	ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
 )
 
@@ -61,8 +65,8 @@ type Stream struct {
 	Name string
 }
 
-// Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or says why there was
-// no answer that counts.
+// Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or
+// says why there was no answer that counts.
 func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if !s.JS.Conn().IsConnected() {
 		return nil, ErrNotConnected
@@ -107,8 +111,9 @@ func (s Stream) NextMessage(ctx context.Context, seq uint64, subject string) (Me
 	return s.get(ctx, request{Sequence: seq, Subject: subject})
 }
 
-// FirstAfter returns the first message, by sequence, that the broker stored after t, or jetstream.ErrMsgNotFound. The
-// broker bisects: where clocks differed it may be a later one, or none.
+// FirstAfter returns the first message, by sequence, that the broker stored after t, or
+// jetstream.ErrMsgNotFound. The broker bisects: where clocks differed it may be a later one, or
+// none.
 func (s Stream) FirstAfter(ctx context.Context, t time.Time) (Message, error) {
 	m, err := s.get(ctx, request{From: t.Add(1), Subject: ">"})
 	if err == nil && !m.Time.After(t) { // a broker that does not know the question answers with its first message

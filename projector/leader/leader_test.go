@@ -87,7 +87,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A stream is ours wherever a checkpoint of it was taken, whatever has been pushed out and purged since.
+// A stream is ours wherever a checkpoint of it was taken, whatever has been pushed out and purged
+// since.
 func TestCheckOurs(t *testing.T) {
 	t.Parallel()
 	js := eventstest.Connect(t, eventstest.Broker(t))
@@ -153,8 +154,8 @@ func TestFirstAfterOfAnOlderBroker(t *testing.T) {
 	}
 }
 
-// A replica that lags has no message at the checkpoint, and would let a stream pass for ours whose leader has another one
-// there. So nobody asks a replica, though the stream allows direct access.
+// A replica that lags has no message at the checkpoint, and would let a stream pass for ours whose
+// leader has another one there. So nobody asks a replica, though the stream allows direct access.
 func TestCheckAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	js, direct := staleReplica(t)
@@ -183,8 +184,8 @@ func TestCheckAsksTheLeader(t *testing.T) {
 	}
 }
 
-// staleReplica connects to what answers as a cluster does in which a replica of the stream lags: the leader has one message,
-// and whoever answers direct access, which direct counts, has none.
+// staleReplica connects to what answers as a cluster does in which a replica of the stream lags:
+// the leader has one message, and whoever answers direct access, which direct counts, has none.
 func staleReplica(t *testing.T) (js jetstream.JetStream, direct *atomic.Int32) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})

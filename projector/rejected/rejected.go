@@ -1,5 +1,6 @@
-// Package rejected keeps the copies of rejected events: how a copy is stored, and how an operator sees, retries and
-// purges copies. The projector makes them; events/CONTRACT.md#rejection is the contract.
+// Package rejected keeps the copies of rejected events: how a copy is stored, and how an operator
+// sees, retries and purges copies. The projector makes them; events/CONTRACT.md#rejection is the
+// contract.
 //
 // # Promises
 //
@@ -31,7 +32,8 @@ import (
 	"example.org/registry/projector/leader"
 )
 
-// longRequest bounds a request that takes the broker longer than others: one about every copy, or a publish.
+// longRequest bounds a request that takes the broker longer than others: one about every copy, or a
+// publish.
 const longRequest = 5 * leader.RequestTimeout
 
 // Copy is the copy of one rejected event.
@@ -45,8 +47,8 @@ type Copy struct {
 	Truncated bool // Payload is not the whole one
 }
 
-// Prefix returns how the subjects of the copies of one stream's events begin. An epoch that a subject cannot hold is
-// changed; the epochs that this program makes stay as they are.
+// Prefix returns how the subjects of the copies of one stream's events begin. An epoch that a
+// subject cannot hold is changed; the epochs that this program makes stay as they are.
 func Prefix(epoch string) string { return events.RejectedPrefix + token(epoch) + "." }
 
 // token makes any epoch one token of a subject.
@@ -62,8 +64,8 @@ func token(epoch string) string {
 
 func (c Copy) subject() string { return Prefix(c.Epoch) + strconv.FormatUint(c.Sequence, 10) }
 
-// Message returns the copy as it is stored. It has no message id: the stream keeps one message a subject, so storing
-// the same copy again adds nothing, even after the duplicate window.
+// Message returns the copy as it is stored. It has no message id: the stream keeps one message a
+// subject, so storing the same copy again adds nothing, even after the duplicate window.
 func (c Copy) Message() *nats.Msg {
 	m := &nats.Msg{
 		Subject: c.subject(),
@@ -81,8 +83,8 @@ func (c Copy) Message() *nats.Msg {
 	return m
 }
 
-// Parse reads a message of the stream of copies, which the broker stored at the time stored. It returns false for one
-// that no projector made. The copy shares the payload's memory.
+// Parse reads a message of the stream of copies, which the broker stored at the time stored. It
+// returns false for one that no projector made. The copy shares the payload's memory.
 func Parse(subject string, header nats.Header, payload []byte, stored time.Time) (Copy, bool) {
 	epoch, number, found := strings.Cut(strings.TrimPrefix(subject, events.RejectedPrefix), ".")
 	seq, err := strconv.ParseUint(number, 10, 64)
@@ -99,8 +101,8 @@ func Parse(subject string, header nats.Header, payload []byte, stored time.Time)
 	return c, true
 }
 
-// Sequences returns, sorted, the sequences of those events of one stream that have copies; none when there is no stream
-// of copies.
+// Sequences returns, sorted, the sequences of those events of one stream that have copies; none
+// when there is no stream of copies.
 func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
@@ -125,14 +127,15 @@ func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uin
 	return sequences, nil
 }
 
-// Last returns at most so many of the copies made last, of whichever stream's events, the highest sequence first.
-// After an error it returns what it has read.
+// Last returns at most so many of the copies made last, of whichever stream's events, the highest
+// sequence first. After an error it returns what it has read.
 func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy, err error) {
 	stream, err := openCopies(ctx, js)
 	if err != nil || stream == nil {
 		return nil, err
 	}
-	// Copies that were made again, purged or have expired leave gaps: look at three sequences for each copy wanted.
+	// Copies that were made again, purged or have expired leave gaps: look at three sequences for
+	// each copy wanted.
 	state := stream.CachedInfo().State
 	end := max(state.FirstSeq, 1, state.LastSeq-min(state.LastSeq, uint64(3*most)-1))
 	for seq := state.LastSeq; seq >= end && len(copies) < most; seq-- {
@@ -163,8 +166,8 @@ func openCopies(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, 
 	return stream, err
 }
 
-// Events are the rejected events of a broker, to an operator who looks after one stream. One goroutine at a time may
-// use it.
+// Events are the rejected events of a broker, to an operator who looks after one stream. One
+// goroutine at a time may use it.
 type Events struct {
 	js     jetstream.JetStream
 	stream string // of the events
@@ -237,8 +240,8 @@ func readAll(ctx context.Context, stream jetstream.Stream) (copies []Copy, err e
 	return copies, nil
 }
 
-// Retry publishes the event that was rejected at seq again, with a new message id, if nothing newer is on its
-// subject. It returns the event's new sequence.
+// Retry publishes the event that was rejected at seq again, with a new message id, if nothing newer
+// is on its subject. It returns the event's new sequence.
 func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
 	defer func() { err = e.refusal(err) }()
 	c, err := e.find(ctx, seq)
@@ -279,9 +282,9 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 	return c, nil
 }
 
-// Purge erases the copies under subject, or those of events that were published on subject, and returns how many
-// there were. The subject may have wildcards (CheckPattern). The events stay in their stream, and whoever replays it
-// copies them again.
+// Purge erases the copies under subject, or those of events that were published on subject, and
+// returns how many there were. The subject may have wildcards (CheckPattern). The events stay in
+// their stream, and whoever replays it copies them again.
 func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error) {
 	defer func() { err = e.refusal(err) }()
 	stream, err := openCopies(ctx, e.js)
@@ -322,8 +325,8 @@ func purge(ctx context.Context, stream jetstream.Stream, subject string) (n uint
 	return n, stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
-// CheckPattern says what is wrong with a subject that may have the broker's wildcards: * stands for one token, > at
-// the end for one or more.
+// CheckPattern says what is wrong with a subject that may have the broker's wildcards: * stands for
+// one token, > at the end for one or more.
 func CheckPattern(pattern string) error {
 	tokens := strings.Split(pattern, ".")
 	for i, token := range tokens {

@@ -45,7 +45,8 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// A copy that does not say when its event was stored was made by an older projector; other messages are no copies.
+// A copy that does not say when its event was stored was made by an older projector; other messages
+// are no copies.
 func TestParse(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	if c, ok := Parse(Prefix("e")+"3", nats.Header{events.HeaderTime: {"yesterday"}}, nil, now); !ok || c.Epoch != "e" || c.Sequence != 3 || !c.Time.Equal(now) {

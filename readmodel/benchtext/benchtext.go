@@ -1,6 +1,6 @@
-// Package benchtext makes the texts that the benchmarks of readmodel and textindex measure with, so that
-// both measure the same: words in a realistic distribution. It also reads the process's CPU time. Only
-// tests import it.
+// Package benchtext makes the texts that the benchmarks of readmodel and textindex measure with, so
+// that both measure the same: words in a realistic distribution. It also reads the process's CPU
+// time. Only tests import it.
 package benchtext
 
 import (
@@ -14,8 +14,8 @@ import (
 // vocabulary is the number of different words.
 const vocabulary = 8000
 
-// Texts makes names and reasons, always the same from the same source of randomness. One goroutine at
-// a time may use it.
+// Texts makes names and reasons, always the same from the same source of randomness. One goroutine
+// at a time may use it.
 type Texts struct {
 	*rand.Rand
 	words []string

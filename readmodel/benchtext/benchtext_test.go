@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The first word is in two of five reasons, most others in few, and the same source makes the same texts.
+// The first word is in two of five reasons, most others in few, and the same source makes the same
+// texts.
 func TestTexts(t *testing.T) {
 	a, b := New(rand.New(rand.NewPCG(1, 1))), New(rand.New(rand.NewPCG(1, 1)))
 	often := 0

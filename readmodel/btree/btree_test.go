@@ -128,8 +128,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// BenchmarkTree measures what the read model does most: amending a tree of which a snapshot was just
-// taken, reading a page far into it, and finding an item by a hash.
+// BenchmarkTree measures what the read model does most: amending a tree of which a snapshot was
+// just taken, reading a page far into it, and finding an item by a hash.
 func BenchmarkTree(b *testing.B) {
 	const n = 300_000
 	r := rand.New(rand.NewPCG(1, 2))

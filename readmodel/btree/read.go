@@ -2,7 +2,8 @@ package btree
 
 import "math"
 
-// Ascend calls f with the slots of the items from position skip on, in order, until f returns false.
+// Ascend calls f with the slots of the items from position skip on, in order, until f returns
+// false.
 func (t *Tree) Ascend(skip int, f func(slot uint32) bool) {
 	if t.root != nil {
 		t.root.ascend(skip, f)
@@ -91,7 +92,8 @@ func (t *Tree) CountKey(key uint64) int {
 	return t.countTo(key) - t.countBelow(key)
 }
 
-// Range calls f with the slots of all items whose keys are low, high or between. Like Find it compares keys alone.
+// Range calls f with the slots of all items whose keys are low, high or between. Like Find it
+// compares keys alone.
 func (t *Tree) Range(low, high uint64, f func(slot uint32)) {
 	before := t.countBelow(low)
 	left := t.countTo(high) - before
@@ -144,8 +146,8 @@ func (n *node) lowerBound(key uint64) int {
 }
 
 // lowerBoundNear is lowerBound for keys spread evenly between low and high. It starts where key
-// should be and goes on from there, which touches one or two cache lines where halving touches five.
-// A look-up by id costs what the memory it touches costs.
+// should be and goes on from there, which touches one or two cache lines where halving touches
+// five. A look-up by id costs what the memory it touches costs.
 func (n *node) lowerBoundNear(key, low, high uint64) int {
 	at := len(n.items)
 	if key < high {

@@ -3,20 +3,21 @@
 //
 // A key is made in five steps: NFKC; invisible characters dropped; the skeleton of UTS #39, which
 // replaces all characters that look alike by one of them; case folded; marks dropped. There are two
-// keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i. Shape
-// folds after the skeleton, so that paypaI is paypal; Folded folds before it, so that ILONA is ilona.
-// KeysOf makes both.
+// keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i.
+// Shape folds after the skeleton, so that paypaI is paypal; Folded folds before it, so that ILONA
+// is ilona. KeysOf makes both.
 //
-// The steps and their order are the contract's, so keys are not idempotent: M is m in the key Shape,
-// and m looks like rn.
+// The steps and their order are the contract's, so keys are not idempotent: M is m in the key
+// Shape, and m looks like rn.
 //
 // # Data
 //
 // testdata holds confusables.txt of UTS #39 and the section Default_Ignorable_Code_Point of
 // DerivedCoreProperties.txt, both of Unicode 15.0.0, the version of the standard library and x/text
-// under Go 1.26 (a test compares them). go generate makes tables.txt from them, which is embedded and read
-// when the first key is made, in 2 ms. As a Go switch of 6 900 lines it needed no reading, and a key took 10 %
-// less time. The libraries with such a table that we found are of older versions, or hold only a part.
+// under Go 1.26 (a test compares them). go generate makes tables.txt from them, which is embedded
+// and read when the first key is made, in 2 ms. As a Go switch of 6 900 lines it needed no reading,
+// and a key took 10 % less time. The libraries with such a table that we found are of older
+// versions, or hold only a part.
 //
 // # Reach
 //

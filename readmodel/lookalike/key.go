@@ -28,8 +28,8 @@ func KeysOf(s string) Keys {
 	}
 }
 
-// Joined returns the keys without what only separates: dots, underscores, hyphens and white space. Small
-// capitals, which confusables.txt lacks, become letters.
+// Joined returns the keys without what only separates: dots, underscores, hyphens and white space.
+// Small capitals, which confusables.txt lacks, become letters.
 func (k Keys) Joined() Keys { return Keys{Shape: joined(k.Shape), Folded: joined(k.Folded)} }
 
 func joined(key string) string {
@@ -107,10 +107,10 @@ func bare(s string) string {
 }
 
 // unstroked returns the base letter of a letter with a stroke or bar through it, which has no
-// decomposition. confusables.txt makes most of them a letter and an overlaid mark, but has some in one
-// case only, and folding after the skeleton brings the other back. The list is the letters with a
-// stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C. Hooks, tails and curls make
-// other letters, and stay.
+// decomposition. confusables.txt makes most of them a letter and an overlaid mark, but has some in
+// one case only, and folding after the skeleton brings the other back. The list is the letters with
+// a stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C. Hooks, tails and curls
+// make other letters, and stay.
 func unstroked(r rune) rune {
 	switch r {
 	case 'ⱥ':

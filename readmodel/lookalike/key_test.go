@@ -48,7 +48,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestPrototypes: nothing that something looks like looks like something else, so one pass is enough.
+// TestPrototypes: nothing that something looks like looks like something else, so one pass is
+// enough.
 func TestPrototypes(t *testing.T) {
 	known := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {

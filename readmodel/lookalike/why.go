@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Explanation says why a name looks like another although the texts differ. Several reasons may hold;
-// for two texts with equal keys at least one does.
+// Explanation says why a name looks like another although the texts differ. Several reasons may
+// hold; for two texts with equal keys at least one does.
 type Explanation struct {
 	Hidden  bool     // one of them has invisible characters
 	Marks   []Letter // letters with marks or strokes that the other text has without them: ł and l
@@ -53,7 +53,8 @@ func marked(text, other string) (found []Letter) {
 }
 
 // letters returns the characters of n that s does not have and that look like something in it. If
-// there are none it tries the other way round, since nobody can tell which of the two is the disguise.
+// there are none it tries the other way round, since nobody can tell which of the two is the
+// disguise.
 func letters(n, s string) []Letter {
 	if found := strange(n, s); len(found) > 0 {
 		return found
@@ -84,9 +85,9 @@ func named(found []Letter, r rune) bool {
 	return false
 }
 
-// Hidden reports whether s has invisible characters that can be put into a name unseen. What makes one picture
-// of several emoji, or a picture of a character, is none: joiners and variation selectors beside symbols, and tags
-// after a flag.
+// Hidden reports whether s has invisible characters that can be put into a name unseen. What makes
+// one picture of several emoji, or a picture of a character, is none: joiners and variation
+// selectors beside symbols, and tags after a flag.
 func Hidden(s string) bool {
 	var before rune
 	rest := []rune(s)

@@ -153,9 +153,9 @@ func someForms(t *rapid.T, least, most int, name string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(forms), least, most).Draw(t, name), rapid.SampledFrom([]string{" ", ", ", " – "}).Draw(t, "between"))
 }
 
-// someOrdered is an entry that is shown. What is not shown, and earlier states of an entry, may still
-// count in how rare a word is and how long a text: the order of nearly equals may then differ from
-// the naive one.
+// someOrdered is an entry that is shown. What is not shown, and earlier states of an entry, may
+// still count in how rare a word is and how long a text: the order of nearly equals may then differ
+// from the naive one.
 func someOrdered(t *rapid.T) events.Entry {
 	list := rapid.SampledFrom(listsOf()).Draw(t, "list")
 	chat := rapid.SampledFrom([]string{"900000000000000000001", "900000000000000000002", "nitro", "konto"}).Draw(t, "chat")
@@ -163,8 +163,8 @@ func someOrdered(t *rapid.T) events.Entry {
 		list == events.Legit || rapid.Bool().Draw(t, "verified"))
 }
 
-// compareOrder asks for up to three words, and reports with 1 that the order found is another than that of
-// the ids.
+// compareOrder asks for up to three words, and reports with 1 that the order found is another than
+// that of the ids.
 func compareOrder(t *rapid.T, r *registry, n *naive) (moved int) {
 	words := rapid.SliceOfNDistinct(rapid.IntRange(0, len(inflected())-1), 1, 3, rapid.ID[int]).Draw(t, "words")
 	var forms []string

@@ -190,7 +190,8 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// TestRelaxed: where no entry has all of three words, those that have two; the best of them first; filters count.
+// TestRelaxed: where no entry has all of three words, those that have two; the best of them first;
+// filters count.
 func TestRelaxed(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, t.TempDir())
@@ -234,7 +235,8 @@ func TestRelaxed(t *testing.T) {
 	}
 }
 
-// TestSuggestions: other spellings where nothing is found, of words that somebody wrote in verified entries.
+// TestSuggestions: other spellings where nothing is found, of words that somebody wrote in verified
+// entries.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, t.TempDir())
@@ -311,7 +313,8 @@ func newReference(t *rapid.T, v *readmodel.View) *reference {
 	return ref
 }
 
-// find returns who has every word or else, of three words and more, all but one, and how many in each list.
+// find returns who has every word or else, of three words and more, all but one, and how many in
+// each list.
 func (ref *reference) find(v *readmodel.View, q readmodel.RankedQuery) (found []string, facets [events.NumLists]int, relaxed bool) {
 	words := map[string][]string{} // any of its terms will do
 	tokens := ref.analyzer.Tokens(nil, q.Words)

@@ -88,8 +88,8 @@ type Object struct {
 	Time  time.Time // when it was complete, by the broker's clock
 	Bytes uint64
 
-	// Manifest is what the archive said of itself when it was put. Err says why there is none, or why this
-	// program cannot use the archive.
+	// Manifest is what the archive said of itself when it was put. Err says why there is none, or
+	// why this program cannot use the archive.
 	Manifest snapshots.Manifest
 	Err      error
 
@@ -97,8 +97,8 @@ type Object struct {
 	subject string
 }
 
-// List returns every object, the newest first, and the broker's time. Objects that are still being put
-// are not among them.
+// List returns every object, the newest first, and the broker's time. Objects that are still being
+// put are not among them.
 func (b *Bucket) List(ctx context.Context) ([]Object, time.Time, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -138,8 +138,8 @@ func (b *Bucket) Find(ctx context.Context, name string) (Object, error) {
 	return o, err
 }
 
-// Prune erases all but the newest keep snapshots of this stream and epoch and returns their names. It
-// leaves other names alone, whoever put them there. Callers hold the Lock.
+// Prune erases all but the newest keep snapshots of this stream and epoch and returns their names.
+// It leaves other names alone, whoever put them there. Callers hold the Lock.
 func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (erased []string, err error) {
 	objects, _, err := b.List(ctx) // the newest first
 	if err != nil {
@@ -159,8 +159,8 @@ func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (era
 	return erased, nil
 }
 
-// RemoveOrphans erases old chunks that no name leads to, which a killed Put has left, and returns how
-// many objects they were of. Callers hold the Lock.
+// RemoveOrphans erases old chunks that no name leads to, which a killed Put has left, and returns
+// how many objects they were of. Callers hold the Lock.
 func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 	objects, _, err := b.List(ctx) // before the chunks: what is put in between is young
 	if err != nil {
@@ -200,14 +200,14 @@ func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 // timeLayout is how names write the time: it sorts, and needs no quoting.
 const timeLayout = "20060102T150405.000Z"
 
-// nameOf is the name of the archive with this manifest. Names of one stream and epoch sort by sequence,
-// digest and time.
+// nameOf is the name of the archive with this manifest. Names of one stream and epoch sort by
+// sequence, digest and time.
 func nameOf(m snapshots.Manifest) string {
 	return fmt.Sprintf("%s%020d-%.8s-%s", lineage(m.Stream, m.StreamEpoch), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
 }
 
-// lineage is how the names of one stream and epoch begin. An epoch may be any text, so it appears as a
-// hash.
+// lineage is how the names of one stream and epoch begin. An epoch may be any text, so it appears
+// as a hash.
 func lineage(stream, epoch string) string {
 	return fmt.Sprintf("%s-%.4x-", stream, sha256.Sum256([]byte(epoch)))
 }
@@ -225,8 +225,8 @@ func nameSubject(name string) string {
 	return namePrefix + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
-// stream is the bucket's stream. Each of its methods is one request, or one for each part of what it
-// does.
+// stream is the bucket's stream. Each of its methods is one request, or one for each part of what
+// it does.
 type stream struct {
 	b *Bucket
 	jetstream.Stream
@@ -248,8 +248,8 @@ func (b *Bucket) explain(err error, subject string) error {
 	return natserr.Explain(b.js.Conn(), err, subject)
 }
 
-// subjects returns the subjects that match filter, each with the number of its messages, and the broker's
-// time.
+// subjects returns the subjects that match filter, each with the number of its messages, and the
+// broker's time.
 func (s stream) subjects(ctx context.Context, filter string) (map[string]uint64, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -149,8 +149,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// A Put that dies half-way is not listed. Its chunks are erased when they are old; those of a Put under
-// way are not.
+// A Put that dies half-way is not listed. Its chunks are erased when they are old; those of a Put
+// under way are not.
 func TestUnfinishedPut(t *testing.T) {
 	t.Parallel()
 	b, js := open(t, Config{}, func(b *Bucket) { b.orphanAfter = time.Hour })

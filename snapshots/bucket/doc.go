@@ -1,27 +1,28 @@
-// Package bucket keeps snapshots in a JetStream object store, where other replicas and later starts find
-// them.
+// Package bucket keeps snapshots in a JetStream object store, where other replicas and later starts
+// find them.
 //
 // # Promises
 //
-//   - A name stands for one content for ever: it has the stream, its epoch, the sequence, the digest and
-//     the time in it, and Put never puts anything under a name that exists.
-//   - What List returns was complete when it was put. A Put that ends half-way, by an error or kill -9,
-//     leaves chunks that no name leads to. RemoveOrphans erases them when they are old.
+//   - A name stands for one content for ever: it has the stream, its epoch, the sequence, the
+//     digest and the time in it, and Put never puts anything under a name that exists.
+//   - What List returns was complete when it was put. A Put that ends half-way, by an error or kill
+//     -9, leaves chunks that no name leads to. RemoveOrphans erases them when they are old.
 //   - Nothing that is read here is trusted: Open returns the bytes, and snapshots.Unpack or Restore
 //     verifies them. A missing chunk is an error at once.
-//   - Of all processes that use the stream one holds the Lock. It needs no clock but the broker's, and a
-//     holder that dies loses it after the lease.
-//   - Prune erases only names of its own stream and epoch: those of a stream that was lost are the way
-//     back.
+//   - Of all processes that use the stream one holds the Lock. It needs no clock but the broker's,
+//     and a holder that dies loses it after the lease.
+//   - Prune erases only names of its own stream and epoch: those of a stream that was lost are the
+//     way back.
 //
 // # Why
 //
-// Objects are laid out as the client library's object store does it, so that "nats object" and any such
-// library can list, fetch and delete them. The library also makes the bucket. Put and Open are our own,
-// because the library's Put keeps up to 4 000 chunks in flight, its Get needs a push consumer and waits
-// for a missing chunk until the deadline of the whole download, and its Delete leaves a message for ever.
-// Here a chunk is one acknowledged publish and one direct get, so that one chunk bounds the memory.
+// Objects are laid out as the client library's object store does it, so that "nats object" and any
+// such library can list, fetch and delete them. The library also makes the bucket. Put and Open are
+// our own, because the library's Put keeps up to 4 000 chunks in flight, its Get needs a push
+// consumer and waits for a missing chunk until the deadline of the whole download, and its Delete
+// leaves a message for ever. Here a chunk is one acknowledged publish and one direct get, so that
+// one chunk bounds the memory.
 //
-// The lock is a message in the bucket's own stream, replaced by compare-and-set on its subject's last
-// sequence. A key-value bucket would be a second stream for the same compare-and-set.
+// The lock is a message in the bucket's own stream, replaced by compare-and-set on its subject's
+// last sequence. A key-value bucket would be a second stream for the same compare-and-set.
 package bucket

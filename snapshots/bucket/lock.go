@@ -13,15 +13,15 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// lockSubject holds the lock's message. The lock is held while that names a holder and is younger than
-// its lease.
+// lockSubject holds the lock's message. The lock is held while that names a holder and is younger
+// than its lease.
 const lockSubject = chunkPrefix + "lock"
 
 // ErrLocked says that another process holds the lock.
 var ErrLocked = errors.New("another server is making a snapshot")
 
-// Lock is the lock on the bucket. A goroutine renews it until Release, which any goroutine may call,
-// once.
+// Lock is the lock on the bucket. A goroutine renews it until Release, which any goroutine may
+// call, once.
 type Lock struct {
 	b        *Bucket
 	sequence uint64 // of our last message; owned by renew, then by Release
@@ -35,8 +35,9 @@ type lockMessage struct {
 	Lease  time.Duration `json:"lease"`  // nanoseconds
 }
 
-// Lock takes the lock. It does not wait: if another process holds the lock, the error matches ErrLocked.
-// The returned context ends with ctx, or when the lock is lost. The caller ends the lock with Release.
+// Lock takes the lock. It does not wait: if another process holds the lock, the error matches
+// ErrLocked. The returned context ends with ctx, or when the lock is lost. The caller ends the lock
+// with Release.
 func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -106,8 +107,8 @@ func (l *Lock) write(ctx context.Context, message lockMessage) error {
 	return natserr.Refusal(l.b.js.Conn(), err, m.Subject)
 }
 
-// renew keeps the lock until ctx ends. When the lock is lost, or could not be renewed for half its lease,
-// renew cancels ctx.
+// renew keeps the lock until ctx ends. When the lock is lost, or could not be renewed for half its
+// lease, renew cancels ctx.
 func (l *Lock) renew(ctx context.Context) {
 	defer close(l.done)
 	tick := time.NewTicker(l.b.lease / 4)

@@ -10,8 +10,8 @@ import (
 
 func lease(d time.Duration) func(*Bucket) { return func(b *Bucket) { b.lease = d } }
 
-// One at a time holds the lock. It outlives its lease while it is renewed, and passes to another when it
-// is released or its holder dies.
+// One at a time holds the lock. It outlives its lease while it is renewed, and passes to another
+// when it is released or its holder dies.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	a, js := open(t, Config{Holder: "a"}, lease(400*time.Millisecond))

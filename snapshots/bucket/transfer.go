@@ -22,8 +22,8 @@ import (
 // maxChunk is the length of a chunk in bytes: the broker syncs each one once, and memory holds one.
 const maxChunk = 512 << 10
 
-// Put puts a verified archive into the bucket under the name that its manifest gives it. After an error
-// there is no such name. One goroutine at a time may call it; callers hold the Lock.
+// Put puts a verified archive into the bucket under the name that its manifest gives it. After an
+// error there is no such name. One goroutine at a time may call it; callers hold the Lock.
 func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reader) (Object, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -106,8 +106,9 @@ func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	return natserr.Refusal(b.js.Conn(), err, m.Subject)
 }
 
-// Open reads the archive of an object. Each Read makes at most one request; ctx ends them all. At its end
-// the reader compares length and checksum with those that were put, and fails if they differ.
+// Open reads the archive of an object. Each Read makes at most one request; ctx ends them all. At
+// its end the reader compares length and checksum with those that were put, and fails if they
+// differ.
 func (b *Bucket) Open(ctx context.Context, o Object) (io.Reader, error) {
 	s, err := b.stream(ctx)
 	if err != nil {

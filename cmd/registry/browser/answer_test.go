@@ -60,8 +60,8 @@ const below = `(() => {
 	return out;
 })()`
 
-// TestAnswerNeedsNoScrolling: on a phone of 360 × 740 the verdict, who it is, the date, what to do now and where to appeal
-// are seen at once, with scripts and without.
+// TestAnswerNeedsNoScrolling: on a phone of 360 × 740 the verdict, who it is, the date, what to do
+// now and where to appeal are seen at once, with scripts and without.
 func TestAnswerNeedsNoScrolling(t *testing.T) {
 	t.Parallel()
 	small := look{width: 360, height: 740, mobile: true}
@@ -123,7 +123,8 @@ func TestPastesInTheField(t *testing.T) {
 	}
 }
 
-// TestFieldComesEarly: on the front page one types at once; after an answer two keys lead to the field.
+// TestFieldComesEarly: on the front page one types at once; after an answer two keys lead to the
+// field.
 func TestFieldComesEarly(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, desk(false))
@@ -139,7 +140,8 @@ func TestFieldComesEarly(t *testing.T) {
 	t.Error("two keys do not lead to the field")
 }
 
-// TestTouchOpensNoKeyboard: on a touch screen the field of the front page does not take the focus by itself.
+// TestTouchOpensNoKeyboard: on a touch screen the field of the front page does not take the focus
+// by itself.
 func TestTouchOpensNoKeyboard(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))
@@ -187,7 +189,8 @@ func TestFoldedAdviceOpens(t *testing.T) {
 	tb.wants("Bank:", "Karta:", "Hasło i kody:", "Policja:", "CERT Polska:")
 }
 
-// TestAnswerIsPrinted: a print of an answer is black on white, and has the verdict, the id and what was reported.
+// TestAnswerIsPrinted: a print of an answer is black on white, and has the verdict, the id and what
+// was reported.
 func TestAnswerIsPrinted(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", search("99000000000000000000"), search("Administrator Wsparcia"), search(`zаufana "osoba" <b>`)} {
@@ -206,8 +209,9 @@ func TestAnswerIsPrinted(t *testing.T) {
 	}
 }
 
-// TestLargestPaint measures the largest paint on a slow phone: a processor that is four times slower, and slow 4G. Only a
-// machine with nothing else to do can hold it to the time, so the test logs it, and fails far beyond.
+// TestLargestPaint measures the largest paint on a slow phone: a processor that is four times
+// slower, and slow 4G. Only a machine with nothing else to do can hold it to the time, so the test
+// logs it, and fails far beyond.
 func TestLargestPaint(t *testing.T) {
 	for _, path := range []string{"/", search("99000000000000000000"), search("ran")} {
 		tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})

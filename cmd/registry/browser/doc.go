@@ -1,25 +1,27 @@
-// Package browser holds tests only. They look at the site as its readers do: the built program, with the demonstration and
-// with entries that mean harm, in Debian's Chromium.
+// Package browser holds tests only. They look at the site as its readers do: the built program,
+// with the demonstration and with entries that mean harm, in Debian's Chromium.
 //
 // # Promises
 //
 // Of every page, at phone and desk width, in light and dark, with JavaScript and without:
 //
-//   - No request goes to another host, the console stays empty, and nothing violates the content security policy.
+//   - No request goes to another host, the console stays empty, and nothing violates the content
+//     security policy.
 //   - Names and reasons stay text.
 //   - The keyboard reaches everything, and nothing needs more than 320 px.
 //   - axe-core finds no violation of WCAG 2.2 AA.
 //
 // # Why
 //
-// One browser serves all tests, each in a profile of its own ([chromedp.WithNewBrowserContext]), because starting one takes
-// longer than looking at a page. The program is another process, so the race detector would find nothing: with it these tests
-// are left out.
+// One browser serves all tests, each in a profile of its own ([chromedp.WithNewBrowserContext]),
+// because starting one takes longer than looking at a page. The program is another process, so the
+// race detector would find nothing: with it these tests are left out.
 //
 // # Running
 //
-// The tests need Chromium, and axe-core's axe.min.js at the path in REGISTRY_AXE. .ci/run fetches both. Without them they are
-// left out; with REGISTRY_TESTS=all and CI=true they then fail. REGISTRY_SCREENSHOTS names a directory for pictures of every page:
+// The tests need Chromium, and axe-core's axe.min.js at the path in REGISTRY_AXE. .ci/run fetches
+// both. Without them they are left out; with REGISTRY_TESTS=all and CI=true they then fail.
+// REGISTRY_SCREENSHOTS names a directory for pictures of every page:
 //
 //	REGISTRY_AXE=/tmp/axe.min.js REGISTRY_SCREENSHOTS=/tmp/shots go test ./cmd/registry/browser
 package browser

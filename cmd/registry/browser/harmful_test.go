@@ -12,8 +12,8 @@ import (
 	"example.org/registry/events"
 )
 
-// Texts of people who want to run something in the readers' browsers, or to look like somebody else. A payload that ran
-// would set window.harmed, which strange looks at.
+// Texts of people who want to run something in the readers' browsers, or to look like somebody
+// else. A payload that ran would set window.harmed, which strange looks at.
 const (
 	harmfulName   = `<script>window.harmed=1</script><img src=x onerror="window.harmed=1">`
 	harmfulReason = "<script>window.harmed=1</script>\n\n<img src=x onerror=window.harmed=1>\n\n" +
@@ -27,7 +27,8 @@ const (
 	similarName   = "Administrаtor Wsparcia" // with a Cyrillic а
 )
 
-// harmful returns entries that are newer than those of the demonstration, so they are on top of the lists.
+// harmful returns entries that are newer than those of the demonstration, so they are on top of the
+// lists.
 func harmful() []events.Entry {
 	const longWord = "ŁańcuchBezSpacji"
 	newest := time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -55,7 +56,8 @@ func harmful() []events.Entry {
 	return entries
 }
 
-// strange lists elements and attributes that could run or fetch something, and that no page of the site has.
+// strange lists elements and attributes that could run or fetch something, and that no page of the
+// site has.
 const strange = `(() => {
 	const found = [];
 	if (window.harmed !== undefined) found.push("a script of an entry has run");
@@ -76,7 +78,8 @@ const strange = `(() => {
 	return found;
 })()`
 
-// TestHarmfulTextsStayTexts: names, reasons and questions that are programs stay text wherever they appear.
+// TestHarmfulTextsStayTexts: names, reasons and questions that are programs stay text wherever they
+// appear.
 func TestHarmfulTextsStayTexts(t *testing.T) {
 	t.Parallel()
 	question := `"><script>window.harmed=1</script><img src=x onerror=window.harmed=1>`
@@ -115,7 +118,8 @@ func TestHarmfulTextsAreShown(t *testing.T) {
 	}
 }
 
-// TestReversedNamesEndWithThemselves: a name that reverses the writing direction does not reverse what follows it.
+// TestReversedNamesEndWithThemselves: a name that reverses the writing direction does not reverse
+// what follows it.
 func TestReversedNamesEndWithThemselves(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))

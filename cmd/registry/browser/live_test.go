@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// until waits until an expression is true in the page. It asks anew each time: a poll inside the page ends with an error if
-// the page is only being loaded.
+// until waits until an expression is true in the page. It asks anew each time: a poll inside the
+// page ends with an error if the page is only being loaded.
 func (tb *tab) until(expression string) {
 	tb.t.Helper()
 	if !tb.within(24*time.Hour, expression) { // as long as the tab lasts
@@ -19,7 +19,8 @@ func (tb *tab) until(expression string) {
 	}
 }
 
-// within waits so long for an expression to be true, or to the end of the tab, and reports whether it is.
+// within waits so long for an expression to be true, or to the end of the tab, and reports whether
+// it is.
 func (tb *tab) within(limit time.Duration, expression string) bool {
 	again, end := time.NewTicker(50*time.Millisecond), time.After(limit)
 	defer again.Stop()
@@ -58,7 +59,8 @@ func TestAPIIsTriedInPlace(t *testing.T) {
 	tb.picture("api-tried")
 }
 
-// TestAPIExamplesAreChosen: one example is shown at a time, with and without scripts; with them it can be copied.
+// TestAPIExamplesAreChosen: one example is shown at a time, with and without scripts; with them it
+// can be copied.
 func TestAPIExamplesAreChosen(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +145,8 @@ func TestStatusStaysFresh(t *testing.T) {
 	tb.accessible()
 }
 
-// TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself, with and without scripts.
+// TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself,
+// with and without scripts.
 func TestLoadingAsksAgain(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {

@@ -174,8 +174,8 @@ func publishHarmful(ctx context.Context, site *registrytest.Server) error {
 	return nil
 }
 
-// startBrowser prepares a browser with an empty profile that contacts nobody by itself. The sandbox needs rights that
-// containers and root do not have; the pages are our own.
+// startBrowser prepares a browser with an empty profile that contacts nobody by itself. The sandbox
+// needs rights that containers and root do not have; the pages are our own.
 func startBrowser(chromium, profile string) (context.Context, context.CancelFunc) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile),

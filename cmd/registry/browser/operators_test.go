@@ -8,8 +8,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestOperatorsPage looks at the operators' page, with and without scripts: at every size and in both schemes axe-core finds
-// nothing, and nothing is wider than the screen but what scrolls in its place.
+// TestOperatorsPage looks at the operators' page, with and without scripts: at every size and in
+// both schemes axe-core finds nothing, and nothing is wider than the screen but what scrolls in its
+// place.
 func TestOperatorsPage(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,8 @@ func (s sight) program() *registrytest.Server {
 	return shared.site
 }
 
-// see opens a sight and checks what it says. The console may mention a page that is an error, and nothing else.
+// see opens a sight and checks what it says. The console may mention a page that is an error, and
+// nothing else.
 func (tb *tab) see(s sight) {
 	tb.t.Helper()
 	tb.origin = s.program().HTTP
@@ -102,8 +103,8 @@ func (tb *tab) see(s sight) {
 	}
 }
 
-// TestPages looks at every page, at phone and desk width, in light and dark. It says what it must, axe-core finds nothing,
-// and nothing is wider than the screen.
+// TestPages looks at every page, at phone and desk width, in light and dark. It says what it must,
+// axe-core finds nothing, and nothing is wider than the screen.
 func TestPages(t *testing.T) {
 	for name, screen := range map[string]func(dark bool) look{"phone": phone, "desk": desk} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +139,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestLargeText: at 320 px nothing needs scrolling sideways where letters are twice as large (WCAG 2.2, 1.4.4 and 1.4.10).
+// TestLargeText: at 320 px nothing needs scrolling sideways where letters are twice as large (WCAG
+// 2.2, 1.4.4 and 1.4.10).
 func TestLargeText(t *testing.T) {
 	t.Parallel()
 	for _, s := range sights() {
@@ -154,7 +156,8 @@ func TestLargeText(t *testing.T) {
 	}
 }
 
-// TestWithoutStyle: pictures have a size of their own, so that without the style sheet the words stay in sight.
+// TestWithoutStyle: pictures have a size of their own, so that without the style sheet the words
+// stay in sight.
 func TestWithoutStyle(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", search("99000000000000000000"), "/wpis/scammers/browser-0", "/scammers", "/status"} {
@@ -199,7 +202,8 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// TestPrint: a print is black on white, says where the page was and when it was printed, and has nothing to click.
+// TestPrint: a print is black on white, says where the page was and when it was printed, and has
+// nothing to click.
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/wpis/scammers/browser-0", "/wpis/legit/browser-7", "/scammers?limit=5", "/status"} {
@@ -226,7 +230,8 @@ func (tb *tab) before(script string) {
 	call(tb, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// buttons wants everything that the selector finds to be a button of that accessible name, as the browser computes it.
+// buttons wants everything that the selector finds to be a button of that accessible name, as the
+// browser computes it.
 func (tb *tab) buttons(name, selector string) {
 	tb.t.Helper()
 	document := call(tb, runtime.Evaluate, runtime.EvaluateParams{Expression: "document"}).Result
@@ -249,7 +254,8 @@ func TestIDsOfListsAreCopied(t *testing.T) {
 	}
 }
 
-// TestStaleBanner: a page that is old says so, whatever the reader's clock shows, and moves nothing.
+// TestStaleBanner: a page that is old says so, whatever the reader's clock shows, and moves
+// nothing.
 func TestStaleBanner(t *testing.T) {
 	t.Parallel()
 	const hours = `Date.now = (now => () => now() + %d * 3_600_000)(Date.now);`
@@ -283,7 +289,8 @@ func TestStaleBanner(t *testing.T) {
 	}
 }
 
-// TestLongTexts: a text that is too long stays in the field and is refused, with scripts and without.
+// TestLongTexts: a text that is too long stays in the field and is refused, with scripts and
+// without.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	for path, most := range map[string]int{"/": 300, "/scammers": 100, "/szukaj": 100} {
@@ -318,8 +325,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestNothingMoves: what has been shown stays where it is while the page, its pictures and its scripts load. The scripts
-// come late, after the first paint.
+// TestNothingMoves: what has been shown stays where it is while the page, its pictures and its
+// scripts load. The scripts come late, after the first paint.
 func TestNothingMoves(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
@@ -345,7 +352,8 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
-// TestReasonsInLists: lists show three lines of a reason; the whole is on the entry's page, one click away.
+// TestReasonsInLists: lists show three lines of a reason; the whole is on the entry's page, one
+// click away.
 func TestReasonsInLists(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, phone(false))

@@ -25,7 +25,8 @@ func TestByClick(t *testing.T) {
 
 func same(tb *tab) *tab { return tb }
 
-// walk is a visit: a check, a list with filters and its next page, and the pages in header and footer.
+// walk is a visit: a check, a list with filters and its next page, and the pages in header and
+// footer.
 func walk(tb *tab) {
 	tb.get("/")
 	tb.do(chromedp.SendKeys(chromedp.CSS("main input[type=search]"), "99000000000000000001"))
@@ -101,7 +102,8 @@ func TestByKeyboard(t *testing.T) {
 	}
 }
 
-// tabbable marks what Tab must reach, and takes the focus away. Of radio buttons that is the chosen one; arrows reach the others.
+// tabbable marks what Tab must reach, and takes the focus away. Of radio buttons that is the chosen
+// one; arrows reach the others.
 const tabbable = `(() => {
 	document.activeElement.blur();
 	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden], [type=radio]:not(:checked)), select, summary")].filter(e => e.checkVisibility());
@@ -109,8 +111,8 @@ const tabbable = `(() => {
 	return all.length;
 })()`
 
-// stop looks at the element with the focus: 1 if it is reached for the first time, 0 if not, -1 if it does not show the
-// focus.
+// stop looks at the element with the focus: 1 if it is reached for the first time, 0 if not, -1 if
+// it does not show the focus.
 const stop = `(() => {
 	const e = document.activeElement, style = getComputedStyle(e);
 	const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
@@ -136,7 +138,8 @@ func (tb *tab) tabThrough() {
 	}
 }
 
-// TestCheckByKeyboard: typing and Enter check somebody, and the first Tab leads past the navigation.
+// TestCheckByKeyboard: typing and Enter check somebody, and the first Tab leads past the
+// navigation.
 func TestCheckByKeyboard(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {

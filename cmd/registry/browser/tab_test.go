@@ -45,8 +45,8 @@ func (l look) String() string {
 	return fmt.Sprintf("%s-%d-%s", name, l.width, scheme)
 }
 
-// tab is one page in a profile of its own. Its methods fail the test, and so does everything that a page did and must not
-// do, when the test ends.
+// tab is one page in a profile of its own. Its methods fail the test, and so does everything that a
+// page did and must not do, when the test ends.
 type tab struct {
 	t      *testing.T
 	ctx    context.Context
@@ -135,7 +135,8 @@ func (tb *tab) problem(format string, args ...any) {
 	}
 }
 
-// expect lets the console say this from now on, as it does about pages that are errors. Empty: nothing.
+// expect lets the console say this from now on, as it does about pages that are errors. Empty:
+// nothing.
 func (tb *tab) expect(text string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -163,8 +164,8 @@ func (tb *tab) get(path string) int64 {
 	return tb.load(chromedp.Navigate(tb.origin + path))
 }
 
-// load runs steps that lead to another page and returns its status once it is loaded and shown: before the first frame the
-// browser takes no keys and no clicks.
+// load runs steps that lead to another page and returns its status once it is loaded and shown:
+// before the first frame the browser takes no keys and no clicks.
 func (tb *tab) load(steps ...chromedp.Action[chromedp.Void]) int64 {
 	tb.t.Helper()
 	response, err := chromedp.RunResponse(tb.ctx, steps...)
@@ -265,7 +266,8 @@ func (tb *tab) picture(name string) {
 // axeRules are the conformance levels and practices that every page must keep.
 const axeRules = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
 
-// axeRun also counts the rules that passed, so that an engine that looked at nothing fails the test.
+// axeRun also counts the rules that passed, so that an engine that looked at nothing fails the
+// test.
 const axeRun = `axe.run(document, {runOnly: ` + axeRules + `, resultTypes: ["violations"]}).then(r => ({
 	passes: r.passes.length,
 	violations: r.violations.map(v => v.id + " (" + v.impact + "): " + v.help + ": " +

@@ -23,7 +23,8 @@ import (
 	"example.org/registry/events/publish"
 )
 
-// backend publishes each event until it is acknowledged, and knows what the registry must show because of that.
+// backend publishes each event until it is acknowledged, and knows what the registry must show
+// because of that.
 type backend struct {
 	js        jetstream.JetStream
 	publisher *publish.Publisher
@@ -32,8 +33,8 @@ type backend struct {
 	poisons   []poison
 	report    *report
 
-	// calm is held for reading by whoever causes traffic, for one request or batch, and for writing while everything is
-	// compared. It guards content and twin, too.
+	// calm is held for reading by whoever causes traffic, for one request or batch, and for writing
+	// while everything is compared. It guards content and twin, too.
 	calm  sync.RWMutex
 	twin  *eventstest.Twin
 	last  atomic.Uint64 // highest sequence acknowledged
@@ -49,8 +50,9 @@ func newBackend(js jetstream.JetStream, entries, batch int, seed uint64, r *repo
 		batch: batch, content: newContent(entries, seed), poisons: poisons, report: r, twin: eventstest.NewTwin()}, err
 }
 
-// publishing starts a backend of 300 entries that publishes some 100 events a second, one by one. It returns when the
-// registry has content. end, which the test must call before it looks at the twin, waits for the last acknowledgement.
+// publishing starts a backend of 300 entries that publishes some 100 events a second, one by one.
+// It returns when the registry has content. end, which the test must call before it looks at the
+// twin, waits for the last acknowledgement.
 func publishing(t *testing.T, js jetstream.JetStream) (b *backend, end func()) {
 	t.Helper()
 	b, err := newBackend(js, 300, 1, 6, newReport(t))
@@ -78,7 +80,8 @@ func (b *backend) seed(ctx context.Context) error {
 	return nil
 }
 
-// run publishes rate events a second until done is closed. It waits for acknowledgements until ctx ends.
+// run publishes rate events a second until done is closed. It waits for acknowledgements until ctx
+// ends.
 func (b *backend) run(ctx context.Context, done <-chan struct{}, rate int) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -114,7 +117,8 @@ func (b *backend) turn(ctx context.Context) int {
 	return len(batch)
 }
 
-// publish publishes a batch until all of it is acknowledged, or ctx ends. From then on the twin has it.
+// publish publishes a batch until all of it is acknowledged, or ctx ends. From then on the twin has
+// it.
 func (b *backend) publish(ctx context.Context, batch []events.Event) {
 	for len(batch) > 0 {
 		last, err := b.send(ctx, batch)
@@ -177,8 +181,9 @@ func readPoisons() ([]poison, error) {
 	return all, nil
 }
 
-// spoil publishes a poison event: on its own subject, which never has a valid one, or on that of a listed entry. There
-// the returned event must follow it, since the stream keeps few events of a subject, and one of them must be valid.
+// spoil publishes a poison event: on its own subject, which never has a valid one, or on that of a
+// listed entry. There the returned event must follow it, since the stream keeps few events of a
+// subject, and one of them must be valid.
 func (b *backend) spoil(ctx context.Context) []events.Event {
 	p := b.poisons[b.content.rng.IntN(len(b.poisons))]
 	var after []events.Event
@@ -210,8 +215,8 @@ func (b *backend) publishRaw(ctx context.Context, p poison, id string) (*jetstre
 	return b.js.PublishMsg(ctx, &nats.Msg{Subject: p.subject, Data: p.payload, Header: nats.Header{jetstream.MsgIDHeader: {id}}})
 }
 
-// content draws events that keep the registry's content at one size: texts keep their lengths, and whoever leaves makes
-// room for whoever left longest ago. One goroutine at a time may use it.
+// content draws events that keep the registry's content at one size: texts keep their lengths, and
+// whoever leaves makes room for whoever left longest ago. One goroutine at a time may use it.
 type content struct {
 	rng       *rand.Rand
 	run       string // makes event ids unique
@@ -321,7 +326,8 @@ func (c *content) remove() events.Event {
 	return c.event(events.TypeDonationRemoved, events.DonationRemoval{DonationID: id})
 }
 
-// take removes one and returns it. The last takes its place, or, if it was the first, all others move up.
+// take removes one and returns it. The last takes its place, or, if it was the first, all others
+// move up.
 func take[T any](from *[]T, i int) T {
 	all := *from
 	x := all[i]

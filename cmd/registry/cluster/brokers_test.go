@@ -25,11 +25,12 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// brokerWord makes the test binary a broker: "broker CONFIGFILE" is a node of a cluster, "broker DIRECTORY ADDRESS" the
-// broker that the program embeds.
+// brokerWord makes the test binary a broker: "broker CONFIGFILE" is a node of a cluster, "broker
+// DIRECTORY ADDRESS" the broker that the program embeds.
 const brokerWord = "broker"
 
-// beBroker runs this process as a broker until its standard input ends, which it does when the test's process ends.
+// beBroker runs this process as a broker until its standard input ends, which it does when the
+// test's process ends.
 func beBroker(args []string) int {
 	shutdown, err := startBroker(args)
 	if err != nil {
@@ -107,7 +108,8 @@ func (n *node) stop() {
 	n.Process = nil
 }
 
-// kill ends it as a crash does: what it had in memory is gone. Nothing happens to a node that does not run.
+// kill ends it as a crash does: what it had in memory is gone. Nothing happens to a node that does
+// not run.
 func (n *node) kill() {
 	if n.Process != nil {
 		n.End(os.Kill)
@@ -116,8 +118,8 @@ func (n *node) kill() {
 	}
 }
 
-// nodeConfig is one node of three. The cluster's name keeps nodes of other tests out. Clients learn no other addresses
-// than those they were given, so that a relay in between stays in between.
+// nodeConfig is one node of three. The cluster's name keeps nodes of other tests out. Clients learn
+// no other addresses than those they were given, so that a relay in between stays in between.
 const nodeConfig = `server_name: node%d
 listen: %q
 no_sys_acc: false
@@ -273,7 +275,8 @@ func (c *nodes) leader(js jetstream.JetStream) int {
 	return leader
 }
 
-// whole waits until every copy of the streams is current. A fault before that would be a second one.
+// whole waits until every copy of the streams is current. A fault before that would be a second
+// one.
 func (c *nodes) whole(js jetstream.JetStream) {
 	c.t.Helper()
 	until(c.t, "the stream's replicas are current", func() bool {

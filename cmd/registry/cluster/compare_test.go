@@ -15,8 +15,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// agree checks that replicas are at the stream's end with one digest, that their answers are byte for byte the same in
-// every coding, and that "registry verify" finds no difference.
+// agree checks that replicas are at the stream's end with one digest, that their answers are byte
+// for byte the same in every coding, and that "registry verify" finds no difference.
 func agree(t *testing.T, c *nodes, sequence uint64, replicas ...*replica) {
 	t.Helper()
 	for _, r := range replicas {
@@ -65,8 +65,8 @@ type publicEntry struct {
 	ChatID  string `json:"id"`
 }
 
-// shown checks that a replica shows exactly what has been acknowledged: every list in two orders, and some checks and
-// donations. Nobody may publish meanwhile.
+// shown checks that a replica shows exactly what has been acknowledged: every list in two orders,
+// and some checks and donations. Nobody may publish meanwhile.
 func (b *backend) shown(ctx context.Context, r *replica, rng *rand.Rand) error {
 	client := newClient(true)
 	defer client.CloseIdleConnections()

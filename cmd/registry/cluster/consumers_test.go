@@ -18,8 +18,8 @@ import (
 	"example.org/registry/events/publish"
 )
 
-// BenchmarkConsumers measures what it costs the three nodes to feed 1, 10 and 100 replicas. An operation is one event,
-// published and delivered to all of them.
+// BenchmarkConsumers measures what it costs the three nodes to feed 1, 10 and 100 replicas. An
+// operation is one event, published and delivered to all of them.
 func BenchmarkConsumers(b *testing.B) {
 	for _, replicas := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint("replicas=", replicas), func(b *testing.B) { feed(b, replicas) })
@@ -68,7 +68,8 @@ func follow(b *testing.B, c *nodes, last uint64, done func()) {
 	b.Cleanup(consuming.Stop)
 }
 
-// processorTime returns the processor time that the nodes have used. Linux counts it in ticks of 10 ms.
+// processorTime returns the processor time that the nodes have used. Linux counts it in ticks of 10
+// ms.
 func (c *nodes) processorTime(b *testing.B) (sum time.Duration) {
 	b.Helper()
 	for _, n := range c.all {

@@ -11,7 +11,8 @@ import (
 	sys "golang.org/x/sys/unix"
 )
 
-// diskSize is of the living replica's disk: its store twice, an archive and the index fit many times.
+// diskSize is of the living replica's disk: its store twice, an archive and the index fit many
+// times.
 const diskSize = "256m"
 
 // disk is a file system of its own, for the living replica's data directory, that can be filled.

@@ -79,12 +79,12 @@ func TestFaults(t *testing.T) {
 	s.compare()
 }
 
-// healWithin bounds the time from the first event that the stream takes again to replicas that lack nothing. Before that
-// the brokers hold an election, which takes as long as it takes.
+// healWithin bounds the time from the first event that the stream takes again to replicas that lack
+// nothing. Before that the brokers hold an election, which takes as long as it takes.
 const healWithin = 10 * time.Second
 
-// healed is called when a fault is over. It waits until the stream takes events and every replica follows, and logs how
-// long that took.
+// healed is called when a fault is over. It waits until the stream takes events and every replica
+// follows, and logs how long that took.
 func (s *system) healed(fault string, round int) {
 	s.t.Helper()
 	began := time.Now()
@@ -118,8 +118,8 @@ func (s *system) taken(fault string, round int) {
 	s.t.Logf("%s %d: events taken after %v", fault, round, took.Round(time.Millisecond))
 }
 
-// pauseLeader stops the leader until another node leads and is ahead, and lets it go on. For a moment it takes itself for
-// the leader of a shorter stream, and tells whoever asks.
+// pauseLeader stops the leader until another node leads and is ahead, and lets it go on. For a
+// moment it takes itself for the leader of a shorter stream, and tells whoever asks.
 func (s *system) pauseLeader(round int) {
 	s.t.Helper()
 	n := s.nodes.leader(s.js)
@@ -130,8 +130,9 @@ func (s *system) pauseLeader(round int) {
 	s.healed("stopped leader back", round)
 }
 
-// loseQuorum takes two of three nodes away: nothing can be published, everything can be read. The node that is left goes on
-// describing the stream as it knows it; no replica may take that for being up to date.
+// loseQuorum takes two of three nodes away: nothing can be published, everything can be read. The
+// node that is left goes on describing the stream as it knows it; no replica may take that for
+// being up to date.
 func (s *system) loseQuorum(round int) {
 	s.t.Helper()
 	keep := s.nodes.leader(s.js) // the one that is believed for longest
@@ -191,8 +192,8 @@ func (s *system) compare() {
 	}
 }
 
-// filled waits until replicas have what the stream holds. Those that were started on an empty stream answer at sequence 0
-// until then, which readers take for an error.
+// filled waits until replicas have what the stream holds. Those that were started on an empty
+// stream answer at sequence 0 until then, which readers take for an error.
 func filled(t *testing.T, js jetstream.JetStream, replicas ...*replica) {
 	t.Helper()
 	last := lastOf(t, js)
@@ -201,7 +202,8 @@ func filled(t *testing.T, js jetstream.JetStream, replicas ...*replica) {
 	}
 }
 
-// lastOf returns the stream's last sequence. What was sent last may be stored without having been acknowledged.
+// lastOf returns the stream's last sequence. What was sent last may be stored without having been
+// acknowledged.
 func lastOf(t *testing.T, js jetstream.JetStream) (last uint64) {
 	t.Helper()
 	until(t, "the stream says where it ends", func() bool {

@@ -32,8 +32,8 @@ type readers struct {
 // paths are a few lists and checks.
 var paths = []string{"/api/scammers?limit=5", "/api/servers?sort=az&limit=5", "/api/check?search=kowalski", "/api/legit", "/api/scammers?search=state&limit=2"}
 
-// reading starts one reader, with some 200 requests a second. end stops it and fails the test if it got no answers.
-// replica says that one replica answers, and not a balancer.
+// reading starts one reader, with some 200 requests a second. end stops it and fails the test if it
+// got no answers. replica says that one replica answers, and not a balancer.
 func reading(t *testing.T, base string, replica bool) (r *readers, end func()) {
 	t.Helper()
 	r = &readers{base: base, questions: paths, report: newReport(t), turn: new(sync.Mutex), replica: replica, clients: []*http.Client{newClient(false)}}
@@ -52,7 +52,8 @@ func reading(t *testing.T, base string, replica bool) (r *readers, end func()) {
 	return r, end
 }
 
-// questions returns a fixed set, so that what a server caches of the answers is bounded and soon complete.
+// questions returns a fixed set, so that what a server caches of the answers is bounded and soon
+// complete.
 func questions(entries []events.Entry) []string {
 	var all []string
 	for _, list := range events.Lists() {
@@ -120,7 +121,8 @@ func listOrCheck(question string) bool {
 	return false
 }
 
-// judge compares an answer with the contract. own says that the reader wanted one as new as its own event.
+// judge compares an answer with the contract. own says that the reader wanted one as new as its own
+// event.
 func (r *readers) judge(question string, own bool, seen uint64, a answer, err error) uint64 {
 	sequence, _ := strconv.ParseUint(a.header.Get("Registry-Sequence"), 10, 64) // 0 is wrong enough
 	switch {
@@ -138,7 +140,8 @@ func (r *readers) judge(question string, own bool, seen uint64, a answer, err er
 	return max(seen, sequence)
 }
 
-// fill asks every question in every coding, twice: from then on the server has cached all that it can.
+// fill asks every question in every coding, twice: from then on the server has cached all that it
+// can.
 func (r *readers) fill(ctx context.Context) error {
 	client := newClient(true)
 	defer client.CloseIdleConnections()

@@ -19,8 +19,8 @@ import (
 	"example.org/registry/cmd/registry/registrytest"
 )
 
-// replica is a "registry serve" and what stays of it from one process to the next. One goroutine at a time starts and
-// ends it; others use it between a start and the next.
+// replica is a "registry serve" and what stays of it from one process to the next. One goroutine at
+// a time starts and ends it; others use it between a start and the next.
 type replica struct {
 	*registrytest.Server // nil before the first start
 	name                 string
@@ -48,7 +48,8 @@ func (r *replica) start() (err error) {
 // stop ends it in order and returns its exit status.
 func (r *replica) stop() int { return r.End(syscall.SIGTERM) }
 
-// serve starts a replica of a cluster on free ports, and returns when it is ready. It ends with the test.
+// serve starts a replica of a cluster on free ports, and returns when it is ready. It ends with the
+// test.
 func serve(t testing.TB, dir string, brokers []string, flags ...string) *replica {
 	t.Helper()
 	r := launch(t, dir, brokers, flags...)
@@ -109,7 +110,8 @@ func (r *replica) well(t testing.TB, sequence uint64) bool {
 	return p.Checkpoint >= sequence && p.LastError == nil
 }
 
-// settled waits until everything up to a sequence is applied, saved and indexed, and nothing is wrong.
+// settled waits until everything up to a sequence is applied, saved and indexed, and nothing is
+// wrong.
 func (r *replica) settled(ctx context.Context, sequence uint64) (p projection, err error) {
 	if err := r.Ready(ctx); err != nil {
 		return p, err
@@ -126,8 +128,8 @@ func (r *replica) settled(ctx context.Context, sequence uint64) (p projection, e
 	return p, nil
 }
 
-// command runs a command of the program and returns its output. It gets the replica's admin address from the environment
-// and the broker's from brokers.
+// command runs a command of the program and returns its output. It gets the replica's admin address
+// from the environment and the broker's from brokers.
 func (r *replica) command(ctx context.Context, brokers []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, registry, args...)
 	cmd.Env = append(os.Environ(), "REGISTRY_ADMIN_ADDR="+strings.TrimPrefix(r.Admin, "http://"), "REGISTRY_NATS_URL="+strings.Join(brokers, ","))
@@ -148,7 +150,8 @@ type answer struct {
 // askWithin bounds a request. It is longer than a replica is ever stopped for.
 const askWithin = 30 * time.Second
 
-// newClient returns a client with connections of its own, which follows no redirects and unpacks nothing.
+// newClient returns a client with connections of its own, which follows no redirects and unpacks
+// nothing.
 func newClient(keepAlive bool) *http.Client {
 	return &http.Client{Timeout: askWithin, Transport: &http.Transport{DisableKeepAlives: !keepAlive, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -22,8 +22,9 @@ import (
 	"example.org/registry/events/eventstest/relay"
 )
 
-// TestReplicas: the first replica creates everything with three copies. The second starts from the first's snapshot. They
-// agree, a reader sees its own writes at either, and only one of them makes each snapshot.
+// TestReplicas: the first replica creates everything with three copies. The second starts from the
+// first's snapshot. They agree, a reader sees its own writes at either, and only one of them makes
+// each snapshot.
 func TestReplicas(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -64,7 +65,8 @@ func TestReplicas(t *testing.T) {
 
 // snapshotted reports whether there is a snapshot at the sequence or after it.
 func snapshotted(js jetstream.JetStream, sequence uint64) bool {
-	// The library's List waits for ever if the last object is pruned while it lists, so the caller asks again.
+	// The library's List waits for ever if the last object is pruned while it lists, so the caller
+	// asks again.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	store, err := js.ObjectStore(ctx, "REGISTRY_SNAPSHOTS")
@@ -103,8 +105,9 @@ func sameSequence(one, two *replica) (n int) {
 	return n
 }
 
-// TestForming: a replica that must create a stream of three copies starts before any node, and the third node starts late,
-// as when everything starts at once. It waits, says for what, answers nobody, and creates the stream once it has the third.
+// TestForming: a replica that must create a stream of three copies starts before any node, and the
+// third node starts late, as when everything starts at once. It waits, says for what, answers
+// nobody, and creates the stream once it has the third.
 func TestForming(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -129,8 +132,9 @@ func TestForming(t *testing.T) {
 	}
 }
 
-// TestCutOff: one replica of two is cut off from every node. It goes on answering with what it has, and says so. A reader
-// who needs newer data is refused there and served by the other. Later it catches up by itself.
+// TestCutOff: one replica of two is cut off from every node. It goes on answering with what it has,
+// and says so. A reader who needs newer data is refused there and served by the other. Later it
+// catches up by itself.
 func TestCutOff(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -185,8 +189,9 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestShorterThaws: the nodes come back with what they had some time ago, as a leader that lags shows for a moment. The
-// replicas freeze, serve what they have, and go on by themselves when the nodes have everything again.
+// TestShorterThaws: the nodes come back with what they had some time ago, as a leader that lags
+// shows for a moment. The replicas freeze, serve what they have, and go on by themselves when the
+// nodes have everything again.
 func TestShorterThaws(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// balancer sends each request to the next replica that was ready when it last looked. Like every balancer it tries another
-// one when nobody listens. If a connection breaks after that, readers see it.
+// balancer sends each request to the next replica that was ready when it last looked. Like every
+// balancer it tries another one when nobody listens. If a connection breaks after that, readers see
+// it.
 type balancer struct {
 	mu      sync.Mutex
 	ready   []*replica
@@ -72,8 +73,8 @@ func (b *balancer) watch(ctx context.Context, all func() []*replica) {
 	}
 }
 
-// TestRollingRestart: two replicas behind a balancer are restarted one after the other while readers ask and events
-// arrive. No reader notices, with -soak during 100 000 answers.
+// TestRollingRestart: two replicas behind a balancer are restarted one after the other while
+// readers ask and events arrive. No reader notices, with -soak during 100 000 answers.
 func TestRollingRestart(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -37,8 +37,9 @@ type soakConfig struct {
 	growth  float64 // percent by which the live heap may grow
 }
 
-// TestSoak runs one broker and two replicas for long, does to them what happens to servers, and looks for what only time
-// brings out. The package documentation says what is checked. Ctrl-C ends it and everything it has started.
+// TestSoak runs one broker and two replicas for long, does to them what happens to servers, and
+// looks for what only time brings out. The package documentation says what is checked. Ctrl-C ends
+// it and everything it has started.
 func TestSoak(t *testing.T) {
 	long(t)
 	cfg := soakConfig{length: 30 * time.Second, every: 5 * time.Second, entries: 1000, rate: 200, reads: 40, growth: 10, seed: *soakSeed}
@@ -74,8 +75,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestSoakInterrupted: whenever it is interrupted, the soak ends everything that it has started. TestMain looks for
-// goroutines, which every process has, and the testing package for files.
+// TestSoakInterrupted: whenever it is interrupted, the soak ends everything that it has started.
+// TestMain looks for goroutines, which every process has, and the testing package for files.
 func TestSoakInterrupted(t *testing.T) {
 	long(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -115,7 +116,8 @@ func newStage(t *testing.T, cfg soakConfig) *stage {
 	return s
 }
 
-// soak is the whole of it. What must not happen goes to the report; an error is why it could not go on.
+// soak is the whole of it. What must not happen goes to the report; an error is why it could not go
+// on.
 func (s *stage) soak(ctx context.Context) error {
 	if err := s.set(ctx); err != nil {
 		return err
@@ -215,7 +217,8 @@ func (s *stage) farewell(r *replica) {
 // readerCount is how many readers ask at once.
 const readerCount = 2
 
-// play is traffic from the beginning to the end, and rounds of trouble with a quiet point after each.
+// play is traffic from the beginning to the end, and rounds of trouble with a quiet point after
+// each.
 func (s *stage) play(ctx context.Context) error {
 	s.began = time.Now()
 	group, inner := errgroup.WithContext(ctx)
@@ -255,7 +258,8 @@ func (s *stage) round(ctx context.Context, n int) error {
 	return s.quiet(ctx, n)
 }
 
-// quiet stops all traffic, waits until both replicas have everything, compares them, and takes a sample.
+// quiet stops all traffic, waits until both replicas have everything, compares them, and takes a
+// sample.
 func (s *stage) quiet(ctx context.Context, n int) error {
 	began := time.Now()
 	s.backend.calm.Lock()
@@ -287,7 +291,8 @@ func (s *stage) quiet(ctx context.Context, n int) error {
 	return nil
 }
 
-// agree checks that both replicas are at one sequence with one digest, which a replay of the stream has, too.
+// agree checks that both replicas are at one sequence with one digest, which a replay of the stream
+// has, too.
 func (s *stage) agree(ctx context.Context) error {
 	var all [2]projection
 	for i, r := range []*replica{s.living, s.unlucky} {
@@ -311,8 +316,8 @@ func (s *stage) agree(ctx context.Context) error {
 	return nil
 }
 
-// measure takes a sample of the living replica, as it is and after a rebuild. The checkpoint moves on if a rejected event
-// was published again.
+// measure takes a sample of the living replica, as it is and after a rebuild. The checkpoint moves
+// on if a rejected event was published again.
 func (s *stage) measure(ctx context.Context) (x sample, err error) {
 	old, err := s.use(ctx)
 	if err != nil {
@@ -333,7 +338,8 @@ func (s *stage) measure(ctx context.Context) (x sample, err error) {
 	return x, nil
 }
 
-// use returns what the living replica uses once it has cached all that it can of the readers' questions.
+// use returns what the living replica uses once it has cached all that it can of the readers'
+// questions.
 func (s *stage) use(ctx context.Context) (x sample, err error) {
 	if _, err := s.living.settled(ctx, s.backend.last.Load()); err != nil {
 		return x, err
@@ -378,7 +384,8 @@ type sample struct {
 	resident    float64 // bytes; for information
 }
 
-// usage reads goroutines and descriptors once they stand still: closed connections take a moment to go.
+// usage reads goroutines and descriptors once they stand still: closed connections take a moment to
+// go.
 func usage(ctx context.Context, r *replica) (x sample, err error) {
 	const still = 5
 	same := 0
@@ -415,8 +422,8 @@ func metrics(ctx context.Context, r *replica) (x sample, err error) {
 	return x, nil
 }
 
-// liveHeap returns the least that lives after some collections: what is pooled survives one, and the profile itself
-// takes a little.
+// liveHeap returns the least that lives after some collections: what is pooled survives one, and
+// the profile itself takes a little.
 func liveHeap(ctx context.Context, r *replica) (least float64, err error) {
 	const collections = 4
 	least = math.Inf(1)
@@ -442,16 +449,17 @@ func number(text []byte, pattern string) (float64, error) {
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// allowance is how many goroutines and descriptors more are no leak: a connection or a snapshot that is ending has one
-// or two. A leak of one with every fault would be dozens.
+// allowance is how many goroutines and descriptors more are no leak: a connection or a snapshot
+// that is ending has one or two. A leak of one with every fault would be dozens.
 const allowance = 2
 
 // leastSamples have a second quarter and a last.
 const leastSamples = 4
 
-// judge compares the second quarter of the samples, when what fills up is full, with the last, by the least of each. A leak
-// raises the least, too; what happens to be there at one quiet point and not at the next does not. It returns a line for
-// each measure that has grown, and a summary of all.
+// judge compares the second quarter of the samples, when what fills up is full, with the last, by
+// the least of each. A leak raises the least, too; what happens to be there at one quiet point and
+// not at the next does not. It returns a line for each measure that has grown, and a summary of
+// all.
 func judge(samples []sample, growth float64) (failures []string, summary string) {
 	n := len(samples)
 	if n < leastSamples {

@@ -38,8 +38,8 @@ func between(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)))
 }
 
-// fault happens to the broker, the network, the disk or the living replica, and is over when it returns. Once begun it is
-// undone whatever ctx says. An error ends the soak.
+// fault happens to the broker, the network, the disk or the living replica, and is over when it
+// returns. Once begun it is undone whatever ctx says. An error ends the soak.
 type fault struct {
 	name string
 	do   func(ctx context.Context, rng *rand.Rand) error
@@ -57,7 +57,8 @@ func (s *stage) faults() []fault {
 	return all
 }
 
-// misfortunes does one fault after the other until ctx ends. Each has its turn before one has a second.
+// misfortunes does one fault after the other until ctx ends. Each has its turn before one has a
+// second.
 func (s *stage) misfortunes(ctx context.Context) error {
 	for pause(ctx, between(s.faultRNG, 300*time.Millisecond, 2*time.Second)) {
 		if len(s.deck) == 0 {
@@ -106,8 +107,8 @@ func (s *stage) networkHole(ctx context.Context, rng *rand.Rand) error {
 	return s.cutOff(ctx, rng, (*relay.Relay).Blackhole)
 }
 
-// cutOff takes the broker from the living replica, and every other time from the unlucky one, for less or for more than the
-// 4 to 6 s in which a replica misses the broker's signs of life.
+// cutOff takes the broker from the living replica, and every other time from the unlucky one, for
+// less or for more than the 4 to 6 s in which a replica misses the broker's signs of life.
 func (s *stage) cutOff(ctx context.Context, rng *rand.Rand, set func(*relay.Relay, bool)) error {
 	set(s.toLiving, true)
 	set(s.toUnlucky, rng.IntN(2) == 0)
@@ -136,7 +137,8 @@ func (s *stage) replicaStopped(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// diskFull leaves the living replica's data directory without room. Given time, the replica says so.
+// diskFull leaves the living replica's data directory without room. Given time, the replica says
+// so.
 func (s *stage) diskFull(ctx context.Context, rng *rand.Rand) error {
 	if err := s.disk.fill(); err != nil {
 		return err
@@ -149,7 +151,8 @@ func (s *stage) diskFull(ctx context.Context, rng *rand.Rand) error {
 	return s.disk.free()
 }
 
-// kills ends the unlucky replica at random moments, damages what it has saved, and starts it again, until ctx ends.
+// kills ends the unlucky replica at random moments, damages what it has saved, and starts it again,
+// until ctx ends.
 func (s *stage) kills(ctx context.Context) error {
 	for pause(ctx, between(s.killRNG, 200*time.Millisecond, max(s.cfg.every/10, 400*time.Millisecond))) {
 		if s.unlucky.Over() {
@@ -213,8 +216,8 @@ func (s *stage) command(ctx context.Context, r *replica, args ...string) (string
 	return r.command(ctx, []string{"nats://" + s.broker.addr}, args...)
 }
 
-// operate gives an operator's commands until ctx ends. While something is broken they may fail, but only as the contract
-// says: with status 1. Some are interrupted.
+// operate gives an operator's commands until ctx ends. While something is broken they may fail, but
+// only as the contract says: with status 1. Some are interrupted.
 func (s *stage) operate(ctx context.Context) error {
 	file := filepath.Join(s.dir, "archive")
 	all := [][]string{{"rebuild", "--yes"}, {"snapshot", "create"}, {"snapshot", "create", "--output=" + file}, {"snapshot", "verify", file},
@@ -255,8 +258,8 @@ func (s *stage) tidy() error {
 	return err
 }
 
-// rejected manages rejected events: it lists them, tries one again, which is rejected again, or refused if something newer is
-// on its subject, and now and then erases the copies.
+// rejected manages rejected events: it lists them, tries one again, which is rejected again, or
+// refused if something newer is on its subject, and now and then erases the copies.
 func (s *stage) rejected(ctx context.Context, rng *rand.Rand) error {
 	list, err := s.command(ctx, s.living, "rejected", "list")
 	if err != nil {
@@ -283,7 +286,8 @@ func (s *stage) rejected(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// hostile is a request that nobody should make, and the status it gets: 0 is any, -1 means that the request never ends.
+// hostile is a request that nobody should make, and the status it gets: 0 is any, -1 means that the
+// request never ends.
 type hostile struct {
 	request string
 	status  int

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package registrytest runs the built program as a process of its own, for tests that look at it from outside: the cluster and
-// its soak, the browser, the files of deploy. It knows the program's log and its signals, nothing else of it.
+// Package registrytest runs the built program as a process of its own, for tests that look at it
+// from outside: the cluster and its soak, the browser, the files of deploy. It knows the program's
+// log and its signals, nothing else of it.
 //
 // Every method may be called from any goroutine. Whoever starts a process ends it with End.
 package registrytest
@@ -59,8 +60,8 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Signal sends s to the process, which may have ended.
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// End sends s, waits until the process has ended, and returns its exit status, -1 after a signal. It kills a process
-// that does not obey.
+// End sends s, waits until the process has ended, and returns its exit status, -1 after a signal.
+// It kills a process that does not obey.
 func (p *Process) End(s os.Signal) int {
 	p.Signal(s)
 	select {
@@ -95,7 +96,8 @@ type Server struct {
 	listening, ready chan struct{}
 }
 
-// Start starts cmd and appends its log to the file of that name. It calls each, unless that is nil, with every line.
+// Start starts cmd and appends its log to the file of that name. It calls each, unless that is nil,
+// with every line.
 func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

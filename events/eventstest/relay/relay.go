@@ -1,8 +1,9 @@
-// Package relay stands between two programs that talk TCP and does to their connections what a network does.
+// Package relay stands between two programs that talk TCP and does to their connections what a
+// network does.
 //
-// It needs no rights and no tools, unlike filters of packets. What it cannot do is lose single packets: TCP would
-// only send them again. Single messages of a NATS broker it can lose, as a route between two nodes of a cluster does that
-// is cut.
+// It needs no rights and no tools, unlike filters of packets. What it cannot do is lose single
+// packets: TCP would only send them again. Single messages of a NATS broker it can lose, as a route
+// between two nodes of a cluster does that is cut.
 package relay
 
 import (
@@ -16,8 +17,8 @@ import (
 	"sync"
 )
 
-// Relay passes bytes on between its clients and one address. Its methods may be called from any goroutine;
-// whoever starts it ends it with Close.
+// Relay passes bytes on between its clients and one address. Its methods may be called from any
+// goroutine; whoever starts it ends it with Close.
 type Relay struct {
 	listener net.Listener
 	to       string
@@ -53,8 +54,8 @@ func start(to string, messages bool) (*Relay, error) {
 // Addr is the host:port to connect to.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-// Blackhole passes nothing on while it is on, and goes on where it was when it is off. Nothing is closed: this is
-// how a network that drops packets looks to both sides.
+// Blackhole passes nothing on while it is on, and goes on where it was when it is off. Nothing is
+// closed: this is how a network that drops packets looks to both sides.
 func (r *Relay) Blackhole(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +71,9 @@ func (r *Relay) Away(on bool) {
 	r.cut()
 }
 
-// Lose drops what the broker sends and lose returns true for: messages with their subject and headers, from MSG or HMSG
-// on. Several goroutines call lose, one at a time. Nil, as at the start, drops nothing. The relay is of StartNATS.
+// Lose drops what the broker sends and lose returns true for: messages with their subject and
+// headers, from MSG or HMSG on. Several goroutines call lose, one at a time. Nil, as at the start,
+// drops nothing. The relay is of StartNATS.
 func (r *Relay) Lose(lose func(message []byte) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

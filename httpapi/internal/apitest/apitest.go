@@ -1,5 +1,5 @@
-// Package apitest is what the tests of httpapi and of the packages below it share: a small registry,
-// and a log that may be read while it is written. Only tests import it.
+// Package apitest is what the tests of httpapi and of the packages below it share: a small
+// registry, and a log that may be read while it is written. Only tests import it.
 package apitest
 
 import (
@@ -13,8 +13,8 @@ import (
 // AsOf is when the model of the tests was last known to be complete.
 func AsOf() time.Time { return time.Date(2026, 11, 21, 10, 15, 0, 7_000_000, time.UTC) }
 
-// People returns a small registry in which every filter and order makes a difference. Golden files are
-// made from it.
+// People returns a small registry in which every filter and order makes a difference. Golden files
+// are made from it.
 func People() []events.Data {
 	at := func(day int) time.Time { return time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC) }
 	entry := func(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Data {
@@ -42,7 +42,8 @@ func People() []events.Data {
 	}
 }
 
-// Sequence returns, in decimal, the stream sequence of the last of People, or one that is so many after it.
+// Sequence returns, in decimal, the stream sequence of the last of People, or one that is so many
+// after it.
 func Sequence(after int) string { return strconv.Itoa(len(People()) + after) }
 
 // Shown returns how many entries of People their lists show.

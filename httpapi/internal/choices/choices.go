@@ -1,5 +1,5 @@
-// Package choices has the words that the parameters list, sort, status and proofs take. The API reads them, and the forms and
-// links of the site write them.
+// Package choices has the words that the parameters list, sort, status and proofs take. The API
+// reads them, and the forms and links of the site write them.
 package choices
 
 import (

@@ -1,5 +1,6 @@
-// Command goclient calls every operation of the registry with the client that oapi-codegen generates from openapi.yaml, and
-// fails where an answer is not what its types say. TestGoClient generates it beside this file and runs both.
+// Command goclient calls every operation of the registry with the client that oapi-codegen
+// generates from openapi.yaml, and fails where an answer is not what its types say. TestGoClient
+// generates it beside this file and runs both.
 package main
 
 import (
@@ -45,7 +46,8 @@ func run(ctx context.Context, server string) error {
 	return complete(called)
 }
 
-// complete fails if the client has an operation that was not called. Preflights are called by browsers.
+// complete fails if the client has an operation that was not called. Preflights are called by
+// browsers.
 func complete(called map[string]bool) error {
 	all := reflect.TypeFor[ClientWithResponsesInterface]()
 	for m := range all.Methods() {

@@ -1,5 +1,5 @@
-// Command generate writes the tables of package lookalike (tables.txt) from the Unicode data files in its
-// testdata. Run it in readmodel/lookalike with go generate.
+// Command generate writes the tables of package lookalike (tables.txt) from the Unicode data files
+// in its testdata. Run it in readmodel/lookalike with go generate.
 //
 // For another version of Unicode, replace both files, run go generate and raise
 // readmodel.RenderVersion, so that stored keys are made again.

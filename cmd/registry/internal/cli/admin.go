@@ -20,15 +20,17 @@ type AdminFlags struct {
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
 }
 
-// speaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no value for it, but two texts: for bytes that
-// follow the request, and for those that come before it, as a broker's do.
+// speaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no value for it,
+// but two texts: for bytes that follow the request, and for those that come before it, as a
+// broker's do.
 func speaksNoHTTP(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
 }
 
-// Ask sends a request to the operators' listener and returns the body of its answer, which the caller closes. An answer that
-// is not 2xx is an error with the answer's text. Only ctx limits how long it takes.
+// Ask sends a request to the operators' listener and returns the body of its answer, which the
+// caller closes. An answer that is not 2xx is an error with the answer's text. Only ctx limits how
+// long it takes.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.request(ctx, method, path)
 	if err != nil {
@@ -69,8 +71,8 @@ func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) err
 	return nil
 }
 
-// fromAdmin tells the operators' listener, which knows every path that is asked for, sends no pages and explains errors in
-// plain text, from another server at its address.
+// fromAdmin tells the operators' listener, which knows every path that is asked for, sends no pages
+// and explains errors in plain text, from another server at its address.
 func fromAdmin(answer *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch {
@@ -120,7 +122,8 @@ func (f AdminFlags) url() (string, error) {
 // minToken is the least length of an admin token in bytes. Shorter ones can be guessed.
 const minToken = 16
 
-// AdminToken reads the token of the operators' listener, for the server and the commands alike. It is empty when file is.
+// AdminToken reads the token of the operators' listener, for the server and the commands alike. It
+// is empty when file is.
 func AdminToken(file string) (string, error) {
 	if file == "" {
 		return "", nil

@@ -11,7 +11,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// Advise adds to err, of a request to JetStream or of the disk, what to do about it, where that can be known. A nil err stays nil.
+// Advise adds to err, of a request to JetStream or of the disk, what to do about it, where that can
+// be known. A nil err stays nil.
 func Advise(err error) error {
 	err = natserr.Explain(nil, err, "")
 	remedy := natserr.Remedy(err)
@@ -26,8 +27,8 @@ func Advise(err error) error {
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// SnapshotAdvice says what to do about a snapshot that cannot be used. Errors of the disk and the broker pass; those of the
-// snapshot itself do not.
+// SnapshotAdvice says what to do about a snapshot that cannot be used. Errors of the disk and the
+// broker pass; those of the snapshot itself do not.
 func SnapshotAdvice(err error) string {
 	var number syscall.Errno
 	switch {

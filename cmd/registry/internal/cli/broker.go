@@ -31,7 +31,8 @@ type NATSFlags struct {
 	NATSCA    string `name:"nats-ca" placeholder:"FILE" help:"Certificate authority (PEM) of the broker at --nats-url, if the system does not know it." group:"Broker and stream"`
 }
 
-// BrokerFlags say which broker a command is about. serve, whose default is the embedded broker, makes one of its own flags.
+// BrokerFlags say which broker a command is about. serve, whose default is the embedded broker,
+// makes one of its own flags.
 type BrokerFlags struct {
 	NATSURL []string `name:"nats-url" default:"nats://127.0.0.1:4222" placeholder:"URL" help:"Broker, one or more addresses separated by commas. The default is the embedded broker of a server on this machine." group:"Broker and stream"`
 	NATSFlags
@@ -66,7 +67,8 @@ func (f BrokerFlags) Check() error {
 	return nil
 }
 
-// CheckURLs rejects addresses that can never be connected to. The error shows no user and no password.
+// CheckURLs rejects addresses that can never be connected to. The error shows no user and no
+// password.
 func (f BrokerFlags) CheckURLs() error {
 	for _, text := range f.NATSURL {
 		if err := checkURL(strings.TrimSpace(text)); err != nil {
@@ -117,8 +119,9 @@ func withoutUser(address string) string {
 // PrepareFunc may create the stream before it is looked for.
 type PrepareFunc func(ctx context.Context, js jetstream.JetStream, stream string) error
 
-// Open connects for a command that is useless without the stream, and fails within a few seconds with a line that says what to
-// do. prepare may be nil. name is the command's, for the broker's log. The caller closes the connection.
+// Open connects for a command that is useless without the stream, and fails within a few seconds
+// with a line that says what to do. prepare may be nil. name is the command's, for the broker's
+// log. The caller closes the connection.
 func (f StreamFlags) Open(ctx context.Context, name string, prepare PrepareFunc) (*nats.Conn, jetstream.JetStream, error) {
 	// A broker that restarts during a long import is waited for, but not for ever.
 	nc, err := f.Connect(name, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
@@ -180,7 +183,8 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	return opts
 }
 
-// credentials accepts both kinds of file: a signed token with its key, and the seed of an nkey alone.
+// credentials accepts both kinds of file: a signed token with its key, and the seed of an nkey
+// alone.
 func credentials(file string) nats.Option {
 	text, err := os.ReadFile(file)
 	if err == nil && !strings.Contains(string(text), "NATS USER JWT") {
@@ -204,8 +208,9 @@ type Diagnosis struct {
 
 func (d Diagnosis) String() string { return d.Reasons + "; " + d.Remedy }
 
-// Diagnose asks each address by itself, all at once, why it cannot be used: the client library keeps only the last address's
-// reason, and none where nobody listens. It takes at most twice dialWithin.
+// Diagnose asks each address by itself, all at once, why it cannot be used: the client library
+// keeps only the last address's reason, and none where nobody listens. It takes at most twice
+// dialWithin.
 func (f BrokerFlags) Diagnose(name string) Diagnosis {
 	errs := make([]error, len(f.NATSURL))
 	var asking sync.WaitGroup

@@ -1,12 +1,14 @@
-// Package cli is what the commands of registry share: flags with their checks, connections to the broker and to a running
-// server, errors that say what to do, and output for terminals.
+// Package cli is what the commands of registry share: flags with their checks, connections to the
+// broker and to a running server, errors that say what to do, and output for terminals.
 //
 // # Promises
 //
-//   - A mistake on the command line or in the environment is a UsageError whose text names the flag.
-//   - An error about a file, a disk, the broker or the server ends with what to do about it, where that can be known.
+//   - A mistake on the command line or in the environment is a UsageError whose text names the
+//     flag.
+//   - An error about a file, a disk, the broker or the server ends with what to do about it, where
+//     that can be known.
 //   - No error shows the user or the password of a broker's address.
 //   - Text that strangers may have written goes to a terminal through Printable alone.
-//   - Whoever connects gives up after some seconds; nothing waits for ever but a request to the server, which lasts as long as its
-//     context.
+//   - Whoever connects gives up after some seconds; nothing waits for ever but a request to the
+//     server, which lasts as long as its context.
 package cli

@@ -33,8 +33,9 @@ func (e UsageError) Unwrap() error { return e.Err }
 // Usagef makes a UsageError. Its text begins with the flag.
 func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
 
-// CheckEmpty rejects arguments and flags that are present but empty, such as an unset shell variable produces: a command
-// without them does something else. A flag whose tag has empty:"" may be. An empty environment variable counts as unset.
+// CheckEmpty rejects arguments and flags that are present but empty, such as an unset shell
+// variable produces: a command without them does something else. A flag whose tag has empty:"" may
+// be. An empty environment variable counts as unset.
 func CheckEmpty(parsed *kong.Context) error {
 	for _, p := range parsed.Path {
 		switch {
@@ -63,7 +64,8 @@ func isEmpty(v reflect.Value) bool {
 	return false
 }
 
-// Address is a TCP address as host:port. The host may be empty (every interface) and the port 0 (any free one).
+// Address is a TCP address as host:port. The host may be empty (every interface) and the port 0
+// (any free one).
 type Address string
 
 // UnmarshalText checks the form, not whether the address can be bound.
@@ -85,7 +87,8 @@ func (a Address) Loopback() bool {
 	return err == nil && broker.Loopback(host)
 }
 
-// URL is an absolute http or https address without a trailing slash, query or fragment. Empty: there is none.
+// URL is an absolute http or https address without a trailing slash, query or fragment. Empty:
+// there is none.
 type URL string
 
 // UnmarshalText rejects what no path can be appended to.
@@ -101,7 +104,8 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Appeals is an http or https address that may have a query and, after the host, {reportId}. Empty: there is none.
+// Appeals is an http or https address that may have a query and, after the host, {reportId}. Empty:
+// there is none.
 type Appeals string
 
 // UnmarshalText leaves the check to the site, which links to the address.
@@ -138,7 +142,8 @@ func (n *Network) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseNetwork turns an IPv4 range written as IPv6 into an IPv4 one, since clients' addresses are IPv4 then.
+// parseNetwork turns an IPv4 range written as IPv6 into an IPv4 one, since clients' addresses are
+// IPv4 then.
 func parseNetwork(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {

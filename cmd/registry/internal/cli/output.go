@@ -13,12 +13,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Bar shows progress to a person. The zero value, used where standard error is no terminal, shows nothing. It is not safe
-// for concurrent use.
+// Bar shows progress to a person. The zero value, used where standard error is no terminal, shows
+// nothing. It is not safe for concurrent use.
 type Bar struct{ shown *progressbar.ProgressBar }
 
-// NewBar starts a bar of total steps on w; a total of 0 or less makes a counter without an end. The steps are bytes or
-// events.
+// NewBar starts a bar of total steps on w; a total of 0 or less makes a counter without an end. The
+// steps are bytes or events.
 func NewBar(w io.Writer, title string, total int64, bytes bool) *Bar {
 	if !IsTerminal(w) {
 		return &Bar{}
@@ -44,8 +44,8 @@ func NewBar(w io.Writer, title string, total int64, bytes bool) *Bar {
 	return &Bar{progressbar.NewOptions64(total, options...)}
 }
 
-// Screen is a terminal that log lines and a bar share: a line that is written while a bar is shown takes its place, and the bar is drawn
-// again below it. Any goroutine may write to it.
+// Screen is a terminal that log lines and a bar share: a line that is written while a bar is shown
+// takes its place, and the bar is drawn again below it. Any goroutine may write to it.
 type Screen struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -130,9 +130,9 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Printable makes text that strangers may have written safe for a terminal. Everything but letters, marks, numbers,
-// punctuation, symbols and plain spaces, so control characters, line breaks and those that change the direction of writing, is
-// shown as its number.
+// Printable makes text that strangers may have written safe for a terminal. Everything but letters,
+// marks, numbers, punctuation, symbols and plain spaces, so control characters, line breaks and
+// those that change the direction of writing, is shown as its number.
 func Printable(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return strings.ToValidUTF8(text, "\uFFFD")

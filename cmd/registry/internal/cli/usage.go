@@ -87,7 +87,8 @@ func Plainly(err error) error {
 	return err
 }
 
-// otherNames are flags under the names that other programs have for them. Of several flags the first is meant that the command has.
+// otherNames are flags under the names that other programs have for them. Of several flags the
+// first is meant that the command has.
 func otherNames(name string) []string {
 	switch name {
 	case "port", "addr", "address", "listen", "bind", "host":

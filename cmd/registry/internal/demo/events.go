@@ -23,9 +23,9 @@ const (
 	source    = "/demo"
 )
 
-// Events returns the events of the demonstration in the order to publish them: always the same, so that every machine
-// shows the same pages and an interrupted import can be repeated. The last one is a donation, whose subject no other event
-// has. The error would be a broken build.
+// Events returns the events of the demonstration in the order to publish them: always the same, so
+// that every machine shows the same pages and an interrupted import can be repeated. The last one
+// is a donation, whose subject no other event has. The error would be a broken build.
 func Events() ([]events.Event, error) {
 	words, err := readWords()
 	if err != nil {
@@ -58,7 +58,8 @@ type builder struct {
 	events []events.Event
 }
 
-// entries makes every entry. The lists are mixed and the oldest report comes first, as in a real stream.
+// entries makes every entry. The lists are mixed and the oldest report comes first, as in a real
+// stream.
 func (b *builder) entries() []events.Entry {
 	var all []events.Entry
 	for range scammers {
@@ -108,7 +109,8 @@ func (b *builder) entry(list events.List, name, reason string) events.Entry {
 	}
 }
 
-// chatID makes an id that no platform can issue: twenty digits above 2⁶⁴, where platforms issue 64-bit numbers.
+// chatID makes an id that no platform can issue: twenty digits above 2⁶⁴, where platforms issue
+// 64-bit numbers.
 func chatID(serial int, rng *rand.Rand) string {
 	return fmt.Sprintf("99%05d%013d", serial, rng.Int64N(1e13))
 }
@@ -141,8 +143,8 @@ func (b *builder) date(all []events.Entry) {
 	}
 }
 
-// history adds the events of one entry: most are listed and stay, some are verified or amended later, a few are
-// delisted after an appeal.
+// history adds the events of one entry: most are listed and stay, some are verified or amended
+// later, a few are delisted after an appeal.
 func (b *builder) history(e events.Entry) {
 	risky := e
 	risky.Verified = false
@@ -185,8 +187,8 @@ func (b *builder) add(kind events.Type, at time.Time, data events.Data) {
 	})
 }
 
-// donation adds the i-th donation. Its id is long and looks random, as those of real donations must be, and is always the
-// same: the README shows the first one.
+// donation adds the i-th donation. Its id is long and looks random, as those of real donations must
+// be, and is always the same: the README shows the first one.
 func (b *builder) donation(i int) {
 	created := b.now.Add(-time.Duration(donations-i) * 31 * time.Hour)
 	state := pick(b.rng, []events.DonationStatus{

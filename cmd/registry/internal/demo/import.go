@@ -18,15 +18,16 @@ type Config struct {
 	Stream    string
 	History   int    // messages kept of a subject in a stream that is created; 0: all
 	DataDir   string // for the error that names it
-	// MayCreate is false where the data directory has a checkpoint: a missing stream has been lost then, and the projector
-	// says so.
+	// MayCreate is false where the data directory has a checkpoint: a missing stream has been lost
+	// then, and the projector says so.
 	MayCreate bool
 	Logger    *slog.Logger
 }
 
-// Import publishes the demonstration into an empty stream of its own, before the projector starts: the server then catches
-// up with all of it. It creates the stream where there is none, finishes an import that was interrupted, and leaves a
-// complete one alone. A stream without the demonstration's mark belongs to a real registry and is an error.
+// Import publishes the demonstration into an empty stream of its own, before the projector starts:
+// the server then catches up with all of it. It creates the stream where there is none, finishes an
+// import that was interrupted, and leaves a complete one alone. A stream without the
+// demonstration's mark belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
 	stream, err := cfg.stream(ctx)
 	if err != nil || stream == nil {
@@ -69,8 +70,8 @@ func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// incomplete is true for a stream that never held a message, and for one whose import was interrupted: it has messages,
-// but none on the subject of the last event.
+// incomplete is true for a stream that never held a message, and for one whose import was
+// interrupted: it has messages, but none on the subject of the last event.
 func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
@@ -86,7 +87,8 @@ func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event
 	return false, nil
 }
 
-// publish sends the last event by itself once everything before it is stored: it marks a complete import.
+// publish sends the last event by itself once everything before it is stored: it marks a complete
+// import.
 func (c Config) publish(ctx context.Context, all []events.Event) (publish.Summary, error) {
 	messages := make([]publish.Message, len(all))
 	for i, e := range all {

@@ -11,8 +11,8 @@ import (
 	"example.org/registry/readmodel/ranked"
 )
 
-// TestQuestions: what people who were cheated type finds, in the demonstration, who cheats so. The first answers have the
-// words; relaxed tells that they lack one.
+// TestQuestions: what people who were cheated type finds, in the demonstration, who cheats so. The
+// first answers have the words; relaxed tells that they lack one.
 func TestQuestions(t *testing.T) {
 	renderer, model := readmodel.NewRenderer(), readmodel.New()
 	var records []readmodel.Record

@@ -18,8 +18,9 @@ import (
 	"time"
 )
 
-// StandIns are small servers on loopback that play the services outside the demonstration: the guard service, the chat
-// platform with pictures of some users, the coin network, and the moderators' pages with proofs and for appeals.
+// StandIns are small servers on loopback that play the services outside the demonstration: the
+// guard service, the chat platform with pictures of some users, the coin network, and the
+// moderators' pages with proofs and for appeals.
 type StandIns struct {
 	Guard, Chat, Coin string // addresses
 	Proofs, Appeals   string // as --proofs-url and --appeals-url take them

@@ -28,9 +28,10 @@ const (
 	awayLook = 250 * time.Millisecond
 )
 
-// bootstrap fills an empty data directory from the newest good snapshot of the stream in the object store; the projector replays the rest.
-// Where there is none it does nothing: everything is replayed, which is slower and equally right. It waits only for a broker that is away,
-// since there is nothing to answer from without it. The error is that of ctx or of the disk.
+// bootstrap fills an empty data directory from the newest good snapshot of the stream in the object
+// store; the projector replays the rest. Where there is none it does nothing: everything is
+// replayed, which is slower and equally right. It waits only for a broker that is away, since there
+// is nothing to answer from without it. The error is that of ctx or of the disk.
 func (s *server) bootstrap(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
 		return fmt.Errorf("data directory: %w", err)
@@ -67,7 +68,8 @@ type candidates struct {
 	setReason func(error) // called with the reason why there is no answer yet
 }
 
-// find asks for the stream and the bucket until the broker has answered. Whatever else it says is for the projector to report.
+// find asks for the stream and the bucket until the broker has answered. Whatever else it says is
+// for the projector to report.
 func (c *candidates) find(ctx context.Context) error {
 	for said := false; ; said = true {
 		err := c.ask(ctx)
@@ -126,7 +128,8 @@ func ignoreNone(err error) error {
 	return err
 }
 
-// emptyDir removes what is in a directory, if there is one. The directory stays: it may be a disk of its own.
+// emptyDir removes what is in a directory, if there is one. The directory stays: it may be a disk
+// of its own.
 func emptyDir(path string) error {
 	left, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +178,8 @@ func (c *candidates) lost() {
 	}
 }
 
-// restore makes the store out of one snapshot, if both its object and the archive itself say that the stream continues it.
+// restore makes the store out of one snapshot, if both its object and the archive itself say that
+// the stream continues it.
 func (c *candidates) restore(ctx context.Context, item bucket.Object, path string) error {
 	if item.Err != nil {
 		return item.Err

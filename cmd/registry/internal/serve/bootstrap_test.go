@@ -75,8 +75,8 @@ func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Ob
 	return item
 }
 
-// start lets a server begin in a new data directory and returns the checkpoint of the store that it finds;
-// 0 when everything is to be replayed.
+// start lets a server begin in a new data directory and returns the checkpoint of the store that it
+// finds; 0 when everything is to be replayed.
 func (s *starting) start() uint64 {
 	s.t.Helper()
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
@@ -99,8 +99,8 @@ func (s *starting) start() uint64 {
 	return store.Checkpoint().Sequence
 }
 
-// An empty data directory starts from the newest good snapshot. What cannot be continued from this stream is
-// passed over, with the reason logged, and never the next one's reason not to be used.
+// An empty data directory starts from the newest good snapshot. What cannot be continued from this
+// stream is passed over, with the reason logged, and never the next one's reason not to be used.
 func TestBootstrapPassesOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -132,7 +132,8 @@ func TestBootstrapPassesOver(t *testing.T) {
 	}
 }
 
-// putMadeAgain puts a snapshot of a stream that was made at another time, and takes the message at seq away.
+// putMadeAgain puts a snapshot of a stream that was made at another time, and takes the message at
+// seq away.
 func (s *starting) putMadeAgain(seq uint64) {
 	s.t.Helper()
 	s.put(seq, func(at *readmodel.Checkpoint) { at.StreamCreated = time.Unix(1, 0).UTC() })
@@ -179,7 +180,8 @@ func (s *starting) foreign() {
 	}
 }
 
-// A snapshot would jump a gap where the stream has lost the messages after it; everything is replayed.
+// A snapshot would jump a gap where the stream has lost the messages after it; everything is
+// replayed.
 func TestBootstrapJumpsNoGap(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
@@ -232,7 +234,8 @@ func TestBootstrapWithNothing(t *testing.T) {
 	}
 }
 
-// While the broker is away it is waited for, and its absence is why nothing is answered; stopping ends it.
+// While the broker is away it is waited for, and its absence is why nothing is answered; stopping
+// ends it.
 func TestBootstrapWithoutBroker(t *testing.T) {
 	t.Parallel()
 	nc, err := nats.Connect("nats://127.0.0.1:1", projector.ConnectOptions()...)
@@ -249,7 +252,8 @@ func TestBootstrapWithoutLeader(t *testing.T) {
 	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream")
 }
 
-// waits says whether a server with nothing saved waits for the broker, with why in the log, until it is stopped.
+// waits says whether a server with nothing saved waits for the broker, with why in the log, until
+// it is stopped.
 func waits(t *testing.T, nc *nats.Conn, why string) {
 	t.Helper()
 	said := make(logLines, 1)

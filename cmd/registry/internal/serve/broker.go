@@ -18,8 +18,8 @@ const (
 	reachEvery  = 2 * time.Second // between two attempts to find out why there is no connection
 )
 
-// connect connects to the broker: the embedded one, which it starts, or the one at --nats-url, which may be away. stop closes the connection
-// and then the broker.
+// connect connects to the broker: the embedded one, which it starts, or the one at --nats-url,
+// which may be away. stop closes the connection and then the broker.
 func (s *server) connect() (nc *nats.Conn, js jetstream.JetStream, stop func(), err error) {
 	if s.cfg.embedded() {
 		nc, stop, err = s.embed()
@@ -47,7 +47,8 @@ func (s *server) dial() (nc *nats.Conn, stop func(), err error) {
 	return nc, func() { _ = watch.Stop(); nc.Close() }, nil
 }
 
-// diagnose finds out why the broker outside cannot be used, and logs it where the operator has something else to do.
+// diagnose finds out why the broker outside cannot be used, and logs it where the operator has
+// something else to do.
 func (s *server) diagnose(nc *nats.Conn) {
 	if nc.IsConnected() {
 		s.live.unreachable.Store(nil)
@@ -79,7 +80,8 @@ func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
 		b.Shutdown()
 		return nil, nil, err
 	}
-	// In a goroutine of its own, since the answer may wait for the disk and no reader may wait for that (promise 5, readmodel/doc.go).
+	// In a goroutine of its own, since the answer may wait for the disk and no reader may wait for
+	// that (promise 5, readmodel/doc.go).
 	watch := task.Every(healthEvery, func() { s.checkHealth(b) })
 	return nc, func() { _ = watch.Stop(); nc.Close(); b.Shutdown() }, nil
 }
@@ -90,7 +92,8 @@ type healthy interface {
 	Recover(health error) bool
 }
 
-// checkHealth asks for the embedded broker's health, and has it restarted when its disk has room again.
+// checkHealth asks for the embedded broker's health, and has it restarted when its disk has room
+// again.
 func (s *server) checkHealth(b healthy) {
 	health := b.Health()
 	if health != nil && b.Recover(health) {

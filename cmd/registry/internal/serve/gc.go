@@ -13,23 +13,24 @@ import (
 )
 
 const (
-	// gcPercent is the collector's percentage for a large heap. The read model is nearly all of the heap
-	// and lives long: Go's 100 would double the memory of every entry, and with 50 an entry took more than
-	// 2 KB at a million.
+	// gcPercent is the collector's percentage for a large heap. The read model is nearly all of the
+	// heap and lives long: Go's 100 would double the memory of every entry, and with 50 an entry
+	// took more than 2 KB at a million.
 	gcPercent = 25
-	// minHeadroom is how much garbage, in bytes, may gather between two collections of a small heap, less
-	// a tenth of that heap. With gcPercent alone a registry of 100 000 entries was collected more than
-	// once a second under load, which took a quarter of its processor time.
+	// minHeadroom is how much garbage, in bytes, may gather between two collections of a small
+	// heap, less a tenth of that heap. With gcPercent alone a registry of 100 000 entries was
+	// collected more than once a second under load, which took a quarter of its processor time.
 	minHeadroom = 512 << 20
 	// headroomEvery is how often the live heap is read. It grows slowly.
 	headroomEvery = 5 * time.Second
-	// limitPercent of the container's memory is for the Go heap, the rest for memory-mapped files, stacks
-	// and the kernel's buffers. Near the limit the collector works harder, before the kernel kills the process.
+	// limitPercent of the container's memory is for the Go heap, the rest for memory-mapped files,
+	// stacks and the kernel's buffers. Near the limit the collector works harder, before the kernel
+	// kills the process.
 	limitPercent = 85
 )
 
-// GC says which settings of the garbage collector serve chooses. The zero value chooses none. GOGC and
-// GOMEMLIMIT in the environment win over it.
+// GC says which settings of the garbage collector serve chooses. The zero value chooses none. GOGC
+// and GOMEMLIMIT in the environment win over it.
 type GC struct {
 	Percent bool // the percentage, by the size of the live heap
 	Limit   bool // the memory limit, by that of the container (cgroups version 1 and 2)
@@ -54,16 +55,16 @@ func (gc GC) tune(log *slog.Logger) {
 	}
 }
 
-// afterLoading returns memory to the system once the model has caught up: what loading, a replay or a
-// rebuild left behind, up to a quarter of the heap. It costs one collection.
+// afterLoading returns memory to the system once the model has caught up: what loading, a replay or
+// a rebuild left behind, up to a quarter of the heap. It costs one collection.
 func (gc GC) afterLoading(r *running) {
 	if gc.Percent {
 		r.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() })
 	}
 }
 
-// keepHeadroom sets the percentage by the live heap until ctx ends: gcPercent for a large one, more where
-// gcPercent of the heap is less than minHeadroom.
+// keepHeadroom sets the percentage by the live heap until ctx ends: gcPercent for a large one, more
+// where gcPercent of the heap is less than minHeadroom.
 func (gc GC) keepHeadroom(ctx context.Context) {
 	if !gc.Percent {
 		return

@@ -22,12 +22,13 @@ import (
 )
 
 const (
-	// leaveWithin is how long readers are told to leave before the listener closes. A request that is on its way over a connection that
-	// closes by surprise would be lost.
+	// leaveWithin is how long readers are told to leave before the listener closes. A request that
+	// is on its way over a connection that closes by surprise would be lost.
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
-	// profileWithin bounds an answer of the operators' listener. A processor profile takes half a minute by default.
+	// profileWithin bounds an answer of the operators' listener. A processor profile takes half a
+	// minute by default.
 	profileWithin = 2 * time.Minute
 )
 
@@ -57,7 +58,8 @@ func (l listeners) close() {
 	l.admin.Close()
 }
 
-// serveHTTP serves both listeners until ctx ends. The operators' one ends last, so that the draining of the public one can be watched.
+// serveHTTP serves both listeners until ctx ends. The operators' one ends last, so that the
+// draining of the public one can be watched.
 func (s *server) serveHTTP(ctx context.Context) error {
 	upstreams, stopUpstreams, err := s.upstreams()
 	if err != nil {
@@ -98,8 +100,8 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	return group.Wait()
 }
 
-// upstreams is where the public API finds the services outside: as configured, and in the demonstration stand-ins for the rest, which stop
-// ends.
+// upstreams is where the public API finds the services outside: as configured, and in the
+// demonstration stand-ins for the rest, which stop ends.
 func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 	cfg = s.cfg.Public
 	if !s.cfg.Demo {
@@ -192,11 +194,12 @@ func (s *server) tellToLeave(next http.Handler) http.Handler {
 	})
 }
 
-// serveUntil serves until stop is closed, then accepts nothing more and waits for the running requests, at most drainWithin; those that take
-// longer are cut off. It returns when no goroutine of the server is left.
+// serveUntil serves until stop is closed, then accepts nothing more and waits for the running
+// requests, at most drainWithin; those that take longer are cut off. It returns when no goroutine
+// of the server is left.
 //
-// The listener closes a little before Shutdown: net/http drops what it reads after that, so a request on a connection that was just accepted
-// would be lost.
+// The listener closes a little before Shutdown: net/http drops what it reads after that, so a
+// request on a connection that was just accepted would be lost.
 func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
@@ -220,11 +223,13 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	return err
 }
 
-// lookEvery is how often the progress is read while catching up: often enough for a progress bar, and for the ready line to come at once.
+// lookEvery is how often the progress is read while catching up: often enough for a progress bar,
+// and for the ready line to come at once.
 const lookEvery = 20 * time.Millisecond
 
-// announce shows how far the server is while it catches up, and says "ready" when lists and checks are answered: in the log or, to a
-// person, in a few lines. That comes after "listening": whoever starts other programs by the log reads the two in this order.
+// announce shows how far the server is while it catches up, and says "ready" when lists and checks
+// are answered: in the log or, to a person, in a few lines. That comes after "listening": whoever
+// starts other programs by the log reads the two in this order.
 func (s *server) announce(ctx context.Context) error {
 	if err := s.catchUp(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -275,13 +280,15 @@ func (s *server) catchUp(ctx context.Context) error {
 }
 
 const (
-	// quietFor is how long the log has been silent when a person is told that the server is ready, so that this stands last.
+	// quietFor is how long the log has been silent when a person is told that the server is ready,
+	// so that this stands last.
 	quietFor = 300 * time.Millisecond
 	// readyWithin bounds the wait for that.
 	readyWithin = 5 * time.Second
 )
 
-// showReady tells a person where everything is, once the text index is there and the log has nothing more to say for the moment.
+// showReady tells a person where everything is, once the text index is there and the log has
+// nothing more to say for the moment.
 func (s *server) showReady(ctx context.Context) error {
 	for begun := time.Now(); time.Since(begun) < readyWithin; {
 		sequence, trouble := s.live.now().indexState()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// "ready" is never logged before "listening", however soon the model is there: who starts others by the log waits for both.
+// "ready" is never logged before "listening", however soon the model is there: who starts others by
+// the log waits for both.
 func TestListeningBeforeReady(t *testing.T) {
 	r := project(t)
 	r.cfg.HTTPAddr, r.cfg.AdminAddr = "127.0.0.1:0", "127.0.0.1:0"
@@ -31,7 +32,8 @@ func TestListeningBeforeReady(t *testing.T) {
 	}
 }
 
-// A saved state is shown 10 s after the start at the latest, however long it took to load, up to that.
+// A saved state is shown 10 s after the start at the latest, however long it took to load, up to
+// that.
 func TestPatience(t *testing.T) {
 	const look = 2*time.Second + 500*time.Millisecond // a question without an answer, and the wait before it
 	for passed, want := range map[time.Duration]time.Duration{

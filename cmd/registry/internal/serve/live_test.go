@@ -33,7 +33,8 @@ func (n *noticed) Done() <-chan struct{} {
 	return n.Context.Done()
 }
 
-// The history of the status is in the store that is in use, and in the next one once it is saved again.
+// The history of the status is in the store that is in use, and in the next one once it is saved
+// again.
 func TestUptimeIsKept(t *testing.T) {
 	l := newLive()
 	if _, err := l.loadUptime(); !errors.Is(err, uptime.ErrNotOpen) {

@@ -13,7 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// registerMetrics adds the projection, rebuilds, snapshots, the Go runtime and the process to the request metrics that httpapi registers itself.
+// registerMetrics adds the projection, rebuilds, snapshots, the Go runtime and the process to the
+// request metrics that httpapi registers itself.
 func registerMetrics(reg *prometheus.Registry, l *live, stats *snapshotStats) error {
 	for _, c := range []prometheus.Collector{
 		newCollector(l, stats),
@@ -47,7 +48,8 @@ type scrape struct {
 	snapshots snapshotNumbers
 }
 
-// metric is one metric family. values calls emit for each of its samples; a family without samples is left out.
+// metric is one metric family. values calls emit for each of its samples; a family without samples
+// is left out.
 type metric struct {
 	desc   *prometheus.Desc
 	kind   prometheus.ValueType
@@ -85,7 +87,8 @@ func families() []metric {
 		}
 	}, "list")
 
-	// What alerts go by is there from the start: 0 while the saved state is being loaded, or the broker is waited for.
+	// What alerts go by is there from the start: 0 while the saved state is being loaded, or the
+	// broker is waited for.
 	always("lag_seconds", gauge, "Seconds for which the model has not been complete; 0 while it is, and before the stream's end is known.",
 		func(s scrape) float64 { return s.progress.LagSeconds })
 	always("caught_up", gauge, "1 once the model has caught up with the stream since the start.",

@@ -43,8 +43,9 @@ type rebuildRequest struct {
 	done    chan struct{}
 }
 
-// rebuild is POST /rebuild. It returns when the new model is shown, or when there will be none: the error is an admin.Refused, an
-// admin.Unavailable, or what went wrong. When ctx ends the old model stays.
+// rebuild is POST /rebuild. It returns when the new model is shown, or when there will be none: the
+// error is an admin.Refused, an admin.Unavailable, or what went wrong. When ctx ends the old model
+// stays.
 func (s *server) rebuild(ctx context.Context, options admin.RebuildOptions) (admin.Rebuilt, error) {
 	if !s.rebuilds.busy.CompareAndSwap(false, true) {
 		return admin.Rebuilt{}, admin.Refused("another rebuild is under way; wait for its end")
@@ -99,7 +100,8 @@ type rebuilding struct {
 	began      time.Time
 }
 
-// run builds a second generation beside the old one and shows it. After an error the old one is as it was.
+// run builds a second generation beside the old one and shows it. After an error the old one is as
+// it was.
 func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 	if err := b.permitted(); err != nil {
 		return admin.Rebuilt{}, err
@@ -135,7 +137,8 @@ func (b *rebuilding) permitted() error {
 	return b.enoughMemory()
 }
 
-// enoughMemory compares the memory limit, if there is one, with what two models take. The heap is nearly all the model's.
+// enoughMemory compares the memory limit, if there is one, with what two models take. The heap is
+// nearly all the model's.
 func (b *rebuilding) enoughMemory() error {
 	need, limit := 2*int64(liveHeap()), debug.SetMemoryLimit(-1)
 	b.server.log.Info("rebuild started; it takes as much memory again as the read model", "bytes", need/2, "acceptStream", b.options.AcceptStream)
@@ -157,7 +160,8 @@ func (b *rebuilding) begin(store *snapshots.Store) {
 	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved}, readmodel.New(), saved, known))
 }
 
-// watchedStore reports the first failure: a rebuild stops then, since the live store may need what is left of the disk.
+// watchedStore reports the first failure: a rebuild stops then, since the live store may need what
+// is left of the disk.
 type watchedStore struct {
 	*snapshots.Store
 	failed chan<- error
@@ -175,7 +179,8 @@ func (w watchedStore) Save(c readmodel.Commit) error {
 	return err
 }
 
-// replace does most of the work while the old generation goes on, and then swaps. aside is the name of the old store.
+// replace does most of the work while the old generation goes on, and then swaps. aside is the name
+// of the old store.
 func (b *rebuilding) replace(ctx context.Context) (aside string, err error) {
 	if err := failpoint.Hit("rebuild/begun"); err != nil {
 		return "", err
@@ -250,8 +255,9 @@ func (b *rebuilding) save(ctx context.Context) error {
 	return nil
 }
 
-// swap holds the old generation still until the new one has caught up with it, so the checkpoint never goes back (promise 3,
-// readmodel/doc.go). The new store takes the old one's name in one rename.
+// swap holds the old generation still until the new one has caught up with it, so the checkpoint
+// never goes back (promise 3, readmodel/doc.go). The new store takes the old one's name in one
+// rename.
 func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
 	at := b.old.projector.Hold(0)
 	defer b.old.projector.Release()
@@ -267,8 +273,8 @@ func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
 	return aside, nil
 }
 
-// join brings the new model to at, where the old one is held, and judges and saves it as it is then. Only where an accepted stream is another
-// one may the checkpoint go back.
+// join brings the new model to at, where the old one is held, and judges and saves it as it is
+// then. Only where an accepted stream is another one may the checkpoint go back.
 func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
 	if old := b.old.projector.Progress(); !b.options.AcceptStream || !old.Frozen && old.StreamEpoch == b.fresh.projector.Progress().StreamEpoch {
 		if err := b.old.projector.VerifyStream(ctx); err != nil {

@@ -15,9 +15,9 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// The last step of a rebuild, taken apart: while the old model stands still the new one is not shown before it
-// stands beside it (promise 3), what comes meanwhile is neither lost nor applied twice, and the old
-// one applies nothing of it.
+// The last step of a rebuild, taken apart: while the old model stands still the new one is not
+// shown before it stands beside it (promise 3), what comes meanwhile is neither lost nor applied
+// twice, and the old one applies nothing of it.
 func TestRebuildJoin(t *testing.T) {
 	r := project(t)
 	js, all := eventstest.Connect(t, r.broker), eventstest.Events(300, 21)

@@ -22,14 +22,16 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Config is what registry serve is asked to do. The flags of the command say what each value means to an operator, and check it.
+// Config is what registry serve is asked to do. The flags of the command say what each value means
+// to an operator, and check it.
 type Config struct {
 	DataDir string // required
 	Demo    bool   // publish the demonstration into an empty stream, and play the services outside
 
 	HTTPAddr, AdminAddr string // host:port; port 0: any free one
 	MaxConnections      int    // of the public listener; 0: from the limit of open files
-	// Public is passed on to httpapi; Health, Logger, Metrics, AsyncAPI and Status.Database are filled in.
+	// Public is passed on to httpapi; Health, Logger, Metrics, AsyncAPI and Status.Database are
+	// filled in.
 	Public                httpapi.Config
 	AdminHost, AdminToken string        // empty: none
 	MaxStaleness          time.Duration // 0: off
@@ -75,8 +77,8 @@ func LockDir(dataDir string) (*snapshots.DirLock, error) {
 	return lock, err
 }
 
-// Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with its last save, the store, the broker,
-// the lock. It returns nil when everything has been saved.
+// Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with
+// its last save, the store, the broker, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.GC.tune(cfg.Logger)
 	defer func() {
@@ -126,8 +128,9 @@ func newServer(cfg Config) *server {
 	return s
 }
 
-// run serves and projects side by side. If either fails, both end. The order on the way down: ctx ends, serveHTTP drains its handlers and
-// closes drained, and only then project stops the projector.
+// run serves and projects side by side. If either fails, both end. The order on the way down: ctx
+// ends, serveHTTP drains its handlers and closes drained, and only then project stops the
+// projector.
 func (s *server) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	drained := make(chan struct{})
@@ -147,8 +150,9 @@ func (s *server) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// project opens what the projection needs, from the disk up, follows the stream until the handlers have drained, so that they see a running
-// projector to their end, and closes everything in reverse.
+// project opens what the projection needs, from the disk up, follows the stream until the handlers
+// have drained, so that they see a running projector to their end, and closes everything in
+// reverse.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
 	if err := failpoint.Hit("start/before-load"); err != nil {
 		return err
@@ -182,7 +186,8 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	return s.follow(drained, start(first))
 }
 
-// load opens the store, which an empty data directory gets from a snapshot where there is one, and shows its model.
+// load opens the store, which an empty data directory gets from a snapshot where there is one, and
+// shows its model.
 func (s *server) load(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
 	if err := failpoint.Hit("start/connected"); err != nil {
 		return nil, nil, err

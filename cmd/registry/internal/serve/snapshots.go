@@ -23,18 +23,20 @@ import (
 )
 
 const (
-	// snapshotRest is how many times as long a snapshot rests as it works: it takes less than a quarter of one processor.
+	// snapshotRest is how many times as long a snapshot rests as it works: it takes less than a
+	// quarter of one processor.
 	snapshotRest = 3.5
 	// flushWithin is how long the store may take to be brought to the checkpoint.
 	flushWithin = 10 * time.Second
 	// snapshotLook is how often the loop checks whether it may begin.
 	snapshotLook = 500 * time.Millisecond
-	// snapshotGrace is how long after its start a server leaves the processors to the readers, and how long it waits after a failure;
-	// --snapshot-every where that is shorter.
+	// snapshotGrace is how long after its start a server leaves the processors to the readers, and
+	// how long it waits after a failure; --snapshot-every where that is shorter.
 	snapshotGrace = time.Minute
 )
 
-// snapshotter makes snapshots and exports of the running server, one at a time. Any goroutine may use it.
+// snapshotter makes snapshots and exports of the running server, one at a time. Any goroutine may
+// use it.
 type snapshotter struct {
 	live     *live
 	log      *slog.Logger
@@ -56,7 +58,8 @@ func newSnapshotter(l *live, cfg Config) *snapshotter {
 	}
 }
 
-// open lets snapshots be put into the object store from now on. The connection may be down, now or later.
+// open lets snapshots be put into the object store from now on. The connection may be down, now or
+// later.
 func (k *snapshotter) open(js jetstream.JetStream) {
 	host, _ := os.Hostname() // a name for people; the process id tells two on one machine apart
 	k.bucket.Store(bucket.New(js, bucket.Config{
@@ -106,8 +109,8 @@ func (k *snapshotter) connected() bool {
 	return running && p.Connected
 }
 
-// run makes snapshots at intervals until ctx ends (cmd/registry/CONTRACT.md#snapshots). Replicas of one stream share the interval: the age of
-// the newest counts, whoever made it.
+// run makes snapshots at intervals until ctx ends (cmd/registry/CONTRACT.md#snapshots). Replicas of
+// one stream share the interval: the age of the newest counts, whoever made it.
 func (k *snapshotter) run(ctx context.Context) error {
 	if k.every <= 0 {
 		return nil
@@ -178,7 +181,8 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 	return k.every, err
 }
 
-// newest is the newest snapshot of our stream, nil when there is none, and how old it is by the broker's clock.
+// newest is the newest snapshot of our stream, nil when there is none, and how old it is by the
+// broker's clock.
 func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint) (*bucket.Object, time.Duration, error) {
 	items, now, err := k.bucket.Load().List(ctx)
 	if errors.Is(err, bucket.ErrNoBucket) {
@@ -196,7 +200,8 @@ func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint) (*buc
 	return nil, 0, nil
 }
 
-// put makes an archive, puts it into the object store, and erases old ones there. The caller has called begin.
+// put makes an archive, puts it into the object store, and erases old ones there. The caller has
+// called begin.
 func (k *snapshotter) put(ctx context.Context) (bucket.Object, error) {
 	b := k.bucket.Load()
 	if b == nil || !k.connected() {
@@ -235,7 +240,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// tidy erases old snapshots and the remains of unfinished ones. The new one counts even if that fails.
+// tidy erases old snapshots and the remains of unfinished ones. The new one counts even if that
+// fails.
 func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.Object) {
 	gone, err := b.Prune(ctx, newest.Manifest.Stream, newest.Manifest.StreamEpoch, k.keep)
 	if err != nil {
@@ -275,7 +281,8 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	return Created{Name: item.Name, Bytes: item.Bytes, Manifest: item.Manifest}, nil
 }
 
-// Archive makes an archive at the checkpoint and hands it to an operator; the object store is left alone.
+// Archive makes an archive at the checkpoint and hands it to an operator; the object store is left
+// alone.
 func (k *snapshotter) Archive(ctx context.Context) (io.ReadCloser, int64, error) {
 	done, err := k.begin()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package task runs a function in a goroutine of its own that somebody waits for. It takes the place of errgroup where the tasks of a
-// process end one after another, each when its owner says so, and not all together at the first error.
+// Package task runs a function in a goroutine of its own that somebody waits for. It takes the
+// place of errgroup where the tasks of a process end one after another, each when its owner says
+// so, and not all together at the first error.
 package task
 
 import (
