@@ -175,7 +175,6 @@ func (k *killer) nothingLeft() {
 	k.t.Helper()
 	for _, pattern := range []string{"temporary/*", "index/*", "registry.db.restoring", "registry.db.rebuilding*"} {
 		left, _ := filepath.Glob(filepath.Join(k.dir, "data", pattern))
-		left = slices.DeleteFunc(left, func(name string) bool { return filepath.Base(name) == "saved" }) // for the next start
 		if len(left) > 0 {
 			k.t.Errorf("left behind: %q", left)
 		}
