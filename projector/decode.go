@@ -98,7 +98,7 @@ func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 			}
 			d.log.Error("event caused a panic; rejected", "seq", m.Sequence, "subject", subject,
 				"panic", what, "stack", string(debug.Stack()))
-			err = errors.New("internal: " + oneLine(fmt.Sprint(v)))
+			err = errors.New("internal: " + headerText(fmt.Sprint(v)))
 		}
 	}()
 	e, err := events.DecodeMessage(m.Subject, m.Data)
@@ -129,8 +129,8 @@ func plainReason(err error) string {
 	return "internal: a panic"
 }
 
-// oneLine makes any text fit a header of at most 200 bytes.
-func oneLine(s string) string {
+// headerText makes any text fit a header of at most 200 bytes.
+func headerText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

@@ -7,13 +7,14 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events/pause"
 	"example.org/registry/projector/leader"
 )
 
 // recheckIdentity freezes, except that a stream that looks shorter is looked at twice.
 func (p *Projector) recheckIdentity(ctx context.Context, why *leader.IdentityError) {
 	if why.Kind == leader.Shorter {
-		if !pause(ctx, p.cfg.RetryEvery) {
+		if !pause.For(ctx, p.cfg.RetryEvery) {
 			return
 		}
 		if err := p.VerifyStream(ctx); !errors.As(err, &why) {
@@ -36,7 +37,7 @@ func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
 		s.CaughtUp = s.CaughtUp || p.complete()
 	})
 	p.setUnconfirmed(ctx, true)
-	for pause(ctx, p.cfg.PollEvery) {
+	for pause.For(ctx, p.cfg.PollEvery) {
 		now, answered := p.lookAgain(ctx)
 		if !answered {
 			continue

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events/natserr"
+	"example.org/registry/events/pause"
 	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 )
@@ -136,7 +137,7 @@ func (p *Projector) follow(ctx context.Context) error {
 			}
 			p.sessionLost(err, established || first)
 			first = false
-			pause(ctx, wait-time.Since(began)) // a request that timed out has been wait enough
+			pause.For(ctx, wait-time.Since(began)) // a request that timed out has been wait enough
 			wait = min(2*wait, p.cfg.RetryEvery)
 		}
 	}
@@ -240,16 +241,4 @@ func (p *Projector) setCheckpoint(at readmodel.Checkpoint) {
 		s.Checkpoint, s.StreamIdentity = at.Sequence, at.StreamIdentity
 		s.Stream = p.cfg.Stream
 	})
-}
-
-// pause waits for d or the end of ctx, and says whether to go on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

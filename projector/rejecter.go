@@ -16,6 +16,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
 	"example.org/registry/events/natserr"
+	"example.org/registry/events/pause"
 	"example.org/registry/events/publish"
 	"example.org/registry/projector/leader"
 	"example.org/registry/projector/rejected"
@@ -174,7 +175,7 @@ func (r *rejecter) run(ctx context.Context) {
 			if ctx.Err() == nil && r.tracker.setTrouble(troubleRejects, "Rejected events cannot be copied: "+err.Error()+".") {
 				r.log.Warn("rejected events cannot be copied; tried again", "error", err)
 			}
-			pause(ctx, r.cfg.RetryEvery-time.Since(began)) // a request that timed out has been wait enough
+			pause.For(ctx, r.cfg.RetryEvery-time.Since(began)) // a request that timed out has been wait enough
 			continue
 		}
 		r.tracker.setTrouble(troubleRejects, "")

@@ -484,7 +484,7 @@ func TestPanicCostsOneEvent(t *testing.T) {
 	if _, err := d.record(m); err == nil || log.count("caused a panic") != 1 || log.count(subject+" ") != 0 {
 		t.Errorf("%v: %s", err, log.String())
 	}
-	if got := oneLine("a\r\nb\x00" + strings.Repeat("ż", 500)); len(got) > 190 || strings.ContainsAny(got, "\r\n\x00") {
+	if got := headerText("a\r\nb\x00" + strings.Repeat("ż", 500)); len(got) > 190 || strings.ContainsAny(got, "\r\n\x00") {
 		t.Errorf("one line: %q", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/events/pause"
 	"example.org/registry/readmodel"
 )
 
@@ -121,7 +122,7 @@ func (s *saver) run(ctx context.Context) {
 			if s.save(ctx) {
 				continue
 			}
-			if !pause(ctx, s.cfg.RetryEvery) {
+			if !pause.For(ctx, s.cfg.RetryEvery) {
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/pause"
 	"example.org/registry/projector/leader"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
@@ -130,7 +131,7 @@ func (s *subjects) run(ctx context.Context, epoch string) {
 		}
 		s.failing = err != nil
 		if err != nil {
-			pause(ctx, s.retry-time.Since(began)) // a request that timed out has been wait enough
+			pause.For(ctx, s.retry-time.Since(began)) // a request that timed out has been wait enough
 			continue
 		}
 		s.idle(ctx)

@@ -19,6 +19,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
+	"example.org/registry/events/pause"
+	"example.org/registry/readmodel/fault"
 )
 
 // ArchiveConfig says where and how fast Archive and Export work.
@@ -129,7 +131,7 @@ func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, 
 // what was deleted, and whoever was taken off the lists must not travel on in snapshots. m is the
 // meta record.
 func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, notes bool) (m meta, err error) {
-	if err := catchFaults(func() error { m, err = readMeta(tx); return err }); err != nil {
+	if err := fault.Catch(func() error { m, err = readMeta(tx); return err }); err != nil {
 		return meta{}, err
 	}
 	if err := checkSpace(filepath.Dir(path), tx.Size()); err != nil {
@@ -139,7 +141,7 @@ func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, 
 	if err != nil {
 		return meta{}, err
 	}
-	err = catchFaults(func() error {
+	err = fault.Catch(func() error {
 		return tx.ForEach(func(name []byte, from *bolt.Bucket) error {
 			if string(name) == notesBucket && !notes {
 				return nil
@@ -276,12 +278,7 @@ func (t *throttle) wait(ctx context.Context) error {
 	if t.rest <= 0 || worked < workFor {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(time.Duration(float64(min(worked, mostWork)) * t.rest))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause.For(ctx, time.Duration(float64(min(worked, mostWork))*t.rest))
 	t.since = time.Now()
 	return ctx.Err()
 }

@@ -4,23 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"syscall"
 
 	bolterrors "go.etcd.io/bbolt/errors"
 )
-
-// catchFaults runs f, which reads pages that may be damaged, and returns a panic inside bbolt or a
-// fault of its memory map as an error. It covers the calling goroutine only.
-func catchFaults(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("unreadable pages: %v", r)
-		}
-	}()
-	return f()
-}
 
 // damage marks an error as the file's own fault, so that the file may be set aside.
 type damage struct{ error }

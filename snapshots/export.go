@@ -12,6 +12,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/fault"
 )
 
 // ExportFailed is the line that ends an export which could not be finished. It is not an event, so
@@ -96,7 +97,7 @@ func readTables(ctx context.Context, path string, take func(t table, k, value []
 		return err
 	}
 	defer db.Close()
-	return catchFaults(func() error {
+	return fault.Catch(func() error {
 		return db.View(func(tx *bolt.Tx) error {
 			for _, t := range tables() {
 				if err := readTable(ctx, tx, t, take); err != nil {

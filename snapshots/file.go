@@ -13,6 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
+	"example.org/registry/readmodel/fault"
 )
 
 const (
@@ -35,7 +36,7 @@ func openFile(path string) (db *bolt.DB, err error) {
 		return nil, err
 	}
 	var file *os.File
-	err = catchFaults(func() (err error) {
+	err = fault.Catch(func() (err error) {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:         lockTimeout,
 			FreelistType:    bolt.FreelistMapType,
@@ -74,7 +75,7 @@ func openToRead(path string) (db *bolt.DB, err error) {
 	if info.Size() == 0 {
 		return nil, damage{errors.New("file is empty")} // bbolt would take it for a new one
 	}
-	err = catchFaults(func() (err error) {
+	err = fault.Catch(func() (err error) {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout, OpenFile: openExisting, NoStatistics: true})
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func openToRead(path string) (db *bolt.DB, err error) {
 
 // metaOf reads the meta record of an open file, whose pages may be damaged.
 func metaOf(db *bolt.DB) (m meta, err error) {
-	err = catchFaults(func() error {
+	err = fault.Catch(func() error {
 		return db.View(func(tx *bolt.Tx) (err error) {
 			m, err = readMeta(tx)
 			return err

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/fault"
 )
 
 // loader reads every record of a store: one goroutine walks the tables, several verify, decode and
@@ -42,14 +43,14 @@ func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Re
 	counts := map[string]int{}
 	group.Go(func() error {
 		defer close(chunks)
-		return classify(catchFaults(func() error { return walk(ctx, tx, chunks, counts) }))
+		return classify(fault.Catch(func() error { return walk(ctx, tx, chunks, counts) }))
 	})
 	group.Go(func() error {
 		defer close(records)
 		workers, ctx := errgroup.WithContext(ctx)
 		for range l.workers {
 			workers.Go(func() error {
-				return classify(catchFaults(func() error { return l.decode(ctx, chunks, records) }))
+				return classify(fault.Catch(func() error { return l.decode(ctx, chunks, records) }))
 			})
 		}
 		return workers.Wait()
@@ -164,7 +165,7 @@ func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) 
 	defer db.Close()
 	err = db.View(func(tx *bolt.Tx) error {
 		var found meta
-		err := catchFaults(func() (err error) { found, err = readMeta(tx); return err })
+		err := fault.Catch(func() (err error) { found, err = readMeta(tx); return err })
 		if err != nil {
 			return err
 		}

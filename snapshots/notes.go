@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"example.org/registry/readmodel/fault"
 )
 
 // notesBucket holds values that lie beside the content: they are in no digest, no archive and no
@@ -22,7 +24,7 @@ func (s *Store) SaveNote(name string, value []byte) error {
 	}
 	stored := append(make([]byte, sumSize), value...)
 	seal(notesBucket, []byte(name), stored)
-	err := catchFaults(func() error {
+	err := fault.Catch(func() error {
 		return s.db.Update(func(tx *bolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists([]byte(notesBucket))
 			if err != nil {
@@ -47,7 +49,7 @@ func (s *Store) Note(name string) (value []byte, err error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	err = catchFaults(func() error {
+	err = fault.Catch(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket([]byte(notesBucket))
 			if b == nil {

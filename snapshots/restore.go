@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
+	"example.org/registry/readmodel/fault"
 )
 
 // ErrExists says that there is a store where one is to be restored.
@@ -163,7 +164,7 @@ func renewDataSet(path string) error {
 	if err != nil {
 		return err
 	}
-	err = catchFaults(func() error {
+	err = fault.Catch(func() error {
 		return db.Update(func(tx *bolt.Tx) error {
 			m, err := readMeta(tx)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/fault"
 )
 
 // Config says where the store is.
@@ -116,7 +117,7 @@ func (s *Store) closeFile() error {
 
 // commit runs one transaction, which is to leave next, and remembers whether it failed.
 func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
-	err := catchFaults(func() error { return s.update(write) })
+	err := fault.Catch(func() error { return s.update(write) })
 	if err != nil {
 		err = fmt.Errorf("store: %w", err)
 		s.attempt = &next

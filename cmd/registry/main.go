@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events/natserr"
 )
 
 const programName = "registry"
@@ -63,7 +64,7 @@ func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	line := "registry: " + cli.OneLine(err.Error())
+	line := "registry: " + natserr.OneLine(err)
 	var usage cli.UsageError
 	if errors.As(err, &usage) {
 		command, what := cmp.Or(usage.Command, programName), "explains the flags"

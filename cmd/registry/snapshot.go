@@ -19,6 +19,7 @@ import (
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/serve"
+	"example.org/registry/events/natserr"
 	"example.org/registry/snapshots"
 	"example.org/registry/snapshots/bucket"
 )
@@ -125,7 +126,7 @@ func printItems(w io.Writer, items []bucket.Object) error {
 	for _, i := range items {
 		at := i.Time.UTC().Format(time.RFC3339)
 		if i.Err != nil {
-			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(i.Name), at, i.Bytes, cli.Printable(cli.OneLine(i.Err.Error())))
+			fmt.Fprintf(table, "%s\t-\t%s\t-\t%d\tunusable: %s\n", cli.Printable(i.Name), at, i.Bytes, cli.Printable(natserr.OneLine(i.Err)))
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%d\t%s\n", cli.Printable(i.Name), i.Manifest.Sequence, at, i.Manifest.EntryCount(), i.Bytes, i.Manifest.Digest)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"example.org/registry/events/natserr"
 )
 
 // readyWithin bounds the wait for the listener once the stores have been opened.
@@ -104,7 +106,7 @@ func (b *Broker) launch(opts *server.Options, internal credentials) error {
 	}
 	srv, err := server.NewServer(opts)
 	if err != nil {
-		return oneLine(err)
+		return errors.New(natserr.OneLine(err))
 	}
 	log := newLogger(b.cfg.Logger)
 	srv.SetLoggerV2(log, log.debug(), false, false)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"example.org/registry/events"
+	"example.org/registry/events/natserr"
 )
 
 // logger writes the server's log to slog. Its Fatalf records the reason and returns, where the
@@ -58,7 +59,7 @@ func (l *logger) Tracef(string, ...any) {}
 
 // Fatalf records why the server cannot go on.
 func (l *logger) Fatalf(format string, v ...any) {
-	reason := withoutDonations(oneLine(fmt.Errorf(format, v...)).Error())
+	reason := withoutDonations(natserr.OneLine(fmt.Errorf(format, v...)))
 	l.slog.Error(reason)
 	l.mu.Lock()
 	defer l.mu.Unlock()

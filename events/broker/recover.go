@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"example.org/registry/events/natserr"
 )
 
 // Health returns nil while every stream can be written. After a write that failed (a full disk, a
@@ -49,7 +51,7 @@ func (r *running) problems() []server.HealthzError {
 // read-only afterwards.
 func gravest(all []server.HealthzError) (err error) {
 	for _, e := range all {
-		if now := oneLine(errors.New(e.Error)); err == nil || Passes(err) && !Passes(now) {
+		if now := errors.New(natserr.OneLine(errors.New(e.Error))); err == nil || Passes(err) && !Passes(now) {
 			err = now
 		}
 	}
@@ -143,7 +145,7 @@ var errNotSynced = errors.New("what an earlier run has written cannot be synced"
 // written. Nobody may write meanwhile.
 func syncStreams(storeDir string) error {
 	if err := errors.Join(syncBelow(filepath.Join(storeDir, server.JetStreamStoreDir)), syncFile(storeDir)); err != nil {
-		return fmt.Errorf("%w: %w", errNotSynced, oneLine(err))
+		return fmt.Errorf("%w: %s", errNotSynced, natserr.OneLine(err))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/conf"
 	"github.com/nats-io/nats-server/v2/server"
+
+	"example.org/registry/events/natserr"
 )
 
 // allowed reports whether a configuration file may have a top-level setting, in lower case. All
@@ -28,14 +30,14 @@ func allowed(setting string) bool {
 func readConfigFile(file, account string) (*server.Options, *server.Account, error) {
 	tree, err := conf.ParseFileWithChecks(file)
 	if err != nil {
-		return nil, nil, oneLine(err)
+		return nil, nil, errors.New(natserr.OneLine(err))
 	}
 	if err := checkSettings(file, tree); err != nil {
 		return nil, nil, err
 	}
 	opts, err := server.ProcessConfigFile(file)
 	if err != nil {
-		return nil, nil, oneLine(err)
+		return nil, nil, errors.New(natserr.OneLine(err))
 	}
 	if err := checkUsers(file, opts); err != nil {
 		return nil, nil, err
@@ -159,11 +161,4 @@ func turnsOn(v any) bool {
 		return true
 	}
 	return false
-}
-
-// oneLine joins the lines of the server's lists of errors.
-func oneLine(err error) error {
-	return errors.New(strings.Join(strings.FieldsFunc(strings.TrimSpace(err.Error()), func(r rune) bool {
-		return r == '\n' || r == '\r'
-	}), "; "))
 }

@@ -138,6 +138,14 @@ func code(err error) jetstream.ErrorCode {
 	return 0
 }
 
+// OneLine returns the text of err with its lines joined, since a server reports several mistakes on
+// several lines.
+func OneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(strings.TrimSpace(err.Error()), func(r rune) bool {
+		return r == '\n' || r == '\r'
+	}), "; ")
+}
+
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrAsyncPublishTimeout)
 }

@@ -14,8 +14,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// ErrConflict means that the subject's last message is not the one that PublishExpecting was given:
-// somebody else has published since. Read again, decide again.
+// ErrConflict means that the subject's last message is not the one that Republish expects: somebody
+// has published since. Read again, decide again.
 var ErrConflict = errors.New("the subject has another last message than expected")
 
 // Config says how to publish. The zero value is usable.
@@ -74,20 +74,18 @@ type Ack struct {
 // publishing the same event again, with its id, is safe as long as nothing newer has been published
 // on its subject. To repeat several events in order use a Run.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
-	return p.publish(ctx, e)
-}
-
-// PublishExpecting is Publish on condition that the last message of the event's subject has the
-// sequence lastSubjectSequence, 0 for none; else the error is ErrConflict. Calling it again after a
-// lost acknowledgement gives ErrConflict too: whoever gets it reads the subject's last message,
-// which may be their own.
-func (p *Publisher) PublishExpecting(ctx context.Context, e events.Event, lastSubjectSequence uint64) (Ack, error) {
-	return p.publish(ctx, e, jetstream.WithExpectLastSequencePerSubject(lastSubjectSequence))
+	msg, err := p.message(&Message{Event: e})
+	if err != nil {
+		return Ack{}, fmt.Errorf("publish: %w", err)
+	}
+	return p.send(ctx, msg)
 }
 
 // Republish publishes a payload that was rejected on subject once more, as it is and under a new
-// message id, on the condition of PublishExpecting. It does not validate: another version of the
-// registry may accept what this one rejects.
+// message id, on condition that the subject's last message has the sequence lastSubjectSequence, 0
+// for none; else the error is ErrConflict. Calling it again after a lost acknowledgement gives
+// ErrConflict too: the last message may be the caller's own. It does not validate: another version
+// of the registry may accept what this one rejects.
 func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
 	e, err := events.Decode(payload)
 	tombstone := err == nil && e.Type.Removes()
@@ -96,14 +94,6 @@ func (p *Publisher) Republish(ctx context.Context, subject string, payload []byt
 		return Ack{}, fmt.Errorf("publish: %w", err)
 	}
 	return p.send(ctx, msg, jetstream.WithExpectLastSequencePerSubject(lastSubjectSequence))
-}
-
-func (p *Publisher) publish(ctx context.Context, e events.Event, opts ...jetstream.PublishOpt) (Ack, error) {
-	msg, err := p.message(&Message{Event: e})
-	if err != nil {
-		return Ack{}, fmt.Errorf("publish: %w", err)
-	}
-	return p.send(ctx, msg, opts...)
 }
 
 // send waits until the broker has stored msg.

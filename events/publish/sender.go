@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events/natserr"
+	"example.org/registry/events/pause"
 )
 
 const (
@@ -203,9 +204,7 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 		if attempt == maxAttempts || !transient(err) {
 			return left[0], err
 		}
-		select {
-		case <-time.After(attemptPause):
-		case <-ctx.Done():
+		if !pause.For(ctx, attemptPause) {
 			return left[0], ctx.Err()
 		}
 	}

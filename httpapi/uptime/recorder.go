@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"example.org/registry/events/pause"
 )
 
 const (
@@ -80,28 +82,16 @@ func (r *Recorder) Of(id string, now time.Time) Component {
 func (r *Recorder) Run(ctx context.Context, ask func(context.Context)) {
 	defer r.save()
 	for !r.load() {
-		if !wait(ctx, loadEvery) {
+		if !pause.For(ctx, loadEvery) {
 			return
 		}
 	}
-	for saved := time.Now(); wait(ctx, askEvery); {
+	for saved := time.Now(); pause.For(ctx, askEvery); {
 		ask(ctx)
 		if time.Since(saved) >= saveEvery {
 			r.save()
 			saved = time.Now()
 		}
-	}
-}
-
-// wait returns false if ctx has ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -47,9 +47,9 @@ type Copy struct {
 	Truncated bool // Payload is not the whole one
 }
 
-// Prefix returns how the subjects of the copies of one stream's events begin. An epoch that a
+// prefix returns how the subjects of the copies of one stream's events begin. An epoch that a
 // subject cannot hold is changed; the epochs that this program makes stay as they are.
-func Prefix(epoch string) string { return events.RejectedPrefix + token(epoch) + "." }
+func prefix(epoch string) string { return events.RejectedPrefix + token(epoch) + "." }
 
 // token makes any epoch one token of a subject.
 func token(epoch string) string {
@@ -62,7 +62,7 @@ func token(epoch string) string {
 	}, epoch)
 }
 
-func (c Copy) subject() string { return Prefix(c.Epoch) + strconv.FormatUint(c.Sequence, 10) }
+func (c Copy) subject() string { return prefix(c.Epoch) + strconv.FormatUint(c.Sequence, 10) }
 
 // Message returns the copy as it is stored. It has no message id: the stream keeps one message a
 // subject, so storing the same copy again adds nothing, even after the duplicate window.
@@ -83,9 +83,9 @@ func (c Copy) Message() *nats.Msg {
 	return m
 }
 
-// Parse reads a message of the stream of copies, which the broker stored at the time stored. It
+// parse reads a message of the stream of copies, which the broker stored at the time stored. It
 // returns false for one that no projector made. The copy shares the payload's memory.
-func Parse(subject string, header nats.Header, payload []byte, stored time.Time) (Copy, bool) {
+func parse(subject string, header nats.Header, payload []byte, stored time.Time) (Copy, bool) {
 	epoch, number, found := strings.Cut(strings.TrimPrefix(subject, events.RejectedPrefix), ".")
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if !found || err != nil {
@@ -110,7 +110,7 @@ func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uin
 	if err != nil || stream == nil {
 		return nil, err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(Prefix(epoch)+">"))
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(prefix(epoch)+">"))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uin
 	}
 	var sequences []uint64
 	for subject := range maps.Keys(info.State.Subjects) {
-		if c, ok := Parse(subject, nil, nil, time.Time{}); ok {
+		if c, ok := parse(subject, nil, nil, time.Time{}); ok {
 			sequences = append(sequences, c.Sequence)
 		}
 	}
@@ -146,7 +146,7 @@ func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy,
 		if err != nil {
 			return copies, err
 		}
-		if c, ok := Parse(m.Subject, m.Header, m.Data, m.Time); ok {
+		if c, ok := parse(m.Subject, m.Header, m.Data, m.Time); ok {
 			copies = append(copies, c)
 		}
 	}
@@ -233,7 +233,7 @@ func readAll(ctx context.Context, stream jetstream.Stream) (copies []Copy, err e
 			return nil, err
 		}
 		left = meta.NumPending
-		if c, ok := Parse(m.Subject(), m.Headers(), m.Data(), meta.Timestamp); ok {
+		if c, ok := parse(m.Subject(), m.Headers(), m.Data(), meta.Timestamp); ok {
 			copies = append(copies, c)
 		}
 	}
@@ -278,7 +278,7 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 	if err != nil {
 		return Copy{}, err
 	}
-	c, _ := Parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was asked for
+	c, _ := parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was asked for
 	return c, nil
 }
 

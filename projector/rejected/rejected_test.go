@@ -49,11 +49,11 @@ func TestTime(t *testing.T) {
 // are no copies.
 func TestParse(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	if c, ok := Parse(Prefix("e")+"3", nats.Header{events.HeaderTime: {"yesterday"}}, nil, now); !ok || c.Epoch != "e" || c.Sequence != 3 || !c.Time.Equal(now) {
+	if c, ok := parse(prefix("e")+"3", nats.Header{events.HeaderTime: {"yesterday"}}, nil, now); !ok || c.Epoch != "e" || c.Sequence != 3 || !c.Time.Equal(now) {
 		t.Errorf("%+v, %v", c, ok)
 	}
 	for _, subject := range []string{"registry-rejected.e", "registry-rejected.e.x", "registry-rejected.e.1.2", "registry-rejected.e.-1", ""} {
-		if c, ok := Parse(subject, nil, nil, now); ok {
+		if c, ok := parse(subject, nil, nil, now); ok {
 			t.Errorf("%q: %+v", subject, c)
 		}
 	}
@@ -78,7 +78,7 @@ func TestLast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := purge(t.Context(), stream, Prefix("e")+"6"); err != nil {
+	if _, err := purge(t.Context(), stream, prefix("e")+"6"); err != nil {
 		t.Fatal(err)
 	}
 	copies, err := Last(t.Context(), js, 3)

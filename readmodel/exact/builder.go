@@ -20,9 +20,8 @@ type builder struct {
 	model  *readmodel.Model
 	tuning tuning
 
-	index index // its parts belong to what was published last, too
-	begun bool
-	view  *readmodel.View // that index.sequence is of
+	index index           // its parts belong to what was published last, too
+	view  *readmodel.View // that index.sequence is of; nil: none yet
 	quiet bool            // it brought no changes
 	dir   textindex.Dir   // empty: to be opened
 	large *textindex.Builder
@@ -84,21 +83,21 @@ func (b *builder) Close() {}
 func (b *builder) follow(v *readmodel.View) {
 	changes, ok := v.ChangedSince(b.index.sequence)
 	b.quiet = ok && len(changes) == 0
-	if !ok || !b.begun {
+	if !ok || b.view == nil {
 		b.compareRows(v)
 	}
 	for _, ref := range changes {
 		b.mark(ref)
 	}
-	b.begun, b.view, b.index.sequence = true, v, v.Sequence()
+	b.view, b.index.sequence = v, v.Sequence()
 }
 
 // compareRows finds what has changed by a look at every row, since the log no longer tells. It
 // misses rows that are gone, which older views still show.
 func (b *builder) compareRows(v *readmodel.View) {
-	b.index.begun = v.Sequence()
+	b.index.since = v.Sequence()
 	v.Rows(func(r *readmodel.Row) bool {
-		if !b.begun || r.Sequence() > b.index.sequence {
+		if b.view == nil || r.Sequence() > b.index.sequence {
 			b.mark(r.Ref())
 		}
 		return true

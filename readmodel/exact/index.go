@@ -11,8 +11,8 @@ import (
 // index is the index of all lists at one moment: a readmodel.TextIndex made of blocks. It never
 // changes once it has been published.
 type index struct {
-	begun    uint64 // changes before it were not followed, so older views cannot use the index
-	sequence uint64 // every change from begun up to here is known to a part
+	since    uint64 // changes before it were not followed, so older views cannot use the index
+	sequence uint64 // every change from since up to here is known to a part
 	lists    [events.NumLists][]part
 }
 
@@ -29,7 +29,7 @@ type part struct {
 
 // Coverage is part of readmodel.TextIndex.
 func (x *index) Coverage(v *readmodel.View) (sequence uint64, ok bool) {
-	return x.sequence, x.begun <= v.Sequence()
+	return x.sequence, x.since <= v.Sequence()
 }
 
 // Candidates is part of readmodel.TextIndex.

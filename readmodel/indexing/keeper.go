@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.org/registry/events/pause"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
 )
@@ -88,7 +89,7 @@ func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 			k.logger().Error(k.Name+" cannot be set aside", "error", err)
 		}
 		if !isStale(err) {
-			sleep(ctx, k.retry())
+			pause.For(ctx, k.retry())
 		}
 	}
 }
@@ -136,7 +137,7 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model, began ti
 			return err
 		case err != nil:
 			k.failed(err)
-			sleep(ctx, k.retry())
+			pause.For(ctx, k.retry())
 		case state == Complete:
 			k.trouble.Store(nil)
 			if !told {
@@ -147,9 +148,9 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model, began ti
 			idle, cancel := context.WithTimeout(ctx, lookEvery)
 			_, _ = m.Await(idle, v.Sequence()+1) // its error is idle's
 			cancel()
-			sleep(ctx, k.Pause)
+			pause.For(ctx, k.Pause)
 		case state == Waiting:
-			sleep(ctx, k.Pause)
+			pause.For(ctx, k.Pause)
 		}
 	}
 	return nil
@@ -203,15 +204,6 @@ func (k *Keeper) retry() time.Duration      { return cmp.Or(k.Retry, 5*time.Seco
 func (k *Keeper) hangsAfter() time.Duration { return cmp.Or(k.HangsAfter, 30*time.Second) }
 
 func (k *Keeper) logger() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
 
 // Work is what an index does in its steps. The goroutine that calls Follow uses it.
 type Work struct {

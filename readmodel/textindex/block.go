@@ -3,12 +3,12 @@ package textindex
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sort"
+
+	"example.org/registry/readmodel/fault"
 )
 
 // BlockLen is how many slots a block covers.
@@ -41,21 +41,13 @@ func (b *Block) Vocabulary() *Vocabulary {
 
 // Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No
 // other slot's text does. A slot may be in both. It fails if the block can no longer be read.
-func (b *Block) Find(q *Query, sure, maybe *Set) (err error) {
+func (b *Block) Find(q *Query, sure, maybe *Set) error {
 	*sure, *maybe = Set{}, Set{}
 	if b == nil {
 		return nil
 	}
-	// A disk that fails to give a page back is an error here, not the end of the process.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("text index: %v", v)
-		}
-	}()
-	b.find(q, sure, maybe)
-	runtime.KeepAlive(b)
-	return nil
+	defer runtime.KeepAlive(b)
+	return fault.Catch(func() error { b.find(q, sure, maybe); return nil })
 }
 
 const (

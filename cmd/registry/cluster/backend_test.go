@@ -20,6 +20,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/pause"
 	"example.org/registry/events/publish"
 )
 
@@ -131,7 +132,7 @@ func (b *backend) publish(ctx context.Context, batch []events.Event) {
 			return
 		}
 		b.report.count("publishing repeated")
-		if !pause(ctx, 20*time.Millisecond) {
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return
 		}
 	}
@@ -203,7 +204,7 @@ func (b *backend) spoil(ctx context.Context) []events.Event {
 			b.report.count("poison events")
 			return after
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !pause.For(ctx, 50*time.Millisecond) {
 			return nil
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/pause"
 )
 
 // The settings for what takes too long even for .ci/run.
@@ -77,25 +78,13 @@ func times(few, many int) int {
 	return few
 }
 
-// pause waits for d, or returns false when ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // await asks often whether something is so, until it is, and returns how long that took.
 func await(ctx context.Context, what string, is func() bool) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, registrytest.Patience)
 	defer cancel()
 	began := time.Now()
 	for !is() {
-		if !pause(ctx, 20*time.Millisecond) {
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return 0, fmt.Errorf("never: %s", what)
 		}
 	}

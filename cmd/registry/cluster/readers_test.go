@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/events/pause"
 )
 
 // readers ask one address over and over, and report every answer that breaks the contract.
@@ -91,7 +92,7 @@ func (r *readers) run(ctx context.Context, n int, rate int, seed uint64) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		seen = r.one(ctx, r.clients[n], rng, seen)
-		pause(ctx, time.Second/time.Duration(rate)-time.Since(began))
+		pause.For(ctx, time.Second/time.Duration(rate)-time.Since(began))
 	}
 }
 

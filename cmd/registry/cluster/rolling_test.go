@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.org/registry/events/pause"
 )
 
 // balancer sends each request to the next replica that was ready when it last looked. Like every
@@ -60,7 +62,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // watch asks which replicas are ready, as an orchestrator does, until ctx ends.
 func (b *balancer) watch(ctx context.Context, all func() []*replica) {
-	for pause(ctx, 100*time.Millisecond) {
+	for pause.For(ctx, 100*time.Millisecond) {
 		var ready []*replica
 		for _, r := range all() {
 			if a, err := ask(ctx, r.Admin+"/readyz", nil); err == nil && a.status == http.StatusOK {

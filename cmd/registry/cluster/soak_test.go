@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events/eventstest/relay"
+	"example.org/registry/events/pause"
 )
 
 // soakConfig says how long and how hard.
@@ -400,7 +401,7 @@ func usage(ctx context.Context, r *replica) (x sample, err error) {
 			same = 0
 		}
 		x = now
-		return same == still || !pause(ctx, 100*time.Millisecond)
+		return same == still || !pause.For(ctx, 100*time.Millisecond)
 	})
 	if err == nil {
 		err = waiting

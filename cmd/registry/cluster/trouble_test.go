@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events/eventstest/relay"
+	"example.org/registry/events/pause"
 )
 
 // trouble is everything at once until a moment. What was broken is whole again when it returns.
@@ -60,7 +61,7 @@ func (s *stage) faults() []fault {
 // misfortunes does one fault after the other until ctx ends. Each has its turn before one has a
 // second.
 func (s *stage) misfortunes(ctx context.Context) error {
-	for pause(ctx, between(s.faultRNG, 300*time.Millisecond, 2*time.Second)) {
+	for pause.For(ctx, between(s.faultRNG, 300*time.Millisecond, 2*time.Second)) {
 		if len(s.deck) == 0 {
 			s.deck = s.faults()
 			s.faultRNG.Shuffle(len(s.deck), func(i, j int) { s.deck[i], s.deck[j] = s.deck[j], s.deck[i] })
@@ -76,7 +77,7 @@ func (s *stage) misfortunes(ctx context.Context) error {
 
 func (s *stage) brokerKilled(ctx context.Context, rng *rand.Rand) error {
 	s.broker.kill()
-	pause(ctx, between(rng, 0, 3*time.Second))
+	pause.For(ctx, between(rng, 0, 3*time.Second))
 	return s.brokerUp(ctx)
 }
 
@@ -94,7 +95,7 @@ func (s *stage) brokerUp(ctx context.Context) error {
 
 func (s *stage) brokerStopped(ctx context.Context, rng *rand.Rand) error {
 	s.broker.Signal(syscall.SIGSTOP)
-	pause(ctx, between(rng, 500*time.Millisecond, 7*time.Second))
+	pause.For(ctx, between(rng, 500*time.Millisecond, 7*time.Second))
 	s.broker.Signal(syscall.SIGCONT)
 	return nil
 }
@@ -112,7 +113,7 @@ func (s *stage) networkHole(ctx context.Context, rng *rand.Rand) error {
 func (s *stage) cutOff(ctx context.Context, rng *rand.Rand, set func(*relay.Relay, bool)) error {
 	set(s.toLiving, true)
 	set(s.toUnlucky, rng.IntN(2) == 0)
-	pause(ctx, between(rng, time.Second, 9*time.Second))
+	pause.For(ctx, between(rng, time.Second, 9*time.Second))
 	set(s.toLiving, false)
 	set(s.toUnlucky, false)
 	return nil
@@ -121,9 +122,9 @@ func (s *stage) cutOff(ctx context.Context, rng *rand.Rand, set func(*relay.Rela
 func (s *stage) networkFlapping(ctx context.Context, rng *rand.Rand) error {
 	for range 5 + rng.IntN(15) {
 		s.toLiving.Away(true)
-		pause(ctx, between(rng, 10*time.Millisecond, 100*time.Millisecond))
+		pause.For(ctx, between(rng, 10*time.Millisecond, 100*time.Millisecond))
 		s.toLiving.Away(false)
-		if !pause(ctx, between(rng, 50*time.Millisecond, 500*time.Millisecond)) {
+		if !pause.For(ctx, between(rng, 50*time.Millisecond, 500*time.Millisecond)) {
 			return nil
 		}
 	}
@@ -132,7 +133,7 @@ func (s *stage) networkFlapping(ctx context.Context, rng *rand.Rand) error {
 
 func (s *stage) replicaStopped(ctx context.Context, rng *rand.Rand) error {
 	s.living.Signal(syscall.SIGSTOP)
-	pause(ctx, between(rng, 200*time.Millisecond, 3*time.Second))
+	pause.For(ctx, between(rng, 200*time.Millisecond, 3*time.Second))
 	s.living.Signal(syscall.SIGCONT)
 	return nil
 }
@@ -143,7 +144,7 @@ func (s *stage) diskFull(ctx context.Context, rng *rand.Rand) error {
 	if err := s.disk.fill(); err != nil {
 		return err
 	}
-	if pause(ctx, between(rng, time.Second, 4*time.Second)) {
+	if pause.For(ctx, between(rng, time.Second, 4*time.Second)) {
 		if p, err := s.living.state(ctx); err == nil && p.LastError != nil {
 			s.report.count("disk full and said")
 		}
@@ -154,7 +155,7 @@ func (s *stage) diskFull(ctx context.Context, rng *rand.Rand) error {
 // kills ends the unlucky replica at random moments, damages what it has saved, and starts it again,
 // until ctx ends.
 func (s *stage) kills(ctx context.Context) error {
-	for pause(ctx, between(s.killRNG, 200*time.Millisecond, max(s.cfg.every/10, 400*time.Millisecond))) {
+	for pause.For(ctx, between(s.killRNG, 200*time.Millisecond, max(s.cfg.every/10, 400*time.Millisecond))) {
 		if s.unlucky.Over() {
 			return s.unlucky.Died()
 		}
@@ -222,7 +223,7 @@ func (s *stage) operate(ctx context.Context) error {
 	file := filepath.Join(s.dir, "archive")
 	all := [][]string{{"rebuild", "--yes"}, {"snapshot", "create"}, {"snapshot", "create", "--output=" + file}, {"snapshot", "verify", file},
 		{"snapshot", "list"}, {"export"}, {"verify"}, {"rejected", "list"}, {"ready"}}
-	for pause(ctx, between(s.operatorRNG, 500*time.Millisecond, 4*time.Second)) {
+	for pause.For(ctx, between(s.operatorRNG, 500*time.Millisecond, 4*time.Second)) {
 		if err := s.tolerant(ctx, all[s.operatorRNG.IntN(len(all))]); err != nil {
 			return err
 		}
@@ -316,7 +317,7 @@ func hostiles() []hostile {
 // attack sends hostile requests to the living replica until ctx ends.
 func (s *stage) attack(ctx context.Context) error {
 	all := hostiles()
-	for pause(ctx, between(s.hostileRNG, 20*time.Millisecond, 400*time.Millisecond)) {
+	for pause.For(ctx, between(s.hostileRNG, 20*time.Millisecond, 400*time.Millisecond)) {
 		h := all[s.hostileRNG.IntN(len(all))]
 		if err := h.send(ctx, strings.TrimPrefix(s.living.HTTP, "http://"), s.hostileRNG); err != nil && ctx.Err() == nil {
 			s.report.fail("a hostile request: %v", err)
@@ -338,7 +339,7 @@ func (h hostile) send(ctx context.Context, addr string, rng *rand.Rand) error {
 	}
 	_, _ = conn.Write([]byte(h.request)) // the server may hang up before its end
 	if h.status < 0 {
-		pause(ctx, between(rng, 0, time.Second))
+		pause.For(ctx, between(rng, 0, time.Second))
 		return nil
 	}
 	defer context.AfterFunc(ctx, func() { conn.Close() })()

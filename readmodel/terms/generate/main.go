@@ -56,7 +56,10 @@ func run(dir, made, out string) error {
 	}); err != nil {
 		return err
 	}
-	return write(filepath.Join(out, "testdata", "sample.txt"), func(w io.Writer) error { return d.sample(w, source) })
+	return write(filepath.Join(out, "testdata", "sample.txt"), func(w io.Writer) error {
+		d.sample(w, source)
+		return nil
+	})
 }
 
 // readDictionary reads both files, and writes what they hold to digest.
@@ -82,7 +85,7 @@ func readDictionary(dir string, digest io.Writer) (*dictionary, error) {
 	return newDictionary(a, entries), nil
 }
 
-// write makes a file.
+// write makes a file. Errors of content's writes are reported by it, too.
 func write(name string, content func(io.Writer) error) (err error) {
 	file, err := os.Create(name)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -14,9 +13,8 @@ const drawn = 60
 
 // sample writes some words with all their forms, a line each: the kind, the lemma, the forms. The
 // words are drawn by a hash, so that another version of the dictionary has mostly the same.
-func (d *dictionary) sample(w io.Writer, source string) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "# Made by generate: %s\n", source)
+func (d *dictionary) sample(w io.Writer, source string) {
+	fmt.Fprintf(w, "# Made by generate: %s\n", source)
 	for _, kind := range [...]struct {
 		name string
 		is   func(entry) bool
@@ -42,10 +40,9 @@ func (d *dictionary) sample(w io.Writer, source string) error {
 				}
 			})
 			slices.Sort(forms)
-			fmt.Fprintf(out, "%s %s %s\n", kind.name, e.word, strings.Join(slices.Compact(forms), " "))
+			fmt.Fprintf(w, "%s %s %s\n", kind.name, e.word, strings.Join(slices.Compact(forms), " "))
 		}
 	}
-	return out.Flush()
 }
 
 func hash(s string) uint32 {

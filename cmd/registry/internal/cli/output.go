@@ -151,11 +151,6 @@ func Printable(text string) string {
 	return s.String()
 }
 
-// OneLine joins the lines of a library's error.
-func OneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-}
-
 // Interrupted replaces err by a plain word where ctrl-C has ended ctx.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {

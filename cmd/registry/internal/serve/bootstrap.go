@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/natserr"
+	"example.org/registry/events/pause"
 	"example.org/registry/projector/leader"
 	"example.org/registry/snapshots"
 	"example.org/registry/snapshots/bucket"
@@ -84,7 +84,7 @@ func (c *candidates) find(ctx context.Context) error {
 			c.log.Warn("nothing is saved here and the broker "+silent+"; waiting for it", "error", err)
 		}
 		c.setReason(err)
-		if !task.Pause(ctx, awayLook) {
+		if !pause.For(ctx, awayLook) {
 			return ctx.Err()
 		}
 	}

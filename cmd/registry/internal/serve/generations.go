@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events/pause"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/exact"
@@ -117,7 +118,7 @@ func (r *running) index() {
 func (r *running) onceCaughtUp(run func(context.Context)) {
 	r.indexing = append(r.indexing, task.Go(context.Background(), func(ctx context.Context) error {
 		for !r.projector.Status().CaughtUp {
-			if !task.Pause(ctx, indexAfter) {
+			if !pause.For(ctx, indexAfter) {
 				return nil
 			}
 		}

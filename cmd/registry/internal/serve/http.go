@@ -13,8 +13,8 @@ import (
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/demo"
-	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events"
+	"example.org/registry/events/pause"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/httpapi/uptime"
@@ -273,7 +273,7 @@ func (s *server) catchUp(ctx context.Context) error {
 				bar.Set(int64(p.Done), int64(p.Total))
 			}
 		}
-		if !task.Pause(ctx, lookEvery) {
+		if !pause.For(ctx, lookEvery) {
 			return nil
 		}
 	}
@@ -295,7 +295,7 @@ func (s *server) showReady(ctx context.Context) error {
 		if s.cfg.Terminal.Quiet() >= quietFor && (trouble != "" || sequence >= s.live.View().Sequence()) {
 			break
 		}
-		if !task.Pause(ctx, lookEvery) {
+		if !pause.For(ctx, lookEvery) {
 			return nil
 		}
 	}

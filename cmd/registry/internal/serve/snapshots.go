@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/natserr"
+	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
@@ -116,12 +116,12 @@ func (k *snapshotter) run(ctx context.Context) error {
 		return nil
 	}
 	for !k.mayBegin() {
-		if !task.Pause(ctx, snapshotLook) {
+		if !pause.For(ctx, snapshotLook) {
 			return nil
 		}
 	}
 	last := ""
-	for wait := min(k.every, snapshotGrace); task.Pause(ctx, wait); {
+	for wait := min(k.every, snapshotGrace); pause.For(ctx, wait); {
 		var err error
 		wait, err = k.turn(ctx)
 		if ctx.Err() != nil {

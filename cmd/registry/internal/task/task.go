@@ -6,6 +6,8 @@ package task
 import (
 	"context"
 	"time"
+
+	"example.org/registry/events/pause"
 )
 
 // Task is a running function. Any goroutine may call its methods.
@@ -30,7 +32,7 @@ func Go(parent context.Context, run func(context.Context) error) *Task {
 // Every calls do now and then at every interval, until the task is stopped.
 func Every(interval time.Duration, do func()) *Task {
 	return Go(context.Background(), func(ctx context.Context) error {
-		for do(); Pause(ctx, interval); {
+		for do(); pause.For(ctx, interval); {
 			do()
 		}
 		return nil
@@ -53,16 +55,4 @@ func (t *Task) Wait() error {
 func (t *Task) Stop() error {
 	t.cancel()
 	return t.Wait()
-}
-
-// Pause waits for d and returns true, or false when ctx ends first.
-func Pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
