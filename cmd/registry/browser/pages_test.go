@@ -104,49 +104,24 @@ func (tb *tab) see(s sight) {
 }
 
 // TestPages looks at every page, at phone and desk width, in light and dark. It says what it must,
-// axe-core finds nothing, and nothing is wider than the screen.
+// axe-core finds nothing, and nothing is wider than the screen: nor at 320 px (WCAG 2.2, 1.4.10),
+// nor there with letters twice as large (1.4.4).
 func TestPages(t *testing.T) {
-	for name, screen := range map[string]func(dark bool) look{"phone": phone, "desk": desk} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, s := range sights() {
-				t.Run(s.name, func(t *testing.T) {
-					tb := open(t, s.program(), screen(false))
-					tb.see(s)
-					for _, dark := range []bool{false, true} {
-						l := screen(dark)
-						tb.resize(l)
-						tb.fits(l.width)
-						tb.accessible()
-						tb.picture(fmt.Sprintf("%s-%s", s.name, l))
-					}
-				})
-			}
-		})
-	}
-}
-
-// TestNarrow: at 320 px nothing needs scrolling sideways (WCAG 2.2, 1.4.10).
-func TestNarrow(t *testing.T) {
 	t.Parallel()
 	for _, s := range sights() {
 		t.Run(s.name, func(t *testing.T) {
-			tb := open(t, s.program(), look{width: 320, height: 640, mobile: true})
+			t.Parallel()
+			tb := open(t, s.program(), phone(false))
 			tb.see(s)
+			for _, l := range []look{phone(false), desk(true)} { // colours do not depend on the width
+				tb.resize(l)
+				tb.fits(l.width)
+				tb.accessible()
+				tb.picture(fmt.Sprintf("%s-%s", s.name, l))
+			}
+			tb.resize(look{width: 320, height: 568, mobile: true})
 			tb.fits(320)
 			tb.picture(s.name + "-narrow")
-		})
-	}
-}
-
-// TestLargeText: at 320 px nothing needs scrolling sideways where letters are twice as large (WCAG
-// 2.2, 1.4.4 and 1.4.10).
-func TestLargeText(t *testing.T) {
-	t.Parallel()
-	for _, s := range sights() {
-		t.Run(s.name, func(t *testing.T) {
-			tb := open(t, s.program(), look{width: 320, height: 568, mobile: true})
-			tb.see(s)
 			tb.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = "200%"`))
 			tb.fits(320)
 			if !s.open { // too tall for a picture
