@@ -7,8 +7,8 @@
 //   - Every operation, parameter, response and schema of the document is on the page, in the
 //     document's order.
 //   - The examples are whole programs that follow the page's rule for bots: what is no good answer
-//     is "unknown", never "not listed". TestExamplesOfTheAPIPage (package httpapi) runs them as the
-//     page shows them.
+//     is "unknown", never "not listed". TestExamplesOfTheAPIPage and TestBotsOfTheAPIPage (package
+//     httpapi) run them as the page shows them.
 //   - What the document says is text, except for descriptions, which are Markdown without raw HTML.
 //
 // # Why
@@ -38,6 +38,7 @@ type Doc struct {
 	Groups           []Group
 	Schemas          []Schema
 	Programs         []Program // the same check in several languages
+	Bots             []Program // and a bot that asks for ranges
 	SampleAnswer     string    // JSON, indented
 }
 
@@ -115,7 +116,10 @@ func Read(document []byte) (*Doc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
-	if doc.Programs, err = programs(); err != nil {
+	if doc.Programs, err = programs("check"); err != nil {
+		return nil, fmt.Errorf("examples: %w", err)
+	}
+	if doc.Bots, err = programs("bot"); err != nil {
 		return nil, fmt.Errorf("examples: %w", err)
 	}
 	if doc.SampleAnswer, err = sampleAnswer(); err != nil {

@@ -10,14 +10,14 @@ const Address = "https://registry.example"
 //go:embed _examples
 var exampleFiles embed.FS
 
-// Program is an example of a whole program that checks somebody by id, in one language.
+// Program is an example of a whole program in one language.
 type Program struct{ ID, Language, Code string }
 
-// programs returns the example in every language.
-func programs() ([]Program, error) {
+// programs returns the example of that name in every language.
+func programs(name string) ([]Program, error) {
 	all := []Program{{ID: "sh", Language: "curl"}, {ID: "mjs", Language: "JavaScript"}, {ID: "py", Language: "Python"}, {ID: "go", Language: "Go"}}
 	for i := range all {
-		text, err := exampleFiles.ReadFile("_examples/check." + all[i].ID)
+		text, err := exampleFiles.ReadFile("_examples/" + name + "." + all[i].ID)
 		if err != nil {
 			return nil, err
 		}

@@ -277,6 +277,8 @@ func mediaType(ext string) (kind string, known bool) {
 		return "text/css; charset=utf-8", true
 	case ".js":
 		return "text/javascript; charset=utf-8", true
+	case ".json":
+		return "application/json; charset=utf-8", true
 	case ".svg":
 		return "image/svg+xml", true
 	case ".png":
