@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/httpapi/internal/bounds"
 )
 
 func positioned() []string {
@@ -470,7 +471,7 @@ func TestRateLimitOverHTTP(t *testing.T) {
 		wait := "500"
 		if strings.HasPrefix(target, "/api/chat/avatar/") { // a page has many
 			wait = "9"
-			for range maxLimit - 1 {
+			for range bounds.MaxLimit - 1 {
 				if a := f.get(t, target+"?id=1", "X-Forwarded-For", client); a.status != http.StatusOK {
 					t.Fatalf("%s: %d", target, a.status)
 				}

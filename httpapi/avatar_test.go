@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/upstream"
 )
 
@@ -98,7 +99,7 @@ func TestBadAvatarParameters(t *testing.T) {
 // Every kind of error keeps the headers of an answer in which nothing may run.
 func TestAvatarErrorsAreSandboxed(t *testing.T) {
 	f := serve(t, func(c *Config) { c.RateLimit = 0.001 })
-	for range maxLimit - 1 { // as many as a page has
+	for range bounds.MaxLimit - 1 { // as many as a page has
 		if a := f.get(t, "/api/chat/avatar/1"); a.status != http.StatusOK {
 			t.Fatalf("a picture of a page: %d", a.status)
 		}

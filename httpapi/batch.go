@@ -6,12 +6,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
 )
-
-// maxBatch is how many ids one request may ask for, as in openapi.yaml.
-const maxBatch = 100
 
 // batchID is one id of a batch.
 type batchID struct {
@@ -56,13 +54,13 @@ func parseBatch(raw string) ([]batchID, error) {
 		return nil, err
 	}
 	p := params{names: names[:], values: values[:]}
-	text := p.trimmedTo(0, maxQuery)
+	text := p.trimmedTo(0, bounds.MaxQuery)
 	switch {
 	case p.err != nil:
 		return nil, p.err
 	case text == "":
 		return nil, missing("ids")
-	case strings.Count(text, ",") >= maxBatch:
+	case strings.Count(text, ",") >= bounds.MaxBatch:
 		return nil, invalid("ids")
 	}
 	var ids []batchID
@@ -72,7 +70,7 @@ func parseBatch(raw string) ([]batchID, error) {
 		if id, ok := paste.ID(b.id); ok {
 			b.id = id
 		}
-		if b.id == "" || longer(asked, maxValue) || longer(b.id, maxID) || lostValue(b.id) || seen[b.id] {
+		if b.id == "" || longer(asked, bounds.MaxValue) || longer(b.id, bounds.MaxID) || lostValue(b.id) || seen[b.id] {
 			return nil, invalid("ids")
 		}
 		seen[b.id] = true

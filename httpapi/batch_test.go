@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/httpapi/internal/bounds"
 )
 
 func TestBatchParameters(t *testing.T) {
-	many := make([]string, maxBatch+1)
+	many := make([]string, bounds.MaxBatch+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("1%019d", i)
 	}
@@ -26,7 +27,7 @@ func TestBatchParameters(t *testing.T) {
 			t.Errorf("%.80q: %v %v, want %v", raw, got, err, want)
 		}
 	}
-	if got, err := parseBatch("ids=" + strings.Join(many[:maxBatch], ",")); err != nil || len(got) != maxBatch {
+	if got, err := parseBatch("ids=" + strings.Join(many[:bounds.MaxBatch], ",")); err != nil || len(got) != bounds.MaxBatch {
 		t.Errorf("100 ids: %d, %v", len(got), err)
 	}
 	for raw, want := range map[string]string{
@@ -35,8 +36,8 @@ func TestBatchParameters(t *testing.T) {
 		"ids=7,7": "ids", "ids=7,%3C@7%3E": "ids", "ids=7,%207": "ids", "ids=7&ids=8": "ids",
 		"ids=undefined": "ids", "ids=7,null": "ids", "ids=7,+None+,8": "ids", "ids=%FF": "ids", "ids=7%00": "ids",
 		"ids=" + strings.Repeat("x", 65): "ids", "ids=7,%3C@" + strings.Repeat("1", 65) + "%3E": "ids",
-		"ids=" + strings.Join(many, ","):         "ids",
-		"ids=" + strings.Repeat("x", maxQuery-3): "query", "ids=%zz": "query",
+		"ids=" + strings.Join(many, ","):                "ids",
+		"ids=" + strings.Repeat("x", bounds.MaxQuery-3): "query", "ids=%zz": "query",
 	} {
 		_, err := parseBatch(raw)
 		if got := wrong(t, err); got != want {
@@ -96,7 +97,7 @@ func TestBatchIsChecks(t *testing.T) {
 
 func BenchmarkBatch(b *testing.B) {
 	p := busyAPI(b, 100_000)
-	ids := make([]string, maxBatch)
+	ids := make([]string, bounds.MaxBatch)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("9%017d", i*997)
 	}
@@ -106,6 +107,6 @@ func BenchmarkBatch(b *testing.B) {
 			p.bodies.cache.InvalidateAll()
 			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest(target))
 		}
-		b.ReportMetric(float64(maxBatch*b.N)/b.Elapsed().Seconds(), "ids/s")
+		b.ReportMetric(float64(bounds.MaxBatch*b.N)/b.Elapsed().Seconds(), "ids/s")
 	})
 }

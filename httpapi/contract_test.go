@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 )
 
 // contract holds openapi.yaml against the answers of the tests: a status, header, content type
@@ -233,23 +234,28 @@ func TestOpenAPINamesEveryRoute(t *testing.T) {
 	}
 }
 
+// queryParameters are the parameters of a path's query string, in the order of the document.
+func (c *contract) queryParameters(path string) (names []string, schemas map[string]map[string]any) {
+	op, _ := c.node("/paths/" + strings.ReplaceAll(path, "/", "~1") + "/get")
+	parameters, _ := op["parameters"].([]any)
+	schemas = map[string]map[string]any{}
+	for _, p := range parameters {
+		m := p.(map[string]any)
+		if ref, ok := m["$ref"].(string); ok {
+			m, _ = c.node(strings.TrimPrefix(ref, "#"))
+		}
+		if m["in"] == "query" {
+			name := m["name"].(string)
+			names, schemas[name] = append(names, name), m["schema"].(map[string]any)
+		}
+	}
+	return names, schemas
+}
+
 // The parameters that the parser knows are those that the document names, in the same order.
 func TestOpenAPINamesEveryParameter(t *testing.T) {
 	c := newContract(t)
-	names := func(path string) (names []string) {
-		op, _ := c.node("/paths/" + strings.ReplaceAll(path, "/", "~1") + "/get")
-		parameters, _ := op["parameters"].([]any)
-		for _, p := range parameters {
-			m := p.(map[string]any)
-			if ref, ok := m["$ref"].(string); ok {
-				m, _ = c.node(strings.TrimPrefix(ref, "#"))
-			}
-			if m["in"] == "query" {
-				names = append(names, m["name"].(string))
-			}
-		}
-		return names
-	}
+	names := func(path string) []string { names, _ := c.queryParameters(path); return names }
 	want := listParams()
 	for _, l := range events.Lists() {
 		path := "/api/" + string(l)
@@ -259,5 +265,35 @@ func TestOpenAPINamesEveryParameter(t *testing.T) {
 	}
 	if got := names("/api/check"); !slices.Equal(got, []string{"id", "search"}) {
 		t.Errorf("check: %q", got)
+	}
+}
+
+// The document gives the bounds that the parser has.
+func TestOpenAPIGivesEveryBound(t *testing.T) {
+	c := newContract(t)
+	text := func(most int) map[string]any { return map[string]any{"type": "string", "maxLength": most} }
+	word := func(words []string) map[string]any {
+		return map[string]any{"type": "string", "enum": words, "default": words[0]}
+	}
+	number := func(least, most, usual int) map[string]any {
+		return map[string]any{"type": "integer", "minimum": least, "maximum": most, "default": usual}
+	}
+	pasted, statuses, proofs := text(bounds.MaxValue), word(bounds.Statuses()), word(bounds.Proofs())
+	list := map[string]map[string]any{
+		"search": text(bounds.MaxSearch), "id": text(bounds.MaxID), "sort": word(bounds.Sorts()), "status": statuses, "proofs": proofs,
+		"skip": number(0, bounds.MaxSkip, 0), "limit": number(1, bounds.MaxLimit, bounds.DefaultLimit),
+	}
+	for path, want := range map[string]map[string]map[string]any{
+		"/api/scammers": list, "/api/servers": list, "/api/legit": list,
+		"/api/check":       {"id": pasted, "search": pasted},
+		"/api/check/batch": {"ids": text(bounds.MaxQuery - len("ids="))},
+		"/api/search": {
+			"q": text(bounds.MaxSearch), "list": word(bounds.Lists()), "status": statuses, "proofs": proofs,
+			"skip": number(0, bounds.MaxRankedSkip, 0), "limit": number(1, bounds.MaxLimit, bounds.DefaultRankedLimit),
+		},
+	} {
+		if _, got := c.queryParameters(path); jsonText(t, got) != jsonText(t, want) {
+			t.Errorf("%s:\n%s, want\n%s", path, jsonText(t, got), jsonText(t, want))
+		}
 	}
 }

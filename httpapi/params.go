@@ -7,24 +7,9 @@ import (
 	"unicode/utf8"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
-)
-
-// The bounds of the parameters, as in openapi.yaml.
-const (
-	maxSearch    = 100 // code points
-	maxID        = 64  // code points
-	maxSkip      = 20000
-	maxLimit     = 60
-	defaultLimit = 30
-)
-
-// The bounds of any query string (httpapi/CONTRACT.md#parameters).
-const (
-	maxQuery = 4096 // bytes, as sent
-	maxValue = 300  // code points of one value, decoded
 )
 
 // The parameters of a list, in the order in which they are checked.
@@ -45,7 +30,7 @@ func listParams() [numListParams]string {
 
 // parseList reads the query string of a list. It is a pure function.
 func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
-	q := readmodel.ListQuery{List: list, Limit: defaultLimit}
+	q := readmodel.ListQuery{List: list, Limit: bounds.DefaultLimit}
 	if raw == "" {
 		return q, nil
 	}
@@ -54,13 +39,13 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 		return q, err
 	}
 	p := params{names: names[:], values: values[:]}
-	q.Search = p.text(listSearch, maxSearch)
+	q.Search = p.text(listSearch, bounds.MaxSearch)
 	q.ID = p.id(listID)
-	q.Sort = readmodel.Sort(p.choice(listSort, choices.Sorts()))
-	q.Status = readmodel.Status(p.choice(listStatus, choices.Statuses()))
-	q.Proofs = readmodel.Proofs(p.choice(listProofs, choices.Proofs()))
-	q.Skip = p.number(listSkip, 0, maxSkip, 0)
-	q.Limit = p.number(listLimit, 1, maxLimit, defaultLimit)
+	q.Sort = readmodel.Sort(p.choice(listSort, bounds.Sorts()))
+	q.Status = readmodel.Status(p.choice(listStatus, bounds.Statuses()))
+	q.Proofs = readmodel.Proofs(p.choice(listProofs, bounds.Proofs()))
+	q.Skip = p.number(listSkip, 0, bounds.MaxSkip, 0)
+	q.Limit = p.number(listLimit, 1, bounds.MaxLimit, bounds.DefaultLimit)
 	return q, p.err
 }
 
@@ -79,8 +64,8 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 		return readmodel.CheckQuery{}, err
 	}
 	p := params{names: names[:], values: values[:]}
-	id, _ := p.pasted(checkID, maxID)
-	search, isID := p.pasted(checkSearch, maxSearch)
+	id, _ := p.pasted(checkID, bounds.MaxID)
+	search, isID := p.pasted(checkSearch, bounds.MaxSearch)
 	switch {
 	case p.err != nil:
 		return readmodel.CheckQuery{}, p.err
@@ -103,7 +88,7 @@ func (p *Public) parsePerson(raw string) (paste.Paste, error) {
 		return paste.Paste{}, err
 	}
 	ps := params{names: names[:], values: values[:]}
-	id, _ := ps.pasted(checkID, maxID)
+	id, _ := ps.pasted(checkID, bounds.MaxID)
 	text := ps.trimmed(checkSearch)
 	return p.pastes.ReadWithID(text, id), ps.err
 }
@@ -115,7 +100,7 @@ func parseDonation(raw string) (string, error) {
 		return "", err
 	}
 	p := params{names: names[:], values: values[:]}
-	id := p.text(0, maxID)
+	id := p.text(0, bounds.MaxID)
 	if p.err == nil && id == "" {
 		return "", missing("id")
 	}
@@ -131,10 +116,10 @@ type value struct {
 
 // scanQuery splits a raw query string by the rules of url.ParseQuery and fills values[i] with the
 // parameter names[i]. Others are ignored, but must be well formed. Its only error is the invalid
-// parameter "query": longer than maxQuery, a bad escape, or a semicolon. url.ParseQuery would make
-// a map and a slice for each name of each request.
+// parameter "query": longer than bounds.MaxQuery, a bad escape, or a semicolon. url.ParseQuery would
+// make a map and a slice for each name of each request.
 func scanQuery(raw string, names []string, values []value) error {
-	if len(raw) > maxQuery {
+	if len(raw) > bounds.MaxQuery {
 		return invalid("query")
 	}
 	for raw != "" {
@@ -183,7 +168,7 @@ type params struct {
 }
 
 // trimmed returns parameter i without surrounding white space, or "" when it is absent or wrong.
-func (p *params) trimmed(i int) string { return p.trimmedTo(i, maxValue) }
+func (p *params) trimmed(i int) string { return p.trimmedTo(i, bounds.MaxValue) }
 
 // trimmedTo is trimmed for a value that has at most limit code points before it is trimmed.
 func (p *params) trimmedTo(i, limit int) string {
@@ -209,7 +194,7 @@ func (p *params) text(i, limit int) string {
 
 // id returns parameter i, a chat id. A value that the program has lost is refused.
 func (p *params) id(i int) string {
-	s := p.text(i, maxID)
+	s := p.text(i, bounds.MaxID)
 	if lostValue(s) {
 		p.refuse(i)
 	}
@@ -231,7 +216,7 @@ func lostValue(s string) bool {
 func (p *params) pasted(i, limit int) (text string, isID bool) {
 	text = p.trimmed(i)
 	if id, ok := paste.ID(text); ok {
-		text, isID, limit = id, true, maxID
+		text, isID, limit = id, true, bounds.MaxID
 	}
 	if longer(text, limit) || lostValue(text) {
 		p.refuse(i)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
 )
 
@@ -247,7 +248,7 @@ func sameAsParseQuery(t interface{ Fatalf(string, ...any) }, raw string) {
 	var values [numListParams]value
 	err := scanQuery(raw, names[:], values[:])
 	want, wantErr := url.ParseQuery(raw)
-	if (err != nil) != (wantErr != nil || len(raw) > maxQuery) {
+	if (err != nil) != (wantErr != nil || len(raw) > bounds.MaxQuery) {
 		t.Fatalf("%q: %v, url.ParseQuery: %v", raw, err, wantErr)
 	}
 	for i, name := range names {
@@ -272,15 +273,15 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		sameAsParseQuery(t, raw)
 		if q, err := parseList(events.Legit, raw); err == nil {
-			bounded(t, q.Search, maxSearch)
-			bounded(t, q.ID, maxID)
-			if q.Skip < 0 || q.Skip > maxSkip || q.Limit < 1 || q.Limit > maxLimit {
+			bounded(t, q.Search, bounds.MaxSearch)
+			bounded(t, q.ID, bounds.MaxID)
+			if q.Skip < 0 || q.Skip > bounds.MaxSkip || q.Limit < 1 || q.Limit > bounds.MaxLimit {
 				t.Fatalf("%q: %+v", raw, q)
 			}
 		}
 		if q, err := parseCheck(raw); err == nil {
-			bounded(t, q.Search, maxSearch)
-			bounded(t, q.ID, maxID)
+			bounded(t, q.Search, bounds.MaxSearch)
+			bounded(t, q.ID, bounds.MaxID)
 			if (q.ID == "") == (q.Search == "") {
 				t.Fatalf("%q: %+v", raw, q)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
@@ -207,7 +208,7 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
 	// A page has pictures, and one without them looks broken: they do not count as pages do.
-	p.unlimited(avatars+":chatUserId", limitedBy(newRateLimitOf(maxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar))
+	p.unlimited(avatars+":chatUserId", limitedBy(newRateLimitOf(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar))
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}

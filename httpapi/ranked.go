@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -24,13 +24,8 @@ type RankedIndex interface {
 	Release()
 }
 
-// The bounds of ranked search, as in openapi.yaml.
-const (
-	maxRankedSkip      = 1000
-	defaultRankedLimit = 20
-	// rankedWithin bounds the work of one question.
-	rankedWithin = 2 * time.Second
-)
+// rankedWithin bounds the work of one question.
+const rankedWithin = 2 * time.Second
 
 // The parameters of ranked search, in the order in which they are checked.
 const (
@@ -50,14 +45,14 @@ func parseRanked(raw string) (readmodel.RankedQuery, error) {
 		return readmodel.RankedQuery{}, err
 	}
 	p := params{names: names[:], values: values[:]}
-	q := readmodel.RankedQuery{Words: p.text(rankedWords, maxSearch)}
-	if n := p.choice(rankedList, choices.Lists()); n > 0 {
+	q := readmodel.RankedQuery{Words: p.text(rankedWords, bounds.MaxSearch)}
+	if n := p.choice(rankedList, bounds.Lists()); n > 0 {
 		q.List = events.Lists()[n-1]
 	}
-	q.Status = readmodel.Status(p.choice(rankedStatus, choices.Statuses()))
-	q.Proofs = readmodel.Proofs(p.choice(rankedProofs, choices.Proofs()))
-	q.Skip = p.number(rankedSkip, 0, maxRankedSkip, 0)
-	q.Limit = p.number(rankedLimit, 1, maxLimit, defaultRankedLimit)
+	q.Status = readmodel.Status(p.choice(rankedStatus, bounds.Statuses()))
+	q.Proofs = readmodel.Proofs(p.choice(rankedProofs, bounds.Proofs()))
+	q.Skip = p.number(rankedSkip, 0, bounds.MaxRankedSkip, 0)
+	q.Limit = p.number(rankedLimit, 1, bounds.MaxLimit, bounds.DefaultRankedLimit)
 	if p.err == nil && q.Words == "" {
 		return q, missing("q")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -146,7 +147,7 @@ func parseEntryPage(raw string) (q query, err error) {
 		return q, err
 	}
 	p := params{names: names[:], values: values[:]}
-	q.part = p.number(0, 1, site.MaxPart, 1)
+	q.part = p.number(0, 1, bounds.MaxPart, 1)
 	return q, p.err
 }
 

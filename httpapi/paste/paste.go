@@ -37,6 +37,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -47,11 +48,11 @@ var Sources embed.FS
 
 // The bounds of a paste.
 const (
-	MaxText  = 300 // code points
-	MaxIDs   = 20  // that are looked up
-	MaxNames = 20  // that are looked up
-	MaxName  = 200 // code points: no entry's name is longer
-	maxID    = 64  // digits of an id that an address or a mention names
+	MaxText  = bounds.MaxValue // code points
+	MaxIDs   = 20              // that are looked up
+	MaxNames = 20              // that are looked up
+	MaxName  = 200             // code points: no entry's name is longer
+	maxID    = bounds.MaxID    // digits of an id that an address or a mention names
 
 	maxGuesses = 60 // names that are words of sentences, beside the others
 )

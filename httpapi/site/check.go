@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
@@ -322,7 +323,7 @@ func partialOf(parts []part) string {
 // rest returns the lists that may have more matches.
 func rest(p *CheckPage, cut bool) (lists []option) {
 	add := func(l events.List, id, name string) {
-		link := listLink(readmodel.ListQuery{List: l, ID: id, Search: name, Limit: usualPage})
+		link := listLink(readmodel.ListQuery{List: l, ID: id, Search: name, Limit: bounds.DefaultLimit})
 		if text := wordsOf(l).Title; !slices.ContainsFunc(lists, func(o option) bool { return o.Text == text }) {
 			lists = append(lists, option{Value: link, Text: text})
 		}

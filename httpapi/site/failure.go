@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"example.org/registry/httpapi/internal/bounds"
 )
 
 // Failure is the content of an error page.
@@ -35,9 +37,9 @@ func FailureOf(failed Failed) Page {
 	case http.StatusBadRequest:
 		f.Title, f.Text = "Nieprawidłowy adres strony", paramHint(failed.Param)
 		if failed.Param == "search" || failed.Param == "q" {
-			most := maxText
+			most := bounds.MaxSearch
 			if failed.Path == "/" {
-				most = maxField
+				most = bounds.MaxValue
 			}
 			f.Title, f.Text = "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst, najwyżej "+number(most)+" znaków."
 			if utf8.RuneCountInString(strings.TrimSpace(failed.Search)) > most {
@@ -74,17 +76,11 @@ func validText(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// How many characters a search of texts takes, and the person check.
-const (
-	maxText  = 100
-	maxField = 300
-)
-
 // paramHint says in plain Polish what a parameter may be.
 func paramHint(param string) string {
 	switch param {
 	case "id":
-		return "ID może mieć najwyżej 64 znaki. Wklej samo ID albo link do profilu."
+		return "ID może mieć najwyżej " + forms{"znak", "znaki", "znaków"}.count(bounds.MaxID) + ". Wklej samo ID albo link do profilu."
 	case "skip":
 		return "Nie ma tylu stron. Zawęź listę wyszukiwaniem albo filtrem."
 	case "query":

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.org/registry/httpapi/internal/bounds"
 )
 
 // The parts of MaxPage in bytes.
@@ -95,7 +97,7 @@ type parts struct {
 func whole(reason *text, number int, link string) (template.HTML, parts) {
 	var cuts []string
 	at, more := place{}, true
-	for more && len(cuts) < MaxPart {
+	for more && len(cuts) < bounds.MaxPart {
 		var part string
 		part, at, more = reason.part(at, entryRoom-pageRoom)
 		cuts = append(cuts, part)

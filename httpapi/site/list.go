@@ -9,16 +9,8 @@ import (
 	"time"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
-)
-
-// The bounds of paging (httpapi/CONTRACT.md#parameters), and the page size that needs no parameter.
-const (
-	maxSkip   = 20_000
-	usualPage = 30
-	// MaxPart bounds the number of a reason's part. No reason has more parts.
-	MaxPart = 20
 )
 
 // ListPage is the content of one page of a list. All of it belongs to one view.
@@ -67,12 +59,12 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 	}
 	if !q.List.Trusted() {
 		v.Tabs = tabs(q, p.Totals)
-		v.Status = strings.TrimPrefix(choices.Statuses()[q.Status], choices.Statuses()[readmodel.StatusAll])
+		v.Status = strings.TrimPrefix(bounds.Statuses()[q.Status], bounds.Statuses()[readmodel.StatusAll])
 		if q.Search == "" && q.ID == "" && q.Skip == 0 {
 			v.Chart = newChart("Zgłoszenia w ostatnich 12 miesiącach", p.Reports, lowChart)
 		}
 	}
-	if q.Limit != usualPage {
+	if q.Limit != bounds.DefaultLimit {
 		v.Limit = q.Limit
 	}
 	shown, err := s.fillList(&v, &p)
@@ -126,13 +118,13 @@ func (v *listView) page(p *ListPage, shown int) {
 		v.Newer = listLink(before)
 	}
 	if next < p.Found.Total && shown > 0 {
-		v.TooFar = next > maxSkip
+		v.TooFar = next > bounds.MaxSkip
 		if q.Skip = next; !v.TooFar {
 			v.Older = listLink(q)
 		}
 	}
 	if shown == 0 && p.Found.Total > 0 {
-		q.Skip = min((p.Found.Total-1)/q.Limit*q.Limit, maxSkip/q.Limit*q.Limit)
+		q.Skip = min((p.Found.Total-1)/q.Limit*q.Limit, bounds.MaxSkip/q.Limit*q.Limit)
 		v.Last = listLink(q)
 	}
 }
@@ -162,11 +154,11 @@ func listLink(q readmodel.ListQuery) string {
 	}
 	set("search", q.Search, "")
 	set("id", q.ID, "")
-	set("sort", choices.Sorts()[q.Sort], "newest")
-	set("status", choices.Statuses()[q.Status], "all")
-	set("proofs", choices.Proofs()[q.Proofs], "all")
+	set("sort", bounds.Sorts()[q.Sort], "newest")
+	set("status", bounds.Statuses()[q.Status], "all")
+	set("proofs", bounds.Proofs()[q.Proofs], "all")
 	set("skip", strconv.Itoa(q.Skip), "0")
-	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(usualPage))
+	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultLimit))
 	if len(values) == 0 {
 		return "/" + string(q.List)
 	}
@@ -207,12 +199,12 @@ type option struct {
 }
 
 func sortOptions(chosen readmodel.Sort) []option {
-	return options(choices.Sorts(), int(chosen), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane",
+	return options(bounds.Sorts(), int(chosen), "Najnowsze", "Najstarsze", "Najczęściej oglądane", "Najrzadziej oglądane",
 		"Od A do Ż", "Od Ż do A")
 }
 
 func proofsOptions(chosen readmodel.Proofs) []option {
-	return options(choices.Proofs(), int(chosen), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi")
+	return options(bounds.Proofs(), int(chosen), "Wszystkie", "Z dowodami", "Z dowodami niepublicznymi")
 }
 
 func options(values []string, chosen int, texts ...string) []option {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
 )
 
@@ -55,12 +55,6 @@ type span struct {
 	Marked bool
 }
 
-// The bounds of paging of ranked search, and the page size that needs no parameter.
-const (
-	maxSearchSkip   = 1000
-	usualSearchPage = 20
-)
-
 // Search appends the page of ranked search.
 func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
 	q := p.Query
@@ -101,7 +95,7 @@ func (v *searchView) page(p *SearchPage) {
 		v.Newer = searchLink(before)
 	}
 	if p.Found.HasMore && len(p.Found.Hits) > 0 {
-		if v.TooFar = next > maxSearchSkip; !v.TooFar {
+		if v.TooFar = next > bounds.MaxRankedSkip; !v.TooFar {
 			after := q
 			after.Skip = next
 			v.Older = searchLink(after)
@@ -237,9 +231,9 @@ func searchLink(q readmodel.RankedQuery) string {
 	}
 	set("q", q.Words, "")
 	set("list", string(q.List), "")
-	set("status", choices.Statuses()[q.Status], "all")
-	set("proofs", choices.Proofs()[q.Proofs], "all")
+	set("status", bounds.Statuses()[q.Status], "all")
+	set("proofs", bounds.Proofs()[q.Proofs], "all")
 	set("skip", strconv.Itoa(q.Skip), "0")
-	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(usualSearchPage))
+	set("limit", strconv.Itoa(q.Limit), strconv.Itoa(bounds.DefaultRankedLimit))
 	return searchPath + "?" + values.Encode()
 }

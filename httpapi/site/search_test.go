@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
 )
 
 func (w *world) search(t testing.TB, q readmodel.RankedQuery, p readmodel.RankedPage) string {
 	t.Helper()
 	if q.Limit == 0 {
-		q.Limit = usualSearchPage
+		q.Limit = bounds.DefaultRankedLimit
 	}
 	page, err := w.site.Search(nil, SearchPage{Query: q, Found: p})
 	if err != nil {

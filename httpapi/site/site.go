@@ -17,7 +17,7 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/choices"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/uptime"
 	"example.org/registry/httpapi/verdict"
@@ -45,7 +45,7 @@ var sources embed.FS
 // (TestVersionCoversImports): pages are a function of them too, and so is Version.
 func ownSources() map[string]embed.FS {
 	return map[string]embed.FS{
-		"site": sources, "paste": paste.Sources, "verdict": verdict.Sources, "lookalike": lookalike.Sources, "choices": choices.Sources, "uptime": uptime.Sources,
+		"site": sources, "paste": paste.Sources, "verdict": verdict.Sources, "lookalike": lookalike.Sources, "bounds": bounds.Sources, "uptime": uptime.Sources,
 	}
 }
 
@@ -202,6 +202,8 @@ func (s *Site) funcs() template.FuncMap {
 		"second":    second,
 		"moment":    moment,
 		"listPaths": listPaths,
+		"maxSearch": func() int { return bounds.MaxSearch },
+		"maxValue":  func() int { return bounds.MaxValue },
 	}
 }
 

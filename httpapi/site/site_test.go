@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
 	"go.uber.org/goleak"
@@ -53,7 +54,7 @@ func full() Config {
 func (w *world) list(t testing.TB, q readmodel.ListQuery) string {
 	t.Helper()
 	if q.Limit == 0 {
-		q.Limit = usualPage
+		q.Limit = bounds.DefaultLimit
 	}
 	found, err := w.view.List(context.Background(), q)
 	if err != nil {
@@ -400,9 +401,9 @@ func TestExcerpts(t *testing.T) {
 }
 
 // TestVersionCoversImports: whatever package of ours makes pages is hashed into their version, or
-// has a version of its own that is part of the content's tag.
+// has a version of its own that is part of the content's tag, or says nothing.
 func TestVersionCoversImports(t *testing.T) {
-	numbered := map[string]string{"events": "ProjectionVersion", "readmodel": "RenderVersion and AnswerVersion"}
+	numbered := map[string]string{"events": "ProjectionVersion", "readmodel": "RenderVersion and AnswerVersion", "pause": "says nothing"}
 	hashed := ownSources()
 	for name, files := range hashed {
 		names, err := fs.Glob(files, "*.go")

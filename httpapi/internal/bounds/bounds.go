@@ -1,0 +1,61 @@
+// Package bounds says what the parameters of a request may be: how long a text, how large a number,
+// which words. The API refuses everything else, the forms and links of the site keep to it, and a
+// test compares openapi.yaml with it.
+package bounds
+
+import (
+	"embed"
+
+	"example.org/registry/events"
+)
+
+// Sources is this package. Pages of the site show what it says, so their tags are made from it.
+//
+//go:embed *.go
+var Sources embed.FS
+
+// Bounds of texts, in code points.
+const (
+	MaxValue  = 300 // any value as it is sent, decoded; so also what people paste
+	MaxSearch = 100 // a text to search
+	MaxID     = 64
+)
+
+// MaxQuery bounds a query string as it is sent, in bytes.
+const MaxQuery = 4096
+
+// Bounds of paging: of lists, and of ranked search. Defaults are what stands in for an absent limit.
+const (
+	MaxLimit           = 60
+	DefaultLimit       = 30
+	DefaultRankedLimit = 20
+	MaxSkip            = 20_000
+	MaxRankedSkip      = 1000
+)
+
+// MaxBatch is how many ids a batch may have.
+const MaxBatch = 100
+
+// MaxPart bounds the number of a part of a reason that is too long for one page. No reason has more
+// parts.
+const MaxPart = 20
+
+// Lists returns the values of list: all, and then those of events.Lists.
+func Lists() []string {
+	words := []string{"all"}
+	for _, l := range events.Lists() {
+		words = append(words, string(l))
+	}
+	return words
+}
+
+// Sorts returns the values of sort, in the order of the constants of readmodel.Sort.
+func Sorts() []string {
+	return []string{"newest", "oldest", "popular", "popular_asc", "az", "za"}
+}
+
+// Statuses returns the values of status, in the order of the constants of readmodel.Status.
+func Statuses() []string { return []string{"all", "verified", "risk"} }
+
+// Proofs returns the values of proofs, in the order of the constants of readmodel.Proofs.
+func Proofs() []string { return []string{"all", "with", "private"} }
