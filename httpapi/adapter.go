@@ -181,7 +181,7 @@ func gauge(name, help string, n *atomic.Int64) prometheus.GaugeFunc {
 func (m *metrics) route(name string) *routeMetrics {
 	r := &routeMetrics{other: m.requests.WithLabelValues(name, "other"), seconds: m.seconds.WithLabelValues(name)}
 	for _, status := range []int{
-		http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed,
+		http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusGone, http.StatusBadRequest, http.StatusMethodNotAllowed,
 		http.StatusNoContent, http.StatusFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
 		http.StatusInternalServerError,
 	} {

@@ -55,6 +55,13 @@ func (g *gate) admit(r *http.Request) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
+	at, err := g.reach(r.Context(), atLeast)
+	at.noStore = given
+	return at, err
+}
+
+// reach returns a state at a sequence or after it. Errors: as admit's.
+func (g *gate) reach(ctx context.Context, atLeast uint64) (state, error) {
 	view, readiness, err := g.health.View()
 	if err != nil {
 		return state{}, err
@@ -63,11 +70,11 @@ func (g *gate) admit(r *http.Request) (state, error) {
 		if readiness.Frozen {
 			return state{}, errNotReached
 		}
-		if view, err = g.await(r.Context(), atLeast); err != nil {
+		if view, err = g.await(ctx, atLeast); err != nil {
 			return state{}, err
 		}
 	}
-	return state{view: view, headers: g.headers.of(view, readiness.AsOf), noStore: given}, nil
+	return state{view: view, headers: g.headers.of(view, readiness.AsOf)}, nil
 }
 
 // await waits for a view at seq or after it.

@@ -144,6 +144,8 @@ type route struct {
 	lines [numPageKinds]headerLines
 	// parse reads a query string. It is a pure function, and its only error is a paramError.
 	parse func(raw string) (query, error)
+	// admit returns the state to answer from. Nil: gate.admit does.
+	admit func(r *http.Request, q *query) (state, error)
 	// tag names the content that an answer is made of. Nil: there is none, and the answer is 404.
 	tag func(at state, q *query) *tagSet
 	// build appends the body. Its only errors are errBusy and that of ctx.
@@ -156,6 +158,7 @@ type query struct {
 	check   readmodel.CheckQuery
 	batch   []batchID
 	bucket  int         // of chat ids, from 0
+	feed    feedQuery   // of changes
 	entry   string      // the entry id that the path names
 	person  paste.Paste // of the person check
 	part    int         // of a reason that is too long for one page of the site, from 1
@@ -191,7 +194,7 @@ func (p *Public) cacheable(r *route) handler {
 		if err != nil {
 			return answer{}, err
 		}
-		at, err := p.gate.admit(c.Request)
+		at, err := p.admit(c.Request, r, saved.query)
 		if err != nil {
 			return answer{}, err
 		}
@@ -210,6 +213,13 @@ func (p *Public) cacheable(r *route) handler {
 		}
 		return a, nil
 	}
+}
+
+func (p *Public) admit(req *http.Request, r *route, q *query) (state, error) {
+	if r.admit != nil {
+		return r.admit(req, q)
+	}
+	return p.gate.admit(req)
 }
 
 // builder returns what makes the body of an answer and remembers it.

@@ -87,7 +87,7 @@ func (c *contract) pathOf(path string) string {
 	if _, ok := paths[path]; ok {
 		return path
 	}
-	for _, template := range []string{"/api/chat/avatar/{chatUserId}", "/api/ranges/{prefix}", "/proofs/{id}"} {
+	for _, template := range []string{"/api/chat/avatar/{chatUserId}", "/api/ranges/{prefix}", "/api/changes/{epoch}", "/proofs/{id}"} {
 		prefix, _, _ := strings.Cut(template, "{")
 		if rest, ok := strings.CutPrefix(path, prefix); ok && rest != "" && !strings.Contains(rest, "/") {
 			return template
@@ -208,7 +208,7 @@ func TestOpenAPINamesEveryRoute(t *testing.T) {
 	f := serve(t)
 	var routed, documented []string
 	for _, r := range f.public.engine.Routes() {
-		path := strings.NewReplacer(":chatUserId", "{chatUserId}", ":prefix", "{prefix}", ":id", "{id}").Replace(r.Path)
+		path := strings.NewReplacer(":chatUserId", "{chatUserId}", ":prefix", "{prefix}", ":epoch", "{epoch}", ":id", "{id}").Replace(r.Path)
 		routed = append(routed, path)
 		if r.Method == http.MethodHead && allowed(r.Path) != "GET" {
 			routed = routed[:len(routed)-1]

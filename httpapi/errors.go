@@ -14,6 +14,7 @@ import (
 var (
 	errNotFound   = errors.New("not found")
 	errMethod     = errors.New("method not allowed")
+	errGone       = errors.New("the feed does not go on from there")
 	errLoading    = errors.New("the read model is not ready")
 	errNotReached = errors.New("the read model has not reached the sequence asked for")
 	errBusy       = errors.New("too much work of this kind already")
@@ -91,6 +92,8 @@ func replyTo(err error) reply {
 		return reply{http.StatusBadRequest, "Nieprawidłowy parametr: " + param.name + ".", ""}
 	case errors.Is(err, errNotFound):
 		return reply{http.StatusNotFound, "Nie znaleziono.", ""}
+	case errors.Is(err, errGone):
+		return reply{http.StatusGone, "Zmiany sprzed tej pozycji nie są już dostępne.", ""}
 	case errors.Is(err, errMethod):
 		return reply{http.StatusMethodNotAllowed, "Metoda niedozwolona", ""}
 	case errors.As(err, &limit):

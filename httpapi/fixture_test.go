@@ -45,6 +45,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		log: &apitest.Log{}, contract: newContract(t),
 	}
 	f.state.Store(&Readiness{Ready: true, AsOf: asOf()})
+	f.model.SetEpoch(apitest.Epoch)
 	f.apply(apitest.People()...)
 	cfg := Config{
 		Health:   &Health{Reader: f.model, Readiness: func() Readiness { return *f.state.Load() }},

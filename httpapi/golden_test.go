@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/readmodel"
 )
 
@@ -60,6 +61,12 @@ func TestGoldenAnswers(t *testing.T) {
 		"range":                "/api/ranges/" + prefixOf("100000000000000003"),
 		"error_prefix":         "/api/ranges/ABC",
 		"batch":                "/api/check/batch?ids=100000000000000003,%3C@300000000000000002%3E,nobody",
+		"changes":              "/api/changes",
+		"changes_page":         "/api/changes/" + apitest.Epoch + "?since=0",
+		"changes_cut":          "/api/changes/" + apitest.Epoch + "?since=3&limit=2",
+		"changes_none":         "/api/changes/" + apitest.Epoch + "?since=" + apitest.Sequence(0),
+		"error_gone":           "/api/changes/other?since=0",
+		"error_since":          "/api/changes/" + apitest.Epoch + "?limit=1",
 		"search":               "/api/search?q=nitro",
 		"search_nothing":       "/api/search?q=nikt&list=servers",
 		"donation":             "/api/donate/status?id=d-1",

@@ -67,6 +67,8 @@ func (p *Public) sharedHeaders(h http.Header, a *answer) {
 		h["Vary"] = f.varyState
 	case a.tags != nil:
 		h["Vary"] = f.varyEncoding
+	case a.cache != nil && a.at.headers != nil:
+		h["Vary"] = f.varySequence
 	}
 	if a.cache == nil || a.at.noStore {
 		h["Cache-Control"] = f.noStore
@@ -126,6 +128,7 @@ type stateHeaders struct {
 // stateKey identifies the view that the values are of: entity tags are a function of the content,
 // and so is its digest. The view itself would be kept in memory by its headers.
 type stateKey struct {
+	epoch    string
 	sequence uint64
 	digest   readmodel.Digest
 }
@@ -134,10 +137,11 @@ type stateKey struct {
 type viewTags struct {
 	lists [events.NumLists][2]tagSet // by list, then whether the order depends on view totals
 	check tagSet
+	feed  tagSet
 }
 
 func newViewTags(view *readmodel.View) *viewTags {
-	t := &viewTags{check: newTagSet(view.CheckTag())}
+	t := &viewTags{check: newTagSet(view.CheckTag()), feed: newTagSet(view.FeedTag())}
 	for i, l := range events.Lists() {
 		t.lists[i][0] = newTagSet(view.ListTag(l, readmodel.Newest))
 		t.lists[i][1] = newTagSet(view.ListTag(l, readmodel.Popular))
@@ -159,7 +163,7 @@ func (t *viewTags) list(l events.List, s readmodel.Sort) *tagSet {
 type stateHeaderCache struct{ last atomic.Pointer[stateHeaders] }
 
 func (c *stateHeaderCache) of(view *readmodel.View, asOf time.Time) *stateHeaders {
-	key, ms := stateKey{view.Sequence(), view.Digest()}, asOf.UnixMilli()
+	key, ms := stateKey{view.Epoch(), view.Sequence(), view.Digest()}, asOf.UnixMilli()
 	last := c.last.Load()
 	if last != nil && last.key == key && last.asOf == ms {
 		return last

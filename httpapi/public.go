@@ -111,6 +111,7 @@ type Public struct {
 	fixed      fixed
 	listCache  *policy
 	checkCache *policy
+	feedCache  *policy
 	gate       gate
 	searches   *searches
 	// rankedIndex is Config.Ranked.
@@ -140,6 +141,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		fixed:      newFixed(),
 		listCache:  listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
 		checkCache: cached("public, s-maxage=10"),
+		feedCache:  cached("public, s-maxage=5"),
 		gate:       gate{health: cfg.Health, wait: maxMinWait},
 		searches:   newSearches(),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
@@ -204,6 +206,8 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/check/batch", p.batch())
 	p.get("/api/ranges", p.ranges())
 	p.get("/api/ranges/:prefix", p.rangeOf())
+	p.get("/api/changes", p.feed)
+	p.get("/api/changes/:epoch", p.changes())
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)

@@ -8,20 +8,15 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
 // rangesBody is the body of GET /api/ranges.
 type rangesBody struct {
-	Version string `json:"version"`
-	Buckets int    `json:"buckets"`
-	Lines   int    `json:"lines"`
-	Entries struct {
-		Scammers int `json:"scammers"`
-		Servers  int `json:"servers"`
-		Legit    int `json:"legit"`
-	} `json:"entries"`
+	Version string      `json:"version"`
+	Buckets int         `json:"buckets"`
+	Lines   int         `json:"lines"`
+	Entries entryCounts `json:"entries"`
 }
 
 // ranges answers GET /api/ranges (httpapi/CONTRACT.md#ranges).
@@ -31,10 +26,7 @@ func (p *Public) ranges() handler {
 		parse:  func(raw string) (q query, err error) { return q, scanQuery(raw, nil, nil) },
 		tag:    func(at state, _ *query) *tagSet { return &at.headers.tags.check },
 		build: func(_ context.Context, at state, _ *query, dst []byte) ([]byte, error) {
-			body := rangesBody{Version: readmodel.RangeVersion, Buckets: readmodel.NumRanges, Lines: at.view.RangeLines()}
-			body.Entries.Scammers, body.Entries.Servers = at.view.Entries(events.Scammers), at.view.Entries(events.Servers)
-			body.Entries.Legit = at.view.Entries(events.Legit)
-			text, err := json.Marshal(body)
+			text, err := json.Marshal(rangesBody{readmodel.RangeVersion, readmodel.NumRanges, at.view.RangeLines(), countEntries(at.view)})
 			return append(dst, text...), err
 		},
 	})

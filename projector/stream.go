@@ -11,6 +11,7 @@ import (
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/publish"
 	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
 )
 
 // unusableError says that the operator must do something before the stream can be followed. Until
@@ -105,6 +106,7 @@ func (p *Projector) identify(info *jetstream.StreamInfo) {
 	if at := p.checkpoint(); at.StreamEpoch == "" {
 		at.StreamIdentity = leader.IdentityOf(info)
 		p.setCheckpoint(at)
+		p.withModel(func(m *readmodel.Model) { m.SetEpoch(at.StreamEpoch) })
 	}
 }
 

@@ -1,5 +1,7 @@
 package readmodel
 
+import "iter"
+
 // chunkLen is how many values are copied when one of them changes: 4 KiB of pointers or numbers.
 const chunkLen = 512
 
@@ -46,4 +48,17 @@ func (s *cowSlice[T]) snapshot() cowSlice[T] {
 	s.generation++
 	s.shared = true
 	return cowSlice[T]{chunks: s.chunks}
+}
+
+// all yields the values of all slots, those that were never set among them.
+func (s *cowSlice[T]) all() iter.Seq2[uint32, T] {
+	return func(yield func(uint32, T) bool) {
+		for n, c := range s.chunks {
+			for i, v := range c.values {
+				if !yield(uint32(n*chunkLen+i), v) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -150,13 +150,14 @@ func (x *byID[T]) get(id string) (found T, slot uint32) {
 	return found, slot
 }
 
-// set replaces the value of an id, or removes it if to is zero. It returns the old one, or zero.
-func (x *byID[T]) set(id string, to T) (old T) {
+// set replaces the value of an id, or removes it if to is zero. It returns the old one, or zero,
+// and the slot of both.
+func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
 	var none T
-	old, slot := x.get(id)
+	old, slot = x.get(id)
 	switch {
 	case old == none && to == none:
-		return none
+		return none, 0
 	case old == none:
 		slot = x.numbers.take()
 		x.ids.insert(id, slot)
@@ -165,7 +166,7 @@ func (x *byID[T]) set(id string, to T) (old T) {
 		x.numbers.giveBack(slot)
 	}
 	x.values.set(slot, to)
-	return old
+	return old, slot
 }
 
 // all calls f with every value, in no particular order.

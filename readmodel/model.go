@@ -12,7 +12,7 @@ import (
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// BeginBulk, EndBulk, Digest, Inventory, Tombstones and Listed; any goroutine may call
+// BeginBulk, EndBulk, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call
 // View, Await and IndexSequence.
 type Model struct {
 	// Owned by the applier.
@@ -25,6 +25,8 @@ type Model struct {
 	donationsDigest  Digest // the lists keep their own
 	donationsChanged bool   // since the last publish
 	tombstones       tombstones
+	feed             feed
+	epoch            string // of the stream
 	changes          changeLog
 	checkpoint       uint64
 	bulk             bool
@@ -87,15 +89,16 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 // listing takes away.
 func (m *Model) applyEntry(r *Record) {
 	list := listIndex(r.Subject.List)
-	if r.Removed {
-		m.tombstones.set(list, r.Subject.ID, r.Sequence, r.delisted)
-	} else {
-		m.tombstones.remove(list, r.Subject.ID)
-	}
+	stone, slot, goneAt := m.tombstones.apply(list, r)
 	ch := m.lists[list].put(r.Subject.ID, r.row, m.bulk)
-	if m.bulk || ch == (rowChange{}) {
+	if m.bulk {
 		return
 	}
+	m.feed.move(NewRowRef(list, slot), stone.position(), goneAt)
+	if ch == (rowChange{}) {
+		return
+	}
+	m.feed.apply(ch)
 	m.chatIDs.apply(ch)
 	m.applyRanges(ch)
 	m.entryIDs.apply(ch)
@@ -110,7 +113,7 @@ func (m *Model) applyDonation(r *Record) {
 		to = &donation{*r.donation, r.digest}
 		m.donationsDigest.Add(r.digest)
 	}
-	if old := m.donations.set(r.Subject.ID, to); old != nil {
+	if old, _ := m.donations.set(r.Subject.ID, to); old != nil {
 		m.donationsDigest.sub(old.digest)
 	}
 }
@@ -137,7 +140,8 @@ func (m *Model) publish() *View {
 func (m *Model) nextView() *View {
 	v := *m.View()
 	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
-	v.tombstones = m.tombstones.counts()
+	v.epoch, v.feed, v.feedDigest = m.epoch, m.feed.tree.Snapshot(), m.feed.digest
+	v.tombstones, v.gone = m.tombstones.counts(), m.tombstones.snapshot()
 	v.chatIDs, v.entryIDs = chatIDs{m.chatIDs.snapshot()}, entryIDs{m.entryIDs.snapshot()}
 	v.similarNames, v.ranges = m.similarNames.snapshot(), m.ranges.snapshot()
 	for i, c := range m.lists {
@@ -194,6 +198,8 @@ func (m *Model) EndBulk() *View {
 	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
 	g.Go(func() error { m.chatIDs.reload(&m.lists); m.reloadRanges(); return nil })
 	g.Go(func() error { m.entryIDs.reload(&m.lists); return nil })
+	g.Go(func() error { m.feed.reload(&m.lists, &m.tombstones); return nil })
+	g.Go(func() error { m.feed.redigest(&m.lists); return nil })
 	for _, c := range m.lists {
 		c.changed = true
 		for o := range numOrders {

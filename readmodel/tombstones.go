@@ -62,7 +62,8 @@ func fromMillis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// tombstones holds the tombstones of each list. Only the model's owner uses it.
+// tombstones holds the tombstones of each list. Only the model's owner uses it; views have the
+// values, for the feed.
 type tombstones [events.NumLists]byID[*delisting]
 
 // delisting is what is kept of one.
@@ -81,14 +82,35 @@ func newTombstones() (t tombstones) {
 	return t
 }
 
-// set gives an entry a tombstone in place of the one that it may have.
-func (t *tombstones) set(list int, id string, sequence uint64, at time.Time) {
-	id = strings.Clone(id) // it may be part of a longer string
-	t[list].set(id, &delisting{id, sequence, toMillis(at)})
+// apply gives the entry of r a tombstone or takes it away. old is the one before, if there was one,
+// slot where it is or was, and at the sequence of the new one, 0 if there is none.
+func (t *tombstones) apply(list int, r *Record) (old *delisting, slot uint32, at uint64) {
+	if !r.Removed {
+		old, slot = t.remove(list, r.Subject.ID)
+		return old, slot, 0
+	}
+	old, slot = t.set(list, r.Subject.ID, r.Sequence, r.delisted)
+	return old, slot, r.Sequence
 }
 
-// remove takes the tombstone of an entry away, if it has one.
-func (t *tombstones) remove(list int, id string) { t[list].set(id, nil) }
+// set gives an entry a tombstone in place of old, which is nil if it had none. slot is where it is.
+func (t *tombstones) set(list int, id string, sequence uint64, at time.Time) (old *delisting, slot uint32) {
+	id = strings.Clone(id) // it may be part of a longer string
+	return t[list].set(id, &delisting{id, sequence, toMillis(at)})
+}
+
+// remove takes the tombstone of an entry away, if it has one: old, which was in slot.
+func (t *tombstones) remove(list int, id string) (old *delisting, slot uint32) {
+	return t[list].set(id, nil)
+}
+
+// snapshot returns the tombstones by slot.
+func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting]) {
+	for list := range t {
+		gone[list] = t[list].values.snapshot()
+	}
+	return gone
+}
 
 // counts returns how many each list has.
 func (t *tombstones) counts() (n [events.NumLists]int) {

@@ -24,6 +24,11 @@ type View struct {
 	tombstones   [events.NumLists]int // how many
 	checkTag     string
 
+	epoch      string // of the stream
+	feed       btree.Tree
+	feedDigest Digest
+	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot
+
 	changes changeLog
 	text    *textSearch // shared with the model and its other views
 }

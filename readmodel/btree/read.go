@@ -61,6 +61,44 @@ func (n *node) descend(skip int, f func(slot uint32) bool) bool {
 	return true
 }
 
+// AscendFrom calls f with the items from the first one of key, or after it, until f returns false.
+// Like Find it compares keys alone.
+func (t *Tree) AscendFrom(key uint64, f func(Item) bool) {
+	if t.root != nil {
+		t.root.ascendFrom(key, f)
+	}
+}
+
+func (n *node) ascendFrom(key uint64, f func(Item) bool) bool {
+	at := n.lowerBound(key)
+	if n.kids == nil {
+		for _, it := range n.items[at:] {
+			if !f(it) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, kid := range n.kids[max(at-1, 0):] { // the kid before may end with the key
+		if !kid.ascendFrom(key, f) {
+			return false
+		}
+	}
+	return true
+}
+
+// Last returns the last item, if there is one.
+func (t *Tree) Last() (last Item, ok bool) {
+	if t.root == nil {
+		return Item{}, false
+	}
+	n := t.root
+	for n.kids != nil {
+		n = n.kids[len(n.kids)-1]
+	}
+	return n.items[len(n.items)-1], true
+}
+
 // Find calls f with the slots of all items of a key. It compares keys alone, so the tree's order
 // must be by key first. Keys are expected to be hashes; others take longer.
 func (t *Tree) Find(key uint64, f func(slot uint32)) {

@@ -13,6 +13,9 @@ import (
 // AsOf is when the model of the tests was last known to be complete.
 func AsOf() time.Time { return time.Date(2026, 11, 21, 10, 15, 0, 7_000_000, time.UTC) }
 
+// Epoch is the epoch of the tests' stream, and that of the examples in openapi.yaml.
+const Epoch = "4f1d0c7e"
+
 // People returns a small registry in which every filter and order makes a difference. Golden files
 // are made from it.
 func People() []events.Data {

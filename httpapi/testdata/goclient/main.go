@@ -103,6 +103,17 @@ func calls(ctx context.Context, c *ClientWithResponses, call func(string, int, a
 	if all := ranges.JSON200; all == nil || all.Lines != strings.Count(string(within.Body), "\n") {
 		return fmt.Errorf("Ranges: %s, Range: %s", ranges.Body, within.Body)
 	}
+	feed, err := c.FeedWithResponse(ctx, nil)
+	if err := call("Feed", 200, feed, err); err != nil {
+		return err
+	}
+	changes, err := c.ChangesWithResponse(ctx, feed.JSON200.Epoch, &ChangesParams{Since: 0})
+	if err := call("Changes", 200, changes, err); err != nil {
+		return err
+	}
+	if page := changes.JSON200; page == nil || len(page.Changes) == 0 || !page.UpToDate || page.Until != feed.JSON200.Sequence {
+		return fmt.Errorf("Changes: %s", changes.Body)
+	}
 	missing, err := c.CheckWithResponse(ctx, nil)
 	if err := call("Check", 400, missing, err); err != nil {
 		return err

@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/paste"
+	"example.org/registry/readmodel"
+)
+
+// The bounds of a page of changes, as in openapi.yaml.
+const (
+	maxChanges     = 1000
+	defaultChanges = 500
+	maxWait        = 25 // seconds
+)
+
+// feedQuery asks for the changes after a sequence.
+type feedQuery struct {
+	epoch string
+	since uint64
+	limit int
+	wait  time.Duration // zero: do not wait for a change
+}
+
+// feedBody is the body of GET /api/changes.
+type feedBody struct {
+	Epoch      string      `json:"epoch"`
+	Sequence   uint64      `json:"sequence"`
+	Oldest     uint64      `json:"oldest"`
+	LastChange uint64      `json:"lastChange"`
+	AsOf       string      `json:"asOf"`
+	Entries    entryCounts `json:"entries"`
+	Digest     string      `json:"digest"`
+}
+
+// feed answers GET /api/changes: where the feed is (httpapi/CONTRACT.md#changes). It has no tag,
+// since it names the moment.
+func (p *Public) feed(c *gin.Context) (answer, error) {
+	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
+		return answer{}, err
+	}
+	at, err := p.gate.admit(c.Request)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := asJSON(feedBody{
+		Epoch: at.view.Epoch(), Sequence: at.view.Sequence(), LastChange: at.view.LastChange(), AsOf: at.headers.asOfText[0],
+		Entries: countEntries(at.view), Digest: at.view.FeedDigest().String(),
+	})
+	a.at, a.cache = at, p.feedCache
+	return a, err
+}
+
+// entryCounts is how many entries the lists show.
+type entryCounts struct {
+	Scammers int `json:"scammers"`
+	Servers  int `json:"servers"`
+	Legit    int `json:"legit"`
+}
+
+func countEntries(v *readmodel.View) entryCounts {
+	return entryCounts{v.Entries(events.Scammers), v.Entries(events.Servers), v.Entries(events.Legit)}
+}
+
+// changes answers GET /api/changes/{epoch} with a page of the feed.
+func (p *Public) changes() handler {
+	return p.cacheable(&route{
+		policy: p.feedCache,
+		name:   func(c *gin.Context) (string, error) { return url.PathEscape(c.Param("epoch")), nil },
+		parse: func(raw string) (q query, err error) {
+			q.feed, err = parseChanges(raw)
+			return q, err
+		},
+		admit: func(r *http.Request, q *query) (state, error) { return p.reachFeed(r, &q.feed) },
+		tag:   func(at state, _ *query) *tagSet { return &at.headers.tags.feed },
+		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			return at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage).AppendJSON(dst), nil
+		},
+	})
+}
+
+// reachFeed returns a state of the epoch asked for that has come to the sequence asked for. Errors:
+// those of gate.admit, and errGone.
+func (p *Public) reachFeed(r *http.Request, q *feedQuery) (state, error) {
+	at, err := p.gate.admit(r)
+	if err != nil {
+		return state{}, err
+	}
+	if at.view.Epoch() != q.epoch {
+		return state{}, errGone
+	}
+	if at.view.Sequence() >= q.since {
+		return at, nil
+	}
+	later, err := p.gate.reach(r.Context(), q.since)
+	if err != nil {
+		return state{}, err
+	}
+	if later.view.Epoch() != q.epoch { // another stream has taken the place of that one
+		return state{}, errGone
+	}
+	later.noStore = at.noStore
+	return later, nil
+}
+
+// The parameters of a page of changes, in the order in which they are checked.
+const (
+	feedSince = iota
+	feedLimit
+	feedWait
+	numFeedParams
+)
+
+// parseChanges reads "<epoch, escaped>?<query string>". It is a pure function.
+func parseChanges(raw string) (feedQuery, error) {
+	escaped, raw, _ := strings.Cut(raw, "?")
+	names, values := [numFeedParams]string{"since", "limit", "wait"}, [numFeedParams]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return feedQuery{}, err
+	}
+	p := params{names: names[:], values: values[:]}
+	q := feedQuery{epoch: escaped}
+	if epoch, err := url.PathUnescape(escaped); err == nil {
+		q.epoch = epoch
+	}
+	since, given := p.sequence(feedSince)
+	q.since = since
+	q.limit = p.number(feedLimit, 1, maxChanges, defaultChanges)
+	q.wait = time.Duration(p.number(feedWait, 0, maxWait, 0)) * time.Second
+	if p.err == nil && !given {
+		return q, missing("since")
+	}
+	return q, p.err
+}
+
+// sequence returns parameter i, a stream sequence, and whether it is there.
+func (p *params) sequence(i int) (n uint64, given bool) {
+	s := p.trimmed(i)
+	if s == "" {
+		return 0, false
+	}
+	n, ok := parseSequence(s)
+	if !ok {
+		p.refuse(i)
+	}
+	return n, true
+}
+
+// parseSequence reads [0-9]{1,19}.
+func parseSequence(s string) (n uint64, ok bool) {
+	if len(s) > 19 || !paste.Digits(s) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
+}

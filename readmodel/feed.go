@@ -1,0 +1,234 @@
+package readmodel
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
+)
+
+// The feed tells what has changed (httpapi/CONTRACT.md#changes): every entry and every tombstone by
+// the stream sequence of its last change. It is a function of the content, so any model of the same
+// stream has the same feed at the same sequence, and a reader may go on with another replica or
+// after a rebuild.
+
+// feed is the owner's side of it. An item's key is the sequence, its slot a RowRef: of the row or of
+// the tombstone that has this sequence. Sequences are unique, so it is never both.
+type feed struct {
+	tree   btree.Tree
+	digest Digest // of the shown rows, see Row.feedDigest
+}
+
+// move takes what ref names from one sequence to another; 0 is nowhere.
+func (f *feed) move(ref RowRef, from, to uint64) {
+	if from == to {
+		return
+	}
+	if from > 0 {
+		f.tree.Delete(btree.Item{Key: from, Slot: uint32(ref)}, btree.ByKey)
+	}
+	if to > 0 {
+		f.tree.Insert(btree.Item{Key: to, Slot: uint32(ref)}, btree.ByKey)
+	}
+}
+
+// apply follows a change of one row.
+func (f *feed) apply(ch rowChange) {
+	f.move(ch.ref(), ch.old.position(), ch.row.position())
+	if was, is := ch.old.feedText(), ch.row.feedText(); was != is {
+		if was != "" {
+			f.digest.sub(ch.old.feedDigest())
+		}
+		if is != "" {
+			f.digest.Add(ch.row.feedDigest())
+		}
+	}
+}
+
+// reload builds the tree from everything that there is.
+func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
+	var items []btree.Item
+	for i, c := range lists {
+		for _, cl := range c.cells {
+			if cl.row.position() > 0 {
+				items = append(items, btree.Item{Key: cl.row.sequence, Slot: uint32(cl.row.Ref())})
+			}
+		}
+		for slot, d := range gone[i].values.all() {
+			if d.position() > 0 {
+				items = append(items, btree.Item{Key: d.sequence, Slot: uint32(NewRowRef(i, slot))})
+			}
+		}
+	}
+	slices.SortFunc(items, btree.ByKey)
+	f.tree.Load(items)
+}
+
+// redigest makes the digest anew.
+func (f *feed) redigest(lists *[events.NumLists]*catalogue) {
+	f.digest = Digest{}
+	for _, c := range lists {
+		for _, cl := range c.cells {
+			if cl.row.feedText() != "" {
+				f.digest.Add(cl.row.feedDigest())
+			}
+		}
+	}
+}
+
+// position is the row's place in the feed: 0 where there is no row.
+func (r *Row) position() uint64 {
+	if r == nil {
+		return 0
+	}
+	return r.sequence
+}
+
+// position is the tombstone's place in the feed: 0 where there is none.
+func (d *delisting) position() uint64 {
+	if d == nil {
+		return 0
+	}
+	return d.sequence
+}
+
+// feedText returns what the feed shows of a row, "" where its list does not show it.
+func (r *Row) feedText() string {
+	if r == nil || !r.shown() {
+		return ""
+	}
+	return r.JSON()
+}
+
+// feedDigest returns what a shown row adds to the feed's digest. Clients compute the same.
+func (r *Row) feedDigest() Digest {
+	var room [2048]byte
+	b := append(append(room[:0], r.List()...), '\n')
+	sum := sha256.Sum256(append(b, r.JSON()...))
+	return Digest(sum[:len(Digest{})])
+}
+
+// SetEpoch says which stream the model is made from, and publishes that. The owner calls it.
+func (m *Model) SetEpoch(epoch string) {
+	if m.epoch == epoch {
+		return
+	}
+	m.epoch = epoch
+	if !m.bulk {
+		m.publish()
+	}
+}
+
+// Epoch identifies the stream that the view is made from; "" before that is known.
+func (v *View) Epoch() string { return v.epoch }
+
+// LastChange returns the sequence of the last change in the feed, 0 if there is none.
+func (v *View) LastChange() uint64 {
+	last, _ := v.feed.Last()
+	return last.Key
+}
+
+// FeedDigest identifies what the lists show, view totals apart. Unlike Digest it can be computed
+// from the feed alone.
+func (v *View) FeedDigest() Digest { return v.feedDigest }
+
+// FeedTag returns a tag of the feed, 32 hexadecimal digits. It changes with every sequence, since
+// pages name the last one.
+func (v *View) FeedTag() string {
+	var at Digest
+	at.set(v.sequence, v.LastChange())
+	return contentTag("changes "+strconv.Itoa(v.feed.Len())+" "+v.epoch, v.feedDigest, at)
+}
+
+// Change is the last thing that happened to an entry.
+type Change struct {
+	Sequence uint64 // stream sequence
+	List     events.List
+	ID       string // entry id
+	Row      *Row   // as the list shows it; nil: the list does not show the entry
+}
+
+// FeedPage is a part of the feed: the changes after Since, up to Until. The page after it begins at
+// Until.
+type FeedPage struct {
+	Epoch        string
+	Since, Until uint64
+	UpToDate     bool // nothing follows in the view; Until is its sequence
+	Changes      []Change
+}
+
+// The sizes of a page, in bytes.
+const (
+	// MaxFeedPage bounds a page as JSON or as events, unless a single change exceeds it.
+	MaxFeedPage = 1 << 20
+	// feedRoom is more than a change, or the frame of a page, takes beside entry and epoch.
+	feedRoom = 256
+)
+
+// Feed returns the changes after since, which is not after the view's sequence: at most limit, and
+// as many as fit into size bytes, but one at least.
+func (v *View) Feed(since uint64, limit, size int) FeedPage {
+	p := FeedPage{Epoch: v.epoch, Since: since, Until: v.sequence, UpToDate: true}
+	size -= feedRoom + 6*len(v.epoch) // as JSON it may be escaped
+	v.feed.AscendFrom(since+1, func(it btree.Item) bool {
+		c := v.changeOf(it)
+		if size -= feedRoom + len(c.Row.feedText()); len(p.Changes) > 0 && size < 0 || len(p.Changes) == limit {
+			p.Until, p.UpToDate = p.Changes[len(p.Changes)-1].Sequence, false
+			return false
+		}
+		p.Changes = append(p.Changes, c)
+		return true
+	})
+	return p
+}
+
+// changeOf resolves an item of the feed.
+func (v *View) changeOf(it btree.Item) Change {
+	ref := RowRef(it.Slot)
+	c := Change{Sequence: it.Key, List: events.Lists()[ref.List()]}
+	if r := v.Row(ref); r.position() != it.Key {
+		c.ID = v.gone[ref.List()].get(ref.Slot()).entryID
+	} else if c.ID = r.ID(); r.shown() {
+		c.Row = r
+	}
+	return c
+}
+
+// AppendJSON appends the page as httpapi/CONTRACT.md#changes has it.
+func (p FeedPage) AppendJSON(dst []byte) []byte {
+	dst = appendString(append(dst, `{"epoch":`...), p.Epoch)
+	dst = strconv.AppendUint(append(dst, `,"since":`...), p.Since, 10)
+	dst = strconv.AppendUint(append(dst, `,"until":`...), p.Until, 10)
+	dst = strconv.AppendBool(append(dst, `,"upToDate":`...), p.UpToDate)
+	dst = append(dst, `,"changes":[`...)
+	for i, c := range p.Changes {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = c.AppendJSON(dst)
+	}
+	return append(dst, "]}"...)
+}
+
+// Op returns "set" or "remove".
+func (c Change) Op() string {
+	if c.Row == nil {
+		return "remove"
+	}
+	return "set"
+}
+
+// AppendJSON appends the change as httpapi/CONTRACT.md#changes has it.
+func (c Change) AppendJSON(dst []byte) []byte {
+	dst = strconv.AppendUint(append(dst, `{"seq":`...), c.Sequence, 10)
+	dst = append(append(dst, `,"op":"`...), c.Op()...)
+	dst = append(append(append(dst, `","list":"`...), c.List...), '"')
+	if c.Row == nil { // no id has anything to escape
+		return append(append(append(dst, `,"_id":"`...), c.ID...), `"}`...)
+	}
+	dst = c.Row.Reported().AppendFormat(append(dst, `,"reportedAt":"`...), time.RFC3339Nano)
+	return append(append(append(dst, `","entry":`...), c.Row.JSON()...), '}')
+}

@@ -1,0 +1,241 @@
+package readmodel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"runtime"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+)
+
+// folder is a reader of the feed, as httpapi/CONTRACT.md#changes tells it to be.
+type folder struct {
+	lists     map[string]json.RawMessage // by list and entry id
+	at        uint64
+	seen      uint64            // the highest Registry-Sequence
+	removed   map[string]uint64 // by list and entry id: when
+	reachedIt bool              // the last page did
+}
+
+func newFolder() *folder {
+	return &folder{lists: map[string]json.RawMessage{}, removed: map[string]uint64{}}
+}
+
+// fold asks v for a page and folds its JSON.
+func (f *folder) fold(t *rapid.T, v *View, limit, size int) {
+	var page struct {
+		Epoch        string
+		Since, Until uint64
+		UpToDate     bool
+		Changes      []struct {
+			Seq   uint64
+			Op    string
+			List  string
+			ID    string `json:"_id"`
+			Entry json.RawMessage
+		}
+	}
+	text := v.Feed(f.at, limit, size).AppendJSON(nil)
+	if err := json.Unmarshal(text, &page); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if page.Epoch != v.Epoch() || page.Since != f.at || page.UpToDate && page.Until != v.Sequence() ||
+		!page.UpToDate && len(page.Changes) == 0 || len(page.Changes) > limit || len(page.Changes) > 1 && len(text) > size {
+		t.Fatalf("since %d, limit %d, %d of %d bytes, at %d: %s", f.at, limit, len(text), size, v.Sequence(), text)
+	}
+	last := f.at
+	for _, c := range page.Changes {
+		if c.Seq <= last || c.Seq > page.Until {
+			t.Fatalf("change %d after %d: %s", c.Seq, last, text)
+		}
+		last = c.Seq
+		switch c.Op {
+		case "set":
+			var entry struct {
+				ID string `json:"_id"`
+			}
+			if err := json.Unmarshal(c.Entry, &entry); err != nil {
+				t.Fatal(err)
+			}
+			if r := v.Entry(events.List(c.List), entry.ID); r == nil || r.JSON() != string(c.Entry) {
+				t.Fatalf("%s has what the list does not show: %s", v.Digest(), c.Entry)
+			}
+			if at := f.removed[c.List+" "+entry.ID]; at > c.Seq {
+				t.Fatalf("set at %d after remove at %d", c.Seq, at)
+			}
+			f.lists[c.List+" "+entry.ID] = c.Entry
+		case "remove":
+			f.removed[c.List+" "+c.ID] = c.Seq
+			delete(f.lists, c.List+" "+c.ID)
+		default:
+			t.Fatalf("%s", text)
+		}
+	}
+	f.at, f.seen, f.reachedIt = page.Until, max(f.seen, v.Sequence()), page.UpToDate
+}
+
+// shown is what the lists of a view show, as a folder has it.
+func shown(v *View) map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, l := range events.Lists() {
+		p, _ := v.List(context.Background(), ListQuery{List: l, Limit: 1 << 20})
+		for _, r := range p.Rows {
+			all[string(l)+" "+r.ID()] = json.RawMessage(r.JSON())
+		}
+	}
+	return all
+}
+
+// digestOf is the feed's digest of what a folder has, by the words of the contract.
+func digestOf(lists map[string]json.RawMessage) string {
+	sum := new(big.Int)
+	for key, entry := range lists {
+		var list string
+		_, _ = fmt.Sscan(key, &list)
+		hash := sha256.Sum256([]byte(list + "\n" + string(entry)))
+		sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
+	}
+	sum.Mod(sum, new(big.Int).Lsh(big.NewInt(1), 128))
+	return hex.EncodeToString(sum.FillBytes(make([]byte, 16)))
+}
+
+// Pages of any size, from replicas that lag differently, after restarts and rebuilds, give what the
+// lists show once an answer is up to date and no earlier one was ahead of it.
+func TestFeedFolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPair()
+		p.model.SetEpoch("e")
+		client := newFolder()
+		views := []*View{p.model.View()}
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				p.restart(t)
+				p.model.SetEpoch("e")
+			case 1:
+				p.rebuild()
+			default:
+				p.batch(t)
+			}
+			views = append(views, p.model.View())
+			for range rapid.IntRange(0, 4).Draw(t, "pages") {
+				v := views[rapid.IntRange(0, len(views)-1).Draw(t, "replica")]
+				if v.Sequence() < client.at {
+					continue // it waits, and answers 503
+				}
+				client.fold(t, v, rapid.IntRange(1, 4).Draw(t, "limit"), rapid.SampledFrom([]int{0, 900, MaxFeedPage}).Draw(t, "size"))
+				if client.reachedIt && client.at >= client.seen {
+					client.same(t, v)
+				}
+			}
+		}
+		for v := p.model.View(); !client.reachedIt || client.at < v.Sequence(); {
+			client.fold(t, v, 1000, MaxFeedPage)
+		}
+		client.same(t, p.model.View())
+	})
+}
+
+func (f *folder) same(t *rapid.T, v *View) {
+	want := shown(v)
+	if !maps.EqualFunc(f.lists, want, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+		t.Fatalf("at %d:\n got %s\nwant %s", f.at, f.lists, want)
+	}
+	if got := digestOf(f.lists); got != v.FeedDigest().String() {
+		t.Fatalf("digest %s, the server says %s", got, v.FeedDigest())
+	}
+}
+
+// rebuild replays the log into a new model.
+func (p *pair) rebuild() {
+	m := New()
+	m.SetEpoch(p.model.View().Epoch())
+	m.BeginBulk()
+	for i, d := range p.log {
+		m.Apply([]Record{p.renderer.Render(uint64(i+1), d).DelistedAt(twinTime(uint64(i + 1)))}, uint64(i+1))
+	}
+	m.EndBulk()
+	p.model = m
+}
+
+// Two models of one content have one feed, and its tag tells apart what the pages tell apart.
+func TestFeedTag(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, tags := newPair(), map[string]string{} // pages from 0, by tag
+		for range rapid.IntRange(1, 3).Draw(t, "batches") {
+			p.batch(t)
+			v := p.model.View()
+			p.rebuild()
+			again := p.model.View()
+			text := string(v.Feed(0, 1000, MaxFeedPage).AppendJSON(nil))
+			if other := string(again.Feed(0, 1000, MaxFeedPage).AppendJSON(nil)); text != other || v.FeedTag() != again.FeedTag() {
+				t.Fatalf("after a rebuild %s is\n%s\nnot\n%s", again.FeedTag(), other, text)
+			}
+			if v.LastChange() != again.LastChange() || v.LastChange() > v.Sequence() {
+				t.Fatalf("last change %d, after a rebuild %d", v.LastChange(), again.LastChange())
+			}
+			if old, known := tags[v.FeedTag()]; known && old != text {
+				t.Fatalf("tag %s is of\n%s\nand\n%s", v.FeedTag(), old, text)
+			}
+			tags[v.FeedTag()] = text
+		}
+	})
+	m := New()
+	none := m.View().FeedTag()
+	if m.SetEpoch("other"); m.View().FeedTag() == none || m.View().Epoch() != "other" {
+		t.Error("streams share a tag")
+	}
+	if m.View().LastChange() != 0 {
+		t.Error("a change of nothing")
+	}
+}
+
+// Changes as clients see them.
+func TestChangeJSON(t *testing.T) {
+	m, r := New(), NewRenderer()
+	entry := events.Entry{List: events.Scammers, EntryID: "e1", ChatID: "1", Name: `a"b`, ReportID: "r",
+		ReportedAt: time.Date(2026, 3, 1, 12, 0, 0, 120_000_000, time.UTC)}
+	unseen := events.Entry{List: events.Legit, EntryID: "l1", ChatID: "2", Name: "x", ReportID: "r"}
+	m.Apply([]Record{r.Render(3, entry), r.Render(5, unseen), r.Render(6, events.Delisting{List: events.Servers, EntryID: "never"})}, 7)
+	want := `{"epoch":"","since":0,"until":7,"upToDate":true,"changes":[` +
+		`{"seq":3,"op":"set","list":"scammers","reportedAt":"2026-03-01T12:00:00.12Z","entry":{"_id":"e1","name":"a\"b","id":"1","descHtml":"","verified":false,"proofsId":null,"reportId":"r"}},` +
+		`{"seq":5,"op":"remove","list":"legit","_id":"l1"},` +
+		`{"seq":6,"op":"remove","list":"servers","_id":"never"}]}`
+	if got := string(m.View().Feed(0, 9, MaxFeedPage).AppendJSON(nil)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What the feed needs beside the entries is at most 40 bytes an entry, after a load and after as
+// many changes again.
+func TestFeedMemory(t *testing.T) {
+	const n = 200_000
+	var f feed
+	before := heap()
+	for i := range uint64(n) {
+		f.move(NewRowRef(0, uint32(i)), 0, i+1)
+	}
+	for i, at := uint64(0), uint64(0); i < n; i++ { // amendments of entries here and there
+		if i%20_000 == 0 {
+			size := float64(heap()-before) / n
+			if t.Logf("%d amended: %.1f bytes an entry", i, size); size > 40 {
+				t.Errorf("%.1f bytes an entry after %d changes, want at most 40", size, i)
+			}
+		}
+		at = (at + 7919) % n
+		f.move(NewRowRef(0, uint32(at)), at+1, n+i+1)
+	}
+	if f.tree.Len() != n {
+		t.Errorf("%d items", f.tree.Len())
+	}
+	runtime.KeepAlive(f.tree)
+}
