@@ -12,12 +12,10 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// A batch is what is there, at most so many messages. In bulk nobody sees the views between
-// batches.
-const (
-	maxBatch     = 1000
-	maxBulkBatch = 8192
-)
+// maxBatch bounds a batch, which is what is there, in messages. Each batch copies the nodes of the
+// trees that it changes, so large ones are cheap: at a million entries, batches of 8 192 save a
+// third of what an event costs with 1 000. Readers see their view half a second later.
+const maxBatch = 8192
 
 // apply is the session's loop: it brings what the receiver delivers into the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
@@ -32,7 +30,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 			continue
 		}
 		var batch []*chunk
-		batch, held = p.gather(first, r.ordered)
+		batch, held = gather(first, r.ordered)
 		if err := p.applyBatch(ctx, batch); err != nil {
 			return err
 		}
@@ -73,13 +71,9 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, held *chunk) (*c
 
 // gather adds the chunks that are decoded already. It waits for nothing: what is being decoded
 // makes the next batch.
-func (p *Projector) gather(first *chunk, ordered <-chan *chunk) (batch []*chunk, held *chunk) {
-	limit := maxBatch
-	if p.bulk {
-		limit = maxBulkBatch
-	}
+func gather(first *chunk, ordered <-chan *chunk) (batch []*chunk, held *chunk) {
 	batch = append(batch, first)
-	for n := len(first.messages); n+chunkMessages <= limit; {
+	for n := len(first.messages); n+chunkMessages <= maxBatch; {
 		select {
 		case c := <-ordered:
 			select {

@@ -18,7 +18,7 @@ import (
 // One worker decodes a chunk of messages. It is small enough to keep all workers busy, and large
 // enough to make handing it over cheap.
 const (
-	chunkMessages = 64
+	chunkMessages = 256
 	chunkBytes    = 1 << 20
 )
 

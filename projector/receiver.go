@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	pullMessages = 2000    // requested at once
-	maxInFlight  = 8 << 20 // bytes from the broker on their way, and as much again in the queue
-	maxQueued    = 4096    // messages
-	maxDecoding  = 16      // chunks between the queue and the model
+	pullMessages = 2000                     // requested at once
+	maxInFlight  = 8 << 20                  // bytes from the broker on their way, and as much again in the queue
+	maxQueued    = 4096                     // messages
+	maxDecoding  = maxBatch / chunkMessages // chunks between the queue and the model
 
 	// heartbeat is the broker's sign of life on an idle pull; two missing ones end the session.
 	heartbeat = time.Second

@@ -48,6 +48,7 @@ func BenchmarkModel(b *testing.B) {
 			b.Run("Scan", func(b *testing.B) { scan(b, m) })
 			b.Run("Apply1", func(b *testing.B) { apply(b, m, entries, 1) })
 			b.Run("Apply1000", func(b *testing.B) { apply(b, m, entries, 1000) })
+			b.Run("Apply8192", func(b *testing.B) { apply(b, m, entries, 8192) })
 			b.Run("ApplyViews1000", func(b *testing.B) { applyViews(b, m, entries) })
 			b.Run("EndBulk", func(b *testing.B) { endBulk(b, m, n) })
 		})
