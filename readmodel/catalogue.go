@@ -139,9 +139,9 @@ func (c *catalogue) keep(id string, cl cell, known bool) {
 // at the same time.
 func (c *catalogue) reload(o order) {
 	items := make([]btree.Item, 0, len(c.cells))
-	for _, cl := range c.cells {
-		if cl.row != nil {
-			items = append(items, btree.Item{Key: o.key(cl.row, cl.total()), Slot: cl.row.slot})
+	for slot, r := range c.orders.rows.all() { // not by id: the map would be read at random
+		if r != nil {
+			items = append(items, btree.Item{Key: o.key(r, c.totals.get(slot)), Slot: slot})
 		}
 	}
 	c.orders.load(o, items)

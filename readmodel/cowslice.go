@@ -54,7 +54,7 @@ func (s *cowSlice[T]) snapshot() cowSlice[T] {
 func (s *cowSlice[T]) all() iter.Seq2[uint32, T] {
 	return func(yield func(uint32, T) bool) {
 		for n, c := range s.chunks {
-			for i, v := range c.values {
+			for i, v := range c.values[:] {
 				if !yield(uint32(n*chunkLen+i), v) {
 					return
 				}

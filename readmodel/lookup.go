@@ -38,9 +38,10 @@ func (x *idIndex) find(id string, f func(n uint32)) { x.tree.Find(x.hash(id), f)
 func (x *idIndex) reload(lists *[events.NumLists]*catalogue, id func(*Row) string) {
 	var items []btree.Item
 	for _, l := range lists {
-		for _, cl := range l.cells {
-			if cl.row != nil {
-				items = append(items, x.item(id(cl.row), uint32(cl.row.Ref())))
+		items = slices.Grow(items, len(l.cells))
+		for _, r := range l.orders.rows.all() {
+			if r != nil {
+				items = append(items, x.item(id(r), uint32(r.Ref())))
 			}
 		}
 	}

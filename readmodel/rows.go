@@ -41,11 +41,9 @@ func (v *View) ShownAt(ref RowRef) *Row {
 // returns false.
 func (v *View) Rows(f func(*Row) bool) {
 	for _, l := range v.lists {
-		for _, chunk := range l.rows.chunks {
-			for _, r := range chunk.values {
-				if r != nil && !f(r) {
-					return
-				}
+		for _, r := range l.rows.all() {
+			if r != nil && !f(r) {
+				return
 			}
 		}
 	}

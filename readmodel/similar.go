@@ -152,8 +152,8 @@ func (x *similarIndex) reload(lists *[events.NumLists]*catalogue) {
 	var items []btree.Item
 	for _, c := range lists {
 		items = slices.Grow(items, 4*len(c.cells))
-		for _, cl := range c.cells {
-			items = append(items, x.items(cl.row)...)
+		for _, r := range c.orders.rows.all() {
+			items = append(items, x.items(r)...)
 		}
 	}
 	slices.SortFunc(items, btree.ByKey)
