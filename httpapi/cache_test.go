@@ -89,7 +89,7 @@ func TestRememberedAnswersAreNotBuilt(t *testing.T) {
 	p := f.public.bodies
 	ask := func() {
 		view := f.model.View()
-		tags := newTagSet(view.ListTag(events.Scammers, readmodel.Newest))
+		tags := newTagSet(view.ListTag(&readmodel.ListQuery{List: events.Scammers}))
 		saved, _ := p.find(bodyKey{raw: "limit=3"}, func(string) (query, error) { return query{}, nil })
 		if saved.of(&tags) == nil {
 			built++

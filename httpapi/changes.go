@@ -67,7 +67,7 @@ type entryCounts struct {
 }
 
 func countEntries(v *readmodel.View) entryCounts {
-	return entryCounts{v.Entries(events.Scammers), v.Entries(events.Servers), v.Entries(events.Legit)}
+	return entryCounts{v.NumEntries(events.Scammers), v.NumEntries(events.Servers), v.NumEntries(events.Legit)}
 }
 
 // changes answers GET /api/changes/{epoch} with a page of the feed.

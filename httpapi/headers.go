@@ -135,27 +135,28 @@ type stateKey struct {
 
 // viewTags are the entity tags of one view (httpapi/CONTRACT.md#caching).
 type viewTags struct {
-	lists [events.NumLists][2]tagSet // by list, then whether the order depends on view totals
-	check tagSet
-	feed  tagSet
+	lists   [events.NumLists]tagSet // of answers that do not depend on view totals
+	byViews [events.NumLists]tagSet // of those that do
+	check   tagSet
+	feed    tagSet
 }
 
 func newViewTags(view *readmodel.View) *viewTags {
 	t := &viewTags{check: newTagSet(view.CheckTag()), feed: newTagSet(view.FeedTag())}
 	for i, l := range events.Lists() {
-		t.lists[i][0] = newTagSet(view.ListTag(l, readmodel.Newest))
-		t.lists[i][1] = newTagSet(view.ListTag(l, readmodel.Popular))
+		t.lists[i] = newTagSet(view.ListTag(&readmodel.ListQuery{List: l}))
+		t.byViews[i] = newTagSet(view.ListTag(&readmodel.ListQuery{List: l, Sort: readmodel.Popular}))
 	}
 	return t
 }
 
-// list returns the tag of a list in an order.
-func (t *viewTags) list(l events.List, s readmodel.Sort) *tagSet {
-	i, _ := l.Index() // routes are made of events.Lists
-	if s.ByViews() {
-		return &t.lists[i][1]
+// list returns the tag of the answer to q: View.ListTag, formatted.
+func (t *viewTags) list(q *readmodel.ListQuery) *tagSet {
+	i, _ := q.List.Index() // routes are made of events.Lists
+	if q.ByViews() {
+		return &t.byViews[i]
 	}
-	return &t.lists[i][0]
+	return &t.lists[i]
 }
 
 // stateHeaderCache remembers the headers of the newest state. Just after a change a few answers are

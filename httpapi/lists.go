@@ -15,7 +15,7 @@ func (p *Public) list(l events.List) handler {
 			q.list, err = parseList(l, raw)
 			return q, err
 		},
-		tag: func(at state, q *query) *tagSet { return at.headers.tags.list(l, q.list.Sort) },
+		tag: func(at state, q *query) *tagSet { return at.headers.tags.list(&q.list) },
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			found, err := p.searchList(ctx, at.view, q.list)
 			if err != nil {

@@ -209,7 +209,7 @@ func TestNotModifiedRunsNoSearch(t *testing.T) {
 	defer leave()
 	const target = "/api/scammers?search=adam"
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
-	tag := f.model.View().ListTag(events.Scammers, readmodel.Newest)
+	tag := f.model.View().ListTag(&readmodel.ListQuery{List: events.Scammers})
 	for _, pair := range [][2]string{{"identity", tag}, {"gzip", tag + "-gzip"}, {"zstd", tag + "-gzip"}} {
 		if a := f.get(t, target, "Accept-Encoding", pair[0], "If-None-Match", `"`+pair[1]+`"`); a.status != http.StatusNotModified {
 			t.Errorf("%v: %d", pair, a.status)

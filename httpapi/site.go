@@ -76,7 +76,7 @@ func (p *Public) listPage(l events.List) handler {
 			return q, err
 		},
 		tag: func(at state, q *query) *tagSet {
-			return p.pageTags(at.view.ListTag(l, q.list.Sort)+monthTag(at), at.staleSince)
+			return p.pageTags(at.view.ListTag(&q.list)+monthTag(at), at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			found, err := p.searchList(ctx, at.view, q.list)
@@ -164,7 +164,7 @@ func (p *Public) checkPage() handler {
 		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
 			page := site.CheckPage{Paste: q.person, Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
 			for i, l := range events.Lists() {
-				page.Entries[i] = at.view.Entries(l)
+				page.Entries[i] = at.view.NumEntries(l)
 			}
 			if q.person.Text != "" {
 				if err := p.decide(ctx, at.view, &page); err != nil {

@@ -24,7 +24,7 @@ func TestLive(t *testing.T) {
 	s.progress("caught up with nothing", func(p Progress) bool { return p.CaughtUp && p.Connected && p.LastError == "" })
 	evs := eventstest.Events(300, 1)
 	last := s.publish(evs[:100]...)
-	if v := s.reach(last); v.Entries(events.Scammers) == 0 {
+	if v := s.reach(last); v.NumEntries(events.Scammers) == 0 {
 		t.Error("nothing on the list")
 	}
 	last = s.publish(evs[100:]...)

@@ -214,7 +214,7 @@ func TestSubjectsWithoutValidEvent(t *testing.T) {
 	named() // the good one is still there
 	v := s.reach(spoil(1))
 	named(subject)
-	if got := v.Entries(e.Data.(events.Entry).List); got != 1 {
+	if got := v.NumEntries(e.Data.(events.Entry).List); got != 1 {
 		t.Errorf("the last valid state is not kept: %d entries", got)
 	}
 	// Subjects that the contract does not have cannot be repaired, and hold nothing to lose.

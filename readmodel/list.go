@@ -24,9 +24,6 @@ const (
 	ZA
 )
 
-// ByViews reports whether the order depends on view totals.
-func (s Sort) ByViews() bool { return s == Popular || s == PopularAsc }
-
 // Status filters a list by verification. The zero value lets every entry through.
 type Status uint8
 
@@ -59,6 +56,10 @@ type ListQuery struct {
 	Skip   int
 	Limit  int
 }
+
+// ByViews reports whether the answer depends on view totals, as its tag then does. Whatever else of a
+// query makes it so is to be named here (TestListTag).
+func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == PopularAsc }
 
 // Page is a part of a list and what it is a part of. Its rows belong to one view.
 type Page struct {

@@ -123,7 +123,7 @@ func (m *Model) publish() *View {
 	v := m.nextView()
 	entries := 0
 	for _, l := range events.Lists() {
-		entries += v.Entries(l)
+		entries += v.NumEntries(l)
 	}
 	m.text.fit(entries)
 	m.view.Store(v)

@@ -107,7 +107,7 @@ func BenchmarkSearch(b *testing.B) {
 // someRow is a scammer's.
 func someRow(r *rand.Rand, v *readmodel.View) *readmodel.Row {
 	for {
-		if row := v.Row(readmodel.NewRowRef(0, r.Uint32N(uint32(v.Entries(events.Scammers))))); row != nil {
+		if row := v.Row(readmodel.NewRowRef(0, r.Uint32N(uint32(v.NumEntries(events.Scammers))))); row != nil {
 			return row
 		}
 	}

@@ -57,8 +57,8 @@ func TestApplyTombstones(t *testing.T) {
 		t.Errorf("tombstones %v, want %v", got, want)
 	}
 	v := m.View()
-	if v.Tombstones(events.Scammers) != 1 || v.Entries(events.Scammers) != 1 || v.Digest() != before.Digest() {
-		t.Errorf("%d tombstones, %d entries", v.Tombstones(events.Scammers), v.Entries(events.Scammers))
+	if v.Tombstones(events.Scammers) != 1 || v.NumEntries(events.Scammers) != 1 || v.Digest() != before.Digest() {
+		t.Errorf("%d tombstones, %d entries", v.Tombstones(events.Scammers), v.NumEntries(events.Scammers))
 	}
 }
 

@@ -49,15 +49,15 @@ func (v *View) Sequence() uint64 { return v.sequence }
 // Digest identifies the content of the view.
 func (v *View) Digest() Digest { return v.digest }
 
-// Entries returns how many entries the list shows without a filter.
-func (v *View) Entries(l events.List) int {
+// NumEntries returns how many entries the list shows without a filter.
+func (v *View) NumEntries(l events.List) int {
 	return v.list(l).size(&ListQuery{})
 }
 
 // Total returns how many entries all lists show.
 func (v *View) Total() (n int) {
 	for _, l := range events.Lists() {
-		n += v.Entries(l)
+		n += v.NumEntries(l)
 	}
 	return n
 }
@@ -85,14 +85,14 @@ func (v *View) Entry(l events.List, id string) *Row {
 // the same wherever the content is the same. It does not depend on view totals.
 func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
 
-// ListTag returns a tag of the list's content as sort s shows it, 32 hexadecimal digits. It is the
-// same wherever the content is the same, and depends on view totals only where s does
-// (httpapi/CONTRACT.md#caching).
-func (v *View) ListTag(l events.List, s Sort) string {
-	if s.ByViews() {
-		return v.list(l).popularTag
+// ListTag returns a tag of the content that the answer to q is made of, 32 hexadecimal digits. It is
+// the same wherever that content is the same (httpapi/CONTRACT.md#caching). Of q it depends only on
+// the list and on ByViews.
+func (v *View) ListTag(q *ListQuery) string {
+	if q.ByViews() {
+		return v.list(q.List).popularTag
 	}
-	return v.list(l).tag
+	return v.list(q.List).tag
 }
 
 // CheckTag returns a tag of the content of all lists without view totals.

@@ -169,7 +169,7 @@ func content(t testing.TB, v *readmodel.View) string {
 			t.Fatal(err)
 		}
 		b.Write(page.AppendJSON(nil))
-		fmt.Fprint(&b, v.ListTag(l, readmodel.Popular))
+		fmt.Fprint(&b, v.ListTag(&readmodel.ListQuery{List: l, Sort: readmodel.Popular}))
 	}
 	fmt.Fprint(&b, v.Digest(), v.CheckTag())
 	for _, l := range events.Lists() {

@@ -20,7 +20,7 @@ func TestEveryListIsCounted(t *testing.T) {
 	}
 	_, page, _ := ask(t, newAdmin(t, f, func(c *Config) { c.Projection = func() Projection { return p } }), "GET", "/")
 	for _, l := range events.Lists() {
-		n := f.model.View().Entries(l)
+		n := f.model.View().NumEntries(l)
 		for where, want := range map[string]string{
 			string(text):       fmt.Sprintf("%q:%d", l, n),
 			p.Entries.String(): fmt.Sprintf("%s %d", l, n),

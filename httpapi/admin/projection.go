@@ -65,9 +65,9 @@ func ProjectionOf(v *readmodel.View) Projection {
 		IndexSequence: v.Sequence(),
 		Digest:        v.Digest().String(),
 		Entries: Entries{
-			Scammers: v.Entries(events.Scammers),
-			Servers:  v.Entries(events.Servers),
-			Legit:    v.Entries(events.Legit),
+			Scammers: v.NumEntries(events.Scammers),
+			Servers:  v.NumEntries(events.Servers),
+			Legit:    v.NumEntries(events.Legit),
 		},
 		SubjectsWithoutValidEvent: []string{},
 	}

@@ -97,7 +97,7 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	t.Helper()
 	p := CheckPage{Reports: w.reports(events.Scammers, events.Servers)}
 	for i, l := range events.Lists() {
-		p.Entries[i] = w.view.Entries(l)
+		p.Entries[i] = w.view.NumEntries(l)
 	}
 	p.Paste = paste.NewReader().ReadWithID(q.Search, q.ID)
 	value, err := p.Decide(context.Background(), w.view)

@@ -56,13 +56,15 @@ func marked(text, other string) (found []Letter) {
 // there are none it tries the other way round, since nobody can tell which of the two is the
 // disguise.
 func letters(n, s string) []Letter {
-	if found := strange(n, s); len(found) > 0 {
+	if found := unmatched(n, s); len(found) > 0 {
 		return found
 	}
-	return strange(s, n)
+	return unmatched(s, n)
 }
 
-func strange(text, other string) (found []Letter) {
+// unmatched returns the characters of text that other does not have and that look like something in
+// it.
+func unmatched(text, other string) (found []Letter) {
 	shape := KeysOf(other).Shape
 	other = fold(other)
 	for _, r := range text {

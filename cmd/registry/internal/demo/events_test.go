@@ -72,7 +72,7 @@ func TestDemoShowsSomethingOfEverything(t *testing.T) {
 	v := view(t)
 	total := 0
 	for _, list := range events.Lists() {
-		n := v.Entries(list)
+		n := v.NumEntries(list)
 		if total += n; n < 10 {
 			t.Errorf("%d entries of %s", n, list)
 		}

@@ -333,7 +333,7 @@ func (s *server) logReady() {
 		attrs = append(attrs, "nats", *url)
 	}
 	for _, list := range events.Lists() {
-		attrs = append(attrs, string(list), view.Entries(list))
+		attrs = append(attrs, string(list), view.NumEntries(list))
 	}
 	if s.cfg.Public.Site {
 		attrs = append(attrs, "site", base+"/")

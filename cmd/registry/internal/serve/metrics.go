@@ -77,7 +77,7 @@ func families() []metric {
 
 	add("entries", gauge, "Entries that a list shows.", func(s scrape, emit func(float64, ...string)) {
 		for _, list := range events.Lists() {
-			emit(float64(s.view.Entries(list)), string(list))
+			emit(float64(s.view.NumEntries(list)), string(list))
 		}
 	}, "list")
 

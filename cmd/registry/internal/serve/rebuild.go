@@ -234,7 +234,7 @@ func (b *rebuilding) judge() error {
 	was, is := b.old.model.View(), b.fresh.model.View()
 	all := 0
 	for _, list := range events.Lists() {
-		before, after := was.Entries(list), is.Entries(list)
+		before, after := was.NumEntries(list), is.NumEntries(list)
 		all += after
 		if lost := before - after; lost*10 > before && !b.options.Yes {
 			return admin.Refused(fmt.Sprintf("%s would go from %d entries to %d; publish what is missing (registry export, registry publish), "+
