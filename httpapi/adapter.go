@@ -139,7 +139,7 @@ type statusCount struct {
 }
 
 // newMetrics registers with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache) *metrics {
+func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache, f *followers) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
@@ -156,7 +156,9 @@ func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache) *
 		m.verdicts.WithLabelValues(string(v))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.seconds, m.verdicts,
+		reg.MustRegister(m.requests, m.seconds, m.verdicts, f.cut, f.pages,
+			gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", &f.waiting),
+			gauge("registry_feed_followers", "Readers that follow the feed as events.", &f.following),
 			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
 			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", &g.waiting),
 			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", &s.waiting),

@@ -145,7 +145,7 @@ type route struct {
 	// parse reads a query string. It is a pure function, and its only error is a paramError.
 	parse func(raw string) (query, error)
 	// admit returns the state to answer from. Nil: gate.admit does.
-	admit func(r *http.Request, q *query) (state, error)
+	admit func(c *gin.Context, q *query) (state, error)
 	// tag names the content that an answer is made of. Nil: there is none, and the answer is 404.
 	tag func(at state, q *query) *tagSet
 	// build appends the body. Its only errors are errBusy and that of ctx.
@@ -194,9 +194,14 @@ func (p *Public) cacheable(r *route) handler {
 		if err != nil {
 			return answer{}, err
 		}
-		at, err := p.admit(c.Request, r, saved.query)
+		at, err := p.admit(c, r, saved.query)
 		if err != nil {
 			return answer{}, err
+		}
+		if r.admit != nil { // others may have been answered meanwhile
+			if saved, err = p.bodies.find(key, r.parse); err != nil {
+				return answer{}, err
+			}
 		}
 		if r.html {
 			at.staleSince = staleSince(time.UnixMilli(at.headers.asOf))
@@ -215,11 +220,11 @@ func (p *Public) cacheable(r *route) handler {
 	}
 }
 
-func (p *Public) admit(req *http.Request, r *route, q *query) (state, error) {
+func (p *Public) admit(c *gin.Context, r *route, q *query) (state, error) {
 	if r.admit != nil {
-		return r.admit(req, q)
+		return r.admit(c, q)
 	}
-	return p.gate.admit(req)
+	return p.gate.admit(c.Request)
 }
 
 // builder returns what makes the body of an answer and remembers it.

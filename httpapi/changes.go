@@ -11,15 +11,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
-)
-
-// The bounds of a page of changes, as in openapi.yaml.
-const (
-	maxChanges     = 1000
-	defaultChanges = 500
-	maxWait        = 25 // seconds
 )
 
 // feedQuery asks for the changes after a sequence.
@@ -79,18 +73,40 @@ func (p *Public) changes() handler {
 			q.feed, err = parseChanges(raw)
 			return q, err
 		},
-		admit: func(r *http.Request, q *query) (state, error) { return p.reachFeed(r, &q.feed) },
+		admit: func(c *gin.Context, q *query) (state, error) { return p.awaitChange(c, &q.feed) },
 		tag:   func(at state, _ *query) *tagSet { return &at.headers.tags.feed },
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			p.followers.pages.Inc()
 			return at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage).AppendJSON(dst), nil
 		},
 	})
 }
 
+// answerWithin is how long a reader may take an answer that it has waited for.
+const answerWithin = 15 * time.Second
+
+// awaitChange is reachFeed for a page, which waits for a change if the query says so. More errors:
+// errBusy.
+func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
+	at, err := p.reachFeed(c, q)
+	if err != nil || q.wait == 0 {
+		return at, err
+	}
+	if at.view.LastChange() <= q.since {
+		if err := p.followers.await(c.Request.Context(), q); err != nil {
+			return state{}, err
+		}
+		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's own is shorter
+		at, err = p.reachFeed(c, q)
+	}
+	at.noStore = true
+	return at, err
+}
+
 // reachFeed returns a state of the epoch asked for that has come to the sequence asked for. Errors:
 // those of gate.admit, and errGone.
-func (p *Public) reachFeed(r *http.Request, q *feedQuery) (state, error) {
-	at, err := p.gate.admit(r)
+func (p *Public) reachFeed(c *gin.Context, q *feedQuery) (state, error) {
+	at, err := p.gate.admit(c.Request)
 	if err != nil {
 		return state{}, err
 	}
@@ -100,7 +116,7 @@ func (p *Public) reachFeed(r *http.Request, q *feedQuery) (state, error) {
 	if at.view.Sequence() >= q.since {
 		return at, nil
 	}
-	later, err := p.gate.reach(r.Context(), q.since)
+	later, err := p.gate.reach(c.Request.Context(), q.since)
 	if err != nil {
 		return state{}, err
 	}
@@ -133,8 +149,8 @@ func parseChanges(raw string) (feedQuery, error) {
 	}
 	since, given := p.sequence(feedSince)
 	q.since = since
-	q.limit = p.number(feedLimit, 1, maxChanges, defaultChanges)
-	q.wait = time.Duration(p.number(feedWait, 0, maxWait, 0)) * time.Second
+	q.limit = p.number(feedLimit, 1, bounds.MaxChanges, bounds.DefaultChanges)
+	q.wait = time.Duration(p.number(feedWait, 0, bounds.MaxWait, 0)) * time.Second
 	if p.err == nil && !given {
 		return q, missing("since")
 	}

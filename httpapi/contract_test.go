@@ -87,9 +87,11 @@ func (c *contract) pathOf(path string) string {
 	if _, ok := paths[path]; ok {
 		return path
 	}
-	for _, template := range []string{"/api/chat/avatar/{chatUserId}", "/api/ranges/{prefix}", "/api/changes/{epoch}", "/proofs/{id}"} {
-		prefix, _, _ := strings.Cut(template, "{")
-		if rest, ok := strings.CutPrefix(path, prefix); ok && rest != "" && !strings.Contains(rest, "/") {
+	for _, template := range []string{"/api/chat/avatar/{chatUserId}", "/api/ranges/{prefix}", "/api/changes/{epoch}/events", "/api/changes/{epoch}", "/proofs/{id}"} {
+		prefix, end, _ := strings.Cut(template, "{")
+		_, end, _ = strings.Cut(end, "}")
+		rest, ok := strings.CutPrefix(path, prefix)
+		if rest, ends := strings.CutSuffix(rest, end); ok && ends && rest != "" && !strings.Contains(rest, "/") {
 			return template
 		}
 	}
@@ -278,6 +280,7 @@ func TestOpenAPIGivesEveryBound(t *testing.T) {
 	number := func(least, most, usual int) map[string]any {
 		return map[string]any{"type": "integer", "minimum": least, "maximum": most, "default": usual}
 	}
+	sequence := map[string]any{"type": "integer", "format": "int64", "minimum": 0}
 	pasted, statuses, proofs := text(bounds.MaxValue), word(bounds.Statuses()), word(bounds.Proofs())
 	list := map[string]map[string]any{
 		"search": text(bounds.MaxSearch), "id": text(bounds.MaxID), "sort": word(bounds.Sorts()), "status": statuses, "proofs": proofs,
@@ -291,6 +294,10 @@ func TestOpenAPIGivesEveryBound(t *testing.T) {
 			"q": text(bounds.MaxSearch), "list": word(bounds.Lists()), "status": statuses, "proofs": proofs,
 			"skip": number(0, bounds.MaxRankedSkip, 0), "limit": number(1, bounds.MaxLimit, bounds.DefaultRankedLimit),
 		},
+		"/api/changes/{epoch}": {
+			"since": sequence, "limit": number(1, bounds.MaxChanges, bounds.DefaultChanges), "wait": number(0, bounds.MaxWait, 0),
+		},
+		"/api/changes/{epoch}/events": {"since": sequence},
 	} {
 		if _, got := c.queryParameters(path); jsonText(t, got) != jsonText(t, want) {
 			t.Errorf("%s:\n%s, want\n%s", path, jsonText(t, got), jsonText(t, want))

@@ -52,7 +52,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		Logger:   slog.New(slog.NewTextHandler(f.log, nil)),
 		Metrics:  f.registry,
 		AsyncAPI: []byte("asyncapi: 3.0.0\n"), ProofsURL: "https://proofs.example.org/p/",
-		StaleIfError: time.Hour, Ranked: func() RankedIndex { return scan{f.model.View().Sequence()} },
+		StaleIfError: time.Hour, MaxFollowers: 1000, Ranked: func() RankedIndex { return scan{f.model.View().Sequence()} },
 	}
 	for _, m := range mutate {
 		m(&cfg)
@@ -64,7 +64,9 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	f.public = public
 	t.Cleanup(public.Close)
 	f.addr = listen(t, wire.NewServer(public, cfg.Logger))
+	t.Cleanup(public.EndFollowing) // first: the server waits for followers
 	f.client = &http.Client{
+		Timeout:       30 * time.Second, // no test waits for ever
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

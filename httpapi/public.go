@@ -58,6 +58,9 @@ type Config struct {
 	// StaleIfError is how long shared caches may show an old list while no origin answers, in whole
 	// seconds. Health's MaxStaleness bounds it. Zero: not at all.
 	StaleIfError time.Duration
+	// MaxFollowers is how many readers may wait for changes at once, and how many beside them may
+	// follow the feed as events. Zero: nobody.
+	MaxFollowers int
 	// Status is what /api/status probes. Zero: nothing, and no component is ok.
 	Status upstream.StatusConfig
 	// Uptime says where the history of the status is kept. Zero: in memory.
@@ -96,6 +99,9 @@ func (cfg *Config) check() error {
 	if cfg.RateLimit < 0 {
 		return fmt.Errorf("httpapi: Config.RateLimit: %v is negative", cfg.RateLimit)
 	}
+	if cfg.MaxFollowers < 0 {
+		return fmt.Errorf("httpapi: Config.MaxFollowers: %v is negative", cfg.MaxFollowers)
+	}
 	if cfg.StaleIfError < 0 {
 		return fmt.Errorf("httpapi: Config.StaleIfError: %v is negative", cfg.StaleIfError)
 	}
@@ -113,6 +119,7 @@ type Public struct {
 	checkCache *policy
 	feedCache  *policy
 	gate       gate
+	followers  *followers
 	searches   *searches
 	// rankedIndex is Config.Ranked.
 	rankedIndex func() RankedIndex
@@ -143,6 +150,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		checkCache: cached("public, s-maxage=10"),
 		feedCache:  cached("public, s-maxage=5"),
 		gate:       gate{health: cfg.Health, wait: maxMinWait},
+		followers:  newFollowers(cfg.Health, cfg.MaxFollowers),
 		searches:   newSearches(),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		preflight:  newPreflight(),
@@ -162,7 +170,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	if p.bodies, err = newBodyCache(maxBodies); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	p.metrics = newMetrics(cfg.Metrics, &p.gate, p.searches, p.bodies)
+	p.metrics = newMetrics(cfg.Metrics, &p.gate, p.searches, p.bodies, p.followers)
 	cfg.Uptime.Logger = p.logger
 	p.uptime = uptime.NewRecorder(cfg.Uptime)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
@@ -189,8 +197,16 @@ func (p *Public) RecordStatus(ctx context.Context) {
 	})
 }
 
-// Close ends the probes and calls of the platform that are still running, and waits for them.
-func (p *Public) Close() { p.upstreams.Close() }
+// EndFollowing answers everybody who waits for changes, ends the streams of those who follow them,
+// and lets nobody begin. Its caller is about to shut down the server, which waits for them.
+func (p *Public) EndFollowing() { p.followers.leave() }
+
+// Close ends the probes and calls of the platform that are still running, and what EndFollowing
+// ends, and waits for them.
+func (p *Public) Close() {
+	p.followers.close()
+	p.upstreams.Close()
+}
 
 // Requests returns how many requests have come in.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
@@ -208,6 +224,7 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/ranges/:prefix", p.rangeOf())
 	p.get("/api/changes", p.feed)
 	p.get("/api/changes/:epoch", p.changes())
+	p.get("/api/changes/:epoch/events", p.stream)
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)

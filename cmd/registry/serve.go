@@ -31,6 +31,7 @@ type serveCmd struct {
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
+	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once, and most that follow them as events beside these. 0: none." group:"Listeners"`
 	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
 	MaxConnections int           `default:"0" help:"Most public connections at once. 0: from the limit of open files." group:"Listeners"`
 	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
@@ -112,6 +113,7 @@ func (c *serveCmd) Run(p *process) error {
 			Contact:        string(c.Contact),
 			Site:           c.Site,
 			RateLimit:      c.RateLimit,
+			MaxFollowers:   c.MaxFollowers,
 			TrustedProxies: cli.Prefixes(c.TrustedProxies),
 			StaleIfError:   c.StaleIfError,
 			Status:         upstream.StatusConfig{Guard: string(c.GuardURL), Chat: string(c.ChatURL), Coin: string(c.CoinURL)},
@@ -149,6 +151,7 @@ func (c *serveCmd) check() error {
 		need string
 	}{
 		{"rate-limit", c.RateLimit != 0 && !(c.RateLimit >= 1e-4 && c.RateLimit <= 1e6), "0, or 0.0001 to 1000000"},
+		{"max-followers", c.MaxFollowers < 0, "0 or more"},
 		{"max-connections", c.MaxConnections < 0, "0 or more"},
 		{"max-staleness", c.MaxStaleness < 0, "0 or more"},
 		{"stale-if-error", c.StaleIfError != 0 && c.StaleIfError < time.Second, "0, or 1s or more"},

@@ -59,6 +59,17 @@ func (c *Conn) JoinWrites(size int) {
 	c.mu.Unlock()
 }
 
+// BoundUnsent bounds what the system keeps of answers that the reader does not take, in bytes, about.
+// It does nothing on a nil Conn.
+func (c *Conn) BoundUnsent(size int) {
+	if c == nil {
+		return
+	}
+	if socket, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = socket.SetWriteBuffer(size) // the system's own bound will do
+	}
+}
+
 // InsertHeader splices lines, each with its line end, into the head of the answer that the next
 // Write begins. The caller does not change lines afterwards, and sets none of these headers itself.
 func (c *Conn) InsertHeader(lines []byte) {

@@ -36,6 +36,13 @@ const (
 // MaxBatch is how many ids a batch may have.
 const MaxBatch = 100
 
+// Bounds of a page of changes.
+const (
+	MaxChanges     = 1000
+	DefaultChanges = 500
+	MaxWait        = 25 // seconds
+)
+
 // MaxPart bounds the number of a part of a reason that is too long for one page. No reason has more
 // parts.
 const MaxPart = 20

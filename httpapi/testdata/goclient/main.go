@@ -114,6 +114,10 @@ func calls(ctx context.Context, c *ClientWithResponses, call func(string, int, a
 	if page := changes.JSON200; page == nil || len(page.Changes) == 0 || !page.UpToDate || page.Until != feed.JSON200.Sequence {
 		return fmt.Errorf("Changes: %s", changes.Body)
 	}
+	gone, err := c.ChangeEventsWithResponse(ctx, "other", &ChangeEventsParams{})
+	if err := call("ChangeEvents", 400, gone, err); err != nil {
+		return err
+	}
 	missing, err := c.CheckWithResponse(ctx, nil)
 	if err := call("Check", 400, missing, err); err != nil {
 		return err

@@ -82,6 +82,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		defer close(leaving)
 		<-ctx.Done()
 		s.live.stopping.Store(true)
+		public.EndFollowing()
 		time.Sleep(leaveWithin) // here, as in serveUntil, the wait itself is the purpose
 		return nil
 	})

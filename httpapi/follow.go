@@ -1,0 +1,396 @@
+package httpapi
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.org/registry/events/pause"
+	"example.org/registry/httpapi/wire"
+	"example.org/registry/readmodel"
+)
+
+// followers are the readers who wait for changes: those of long polls, and those who follow the
+// feed as server-sent events. One goroutine awaits the views for all of them, so that a view costs
+// the writer no more than one who waits. It starts with the first reader and ends with Close. Any
+// goroutine may use it.
+//
+// Nothing is queued for a reader. Each has a position in the feed, and what it is sent next is made
+// of the newest view: so one who is slow passes over states that are gone, gets no text of somebody
+// who has been delisted, and costs nothing but its connection. What readers at the same position
+// get is made once.
+type followers struct {
+	health *Health
+	most   int64 // of either kind
+	times  followTimes
+
+	waiting, following atomic.Int64 // long polls, and streams
+	cut, pages         prometheus.Counter
+
+	leaving   chan struct{} // closed by leave
+	leaveOnce sync.Once
+	news      atomic.Pointer[news]
+
+	mu      sync.Mutex
+	stop    context.CancelFunc // of watch; nil: it has not begun
+	closed  bool
+	running sync.WaitGroup
+}
+
+// followTimes are shorter in tests.
+type followTimes struct {
+	tick  time.Duration // between two ticks
+	write time.Duration // for a reader to take what it is sent
+	life  time.Duration // of a stream, at most; up to a fifth less, so that they do not end together
+}
+
+const (
+	// paceOf is how long the next change is held back for each reader that the last one went to: so
+	// they take a few percent of the processors however fast changes come.
+	paceOf = 25 * time.Microsecond
+	// minPace bounds what watching costs while nobody waits.
+	minPace = time.Millisecond
+	// lookAgain is how often the view is looked at though no sequence has come: it may be of
+	// another stream, whose sequences are lower.
+	lookAgain = time.Second
+
+	// backlogSize bounds what is made at once for a reader that catches up, in bytes.
+	backlogSize = 32 << 10
+	// sendBuffer bounds what the system keeps for a reader that does not read, in bytes.
+	sendBuffer = 64 << 10
+	// maxShared bounds the pages that are kept of one view, in bytes.
+	maxShared = 4 << 20
+)
+
+func newFollowers(health *Health, most int) *followers {
+	return &followers{
+		health: health, most: int64(most), leaving: make(chan struct{}),
+		times: followTimes{tick: 15 * time.Second, write: 10 * time.Second, life: 15 * time.Minute},
+		cut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off because they did not read.",
+		}),
+		pages: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "registry_feed_pages_total", Help: "Pages of the feed that were made, as JSON or as events; those that were remembered or shared are not counted again.",
+		}),
+	}
+}
+
+// news is the newest state of the feed, until a change comes.
+type news struct {
+	view atomic.Pointer[readmodel.View] // newer ones without a change take its place
+	next chan struct{}                  // closed when there is newer news
+
+	mu   sync.Mutex
+	made map[pageOf]*eventPage // shared by readers at the same position
+	kept int                   // bytes of made
+}
+
+type pageOf struct {
+	since uint64
+	size  int
+}
+
+// eventPage is a page of the feed as server-sent events.
+type eventPage struct {
+	text     []byte
+	until    uint64
+	upToDate bool
+}
+
+func newNews(v *readmodel.View) *news {
+	n := &news{next: make(chan struct{}), made: map[pageOf]*eventPage{}}
+	n.view.Store(v)
+	return n
+}
+
+// join counts a reader of one kind in, until leave. Its error is errBusy.
+func (f *followers) join(n *atomic.Int64) (leave func(), err error) {
+	if n.Add(1) > f.most || !f.start() {
+		n.Add(-1)
+		return nil, errBusy
+	}
+	return func() { n.Add(-1) }, nil
+}
+
+// start begins to watch, unless that has begun. It reports false once it is too late.
+func (f *followers) start() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	if f.stop == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		f.stop = cancel
+		f.news.Store(newNews(f.health.Reader.View()))
+		f.running.Go(func() { f.watch(ctx) })
+	}
+	return true
+}
+
+// leave ends every wait and every stream, now and from now on.
+func (f *followers) leave() {
+	f.leaveOnce.Do(func() { close(f.leaving) })
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+}
+
+// close ends what leave does not, and waits for it.
+func (f *followers) close() {
+	f.leave()
+	if f.stop != nil {
+		f.stop()
+	}
+	f.running.Wait()
+}
+
+// watch tells the readers of each change, until ctx ends.
+func (f *followers) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		last := f.news.Load()
+		was := last.view.Load()
+		bounded, cancel := context.WithTimeout(ctx, lookAgain)
+		_, _ = f.health.Reader.Await(bounded, was.Sequence()+1)
+		cancel()
+		is := f.health.Reader.View()
+		if is.Epoch() == was.Epoch() && is.LastChange() == was.LastChange() {
+			last.view.Store(is)
+			pause.For(ctx, minPace)
+			continue
+		}
+		f.news.Store(newNews(is))
+		close(last.next)
+		pause.For(ctx, max(minPace, paceOf*time.Duration(f.waiting.Load()+f.following.Load())))
+	}
+}
+
+// await returns when the feed of that epoch has a change after since, when it is another epoch's,
+// or after d. Errors: errBusy, or that of ctx.
+func (f *followers) await(ctx context.Context, q *feedQuery) error {
+	select {
+	case <-f.leaving:
+		return nil
+	default:
+	}
+	leave, err := f.join(&f.waiting)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	timer := time.NewTimer(q.wait)
+	defer timer.Stop()
+	for {
+		n := f.news.Load()
+		if v := n.view.Load(); v.LastChange() > q.since || v.Epoch() != q.epoch {
+			return nil
+		}
+		select {
+		case <-n.next:
+		case <-timer.C:
+			return nil
+		case <-f.leaving:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// eventsAfter returns the events after since, as many as fit into size bytes.
+func (f *followers) eventsAfter(n *news, since uint64, size int) *eventPage {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := pageOf{since, size}
+	page := n.made[key]
+	if page == nil {
+		page = newEventPage(n.view.Load(), since, size)
+		f.pages.Inc()
+		if n.kept += len(page.text); n.kept <= maxShared {
+			n.made[key] = page
+		}
+	}
+	return page
+}
+
+func newEventPage(v *readmodel.View, since uint64, size int) *eventPage {
+	p := v.Feed(since, size, size) // each change has more than a byte
+	page := &eventPage{until: p.Until, upToDate: p.UpToDate}
+	for _, c := range p.Changes {
+		page.text = appendEvent(page.text, c.Sequence, c.Op(), c.AppendJSON)
+	}
+	return page
+}
+
+// appendEvent appends an event. No JSON has a line end in it.
+func appendEvent(dst []byte, id uint64, name string, data func([]byte) []byte) []byte {
+	dst = strconv.AppendUint(append(dst, "id: "...), id, 10)
+	dst = append(append(append(dst, "\nevent: "...), name...), "\ndata: "...)
+	return append(data(dst), "\n\n"...)
+}
+
+// stream answers GET /api/changes/{epoch}/events (httpapi/CONTRACT.md#changes).
+func (p *Public) stream(c *gin.Context) (answer, error) {
+	q, err := parseStream(c.Param("epoch"), c.Request.URL.RawQuery, c.Request.Header["Last-Event-Id"])
+	if err != nil {
+		return answer{}, err
+	}
+	at, err := p.reachFeed(c, &q)
+	if err != nil {
+		return answer{}, err
+	}
+	leave, err := p.followers.join(&p.followers.following)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{at: at, more: []string{"X-Accel-Buffering", "no"}, finish: func(c *gin.Context) {
+		defer leave()
+		s := newStream(c, p.followers, q)
+		defer s.timer.Stop()
+		s.run()
+	}}, nil
+}
+
+// parseStream reads where a stream begins: after the last event that the reader has, else after
+// since. It is a pure function.
+func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
+	names, values := [1]string{"since"}, [1]value{}
+	if err := scanQuery(raw, names[:], values[:]); err != nil {
+		return feedQuery{}, err
+	}
+	p := params{names: names[:], values: values[:]}
+	q := feedQuery{epoch: epoch}
+	since, given := p.sequence(0)
+	q.since = since
+	switch {
+	case p.err != nil:
+		return q, p.err
+	case len(lastEvent) == 0 || len(lastEvent) == 1 && lastEvent[0] == "":
+		if !given {
+			return q, missing("since")
+		}
+		return q, nil
+	}
+	last, ok := parseSequence(lastEvent[0])
+	if !ok || len(lastEvent) > 1 {
+		return q, invalid("Last-Event-ID")
+	}
+	q.since = last
+	return q, nil
+}
+
+// feedStream is one reader that follows the feed.
+type feedStream struct {
+	*followers
+	c     *gin.Context
+	ctx   context.Context
+	conn  *http.ResponseController
+	epoch string
+	at    uint64 // everything up to it has been sent
+	live  bool   // has been up to date once
+	timer *time.Timer
+	ends  time.Time
+	ticks time.Time // when the next tick is due
+}
+
+func newStream(c *gin.Context, f *followers, q feedQuery) *feedStream {
+	now := time.Now()
+	return &feedStream{
+		followers: f, c: c, ctx: c.Request.Context(), conn: http.NewResponseController(c.Writer), epoch: q.epoch, at: q.since,
+		timer: time.NewTimer(f.times.tick), ends: now.Add(f.times.life - rand.N(f.times.life/5)),
+	}
+}
+
+// run sends events until the reader leaves, falls behind or has followed for long enough, the
+// stream is replaced, nothing may be answered any more, or the server stops.
+func (s *feedStream) run() {
+	s.c.Writer.Header()["Content-Type"] = []string{"text/event-stream"}
+	s.c.Writer.WriteHeaderNow()
+	wire.ConnOf(s.c.Request).BoundUnsent(sendBuffer)
+	for s.send() {
+	}
+}
+
+// send sends what there is, or waits for more. It reports whether to go on.
+func (s *feedStream) send() bool {
+	n := s.news.Load()
+	v := n.view.Load()
+	switch {
+	case v.Epoch() != s.epoch || s.ctx.Err() != nil || !time.Now().Before(s.ends):
+		return false
+	case v.LastChange() > s.at:
+		return s.sendChanges(n)
+	case !time.Now().Before(s.ticks):
+		return s.sendTick()
+	}
+	s.timer.Reset(time.Until(s.ticks))
+	select {
+	case <-n.next:
+		return true
+	case <-s.timer.C:
+		return true
+	case <-s.leaving:
+		return false
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+func (s *feedStream) sendChanges(n *news) bool {
+	size := backlogSize
+	if s.live {
+		size = readmodel.MaxFeedPage
+	}
+	page := s.eventsAfter(n, s.at, size)
+	if s.live && !page.upToDate { // it did not read for long
+		s.cut.Inc()
+		return false
+	}
+	s.at = page.until
+	return s.write(page.text)
+}
+
+// sendTick says how far the reader is and of when that is. It sends what has changed meanwhile
+// first, so that the one belongs to the other.
+func (s *feedStream) sendTick() bool {
+	v, readiness, err := s.health.View()
+	if err != nil || v.Epoch() != s.epoch {
+		return false
+	}
+	var text []byte
+	if v.LastChange() > s.at {
+		page := newEventPage(v, s.at, backlogSize)
+		if !page.upToDate {
+			s.at = page.until
+			return s.write(page.text)
+		}
+		text = page.text
+	}
+	s.at, s.live, s.ticks = max(s.at, v.Sequence()), true, time.Now().Add(s.times.tick)
+	return s.write(appendEvent(text, s.at, "tick", func(dst []byte) []byte {
+		dst = strconv.AppendUint(append(dst, `{"sequence":`...), s.at, 10)
+		return append(append(append(dst, `,"asOf":"`...), stamp(readiness.AsOf)...), `"}`...)
+	}))
+}
+
+// write sends text, which the reader has to take in time.
+func (s *feedStream) write(text []byte) bool {
+	deadline := time.Now().Add(s.times.write)
+	_ = s.conn.SetWriteDeadline(deadline) // fails only where nothing can be sent
+	_, err := s.c.Writer.Write(text)
+	s.c.Writer.Flush()
+	if err == nil && s.ctx.Err() == nil { // net/http ends the context when a flush fails
+		return true
+	}
+	if !time.Now().Before(deadline) { // else it has only left
+		s.cut.Inc()
+	}
+	return false
+}

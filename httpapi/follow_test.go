@@ -1,0 +1,337 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/apitest"
+)
+
+// event is a server-sent event as a reader has it.
+type event struct {
+	id   uint64
+	name string
+	data string
+}
+
+// follower reads a stream of events. Every read has a bound.
+type follower struct {
+	t    testing.TB
+	resp *http.Response
+	body *bufio.Scanner
+	stop context.CancelFunc
+}
+
+// follow begins to follow the feed until the test ends. Headers are pairs.
+func (f *fixture) follow(t testing.TB, query string, headers ...string) *follower {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.addr+changesOf+"/events"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", resp.StatusCode)
+	}
+	body := bufio.NewScanner(resp.Body)
+	body.Buffer(nil, 1<<20)
+	return &follower{t, resp, body, cancel}
+}
+
+// next returns the next event; false once the stream has ended.
+func (f *follower) next() (e event, ok bool) {
+	f.t.Helper()
+	for f.body.Scan() {
+		name, value, _ := strings.Cut(f.body.Text(), ": ")
+		switch name {
+		case "id":
+			e.id, _ = strconv.ParseUint(value, 10, 64)
+		case "event":
+			e.name = value
+		case "data":
+			e.data = value
+		case "":
+			return e, true
+		default:
+			f.t.Fatalf("%q", f.body.Text())
+		}
+	}
+	return e, false
+}
+
+// want reads an event and compares it.
+func (f *follower) want(id uint64, name, data string) {
+	f.t.Helper()
+	if e, ok := f.next(); !ok || e.id != id || e.name != name || data != "" && e.data != data {
+		f.t.Fatalf("%v %+v, want %d %s %s", ok, e, id, name, data)
+	}
+}
+
+// ended waits for the end of the stream.
+func (f *follower) ended() {
+	f.t.Helper()
+	for {
+		if e, ok := f.next(); !ok {
+			return
+		} else if e.name != "tick" {
+			f.t.Fatalf("%+v, want the end", e)
+		}
+	}
+}
+
+func at(n int) uint64 { return uint64(len(apitest.People()) + n) }
+
+// A poll that would be empty waits for the next change, and for nothing else.
+func TestLongPoll(t *testing.T) {
+	f := serve(t)
+	answers := make(chan *response)
+	poll := func(target string) {
+		go func() { answers <- f.get(t, target) }()
+		eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+	}
+	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
+	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	a := <-answers
+	if want := fmt.Sprintf(`"until":%d,"upToDate":true,"changes":[{"seq":%[1]d,"op":"remove","list":"scammers","_id":"s1"}]}`, at(2)); !strings.HasSuffix(a.body, want) {
+		t.Errorf("%s, want %s", a.body, want)
+	}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Registry-Sequence") != apitest.Sequence(2) {
+		t.Errorf("%v", a.header)
+	}
+	if a := f.get(t, changesOf+"?wait=25&since=0"); !strings.Contains(a.body, `"seq":2`) || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("with changes there: %v %s", a.header, a.body)
+	}
+	if a := f.get(t, changesOf+"?wait=0&since="+apitest.Sequence(2)); a.header.Get("Cache-Control") != "public, s-maxage=5" {
+		t.Errorf("wait=0: %v", a.header)
+	}
+	if a := f.get(t, changesOf+"?wait=1&since="+apitest.Sequence(2)); !strings.HasSuffix(a.body, `"upToDate":true,"changes":[]}`) {
+		t.Errorf("after a second: %s", a.body)
+	}
+	poll(changesOf + "?wait=25&since=" + apitest.Sequence(2))
+	f.model.SetEpoch("other")
+	if a := <-answers; a.status != http.StatusGone {
+		t.Errorf("another stream: %d %s", a.status, a.body)
+	}
+	eventually(t, func() bool { return f.public.followers.waiting.Load() == 0 })
+}
+
+// Everybody who waits gets an answer when the server stops or what it has is too old; a reader that
+// leaves is forgotten; more than may wait are refused.
+func TestLongPollEnds(t *testing.T) {
+	f := serve(t, func(cfg *Config) { cfg.MaxFollowers = 2 })
+	target := changesOf + "?wait=25&since=" + apitest.Sequence(0)
+	answers := make(chan *response)
+	for range 2 {
+		go func() { answers <- f.get(t, target) }()
+	}
+	eventually(t, func() bool { return f.public.followers.waiting.Load() == 2 })
+	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
+	f.set(func(s *Readiness) { s.Ready = false })
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	for range 2 {
+		if a := <-answers; a.status != http.StatusServiceUnavailable {
+			t.Errorf("nothing may be answered: %d %s", a.status, a.body)
+		}
+	}
+	f.set(func(s *Readiness) { s.Ready = true })
+
+	ctx, cancel := context.WithCancel(context.Background())
+	target = changesOf + "?wait=25&since=" + apitest.Sequence(1)
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.addr+target, nil)
+	left := make(chan error)
+	go func() {
+		resp, err := f.client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		left <- err
+	}()
+	eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+	cancel()
+	if <-left == nil {
+		t.Error("the reader did not leave")
+	}
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
+	eventually(t, func() bool { return f.public.followers.waiting.Load() == 0 })
+
+	target = changesOf + "?wait=25&since=" + apitest.Sequence(2)
+	go func() { answers <- f.get(t, target) }()
+	eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+	f.public.EndFollowing()
+	for range 2 {
+		if a := <-answers; a.status != http.StatusOK || !strings.HasSuffix(a.body, `"changes":[]}`) {
+			t.Errorf("the server stops: %d %s", a.status, a.body)
+		}
+		go func() { answers <- f.get(t, target) }()
+	}
+	<-answers
+}
+
+// A follower gets what was there, a tick, and then each change, as pages have it.
+func TestFollow(t *testing.T) {
+	f := serve(t)
+	s := f.follow(t, "?since=3")
+	if h := s.resp.Header; h.Get("Content-Type") != "text/event-stream" || h.Get("Cache-Control") != "no-store" || h.Get("Content-Encoding") != "" ||
+		h.Get("X-Accel-Buffering") != "no" || h.Get("Registry-Sequence") != apitest.Sequence(0) {
+		t.Errorf("%v", h)
+	}
+	var page struct{ Changes []json.RawMessage }
+	if err := json.Unmarshal([]byte(f.get(t, changesOf+"?since=3").body), &page); err != nil || len(page.Changes) != 6 {
+		t.Fatal(err, page)
+	}
+	for i, c := range page.Changes {
+		name := "set"
+		if i == 4 {
+			name = "remove" // of legit, not verified
+		}
+		s.want(uint64(4+i), name, string(c))
+	}
+	s.want(at(0), "tick", fmt.Sprintf(`{"sequence":%d,"asOf":"%s"}`, at(0), stamp(asOf())))
+	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	s.want(at(2), "remove", fmt.Sprintf(`{"seq":%d,"op":"remove","list":"scammers","_id":"s1"}`, at(2)))
+	later := f.follow(t, "?since=0", "Last-Event-ID", apitest.Sequence(1))
+	later.want(at(2), "remove", "")
+	later.want(at(2), "tick", "")
+	f.model.SetEpoch("other")
+	s.ended()
+	later.ended()
+	eventually(t, func() bool { return f.public.followers.following.Load() == 0 })
+}
+
+func TestBadFollow(t *testing.T) {
+	f := serve(t, func(cfg *Config) { cfg.MaxFollowers = 1 })
+	f.public.gate.wait = time.Millisecond
+	get := func(status int, text, target string, headers ...string) {
+		t.Helper()
+		f.wantError(t, status, text, http.MethodGet, target, headers...)
+	}
+	get(http.StatusBadRequest, "Brak wymaganego parametru: since.", changesOf+"/events")
+	get(http.StatusBadRequest, "Brak wymaganego parametru: since.", changesOf+"/events", "Last-Event-ID", "")
+	get(http.StatusBadRequest, "Nieprawidłowy parametr: since.", changesOf+"/events?since=x", "Last-Event-ID", "1")
+	for _, bad := range []string{"x", "-1", "10000000000000000000", "1 2"} {
+		get(http.StatusBadRequest, "Nieprawidłowy parametr: Last-Event-ID.", changesOf+"/events?since=0", "Last-Event-ID", bad)
+	}
+	get(http.StatusBadRequest, "Nieprawidłowy parametr: Last-Event-ID.", changesOf+"/events", "Last-Event-ID", "1", "Last-Event-ID", "2")
+	get(http.StatusGone, "Zmiany sprzed tej pozycji nie są już dostępne.", "/api/changes/other/events?since=0")
+	get(http.StatusServiceUnavailable, "Trwa wczytywanie danych.", changesOf+"/events?since="+apitest.Sequence(1))
+	get(http.StatusNotFound, "Nie znaleziono.", changesOf+"/events/?since=0")
+	s := f.follow(t, "?since="+apitest.Sequence(0))
+	s.want(at(0), "tick", "")
+	get(http.StatusServiceUnavailable, "Serwer jest przeciążony.", changesOf+"/events?since=0")
+	f.public.EndFollowing()
+	s.ended()
+	eventually(t, func() bool { return f.public.followers.following.Load() == 0 })
+	get(http.StatusServiceUnavailable, "Serwer jest przeciążony.", changesOf+"/events?since=0")
+}
+
+// Ticks come while nothing else does, and end when nothing may be answered; a stream ends after its
+// time.
+func TestTicks(t *testing.T) {
+	f := serve(t)
+	f.public.followers.times.tick = 5 * time.Millisecond
+	s := f.follow(t, "?since="+apitest.Sequence(0))
+	for range 3 {
+		s.want(at(0), "tick", "")
+	}
+	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
+	for {
+		if e, ok := s.next(); !ok || e.name != "tick" {
+			t.Fatalf("%+v", e)
+		} else if e.id == at(1) {
+			break
+		}
+	}
+	f.set(func(s *Readiness) { s.Ready = false })
+	s.ended()
+	f.set(func(s *Readiness) { s.Ready = true })
+	f.public.followers.times.life = 20 * time.Millisecond
+	s = f.follow(t, "?since="+apitest.Sequence(1))
+	s.want(at(1), "tick", "")
+	s.ended()
+}
+
+// fat is an entry whose text is long.
+func fat(n int) events.Entry {
+	return events.Entry{List: events.Servers, EntryID: fmt.Sprint("fat", n), ChatID: fmt.Sprint(n), Name: "x", ReportID: "R",
+		ReportedAt: asOf(), Reason: strings.Repeat("długi opis ", 1500)}
+}
+
+// A follower that reads nothing is cut off, and costs nobody anything; one that comes back with its
+// last id has missed nothing.
+func TestSlowFollower(t *testing.T) {
+	f := serve(t)
+	f.public.followers.times.write = 50 * time.Millisecond
+	slow, quick := f.follow(t, "?since="+apitest.Sequence(0)), f.follow(t, "?since="+apitest.Sequence(0))
+	slow.want(at(0), "tick", "")
+	quick.want(at(0), "tick", "")
+	done := make(chan int)
+	go func() { // what the quick one gets
+		n := 0
+		for {
+			e, ok := quick.next()
+			if !ok || e.name == "set" && strings.Contains(e.data, `"_id":"last"`) {
+				done <- n
+				return
+			}
+			n++
+		}
+	}()
+	n := 0
+	for ; f.public.followers.following.Load() == 2; n++ {
+		f.apply(fat(n % 100))
+		eventually(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == at(n+1) })
+		if n > 2000 {
+			t.Fatal("a follower that reads nothing is still there")
+		}
+	}
+	last := fat(0)
+	last.EntryID = "last"
+	f.apply(last)
+	<-done
+	var had event
+	for {
+		e, ok := slow.next()
+		if !ok {
+			break
+		}
+		had = e
+	}
+	if had.id >= at(n) {
+		t.Fatal("it was not slow")
+	}
+	back := f.follow(t, "", "Last-Event-ID", strconv.FormatUint(had.id, 10))
+	seen := map[string]bool{}
+	for e, ok := back.next(); ok && e.name != "tick"; e, ok = back.next() {
+		var c struct {
+			Entry struct {
+				ID string `json:"_id"`
+			}
+		}
+		if err := json.Unmarshal([]byte(e.data), &c); err != nil || e.id <= had.id || seen[c.Entry.ID] {
+			t.Fatal(err, e.id, had.id, c)
+		}
+		seen[c.Entry.ID] = true
+	}
+	if !seen["last"] {
+		t.Error("it missed the last change")
+	}
+}
