@@ -41,3 +41,9 @@ func (l *live) demand() func() indexing.Demand {
 		return indexing.None
 	}
 }
+
+// filling reports whether the saved state is being loaded, or an import or a replay is under way.
+func (l *live) filling() bool {
+	p, running := l.progress()
+	return !running || !p.CaughtUp || p.Lag > muchLag
+}

@@ -6,10 +6,11 @@ import (
 	"math"
 	"runtime/debug"
 	"runtime/metrics"
-	"strconv"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"example.org/registry/events/pause"
 )
 
 const (
@@ -21,8 +22,17 @@ const (
 	// heap, less a tenth of that heap. With gcPercent alone a registry of 100 000 entries was
 	// collected more than once a second under load, which took a quarter of its processor time.
 	minHeadroom = 512 << 20
-	// headroomEvery is how often the live heap is read. It grows slowly.
-	headroomEvery = 5 * time.Second
+	// fillingPercent is the percentage while the model is being filled, when the heap grows and most
+	// collections find little: they took half of the processor time of an import of a million.
+	fillingPercent = 100
+	// headroomEvery is how often the live heap is read. It doubles in that time at a start.
+	headroomEvery = 100 * time.Millisecond
+	// calmTicks is how many of these lie between two looks whether memory can be given back.
+	calmTicks = 20
+	// calmLooks is for how many of these looks what is to spare would do where it is calm.
+	calmLooks = 32
+	// calmSpare is how many bytes, beside a sixteenth of the live heap, are worth a collection.
+	calmSpare = 32 << 20
 	// limitPercent of the container's memory is for the Go heap, the rest for memory-mapped files,
 	// stacks and the kernel's buffers. Near the limit the collector works harder, before the kernel
 	// kills the process.
@@ -40,8 +50,7 @@ type GC struct {
 func (gc GC) tune(log *slog.Logger) {
 	percent := "from GOGC"
 	if gc.Percent {
-		debug.SetGCPercent(gcPercent)
-		percent = strconv.Itoa(gcPercent)
+		percent = "by the live heap"
 	}
 	if gc.Limit {
 		if limit, err := memlimit.FromCgroup(); err == nil && limit > 0 && limit < math.MaxInt64 { // an error: there is no limit
@@ -55,42 +64,69 @@ func (gc GC) tune(log *slog.Logger) {
 	}
 }
 
-// afterLoading returns memory to the system once the model has caught up: what loading, a replay or
-// a rebuild left behind, up to a quarter of the heap. It costs one collection.
-func (gc GC) afterLoading(r *running) {
-	if gc.Percent {
-		r.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() })
-	}
-}
-
-// keepHeadroom sets the percentage by the live heap until ctx ends: gcPercent for a large one, more
-// where gcPercent of the heap is less than minHeadroom.
-func (gc GC) keepHeadroom(ctx context.Context) {
+// keep sets the percentage by the live heap until ctx ends, and gives memory back to the system
+// when it is calm: after a start, an import, a snapshot, or the making of an index. filling reports
+// whether a model is being loaded, or many events are waiting for it.
+func (gc GC) keep(ctx context.Context, filling func() bool) {
 	if !gc.Percent {
 		return
 	}
-	tick := time.NewTicker(headroomEvery)
-	defer tick.Stop()
-	for {
-		debug.SetGCPercent(percentFor(liveHeap()))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+	percent, fill := 0, true
+	var before, given heap
+	for n := 1; ; n++ {
+		now := readHeap()
+		if n%calmTicks == 0 {
+			fill = filling()
+			if now.calm(before, given) {
+				debug.FreeOSMemory() // collects beside the readers, who do not wait for it
+				given = readHeap()
+			}
+			before = now
+		}
+		if want := percentFor(now.live, fill); want != percent {
+			percent = want
+			debug.SetGCPercent(percent)
+		}
+		if !pause.For(ctx, headroomEvery) {
 			return
 		}
 	}
 }
 
-// percentFor is the collector's percentage for a live heap of so many bytes.
-func percentFor(live uint64) int {
+// percentFor is the collector's percentage for a live heap of so many bytes: gcPercent for a large
+// one, more where gcPercent of the heap is less than minHeadroom, and fillingPercent at least while
+// the heap is growing.
+func percentFor(live uint64, filling bool) int {
 	live = max(live, 8<<20) // before the first collection nothing is known to live
 	room := minHeadroom - min(live/10, minHeadroom)
-	return max(gcPercent, int(100*room/live))
+	least := gcPercent
+	if filling {
+		least = fillingPercent
+	}
+	return max(least, int(100*room/live))
 }
 
-// liveHeap is what the last collection found to live, in bytes: nearly all of it the read model.
-func liveHeap() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// heap is what the runtime says of the memory that it has from the system, in bytes.
+type heap struct {
+	live      uint64 // what the last collection found: nearly all of it the read model
+	held      uint64 // for objects, live, dead or to come; given back memory is not
+	allocated uint64 // since the process began
+}
+
+func readHeap() heap {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+	metrics.Read(samples)
+	bytes := func(i int) uint64 { return samples[i].Value.Uint64() }
+	return heap{live: bytes(0), allocated: bytes(1), held: bytes(2) + bytes(3) + bytes(4)}
+}
+
+// spare is what holds nothing that lived at the last collection.
+func (h heap) spare() uint64 { return h.held - min(h.live, h.held) }
+
+// calm reports whether there is more to spare than when memory was last given back, and so little
+// has been allocated since before that it would not be used for a minute.
+func (h heap) calm(before, given heap) bool {
+	spare := h.spare() - min(given.spare(), h.spare())
+	return spare > calmSpare+h.live/16 && h.allocated-before.allocated < spare/calmLooks
 }

@@ -2,11 +2,35 @@ package serve
 
 import "testing"
 
-// TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent.
+// TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent, or
+// fillingPercent while it grows.
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: 6390, 64 << 20: 790, 128 << 20: 390, 1 << 30: 40, 1 << 31: 25, 1 << 34: 25} {
-		if got := percentFor(live); got != want {
-			t.Errorf("%d bytes live: %d%%, want %d%%", live, got, want)
+	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 31: {25, 100}, 1 << 34: {25, 100}} {
+		if calm, filling := percentFor(live, false), percentFor(live, true); [...]int{calm, filling} != want {
+			t.Errorf("%d bytes live: %d%%, filling %d%%, want %d%%", live, calm, filling, want)
+		}
+	}
+}
+
+// TestCalm: memory is given back when there is much to spare and little is allocated, and what
+// could not be given back is not tried again.
+func TestCalm(t *testing.T) {
+	const mb = 1 << 20
+	before := heap{live: 160 * mb, held: 800 * mb, allocated: 5000 * mb}
+	now := func(held, allocated uint64) heap { return heap{160 * mb, held * mb, before.allocated + allocated*mb} }
+	for name, c := range map[string]struct {
+		now   heap
+		given heap
+		want  bool
+	}{
+		"an import has ended":       {now(800, 1), heap{}, true},
+		"readers ask a lot":         {now(800, 100), heap{}, false},
+		"there is little to spare":  {now(200, 0), heap{}, false},
+		"fragments cannot be given": {now(300, 0), now(290, 0), false},
+		"more since":                {now(400, 0), now(290, 0), true},
+	} {
+		if got := c.now.calm(before, c.given); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -132,7 +132,6 @@ func (r *running) onceCaughtUp(run func(context.Context)) {
 func (s *server) follow(drained <-chan struct{}, current *running) error {
 	defer close(s.rebuilds.closed)
 	current.index()
-	s.cfg.GC.afterLoading(current)
 	for {
 		select {
 		case <-drained:
@@ -143,7 +142,6 @@ func (s *server) follow(drained <-chan struct{}, current *running) error {
 			if next := s.answer(request, current, drained); next != current { // else the old one goes on, with its index
 				current = next
 				current.index()
-				s.cfg.GC.afterLoading(current)
 			}
 		}
 	}

@@ -146,7 +146,7 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return s.announce(ctx) })
-	group.Go(func() error { s.cfg.GC.keepHeadroom(ctx); return nil })
+	group.Go(func() error { s.cfg.GC.keep(ctx, s.live.filling); return nil })
 	return group.Wait()
 }
 
