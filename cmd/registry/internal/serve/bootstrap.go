@@ -32,13 +32,20 @@ const (
 // store; the projector replays the rest. Where there is none it does nothing: everything is
 // replayed, which is slower and equally right. It waits only for a broker that is away, since there
 // is nothing to answer from without it. The error is that of ctx or of the disk.
-func (s *server) bootstrap(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	if _, err := os.Lstat(s.cfg.storePath()); !errors.Is(err, fs.ErrNotExist) {
 		return nil // snapshots.Open opens what is there, or says why it cannot
 	}
+	var js jetstream.JetStream
+	select {
+	case js = <-connected:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	nc := js.Conn()
 	const waiting = "nothing is saved here; waiting for the broker"
 	s.live.starting.Store(new(waiting))
 	defer s.live.starting.Store(nil)

@@ -85,7 +85,7 @@ func (s *starting) start() uint64 {
 	srv.snapshots.open(s.js)
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	if err := srv.bootstrap(ctx, s.js.Conn(), s.js); err != nil {
+	if err := srv.bootstrap(ctx, through(s.js)); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := os.Stat(cfg.storePath()); err != nil {
@@ -252,6 +252,13 @@ func TestBootstrapWithoutLeader(t *testing.T) {
 	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream")
 }
 
+// through is what bootstrap waits for, when it is there.
+func through(js jetstream.JetStream) <-chan jetstream.JetStream {
+	connected := make(chan jetstream.JetStream, 1)
+	connected <- js
+	return connected
+}
+
 // waits says whether a server with nothing saved waits for the broker, with why in the log, until
 // it is stopped.
 func waits(t *testing.T, nc *nats.Conn, why string) {
@@ -265,7 +272,7 @@ func waits(t *testing.T, nc *nats.Conn, why string) {
 	srv.snapshots.open(js)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- srv.bootstrap(ctx, nc, js) }()
+	go func() { ended <- srv.bootstrap(ctx, through(js)) }()
 	select {
 	case line := <-said:
 		if !strings.Contains(line, "waiting for it") || !strings.Contains(line, why) {

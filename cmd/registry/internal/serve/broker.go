@@ -10,6 +10,7 @@ import (
 
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/broker"
+	"example.org/registry/events/failpoint"
 	"example.org/registry/projector"
 )
 
@@ -20,20 +21,24 @@ const (
 
 // connect connects to the broker: the embedded one, which it starts, or the one at --nats-url,
 // which may be away. stop closes the connection and then the broker.
-func (s *server) connect() (nc *nats.Conn, js jetstream.JetStream, stop func(), err error) {
+func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
+	var nc *nats.Conn
 	if s.cfg.embedded() {
 		nc, stop, err = s.embed()
 	} else {
 		nc, stop, err = s.dial()
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if js, err = jetstream.New(nc); err != nil {
+	if js, err = jetstream.New(nc); err == nil {
+		err = failpoint.Hit("start/connected")
+	}
+	if err != nil {
 		stop()
-		return nil, nil, nil, fmt.Errorf("broker: %w", err)
+		return nil, nil, fmt.Errorf("broker: %w", err)
 	}
-	return nc, js, stop, nil
+	return js, stop, nil
 }
 
 // dial connects to a broker outside and keeps asking why while it cannot be reached.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -160,14 +159,24 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	if err := snapshots.RemoveLeftovers(s.cfg.storePath(), s.log); err != nil {
 		return err
 	}
-	nc, js, stop, err := s.connect()
+	var store *snapshots.Store
+	var model *readmodel.Model
+	connected := make(chan jetstream.JetStream, 1)
+	loading := task.Go(ctx, func(ctx context.Context) (err error) {
+		store, model, err = s.load(ctx, connected)
+		return err
+	})
+	js, stop, err := s.connect() // the embedded broker recovers while the store is loaded
 	if err != nil {
+		if loading.Stop() == nil {
+			err = errors.Join(err, store.Close())
+		}
 		return err
 	}
 	defer stop()
 	s.snapshots.open(js)
-	store, model, err := s.load(ctx, nc, js)
-	if err != nil {
+	connected <- js
+	if err := loading.Wait(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have replaced the first
@@ -187,12 +196,9 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 }
 
 // load opens the store, which an empty data directory gets from a snapshot where there is one, and
-// shows its model.
-func (s *server) load(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
-	if err := failpoint.Hit("start/connected"); err != nil {
-		return nil, nil, err
-	}
-	if err := s.bootstrap(ctx, nc, js); err != nil {
+// shows its model. Only for a snapshot does it wait until the broker can be asked, through connected.
+func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
+	if err := s.bootstrap(ctx, connected); err != nil {
 		return nil, nil, err
 	}
 	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log})
