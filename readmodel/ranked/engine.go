@@ -43,12 +43,15 @@ type Engine struct {
 // tuning is what tests set. Zero values: the constants.
 type tuning struct {
 	pause, retry time.Duration
+	nap          time.Duration
 	at           func(string) error // called at points where tests fail or hang. Nil: nothing
 }
 
 const (
 	// pause is how long changes gather before they are indexed together: each batch is a segment.
 	pause = 400 * time.Millisecond
+	// nap is how long batches gather before bleve writes them to the disk together.
+	nap = 100 * time.Millisecond
 	// least is the share of the processors that the index takes while there is indexing.Much
 	// demand: neither readers nor an import wait for it.
 	least = 1.0 / 32

@@ -61,7 +61,7 @@ func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
 		}
 	}()
 	f.analyst.analyzer = f.engine.stemmer.Load().Analyzer()
-	if f.store, err = openStore(currentOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning.at); err != nil {
+	if f.store, err = openStore(currentOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning); err != nil {
 		return err
 	}
 	if err := f.restore(); err != nil {

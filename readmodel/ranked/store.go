@@ -101,24 +101,23 @@ type store struct {
 }
 
 // openStore opens the index in dir, or makes an empty one. It verifies the checksum of every file.
-// at is called at points where tests fail or hang.
-func openStore(dir string, pacer *indexing.Pacer, at func(string) error) (s *store, err error) {
+func openStore(dir string, pacer *indexing.Pacer, t tuning) (s *store, err error) {
 	s = &store{
 		dir: dir, queue: index.NewAnalysisQueue(1), merges: make(chan struct{}),
-		failed: make(chan error, 1), persisted: make(chan struct{}, 1), at: at, pacer: pacer,
+		failed: make(chan error, 1), persisted: make(chan struct{}, 1), at: t.at, pacer: pacer,
 	}
 	if s.at == nil {
 		s.at = func(string) error { return nil }
 	}
 	s.ctx, s.hurry = context.WithCancel(context.Background())
-	if err = fault.Catch(s.open); err != nil {
+	if err = fault.Catch(func() error { return s.open(cmp.Or(t.nap, nap)) }); err != nil {
 		s.close()
 		return nil, fmt.Errorf("opening: %w", err)
 	}
 	return s, nil
 }
 
-func (s *store) open() error {
+func (s *store) open(nap time.Duration) error {
 	if s.has(opening) {
 		return errors.New("the process ended while it was being opened")
 	}
@@ -132,7 +131,7 @@ func (s *store) open() error {
 	if err := s.mark(opening); err != nil {
 		return err
 	}
-	made, err := s.newScorch()
+	made, err := s.newScorch(nap)
 	if err != nil {
 		return err
 	}
@@ -159,7 +158,7 @@ func (s *store) open() error {
 var registering sync.Mutex
 
 // newScorch makes an index whose goroutines report to the store.
-func (s *store) newScorch() (*scorch.Scorch, error) {
+func (s *store) newScorch(nap time.Duration) (*scorch.Scorch, error) {
 	registering.Lock()
 	defer registering.Unlock()
 	const name = "registry"
@@ -171,7 +170,7 @@ func (s *store) newScorch() (*scorch.Scorch, error) {
 	made, err := scorch.NewScorch(scorch.Name, map[string]any{
 		"path": s.dir, "bolt_timeout": lockedFor.String(), "unsafe_batch": true, "numSnapshotsToKeep": 1,
 		"eventCallbackName": name, "asyncErrorCallbackName": name,
-		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 100, "PersisterNapUnderNumFiles": 300},
+		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": nap.Milliseconds(), "PersisterNapUnderNumFiles": 300},
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier": 8, "SegmentsPerMergeTask": 8, "MaxSegmentSize": 5_000_000, "TierGrowth": 8.0,
 			"FloorSegmentSize": 512, "ReclaimDeletesWeight": 2.0,
