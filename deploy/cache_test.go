@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,6 +66,7 @@ func TestCache(t *testing.T) {
 		{list + "&sort=az", http.Header{"Registry-Min-Sequence": {"300"}}, http.StatusOK},
 		{cache + "/api/donate/status?id=nobody", nil, http.StatusNotFound},
 		{cache + "/api/scammers?limit=0", nil, http.StatusBadRequest},
+		{cache + "/api/check/batch?ids=1,2", nil, http.StatusOK},
 	} {
 		for range 2 {
 			if status, header, _ := get(t, ask.url, ask.header); status != ask.status || header.Get("Cache-Status") != "varnish; fwd=miss" {
@@ -156,6 +159,63 @@ func TestCacheForgets(t *testing.T) {
 		if status, header, body := get(t, cache+target, nil); strings.Contains(body, gone) || status != http.StatusOK && !strings.Contains(target, gone) {
 			t.Errorf("%s: %d, %s, still has the entry: %v", target, status, header.Get("Cache-Status"), strings.Contains(body, gone))
 		}
+	}
+}
+
+// TestCacheBoundsRanges: while an answer is fresh, which is for ever here and for 10 s otherwise, a
+// replica sees each of the 4 096 ranges at most once, however readers ask.
+func TestCacheBoundsRanges(t *testing.T) {
+	t.Parallel()
+	r := serve(t, "--demo")
+	await(t, r.Admin+"/readyz", "")
+	cache := startVarnish(t, []*registrytest.Server{r, r}, strings.NewReplacer(`+ "s", 0s)`, `+ "h", 0s)`))
+	lines := await(t, cache+"/api/ranges/000", ":00\n")
+	asked := func() (n int) {
+		for line := range strings.Lines(await(t, r.Admin+"/metrics", "")) {
+			if name, count, _ := strings.Cut(strings.TrimSpace(line), "} "); strings.HasPrefix(name, "registry_http_requests_total") && strings.Contains(name, "/api/ranges/") {
+				seen, err := strconv.ParseFloat(count, 64)
+				if err != nil {
+					t.Fatal(line)
+				}
+				n += int(seen)
+			}
+		}
+		return n
+	}
+	const ranges, readers, times = 4096, 16, 3
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readers}}
+	defer client.CloseIdleConnections()
+	var failed atomic.Int64
+	var asking sync.WaitGroup
+	for reader := range readers {
+		asking.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(reader), 1))
+			for i := reader; i < ranges*times; i += readers {
+				request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("%s/api/ranges/%03x%s", cache, i%ranges, []string{"", "?", "?1", fmt.Sprint("?x=", i)}[random.IntN(4)]), nil)
+				if err != nil {
+					panic(err)
+				}
+				header := []string{"Cookie", "Authorization", "Accept-Encoding", "Cache-Control", "Pragma", "If-Modified-Since", "User-Agent", "X-Forwarded-For"}[random.IntN(8)]
+				request.Header.Set(header, []string{"no-cache", "gzip", "a=b"}[random.IntN(3)])
+				if random.IntN(2) == 0 {
+					request.Host = fmt.Sprint("host-", i)
+				}
+				answer, err := client.Do(request)
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				body, err := io.ReadAll(answer.Body)
+				_ = answer.Body.Close()
+				if err != nil || answer.StatusCode != http.StatusOK || len(body) != len(lines) || answer.Header.Get("Registry-As-Of") == "" {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if n := asked(); n > ranges || n == 0 || failed.Load() > 0 {
+		t.Errorf("a replica saw %d of %d requests; %d failed", n, ranges*times, failed.Load())
 	}
 }
 

@@ -30,6 +30,10 @@ sub vcl_recv {
   unset req.http.Cookie;
   unset req.http.Authorization;
   unset req.http.Proxy;
+  # A range is the same whatever its query string says, which would only make another object of it.
+  if (req.url ~ "^/api/ranges/") {
+    set req.url = regsub(req.url, "\?.*$", "");
+  }
   # A replica refuses everything but GET, HEAD of pages and preflights. Whoever has just published waits for an answer at least as new, so
   # not for one from here. Donations are never stored.
   if (req.method != "GET" || req.http.Registry-Min-Sequence || req.url ~ "^/api/donate/") {
@@ -43,12 +47,21 @@ sub vcl_recv {
   return (hash);
 }
 
+# Ranges are also the same under every name that readers have for this host. So replicas see each of the 4 096 once in
+# 10 s, whatever readers do.
+sub vcl_hash {
+  if (req.url ~ "^/api/ranges/") {
+    hash_data(req.url);
+    return (lookup);
+  }
+}
+
 sub vcl_backend_response {
   # A failing replica does not push a good answer out of the cache.
   if (beresp.status >= 500 && bereq.is_bgfetch) {
     return (abandon);
   }
-  if (beresp.status >= 400 || beresp.http.Cache-Control ~ "no-store") {
+  if (beresp.status >= 400 || beresp.http.Cache-Control ~ "no-store|private") {
     set beresp.uncacheable = true;
     set beresp.ttl = 30s; # for this long, requests for it do not wait for each other
     return (deliver);
