@@ -6,6 +6,7 @@
 //	registry snapshot …       create, list, verify, restore
 //	registry export           the whole content as NDJSON events
 //	registry tombstones       who was delisted, as NDJSON without names
+//	registry mirror           a copy of a registry's lists in a file
 //	registry rebuild          a new read model beside the one that is served
 //	registry verify           compares the served one with a replay
 //	registry rejected …       list, retry, purge
@@ -26,6 +27,7 @@
 //	serve.go …       one file a command, with its flags; input.go reads the lines that publish sends
 //	internal/serve   the server: wiring, generations, rebuild, snapshots, metrics
 //	internal/cli     what the commands share: flags, connections, advice, output
+//	internal/mirror  the copy that registry mirror keeps
 //	internal/demo    the demonstration's events, and stand-ins for the services outside
 //	internal/task    goroutines that somebody waits for
 //	browser, cluster tests of the built program with a real browser, and of several of them

@@ -20,10 +20,10 @@ type AdminFlags struct {
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
 }
 
-// speaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no value for it,
+// SpeaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no value for it,
 // but two texts: for bytes that follow the request, and for those that come before it, as a
 // broker's do.
-func speaksNoHTTP(err error) bool {
+func SpeaksNoHTTP(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
 }
@@ -39,7 +39,7 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(request)
 	switch {
-	case err != nil && speaksNoHTTP(err):
+	case err != nil && SpeaksNoHTTP(err):
 		return nil, f.foreign("it speaks no HTTP")
 	case err != nil:
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)

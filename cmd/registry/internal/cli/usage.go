@@ -74,6 +74,7 @@ var plainly = []struct {
 }{
 	{regexp.MustCompile(`^(--[\w-]+): expected .*value but got .*`), "$1: its value is missing"},
 	{regexp.MustCompile(`^expected "<([^>]+)>.*`), "$1 is missing"},
+	{regexp.MustCompile(`^<([^>]+)>: `), "$1: "},
 	{regexp.MustCompile(`^bool value must be .* but got (".*")$`), "$1 is neither true nor false"},
 }
 

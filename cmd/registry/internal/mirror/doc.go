@@ -1,0 +1,25 @@
+// Package mirror keeps a copy of a registry's lists in a file, by the feed of changes
+// (httpapi/CONTRACT.md#changes). It knows the public API alone, so it is also the proof that a
+// client can.
+//
+// # Promises
+//
+//   - The file is whole: it is replaced in one step, only by a copy whose counts and digest are those
+//     that the server gave for the same sequence.
+//   - What has arrived is kept in a store beside the file, with the position up to which it has. A
+//     process that is killed goes on from there.
+//   - Once the registry has answered, nothing that answers or does not answer ends the mirror, but a
+//     copy that differs again after it was fetched anew, and the own disk.
+//   - One process keeps a copy: the store is locked.
+//
+// # Why
+//
+// The store is bbolt, one transaction for up to 16 MiB of pages: it keeps the entries in the order
+// of the file, and a position that always fits them. A million entries need no memory.
+//
+// Replicas lag differently, so a copy is compared only where it has come as far as everything that
+// any answer has named. The file is written for at most a tenth of the time: one of a gigabyte is
+// not written anew for each change.
+//
+// mirror.go decides what is next, feed.go asks, copy.go keeps. Start with Run.
+package mirror

@@ -1,0 +1,200 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events"
+)
+
+const (
+	pageLimit  = 1000             // changes asked for at once
+	maxAnswer  = 8 << 20          // bytes: a page has 1 MiB, or one change
+	answerTime = 30 * time.Second // beside what an answer was asked to wait
+	maxWait    = 25 * time.Second // for a change
+)
+
+// feed asks a registry for its changes.
+type feed struct {
+	base   string // without a trailing slash
+	client *http.Client
+}
+
+// head is where the feed of a server is.
+type head struct {
+	Epoch      string `json:"epoch"`
+	Sequence   uint64 `json:"sequence"`
+	LastChange uint64 `json:"lastChange"`
+	Entries    counts `json:"entries"`
+	Digest     string `json:"digest"`
+}
+
+// counts are how many entries the lists show.
+type counts struct {
+	Scammers int `json:"scammers"`
+	Servers  int `json:"servers"`
+	Legit    int `json:"legit"`
+}
+
+func (c *counts) of(l events.List) *int {
+	switch l {
+	case events.Scammers:
+		return &c.Scammers
+	case events.Servers:
+		return &c.Servers
+	}
+	return &c.Legit
+}
+
+// page is what has changed after a sequence.
+type page struct {
+	Epoch    string   `json:"epoch"`
+	Since    *uint64  `json:"since"`
+	Until    uint64   `json:"until"`
+	UpToDate bool     `json:"upToDate"`
+	Changes  []change `json:"changes"`
+
+	sequence uint64 // of the server
+	bytes    int
+}
+
+// change is the last state of one entry.
+type change struct {
+	Sequence   uint64          `json:"seq"`
+	Op         string          `json:"op"` // set or remove
+	List       events.List     `json:"list"`
+	ReportedAt string          `json:"reportedAt"` // of set
+	Entry      json.RawMessage `json:"entry"`      // of set
+	EntryID    string          `json:"_id"`        // of remove; check reads it for set
+}
+
+// errGone says that the feed has to be read from its beginning.
+var errGone = errors.New("the feed begins anew")
+
+// noAnswer is why an answer cannot be used.
+type noAnswer struct {
+	err     error
+	foreign bool // it is no registry's
+	loading bool // it is the answer of a registry that is not ready, or busy
+}
+
+func (e *noAnswer) Error() string { return e.err.Error() }
+func (e *noAnswer) Unwrap() error { return e.err }
+
+// head asks where the feed is. It returns a *noAnswer, or the error of ctx.
+func (f *feed) head(ctx context.Context) (h head, err error) {
+	_, _, err = f.ask(ctx, "/api/changes", 0, &h, func() error {
+		if h.Epoch == "" || len(h.Digest) != 32 {
+			return errors.New("no feed")
+		}
+		return nil
+	})
+	if errors.Is(err, errGone) {
+		err = &noAnswer{err: errors.New("it answers 410 Gone"), foreign: true}
+	}
+	return h, err
+}
+
+// page asks for what has changed after since, and waits so long for a change. It returns errGone, a
+// *noAnswer, or the error of ctx.
+func (f *feed) page(ctx context.Context, epoch string, since uint64, wait time.Duration) (p page, err error) {
+	path := fmt.Sprintf("/api/changes/%s?since=%d&limit=%d", url.PathEscape(epoch), since, pageLimit)
+	if wait > 0 {
+		path += fmt.Sprintf("&wait=%d", int(wait.Seconds()))
+	}
+	header, n, err := f.ask(ctx, path, wait, &p, func() error { return p.check(epoch, since) })
+	if err == nil {
+		p.bytes = n
+		p.sequence, _ = strconv.ParseUint(header.Get("Registry-Sequence"), 10, 64) // a proxy may have taken it off
+	}
+	return p, err
+}
+
+// check says whether a page is one that was asked for.
+func (p *page) check(epoch string, since uint64) error {
+	if p.Epoch != epoch || p.Since == nil || *p.Since != since || p.Until < since || p.Until == since && !p.UpToDate {
+		return errors.New("another page than was asked for")
+	}
+	last := since
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if _, known := c.List.Index(); !known || c.Sequence < last || c.Sequence > p.Until {
+			return errors.New("a change that cannot be")
+		}
+		last = c.Sequence
+		switch c.Op {
+		case "set":
+			var entry struct {
+				EntryID string `json:"_id"`
+			}
+			if err := json.Unmarshal(c.Entry, &entry); err != nil || c.ReportedAt == "" || bytes.ContainsAny(c.Entry, "\r\n") {
+				return errors.New("an entry that cannot be")
+			}
+			c.EntryID = entry.EntryID
+		case "remove":
+		default:
+			return errors.New("neither set nor remove")
+		}
+		if !events.IsID(c.EntryID) {
+			return errors.New("an entry without an id")
+		}
+	}
+	return nil
+}
+
+// ask sends a request, reads its answer into v and checks that.
+func (f *feed) ask(ctx context.Context, path string, wait time.Duration, v any, check func() error) (http.Header, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime+wait)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+path, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	answer, err := f.client.Do(request)
+	if err != nil && cli.SpeaksNoHTTP(err) {
+		return nil, 0, &noAnswer{err: errors.New("it speaks no HTTP"), foreign: true}
+	}
+	if err != nil {
+		return nil, 0, &noAnswer{err: err}
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err != nil {
+		return nil, 0, &noAnswer{err: err}
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, 0, refusal(answer, body)
+	}
+	if err := json.Unmarshal(body, v); err != nil || len(body) > maxAnswer {
+		return nil, 0, &noAnswer{err: errors.New("it answers something else"), foreign: true}
+	}
+	if err := check(); err != nil {
+		return nil, 0, &noAnswer{err: fmt.Errorf("it answers something else: %w", err), foreign: true}
+	}
+	return answer.Header, len(body), nil
+}
+
+// refusal is the error of an answer that is not 200.
+func refusal(answer *http.Response, body []byte) error {
+	var said struct{ Error string }
+	ofRegistry := json.Unmarshal(body, &said) == nil && said.Error != ""
+	e := &noAnswer{err: errors.New("it answers " + answer.Status)}
+	switch code := answer.StatusCode; {
+	case code == http.StatusGone && ofRegistry:
+		return errGone
+	case code == http.StatusTooManyRequests || code >= 500:
+		e.loading = ofRegistry
+	default:
+		e.foreign = true
+	}
+	return e
+}

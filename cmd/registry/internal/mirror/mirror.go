@@ -1,0 +1,297 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"example.org/registry/events/pause"
+)
+
+const (
+	reachWithin = 10 * time.Second // from the start to the first answer
+	maxPending  = 16 << 20         // bytes of pages that are stored together, those of a second at most
+	writeShare  = 9                // a file that took a second to write is left for so many
+)
+
+// Config says what to copy, and where to.
+type Config struct {
+	URL  string // of the registry, without a trailing slash
+	File string // replaced by each copy; File.mirror and File.part stand beside it
+	Once bool   // end when the file is up to date
+	// Patience replaces reachWithin, and Pause the second between two questions, in tests.
+	Patience, Pause time.Duration
+	Told            func(UpToDate) error // called when the file has been replaced
+	Warn            func(string)         // called with what a person may want to know
+}
+
+// UpToDate is a copy that is the server's.
+type UpToDate struct {
+	Sequence                 uint64
+	Scammers, Servers, Legit int
+	Digest                   string
+}
+
+// Foreign is an address at which no registry answers.
+type Foreign struct{ Err error }
+
+func (e *Foreign) Error() string { return e.Err.Error() }
+
+// Unreached is an address at which nothing answered in time.
+type Unreached struct {
+	Err    error
+	Within time.Duration
+}
+
+func (e *Unreached) Error() string { return e.Err.Error() }
+
+// DiskError is about the file or its store.
+type DiskError struct{ Err error }
+
+func (e *DiskError) Error() string { return e.Err.Error() }
+func (e *DiskError) Unwrap() error { return e.Err }
+
+// ErrDiffers says that a copy is not what the server says it has, although it has just been made
+// anew.
+var ErrDiffers = errors.New("the copy differs from what the server says it has, also after it was fetched anew")
+
+// Run keeps the copy until ctx ends, whose error it returns, or with Once until it is up to date.
+// Other errors are *Foreign, *Unreached, *DiskError, ErrKept and ErrDiffers.
+func Run(ctx context.Context, cfg Config) (err error) {
+	if cfg.Patience == 0 {
+		cfg.Patience = reachWithin
+	}
+	if cfg.Pause == 0 {
+		cfg.Pause = time.Second
+	}
+	c, err := openCopy(cfg.File + ".mirror")
+	if errors.Is(err, ErrKept) {
+		return err
+	}
+	if err != nil {
+		return &DiskError{err}
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	defer client.CloseIdleConnections()
+	m := &mirror{Config: cfg, copy: c, feed: feed{cfg.URL, client}, dirty: true, started: time.Now()}
+	return m.run(ctx)
+}
+
+// mirror is one run.
+type mirror struct {
+	Config
+	copy *copied
+	feed feed
+
+	pending      []page // not stored yet
+	pendingBytes int
+	pendingSince time.Time
+
+	anew    bool // the copy has to be made anew
+	remade  bool // it has been, and has not been compared since
+	level   bool // it has come as far as everything that was named
+	dirty   bool // the file is not the copy, as far as is known
+	done    bool // with Once: the file is up to date
+	written time.Time
+	took    time.Duration // to write the file
+
+	started time.Time
+	reached bool // the registry has answered
+	away    bool // it does not now, which has been said
+	outages int  // in a row
+}
+
+func (m *mirror) run(ctx context.Context) error {
+	for {
+		err := m.step(ctx)
+		if err != nil && len(m.pending) > 0 { // what has arrived is not lost
+			if stored := m.store(); stored != nil {
+				err = stored
+			}
+		}
+		var no *noAnswer
+		var disk *DiskError
+		switch {
+		case errors.As(err, &disk):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &no):
+			if err := m.outage(no); err != nil {
+				return err
+			}
+			pause.For(ctx, m.Pause*time.Duration(min(m.outages, 15)))
+			continue
+		case m.done:
+			return nil
+		case errors.Is(err, errPause):
+			pause.For(ctx, m.Pause)
+		case err != nil:
+			return err
+		}
+		m.answered()
+	}
+}
+
+// errPause asks to wait before the next step.
+var errPause = errors.New("pause")
+
+// outage returns the error of an address that never was a registry's.
+func (m *mirror) outage(no *noAnswer) error {
+	m.reached = m.reached || no.loading
+	switch {
+	case !m.reached && no.foreign:
+		return &Foreign{no}
+	case !m.reached && time.Since(m.started) >= m.Patience:
+		return &Unreached{no, m.Patience}
+	}
+	m.outages++
+	if m.reached && m.outages > 1 && !m.away { // one by itself is not worth a word
+		m.away = true
+		m.Warn(fmt.Sprintf("no answer: %s; waiting", no))
+	}
+	return nil
+}
+
+func (m *mirror) answered() {
+	if m.away {
+		m.Warn("the registry answers again")
+	}
+	m.reached, m.away, m.outages = true, false, 0
+}
+
+// step asks once for what has changed, and compares the copy where it is level.
+func (m *mirror) step(ctx context.Context) error {
+	if m.anew || m.copy.state.Epoch == "" {
+		if err := m.begin(ctx); err != nil {
+			return err
+		}
+	}
+	wait := time.Duration(0)
+	if m.level && !m.Once {
+		if wait = maxWait; m.dirty {
+			wait = min(wait, max(time.Second, m.rest()))
+		}
+	}
+	asked := time.Now()
+	p, err := m.feed.page(ctx, m.copy.state.Epoch, m.since(), wait)
+	if errors.Is(err, errGone) {
+		// Where the feed is comes from a cache, maybe: do not ask at once again.
+		m.anew = true
+		return errPause
+	}
+	if err != nil {
+		return err
+	}
+	m.pending = append(m.pending, p)
+	m.pendingBytes += p.bytes
+	m.dirty = m.dirty || len(p.Changes) > 0
+	if len(m.pending) == 1 {
+		m.pendingSince = time.Now()
+	}
+	if !p.UpToDate && m.pendingBytes < maxPending && time.Since(m.pendingSince) < time.Second {
+		m.level = false
+		return nil
+	}
+	if err := m.store(); err != nil {
+		return err
+	}
+	if m.level = p.UpToDate && m.copy.state.Until >= m.copy.state.Seen; !m.level {
+		if p.UpToDate { // a replica that lags
+			return errPause
+		}
+		return nil
+	}
+	if err := m.compare(ctx); err != nil {
+		return err
+	}
+	if len(p.Changes) == 0 && time.Since(asked) < m.Pause {
+		return errPause // a cache or an old server, which does not wait
+	}
+	return nil
+}
+
+// since is where the next page begins.
+func (m *mirror) since() uint64 {
+	if n := len(m.pending); n > 0 {
+		return m.pending[n-1].Until
+	}
+	return m.copy.state.Until
+}
+
+// store puts the pending pages into the copy.
+func (m *mirror) store() error {
+	err := m.copy.apply(m.pending)
+	m.pending, m.pendingBytes = nil, 0
+	if err != nil {
+		return &DiskError{err}
+	}
+	return nil
+}
+
+// begin empties the copy, to be made of the feed that the server has now.
+func (m *mirror) begin(ctx context.Context) error {
+	h, err := m.feed.head(ctx)
+	if err != nil {
+		return err
+	}
+	if old := m.copy.state.Epoch; old != "" && old != h.Epoch {
+		m.Warn("the registry has another stream now: beginning anew")
+	}
+	m.pending, m.pendingBytes = nil, 0
+	if err := m.copy.begin(h.Epoch, h.Sequence); err != nil {
+		return &DiskError{err}
+	}
+	m.anew, m.level, m.dirty = false, false, true
+	return nil
+}
+
+// compare compares the copy with what the server says it has, and writes the file.
+func (m *mirror) compare(ctx context.Context) error {
+	h, err := m.feed.head(ctx)
+	if err != nil {
+		return err
+	}
+	s := m.copy.state
+	switch {
+	case h.Epoch != s.Epoch || h.Sequence < s.Until || h.LastChange > s.Until:
+		m.level = false
+		return errPause // another replica or a cache answers, or something has changed
+	case h.Entries != s.Entries || h.Digest != s.digest().String():
+		if m.remade {
+			return ErrDiffers
+		}
+		m.anew, m.remade = true, true
+		m.Warn(fmt.Sprintf("the copy differs from the server's at sequence %d: beginning anew", s.Until))
+		return errPause
+	}
+	m.remade = false
+	if m.dirty && (m.Once || m.rest() <= 0) {
+		if err := m.write(); err != nil {
+			return err
+		}
+		if err := m.Told(UpToDate{s.Until, s.Entries.Scammers, s.Entries.Servers, s.Entries.Legit, h.Digest}); err != nil {
+			return err
+		}
+	}
+	m.done = m.Once
+	return nil
+}
+
+// rest is how long the file is left as it is.
+func (m *mirror) rest() time.Duration {
+	return writeShare*m.took - time.Since(m.written)
+}
+
+func (m *mirror) write() error {
+	begun := time.Now()
+	if err := m.copy.write(m.File); err != nil {
+		return &DiskError{err}
+	}
+	m.written, m.dirty = time.Now(), false
+	m.took = m.written.Sub(begun)
+	return nil
+}
