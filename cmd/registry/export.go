@@ -16,7 +16,7 @@ import (
 type exportCmd struct {
 	Snapshot   string         `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's content."`
 	Tombstones string         `placeholder:"FILE" help:"Leave out who was delisted after the snapshot according to this output of registry tombstones, instead of asking the stream."`
-	Relist     bool           `help:"Export everybody in the snapshot, also who was delisted after it: for a backend that delisted people by mistake."`
+	Relist     bool           `help:"Export everybody in the snapshot, including those delisted after it: for a backend that delisted people by mistake."`
 	Stream     cli.StreamName `default:"REGISTRY" help:"Name of the event stream, which says who was delisted after the snapshot." group:"Broker and stream"`
 	cli.AdminFlags
 	bucketFlags
@@ -26,8 +26,8 @@ type exportCmd struct {
 func (exportCmd) Help() string {
 	return "One CloudEvent a line, in a fixed order, each with a new id: entries, view totals (also of entries that are not listed), donations and tombstones (as delisted). " +
 		"A snapshot is old, and whoever was delisted since must not be accused again. So the export of a snapshot asks the stream at --nats-url, which takes as much " +
-		"memory as the read model, or reads --tombstones FILE, and writes a tombstone in place of each entry that was delisted after the snapshot. Where neither is to be " +
-		"had, nothing is exported and the status is 1. To recover from the loss of the stream, export the running server, or a snapshot with --tombstones, into a file; then run " +
+		"memory as the read model, or reads --tombstones FILE, and writes a tombstone in place of each entry that was delisted after the snapshot. If it can do " +
+		"neither, it exports nothing and exits with status 1. To recover from the loss of the stream, export the running server, or a snapshot with --tombstones, into a file; then run " +
 		"registry publish --create-stream with it, and registry rebuild --accept-stream. " +
 		"An export that cannot be finished ends with a line that publish refuses, and with status 1."
 }

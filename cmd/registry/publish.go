@@ -29,8 +29,8 @@ type publishCmd struct {
 // Help is what registry publish --help says beyond the flags.
 func (publishCmd) Help() string {
 	return "Checks each line before it sends it. A bad line, or one whose event id was in the input before, " +
-		"is reported with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe: " +
-		"for two minutes the stream stores no id twice, and no state ends up over a later one of the files. What the stream has forgotten is set again. " +
+		"is reported with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe while " +
+		"nothing newer is on their subjects: for two minutes the stream ignores ids that it has, then it stores the events again, the last state last. " +
 		"Pass files that belong together to one command, in order."
 }
 
@@ -114,7 +114,7 @@ const createWithin = 3 * time.Second
 
 // creating says how publish creates a missing stream.
 type creating struct {
-	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that knew the old one keeps serving what it has until registry rebuild --accept-stream."`
+	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one keeps serving what it has until registry rebuild --accept-stream."`
 	StreamReplicas int  `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one."`
 	StreamHistory  int  `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all."`
 }

@@ -22,7 +22,7 @@ type rejectedCmd struct {
 
 // rejectedListCmd prints the copies as a table.
 type rejectedListCmd struct {
-	All bool `help:"Include those of other streams that this broker had under the same or another name."`
+	All bool `help:"Include events of other streams that this broker has or had, whatever their names."`
 	rejectedFlags
 }
 

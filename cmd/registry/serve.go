@@ -23,32 +23,32 @@ type serveCmd struct {
 	AdminAddr      cli.Address   `default:"127.0.0.1:8081" help:"Operators' listener: health, metrics, profiles, /projection. Not for the public." group:"Listeners"`
 	AdminTokenFile string        `placeholder:"FILE" help:"File with the bearer token for the operators' listener. Required if other machines can reach it." group:"Listeners"`
 	AdminHost      string        `placeholder:"NAME" help:"Host name that requests to the operators' listener may use, besides IP addresses and localhost." group:"Listeners"`
-	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" empty:"" help:"Public address of this service, for the OpenAPI document and the examples of the site's API page (default there: that of the request)." group:"Listeners"`
-	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it, it is 404." group:"Listeners"`
+	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" empty:"" help:"Public address of this service, for the OpenAPI document and the examples on the site's API page. Without it they use the address of the request." group:"Listeners"`
+	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
 	AppealsURL     cli.Appeals   `name:"appeals-url" placeholder:"URL" empty:"" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
-	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown of what to do now, shown below the answers of the person check in place of the site's own." group:"Listeners"`
-	AboutFile      string        `placeholder:"FILE" empty:"" help:"Markdown of who runs the registry, how to reach them and what they do with data, for the page /o-rejestrze, in place of a neutral text about what the program itself does." group:"Listeners"`
+	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown file that says what to do now, shown below the answers of the person check. Without it the site shows its own advice." group:"Listeners"`
+	AboutFile      string        `placeholder:"FILE" empty:"" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
 	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once, and most that follow them as events beside these. 0: none." group:"Listeners"`
 	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
-	MaxConnections int           `default:"0" help:"Most public connections at once. 0: from the limit of open files." group:"Listeners"`
+	MaxConnections int           `default:"0" help:"Most public connections at once. 0: as many as the limit of open files allows." group:"Listeners"`
 	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
-	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. For so long they may show somebody who has been delisted. 0: not at all." group:"State"`
+	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
 	MinEntries     int           `default:"0" help:"Answer 503 while there are fewer entries, so that a wrong stream does not look like an empty registry. 0: off." group:"State"`
 
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
-	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, so that first searches are fast too. It is made anew at each start, in files without a name in the data directory. Without it the server needs some 300 bytes less memory an entry." group:"State"`
+	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, so that a search is fast the first time too. It is rebuilt at each start, in temporary files below the data directory. Without it the server needs about 300 bytes less memory per entry." group:"State"`
 
-	RankedIndex bool `default:"true" negatable:"" help:"Keep an index for ranked search (/api/search), in the directory ranked of the data directory. Without it ranked search is 503." group:"State"`
+	RankedIndex bool `default:"true" negatable:"" help:"Keep the index of ranked search, in the directory ranked of the data directory. Without it /api/search answers 503." group:"State"`
 
-	DataDir string `placeholder:"DIR" help:"Directory for the saved state and the embedded broker's store, for one process at a time (default: data, with --demo data-demo)." group:"State"`
+	DataDir string `placeholder:"DIR" help:"Directory for the saved state and the embedded broker's store. Only one process at a time may use it (default: data, with --demo data-demo)." group:"State"`
 
 	NATSURL            []string       `name:"nats-url" placeholder:"URL" empty:"" help:"Use this broker instead of the embedded one: one or more addresses separated by commas." group:"Broker and stream"`
-	EmbeddedNATSAddr   string         `name:"embedded-nats-addr" default:"127.0.0.1:4222" help:"Where the moderation backend reaches the embedded broker; - for nowhere." group:"Broker and stream"`
+	EmbeddedNATSAddr   string         `name:"embedded-nats-addr" default:"127.0.0.1:4222" help:"Address where the moderation backend reaches the embedded broker. -: none." group:"Broker and stream"`
 	EmbeddedNATSConfig string         `name:"embedded-nats-config" placeholder:"FILE" help:"nats.conf with the embedded broker's users, TLS and limits. Required if other machines can reach it." group:"Broker and stream"`
 	Stream             cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
 	StreamReplicas     int            `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one." group:"Broker and stream"`
@@ -65,9 +65,9 @@ type serveCmd struct {
 
 // Help is what registry serve --help says beyond the flags.
 func (serveCmd) Help() string {
-	return "Listens at once and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
-		"SIGTERM and SIGINT stop it in order: it takes no new requests, finishes the running ones and saves everything. A second signal ends it at once. " +
-		"It chooses GOGC and GOMEMLIMIT for serving unless the environment sets them. " +
+	return "Listens at once, and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
+		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. " +
+		"It sets GOGC and GOMEMLIMIT itself unless the environment does. " +
 		"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."
 }
 

@@ -151,15 +151,15 @@ func (c *snapshotVerifyCmd) Run(p *process) error {
 // snapshotRestoreCmd restores a read model from a snapshot.
 type snapshotRestoreCmd struct {
 	Snapshot string `arg:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store."`
-	DataDir  string `default:"data" placeholder:"DIR" help:"Data directory that no process uses (default: data)."`
+	DataDir  string `default:"data" placeholder:"DIR" help:"Data directory, which no process may be using (default: data)."`
 	Force    bool   `help:"Rename an existing read model aside."`
 	bucketFlags
 }
 
 // Help is what registry snapshot restore --help says beyond the flags.
 func (snapshotRestoreCmd) Help() string {
-	return "A server that is started on it replays what the stream has had since. Without that stream it shows the snapshot's state, and so whoever was delisted since: " +
-		"to come back from the loss of the stream, use registry export --tombstones instead."
+	return "A server started on it replays what the stream has had since. If that stream is lost, the server shows the snapshot's state, including everybody delisted since: " +
+		"to recover from the loss of the stream, use registry export --tombstones instead."
 }
 
 // Run touches the data directory only once it has read a snapshot's head: for a missing one, or

@@ -27,8 +27,8 @@ type tombstonesCmd struct {
 // Help is what registry tombstones --help says beyond the flags.
 func (tombstonesCmd) Help() string {
 	return "One line of JSON for each entry that has left its list and has not been listed again: list, entryId, and the stream sequence and time of the delisting. " +
-		"No names, so keep it beside snapshot files and renew it often: registry export SNAPSHOT --tombstones FILE then accuses nobody again whose appeal has succeeded " +
-		"since. Output that could not be finished ends with a line that export refuses, and with status 1."
+		"It has no names, so keep it beside snapshot files and renew it often: registry export SNAPSHOT --tombstones FILE then accuses nobody again whose appeal has " +
+		"succeeded since. Output that could not be finished ends with a line that export refuses, and with status 1."
 }
 
 // tombstonesFailed ends output that is not everything.
