@@ -205,8 +205,8 @@ func (s *saver) report(err error, checkpoint uint64) {
 
 // flush waits until the store has been given a checkpoint of at least seq.
 func (s *saver) flush(ctx context.Context, seq uint64) error {
-	s.hurry(1)
-	defer s.hurry(-1)
+	s.addUrgent(1)
+	defer s.addUrgent(-1)
 	for first := true; ; first = false {
 		s.mu.Lock()
 		saved, failed, tried := s.saved, s.failed, s.tried
@@ -225,8 +225,8 @@ func (s *saver) flush(ctx context.Context, seq uint64) error {
 	}
 }
 
-// hurry makes saving wait for nothing, or lets it wait again.
-func (s *saver) hurry(by int) {
+// addUrgent makes saving wait for nothing, or lets it wait again.
+func (s *saver) addUrgent(by int) {
 	s.mu.Lock()
 	s.urgent += by
 	s.mu.Unlock()

@@ -40,11 +40,11 @@ func (c *publishCmd) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	send, hangUp, err := c.sender(p.ctx)
+	send, disconnect, err := c.sender(p.ctx)
 	if err != nil {
 		return err
 	}
-	defer hangUp()
+	defer disconnect()
 	stderr := cli.Shared(p.stderr)
 	run := &publishing{
 		send:      send,
@@ -78,9 +78,9 @@ func (c *publishCmd) check(p *process) ([]input, error) {
 }
 
 // sender connects to the stream. A dry run gets one that only checks.
-func (c *publishCmd) sender(ctx context.Context) (send sendFunc, hangUp func(), err error) {
+func (c *publishCmd) sender(ctx context.Context) (send sendFunc, disconnect func(), err error) {
 	if c.DryRun {
-		return c.pretend, func() {}, nil
+		return c.dryRun, func() {}, nil
 	}
 	var prepare cli.PrepareFunc
 	if c.CreateStream {
@@ -98,8 +98,8 @@ func (c *publishCmd) publisher(js jetstream.JetStream) *publish.Publisher {
 	return publish.New(js, publish.Config{Stream: string(c.Stream)})
 }
 
-// pretend is the sender of a dry run. It refuses what the publisher would.
-func (c *publishCmd) pretend(_ context.Context, all []publish.Message) (publish.Summary, error) {
+// dryRun is the sender of a dry run. It refuses what the publisher would.
+func (c *publishCmd) dryRun(_ context.Context, all []publish.Message) (publish.Summary, error) {
 	publisher := c.publisher(nil)
 	for i := range all {
 		if err := publisher.Check(&all[i]); err != nil {

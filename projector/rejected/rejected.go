@@ -4,7 +4,7 @@
 //
 // # Promises
 //
-//   - A copy has one form, written by Message and read by Parse, whoever shows it.
+//   - A copy has one form, written and read in this package alone.
 //   - Retry never brings back an older state than the subject has: the broker refuses.
 //   - Purge erases copies, never events.
 //

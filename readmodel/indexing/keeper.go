@@ -209,7 +209,7 @@ func (k *Keeper) logger() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.D
 type Work struct {
 	pacer *Pacer
 	alive atomic.Pointer[time.Time] // the last sign of life of the step under way; nil: none is
-	began time.Time                 // of the work that is not yet paid for with a rest
+	began time.Time                 // of the work since the last rest
 }
 
 // Tick shows that the work goes on, and rests now and then.

@@ -9,54 +9,52 @@
 //     facets count those alone. An entry that has changed since the index's sequence is looked at,
 //     and left out if it no longer has the words. So whoever is delisted is never shown, whatever
 //     the index still holds.
-//   - An index of another stream, data set or version, one that is ahead of the model, damaged,
-//     emptier than it says or that hangs is set aside and made anew, and Trouble says why. Until
-//     then there is no index; nothing else waits or notices.
-//   - A process that dies between any two steps leaves an index that fits what it says of itself,
-//     or says that it was being opened. The next one looks at every document and finds out which
-//     rows the index lacks; one that was being opened is made anew. So files that kill the process
-//     do so once.
+//   - An index that is of another stream, data set or version, ahead of the model, damaged,
+//     incomplete or hanging is set aside and made anew, and Trouble says why. Meanwhile there is no
+//     index, and nothing else notices.
+//   - The process may die at any moment. The next one compares every document with the model, and
+//     adds what the index lacks. An index that was being opened is made anew, so that files which
+//     kill the process do so once.
 //   - Readers and imports do not wait for ranked search: see least.
 //
 // # The index
 //
-// A document is an entry, known by the number of its list and its entry id. Its fields are terms of
-// package terms: of the name, the chat id (its digits packed, two in a byte) and the reason, which
-// are scored, and the words as they were written (wordKey), in which unaccented questions find the
-// accented words that they mean, and misspelt ones other spellings. What an entry is filtered by is
-// not in the index: the view knows it. A document keeps the stream sequence of its entry's last
-// change, so that whether it is true of a model is a comparison of two numbers. The state of the
-// whole (type state) is in every batch.
+// A document is an entry; its id is the number of the list and the entry id. Three of its fields are
+// scored: the terms (package terms) of the name, of the chat id (its digits packed, two in a byte)
+// and of the reason. A fourth has the words as they were written (wordKey): there a question without
+// diacritics finds the words that it means, and a misspelt one other spellings. What entries are
+// filtered by is not in the index, since the view knows it. A document keeps the stream sequence of
+// its entry's last change, so two numbers tell whether it is still true. Every batch has the state
+// of the whole index (type state).
 //
-// A table of each segment, in memory, tells which row each of its documents was made of: 8 bytes a
-// document. Segments do not change, so a table is made once, at a look at every document of a new
-// segment. An index that is opened costs a look at all: 0.12 s at 100 000 entries, and 2.1 to 2.6 s
-// at 1 000 000 in a server that has just become ready. Files that kept what was found made that
-// 0.01 and 0.5 s, with 420 lines.
+// For each segment a table in memory says which row each document was made from: 8 bytes a
+// document. Segments do not change, so a table is made once. Opening an index reads every document:
+// 0.12 s at 100 000 entries, and 2.1 to 2.6 s at 1 000 000 in a server that has just become ready.
+// Files that kept the tables made that 0.01 and 0.5 s, with 420 lines.
 //
 // # The analysis
 //
-// What becomes of a word is numbered (terms.Version), and what becomes of an entry, too (format).
-// An index of other numbers is made anew. Tests fail when either changes and its number does not
+// terms.Version numbers the analysis of words, and format that of entries. An index with other
+// numbers is made anew. Tests fail when an analysis changes and its number does not
 // (readmodel/CHANGING.md#the-analysis-of-ranked-search).
 //
 // # Why
 //
-// Questions are answered from bleve's postings, not by its searchers. Those cost 140 ns a hit and a
-// word, ask for the id of each hit as a string, and cannot filter by what the view knows. Here the
-// words' postings are united and intersected as bitmaps, filtered by row, and only what is left is
+// Answers come from bleve's postings, not from its searchers. Those cost 140 ns a hit and a word,
+// fetch the id of each hit as a string, and cannot filter by what the view knows. Here the words'
+// postings are united and intersected as bitmaps and filtered by row, and only what is left is
 // scored.
 //
 // The formula is BM25 as Lucene has it, with k1 = 1.2 and b = 0.75. How often a word occurs and how
 // long a text is on average are counted over documents that are not deleted. bleve's own count of
 // lengths is of distinct terms by segment, and changes with merges.
 //
-// Most of the cost of an entry is in the dictionaries of what only one entry has, of document ids
-// and chat ids: they are packed, and merged as seldom as can be. While much is to be indexed a
-// batch is 8192 entries, and eight segments of a size are merged at once.
+// Most of the cost of an entry is in the dictionaries of document ids and chat ids, since each of
+// these terms belongs to one entry. So the terms are packed, and merges are few: a large batch has
+// 8192 entries, and eight segments of a size are merged at once.
 //
-// bleve merges segments in a goroutine of its own, without a rest. What a merge took is paid for
-// with a rest before the next one begins (store.event).
+// bleve merges segments in a goroutine of its own, without rests. The next merge waits until a rest
+// has followed the last one (store.event).
 //
 // Batches are "unsafe" to bleve: visible at once, on the disk within a tenth of a second. The index
 // is a cache of the read model, so that a lost batch costs its work again and nothing else.

@@ -83,19 +83,19 @@ const (
 // store is an open index of bleve. One goroutine writes; the snapshots that it gives may be read by
 // any.
 type store struct {
-	dir    string
-	scorch *scorch.Scorch // nil: it is not open
-	queue  *index.AnalysisQueue
-	merges chan struct{} // closed: merges may begin
-	failed chan error    // what bleve's own goroutines met; holds the first
-	at     func(string) error
-	pacer  *indexing.Pacer
-	ctx    context.Context // of the merges' rests
-	hurry  context.CancelFunc
+	dir      string
+	scorch   *scorch.Scorch // nil: it is not open
+	queue    *index.AnalysisQueue
+	merges   chan struct{} // closed: merges may begin
+	failed   chan error    // what bleve's own goroutines met; holds the first
+	at       func(string) error
+	pacer    *indexing.Pacer
+	ctx      context.Context // of the merges' rests
+	endRests context.CancelFunc
 
 	merging     atomic.Pointer[time.Time] // when the present merge began; nil: none is under way
 	merged      atomic.Bool               // since the last batch: the disk still has what was merged
-	owed        atomic.Int64              // how long the last merge took, while no rest has followed
+	unrested    atomic.Int64              // how long the last merge took, while no rest has followed
 	unpersisted atomic.Int64              // batches that are in memory alone
 	persisted   chan struct{}             // holds one: a batch has reached the disk
 }
@@ -109,7 +109,7 @@ func openStore(dir string, pacer *indexing.Pacer, t tuning) (s *store, err error
 	if s.at == nil {
 		s.at = func(string) error { return nil }
 	}
-	s.ctx, s.hurry = context.WithCancel(context.Background())
+	s.ctx, s.endRests = context.WithCancel(context.Background())
 	if err = fault.Catch(func() error { return s.open(cmp.Or(t.nap, nap)) }); err != nil {
 		s.close()
 		return nil, fmt.Errorf("opening: %w", err)
@@ -189,14 +189,14 @@ func (s *store) fail(err error, _ string) {
 	}
 }
 
-// event lets no merge begin before the files have been verified and the last merge has been paid
-// for with a rest, and notes when one begins and ends. Merges are bleve's own, so that each is done
-// without a rest: with 100 000 documents they take up to a second.
+// event holds a merge back until the files have been verified and a rest has followed the last
+// merge. It also notes when one begins and ends. Within a merge, which is bleve's own, there is no
+// rest: with 100 000 documents it takes up to a second.
 func (s *store) event(e scorch.Event) bool {
 	switch e.Kind {
 	case scorch.EventKindPreMergeCheck:
 		<-s.merges
-		s.pacer.Rest(s.ctx, time.Duration(s.owed.Swap(0)))
+		s.pacer.Rest(s.ctx, time.Duration(s.unrested.Swap(0)))
 		s.merging.Store(new(time.Now()))
 	case scorch.EventKindMergeTaskIntroductionStart:
 		_ = cmp.Or(s.at("merged"), failpoint.Hit("ranked/merged")) // to die or hang at
@@ -204,7 +204,7 @@ func (s *store) event(e scorch.Event) bool {
 		s.merged.Store(true)
 	case scorch.EventKindMergerProgress:
 		s.merging.Store(nil)
-		s.owed.Store(int64(e.Duration))
+		s.unrested.Store(int64(e.Duration))
 	}
 	return true
 }
@@ -268,7 +268,7 @@ func (s *store) await(ctx context.Context, batches int64) error {
 
 // leave closes the index after its last batches have reached the disk, if that does not take long.
 func (s *store) leave() {
-	s.hurry()
+	s.endRests()
 	ctx, cancel := context.WithTimeout(context.Background(), leavesWithin)
 	defer cancel()
 	_ = s.await(ctx, 0) // what is lost is found out at the next opening
@@ -279,7 +279,7 @@ func (s *store) leave() {
 // not close is left to itself: where damage ended its persister inside a transaction of bbolt,
 // nobody releases the lock that closing waits for.
 func (s *store) close() {
-	s.hurry()
+	s.endRests()
 	select {
 	case <-s.merges:
 	default:

@@ -89,7 +89,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	group.Go(func() error {
 		defer close(drained)
 		l := wire.LimitConnections(s.listeners.public, s.cfg.MaxConnections)
-		return serveUntil(leaving, wire.NewServer(s.tellToLeave(public), s.log), l)
+		return serveUntil(leaving, wire.NewServer(s.closing(public), s.log), l)
 	})
 	group.Go(func() error {
 		srv := wire.NewServer(operators, s.log)
@@ -185,8 +185,8 @@ func (s *server) siteAddress() string {
 	return openable(s.listeners.public) + "/"
 }
 
-// tellToLeave tells every reader with its answer, once the process stops, that the connection ends.
-func (s *server) tellToLeave(next http.Handler) http.Handler {
+// closing tells each reader, with its answer, that the connection ends once the process stops.
+func (s *server) closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.live.stopping.Load() {
 			w.Header().Set("Connection", "close")
