@@ -2,7 +2,6 @@ package readmodel
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"example.org/registry/events"
@@ -240,7 +239,7 @@ func (t *orderTrees) place(ch rowChange) {
 
 // load replaces the trees of one order by trees of items, which it sorts once.
 func (t *orderTrees) load(o order, items []btree.Item) {
-	slices.SortFunc(items, t.compare[o])
+	btree.Sort(items, t.compare[o])
 	some := make([]btree.Item, 0, len(items))
 	for i := treeIndex(o, 0, 0); i < treeIndex(o+1, 0, 0); i++ {
 		_, s, p := treeAt(i)

@@ -2,7 +2,6 @@ package readmodel
 
 import (
 	"crypto/sha256"
-	"slices"
 	"strconv"
 	"time"
 
@@ -52,9 +51,9 @@ func (f *feed) apply(ch rowChange) {
 func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
 	var items []btree.Item
 	for i, c := range lists {
-		for _, cl := range c.cells {
-			if cl.row.position() > 0 {
-				items = append(items, btree.Item{Key: cl.row.sequence, Slot: uint32(cl.row.Ref())})
+		for _, r := range c.orders.rows.all() {
+			if r.position() > 0 {
+				items = append(items, btree.Item{Key: r.sequence, Slot: uint32(r.Ref())})
 			}
 		}
 		for slot, d := range gone[i].values.all() {
@@ -63,7 +62,7 @@ func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
 			}
 		}
 	}
-	slices.SortFunc(items, btree.ByKey)
+	btree.Sort(items, btree.ByKey)
 	f.tree.Load(items)
 }
 
@@ -71,9 +70,9 @@ func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
 func (f *feed) redigest(lists *[events.NumLists]*catalogue) {
 	f.digest = Digest{}
 	for _, c := range lists {
-		for _, cl := range c.cells {
-			if cl.row.feedText() != "" {
-				f.digest.Add(cl.row.feedDigest())
+		for _, r := range c.orders.rows.all() {
+			if r.feedText() != "" {
+				f.digest.Add(r.feedDigest())
 			}
 		}
 	}

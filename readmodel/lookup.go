@@ -45,7 +45,7 @@ func (x *idIndex) reload(lists *[events.NumLists]*catalogue, id func(*Row) strin
 			}
 		}
 	}
-	slices.SortFunc(items, btree.ByKey)
+	btree.Sort(items, btree.ByKey)
 	x.tree.Load(items)
 }
 

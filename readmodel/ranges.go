@@ -35,10 +35,9 @@ func hashChatID(id string) [sha256.Size]byte {
 }
 
 // chatKey is the part of the hash that the tree of chat ids is ordered by.
-func chatKey(id string) uint64 {
-	hash := hashChatID(id)
-	return binary.BigEndian.Uint64(hash[:])
-}
+func chatKey(id string) uint64 { return keyOf(hashChatID(id)) }
+
+func keyOf(hash [sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(hash[:]) }
 
 // listedAs says on which lists an id is shown: two bits for each list that has unverified entries,
 // and one for legit.
@@ -70,12 +69,11 @@ type rangeSums struct {
 	changed bool
 }
 
-// set replaces what is said of a chat id.
-func (s *rangeSums) set(id string, was, is listedAs) {
+// set replaces what is said of the chat id of a hash.
+func (s *rangeSums) set(hash [sha256.Size]byte, was, is listedAs) {
 	if was == is {
 		return
 	}
-	hash := hashChatID(id)
 	n := uint32(binary.BigEndian.Uint64(hash[:]) >> (64 - rangeBits))
 	sum := s.sums.get(n)
 	if was != 0 {
@@ -144,31 +142,30 @@ func (m *Model) applyRanges(ch rowChange) {
 		if ch.row != nil && ch.row.chatID() == id {
 			is = ch.row.listedAs()
 		}
-		m.ranges.set(id, others|was, others|is)
+		m.ranges.set(hashChatID(id), others|was, others|is)
 	}
 }
 
-// reloadRanges makes the sums from the tree of chat ids.
+// reloadRanges makes the sums from the rows, and from the tree of chat ids, which tells what ids
+// several rows may have.
 func (m *Model) reloadRanges() {
 	m.ranges = rangeSums{}
-	listed, key := map[string]listedAs{}, uint64(0) // the ids of one key: more than one hardly ever
-	flush := func() {
-		for id, as := range listed {
-			m.ranges.set(id, 0, as)
+	several, listed := m.chatIDs.tree.Repeated(), map[string]listedAs{}
+	for _, c := range m.lists {
+		for _, r := range c.orders.rows.all() {
+			if r == nil {
+				continue
+			}
+			if hash := hashChatID(r.chatID()); several[keyOf(hash)] {
+				listed[r.chatID()] |= r.listedAs()
+			} else {
+				m.ranges.set(hash, 0, r.listedAs())
+			}
 		}
-		clear(listed)
 	}
-	m.chatIDs.tree.Ascend(0, func(n uint32) bool {
-		ref := RowRef(n)
-		r := m.lists[ref.List()].orders.rows.get(ref.Slot())
-		if k := chatKey(r.chatID()); k != key {
-			flush()
-			key = k
-		}
-		listed[r.chatID()] |= r.listedAs()
-		return true
-	})
-	flush()
+	for id, as := range listed {
+		m.ranges.set(hashChatID(id), 0, as)
+	}
 }
 
 // RangeLines returns how many lines every range of the view has.

@@ -22,6 +22,7 @@ import (
 type Renderer struct {
 	markdown *markdown
 	polish   *polish
+	scratch  []byte // of newRow
 }
 
 // NewRenderer makes a Renderer. It takes a millisecond: keep it.
@@ -37,7 +38,7 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	case events.Entry:
 		rec.state = events.CanonicalData(d)
 		rec.digest = hashState(rec.Subject.String(), rec.state)
-		rec.row = newRow(&d, seq, rec.digest, r.render(&d))
+		rec.row, r.scratch = newRow(r.scratch[:0], &d, seq, rec.digest, r.render(&d))
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)

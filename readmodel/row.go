@@ -145,13 +145,14 @@ type rendering struct {
 	keys      lookalike.Keys // of the name
 }
 
-func newRow(e *events.Entry, seq uint64, digest Digest, from *rendering) *Row {
+// newRow makes a row, whose blob it copies once out of b: what it would else leave is of the same
+// sizes as what lives long, and would keep memory in pieces. It returns b for the next row.
+func newRow(b []byte, e *events.Entry, seq uint64, digest Digest, from *rendering) (*Row, []byte) {
 	r := &Row{
 		reported: e.ReportedAt.UnixNano(), sequence: seq, digest: digest,
 		idLen: uint8(len(e.EntryID)), list: uint8(listIndex(e.List)),
 		chatLen: uint16(len(e.ChatID)), filter: filterOf(e),
 	}
-	b := make([]byte, 0, 256+len(from.descHTML)+len(from.collation)+len(from.name)+len(from.chat)+len(from.reason))
 	b = appendPublic(b, e, from.descHTML)
 	r.jsonEnd = uint32(len(b))
 	b = append(b, from.collation...)
@@ -181,7 +182,7 @@ func newRow(e *events.Entry, seq uint64, digest Digest, from *rendering) *Row {
 		b = append(b, e.ChatID...)
 	}
 	r.blob = string(b)
-	return r
+	return r, b
 }
 
 // appendPublic appends the seven members of an entry's public JSON, in the order of

@@ -156,7 +156,7 @@ func (x *similarIndex) reload(lists *[events.NumLists]*catalogue) {
 			items = append(items, x.items(r)...)
 		}
 	}
-	slices.SortFunc(items, btree.ByKey)
+	btree.Sort(items, btree.ByKey)
 	x.tree.Load(items)
 }
 

@@ -1,6 +1,8 @@
 package btree
 
 import (
+	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -128,6 +130,26 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestSort: Sort is slices.SortFunc, whatever the keys have in common.
+func TestSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	down := func(a, b Item) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(b.Slot, a.Slot)) }
+	for _, mask := range []uint64{0, 0xff, 0x300, 0xff00ff, 1 << 63, 0xffff << 40, math.MaxUint64} {
+		for _, n := range []int{0, 1, 2, 3000} {
+			items := make([]Item, n)
+			for i := range items {
+				items[i] = Item{r.Uint64() & mask, r.Uint32()}
+			}
+			for _, order := range []Compare{ByKey, down} {
+				want := slices.SortedFunc(slices.Values(items), order)
+				if Sort(items, order); !slices.Equal(items, want) {
+					t.Errorf("%d keys of %x: not in order", n, mask)
+				}
+			}
+		}
+	}
+}
+
 // BenchmarkTree measures what the read model does most: amending a tree of which a snapshot was
 // just taken, reading a page far into it, and finding an item by a hash.
 func BenchmarkTree(b *testing.B) {
@@ -137,7 +159,12 @@ func BenchmarkTree(b *testing.B) {
 	for i := range items {
 		items[i] = Item{r.Uint64(), uint32(i)}
 	}
-	slices.SortFunc(items, ByKey)
+	b.Run("Sort", func(b *testing.B) {
+		for b.Loop() {
+			Sort(slices.Clone(items), ByKey)
+		}
+	})
+	Sort(items, ByKey)
 	var tr Tree
 	b.Run("Load", func(b *testing.B) {
 		for b.Loop() {

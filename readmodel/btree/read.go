@@ -125,6 +125,33 @@ func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 	}
 }
 
+// Repeated returns the keys that several items have. The tree's order must be by key first.
+func (t *Tree) Repeated() map[uint64]bool {
+	keys := map[uint64]bool{}
+	var last *Item
+	if t.root != nil {
+		t.root.leaves(func(items []Item) {
+			for i := range items {
+				if last != nil && last.Key == items[i].Key {
+					keys[last.Key] = true
+				}
+				last = &items[i]
+			}
+		})
+	}
+	return keys
+}
+
+// leaves calls f with the items of every leaf, in order.
+func (n *node) leaves(f func(items []Item)) {
+	if n.kids == nil {
+		f(n.items)
+	}
+	for _, kid := range n.kids {
+		kid.leaves(f)
+	}
+}
+
 // CountKey returns the number of items of a key. Like Find it compares keys alone.
 func (t *Tree) CountKey(key uint64) int {
 	return t.countTo(key) - t.countBelow(key)
