@@ -1,9 +1,14 @@
 package deploy
 
 import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -217,6 +222,164 @@ func TestCacheBoundsRanges(t *testing.T) {
 	if n := asked(); n > ranges || n == 0 || failed.Load() > 0 {
 		t.Errorf("a replica saw %d of %d requests; %d failed", n, ranges*times, failed.Load())
 	}
+}
+
+// copyOf is a copy of the lists that is kept by the feed.
+type copyOf struct {
+	base    string
+	epoch   string
+	at      uint64
+	entries map[string]string // by list and entry id
+}
+
+// page asks for the next page and folds it. Its position never goes back.
+func (c *copyOf) page(t *testing.T) (upToDate bool) {
+	t.Helper()
+	var page struct {
+		Since, Until uint64
+		UpToDate     bool
+		Changes      []struct {
+			Op, List string
+			ID       string `json:"_id"`
+			Entry    json.RawMessage
+		}
+	}
+	url := fmt.Sprintf("%s/api/changes/%s?since=%d&limit=7", c.base, c.epoch, c.at)
+	status, _, body := get(t, url, nil)
+	if err := json.Unmarshal([]byte(body), &page); status != http.StatusOK || err != nil || page.Since != c.at || page.Until < c.at {
+		t.Fatal(url, status, err, body)
+	}
+	for _, change := range page.Changes {
+		if change.Op == "remove" {
+			delete(c.entries, change.List+" "+change.ID)
+			continue
+		}
+		var entry struct {
+			ID string `json:"_id"`
+		}
+		if err := json.Unmarshal(change.Entry, &entry); err != nil {
+			t.Fatal(err)
+		}
+		c.entries[change.List+" "+entry.ID] = string(change.Entry)
+	}
+	c.at = page.Until
+	return page.UpToDate
+}
+
+// digest is the feed's, of the copy.
+func (c *copyOf) digest() string {
+	sum := new(big.Int)
+	for key, entry := range c.entries {
+		list, _, _ := strings.Cut(key, " ")
+		hash := sha256.Sum256([]byte(list + "\n" + entry))
+		sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
+	}
+	return hex.EncodeToString(sum.Mod(sum, new(big.Int).Lsh(big.NewInt(1), 128)).FillBytes(make([]byte, 16)))
+}
+
+// feed is what a server says of its feed.
+type feed struct {
+	Epoch    string
+	Sequence uint64
+	Digest   string
+}
+
+func feedOf(t *testing.T, base string) (f feed) {
+	t.Helper()
+	if status, _, body := get(t, base+"/api/changes", nil); status != http.StatusOK || json.Unmarshal([]byte(body), &f) != nil {
+		t.Fatal(status, body)
+	}
+	return f
+}
+
+// TestCacheOfChanges: a cache that keeps every page 60 s too long makes a reader of the feed neither
+// loop nor skip anything; one who waits for a change, or follows them, gets it through the cache at
+// once. Times in the cache are a hundredth of what they are.
+func TestCacheOfChanges(t *testing.T) {
+	t.Parallel()
+	c := startNode(t)
+	createStreams(t, c, c.connect(t, "operator"))
+	output(t, registry, append([]string{"publish", eventFile(t, 60)}, c.as("publisher")...)...)
+	r := serve(t, c.as("replica")...)
+	await(t, r.Admin+"/readyz", "")
+	cache := startVarnish(t, []*registrytest.Server{r, r}, strings.NewReplacer(
+		"set beresp.grace = 0s;", "set beresp.grace = 0s; set beresp.ttl = 650ms;"))
+	await(t, cache+"/api/changes", `"digest":"`)
+	reader := &copyOf{base: cache, epoch: feedOf(t, r.HTTP).Epoch, entries: map[string]string{}}
+	publisher := publish.New(jetStream(t, c.connect(t, "publisher")), publish.Config{Stream: events.DefaultStream})
+	random := rand.New(rand.NewPCG(1, 2))
+	var last uint64
+	change := func() {
+		t.Helper()
+		e := events.Event{ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeListed, Time: time.Now(), Data: events.Entry{
+			List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5)), ChatID: "1", Name: fmt.Sprint("x", random.IntN(100)), ReportID: "R", ReportedAt: time.Now()}}
+		if random.IntN(3) == 0 {
+			e.Type, e.Data = events.TypeDelisted, events.Delisting{List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5))}
+		}
+		ack, err := publisher.Publish(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = ack.Sequence
+	}
+	for range 60 {
+		change()
+		reader.page(t)
+	}
+	until(t, func() string { return "the replica has the last change" }, func() bool { return feedOf(t, r.HTTP).Sequence >= last })
+	pages := 0
+	until(t, func() string { return fmt.Sprintf("at %d of %d after %d pages", reader.at, last, pages) }, func() bool {
+		pages++
+		return reader.page(t) && reader.at >= last
+	})
+	if now := feedOf(t, r.HTTP); reader.digest() != now.Digest {
+		t.Errorf("the copy is another one: %s, want %+v", reader.digest(), now)
+	}
+
+	lines := make(chan string)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	read := func(target string) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, cache+"/api/changes/"+reader.epoch+target, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(target, err)
+			lines <- ""
+			return
+		}
+		defer resp.Body.Close()
+		body := bufio.NewScanner(resp.Body)
+		for body.Scan() {
+			if l := body.Text(); strings.Contains(l, "tick") || strings.Contains(l, `"seq":`) {
+				lines <- l
+			}
+			if strings.HasPrefix(body.Text(), `{"epoch"`) {
+				return
+			}
+		}
+	}
+	since := fmt.Sprint("since=", reader.at)
+	go read("/events?" + since)
+	if got := <-lines; got != "event: tick" {
+		t.Error("a follower:", got)
+	}
+	for range 2 {
+		go read("?wait=25&" + since)
+	}
+	until(t, func() string { return "two wait" }, func() bool {
+		_, _, metrics := get(t, r.Admin+"/metrics", nil)
+		return strings.Contains(metrics, "\nregistry_feed_waiting 2\n") && strings.Contains(metrics, "\nregistry_feed_followers 1\n")
+	})
+	change()
+	for range 3 {
+		if got := <-lines; !strings.Contains(got, fmt.Sprintf(`"seq":%d,`, last)) {
+			t.Errorf("%s, want %d", got, last)
+		}
+	}
+	cancel()
 }
 
 // startVarnish starts a cache in front of two replicas and returns its address. Each of edits

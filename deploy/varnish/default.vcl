@@ -39,6 +39,10 @@ sub vcl_recv {
   if (req.method != "GET" || req.http.Registry-Min-Sequence || req.url ~ "^/api/donate/") {
     return (pass);
   }
+  # Whoever waits for a change, or follows them as events, does not wait for the answer to somebody else.
+  if (req.url ~ "^/api/changes/[^?]*[?](.*&)?wait=" || req.url ~ "^/api/changes/[^/?]+/events([?]|$)") {
+    return (pass);
+  }
   # Old answers are for times when no replica can give a new one: the operator's --stale-if-error is the bound, below.
   # Otherwise stale-while-revalidate is, 20 s by the API.
   if (std.healthy(req.backend_hint)) {
@@ -53,6 +57,13 @@ sub vcl_hash {
   if (req.url ~ "^/api/ranges/") {
     hash_data(req.url);
     return (lookup);
+  }
+}
+
+sub vcl_backend_fetch {
+  # Changes are waited for up to 25 s.
+  if (bereq.url ~ "^/api/changes/") {
+    set bereq.first_byte_timeout = 40s;
   }
 }
 
