@@ -16,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
@@ -39,6 +40,7 @@ func many(n int) []events.Data {
 func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	b.Helper()
 	m, r := readmodel.New(), readmodel.NewRenderer()
+	m.SetEpoch(apitest.Epoch)
 	m.BeginBulk()
 	for i, d := range many(n) {
 		m.Apply([]readmodel.Record{r.Render(uint64(i+1), d)}, uint64(i+1))

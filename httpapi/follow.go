@@ -47,7 +47,7 @@ type followers struct {
 // followTimes are shorter in tests.
 type followTimes struct {
 	tick  time.Duration // between two ticks
-	write time.Duration // for a reader to take what it is sent
+	write time.Duration // for a reader to take what it is sent, at least; twice that at most
 	life  time.Duration // of a stream, at most; up to a fifth less, so that they do not end together
 }
 
@@ -72,7 +72,7 @@ const (
 func newFollowers(health *Health, most int) *followers {
 	return &followers{
 		health: health, most: int64(most), leaving: make(chan struct{}),
-		times: followTimes{tick: 15 * time.Second, write: 10 * time.Second, life: 15 * time.Minute},
+		times: followTimes{tick: 15 * time.Second, write: 5 * time.Second, life: 15 * time.Minute},
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off because they did not read.",
 		}),
@@ -298,6 +298,8 @@ type feedStream struct {
 	timer *time.Timer
 	ends  time.Time
 	ticks time.Time // when the next tick is due
+
+	deadline time.Time // of writes
 }
 
 func newStream(c *gin.Context, f *followers, q feedQuery) *feedStream {
@@ -382,14 +384,16 @@ func (s *feedStream) sendTick() bool {
 
 // write sends text, which the reader has to take in time.
 func (s *feedStream) write(text []byte) bool {
-	deadline := time.Now().Add(s.times.write)
-	_ = s.conn.SetWriteDeadline(deadline) // fails only where nothing can be sent
+	if now := time.Now(); s.deadline.Sub(now) < s.times.write { // not each time, which would take a fifth of it all
+		s.deadline = now.Add(2 * s.times.write)
+		_ = s.conn.SetWriteDeadline(s.deadline) // fails only where nothing can be sent
+	}
 	_, err := s.c.Writer.Write(text)
 	s.c.Writer.Flush()
 	if err == nil && s.ctx.Err() == nil { // net/http ends the context when a flush fails
 		return true
 	}
-	if !time.Now().Before(deadline) { // else it has only left
+	if !time.Now().Before(s.deadline) { // else it has only left
 		s.cut.Inc()
 	}
 	return false

@@ -5,6 +5,8 @@ import (
 	"context"
 	"embed"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"net/http"
@@ -394,7 +396,7 @@ func TestPartsAreRemembered(t *testing.T) {
 
 func withSite(c *Config) { c.Site = true }
 
-// The page names every path that the document describes.
+// The page names every path that the document describes, and every error.
 func TestAPIPageNamesEveryPath(t *testing.T) {
 	f := serve(t, withSite)
 	a := f.fetch(t, http.MethodGet, "/api")
@@ -408,6 +410,13 @@ func TestAPIPageNamesEveryPath(t *testing.T) {
 	for path := range doc.Paths {
 		if !strings.Contains(a.body, "<b>GET</b> "+path+"<") {
 			t.Errorf("%s is not on the page", path)
+		}
+	}
+	for _, err := range []error{invalid(""), missing(""), errNotFound, errMethod, errGone, &rateError{}, errors.New(""), errLoading, errBusy} {
+		r := replyTo(err)
+		text, _, _ := strings.Cut(r.text, ": .") // which names a parameter
+		if !strings.Contains(a.body, fmt.Sprintf(`<th scope="row">%d</th>`, r.status)) || !strings.Contains(a.body, text) {
+			t.Errorf("%d %s is not on the page", r.status, r.text)
 		}
 	}
 	if len(a.body) > 120_000 {
