@@ -116,8 +116,8 @@ type value struct {
 
 // scanQuery splits a raw query string by the rules of url.ParseQuery and fills values[i] with the
 // parameter names[i]. Others are ignored, but must be well formed. Its only error is the invalid
-// parameter "query": longer than bounds.MaxQuery, a bad escape, or a semicolon. url.ParseQuery would
-// make a map and a slice for each name of each request.
+// parameter "query": longer than bounds.MaxQuery, a bad escape, or a semicolon. url.ParseQuery
+// would make a map and a slice for each name of each request.
 func scanQuery(raw string, names []string, values []value) error {
 	if len(raw) > bounds.MaxQuery {
 		return invalid("query")

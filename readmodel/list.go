@@ -57,8 +57,8 @@ type ListQuery struct {
 	Limit  int
 }
 
-// ByViews reports whether the answer depends on view totals, as its tag then does. Whatever else of a
-// query makes it so is to be named here (TestListTag).
+// ByViews reports whether the answer depends on view totals, as its tag then does. Whatever else of
+// a query makes it so is to be named here (TestListTag).
 func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == PopularAsc }
 
 // Page is a part of a list and what it is a part of. Its rows belong to one view.

@@ -456,8 +456,8 @@ func TestTagsFollowContent(t *testing.T) {
 	}
 }
 
-// TestListTag: where two states give a list one tag, they give one answer. The states differ by view
-// totals, which many tags leave out.
+// TestListTag: where two states give a list one tag, they give one answer. The states differ by
+// view totals, which many tags leave out.
 func TestListTag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, r, q := New(), NewRenderer(), someListQuery(t)

@@ -12,8 +12,9 @@ import (
 // around is what people put around a name: quotes, brackets, and what makes text bold.
 const around = "\"'`´‘’‚‛“”„‟«»‹›()[]{}<>*"
 
-// readings returns the ways to understand a name that stands alone: as it is, without a label, an @,
-// quotes or brackets, and then, cleaned, without anything around it and the number of an old tag.
+// readings returns the ways to understand a name that stands alone: as it is, without a label, an
+// @, quotes or brackets, and then, cleaned, without anything around it and the number of an old
+// tag.
 func (rd *Reader) readings(text string, cleaned bool) (names []Name) {
 	add := func(text string, cleaned bool) {
 		text = strings.Join(strings.Fields(text), " ")
@@ -68,7 +69,8 @@ const (
 	maxSpan   = 3 // words of a name within a sentence
 )
 
-// addWords adds the words of a part, and up to three neighbouring ones, as somebody whom it may mean.
+// addWords adds the words of a part, and up to three neighbouring ones, as somebody whom it may
+// mean.
 func (rd *Reader) addWords(p *Paste, whole part) {
 	words := strings.Fields(whole.text)
 	if len(words) < 2 {

@@ -1,6 +1,7 @@
 // Package exact keeps the text index of a read model. With it a search of a list, or a check of a
-// name, takes milliseconds even the first time. The index is a readmodel.TextIndex made of blocks of
-// package textindex; package indexing gives it its life. Start with Engine.Run, then builder.Follow.
+// name, takes milliseconds even the first time. The index is a readmodel.TextIndex made of blocks
+// of package textindex; package indexing gives it its life. Start with Engine.Run, then
+// builder.Follow.
 //
 // # Promises
 //
@@ -17,16 +18,16 @@
 // changed rows of a part get a small block, and after 1 024 the large one is built again. Nothing
 // is merged or deleted, and a change costs the indexing of some 30 rows, later.
 //
-// One Vocabulary numbers the words of all blocks. It only grows. Once it has doubled, half of it may
-// be words of texts that are gone: the builder begins another, and builds every block again while
-// the old ones answer.
+// One Vocabulary numbers the words of all blocks. It only grows. Once it has doubled, half of it
+// may be words of texts that are gone: the builder begins another, and builds every block again
+// while the old ones answer.
 //
 // # Why
 //
 // The index is not saved: each start builds it again, and until it is complete searches look at the
-// rows that it lacks. Saving it took 550 lines, which had to decide the row numbers of entries while
-// they were loaded, and bought little. On two processors, from the start of the process until new
-// searches take 30 ms at most, it took 7.1 s with a saved index and 9.3 s without at 1 000 000
+// rows that it lacks. Saving it took 550 lines, which had to decide the row numbers of entries
+// while they were loaded, and bought little. On two processors, from the start of the process until
+// new searches take 30 ms at most, it took 7.1 s with a saved index and 9.3 s without at 1 000 000
 // entries; 0.7 to 1.2 s and 0.8 to 1.8 s at 100 000. The server itself was ready sooner without it:
 // after 5.6 s instead of 6.7.
 //

@@ -19,13 +19,13 @@
 //
 // # The index
 //
-// A document is an entry; its id is the number of the list and the entry id. Three of its fields are
-// scored: the terms (package terms) of the name, of the chat id (its digits packed, two in a byte)
-// and of the reason. A fourth has the words as they were written (wordKey): there a question without
-// diacritics finds the words that it means, and a misspelt one other spellings. What entries are
-// filtered by is not in the index, since the view knows it. A document keeps the stream sequence of
-// its entry's last change, so two numbers tell whether it is still true. Every batch has the state
-// of the whole index (type state).
+// A document is an entry; its id is the number of the list and the entry id. Three of its fields
+// are scored: the terms (package terms) of the name, of the chat id (its digits packed, two in a
+// byte) and of the reason. A fourth has the words as they were written (wordKey): there a question
+// without diacritics finds the words that it means, and a misspelt one other spellings. What
+// entries are filtered by is not in the index, since the view knows it. A document keeps the stream
+// sequence of its entry's last change, so two numbers tell whether it is still true. Every batch
+// has the state of the whole index (type state).
 //
 // For each segment a table in memory says which row each document was made from: 8 bytes a
 // document. Segments do not change, so a table is made once. Opening an index reads every document:

@@ -15,13 +15,13 @@
 //  5. The lexicon (lexicon.fst, package lexicon) gives other words their lemma: "sklep" for
 //     sklepach. A word with several lemmas, such as "działa", gets all of them. The program in
 //     generate made it from the Polish dictionary of sjp.pl; NOTICE.lexicon says what it changed.
-//  6. A word that neither knows may have been typed without diacritics: it gets the terms of all the
-//     words that it may be. "zadal" is zadał and żądał.
+//  6. A word that neither knows may have been typed without diacritics: it gets the terms of all
+//     the words that it may be. "zadal" is zadał and żądał.
 //  7. What is left are loan words and names. Their stem is guessed: the word without its ending.
 //
-// A question is analysed the same way, except that every word without diacritics means all the words
-// that it may be, known or not ([Analyzer.Meant]). An index keeps [Token.Plain] beside the terms, to
-// find words that neither table nor lexicon knows whatever their diacritics.
+// A question is analysed the same way, except that every word without diacritics means all the
+// words that it may be, known or not ([Analyzer.Meant]). An index keeps [Token.Plain] beside the
+// terms, to find words that neither table nor lexicon knows whatever their diacritics.
 //
 // # Opposites
 //

@@ -15,11 +15,11 @@
 //
 // A needle without a space is in a text if it is in one of its words. The vocabulary says which
 // words contain it, and the answer is the union of their lists, without a look at any text. A text
-// contains a needle with a space only if it has the needle's boundaries and its whole words. That is
-// enough if the needle has one space and no other word of the text ends or begins as its two do;
-// otherwise the block compares the words in their order. A needle of one character has its list.
-// In names, the grams prove needles of up to three characters; for longer ones the caller looks at
-// the names.
+// contains a needle with a space only if it has the needle's boundaries and its whole words. That
+// is enough if the needle has one space and no other word of the text ends or begins as its two do;
+// otherwise the block compares the words in their order. A needle of one character has its list. In
+// names, the grams prove needles of up to three characters; for longer ones the caller looks at the
+// names.
 //
 // # Promises
 //
@@ -36,14 +36,15 @@
 // Words were once indexed by grams too. Searches then spent most of their time on texts that do
 // contain the needle, since grams prove neither order nor adjacency. With lists of words there is
 // nothing to look at, and an entry takes half as many bytes, since most of its grams are those of
-// words that many entries share. BenchmarkSearch of package readmodel measures both kinds of needle.
+// words that many entries share. BenchmarkSearch of package readmodel measures both kinds of
+// needle.
 //
 // An index of bleve (scorch) for the same purpose takes 23 times as long to build and 4.5 times the
 // space. It builds from maps of terms, document by document, and again when it merges, in
 // goroutines of its own that can hang. Here the texts are in memory anyway, so the index needs only
-// lists, and lists are cheap to build again: a block whose rows have changed is built from the rows,
-// without deletions and merges. The number of a document is its slot, so no table leads from one to
-// the other.
+// lists, and lists are cheap to build again: a block whose rows have changed is built from the
+// rows, without deletions and merges. The number of a document is its slot, so no table leads from
+// one to the other.
 //
 // The vocabulary only grows; package exact begins another one from time to time. New words are
 // looked through one by one until they are a quarter of the sorted ones; then all are sorted again.

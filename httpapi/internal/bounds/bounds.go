@@ -24,7 +24,8 @@ const (
 // MaxQuery bounds a query string as it is sent, in bytes.
 const MaxQuery = 4096
 
-// Bounds of paging: of lists, and of ranked search. Defaults are what stands in for an absent limit.
+// Bounds of paging: of lists, and of ranked search. Defaults are what stands in for an absent
+// limit.
 const (
 	MaxLimit           = 60
 	DefaultLimit       = 30

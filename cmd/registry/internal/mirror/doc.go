@@ -4,12 +4,12 @@
 //
 // # Promises
 //
-//   - The file is whole: it is replaced in one step, only by a copy whose counts and digest are those
-//     that the server gave for the same sequence.
+//   - The file is whole: it is replaced in one step, only by a copy whose counts and digest are
+//     those that the server gave for the same sequence.
 //   - What has arrived is kept in a store beside the file, with the position up to which it has. A
 //     process that is killed goes on from there.
-//   - Once the registry has answered, nothing that answers or does not answer ends the mirror, but a
-//     copy that differs again after it was fetched anew, and the own disk.
+//   - Once the registry has answered, nothing that answers or does not answer ends the mirror, but
+//     a copy that differs again after it was fetched anew, and the own disk.
 //   - One process keeps a copy: the store is locked.
 //
 // # Why
