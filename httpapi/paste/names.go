@@ -17,7 +17,7 @@ const around = "\"'`´‘’‚‛“”„‟«»‹›()[]{}<>*"
 // tag.
 func (rd *Reader) readings(text string, cleaned bool) (names []Name) {
 	add := func(text string, cleaned bool) {
-		text = strings.Join(strings.Fields(text), " ")
+		text = spaced(text)
 		if !slices.ContainsFunc(names, func(n Name) bool { return n.Text == text }) {
 			names = append(names, Name{text, cleaned})
 		}
@@ -54,7 +54,7 @@ func (rd *Reader) bare(name string) string {
 	for i := rd.tag.FindStringIndex(name); i != nil; i = rd.tag.FindStringIndex(name) {
 		name = trimmed(name[:i[0]])
 	}
-	return strings.Join(strings.Fields(name), " ")
+	return spaced(name)
 }
 
 func trimmed(name string) string {

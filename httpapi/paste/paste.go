@@ -4,26 +4,28 @@
 //
 // # Promises
 //
-//   - The text as it was typed is a name, whatever else it is, unless it consists of ids or is
+//   - The text as it was typed is a name, whatever else it is, unless it is nothing but ids or
 //     longer than any name.
-//   - There are at most [MaxIDs] ids and [MaxNames] names beside the whole text; [Paste.Left] says
-//     how many more were typed.
+//   - There are at most [MaxIDs] ids and [MaxNames] names beside the whole text; [Paste.Omitted]
+//     says how many more were typed.
 //   - Nothing is found twice. A name has 1 to [MaxName] code points, an id 1 to 64 digits.
-//   - A text is read as far as [MaxText] code points, and reading takes time linear in them.
+//   - Only the first [MaxText] code points are read, in time linear in them.
 //
 // # Why
 //
-// A search that finds nobody because of a comma is a false all-clear, and one that trusts a name
-// that it has tidied up vouches for impostors. So every reading says whether it was typed or made
-// of what was typed, and package verdict, not this one, decides what follows from it.
+// A search that finds nobody because of a comma is a false all-clear. One that tidies a name up and
+// then trusts it vouches for impostors. So every reading says whether it was typed or made of what
+// was typed; package verdict decides what follows from that.
 //
 // The API takes its parameters literally, since programs can clean up their own texts; the page
 // cannot expect that of people.
 //
 // # The parts
 //
-// paste.go has the subjects, split.go takes ids and addresses out of a text, names.go reads what is
-// left of it, unknown.go knows what the registry does not keep.
+//   - paste.go: Paste and its subjects.
+//   - split.go: Reader, which takes ids and addresses out of a text and parts the rest.
+//   - names.go: the names in the rest.
+//   - unknown.go: what the registry does not keep, such as telephone numbers.
 package paste
 
 import (
@@ -84,8 +86,8 @@ type Subject struct {
 	// HasParts says that it is the whole text, or what is left of it without ids and addresses, and
 	// that the text has several parts, which are subjects of their own.
 	HasParts bool
-	// Within is the number of the subject of which this one is a word, or -1. Words count only
-	// where the whole is nobody's name.
+	// Within is the number of the subject of which this one is a word, or -1. A word counts only if
+	// the whole is nobody's name.
 	Within int
 }
 
@@ -102,7 +104,7 @@ type Paste struct {
 	Text     string // as typed, without surrounding white space
 	Kind     Kind   // what is in it that no list has
 	Subjects []Subject
-	Left     int // ids and names that are not among Subjects; 1 more where the text was not read to its end
+	Omitted  int // ids and names that are not among Subjects; 1 more where the text was not read to its end
 	Words    int // of the text without ids and addresses
 }
 
@@ -143,8 +145,8 @@ func (rd *Reader) ReadWithID(text, id string) Paste {
 	return p
 }
 
-// addNames adds the names of a text, which was split as it is and without what is invisible or only
-// drawn.
+// addNames adds the names of a text. typed is the text as it is, split; seen is the same without
+// what is invisible or only drawn.
 func (p *Paste) addNames(rd *Reader, typed, seen *content) {
 	if len(seen.ids) > 0 && len(seen.parts) == 0 {
 		return // nothing but ids
@@ -161,12 +163,12 @@ func (p *Paste) addNames(rd *Reader, typed, seen *content) {
 			p.Subjects[left].HasParts = true
 		}
 	}
-	before := p.Left
+	before := p.Omitted
 	parts := p.addParts(rd, typed.parts, false)
-	left := p.Left
-	p.Left = before
+	omitted := p.Omitted
+	p.Omitted = before
 	parts = append(parts, p.addParts(rd, seen.parts, true)...)
-	p.Left = max(p.Left, left) // the parts are mostly the same
+	p.Omitted = max(p.Omitted, omitted) // the parts are mostly the same
 	p.Words = len(strings.FieldsFunc(seen.left, func(r rune) bool { return strings.ContainsRune(" ,;|/", r) }))
 	for _, part := range parts {
 		rd.addWords(p, part)
@@ -178,7 +180,7 @@ func (p *Paste) readable() string {
 	n := 0
 	for at := range p.Text {
 		if n++; n > MaxText {
-			p.Left++
+			p.Omitted++
 			return p.Text[:at]
 		}
 	}
@@ -214,7 +216,7 @@ func (p *Paste) addID(id string, how How) {
 	switch {
 	case len(id) > maxID:
 	case known == MaxIDs:
-		p.Left++
+		p.Omitted++
 	default:
 		p.Subjects = append(p.Subjects, Subject{ID: id, How: how, Within: -1})
 	}
@@ -253,7 +255,7 @@ func (p *Paste) addName(readings []Name, how How, within int) int {
 		return -1 // they were not typed as names
 	}
 	if how != Guessed && typed >= MaxNames {
-		p.Left++
+		p.Omitted++
 		return -1
 	}
 	s := Subject{How: how, Within: within}
@@ -321,9 +323,10 @@ func ID(s string) (id string, ok bool) {
 // Equal reports whether two texts are one name: equal in NFC, but for case and white space.
 func Equal(a, b string) bool { return a == b || folded(a) == folded(b) }
 
-func folded(s string) string {
-	return strings.Join(strings.Fields(cases.Fold().String(norm.NFC.String(s))), " ")
-}
+func folded(s string) string { return spaced(cases.Fold().String(norm.NFC.String(s))) }
+
+// spaced returns s with one space for each run of white space, and none around it.
+func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Digits reports whether s is one or more of 0 to 9.
 func Digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

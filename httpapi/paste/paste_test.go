@@ -29,8 +29,8 @@ func shown(p Paste) string {
 		}
 		all = append(all, mark+strings.Join(names, "="))
 	}
-	if p.Left > 0 {
-		all = append(all, fmt.Sprint("+", p.Left))
+	if p.Omitted > 0 {
+		all = append(all, fmt.Sprint("+", p.Omitted))
 	}
 	return strings.Join(all, " | ")
 }
@@ -171,14 +171,14 @@ func TestLeft(t *testing.T) {
 		names += fmt.Sprintf("n%d,", i)
 		ids += fmt.Sprintf("<@%d>", i)
 	}
-	if p := rd.Read(names); p.Left != 5 || len(p.Subjects) != MaxNames+1 {
-		t.Errorf("%d names and %d left", len(p.Subjects)-1, p.Left)
+	if p := rd.Read(names); p.Omitted != 5 || len(p.Subjects) != MaxNames+1 {
+		t.Errorf("%d names and %d left", len(p.Subjects)-1, p.Omitted)
 	}
-	if p := rd.Read(ids); p.Left != 5 || p.Subjects[MaxIDs-1].ID == "" {
-		t.Errorf("%d left: %s", p.Left, shown(p))
+	if p := rd.Read(ids); p.Omitted != 5 || p.Subjects[MaxIDs-1].ID == "" {
+		t.Errorf("%d left: %s", p.Omitted, shown(p))
 	}
-	if p := rd.Read(names[:len(names)-len("n20,n21,n22,n23,n24,")]); p.Left != 0 {
-		t.Errorf("%d of %d names left", p.Left, MaxNames)
+	if p := rd.Read(names[:len(names)-len("n20,n21,n22,n23,n24,")]); p.Omitted != 0 {
+		t.Errorf("%d of %d names left", p.Omitted, MaxNames)
 	}
 }
 

@@ -73,7 +73,7 @@ func (rd *Reader) split(text string) (c content) {
 	})
 	text = rd.takeAddresses(&c, text)
 	text = rd.takeDigits(&c, rd.field.ReplaceAllString(text, gap))
-	c.left = strings.Join(strings.Fields(text), " ")
+	c.left = spaced(text)
 	for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;|\r\n", r) }) {
 		c.addPart(rd, piece)
 		if strings.Contains(piece, "/") {
@@ -197,8 +197,14 @@ func isNumeric(host string) bool {
 	return err == nil && a.Is4()
 }
 
+// How many digits an id has.
+const (
+	minDigits = 15
+	maxDigits = 20
+)
+
 // isRun reports whether s, which is digits, has as many as an id.
-func isRun(s string) bool { return len(s) >= 15 && len(s) <= 20 }
+func isRun(s string) bool { return len(s) >= minDigits && len(s) <= maxDigits }
 
 // group is a run of digits in a text.
 type group struct {
@@ -206,13 +212,13 @@ type group struct {
 	free     bool // no letter touches it
 }
 
-// maxGroup is how many digits people write without a separator in an id that has some. More are
-// numbers of their own.
+// maxGroup is how many digits people write in a row in an id with separators. A longer run is a
+// number of its own.
 const maxGroup = 8
 
-// takeDigits takes out the ids: runs of 15 to 20 digits, also those that have separators between
-// them where they are all the digits that follow each other. Others may be ids: those that letters
-// touch, and those among more digits.
+// takeDigits takes the ids out of a text: runs with the digits of an id, and whole chains that have
+// as many together. A run that touches a letter, or is a part of a longer chain, only may be an id:
+// it is noted, and stays.
 func (rd *Reader) takeDigits(c *content, text string) string {
 	var rest strings.Builder
 	at := 0
@@ -225,7 +231,7 @@ func (rd *Reader) takeDigits(c *content, text string) string {
 		case len(chain) == 1 && isRun(run) && !chain[0].free:
 			c.maybe = append(c.maybe, run)
 			continue
-		case len(free) < len(chain) || len(run) > 20:
+		case len(free) < len(chain) || len(run) > maxDigits:
 			c.maybe = append(c.maybe, windows(text, chain)...)
 		}
 		run = joined(text, free)
@@ -245,8 +251,8 @@ func (rd *Reader) takeDigits(c *content, text string) string {
 	return rest.String()
 }
 
-// chains returns the runs of digits of a text. Those that only separators part are one chain,
-// unless one of them is an id by itself. Of a chain only the first may be touched by a letter.
+// chains returns the runs of digits of a text, in chains: neighbours with only a separator between
+// them, none of which is an id by itself. A letter may touch only the first of a chain.
 func (rd *Reader) chains(text string) (all [][]group) {
 	var before *group
 	for _, at := range rd.digits.FindAllStringIndex(text, -1) {
@@ -295,8 +301,8 @@ func longest(chain []group) (n int) {
 func windows(text string, chain []group) (all []string) {
 	for from := range chain {
 		total := 0
-		for to := from; to < len(chain) && total <= 20; to++ {
-			if total += chain[to].to - chain[to].from; total >= 15 && total <= 20 {
+		for to := from; to < len(chain) && total <= maxDigits; to++ {
+			if total += chain[to].to - chain[to].from; total >= minDigits && total <= maxDigits {
 				all = append(all, joined(text, chain[from:to+1]))
 			}
 		}

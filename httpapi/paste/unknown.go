@@ -23,7 +23,7 @@ const (
 	Invitation      // an invitation link: it does not say which server it is to
 )
 
-// kindOf returns what of the text no list has. c is what the text consists of.
+// kindOf returns the kind of a text whose content is c.
 func (rd *Reader) kindOf(text string, c *content) Kind {
 	kind := c.kind
 	for _, found := range rd.account.FindAllString(text, -1) {
@@ -43,23 +43,25 @@ func (rd *Reader) kindOf(text string, c *content) Kind {
 
 // numberKind says what digits that stand together are.
 func numberKind(run string) Kind {
-	national := strings.TrimPrefix(strings.TrimPrefix(run, "00"), "48")
 	switch {
 	case len(run) == 26:
 		return Account
 	case len(run) >= 13 && len(run) <= 16 && run[0] >= '3' && run[0] <= '6' && luhn(run):
 		return Card
-	case len(run) == 9 || len(national) == 9:
+	case isNational(run):
 		return Telephone
 	}
 	return Plain
 }
 
-// isTelephone reports whether a number, with the country code of Poland or without, is one that
-// people call.
+// isTelephone reports whether a number may be one that people call.
 func isTelephone(international bool, number string) bool {
-	national := strings.TrimPrefix(strings.TrimPrefix(number, "00"), "48")
-	return len(number) == 9 || len(national) == 9 || international && len(number) >= 8 && len(number) <= 15
+	return isNational(number) || international && len(number) >= 8 && len(number) <= 15
+}
+
+// isNational reports whether a number is a Polish one, with the country code or without.
+func isNational(number string) bool {
+	return len(number) == 9 || len(strings.TrimPrefix(strings.TrimPrefix(number, "00"), "48")) == 9
 }
 
 // iban reports whether the check digits of an IBAN are right (ISO 13616).

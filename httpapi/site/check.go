@@ -144,7 +144,7 @@ type match struct {
 func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	found := sortHits(p)
 	v.Verdict = wording(&p.verdict, &p.Paste, found.main)
-	v.Checked, v.Left = checkedOf(&p.verdict, &p.Paste), p.Paste.Left > 0
+	v.Checked, v.Left = checkedOf(&p.verdict, &p.Paste), p.Paste.Omitted > 0
 	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.ID != "" })
 	v.AskID, v.Server = askID(p, v.ByID), found.server()
 	advised := v.Verdict.Class

@@ -1,64 +1,3 @@
-// Package verdict decides what the person check says of a text that somebody pasted: one of seven
-// values, with a reason. It is a pure function of what was typed (package paste) and of the entries
-// that were found, since people act on it, and no order of loops or lines of a template may decide
-// whether somebody is accused or vouched for.
-//
-// # The rules
-//
-// A typed name can be near an entry's in three ways ([Nearness]): it is the same; it is dressed,
-// with something around it or in letters of another width; or it only looks like it. The first rule
-// that holds decides.
-//
-//	ids typed                       names                            value         reason
-//	one is an accused's             any                              accused, risk ByID
-//	all are trusted persons'        theirs, or nobody's              trusted       ByID
-//	all are trusted persons'        one is another listed entry's    caution       OtherName
-//	one is on no list               one is near an accused's         caution       OtherAccount
-//	one is on no list, one trusted  any other                        caution       OtherID
-//	one is on no list               one is near a trusted person's   caution       NotTheirs
-//	none                            each decides for itself, as below, and the gravest counts
-//
-// Digits that only may be an id, because of what stands around them, count like a typed id where
-// they are an accused's. Where they are a trusted person's they are a caution (MaybeID), like a
-// name.
-//
-// What a name decides by itself:
-//
-//	it is                                                             value         reason
-//	an accused's, same or dressed; a trusted person's at least as near caution      Shared
-//	an accused's, same or dressed                                     accused, risk ByName
-//	a trusted person's, the same                                      trusted-name  ByName
-//	like an accused's                                                 caution       LikeAccused
-//	a trusted person's, dressed, or like one's                        caution       LikeTrusted
-//	nobody's, but an @word in it is somebody's                        as that word alone, but never trusted-name
-//	nobody's, but another word of it is somebody's                    caution       InSentence
-//	nobody's                                                          none          Nobody
-//
-// Where nothing was found the text may be what the registry does not keep, or more than it looks
-// at: then the value is unchecked instead of none. Where what was found speaks for somebody and
-// there is more than was looked at, it is caution (TooMany).
-//
-// A value is accused if an entry that decides is verified, and risk if none is. The gravest of
-// several names is, in this order: accused, caution, risk, trusted-name, unchecked, none. An
-// accused id decides even where a name is graver, since an id is one account and a name is
-// anybody's.
-//
-// # Promises
-//
-//   - Trusted only if ids were typed and each is a trusted person's; so never for a name, and never
-//     for anything but what was typed.
-//   - Accused and risk only with an accused entry whose id or name that is.
-//   - Never none, nor trusted, where an id or a name that was typed is an accused's.
-//   - The order in which things were typed, and in which entries were found, decides nothing.
-//   - Noise around a text that warns does not make it clear anybody, as long as all of the text is
-//     looked at.
-//
-// # Why
-//
-// A name is whatever its bearer types: anybody can take a trusted person's. So only an id can
-// vouch, and a reading that was made of the text, rather than typed, can warn and accuse but not
-// vouch: a reader that tidies "maja<zero width>1997" up to maja1997 and then vouches for it does
-// the impostor's work.
 package verdict
 
 import (
@@ -198,7 +137,7 @@ func Decide(p paste.Paste, found [][]Entry) Verdict {
 	v.Value, v.Reason = q.decide()
 	if v.Value == Trusted || v.Value == TrustedName {
 		v.Namesake = q.anyHit(func(s *Subject, h *Hit) bool { return h.accused() })
-		if p.Left > 0 {
+		if p.Omitted > 0 {
 			v.Value, v.Reason = Caution, TooMany
 		}
 	}
@@ -419,7 +358,7 @@ const maxWords = 4
 func (q *question) unknown(why Reason) (Value, Reason) {
 	ids := slices.ContainsFunc(q.subjects, func(s Subject) bool { return s.ID != "" })
 	switch kind := q.paste.Kind; {
-	case q.paste.Left > 0:
+	case q.paste.Omitted > 0:
 		return Unchecked, TooMany
 	case kind == paste.Card, kind == paste.Account, kind != paste.Plain && !ids:
 		return Unchecked, Unknown
