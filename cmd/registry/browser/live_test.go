@@ -59,8 +59,8 @@ func TestAPIIsTriedInPlace(t *testing.T) {
 	tb.picture("api-tried")
 }
 
-// TestAPIExamplesAreChosen: one example is shown at a time, with and without scripts; with them it
-// can be copied.
+// TestAPIExamplesAreChosen: one example of a check and one of a bot is shown at a time, with and
+// without scripts; with them it can be copied.
 func TestAPIExamplesAreChosen(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
@@ -68,9 +68,9 @@ func TestAPIExamplesAreChosen(t *testing.T) {
 			tb := prepare(open(t, shared.site, phone(false)))
 			tb.get("/api")
 			for _, language := range []string{"py", "go", "mjs", "sh"} {
-				tb.do(click("label[for=jezyk-" + language + "]"))
+				tb.do(click("label[for=jezyk-"+language+"]"), click("label[for=bot-"+language+"]"))
 				shown := eval[string](tb, `[...document.querySelectorAll(".tabs code")].filter(e => e.checkVisibility()).map(e => e.dataset.example).join()`)
-				if shown != language {
+				if shown != language+",bot-"+language {
 					t.Errorf("after a click on %s the examples shown are %q", language, shown)
 				}
 			}
@@ -123,7 +123,7 @@ func TestAPIExamplesWork(t *testing.T) {
 		const wrong = [], links = [...document.querySelectorAll(".examples a")];
 		if (links.length < 7) wrong.push("only " + links.length + " examples");
 		for (const a of links) {
-			const want = a.closest("li").textContent.includes("404") ? 404 : 200, got = (await fetch(a.href)).status;
+			const want = Number(a.closest("li").textContent.match(/\b4\d\d\b/)?.[0] ?? 200), got = (await fetch(a.href)).status;
 			if (got !== want) wrong.push(a.href + ": " + got);
 		}
 		return wrong;
