@@ -36,9 +36,18 @@ func notInstalled(t testing.TB, what string) {
 	t.Skipf("left out: %s is missing", what)
 }
 
+// notWithRace skips the test with the race detector, which sees nothing of other programs.
+func notWithRace(t testing.TB) {
+	t.Helper()
+	if eventstest.RaceDetector {
+		t.Skip("left out with the race detector: it sees nothing of other programs")
+	}
+}
+
 // program is the path of a program of the system.
 func program(t testing.TB, name string) string {
 	t.Helper()
+	notWithRace(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		notInstalled(t, name)
@@ -50,6 +59,7 @@ func program(t testing.TB, name string) string {
 // REGISTRY_NPM.
 func npmProgram(t testing.TB, name string) string {
 	t.Helper()
+	notWithRace(t)
 	path := filepath.Join(os.Getenv("REGISTRY_NPM"), "node_modules", ".bin", name)
 	if _, err := os.Stat(path); err != nil || os.Getenv("REGISTRY_NPM") == "" {
 		notInstalled(t, name+" below REGISTRY_NPM")

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +16,12 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if eventstest.RaceDetector {
+		_ = flag.Set("rapid.checks", "20") // a flag on the command line comes later and wins
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Few values, so that ids meet, names tie and searches hit.
 func someName() *rapid.Generator[string] {

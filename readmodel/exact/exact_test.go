@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,12 @@ import (
 	"example.org/registry/readmodel/textindex"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if eventstest.RaceDetector {
+		_ = flag.Set("rapid.checks", "20") // a flag on the command line comes later and wins
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // registry is a model that tests change, and a builder of its index that follows when told to.
 type registry struct {
@@ -170,10 +176,13 @@ func TestBlocks(t *testing.T) {
 func TestVocabularyRenewed(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, t.TempDir(), tuning{minRenewal: 1})
-	b := r.builder
+	b, entries := r.builder, 300
+	if eventstest.RaceDetector {
+		entries = 100
+	}
 	change := func(list events.List, version int) {
 		var data []events.Data
-		for i := range 300 {
+		for i := range entries {
 			e := of(list, numbered(i, version))
 			for word := range 30 {
 				e.Reason += fmt.Sprintf(" słowo%d%d%d", version, i, word)
