@@ -76,7 +76,7 @@ func TestRestart(t *testing.T) {
 func TestCatchUp(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)
-	last := s.publish(eventstest.Events(3*bulkFrom, 3)...)
+	last := s.publish(eventstest.Events(bulkFrom+bulkFrom/4, 3)...)
 	held := make(chan struct{})
 	s.wrap = func(st Store) Store {
 		return storeFunc(func(c readmodel.Commit) error {

@@ -86,7 +86,7 @@ func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 		k.renewed.Add(1)
 		k.failed(err)
 		if err := k.SetAside(); err != nil {
-			k.logger().Error(k.Name+" cannot be set aside", "error", err)
+			k.Log().Error(k.Name+" cannot be set aside", "error", err)
 		}
 		if !isStale(err) {
 			pause.For(ctx, k.retry())
@@ -142,7 +142,7 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model, began ti
 			k.trouble.Store(nil)
 			if !told {
 				told = true
-				k.logger().Info(k.Name+" complete", "sequence", v.Sequence(), "took", time.Since(began).Round(time.Millisecond).String())
+				k.Log().Info(k.Name+" complete", "sequence", v.Sequence(), "took", time.Since(began).Round(time.Millisecond).String())
 			}
 			k.sequence.Store(v.Sequence())
 			idle, cancel := context.WithTimeout(ctx, lookEvery)
@@ -189,9 +189,9 @@ func (k *Keeper) hangs() time.Duration {
 func (k *Keeper) failed(err error) {
 	k.trouble.Store(new(k.Failing + ": " + err.Error() + "."))
 	if isStale(err) {
-		k.logger().Info(k.Name+" is being made anew", "reason", err.Error())
+		k.Log().Info(k.Name+" is being made anew", "reason", err.Error())
 	} else {
-		k.logger().Error(k.Name+" has failed", "error", err, "retry", k.retry().String())
+		k.Log().Error(k.Name+" has failed", "error", err, "retry", k.retry().String())
 	}
 }
 
@@ -203,7 +203,8 @@ func isStale(err error) bool {
 func (k *Keeper) retry() time.Duration      { return cmp.Or(k.Retry, 5*time.Second) }
 func (k *Keeper) hangsAfter() time.Duration { return cmp.Or(k.HangsAfter, 30*time.Second) }
 
-func (k *Keeper) logger() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
+// Log returns Logger, or one that discards everything.
+func (k *Keeper) Log() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
 
 // Work is what an index does in its steps. The goroutine that calls Follow uses it.
 type Work struct {
@@ -233,5 +234,5 @@ func (w *Work) do(step func() error) error {
 	return fault.Catch(step)
 }
 
-// NewWork makes a Work that no Keeper watches, for tests.
+// NewWork makes a Work that no Keeper watches. It is for tests of an Index.
 func NewWork(p *Pacer) *Work { return &Work{pacer: p, began: time.Now()} }

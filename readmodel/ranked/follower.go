@@ -265,7 +265,7 @@ func (f *follower) tidy() error {
 	case !f.marked && f.store.unpersisted.Load() == 0:
 		f.marked = true
 		if err := os.RemoveAll(asideOf(f.engine.Dir)); err != nil {
-			f.engine.keeper.Logger.Warn("the former index of ranked search cannot be removed", "error", err)
+			f.engine.keeper.Log().Warn("the former index of ranked search cannot be removed", "error", err)
 		}
 		return f.store.mark(complete)
 	}
