@@ -62,6 +62,8 @@ func TestCache(t *testing.T) {
 	if status, page, _ := get(t, cache+"/scammers", nil); status != http.StatusOK || page.Get("Cache-Control") != second.Get("Cache-Control") {
 		t.Error("a page:", status, page)
 	}
+	// A copy of the lists can be kept through it.
+	output(t, registry, "mirror", cache, filepath.Join(t.TempDir(), "copy"), "--once")
 	// Never from the cache: requests for an own write, donations, refusals.
 	for _, ask := range []struct {
 		url    string

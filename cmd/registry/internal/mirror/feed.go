@@ -90,9 +90,10 @@ type noAnswer struct {
 func (e *noAnswer) Error() string { return e.err.Error() }
 func (e *noAnswer) Unwrap() error { return e.err }
 
-// head asks where the feed is. It returns a *noAnswer, or the error of ctx.
-func (f *feed) head(ctx context.Context) (h head, err error) {
-	_, _, err = f.ask(ctx, "/api/changes", 0, &h, func() error {
+// head asks where the feed is, at a sequence of at least atLeast. It returns a *noAnswer, or the
+// error of ctx.
+func (f *feed) head(ctx context.Context, atLeast uint64) (h head, err error) {
+	_, _, err = f.ask(ctx, "/api/changes", atLeast, 0, &h, func() error {
 		if h.Epoch == "" || len(h.Digest) != 32 {
 			return errors.New("no feed")
 		}
@@ -111,7 +112,7 @@ func (f *feed) page(ctx context.Context, epoch string, since uint64, wait time.D
 	if wait > 0 {
 		path += fmt.Sprintf("&wait=%d", int(wait.Seconds()))
 	}
-	header, n, err := f.ask(ctx, path, wait, &p, func() error { return p.check(epoch, since) })
+	header, n, err := f.ask(ctx, path, 0, wait, &p, func() error { return p.check(epoch, since) })
 	if err == nil {
 		p.bytes = n
 		p.sequence, _ = strconv.ParseUint(header.Get("Registry-Sequence"), 10, 64) // a proxy may have taken it off
@@ -127,7 +128,7 @@ func (p *page) check(epoch string, since uint64) error {
 	last := since
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		if _, known := c.List.Index(); !known || c.Sequence < last || c.Sequence > p.Until {
+		if _, known := c.List.Index(); !known || c.Sequence <= last || c.Sequence > p.Until {
 			return errors.New("a change that cannot be")
 		}
 		last = c.Sequence
@@ -151,13 +152,17 @@ func (p *page) check(epoch string, since uint64) error {
 	return nil
 }
 
-// ask sends a request, reads its answer into v and checks that.
-func (f *feed) ask(ctx context.Context, path string, wait time.Duration, v any, check func() error) (http.Header, int, error) {
+// ask sends a request, reads its answer into v and checks that. A cache knows nothing of answers
+// that have to be at least as new as a sequence.
+func (f *feed) ask(ctx context.Context, path string, atLeast uint64, wait time.Duration, v any, check func() error) (http.Header, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime+wait)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+path, nil)
 	if err != nil {
 		return nil, 0, err
+	}
+	if atLeast > 0 {
+		request.Header.Set("Registry-Min-Sequence", strconv.FormatUint(atLeast, 10))
 	}
 	answer, err := f.client.Do(request)
 	if err != nil && cli.SpeaksNoHTTP(err) {

@@ -139,6 +139,9 @@ func (m *mirror) run(ctx context.Context) error {
 // errPause asks to wait before the next step.
 var errPause = errors.New("pause")
 
+// errMore says that something has changed since the last page.
+var errMore = errors.New("more has changed")
+
 // outage returns the error of an address that never was a registry's.
 func (m *mirror) outage(no *noAnswer) error {
 	m.reached = m.reached || no.loading
@@ -149,6 +152,7 @@ func (m *mirror) outage(no *noAnswer) error {
 		return &Unreached{no, m.Patience}
 	}
 	m.outages++
+	m.level = false                            // the server may refuse to let more wait
 	if m.reached && m.outages > 1 && !m.away { // one by itself is not worth a word
 		m.away = true
 		m.Warn(fmt.Sprintf("no answer: %s; waiting", no))
@@ -205,7 +209,12 @@ func (m *mirror) step(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := m.compare(ctx); err != nil {
+	switch err := m.compare(ctx); {
+	case errors.Is(err, errMore) && len(p.Changes) > 0:
+		return nil
+	case errors.Is(err, errMore):
+		return errPause // a cache has answered
+	case err != nil:
 		return err
 	}
 	if len(p.Changes) == 0 && time.Since(asked) < m.Pause {
@@ -234,7 +243,7 @@ func (m *mirror) store() error {
 
 // begin empties the copy, to be made of the feed that the server has now.
 func (m *mirror) begin(ctx context.Context) error {
-	h, err := m.feed.head(ctx)
+	h, err := m.feed.head(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -251,15 +260,18 @@ func (m *mirror) begin(ctx context.Context) error {
 
 // compare compares the copy with what the server says it has, and writes the file.
 func (m *mirror) compare(ctx context.Context) error {
-	h, err := m.feed.head(ctx)
+	h, err := m.feed.head(ctx, m.copy.state.Until)
 	if err != nil {
 		return err
 	}
 	s := m.copy.state
 	switch {
-	case h.Epoch != s.Epoch || h.Sequence < s.Until || h.LastChange > s.Until:
+	case h.Epoch != s.Epoch || h.Sequence < s.Until:
 		m.level = false
-		return errPause // another replica or a cache answers, or something has changed
+		return errPause // the stream is another one, or a proxy has taken Registry-Min-Sequence off
+	case h.LastChange > s.Until:
+		m.level = false
+		return errMore
 	case h.Entries != s.Entries || h.Digest != s.digest().String():
 		if m.remade {
 			return ErrDiffers
