@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,6 +73,9 @@ func (f *follower) next() (e event, ok bool) {
 		default:
 			f.t.Fatalf("%q", f.body.Text())
 		}
+	}
+	if err := f.body.Err(); err != nil && os.IsTimeout(err) {
+		f.t.Fatal("the stream goes on")
 	}
 	return e, false
 }
@@ -185,6 +189,26 @@ func TestLongPollEnds(t *testing.T) {
 	<-answers
 }
 
+// What ends a wait ends it at once: none of these is a wait that has run out.
+func TestWaitEndsAtOnce(t *testing.T) {
+	f := serve(t)
+	waits := func(end func()) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		ended, v := make(chan error), f.model.View()
+		q := feedQuery{epoch: v.Epoch(), since: v.Sequence(), wait: time.Hour}
+		go func() { ended <- f.public.followers.await(ctx, &q) }()
+		eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+		if end(); <-ended != nil {
+			t.Error("it waits on")
+		}
+	}
+	waits(func() { f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"}) })
+	waits(func() { f.model.SetEpoch("other") })
+	waits(f.public.EndFollowing)
+}
+
 // A follower gets what was there, a tick, and then each change, as pages have it.
 func TestFollow(t *testing.T) {
 	f := serve(t)
@@ -262,6 +286,9 @@ func TestTicks(t *testing.T) {
 	}
 	f.set(func(s *Readiness) { s.Ready = false })
 	s.ended()
+	if f.log.String() != "" {
+		t.Error(f.log.String())
+	}
 	f.set(func(s *Readiness) { s.Ready = true })
 	f.public.followers.times.life = 20 * time.Millisecond
 	s = f.follow(t, "?since="+apitest.Sequence(1))
