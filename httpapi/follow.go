@@ -297,7 +297,8 @@ type feedStream struct {
 	live  bool   // has been up to date once
 	timer *time.Timer
 	ends  time.Time
-	ticks time.Time // when the next tick is due
+	ticks time.Time       // when the next tick is due
+	gone  <-chan struct{} // closed when the reader may have left; nil once that has been seen
 
 	deadline time.Time // of writes
 }
@@ -315,7 +316,9 @@ func newStream(c *gin.Context, f *followers, q feedQuery) *feedStream {
 func (s *feedStream) run() {
 	s.c.Writer.Header()["Content-Type"] = []string{"text/event-stream"}
 	s.c.Writer.WriteHeaderNow()
-	wire.ConnOf(s.c.Request).BoundUnsent(sendBuffer)
+	conn := wire.ConnOf(s.c.Request)
+	conn.BoundUnsent(sendBuffer)
+	s.gone = conn.InputEnded()
 	for s.send() {
 	}
 }
@@ -338,6 +341,9 @@ func (s *feedStream) send() bool {
 		return true
 	case <-s.timer.C:
 		return true
+	case <-s.gone:
+		s.gone = nil
+		return s.sendTick() // which finds out
 	case <-s.leaving:
 		return false
 	case <-s.ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -212,6 +213,7 @@ func TestWaitEndsAtOnce(t *testing.T) {
 // A follower gets what was there, a tick, and then each change, as pages have it.
 func TestFollow(t *testing.T) {
 	f := serve(t)
+	f.public.followers.times.tick = time.Hour
 	s := f.follow(t, "?since=3")
 	if h := s.resp.Header; h.Get("Content-Type") != "text/event-stream" || h.Get("Cache-Control") != "no-store" || h.Get("Content-Encoding") != "" ||
 		h.Get("X-Accel-Buffering") != "no" || h.Get("Registry-Sequence") != apitest.Sequence(0) {
@@ -239,6 +241,44 @@ func TestFollow(t *testing.T) {
 	s.ended()
 	later.ended()
 	eventually(t, func() bool { return f.public.followers.following.Load() == 0 })
+}
+
+// A follower that leaves is forgotten at once, also when nothing happens; one that has only closed
+// its sending side is not.
+func TestFollowerLeaves(t *testing.T) {
+	f := serve(t)
+	f.public.followers.times.tick = time.Hour
+	s := f.follow(t, "?since="+apitest.Sequence(0))
+	s.want(at(0), "tick", "")
+	conn, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := fmt.Fprintf(conn, "GET %s/events?since=%s HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, apitest.Sequence(0)); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(conn)
+	read := func(text string) {
+		t.Helper()
+		for lines.Scan() {
+			if lines.Text() == text {
+				return
+			}
+		}
+		t.Fatal("no ", text, lines.Err())
+	}
+	read("event: tick")
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	read("event: tick")
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	read("event: remove")
+	s.want(at(1), "remove", "")
+	s.stop()
+	eventually(t, func() bool { return f.public.followers.following.Load() == 1 })
 }
 
 func TestBadFollow(t *testing.T) {

@@ -33,6 +33,9 @@ type Conn struct {
 
 	timed atomic.Bool // Reads have a deadline
 
+	endOnce sync.Once     // closes ended
+	ended   chan struct{} // see InputEnded
+
 	mu    sync.Mutex // net/http writes in one goroutine and reads in another
 	armed bool       // hold back the next write
 	lines []byte     // to splice into the head that the next write begins with; not changed
@@ -40,7 +43,7 @@ type Conn struct {
 }
 
 func newConn(c net.Conn, buffers *sync.Pool) *Conn {
-	return &Conn{Conn: c, buffers: buffers}
+	return &Conn{Conn: c, buffers: buffers, ended: make(chan struct{})}
 }
 
 // errNoHead ends a connection on which something other than the head of an answer followed
@@ -57,6 +60,16 @@ func (c *Conn) JoinWrites(size int) {
 	c.armed = true
 	c.pending.Store(true)
 	c.mu.Unlock()
+}
+
+// InputEnded returns a channel that is closed when the reader has closed its sending side while a
+// handler runs. It may have closed the connection: what is sent next finds out. Of a nil Conn it is
+// nil.
+func (c *Conn) InputEnded() <-chan struct{} {
+	if c == nil {
+		return nil
+	}
+	return c.ended
 }
 
 // BoundUnsent bounds what the system keeps of answers that the reader does not take, in bytes, about.
@@ -170,6 +183,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	watch := !c.timed.Load()
 	n, err := c.Conn.Read(p)
 	if watch && n == 0 && err == io.EOF { //nolint:errorlint // net.Conn returns it as it is
+		c.endOnce.Do(func() { close(c.ended) })
 		err = awaitReset(c.Conn)
 	}
 	return n, err
