@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -106,4 +108,42 @@ func TestReplayOfOneStream(t *testing.T) {
 	if v := s.model.View(); v.Sequence() != 0 {
 		t.Errorf("applied up to %d", v.Sequence())
 	}
+}
+
+// TestGather: a batch is what is there, in an import also what comes within the wait, and never too
+// much.
+func TestGather(t *testing.T) {
+	decoded := func(n int) *chunk {
+		c := &chunk{messages: make([]message, n), done: make(chan struct{})}
+		close(c.done)
+		return c
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ordered := make(chan *chunk, maxDecoding)
+		ordered <- decoded(2)
+		if batch, n := gather(t.Context(), decoded(1), ordered, 0); len(batch) != 2 || n != 3 {
+			t.Errorf("what is there: %d chunks, %d messages", len(batch), n)
+		}
+		go func() {
+			for range 3 {
+				time.Sleep(gatherFor / 2)
+				ordered <- decoded(5)
+			}
+		}()
+		if batch, n := gather(t.Context(), decoded(1), ordered, gatherFor-1); len(batch) != 2 || n != 6 {
+			t.Errorf("what comes: %d chunks, %d messages", len(batch), n)
+		}
+		time.Sleep(gatherFor)
+		for range maxDecoding - 2 {
+			ordered <- decoded(chunkMessages)
+		}
+		if _, n := gather(t.Context(), decoded(2*chunkMessages), ordered, gatherFor); n > maxBatch || n <= maxBatch-chunkMessages {
+			t.Errorf("too much: %d messages", n)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if batch, _ := gather(ended, decoded(1), make(chan *chunk), time.Hour); len(batch) != 1 {
+			t.Errorf("after the end: %d chunks", len(batch))
+		}
+	})
 }
