@@ -45,7 +45,7 @@
 //   - A step that shows no progress is a trouble. Where there is SetAside it is left to itself, and
 //     a new index takes the place of the old; nothing that the old one does later counts.
 //   - An index takes all processors that nobody wants, a quarter of them while there is Some
-//     demand, and Pacer.Least while there is Much.
+//     demand, Pacer.Least while there is Much, and hardly anything in an Import.
 //
 // # Why
 //

@@ -29,6 +29,7 @@ func TestPacer(t *testing.T) {
 		longer float64 // than the work alone
 	}{
 		"none": {None, 1.0 / 32, 1}, "some": {Some, 1.0 / 32, 4}, "much": {Much, 1.0 / 32, 32}, "much, but hurried": {Much, 0, 4},
+		"an import": {Import, 0, 32},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -12,16 +12,20 @@ import (
 // Demand says how much others want the processors.
 type Demand int
 
-// What an index may take of them: all, a quarter, and Pacer.Least.
+// What an index may take of them: all, a quarter, Pacer.Least, and a thirty-second, since nobody
+// misses the index in an import that nobody searches beside.
 const (
 	None Demand = iota
 	Some
 	Much
+	Import
 )
 
 const (
 	// shared is the share of the processors that an index takes at most while there is Some demand.
 	shared = 0.25
+	// idle is the share during an Import.
+	idle = 1.0 / 32
 	// demandEvery is how often the demand is asked for.
 	demandEvery = 300 * time.Millisecond
 	// slice is how much work is done before a rest.
@@ -78,6 +82,8 @@ func (p *Pacer) limit() rate.Limit {
 	switch {
 	case demand == None:
 		return rate.Inf
+	case demand == Import:
+		share = idle
 	case demand == Much && p.Least > 0:
 		share = p.Least
 	}

@@ -33,6 +33,8 @@ func (l *live) demand() func() indexing.Demand {
 		asked, changed := float64(n-requests)/passed, float64(newest-min(checkpoint, newest))/passed
 		at, requests, checkpoint = now, n, newest
 		switch {
+		case (lag > muchLag || changed > muchChanges) && asked < someRequests:
+			return indexing.Import
 		case lag > muchLag, changed > muchChanges, asked > muchRequests*float64(runtime.GOMAXPROCS(0)):
 			return indexing.Much
 		case changed > someChanges, asked > someRequests:
