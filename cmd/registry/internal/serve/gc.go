@@ -24,7 +24,7 @@ const (
 	minHeadroom = 512 << 20
 	// fillingPercent is the percentage while the model is being filled, when the heap grows and most
 	// collections find little: they took half of the processor time of an import of a million.
-	fillingPercent = 100
+	fillingPercent = 50
 	// headroomEvery is how often the live heap is read. It doubles in that time at a start.
 	headroomEvery = 100 * time.Millisecond
 	// calmTicks is how many of these lie between two looks whether memory can be given back.
@@ -77,7 +77,7 @@ func (gc GC) keep(ctx context.Context, filling func() bool) {
 		now := readHeap()
 		if n%calmTicks == 0 {
 			fill = filling()
-			if now.calm(before, given) {
+			if now.calm(before, given) || !fill && now.tooMuch(given) {
 				debug.FreeOSMemory() // collects beside the readers, who do not wait for it
 				given = readHeap()
 			}
@@ -121,12 +121,22 @@ func readHeap() heap {
 	return heap{live: bytes(0), allocated: bytes(1), held: bytes(2) + bytes(3) + bytes(4)}
 }
 
-// spare is what holds nothing that lived at the last collection.
-func (h heap) spare() uint64 { return h.held - min(h.live, h.held) }
+// spare is what holds nothing that lived at the last collection, less what could not be given back
+// when that was last tried.
+func (h heap) spare(given heap) uint64 {
+	spare := h.held - min(h.live, h.held)
+	return spare - min(given.held-min(given.live, given.held), spare)
+}
 
-// calm reports whether there is more to spare than when memory was last given back, and so little
-// has been allocated since before that it would not be used for a minute.
+// calm reports whether so little has been allocated since before that what is to spare would not be
+// used for a minute.
 func (h heap) calm(before, given heap) bool {
-	spare := h.spare() - min(given.spare(), h.spare())
+	spare := h.spare(given)
 	return spare > calmSpare+h.live/16 && h.allocated-before.allocated < spare/calmLooks
+}
+
+// tooMuch reports whether there is twice as much to spare as the collector uses when nothing is
+// being filled: an import has ended, and an index is still being made.
+func (h heap) tooMuch(given heap) bool {
+	return h.spare(given) > 2*h.live/100*uint64(percentFor(h.live, false))
 }

@@ -5,7 +5,7 @@ import "testing"
 // TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent, or
 // fillingPercent while it grows.
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 31: {25, 100}, 1 << 34: {25, 100}} {
+	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 50}, 1 << 31: {25, 50}, 1 << 34: {25, 50}} {
 		if calm, filling := percentFor(live, false), percentFor(live, true); [...]int{calm, filling} != want {
 			t.Errorf("%d bytes live: %d%%, filling %d%%, want %d%%", live, calm, filling, want)
 		}
@@ -31,6 +31,11 @@ func TestCalm(t *testing.T) {
 	} {
 		if got := c.now.calm(before, c.given); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for held, want := range map[uint64]bool{2400 * mb: false, 4000 * mb: true} {
+		if got := (heap{live: 1600 * mb, held: held}).tooMuch(heap{}); got != want {
+			t.Errorf("too much of %d: %v", held, got)
 		}
 	}
 }
