@@ -38,7 +38,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 			return err
 		}
 		if applied += n; time.Since(began) >= gatherFor {
-			if wait = 0; applied >= busyMessages*int(time.Since(began)/gatherFor) {
+			if wait = 0; !p.bulk && applied >= busyMessages*int(time.Since(began)/gatherFor) {
 				wait = gatherFor
 			}
 			began, applied = time.Now(), 0
