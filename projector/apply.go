@@ -13,8 +13,8 @@ import (
 )
 
 // A batch is what is there, at most so many messages. Each copies the nodes of the trees that it
-// changes, so in an import large batches save a third of what an event costs with batches of 1 000:
-// from busyMessages applied in gatherFor on, a batch is what comes in that time.
+// changes, so in an import large batches save a tenth of what an event costs at 100 000 entries, and more
+// at a million: from busyMessages applied in gatherFor on, a batch is what comes in that time.
 const (
 	maxBatch     = 8192
 	gatherFor    = 500 * time.Millisecond
