@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"example.org/registry/events/pause"
+	"example.org/registry/readmodel/fault"
 )
 
 const (
@@ -66,6 +68,19 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
+	damage := fault.Catch(func() error { err = keep(ctx, cfg); return nil })
+	if damage == nil {
+		return err
+	}
+	cfg.Warn("the store beside the copy is damaged: beginning anew")
+	if err := os.Remove(cfg.File + ".mirror"); err != nil {
+		return &DiskError{err}
+	}
+	return keep(ctx, cfg)
+}
+
+// keep is Run with the store that is there. It panics, or faults, where that is damaged.
+func keep(ctx context.Context, cfg Config) (err error) {
 	c, err := openCopy(cfg.File + ".mirror")
 	if errors.Is(err, ErrKept) {
 		return err

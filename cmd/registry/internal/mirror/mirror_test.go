@@ -341,6 +341,21 @@ func TestDiffers(t *testing.T) {
 			t.Errorf("%.10q: %v", damage, err)
 		}
 	}
+	store, err := os.ReadFile(f.file + ".mirror")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 2 * os.Getpagesize(); i < len(store); i++ { // all but what says that it is a store
+		store[i] = 0xff
+	}
+	warned = nil
+	if err := errors.Join(os.WriteFile(f.file+".mirror", store, 0o600), os.Remove(f.file)); err != nil {
+		t.Fatal(err)
+	}
+	f.told = nil
+	if err := Run(t.Context(), cfg); err != nil || len(warned) == 0 || !strings.Contains(warned[0], "damaged") {
+		t.Errorf("pages of the store are damaged: %v, warned of %q", err, warned)
+	}
 	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/changes" {
 			f.ServeHTTP(w, r)
