@@ -13,6 +13,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
 
@@ -93,7 +94,7 @@ func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 		return at, err
 	}
 	if at.view.LastChange() <= q.since {
-		if err := p.followers.await(c.Request.Context(), q); err != nil {
+		if err := p.followers.await(c.Request.Context(), q, wire.ConnOf(c.Request).InputEnded()); err != nil {
 			return state{}, err
 		}
 		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's own is shorter

@@ -173,8 +173,9 @@ func (f *followers) watch(ctx context.Context) {
 }
 
 // await returns when the feed of that epoch has a change after since, when it is another epoch's,
-// or after d. Errors: errBusy, or that of ctx.
-func (f *followers) await(ctx context.Context, q *feedQuery) error {
+// after q.wait, or when gone is closed: nobody may read the answer any more. Errors: errBusy, or
+// that of ctx.
+func (f *followers) await(ctx context.Context, q *feedQuery, gone <-chan struct{}) error {
 	select {
 	case <-f.leaving:
 		return nil
@@ -195,6 +196,8 @@ func (f *followers) await(ctx context.Context, q *feedQuery) error {
 		select {
 		case <-n.next:
 		case <-timer.C:
+			return nil
+		case <-gone:
 			return nil
 		case <-f.leaving:
 			return nil

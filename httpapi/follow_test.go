@@ -193,13 +193,14 @@ func TestLongPollEnds(t *testing.T) {
 // What ends a wait ends it at once: none of these is a wait that has run out.
 func TestWaitEndsAtOnce(t *testing.T) {
 	f := serve(t)
+	gone := make(chan struct{})
 	waits := func(end func()) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		ended, v := make(chan error), f.model.View()
 		q := feedQuery{epoch: v.Epoch(), since: v.Sequence(), wait: time.Hour}
-		go func() { ended <- f.public.followers.await(ctx, &q) }()
+		go func() { ended <- f.public.followers.await(ctx, &q, gone) }()
 		eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
 		if end(); <-ended != nil {
 			t.Error("it waits on")
@@ -207,6 +208,8 @@ func TestWaitEndsAtOnce(t *testing.T) {
 	}
 	waits(func() { f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"}) })
 	waits(func() { f.model.SetEpoch("other") })
+	waits(func() { close(gone) })
+	gone = nil
 	waits(f.public.EndFollowing)
 }
 
