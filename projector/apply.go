@@ -12,19 +12,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// A batch is what is there, at most so many messages. Each copies the nodes of the trees that it
-// changes, so in an import large batches save a tenth of what an event costs at 100 000 entries, and more
-// at a million: from busyMessages applied in gatherFor on, a batch is what comes in that time.
-const (
-	maxBatch     = 8192
-	gatherFor    = 500 * time.Millisecond
-	busyMessages = 1024
-)
-
 // apply is the session's loop: it brings what the receiver delivers into the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
-	var wait time.Duration
-	began, applied := time.Now(), 0
+	load := newLoad()
 	for {
 		first, err := p.nextChunk(ctx, r)
 		if err != nil {
@@ -33,16 +23,11 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 		if first == nil {
 			continue
 		}
-		batch, n := gather(ctx, first, r.ordered, wait)
+		batch, n := gather(ctx, first, r.ordered, load.wait)
 		if err := p.applyBatch(ctx, batch); err != nil {
 			return err
 		}
-		if applied += n; time.Since(began) >= gatherFor {
-			if wait = 0; !p.bulk && applied >= busyMessages*int(time.Since(began)/gatherFor) {
-				wait = gatherFor
-			}
-			began, applied = time.Now(), 0
-		}
+		load.add(n, p.bulk)
 	}
 }
 
@@ -61,28 +46,6 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver) (*chunk, error) 
 		<-c.done // a worker has it
 		return c, nil
 	}
-}
-
-// gather adds the chunks that are there, and those that come within wait. n counts the messages.
-func gather(ctx context.Context, first *chunk, ordered <-chan *chunk, wait time.Duration) (batch []*chunk, n int) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	batch, n = append(batch, first), len(first.messages)
-	for n+chunkMessages <= maxBatch {
-		var c *chunk
-		select {
-		case c = <-ordered:
-		default:
-			select {
-			case c = <-ordered:
-			case <-ctx.Done():
-				return batch, n
-			}
-		}
-		<-c.done
-		batch, n = append(batch, c), n+len(c.messages)
-	}
-	return batch, n
 }
 
 // applyBatch applies a batch to the model and hands it on to rejecter and saver. Where the bound

@@ -61,14 +61,15 @@
 //
 // Run keeps five kinds of goroutine, and waits for all of them:
 //
-//	follow   owns the model. It makes a session: verify the stream, receive, apply, until anything is out of order;
-//	         then another one. (projector.go, stream.go, receiver.go, apply.go, catchup.go, freeze.go)
+//	follow   owns the model. It makes a session: verify the stream, receive, apply, until anything
+//	         is out of order; then another one. (projector.go, stream.go, receiver.go, gather.go,
+//	         apply.go, catchup.go, freeze.go)
 //	workers  decode and render chunks of messages, one worker a processor. (decode.go)
 //	saver    gives the store what has been applied, within 250 ms or 1 000 events. (saver.go)
-//	rejecter copies rejected events; beside that it finds subjects that have no valid event left. (rejecter.go,
-//	         subjects.go)
-//	watch    asks the broker twice a second how long the stream is: lag, AsOf, erased tails, lost deliveries, identity.
-//	         (watch.go)
+//	rejecter copies rejected events; beside that it finds subjects that have no valid event left.
+//	         (rejecter.go, subjects.go)
+//	watch    asks the broker twice a second how long the stream is: lag, AsOf, erased tails, lost
+//	         deliveries, identity. (watch.go)
 //
 // Package leader asks the broker about the stream; package rejected has the form of a copy, and the
 // operator's view.
