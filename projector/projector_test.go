@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,6 +79,8 @@ func TestCatchUp(t *testing.T) {
 	eventstest.Stream(t, s.js)
 	last := s.publish(eventstest.Events(bulkFrom+bulkFrom/4, 3)...)
 	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	defer release() // else a failure would wait for ever
 	s.wrap = func(st Store) Store {
 		return storeFunc(func(c readmodel.Commit) error {
 			if c.Checkpoint.Sequence != 0 && !s.p.Progress().CaughtUp {
@@ -97,7 +100,7 @@ func TestCatchUp(t *testing.T) {
 		}
 		return p.CaughtUp
 	})
-	close(held)
+	release()
 	s.reach(last)
 	if n := s.log.count("caught up with the stream"); n != 1 {
 		t.Errorf("caught up %d times", n)
