@@ -70,29 +70,35 @@ func (g *gate) reach(ctx context.Context, atLeast uint64) (state, error) {
 		if readiness.Frozen {
 			return state{}, errNotReached
 		}
-		if view, err = g.await(ctx, atLeast); err != nil {
+		if err := g.await(ctx, atLeast); err != nil {
 			return state{}, err
+		}
+		if view, readiness, err = g.health.View(); err != nil { // what came may be too little to answer from
+			return state{}, err
+		}
+		if view.Sequence() < atLeast { // another model has taken its place
+			return state{}, errNotReached
 		}
 	}
 	return state{view: view, headers: g.headers.of(view, readiness.AsOf)}, nil
 }
 
 // await waits for a view at seq or after it.
-func (g *gate) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
+func (g *gate) await(ctx context.Context, seq uint64) error {
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > maxWaiting {
-		return nil, errBusy
+		return errBusy
 	}
 	bounded, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
-	view, err := g.health.Reader.Await(bounded, seq)
+	_, err := g.health.Reader.Await(bounded, seq)
 	switch {
 	case err == nil:
-		return view, nil
+		return nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	default:
-		return nil, errNotReached
+		return errNotReached
 	}
 }
 

@@ -29,7 +29,7 @@ type feedQuery struct {
 type feedBody struct {
 	Epoch      string      `json:"epoch"`
 	Sequence   uint64      `json:"sequence"`
-	Oldest     uint64      `json:"oldest"`
+	Oldest     uint64      `json:"oldest"` // always 0: no tombstone is dropped
 	LastChange uint64      `json:"lastChange"`
 	AsOf       string      `json:"asOf"`
 	Entries    entryCounts `json:"entries"`
@@ -86,8 +86,8 @@ func (p *Public) changes() handler {
 // answerWithin is how long a reader may take an answer that it has waited for.
 const answerWithin = 15 * time.Second
 
-// awaitChange is reachFeed for a page, which waits for a change if the query says so. More errors:
-// errBusy.
+// awaitChange is reachFeed and then, if the query has a wait and nothing has changed after since, a
+// wait for a change. Errors: those of reachFeed, and errBusy.
 func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 	at, err := p.reachFeed(c, q)
 	if err != nil || q.wait == 0 {
@@ -97,7 +97,7 @@ func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 		if err := p.followers.await(c.Request.Context(), q, wire.ConnOf(c.Request).InputEnded()); err != nil {
 			return state{}, err
 		}
-		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's own is shorter
+		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's may have passed meanwhile
 		at, err = p.reachFeed(c, q)
 	}
 	at.noStore = true
@@ -144,10 +144,8 @@ func parseChanges(raw string) (feedQuery, error) {
 		return feedQuery{}, err
 	}
 	p := params{names: names[:], values: values[:]}
-	q := feedQuery{epoch: escaped}
-	if epoch, err := url.PathUnescape(escaped); err == nil {
-		q.epoch = epoch
-	}
+	var q feedQuery
+	q.epoch, _ = url.PathUnescape(escaped) // PathEscape made it
 	since, given := p.sequence(feedSince)
 	q.since = since
 	q.limit = p.number(feedLimit, 1, bounds.MaxChanges, bounds.DefaultChanges)

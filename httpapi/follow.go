@@ -24,8 +24,8 @@ import (
 //
 // Nothing is queued for a reader. Each has a position in the feed, and what it is sent next is made
 // of the newest view: so one who is slow passes over states that are gone, gets no text of somebody
-// who has been delisted, and costs nothing but its connection. What readers at the same position
-// get is made once.
+// who has been delisted, and costs its connection and the page that it is being sent. What readers
+// at the same position get is made once.
 type followers struct {
 	health *Health
 	most   int64 // of either kind
@@ -52,13 +52,13 @@ type followTimes struct {
 }
 
 const (
-	// paceOf is how long the next change is held back for each reader that the last one went to: so
-	// they take a few percent of the processors however fast changes come.
+	// paceOf times the number of readers is the least time between two changes that readers are told
+	// of. It keeps them at a few percent of the processors, however fast changes come.
 	paceOf = 25 * time.Microsecond
 	// minPace bounds what watching costs while nobody waits.
 	minPace = time.Millisecond
-	// lookAgain is how often the view is looked at though no sequence has come: it may be of
-	// another stream, whose sequences are lower.
+	// lookAgain is how often the view is looked at when no new sequence comes. A view of another
+	// stream may have a lower one, which Await would never report.
 	lookAgain = time.Second
 
 	// backlogSize bounds what is made at once for a reader that catches up, in bytes.
@@ -74,7 +74,7 @@ func newFollowers(health *Health, most int) *followers {
 		health: health, most: int64(most), leaving: make(chan struct{}),
 		times: followTimes{tick: 15 * time.Second, write: 5 * time.Second, life: 15 * time.Minute},
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off because they did not read.",
+			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off: they were 1 MiB behind, or did not read.",
 		}),
 		pages: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "registry_feed_pages_total", Help: "Pages of the feed that were made, as JSON or as events; those that were remembered or shared are not counted again.",
@@ -143,7 +143,7 @@ func (f *followers) leave() {
 	f.mu.Unlock()
 }
 
-// close ends what leave does not, and waits for it.
+// close ends every wait and stream, as leave does, then stops watch and waits until it has ended.
 func (f *followers) close() {
 	f.leave()
 	if f.stop != nil {
@@ -359,8 +359,11 @@ func (s *feedStream) sendChanges(n *news) bool {
 	if s.live {
 		size = readmodel.MaxFeedPage
 	}
+	if s.health.admit(n.view.Load(), s.health.Readiness()) != nil {
+		return false // as pages would be refused
+	}
 	page := s.eventsAfter(n, s.at, size)
-	if s.live && !page.upToDate { // it did not read for long
+	if s.live && !page.upToDate { // 1 MiB behind
 		s.cut.Inc()
 		return false
 	}

@@ -284,6 +284,30 @@ func TestFollowerLeaves(t *testing.T) {
 	eventually(t, func() bool { return f.public.followers.following.Load() == 1 })
 }
 
+// Once too few entries are left nothing is told to anybody: not to those who follow, nor to those
+// who have waited for just that event.
+func TestTooFewToFollow(t *testing.T) {
+	f := serve(t)
+	f.public.followers.times.tick = time.Hour
+	f.public.gate.health.MinEntries = f.model.View().Total()
+	s := f.follow(t, "?since="+apitest.Sequence(0))
+	s.want(at(0), "tick", "")
+	answers := make(chan *response)
+	for _, target := range []string{changesOf + "?since=" + apitest.Sequence(1), changesOf + "?wait=25&since=" + apitest.Sequence(0)} {
+		go func() { answers <- f.get(t, target) }()
+	}
+	eventually(t, func() bool {
+		return f.public.followers.waiting.Load() == 1 && f.public.gate.waiting.Load() == 1
+	})
+	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	for range 2 {
+		if a := <-answers; a.status != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	s.ended()
+}
+
 func TestBadFollow(t *testing.T) {
 	f := serve(t, func(cfg *Config) { cfg.MaxFollowers = 1 })
 	f.public.gate.wait = time.Millisecond

@@ -45,15 +45,23 @@ type Health struct {
 func (h *Health) View() (*readmodel.View, Readiness, error) {
 	readiness := h.Readiness()
 	view := h.Reader.View()
-	switch {
-	case !readiness.Ready:
-		return nil, readiness, notReady(readiness.Reason)
-	case h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness:
-		return nil, readiness, notReady("out of touch with the stream since " + stamp(readiness.AsOf))
-	case h.MinEntries > 0 && view.Total() < h.MinEntries:
-		return nil, readiness, notReady(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
+	if err := h.admit(view, readiness); err != nil {
+		return nil, readiness, err
 	}
 	return view, readiness, nil
+}
+
+// admit returns why a view may not be answered from, or nil.
+func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
+	switch {
+	case !readiness.Ready:
+		return notReady(readiness.Reason)
+	case h.MaxStaleness > 0 && time.Since(readiness.AsOf) > h.MaxStaleness:
+		return notReady("out of touch with the stream since " + stamp(readiness.AsOf))
+	case h.MinEntries > 0 && view.Total() < h.MinEntries:
+		return notReady(fmt.Sprintf("%d entries, fewer than the %d required", view.Total(), h.MinEntries))
+	}
+	return nil
 }
 
 // notReady is why the read model may not be answered from. To readers it is errLoading.

@@ -201,8 +201,8 @@ func (p *Public) RecordStatus(ctx context.Context) {
 // and lets nobody begin. Its caller is about to shut down the server, which waits for them.
 func (p *Public) EndFollowing() { p.followers.leave() }
 
-// Close ends the probes and calls of the platform that are still running, and what EndFollowing
-// ends, and waits for them.
+// Close stops the probes, the calls of the platform and what tells followers of changes, and waits
+// for these. Requests are the server's to wait for.
 func (p *Public) Close() {
 	p.followers.close()
 	p.upstreams.Close()

@@ -32,7 +32,7 @@ func (p *Public) ranges() handler {
 	})
 }
 
-// rangeOf answers GET /api/ranges/{prefix}. Nothing that is kept of the request names the prefix.
+// rangeOf answers GET /api/ranges/{prefix}. No log and no metric names the prefix.
 func (p *Public) rangeOf() handler {
 	return p.cacheable(&route{
 		policy: &policy{cache: []string{"public, s-maxage=30, no-transform"}, cdn: p.listCache.cdn, asIs: true},

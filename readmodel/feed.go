@@ -57,8 +57,8 @@ func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
 			}
 		}
 		for slot, d := range gone[i].values.all() {
-			if d.position() > 0 {
-				items = append(items, btree.Item{Key: d.sequence, Slot: uint32(NewRowRef(i, slot))})
+			if at := d.position(); at > 0 {
+				items = append(items, btree.Item{Key: at, Slot: uint32(NewRowRef(i, slot))})
 			}
 		}
 	}

@@ -39,8 +39,8 @@ func chatKey(id string) uint64 { return keyOf(hashChatID(id)) }
 
 func keyOf(hash [sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(hash[:]) }
 
-// listedAs says on which lists an id is shown: two bits for each list that has unverified entries,
-// and one for legit.
+// listedAs says on which lists an id is shown, as bits: verified and not verified for scammers and
+// for servers, and one for legit.
 type listedAs byte
 
 // listedAs returns the row's part of what is said of its chat id.

@@ -102,7 +102,10 @@ func openCopy(path string) (*copied, error) {
 		}
 		return nil
 	})
-	return c, err
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return c, nil
 }
 
 // close leaves nothing where nothing has been fetched.

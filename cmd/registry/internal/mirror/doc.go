@@ -8,14 +8,15 @@
 //     those that the server gave for the same sequence.
 //   - What has arrived is kept in a store beside the file, with the position up to which it has. A
 //     process that is killed goes on from there.
-//   - Once the registry has answered, nothing that answers or does not answer ends the mirror, but
-//     a copy that differs again after it was fetched anew, and the own disk.
+//   - Once the registry has answered, only two things end the mirror: an error of the disk, and a
+//     copy that still differs after it was fetched anew. All else is waited out.
 //   - One process keeps a copy: the store is locked.
 //
 // # Why
 //
 // The store is bbolt, one transaction for up to 16 MiB of pages: it keeps the entries in the order
-// of the file, and a position that always fits them. A million entries need no memory.
+// of the file, and a position that always fits them. Memory does not grow with
+// the number of entries.
 //
 // Replicas lag differently, so a copy is compared only where it has come as far as everything that
 // any answer has named. The file is written for at most a tenth of the time: one of a gigabyte is

@@ -15,7 +15,7 @@ import (
 const (
 	reachWithin = 10 * time.Second // from the start to the first answer
 	maxPending  = 16 << 20         // bytes of pages that are stored together, those of a second at most
-	writeShare  = 9                // a file that took a second to write is left for so many
+	writeShare  = 9                // after a write that took t, the next waits for writeShare times t
 )
 
 // Config says what to copy, and where to.
@@ -25,8 +25,10 @@ type Config struct {
 	Once bool   // end when the file is up to date
 	// Patience replaces reachWithin, and Pause the second between two questions, in tests.
 	Patience, Pause time.Duration
-	Told            func(UpToDate) error // called when the file has been replaced
-	Warn            func(string)         // called with what a person may want to know
+	// Told is called when the file has been replaced; its error ends Run. Warn is called with what a
+	// person may want to know. Both are required, and called by Run's goroutine.
+	Told func(UpToDate) error
+	Warn func(string)
 }
 
 // UpToDate is a copy that is the server's.
@@ -60,7 +62,7 @@ func (e *DiskError) Unwrap() error { return e.Err }
 var ErrDiffers = errors.New("the copy differs from what the server says it has, also after it was fetched anew")
 
 // Run keeps the copy until ctx ends, whose error it returns, or with Once until it is up to date.
-// Other errors are *Foreign, *Unreached, *DiskError, ErrKept and ErrDiffers.
+// Other errors are *Foreign, *Unreached, *DiskError, ErrKept, ErrDiffers, and that of Told.
 func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = reachWithin
@@ -68,30 +70,39 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
-	damage := fault.Catch(func() error { err = keep(ctx, cfg); return nil })
+	m := &mirror{Config: cfg, started: time.Now()}
+	damage := fault.Catch(func() error { err = m.keep(ctx); return nil })
 	if damage == nil {
 		return err
 	}
-	cfg.Warn("the store beside the copy is damaged: beginning anew")
+	cfg.Warn(fmt.Sprintf("the store beside the copy is damaged (%v): beginning anew", damage))
 	if err := os.Remove(cfg.File + ".mirror"); err != nil {
 		return &DiskError{err}
 	}
-	return keep(ctx, cfg)
+	m = &mirror{Config: cfg, started: m.started, reached: m.reached}
+	if damage := fault.Catch(func() error { err = m.keep(ctx); return nil }); damage != nil {
+		return &DiskError{damage} // a new store, too: it is the disk
+	}
+	return err
 }
 
 // keep is Run with the store that is there. It panics, or faults, where that is damaged.
-func keep(ctx context.Context, cfg Config) (err error) {
-	c, err := openCopy(cfg.File + ".mirror")
+func (m *mirror) keep(ctx context.Context) (err error) {
+	c, err := openCopy(m.File + ".mirror")
 	if errors.Is(err, ErrKept) {
 		return err
 	}
 	if err != nil {
 		return &DiskError{err}
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() {
+		if closed := c.close(); closed != nil {
+			err = errors.Join(err, &DiskError{closed})
+		}
+	}()
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
-	m := &mirror{Config: cfg, copy: c, feed: feed{cfg.URL, client}, dirty: true, started: time.Now()}
+	m.copy, m.feed, m.dirty = c, feed{m.URL, client}, true
 	return m.run(ctx)
 }
 
@@ -122,6 +133,9 @@ type mirror struct {
 func (m *mirror) run(ctx context.Context) error {
 	for {
 		err := m.step(ctx)
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			err = &noAnswer{err: errors.New("it does not answer")}
+		}
 		if err != nil && len(m.pending) > 0 { // what has arrived is not lost
 			if stored := m.store(); stored != nil {
 				err = stored
@@ -175,6 +189,14 @@ func (m *mirror) outage(no *noAnswer) error {
 	return nil
 }
 
+// patient bounds a question by what is left of Patience until the registry has answered.
+func (m *mirror) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if m.reached {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, m.started.Add(m.Patience))
+}
+
 func (m *mirror) answered() {
 	if m.away {
 		m.Warn("the registry answers again")
@@ -196,7 +218,9 @@ func (m *mirror) step(ctx context.Context) error {
 		}
 	}
 	asked := time.Now()
-	p, err := m.feed.page(ctx, m.copy.state.Epoch, m.since(), wait)
+	bounded, cancel := m.patient(ctx)
+	p, err := m.feed.page(bounded, m.copy.state.Epoch, m.since(), wait)
+	cancel()
 	if errors.Is(err, errGone) {
 		// Where the feed is comes from a cache, maybe: do not ask at once again.
 		m.anew = true
@@ -258,10 +282,13 @@ func (m *mirror) store() error {
 
 // begin empties the copy, to be made of the feed that the server has now.
 func (m *mirror) begin(ctx context.Context) error {
-	h, err := m.feed.head(ctx, 0)
+	bounded, cancel := m.patient(ctx)
+	h, err := m.feed.head(bounded, 0)
+	cancel()
 	if err != nil {
 		return err
 	}
+	m.answered()
 	if old := m.copy.state.Epoch; old != "" && old != h.Epoch {
 		m.Warn("the registry has another stream now: beginning anew")
 	}
@@ -308,7 +335,7 @@ func (m *mirror) compare(ctx context.Context) error {
 	return nil
 }
 
-// rest is how long the file is left as it is.
+// rest is how long until the file may be written again; 0 or less: now.
 func (m *mirror) rest() time.Duration {
 	return writeShare*m.took - time.Since(m.written)
 }

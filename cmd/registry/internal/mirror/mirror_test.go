@@ -288,22 +288,26 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: left %v", body, left)
 		}
 	}
-	for _, body := range []string{"<html>", `{"error":"Trwa wczytywanie danych."}`} {
-		asked := 0
+	// A proxy without a server, one that never answers, and a registry that is not ready.
+	for body, patience := range map[string]time.Duration{"<html>": 50 * time.Millisecond, "": 50 * time.Millisecond, `{"error":"Trwa wczytywanie danych."}`: time.Minute} {
+		asked, loading := 0, strings.HasPrefix(body, "{")
 		ctx, cancel := context.WithCancel(t.Context())
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if asked++; asked > 20 {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if body == "" {
+				<-r.Context().Done()
+			}
+			if asked++; asked > 20 && loading {
 				cancel()
 			}
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, body)
 		}))
-		err := Run(ctx, Config{URL: server.URL, File: filepath.Join(t.TempDir(), "copy"), Patience: time.Nanosecond, Pause: time.Nanosecond, Warn: func(string) {}})
+		err := Run(ctx, Config{URL: server.URL, File: filepath.Join(t.TempDir(), "copy"), Patience: patience, Pause: time.Nanosecond, Warn: func(string) {}})
 		cancel()
 		server.Close()
 		var unreached *Unreached
-		if ready := body[0] == '{'; ready != errors.Is(err, context.Canceled) || ready == errors.As(err, &unreached) {
-			t.Errorf("%s: %v after %d requests", body, err, asked)
+		if loading != errors.Is(err, context.Canceled) || loading == errors.As(err, &unreached) {
+			t.Errorf("%q: %v after %d requests", body, err, asked)
 		}
 	}
 }
