@@ -23,7 +23,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 		if first == nil {
 			continue
 		}
-		batch, n := gather(ctx, first, r.ordered, load.wait)
+		batch, n := gather(ctx, first, r.ordered, load.wait())
 		if err := p.applyBatch(ctx, batch); err != nil {
 			return err
 		}

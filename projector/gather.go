@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A batch is what is there, at most so many messages. Each copies the nodes of the trees that it
-// changes, so in an import large batches save a tenth of what an event costs at 100 000 entries,
-// and more at a million: while busyMessages and more are applied in gatherFor, a batch is what
-// comes in that time. Where a batch ends changes nothing of the model.
+// A batch is what is there, at most maxBatch messages. Each batch copies the tree nodes that it
+// changes, so large ones are cheaper: a tenth less an event at 100 000 entries, more at a million.
+// While busyMessages or more come in gatherFor, a batch also takes what comes in the next
+// gatherFor. The model does not depend on where batches end.
 const (
 	maxBatch     = 8192
 	gatherFor    = 500 * time.Millisecond
@@ -17,7 +17,7 @@ const (
 
 // load is how busy the stream is.
 type load struct {
-	wait    time.Duration // for more messages, once a batch has begun
+	busy    bool // when it was last looked at
 	began   time.Time
 	applied int // messages since began
 }
@@ -31,10 +31,17 @@ func (l *load) add(n int, bulk bool) {
 	if took < gatherFor {
 		return
 	}
-	if l.wait = 0; !bulk && l.applied >= busyMessages*int(took/gatherFor) {
-		l.wait = gatherFor
-	}
+	l.busy = !bulk && l.applied >= busyMessages*int(took/gatherFor)
 	l.began, l.applied = time.Now(), 0
+}
+
+// wait is how long a batch that has begun waits for more. The first one after a pause waits for
+// nothing.
+func (l *load) wait() time.Duration {
+	if l.busy && time.Since(l.began) < 2*gatherFor {
+		return gatherFor
+	}
+	return 0
 }
 
 // gather adds the chunks that are there, and those that come within wait. n counts the messages.

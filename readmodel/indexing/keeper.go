@@ -45,7 +45,8 @@ type Keeper struct {
 	// are.
 	Open func(ctx context.Context, w *Work) (Index, error)
 	// SetAside makes room for a new index after a step has failed, or has hung and was left to
-	// itself. Then Open is called again. Nil: the index stays as it is, and Follow is called again.
+	// itself. Then Open is called again. Nil: the index stays as it is, and
+	// Follow, or Open if that has failed, is called again.
 	SetAside func() error
 	// Pacer holds the work to its share of the processors. Required.
 	Pacer *Pacer
@@ -55,7 +56,8 @@ type Keeper struct {
 	Retry time.Duration
 	// HangsAfter is how long a step may show no progress. Zero: 30 s.
 	HangsAfter time.Duration
-	// Logger gets a line when the index is first complete and one for each failure. Nil: none.
+	// Logger gets a line when the index is complete for the first time after it was opened, and one
+	// for each failure. Nil: none.
 	Logger *slog.Logger
 
 	work     atomic.Pointer[Work] // of the present life
@@ -76,17 +78,18 @@ const lookEvery = time.Second
 
 // Run keeps the index until ctx ends. Where a step hangs then, it is left to itself.
 func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
-	began := time.Now()
 	for ctx.Err() == nil {
-		err := k.watch(ctx, m, began)
+		err := k.watch(ctx, m)
 		if ctx.Err() != nil || err == nil {
 			return
 		}
 		k.sequence.Store(0)
 		k.renewed.Add(1)
 		k.failed(err)
-		if err := k.SetAside(); err != nil {
-			k.Log().Error(k.Name+" cannot be set aside", "error", err)
+		if k.SetAside != nil {
+			if err := k.SetAside(); err != nil {
+				k.Log().Error(k.Name+" cannot be set aside", "error", err)
+			}
 		}
 		if !isStale(err) {
 			pause.For(ctx, k.retry())
@@ -96,14 +99,14 @@ func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 
 // watch lives one life of the index in a goroutine of its own, and leaves that to itself if a step
 // hangs.
-func (k *Keeper) watch(ctx context.Context, m *readmodel.Model, began time.Time) error {
+func (k *Keeper) watch(ctx context.Context, m *readmodel.Model) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &Work{pacer: k.Pacer}
 	k.work.Store(w)
 	defer k.work.Store(nil)
 	ended := make(chan error, 1)
-	go func() { ended <- k.live(life, w, m, began) }()
+	go func() { ended <- k.live(life, w, m) }()
 	tick := time.NewTicker(k.hangsAfter() / 10)
 	defer tick.Stop()
 	for {
@@ -120,7 +123,8 @@ func (k *Keeper) watch(ctx context.Context, m *readmodel.Model, began time.Time)
 
 // live opens the index and follows the model until ctx ends or, if there is SetAside, something is
 // wrong.
-func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model, began time.Time) error {
+func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
+	began := time.Now()
 	var index Index
 	err := w.do(func() (err error) { index, err = k.Open(ctx, w); return err })
 	if err != nil {

@@ -12,20 +12,17 @@ import (
 // Demand says how much others want the processors.
 type Demand int
 
-// What an index may take of them: all, a quarter, Pacer.Least, and a thirty-second, since nobody
-// misses the index in an import that nobody searches beside.
+// The demands, and what an index may take beside each.
 const (
-	None Demand = iota
-	Some
-	Much
-	Import
+	None   Demand = iota // all processors
+	Some                 // a quarter of them
+	Much                 // Pacer.Least
+	Import               // a thirty-second: nobody searches beside it
 )
 
 const (
-	// shared is the share of the processors that an index takes at most while there is Some demand.
-	shared = 0.25
-	// idle is the share during an Import.
-	idle = 1.0 / 32
+	someShare   = 0.25
+	importShare = 1.0 / 32
 	// demandEvery is how often the demand is asked for.
 	demandEvery = 300 * time.Millisecond
 	// slice is how much work is done before a rest.
@@ -75,7 +72,7 @@ func (p *Pacer) current() *rate.Limiter {
 }
 
 func (p *Pacer) limit() rate.Limit {
-	demand, share := Some, shared
+	demand, share := Some, someShare
 	if p.Demand != nil {
 		demand = p.Demand()
 	}
@@ -83,7 +80,7 @@ func (p *Pacer) limit() rate.Limit {
 	case demand == None:
 		return rate.Inf
 	case demand == Import:
-		share = idle
+		share = importShare
 	case demand == Much && p.Least > 0:
 		share = p.Least
 	}

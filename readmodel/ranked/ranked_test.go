@@ -246,10 +246,14 @@ func TestSuggestions(t *testing.T) {
 		entry(events.Servers, "c", "Złodzieje", "900000000000000000003", "", true),
 		entry(events.Servers, "d", "Kontakty", "900000000000000000003", "Dragonixa nie ma; zwycięzcy dzwonili.", true),
 		entry(events.Scammers, "e", "x", "900000000000000000003", "Dragonixom, kontaktem, złodziejka", false),
+		entry(events.Scammers, "f", "Jestem24", "900000000000000000003", "nitrobot", true),
+		entry(events.Scammers, "g", "Nitrobot", "900000000000000000003", "", false),
 	)
 	r.start()
 	defer r.stop()
 	for words, want := range map[string][]string{
+		"jetsem":                         nil,          // a part of a name, and alone a stop word
+		"nitrobto":                       {"nitrobot"}, // a name where it is not verified, a reason where it is
 		"kowalsky":                       {"kowalski"},
 		"Kowalxky":                       nil,
 		"kovalski zaliczke":              nil,
@@ -278,6 +282,9 @@ func TestSuggestions(t *testing.T) {
 	r.apply(entry(events.Servers, "d", "Kontaktowy", "900000000000000000003", "Zwycięzców", true)) // what nobody has any more
 	if got := r.search(readmodel.RankedQuery{Words: "kontatky"}); len(got.Suggestions) > 0 {
 		t.Errorf("gone: %q", got.Suggestions)
+	}
+	if n := r.engine.Renewed(); n != 0 {
+		t.Errorf("the index was made anew %d times", n)
 	}
 }
 

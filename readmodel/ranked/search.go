@@ -51,8 +51,8 @@ func (a *Searcher) Release() { a.published.release() }
 func (a *Searcher) Sequence() uint64 { return a.sequence }
 
 // Search answers a page of the entries of v that have every word of q or, where none has, all but
-// one. v was loaded after the index was acquired, or the error is readmodel.ErrNoRanking; so it is
-// after a fault of the index, which is then made anew. The only other is ctx's.
+// one. v must have been loaded after Acquire. The error is ctx's or readmodel.ErrNoRanking: v is
+// too old, of another model or too far ahead, or the index is faulty. A faulty index is made anew.
 func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
 	if !v.SameModel(a.view) || v.Sequence() < a.sequence {
 		return page, readmodel.ErrNoRanking
@@ -266,14 +266,15 @@ type evaluation struct {
 	missing  int                  // how many of the words a document may lack
 	found    [][]found            // by part and word
 	accepted []*roaring.Bitmap    // by part: what the query's filters let through
-	idf      []float64            // by word
+	have     []uint64             // documents that have it, by word
+	idf      []float64            // likewise
 	page     readmodel.RankedPage // its counts
 }
 
 // evaluate finds the documents that have every word, and counts those that q lets through.
 func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, error) {
 	e := &evaluation{words: words, found: make([][]found, len(s.parts)), accepted: make([]*roaring.Bitmap, len(s.parts))}
-	have := make([]uint64, len(words)) // documents, by word
+	e.have = make([]uint64, len(words))
 	for i := range s.parts {
 		if s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
@@ -285,13 +286,13 @@ func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, 
 				return nil, err
 			}
 			e.found[i] = append(e.found[i], f)
-			have[n] += f.any.GetCardinality()
+			e.have[n] += f.any.GetCardinality()
 			if deleted := p.Deleted(); deleted != nil {
-				have[n] -= f.any.AndCardinality(deleted)
+				e.have[n] -= f.any.AndCardinality(deleted)
 			}
 		}
 	}
-	for _, n := range have {
+	for _, n := range e.have {
 		e.idf = append(e.idf, math.Log(1+(float64(s.docs)-float64(n)+0.5)/(float64(n)+0.5)))
 	}
 	return e, s.match(e, q)

@@ -45,18 +45,18 @@ func edits(plain string) int {
 // spelling is a word of a dictionary near one of the question.
 type spelling struct {
 	folded    string
-	field     string // the dictionary
-	key       string // in it
+	fields    []string // the dictionaries that have it
+	key       string   // in each of them
 	edits     int
 	documents uint64 // that have it
 }
 
-// suggest returns other spellings of the question that find something in verified entries. One word
-// of the question is replaced, and all those that nobody has.
+// suggest returns other spellings of the question that find something in verified entries. If
+// nobody has some of the words, all of those are replaced, otherwise one word at a time.
 func (s *search) suggest(e *evaluation) ([]string, error) {
 	var unknown []int
 	for n := range e.words {
-		if !slices.ContainsFunc(e.found, func(f []found) bool { return !f[n].any.IsEmpty() }) {
+		if e.have[n] == 0 {
 			unknown = append(unknown, n)
 		}
 	}
@@ -117,6 +117,9 @@ func (s *search) successful(words []word, tries [][]string) (suggestions []strin
 		if err != nil {
 			return nil, err
 		}
+		if len(other) == 0 {
+			continue // a stop word, which names with digits may have as a part
+		}
 		e, err := s.evaluate(other, &q)
 		if err != nil {
 			return nil, err
@@ -172,6 +175,9 @@ func (s *search) near(w *word) ([]spelling, error) {
 			}
 			if sp := found[folded]; sp != nil {
 				sp.documents += documents
+				if sp.fields[len(sp.fields)-1] != field {
+					sp.fields = append(sp.fields, field)
+				}
 				return nil
 			}
 			ok, d := dfa.MatchAndDistance(plain)
@@ -179,7 +185,7 @@ func (s *search) near(w *word) ([]spelling, error) {
 				return errors.New("dictionary of words: a word that is not near")
 			}
 			if d > 0 && !allDigits(plain) && isASCII(plain) { // words with marks are in the dictionary of words, where those are taken off
-				found[folded] = &spelling{folded, field, key, int(d), documents}
+				found[folded] = &spelling{folded, []string{field}, key, int(d), documents}
 			}
 			return nil
 		}
@@ -229,37 +235,39 @@ func (s *search) isWritten(sp *spelling) (bool, error) {
 	verified := *s.query
 	verified.Status = readmodel.StatusVerified
 	reads := 0
-	for i := range s.parts {
-		p := &s.parts[i]
-		dictionary, err := p.Segment().Dictionary(sp.field)
-		if err != nil {
-			return false, fmt.Errorf("dictionary: %w", err)
-		}
-		list, err := dictionary.PostingsList([]byte(sp.key), p.Deleted(), nil)
-		if err != nil {
-			return false, fmt.Errorf("postings of a spelling: %w", err)
-		}
-		for docs := list.Iterator(false, false, false, nil); ; {
-			posting, err := docs.Next()
+	for _, field := range sp.fields {
+		for i := range s.parts {
+			p := &s.parts[i]
+			dictionary, err := p.Segment().Dictionary(field)
+			if err != nil {
+				return false, fmt.Errorf("dictionary: %w", err)
+			}
+			list, err := dictionary.PostingsList([]byte(sp.key), p.Deleted(), nil)
 			if err != nil {
 				return false, fmt.Errorf("postings of a spelling: %w", err)
 			}
-			if posting == nil {
-				break
-			}
-			ref := p.refs[posting.Number()]
-			if !s.view.Passes(ref, &verified) {
-				continue
-			}
-			if sp.field == wordField && !s.changed[ref] {
-				return true, nil
-			}
-			if reads++; reads > maxReads || s.reads >= maxAllReads {
-				return false, nil
-			}
-			s.reads++
-			if has, err := s.hasWord(ref, sp.folded); has || err != nil {
-				return has, err
+			for docs := list.Iterator(false, false, false, nil); ; {
+				posting, err := docs.Next()
+				if err != nil {
+					return false, fmt.Errorf("postings of a spelling: %w", err)
+				}
+				if posting == nil {
+					break
+				}
+				ref := p.refs[posting.Number()]
+				if !s.view.Passes(ref, &verified) {
+					continue
+				}
+				if field == wordField && !s.changed[ref] {
+					return true, nil
+				}
+				if reads++; reads > maxReads || s.reads >= maxAllReads {
+					return false, nil
+				}
+				s.reads++
+				if has, err := s.hasWord(ref, sp.folded); has || err != nil {
+					return has, err
+				}
 			}
 		}
 	}

@@ -151,6 +151,10 @@ func (a *Analyzer) Terms(folded string) []string {
 	if len(a.terms) == maxRemembered {
 		clear(a.terms)
 	}
+	if len(folded) > maxRememberedWord {
+		return a.stemmer.terms(folded)
+	}
+	folded = strings.Clone(folded) // else the text that it is a part of would be kept
 	terms := a.stemmer.terms(folded)
 	a.terms[folded] = terms
 	return terms
@@ -163,6 +167,9 @@ func (a *Analyzer) Meant(folded string) []string { return a.stemmer.meant(folded
 
 // maxRemembered is how many words an Analyzer remembers before it forgets them all.
 const maxRemembered = 1 << 16
+
+// maxRememberedWord is how long a word is at most, in bytes, that an Analyzer remembers.
+const maxRememberedWord = 64
 
 // Tokens appends the tokens of text to dst, in order, without stop words.
 func (a *Analyzer) Tokens(dst []Token, text string) []Token {

@@ -42,10 +42,11 @@ type affixes struct {
 // wrong.
 func readAffixes(r io.Reader) (affixes, error) {
 	a := affixes{map[rune][]affix{}, map[rune]bool{}}
-	for lines := bufio.NewScanner(charmap.ISO8859_2.NewDecoder().Reader(r)); lines.Scan(); {
+	lines := bufio.NewScanner(charmap.ISO8859_2.NewDecoder().Reader(r))
+	for lines.Scan() {
 		f := strings.Fields(lines.Text())
 		switch {
-		case len(f) == 0 || f[0] == "SET" && f[1] == "ISO8859-2", f[0] == "TRY", f[0] == "MAP", f[0] == "REP": // what is for spelling
+		case len(f) == 0, len(f) == 2 && f[0] == "SET" && f[1] == "ISO8859-2", f[0] == "TRY", f[0] == "MAP", f[0] == "REP": // what is for spelling
 		case len(f) == 4 && f[2] == "Y": // a head
 		case len(f) == 5 && f[0] == "SFX":
 			condition, err := readCondition(f[4])
@@ -60,7 +61,7 @@ func readAffixes(r io.Reader) (affixes, error) {
 			return a, fmt.Errorf("affixes: %q is not understood", lines.Text())
 		}
 	}
-	return a, nil
+	return a, lines.Err()
 }
 
 func orEmpty(s string) string {

@@ -29,6 +29,10 @@ func (l *live) demand() func() indexing.Demand {
 		}
 		lag, newest := l.look()
 		now, n := time.Now(), (*count)()
+		if at.IsZero() {
+			at, requests, checkpoint = now, n, newest
+			return indexing.Some // not known yet
+		}
 		passed := now.Sub(at).Seconds()
 		asked, changed := float64(n-requests)/passed, float64(newest-min(checkpoint, newest))/passed
 		at, requests, checkpoint = now, n, newest

@@ -21,18 +21,13 @@
 //
 // # Why two goroutines
 //
-// On the way up: lock, listeners, broker, connection, saved state (from a snapshot where nothing is
-// saved), projector. On the way down: no new requests, the running ones end (10 s at most), the
+// On the way up: lock and listeners; then the broker and the connection to it, while the store is
+// loaded; then the projector. An empty data directory waits for the broker, to get a snapshot. On the
+// way down: no new requests, the running ones end (10 s at most), the
 // projector saves what it has applied, then store, connection, broker and lock are closed.
 // serveHTTP and project run side by side, so that requests are answered (with 503) while a large
 // store is being loaded, and a projector still runs while requests drain. A chain of defers in one
 // function cannot do that: it would stop the listeners last.
-//
-// # Why own settings of the garbage collector
-//
-// The read model lives long and is nearly all of the heap. Go's default would double the memory of
-// every entry, and a fixed low percentage would collect a small heap more than once a second under
-// load (see gc.go for the numbers).
 //
 // # The parts
 //
@@ -47,5 +42,6 @@
 //	rebuild.go      another generation, and the swap
 //	snapshots.go    when snapshots are made, and which are kept
 //	metrics.go      what /metrics has beside those of the packages
+//	demand.go       how much readers and the stream want the processors
 //	gc.go           the settings of the garbage collector
 package serve

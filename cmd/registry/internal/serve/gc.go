@@ -25,11 +25,12 @@ const (
 	// fillingPercent is the percentage while the model is being filled, when the heap grows and most
 	// collections find little: they took half of the processor time of an import of a million.
 	fillingPercent = 50
-	// headroomEvery is how often the live heap is read. It doubles in that time at a start.
+	// headroomEvery is how often the live heap is read. At a start the heap may double in that
+	// time.
 	headroomEvery = 100 * time.Millisecond
-	// calmTicks is how many of these lie between two looks whether memory can be given back.
+	// calmTicks is how many of these lie between two looks whether memory can be given back: 2 s.
 	calmTicks = 20
-	// calmLooks is for how many of these looks what is to spare would do where it is calm.
+	// calmLooks is how many such times the spare memory would last where it is calm: a minute.
 	calmLooks = 32
 	// calmSpare is how many bytes, beside a sixteenth of the live heap, are worth a collection.
 	calmSpare = 32 << 20

@@ -134,8 +134,9 @@ func (l *live) progress() (projector.Progress, bool) { return l.now().progress()
 // look returns how many stream sequences are yet to be dealt with (0 until the projector runs), and
 // the checkpoint.
 func (l *live) look() (lag, checkpoint uint64) {
-	p, _ := l.progress()
-	return p.Lag, l.View().Sequence()
+	g := l.now()
+	p, _ := g.progress()
+	return p.Lag, g.model.View().Sequence()
 }
 
 // readiness is called once per request: two atomic loads once the model has caught up.
