@@ -141,11 +141,10 @@ func TestDonationIDsStayOut(t *testing.T) {
 		}
 	}
 	await(at.Admin, reached)
-	projection := await(at.Admin, fmt.Sprintf(`"rejected":%d,`, len(hostile)))
-	for _, want := range []string{`"registry.donations.*"`, `"registry.scammers.*"`, `"registry.scammers.e1"`} {
-		if found := strings.Contains(projection, want); found != !strings.HasSuffix(want, `e1"`) { // e1 has only messages about donations
-			t.Errorf("/projection: %s: %v: %s", want, found, projection)
-		}
+	await(at.Admin, fmt.Sprintf(`"rejected":%d,`, len(hostile)))
+	await(at.Admin, `"registry.donations.*"`) // subjects are examined one after the other
+	if projection := await(at.Admin, `"registry.scammers.*"`); strings.Contains(projection, `"registry.scammers.e1"`) { // it has only messages about donations
+		t.Errorf("/projection: %s", projection)
 	}
 	look(at)
 	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started
