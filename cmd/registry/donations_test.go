@@ -142,7 +142,7 @@ func TestDonationIDsStayOut(t *testing.T) {
 	}
 	await(at.Admin, reached)
 	await(at.Admin, fmt.Sprintf(`"rejected":%d,`, len(hostile)))
-	await(at.Admin, `"registry.donations.*"`) // subjects are examined one after the other
+	await(at.Admin, `"registry.donations.*"`)                                                                           // subjects are examined one after the other
 	if projection := await(at.Admin, `"registry.scammers.*"`); strings.Contains(projection, `"registry.scammers.e1"`) { // it has only messages about donations
 		t.Errorf("/projection: %s", projection)
 	}
