@@ -347,7 +347,7 @@ type reader struct {
 
 // errUnread means that a name in a list of members has no case that reads it. Each list is followed
 // by its cases.
-var errUnread = errors.New("a member that nothing reads")
+var errUnread = errors.New("an unused member")
 
 // object reads an object. It calls member with the name of each member that is there and in
 // required or optional; member must read the value. Other members are skipped. All of required must

@@ -173,7 +173,7 @@ func (r *rejecter) run(ctx context.Context) {
 		r.subjects.examineAll(copied)
 		if err != nil {
 			if ctx.Err() == nil && r.tracker.setTrouble(troubleRejects, "Rejected events cannot be copied: "+err.Error()+".") {
-				r.log.Warn("rejected events cannot be copied; tried again", "error", err)
+				r.log.Warn("rejected events cannot be copied; retrying", "error", err)
 			}
 			pause.For(ctx, r.cfg.RetryEvery-time.Since(began)) // a request that timed out has been wait enough
 			continue

@@ -198,7 +198,7 @@ func (s *saver) report(err error, checkpoint uint64) {
 		return
 	}
 	if s.tracker.setTrouble(troubleStore, "The store cannot be written: "+err.Error()+".") {
-		s.log.Error("store cannot be written; the state in memory is served, writing is tried again",
+		s.log.Error("store cannot be written; the state in memory is served; retrying",
 			"error", err, "checkpoint", checkpoint)
 	}
 }

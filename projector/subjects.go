@@ -127,7 +127,7 @@ func (s *subjects) run(ctx context.Context, epoch string) {
 			return
 		}
 		if err != nil && !s.failing {
-			s.log.Warn("subjects of rejected events cannot be looked at; tried again", "error", err)
+			s.log.Warn("the subjects of rejected events cannot be read; retrying", "error", err)
 		}
 		s.failing = err != nil
 		if err != nil {

@@ -140,7 +140,7 @@ func (l *loader) record(renderer *readmodel.Renderer, t table, p pair) (readmode
 	}
 	_, digest, err := readmodel.DecodeState(r.Subject, value)
 	if err == nil && digest != r.Digest() {
-		err = errors.New("digest is not that of its state")
+		err = errors.New("digest does not match the state")
 	}
 	return r, err
 }
@@ -170,7 +170,7 @@ func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) 
 			return err
 		}
 		if !found.same(want) {
-			return errors.New("meta record is not the one expected")
+			return errors.New("unexpected meta record")
 		}
 		l := &loader{workers: cfg.workers(), rest: cfg.Rest, verify: true, rerender: found.Render != readmodel.RenderVersion}
 		shown, err = l.verifyAll(ctx, tx, found)

@@ -74,7 +74,7 @@ func (m Manifest) describes(f meta) error {
 		return err
 	}
 	if !bytes.Equal(a, b) {
-		return errors.New("manifest is not that of the file")
+		return errors.New("manifest does not match the file")
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (s *Store) guarded(ctx context.Context, open func() error) error {
 	died := s.died()
 	if died > 1 {
 		s.mark(0)
-		return damage{errors.New("the process died when it opened the file, and again when it copied the records")}
+		return damage{errors.New("the process crashed while opening the file, and again while copying its records")}
 	}
 	s.mark(died + 1)
 	err := error(nil)
@@ -87,7 +87,7 @@ func (s *Store) renew(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, removeIfThere(temporary))
 	}
-	s.logger.Warn("the process died when it opened the store; the records are good and have been copied into a new file",
+	s.logger.Warn("the process crashed while opening the store; its records are good and have been copied into a new file",
 		"path", s.path, "took", time.Since(start).Round(time.Millisecond).String())
 	return syncDir(filepath.Dir(s.path))
 }

@@ -126,12 +126,12 @@ func unpackTo(to io.Writer, in *bufio.Reader, m Manifest) error {
 	case err != nil:
 		return fmt.Errorf("unpack: %w", err)
 	case n != m.Size:
-		return fmt.Errorf("unpack: not the %d bytes of the manifest", m.Size)
+		return fmt.Errorf("unpack: the archive does not hold the %d bytes of the manifest", m.Size)
 	case packed.N != 0:
 		return errors.New("unpack: the archive is cut short")
 	}
 	if _, err := in.ReadByte(); err == nil {
-		return errors.New("unpack: something follows the archive")
+		return errors.New("unpack: data after the end of the archive")
 	} else if !errors.Is(err, io.EOF) {
 		return err // of a source that verifies itself at its end
 	}
@@ -153,7 +153,7 @@ func (m Manifest) verify(ctx context.Context, path string) error {
 	}
 	shown, err := verifyFile(ctx, path, found, ArchiveConfig{})
 	if err == nil && !maps.Equal(shown, m.Entries) {
-		err = errors.New("manifest is not that of the file: other entries are shown")
+		err = errors.New("manifest does not match the file: the listed entries differ")
 	}
 	return err
 }

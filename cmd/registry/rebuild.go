@@ -43,7 +43,7 @@ func (c *rebuildCmd) Run(p *process) error {
 		return nil
 	})
 	if err := group.Wait(); p.ctx.Err() != nil {
-		return errors.New("interrupted: the rebuild is given up, the read model stays as it was")
+		return errors.New("interrupted: the rebuild was abandoned; the read model is unchanged")
 	} else if err != nil {
 		return fmt.Errorf("not rebuilt: %w", err)
 	}

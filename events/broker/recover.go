@@ -89,7 +89,7 @@ const (
 )
 
 // errNotRestarted begins what Health says when Recover could not start another server.
-var errNotRestarted = errors.New("no server can be started in the place of the old one")
+var errNotRestarted = errors.New("the broker cannot be started again")
 
 // Recover restarts the server, on its address and its streams, when health Passes and its directory
 // can be written again; at most every ten seconds. It reports whether it did. Every connection is

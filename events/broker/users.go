@@ -84,7 +84,7 @@ func checkUsers(file string, opts *server.Options) error {
 	case opts.AuthCallout != nil:
 		return fmt.Errorf("%s: auth_callout is not for the embedded broker", file)
 	case opts.Authorization != "":
-		return fmt.Errorf("%s: a token names nobody: define users", file)
+		return fmt.Errorf("%s: tokens are not supported, since they name no user: define users", file)
 	case opts.TLSMap:
 		// The server would ask the connection through memory for a certificate.
 		return fmt.Errorf("%s: verify_and_map is not for the embedded broker: define users with passwords or nkeys", file)

@@ -16,7 +16,7 @@ import (
 
 // ErrConflict means that the subject's last message is not the one that Republish expects: somebody
 // has published since. Read again, decide again.
-var ErrConflict = errors.New("the subject has another last message than expected")
+var ErrConflict = errors.New("the last message of the subject is not the expected one")
 
 // Config says how to publish. The zero value is usable.
 type Config struct {

@@ -61,7 +61,7 @@ func (cfg AvatarConfig) Check() error {
 		return err
 	}
 	if cfg.Token != "" && api.Scheme != "https" && !ownNetwork(api.Hostname()) {
-		return errors.New("the token may cross the public network by https alone")
+		return errors.New("the token needs https unless the host is in a private network")
 	}
 	return nil
 }

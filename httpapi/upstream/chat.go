@@ -134,7 +134,7 @@ func avatarName(body []byte) (string, error) {
 	case profile.Avatar == nil || *profile.Avatar == "":
 		return "", errNoPicture
 	case !events.IsID(*profile.Avatar): // it becomes part of an address
-		return "", fmt.Errorf("the picture's name is not one: %w", errUnusable)
+		return "", fmt.Errorf("invalid picture name: %w", errUnusable)
 	}
 	return *profile.Avatar, nil
 }
@@ -243,7 +243,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // has no spare capacity, since it may be kept.
 func (p *chatPlatform) readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return nil, fmt.Errorf("encoded although that was not asked for: %w", errUnusable)
+		return nil, fmt.Errorf("unrequested content encoding: %w", errUnusable)
 	}
 	if resp.ContentLength > limit {
 		return nil, fmt.Errorf("more than %d bytes: %w", limit, errUnusable)

@@ -12,7 +12,7 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-var errNotPublic = errors.New("the name leads to an address that is not public")
+var errNotPublic = errors.New("the name resolves to an address that is not public")
 
 // dialGuard connects to public addresses only, whatever a name resolves to: after resolution, just
 // before connecting, it refuses private, loopback, link-local (where clouds keep their metadata),

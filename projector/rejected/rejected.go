@@ -332,9 +332,9 @@ func CheckPattern(pattern string) error {
 	for i, token := range tokens {
 		switch {
 		case token == "" || strings.ContainsAny(token, " \t\r\n"):
-			return errors.New("a subject has no empty parts and no spaces")
+			return errors.New("a subject must not have empty parts or spaces")
 		case token == ">" && i < len(tokens)-1:
-			return errors.New("> stands at the end")
+			return errors.New("> must be the last part")
 		case token != "*" && token != ">" && strings.ContainsAny(token, "*>"):
 			return errors.New("* and > stand for whole parts between dots: write registry.scammers.* for all of a list")
 		}

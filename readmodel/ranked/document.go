@@ -118,7 +118,7 @@ func (s *stamp) append(b []byte) []byte {
 	return b
 }
 
-var errStamp = errors.New("a document is not one of ours")
+var errStamp = errors.New("it holds a document that this program did not write")
 
 func decodeStamp(b []byte) (s stamp, err error) {
 	next := func() (n uint64) {

@@ -89,11 +89,11 @@ func (f *follower) restore() error {
 	defer snapshot.Close()
 	raw, err := snapshot.GetInternal([]byte(stateKey))
 	if err != nil {
-		return fmt.Errorf("what it says about itself: %w", err)
+		return fmt.Errorf("its metadata: %w", err)
 	}
 	if raw == nil && len(snapshot.Segments()) == 0 {
 		if f.store.has(complete) {
-			return errors.New("it is empty, and was complete once")
+			return errors.New("it is empty, although it was complete")
 		}
 		return nil // a new one
 	}
@@ -148,7 +148,7 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 			return true
 		}
 		if f.state.Complete && r.Sequence() <= f.state.Sequence {
-			err = errors.New("it lacks entries that it should have")
+			err = errors.New("entries are missing from it")
 			return false
 		}
 		lacks.rows = append(lacks.rows, r)

@@ -50,7 +50,7 @@ func (f *follower) show(ctx context.Context, w *indexing.Work) error {
 	for _, seg := range snapshot.Segments() {
 		t := f.tables[seg.Id()]
 		if t == nil {
-			t, err = readTable(ctx, w, seg, f.view, func(string) error { return errors.New("it has a document of no entry") })
+			t, err = readTable(ctx, w, seg, f.view, func(string) error { return errors.New("it holds a document whose entry does not exist") })
 			if err != nil {
 				p.release()
 				return err

@@ -236,13 +236,13 @@ func (s *search) find(p *part, w *word) (f found, err error) {
 			one := postings{field: i, iterator: list.Iterator(true, false, false, nil)}
 			shortcut, ok := one.iterator.(segment.OptimizablePostingsIterator)
 			if !ok {
-				return f, errors.New("postings: of another kind")
+				return f, errors.New("postings: unexpected type")
 			}
 			if one.bitmap = shortcut.ActualBitmap(); one.bitmap == nil {
 				if doc, single := shortcut.DocNum1Hit(); single {
 					one.bitmap = roaring.BitmapOf(uint32(doc))
 				} else {
-					return f, errors.New("postings: without documents")
+					return f, errors.New("postings: no documents")
 				}
 			}
 			f.postings = append(f.postings, one)

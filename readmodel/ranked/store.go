@@ -64,7 +64,7 @@ func (s *state) encode() []byte {
 
 func decodeState(b []byte) (s state, err error) {
 	if len(b) < 4 || binary.BigEndian.Uint32(b) != crc32.ChecksumIEEE(b[4:]) {
-		return s, errors.New("what it says about itself is damaged or missing")
+		return s, errors.New("its metadata is damaged or missing")
 	}
 	err = json.Unmarshal(b[4:], &s)
 	return s, err

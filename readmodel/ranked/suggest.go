@@ -182,7 +182,7 @@ func (s *search) near(w *word) ([]spelling, error) {
 			}
 			ok, d := dfa.MatchAndDistance(plain)
 			if !ok {
-				return errors.New("dictionary of words: a word that is not near")
+				return errors.New("dictionary of words: unrelated word")
 			}
 			if d > 0 && !allDigits(plain) && isASCII(plain) { // words with marks are in the dictionary of words, where those are taken off
 				found[folded] = &spelling{folded, []string{field}, key, int(d), documents}

@@ -162,7 +162,7 @@ func (r *chunkReader) fetch() error {
 	r.next = m.Sequence + 1
 	r.read += uint64(len(m.Data))
 	if r.read > r.info.Size {
-		return fmt.Errorf("chunk %d: more than the %d bytes that were put", r.chunks, r.info.Size)
+		return fmt.Errorf("chunk %d: more than %d bytes", r.chunks, r.info.Size)
 	}
 	r.sum.Write(m.Data)
 	r.left = m.Data
@@ -174,10 +174,10 @@ func (r *chunkReader) fetch() error {
 
 func (r *chunkReader) verify() error {
 	if r.read != r.info.Size {
-		return fmt.Errorf("%d bytes, not the %d that were put", r.read, r.info.Size)
+		return fmt.Errorf("%d bytes instead of %d", r.read, r.info.Size)
 	}
 	if jetstream.GetObjectDigestValue(r.sum) != r.info.Digest {
-		return errors.New("checksum is not that of what was put")
+		return errors.New("checksum does not match")
 	}
 	return io.EOF
 }

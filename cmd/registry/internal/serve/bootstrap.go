@@ -162,7 +162,7 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			c.log.Warn("skipping unusable snapshot; trying an older one, else a full replay; registry snapshot create makes a good one",
+			c.log.Warn("skipping unusable snapshot; trying an older one, or else a full replay; registry snapshot create makes a good one",
 				"name", item.Name, "reason", err.Error())
 			continue
 		}
@@ -210,7 +210,7 @@ func (c *candidates) restore(ctx context.Context, item bucket.Object, path strin
 // accept says why this stream does not continue a snapshot.
 func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
 	if m.Stream != c.stream.Name {
-		return fmt.Errorf("it is of the stream %.64q", m.Stream)
+		return fmt.Errorf("it was made from the stream %.64q", m.Stream)
 	}
 	if err := c.stream.Check(ctx, m.Checkpoint); err != nil {
 		return err

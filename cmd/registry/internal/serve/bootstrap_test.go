@@ -108,13 +108,13 @@ func TestBootstrapPassesOver(t *testing.T) {
 		want  string
 	}{
 		"another epoch":   {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }) }, "is another one: its epoch"},
-		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }) }, "it is of the stream"},
+		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }) }, "it was made from the stream"},
 		"future":          {func(s *starting) { s.put(4000, nil) }, "ends at 50, before"},
 		"another message": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageID = "other" }) }, "another message at the checkpoint 40"},
 		"another time":    {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageTime = time.Unix(1, 0) }) }, "another message at the checkpoint 40"},
 		"made again":      {func(s *starting) { s.putMadeAgain(40) }, "made again at"},
 		"chunks missing":  {func(s *starting) { s.spoilChunks(s.put(40, nil), nil) }, "chunk 1"},
-		"chunks changed":  {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, "that were put"},
+		"chunks changed":  {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, "7 bytes instead of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

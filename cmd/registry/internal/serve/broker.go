@@ -120,6 +120,6 @@ func (s *server) setHealth(err error) {
 	}
 	sentence := "The embedded broker takes in no events: " + err.Error() + "; " + remedy + "."
 	if was := s.live.brokerTrouble.Swap(&sentence); was == nil || *was != sentence {
-		s.log.Error("the embedded broker takes in no events; what it has is served", "error", err, "remedy", remedy)
+		s.log.Error("the embedded broker takes in no events; the events it has are served", "error", err, "remedy", remedy)
 	}
 }

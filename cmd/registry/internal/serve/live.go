@@ -268,7 +268,7 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 		return admin.Records{}, admin.Unavailable("frozen: " + p.LastError)
 	}
 	if _, err := l.Await(ctx, atLeast); err != nil {
-		return admin.Records{}, admin.Unavailable("the server has not come so far in the stream; try again")
+		return admin.Records{}, admin.Unavailable("the server has not reached this sequence yet; try again")
 	}
 	g := l.now()
 	p, _ := g.progress()

@@ -309,7 +309,7 @@ func stateOf(r *running) admin.ModelState {
 // retire ends the old generation, which no reader sees any more.
 func (b *rebuilding) retire() {
 	if err := errors.Join(b.old.stop(b.server), b.old.store.Close()); err != nil {
-		b.server.log.Warn("the replaced read model did not end well; it is kept as it is", "error", err)
+		b.server.log.Warn("the replaced read model did not stop cleanly; its files are kept", "error", err)
 	}
 }
 
@@ -317,7 +317,7 @@ func (b *rebuilding) retire() {
 func (b *rebuilding) report(r admin.Rebuilt, err error) {
 	b.server.live.rebuilt[outcomeOf(err)].Add(1)
 	if err != nil {
-		b.server.log.Warn("rebuild given up; the old read model is served", "error", err)
+		b.server.log.Warn("rebuild abandoned; the old read model is served", "error", err)
 		return
 	}
 	b.server.log.Info("rebuilt; the new read model is served", "events", r.Events, "took", time.Since(b.began).Round(time.Millisecond).String(),

@@ -205,7 +205,7 @@ func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint) (*buc
 func (k *snapshotter) put(ctx context.Context) (bucket.Object, error) {
 	b := k.bucket.Load()
 	if b == nil || !k.connected() {
-		return bucket.Object{}, admin.Unavailable("the broker is away, and with it the object store; snapshot create --output FILE does without")
+		return bucket.Object{}, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
 	}
 	began := time.Now()
 	if err := b.Create(ctx); err != nil {
@@ -249,7 +249,7 @@ func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.
 	}
 	left, err := b.RemoveOrphans(ctx)
 	if err != nil {
-		k.log.Warn("the remains of unfinished snapshots were not erased", "error", err)
+		k.log.Warn("what unfinished snapshots left was not erased", "error", err)
 	}
 	if len(gone)+left > 0 {
 		k.log.Info("old snapshots erased", "names", gone, "unfinished", left)
