@@ -148,7 +148,7 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	case p.Progress().CaughtUp:
 	case part.at.Sequence >= p.target:
 		p.reachTarget(ctx, part.at.Sequence)
-	case part.last.last:
+	case part.last.atEnd:
 		p.pollNow() // nothing is pending, and yet the end is not reached
 	}
 }

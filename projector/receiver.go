@@ -42,7 +42,7 @@ var (
 // message is one message of the stream, as received.
 type message struct {
 	leader.Message
-	last bool // nothing was pending after it when it was sent
+	atEnd bool // nothing was pending after it when it was sent
 }
 
 // receiver is one consumer, and the way of its messages to the workers: the library's goroutine
@@ -142,7 +142,7 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		return
 	}
 	r.delivered++
-	m := message{last: meta.NumPending == 0, Message: leader.Message{
+	m := message{atEnd: meta.NumPending == 0, Message: leader.Message{
 		Subject:  msg.Subject(),
 		Sequence: meta.Sequence.Stream,
 		ID:       msg.Headers().Get(jetstream.MsgIDHeader),

@@ -515,11 +515,12 @@ func (s *search) score(p *part, docs []uint32, scores []float32, one postings, a
 	}
 }
 
-// top keeps the best candidates: a heap with the worst of them first.
+// top keeps the best candidates, at most twice the limit of them.
 type top struct {
 	limit int
 	view  *readmodel.View
-	heap  []candidate
+	kept  []candidate
+	full  bool // the first limit of kept are in order, and whatever is worse cannot be of the best
 }
 
 func newTop(limit int, v *readmodel.View) *top { return &top{limit: limit, view: v} }
@@ -536,40 +537,18 @@ func (t *top) compare(a, b candidate) int {
 }
 
 func (t *top) add(c candidate) {
-	if len(t.heap) < t.limit {
-		t.heap = append(t.heap, c)
-		for i := len(t.heap) - 1; i > 0; {
-			parent := (i - 1) / 2
-			if t.compare(t.heap[parent], t.heap[i]) >= 0 {
-				break
-			}
-			t.heap[parent], t.heap[i] = t.heap[i], t.heap[parent]
-			i = parent
-		}
+	if t.full && t.compare(c, t.kept[t.limit-1]) > 0 {
 		return
 	}
-	if t.compare(c, t.heap[0]) > 0 {
-		return
-	}
-	t.heap[0] = c
-	for i := 0; ; {
-		worst := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(t.heap) && t.compare(t.heap[child], t.heap[worst]) > 0 {
-				worst = child
-			}
-		}
-		if worst == i {
-			return
-		}
-		t.heap[i], t.heap[worst] = t.heap[worst], t.heap[i]
-		i = worst
+	if t.kept = append(t.kept, c); len(t.kept) == 2*t.limit {
+		t.kept, t.full = t.sorted(), true
 	}
 }
 
+// sorted returns the best, best first.
 func (t *top) sorted() []candidate {
-	slices.SortFunc(t.heap, t.compare)
-	return t.heap
+	slices.SortFunc(t.kept, t.compare)
+	return t.kept[:min(len(t.kept), t.limit)]
 }
 
 // hit finds the places of the words in a row.
