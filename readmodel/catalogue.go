@@ -8,28 +8,26 @@ import (
 	"example.org/registry/readmodel/btree"
 )
 
-// catalogue is one list on the owner's side: what is known of each entry id, and the rows in every
-// order.
+// catalogue is one list on the owner's side: its rows, in every order and by entry id, and the view
+// totals. A view total is kept whether the entry is listed or not (events/CONTRACT.md#data).
+//
+// No map leads from entry ids to rows: at a million entries it took 87 bytes and a million objects
+// more than the tree that views need anyway, and 1.3 s of a start's processor time.
 type catalogue struct {
-	cells  map[string]cell
-	orders *orderTrees
-	totals cowSlice[int64] // view totals by slot
-	slots  slotNumbers
-	months monthCounts
+	orders   *orderTrees
+	ids      idIndex          // slots by entry id
+	totals   cowSlice[int64]  // view totals by slot, notCounted where there is none
+	unlisted map[string]int64 // view totals of entries that are not listed
+	slots    slotNumbers
+	months   monthCounts
 
 	entries Digest // of the entries, shown or not
 	views   Digest // of the view totals, of listed entries or not
 	changed bool   // since the last publish
 }
 
-// cell is what is known of one entry id: its row, its view total, or both. A view total is kept
-// whether the entry is listed or not (events/CONTRACT.md#data).
-type cell struct {
-	row   *Row  // nil while not listed
-	views int64 // -1 while none was counted
-}
-
-func (c cell) total() int64 { return max(c.views, 0) }
+// notCounted stands for the view total of an entry whose views nobody has counted. Readers see 0.
+const notCounted = -1
 
 // rowChange is what happens to one row. Either row may be nil; a change without both is none.
 type rowChange struct {
@@ -46,47 +44,78 @@ func (ch *rowChange) ref() RowRef {
 }
 
 func newCatalogue() *catalogue {
-	return &catalogue{cells: map[string]cell{}, orders: newOrderTrees(), changed: true}
+	return &catalogue{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, changed: true}
 }
 
-func (c *catalogue) cell(id string) (cl cell, known bool) {
-	if cl, known = c.cells[id]; !known {
-		cl.views = -1
+// row returns the row of that very entry id, or nil.
+func (c *catalogue) row(id string) *Row { return c.ids.row(&c.orders.rows, id) }
+
+// counted returns the view total of an entry id, or notCounted. r is its row, if there is one.
+func (c *catalogue) counted(id string, r *Row) int64 {
+	if r != nil {
+		return c.totals.get(r.slot)
 	}
-	return cl, known
+	if views, ok := c.unlisted[id]; ok {
+		return views
+	}
+	return notCounted
+}
+
+// keep sets the view total of an entry id.
+func (c *catalogue) keep(id string, r *Row, views int64) {
+	switch {
+	case r != nil:
+		c.totals.set(r.slot, views)
+	case views != notCounted:
+		c.unlisted[strings.Clone(id)] = views // id may be part of something larger
+	}
 }
 
 // put sets the row of an entry, or removes it if row is nil, and returns what that changed. It
 // keeps a copy of row, since the record that row belongs to is another's. In bulk it leaves the
 // orders to reload.
 func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
-	cl, known := c.cell(id)
-	if cl.row == nil && row == nil {
+	old := c.row(id)
+	if old == nil && row == nil {
 		return rowChange{} // a removal of nothing
 	}
-	c.changed = true
-	ch := rowChange{cl.row, nil, cl.total(), cl.total()}
+	views := c.counted(id, old)
+	ch := rowChange{old, nil, max(views, 0), max(views, 0)}
 	if row != nil {
 		own := *row
 		ch.row = &own
 	}
 	c.number(ch)
-	c.months.apply(ch)
 	if bulk {
 		c.orders.place(ch)
 	} else {
 		c.orders.apply(ch)
 	}
-	if ch.row != nil {
-		c.totals.set(ch.row.slot, cl.total())
+	switch {
+	case row == nil:
+		c.ids.delete(id, old.slot)
+	case old == nil:
+		c.ids.insert(id, ch.row.slot)
+		delete(c.unlisted, id)
 	}
-	cl.row = ch.row
-	c.keep(id, cl, known)
+	c.keep(id, ch.row, views)
 	return ch
 }
 
-// number gives the new row the slot of the one it replaces, or a free one, and updates the digest.
+// load adds the row of an entry that is not listed, and keeps it. It leaves orders and ids to
+// reload.
+func (c *catalogue) load(row *Row) {
+	ch := rowChange{row: row}
+	c.number(ch)
+	c.orders.place(ch)
+	c.keep(row.ID(), row, notCounted)
+}
+
+// number gives the new row the slot of the one it replaces, or a free one, and updates digest and
+// months.
 func (c *catalogue) number(ch rowChange) {
+	c.changed = true
+	c.months.apply(ch)
 	if ch.old != nil {
 		c.entries.sub(ch.old.digest)
 	}
@@ -104,46 +133,43 @@ func (c *catalogue) number(ch rowChange) {
 
 // count sets the view total of an entry id, listed or not.
 func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk bool) {
-	cl, known := c.cell(k.ID)
-	if cl.views == views {
+	r := c.row(k.ID)
+	before := c.counted(k.ID, r)
+	if before == views {
 		return
 	}
 	c.changed = true
-	if cl.views >= 0 {
-		c.views.sub(viewsDigest(k, cl.views))
+	if before != notCounted {
+		c.views.sub(viewsDigest(k, before))
 	}
 	c.views.Add(digest)
-	if cl.row != nil {
-		c.totals.set(cl.row.slot, views)
-		if !bulk {
-			c.orders.apply(rowChange{cl.row, cl.row, cl.total(), views})
-		}
-	}
-	cl.views = views
-	c.keep(k.ID, cl, known)
-}
-
-func (c *catalogue) keep(id string, cl cell, known bool) {
-	switch {
-	case cl.row == nil && cl.views < 0:
-		delete(c.cells, id)
-	case known:
-		c.cells[id] = cl
-	default:
-		c.cells[strings.Clone(id)] = cl // id may be part of something larger
+	c.keep(k.ID, r, views)
+	if r != nil && !bulk {
+		c.orders.apply(rowChange{r, r, max(before, 0), views})
 	}
 }
 
 // reload sorts the rows for one order: what put left undone in bulk. Several orders may be reloaded
 // at the same time.
 func (c *catalogue) reload(o order) {
-	items := make([]btree.Item, 0, len(c.cells))
-	for slot, r := range c.orders.rows.all() { // not by id: the map would be read at random
+	items := make([]btree.Item, 0, c.slots.taken())
+	for slot, r := range c.orders.rows.all() {
 		if r != nil {
-			items = append(items, btree.Item{Key: o.key(r, c.totals.get(slot)), Slot: slot})
+			items = append(items, btree.Item{Key: o.key(r, max(c.totals.get(slot), 0)), Slot: slot})
 		}
 	}
 	c.orders.load(o, items)
+}
+
+// reloadIDs is the same for the entry ids.
+func (c *catalogue) reloadIDs() {
+	items := make([]btree.Item, 0, c.slots.taken())
+	for slot, r := range c.orders.rows.all() {
+		if r != nil {
+			items = append(items, c.ids.item(r.ID(), slot))
+		}
+	}
+	c.ids.load(items)
 }
 
 // publish returns the list as it is now for a view; last is what it was in the view before.
@@ -152,6 +178,7 @@ func (c *catalogue) publish(name string, last *listView) *listView {
 		trees:      last.trees,
 		rows:       c.orders.rows.snapshot(),
 		filters:    c.orders.filters.snapshot(),
+		ids:        c.ids.snapshot(),
 		totals:     c.totals.snapshot(),
 		reports:    c.months.snapshot(),
 		tag:        contentTag(name, c.entries),

@@ -35,26 +35,18 @@ type inventoried struct {
 func (m *Model) Inventory() *Inventory {
 	inv := &Inventory{Sequence: m.checkpoint, Digest: m.Digest(), tombstones: m.tombstones.all()}
 	for list, c := range m.lists {
-		for id, cl := range c.cells {
-			inv.items = append(inv.items, c.inventoried(uint8(list), id, cl))
+		for slot, r := range c.orders.rows.all() {
+			if r != nil {
+				views := c.totals.get(slot)
+				inv.items = append(inv.items, inventoried{r.ID(), r, views, views != notCounted, uint8(list), c.orders.filters.get(slot)})
+			}
+		}
+		for id, views := range c.unlisted {
+			inv.items = append(inv.items, inventoried{id: id, views: views, count: true, list: uint8(list)})
 		}
 	}
 	m.donations.all(func(d *donation) { inv.donations = append(inv.donations, d.Donation) })
 	return inv
-}
-
-// inventoried looks where readers look: in the slots.
-func (c *catalogue) inventoried(list uint8, id string, cl cell) inventoried {
-	it := inventoried{id: id, views: cl.views, count: cl.views >= 0, list: list}
-	if cl.row == nil {
-		return it
-	}
-	slot := cl.row.slot
-	it.row, it.filter = c.orders.rows.get(slot), c.orders.filters.get(slot)
-	if it.count {
-		it.views = c.totals.get(slot)
-	}
-	return it
 }
 
 // All yields the name of each record and a hash of everything that is kept of it, rendering

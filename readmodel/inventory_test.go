@@ -55,9 +55,9 @@ func TestInventory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := inventoryModel(60, false)
 			c := m.lists[0]
-			for _, cl := range c.cells {
-				if cl.row != nil && cl.views >= 0 {
-					corrupt(c, cl.row)
+			for _, r := range c.orders.rows.all() {
+				if r != nil && c.totals.get(r.slot) != notCounted {
+					corrupt(c, r)
 					break
 				}
 			}

@@ -2,7 +2,6 @@ package readmodel
 
 import (
 	"hash/maphash"
-	"slices"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
@@ -34,17 +33,18 @@ func (x *idIndex) delete(id string, n uint32) { x.tree.Delete(x.item(id, n), btr
 // find calls f with every number that may be that of id.
 func (x *idIndex) find(id string, f func(n uint32)) { x.tree.Find(x.hash(id), f) }
 
-// reload builds the tree from the rows of all lists and an id of each.
-func (x *idIndex) reload(lists *[events.NumLists]*catalogue, id func(*Row) string) {
-	var items []btree.Item
-	for _, l := range lists {
-		items = slices.Grow(items, len(l.cells))
-		for _, r := range l.orders.rows.all() {
-			if r != nil {
-				items = append(items, x.item(id(r), uint32(r.Ref())))
-			}
+// row returns the row of an entry id in an index of slots, or nil.
+func (x *idIndex) row(rows *cowSlice[*Row], id string) (found *Row) {
+	x.find(id, func(slot uint32) {
+		if r := rows.get(slot); r.ID() == id {
+			found = r
 		}
-	}
+	})
+	return found
+}
+
+// load replaces what the index holds. It sorts items.
+func (x *idIndex) load(items []btree.Item) {
 	btree.Sort(items, btree.ByKey)
 	x.tree.Load(items)
 }
@@ -68,8 +68,6 @@ func (c *chatIDs) apply(ch rowChange) {
 	}
 }
 
-func (c *chatIDs) reload(lists *[events.NumLists]*catalogue) { c.idIndex.reload(lists, (*Row).chatID) }
-
 // withChatID calls f with every row, shown or not, that has that very chat id.
 func (v *View) withChatID(id string, f func(list int, r *Row)) {
 	v.chatIDs.find(id, func(n uint32) {
@@ -78,33 +76,6 @@ func (v *View) withChatID(id string, f func(list int, r *Row)) {
 			f(ref.List(), r)
 		}
 	})
-}
-
-// entryIDs finds the row of an entry id. An entry id is one entry's within its list, and several
-// lists may have the same.
-type entryIDs struct{ idIndex }
-
-func (e *entryIDs) apply(ch rowChange) {
-	switch {
-	case ch.old == nil:
-		e.insert(ch.row.ID(), uint32(ch.row.Ref()))
-	case ch.row == nil:
-		e.delete(ch.old.ID(), uint32(ch.old.Ref()))
-	} // else it has kept its slot
-}
-
-func (e *entryIDs) reload(lists *[events.NumLists]*catalogue) { e.idIndex.reload(lists, (*Row).ID) }
-
-// withEntryID returns the list's row of that very entry id, shown or not, or nil.
-func (v *View) withEntryID(list int, id string) (found *Row) {
-	v.entryIDs.find(id, func(n uint32) {
-		if ref := RowRef(n); ref.List() == list {
-			if r := v.Row(ref); r.ID() == id {
-				found = r
-			}
-		}
-	})
-	return found
 }
 
 // slotNumbers hands out the lowest numbers that it can.
@@ -122,6 +93,9 @@ func (s *slotNumbers) take() uint32 {
 	s.next++
 	return s.next - 1
 }
+
+// taken returns how many are in use.
+func (s *slotNumbers) taken() int { return int(s.next) - len(s.free) }
 
 func (s *slotNumbers) giveBack(slot uint32) { s.free = append(s.free, slot) }
 

@@ -12,13 +12,12 @@ import (
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// BeginBulk, EndBulk, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call
-// View, Await and IndexSequence.
+// Load, BeginBulk, EndBulk, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may
+// call View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
 	lists            [events.NumLists]*catalogue
 	chatIDs          chatIDs
-	entryIDs         entryIDs
 	ranges           rangeSums
 	similarNames     similarIndex
 	donations        byID[*donation]
@@ -43,7 +42,7 @@ type Model struct {
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
 	m := &Model{
-		chatIDs: newChatIDs(), entryIDs: entryIDs{newIDIndex()}, similarNames: newSimilarIndex(),
+		chatIDs: newChatIDs(), similarNames: newSimilarIndex(),
 		donations: byID[*donation]{ids: newIDIndex()}, donationsChanged: true,
 		tombstones: newTombstones(),
 		text:       newTextSearch(), next: make(chan struct{}),
@@ -84,6 +83,35 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 	return m.publish()
 }
 
+// Load is Apply in bulk for the records of a store, which fill an empty model. It looks nothing up,
+// so no subject may come twice, and the view total of an entry has to follow it at once. The model
+// keeps what the records point to. Only Load and EndBulk may be called next.
+func (m *Model) Load(records []Record, checkpoint uint64) {
+	var last *Row
+	for i := range records {
+		r := &records[i]
+		switch k := r.Subject; k.Kind {
+		case events.KindEntry:
+			list := listIndex(k.List)
+			if last = r.row; last == nil {
+				m.tombstones.apply(list, r)
+			} else {
+				m.lists[list].load(last)
+			}
+		case events.KindViews:
+			c := m.lists[listIndex(k.List)]
+			if last != nil && (last.ID() != k.ID || last.List() != k.List) {
+				last = nil
+			}
+			c.views.Add(r.digest)
+			c.keep(k.ID, last, r.views)
+		case events.KindDonation:
+			m.applyDonation(r)
+		}
+	}
+	m.checkpoint = max(m.checkpoint, checkpoint)
+}
+
 // applyEntry sets or removes an entry, and tells everything that finds rows by something else than
 // their order. In bulk that is left to EndBulk. A delisting leaves a tombstone, which the next
 // listing takes away.
@@ -101,7 +129,6 @@ func (m *Model) applyEntry(r *Record) {
 	m.feed.apply(ch)
 	m.chatIDs.apply(ch)
 	m.applyRanges(ch)
-	m.entryIDs.apply(ch)
 	m.similarNames.apply(ch)
 	m.changes.add(r.Sequence, &ch)
 }
@@ -142,8 +169,8 @@ func (m *Model) nextView() *View {
 	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
 	v.epoch, v.feed, v.feedDigest = m.epoch, m.feed.tree.Snapshot(), m.feed.digest
 	v.tombstones, v.gone = m.tombstones.counts(), m.tombstones.snapshot()
-	v.chatIDs, v.entryIDs = chatIDs{m.chatIDs.snapshot()}, entryIDs{m.entryIDs.snapshot()}
-	v.similarNames, v.ranges = m.similarNames.snapshot(), m.ranges.snapshot()
+	v.chatIDs, v.ranges = chatIDs{m.chatIDs.snapshot()}, m.ranges.snapshot()
+	v.similarNames = m.similarNames.snapshot()
 	for i, c := range m.lists {
 		if c.changed {
 			v.lists[i] = c.publish(string(events.Lists()[i]), v.lists[i])
@@ -196,12 +223,12 @@ func (m *Model) EndBulk() *View {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	// What takes longest goes first, so that no processor waits for another at the end.
 	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
-	g.Go(func() error { m.chatIDs.reload(&m.lists); m.reloadRanges(); return nil })
-	g.Go(func() error { m.entryIDs.reload(&m.lists); return nil })
+	g.Go(func() error { m.reloadChatIDs(); return nil })
 	g.Go(func() error { m.feed.reload(&m.lists, &m.tombstones); return nil })
 	g.Go(func() error { m.feed.redigest(&m.lists); return nil })
 	for _, c := range m.lists {
 		c.changed = true
+		g.Go(func() error { c.reloadIDs(); return nil })
 		for o := range numOrders {
 			g.Go(func() error { c.reload(o); return nil })
 		}

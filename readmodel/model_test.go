@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -200,7 +201,7 @@ func (p *pair) restart(t *rapid.T) { p.load(t, New()) }
 // load fills m from the store, and puts it in the model's place.
 func (p *pair) load(t *rapid.T, m *Model) {
 	rerender := rapid.Bool().Draw(t, "rerender")
-	m.BeginBulk()
+	var records []Record
 	for k, v := range p.store {
 		var r Record
 		var err error
@@ -214,7 +215,17 @@ func (p *pair) load(t *rapid.T, m *Model) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Apply([]Record{r}, p.model.View().Sequence())
+		records = append(records, r)
+	}
+	m.BeginBulk()
+	if rapid.Bool().Draw(t, "applied") {
+		m.Apply(records, p.model.View().Sequence())
+	} else {
+		slices.SortFunc(records, func(x, y Record) int {
+			a, b := x.Subject, y.Subject
+			return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
+		})
+		m.Load(records, p.model.View().Sequence())
 	}
 	if got, want := m.EndBulk().Digest(), p.model.View().Digest(); got != want {
 		t.Fatalf("digest of the store %s, of the model %s", got, want)

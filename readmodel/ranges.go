@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
 )
 
 // A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges).
@@ -146,22 +147,31 @@ func (m *Model) applyRanges(ch rowChange) {
 	}
 }
 
-// reloadRanges makes the sums from the rows, and from the tree of chat ids, which tells what ids
-// several rows may have.
-func (m *Model) reloadRanges() {
+// reloadChatIDs makes the tree of chat ids and the sums of ranges from the rows. Each id is hashed
+// once, as if no other row had it; then those that several rows have are put right.
+func (m *Model) reloadChatIDs() {
 	m.ranges = rangeSums{}
-	several, listed := m.chatIDs.tree.Repeated(), map[string]listedAs{}
+	var items []btree.Item
 	for _, c := range m.lists {
+		items = slices.Grow(items, c.slots.taken())
 		for _, r := range c.orders.rows.all() {
 			if r == nil {
 				continue
 			}
-			if hash := hashChatID(r.chatID()); several[keyOf(hash)] {
-				listed[r.chatID()] |= r.listedAs()
-			} else {
-				m.ranges.set(hash, 0, r.listedAs())
-			}
+			hash := hashChatID(r.chatID())
+			items = append(items, btree.Item{Key: keyOf(hash), Slot: uint32(r.Ref())})
+			m.ranges.set(hash, 0, r.listedAs())
 		}
+	}
+	m.chatIDs.load(items)
+	listed := map[string]listedAs{}
+	for key := range m.chatIDs.tree.Repeated() {
+		m.chatIDs.tree.Find(key, func(n uint32) {
+			ref := RowRef(n)
+			r := m.lists[ref.List()].orders.rows.get(ref.Slot())
+			m.ranges.set(hashChatID(r.chatID()), r.listedAs(), 0)
+			listed[r.chatID()] |= r.listedAs()
+		})
 	}
 	for id, as := range listed {
 		m.ranges.set(hashChatID(id), 0, as)

@@ -151,7 +151,7 @@ func (x *similarIndex) apply(ch rowChange) {
 func (x *similarIndex) reload(lists *[events.NumLists]*catalogue) {
 	var items []btree.Item
 	for _, c := range lists {
-		items = slices.Grow(items, 4*len(c.cells))
+		items = slices.Grow(items, 4*c.slots.taken())
 		for _, r := range c.orders.rows.all() {
 			items = append(items, x.items(r)...)
 		}

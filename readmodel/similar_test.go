@@ -241,8 +241,8 @@ func TestSimilarIndexFollows(t *testing.T) {
 func sameItems(t *rapid.T, m *Model) {
 	var want []btree.Item
 	for _, c := range m.lists {
-		for _, cl := range c.cells {
-			want = append(want, m.similarNames.items(cl.row)...)
+		for _, r := range c.orders.rows.all() {
+			want = append(want, m.similarNames.items(r)...)
 		}
 	}
 	tree := &m.similarNames.tree

@@ -139,9 +139,6 @@ func (m *Model) Tombstones() []Tombstone {
 // Listed returns the stream sequence of the last change of an entry; false while it is not listed.
 // Who may call it is as with Tombstones.
 func (m *Model) Listed(k events.Subject) (sequence uint64, ok bool) {
-	cl, _ := m.lists[listIndex(k.List)].cell(k.ID)
-	if cl.row == nil {
-		return 0, false
-	}
-	return cl.row.sequence, true
+	r := m.lists[listIndex(k.List)].row(k.ID)
+	return r.position(), r != nil
 }

@@ -17,7 +17,6 @@ type View struct {
 	digest       Digest
 	lists        [events.NumLists]*listView
 	chatIDs      chatIDs
-	entryIDs     entryIDs
 	ranges       rangeSums
 	similarNames similarIndex
 	donations    byID[*donation]
@@ -38,7 +37,8 @@ type listView struct {
 	trees           [numTrees]btree.Tree
 	rows            cowSlice[*Row]
 	filters         cowSlice[filterBits]
-	totals          cowSlice[int64]   // view totals
+	ids             idIndex           // slots by entry id
+	totals          cowSlice[int64]   // view totals, or notCounted
 	reports         cowSlice[Reports] // by Month
 	tag, popularTag string
 }
@@ -75,7 +75,8 @@ func (v *View) Donation(id string) (events.Donation, bool) {
 
 // Entry returns the row of an entry id if the list shows it, else nil.
 func (v *View) Entry(l events.List, id string) *Row {
-	if r := v.withEntryID(listIndex(l), id); r != nil && r.shown() {
+	in := v.list(l)
+	if r := in.ids.row(&in.rows, id); r != nil && r.shown() {
 		return r
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -31,20 +32,25 @@ type table struct {
 // entriesPrefix and a list name a table of entries.
 const entriesPrefix = "entries-"
 
-// tables returns every table in the order in which they are written and read.
-func tables() []table {
-	var ts []table
+// groups returns every table, those together that are read together: a list's entries and their view
+// totals.
+func groups() [][]table {
+	var all [][]table
 	for _, l := range events.Lists() {
-		ts = append(ts,
-			table{entriesPrefix + string(l), events.KindEntry, l, false},
-			table{"views-" + string(l), events.KindViews, l, false})
+		all = append(all, []table{
+			{entriesPrefix + string(l), events.KindEntry, l, false},
+			{"views-" + string(l), events.KindViews, l, false},
+		})
 	}
-	ts = append(ts, table{"donations", events.KindDonation, "", false})
+	all = append(all, []table{{"donations", events.KindDonation, "", false}})
 	for _, l := range events.Lists() {
-		ts = append(ts, table{"tombstones-" + string(l), events.KindEntry, l, true})
+		all = append(all, []table{{"tombstones-" + string(l), events.KindEntry, l, true}})
 	}
-	return ts
+	return all
 }
+
+// tables returns every table in the order in which they are written.
+func tables() []table { return slices.Concat(groups()...) }
 
 // in returns the table's bucket, which every store has.
 func (t table) in(tx *bolt.Tx) (*bolt.Bucket, error) {

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,21 +25,20 @@ type loader struct {
 	rest   float64 // of each worker: see throttle
 }
 
-// chunk is a run of records of one table, with keys and values in the memory of the file's map.
-type chunk struct {
-	table table
-	pairs []pair
+// pair is a record of a table, in the memory of the file's map.
+type pair struct {
+	table       *table
+	key, stored []byte
 }
 
-type pair struct{ key, stored []byte }
-
-// chunkSize is how many records travel from goroutine to goroutine at once.
+// chunkSize is how many records travel from goroutine to goroutine at once, and one more where the
+// last is an entry with a view total.
 const chunkSize = 256
 
 // read passes every record to take, which one goroutine calls, and returns how many each table has.
 func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	chunks := make(chan chunk, 2*l.workers)
+	chunks := make(chan []pair, 2*l.workers)
 	records := make(chan []readmodel.Record, 2*l.workers)
 	counts := map[string]int{}
 	group.Go(func() error {
@@ -64,57 +64,92 @@ func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Re
 	return counts, group.Wait()
 }
 
-// walk sends every record of every table and counts them.
-func walk(ctx context.Context, tx *bolt.Tx, out chan<- chunk, counts map[string]int) error {
-	for _, t := range tables() {
-		n, err := walkTable(ctx, tx, t, out)
-		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+// walk sends every record of every table and counts them. An entry and its view total come one
+// after the other, in one chunk: so Model.Load wants it.
+func walk(ctx context.Context, tx *bolt.Tx, out chan<- []pair, counts map[string]int) error {
+	for _, tables := range groups() {
+		cursors := make([]*cursor, len(tables))
+		for i := range tables {
+			bucket, err := tables[i].in(tx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", tables[i].name, err)
+			}
+			cursors[i] = &cursor{pair: pair{table: &tables[i]}, bolt: bucket.Cursor()}
 		}
-		counts[t.name] = n
+		if err := walkTables(ctx, cursors, out); err != nil {
+			return err
+		}
+		for _, c := range cursors {
+			counts[c.table.name] = c.passed
+		}
 	}
 	return nil
 }
 
-func walkTable(ctx context.Context, tx *bolt.Tx, t table, out chan<- chunk) (n int, err error) {
-	bucket, err := t.in(tx)
-	if err != nil {
-		return 0, err
+// cursor is at one record of a table, or after the last.
+type cursor struct {
+	pair   // its key is nil after the last
+	bolt   *bolt.Cursor
+	passed int // records before this one
+}
+
+func (c *cursor) first() { c.key, c.stored = c.bolt.First() }
+
+func (c *cursor) next() error {
+	last := c.key
+	c.passed++
+	if c.key, c.stored = c.bolt.Next(); c.key != nil && bytes.Compare(c.key, last) <= 0 {
+		return fmt.Errorf("%s: keys out of order", c.table.name) // ends a walk in circles too
 	}
-	var last []byte
-	pairs := make([]pair, 0, chunkSize)
-	cursor := bucket.Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		if n > 0 && string(k) <= string(last) {
-			return n, errors.New("keys out of order") // ends a walk in circles too
-		}
-		last = k
-		n++
-		pairs = append(pairs, pair{k, v})
-		if len(pairs) < chunkSize {
-			continue
-		}
-		if err := send(ctx, out, chunk{t, pairs}); err != nil {
-			return n, err
-		}
-		pairs = make([]pair, 0, chunkSize)
+	return nil
+}
+
+// walkTables sends the records of some tables in the order of their keys, and those of one key in
+// the order of the tables.
+func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error {
+	for _, c := range cursors {
+		c.first()
 	}
-	return n, send(ctx, out, chunk{t, pairs})
+	var pairs []pair
+	for {
+		var at *cursor
+		for _, c := range cursors {
+			if c.key != nil && (at == nil || bytes.Compare(c.key, at.key) < 0) {
+				at = c
+			}
+		}
+		if n := len(pairs); n > 0 && (at == nil || n >= chunkSize && !bytes.Equal(at.key, pairs[n-1].key)) {
+			if err := send(ctx, out, pairs); err != nil {
+				return err
+			}
+			pairs = nil
+		}
+		if at == nil {
+			return nil
+		}
+		if pairs == nil {
+			pairs = make([]pair, 0, chunkSize+1)
+		}
+		pairs = append(pairs, at.pair)
+		if err := at.next(); err != nil {
+			return err
+		}
+	}
 }
 
 // decode is one worker.
-func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readmodel.Record) error {
+func (l *loader) decode(ctx context.Context, in <-chan []pair, out chan<- []readmodel.Record) error {
 	renderer := readmodel.NewRenderer()
 	pace := throttle{rest: l.rest}
-	for c := range in {
+	for pairs := range in {
 		if err := pace.wait(ctx); err != nil {
 			return err
 		}
-		batch := make([]readmodel.Record, 0, len(c.pairs))
-		for _, p := range c.pairs {
-			r, err := l.record(renderer, c.table, p)
+		batch := make([]readmodel.Record, 0, len(pairs))
+		for _, p := range pairs {
+			r, err := l.record(renderer, p)
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", c.table.name, c.table.record(p.key), err)
+				return fmt.Errorf("%s: %s: %w", p.table.name, p.table.record(p.key), err)
 			}
 			batch = append(batch, r)
 		}
@@ -125,7 +160,8 @@ func (l *loader) decode(ctx context.Context, in <-chan chunk, out chan<- []readm
 	return nil
 }
 
-func (l *loader) record(renderer *readmodel.Renderer, t table, p pair) (readmodel.Record, error) {
+func (l *loader) record(renderer *readmodel.Renderer, p pair) (readmodel.Record, error) {
+	t := p.table
 	value, err := unseal(t.name, p.key, p.stored)
 	if err != nil {
 		return readmodel.Record{}, err

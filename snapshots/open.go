@@ -103,7 +103,7 @@ func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (re
 		return s.db.View(func(tx *bolt.Tx) error {
 			model.BeginBulk()
 			counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
-				model.Apply(batch, s.saved.Checkpoint.Sequence)
+				model.Load(batch, s.saved.Checkpoint.Sequence)
 				if l.rerender {
 					rendered = append(rendered, batch...)
 				}
