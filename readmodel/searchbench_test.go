@@ -104,6 +104,42 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
+// BenchmarkCheck looks up names that nobody asked for before: of an entry, of nobody, and one of
+// digits, which half of all chat ids could hold. It reports processor time, which other processes
+// do not disturb: run one size with -bench 'Check/n=1000000/'.
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			m := wordy(n)
+			indexed(b, m)
+			v, r := m.View(), rand.New(rand.NewPCG(1, 2))
+			others := benchtext.New(rand.New(rand.NewPCG(8, 8)))
+			b.Run("Listed", func(b *testing.B) { checking(b, v, func() string { return nameOf(someRow(r, v)) }) })
+			b.Run("Nobody", func(b *testing.B) { checking(b, v, others.Name) })
+			b.Run("Word", func(b *testing.B) {
+				checking(b, v, func() string { return strings.TrimRight(others.Name(), "0123456789") })
+			})
+			b.Run("Digits", func(b *testing.B) { checking(b, v, func() string { return fmt.Sprint(r.IntN(1e6)) }) })
+		})
+	}
+}
+
+func checking(b *testing.B, v *readmodel.View, name func() string) {
+	names := make([]string, b.N)
+	for i := range names {
+		names[i] = name()
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	begun := benchtext.CPUTime()
+	for _, name := range names {
+		if _, err := v.Check(context.Background(), readmodel.CheckQuery{Search: name}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((benchtext.CPUTime()-begun).Nanoseconds())/1000/float64(b.N), "processor-µs/op")
+}
+
 // someRow is a scammer's.
 func someRow(r *rand.Rand, v *readmodel.View) *readmodel.Row {
 	for {

@@ -196,15 +196,24 @@ func (x *similarIndex) wholeOf(key string) uint64 {
 
 // candidates returns all rows that may be similar to k, in ascending order.
 func (x *similarIndex) candidates(k *lookalike.Keys) []RowRef {
-	var hashes []uint64
-	for _, key := range [...]string{k.Shape, k.Folded} {
-		at := codePoints(key)
-		for size := minGram; size <= min(maxGram, len(at)-1); size++ {
-			hashes = x.appendRarest(hashes, key, at, size)
-		}
-		hashes = append(hashes, x.wholeOf(key))
+	hashes := x.appendHashes(nil, k.Shape)
+	if k.Folded != k.Shape {
+		hashes = x.appendHashes(hashes, k.Folded)
 	}
 	return x.find(hashes)
+}
+
+// appendHashes appends what the keys that may hold a search's key are kept under. They have as many
+// code points as it at least and twice as many at most, and grams of such sizes.
+func (x *similarIndex) appendHashes(hashes []uint64, key string) []uint64 {
+	at := codePoints(key)
+	n := len(at) - 1
+	if n >= minKeyLen {
+		for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
+			hashes = x.appendRarest(hashes, key, at, size)
+		}
+	}
+	return append(hashes, x.wholeOf(key))
 }
 
 // namesakes returns all rows whose name may look like k, separators aside, in ascending order.
@@ -222,8 +231,11 @@ func (x *similarIndex) find(hashes []uint64) (refs []RowRef) {
 	return slices.Compact(refs)
 }
 
-// maxTried bounds the look for the rarest grams of a long search.
-const maxTried = 32
+// The bounds of the look for the rarest grams of a search.
+const (
+	maxTried = 32 // grams, of a long one
+	fewRows  = 8  // to look at so many rows takes less time than to count once more
+)
 
 // appendRarest appends the hashes of a search's rarest grams of a size: as many in a row as it
 // takes for one of them to be kept of any key that holds the search and has grams of that size.
@@ -238,7 +250,7 @@ func (x *similarIndex) appendRarest(hashes []uint64, key string, at []int, size 
 	}
 	best, fewest := first, math.MaxInt
 	last := x.tree.CountKey(hashes[first])
-	for i := first + 1; i < min(len(hashes), first+maxTried); i++ {
+	for i := first + 1; i < min(len(hashes), first+maxTried) && fewest > fewRows; i++ {
 		next := x.tree.CountKey(hashes[i])
 		if last+next < fewest {
 			best, fewest = i-1, last+next
@@ -260,7 +272,7 @@ func keptGrams(key string) func(yield func(string) bool) {
 		at := codePoints(key)
 		n := len(at) - 1
 		window := windowOf(n)
-		size := min(max(window-1, minGram), maxGram)
+		size := gramSize(window)
 		step := window - size + 1
 		if n < minKeyLen {
 			return
@@ -271,6 +283,9 @@ func keptGrams(key string) func(yield func(string) bool) {
 		}
 	}
 }
+
+// gramSize returns the code points of the grams that are kept of a key with such a window.
+func gramSize(window int) int { return min(max(window-1, minGram), maxGram) }
 
 // windowOf returns the fewest code points of a search that can be similar to a key of n.
 func windowOf(n int) int { return max(minKeyLen, (n+1)/2) }
