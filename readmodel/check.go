@@ -122,22 +122,41 @@ func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, 
 	return found, nil
 }
 
-// bestMatches returns the list's best matches of name or chat id, newest first within a rank.
+// bestMatches returns the list's best matches of name or chat id, newest first within a rank. Its
+// only error is ctx's.
+//
+// It keeps no result: to look at what the index finds takes no longer than to bring a result up to
+// date. Without an index it searches as a list does.
 func (v *View) bestMatches(ctx context.Context, list int, needle string) ([]*Row, error) {
-	m, err := v.matching(ctx, TextQuery{list, textindex.Names, needle})
-	if err != nil {
-		return nil, err
-	}
+	q, rows := TextQuery{list, textindex.Names, needle}, &v.lists[list].rows
 	var ranks [numRanks][]*Row
-	m.slots.Iterate(func(slot uint32) bool {
-		if r := v.lists[list].rows.get(slot); r != nil && r.shown() {
+	look := func(slot uint32) {
+		if r := rows.get(slot); r != nil && r.shown() {
 			if rank, ok := r.rank(needle); ok {
 				ranks[rank] = keepNewest(ranks[rank], r)
 			}
 		}
-		return true
+	}
+	x, changes := v.usableIndex()
+	if x == nil {
+		m, err := v.matching(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		m.slots.Iterate(func(slot uint32) bool { look(slot); return true })
+		return firstOf(ranks[:]), nil
+	}
+	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
+		for _, set := range []*textindex.Set{sure, maybe} {
+			set.Each(func(slot uint16) bool { look(first + uint32(slot)); return true })
+		}
 	})
-	return firstOf(ranks[:]), nil
+	for _, c := range changes {
+		if c.ref.List() == list {
+			look(c.ref.Slot())
+		}
+	}
+	return firstOf(ranks[:]), err
 }
 
 // The ranks of a match, best first (httpapi/CONTRACT.md#check).
@@ -176,12 +195,13 @@ func (r *Row) ExactMatch(search string) bool {
 	return ok && rank <= rankNameEqual
 }
 
-// keepNewest adds r to rows, which are the newest so far in the order newest, if it is one of them.
+// keepNewest adds r to rows, which are the newest so far in the order newest, if it is one of them
+// and not there yet.
 func keepNewest(rows []*Row, r *Row) []*Row {
-	at, _ := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
+	at, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(b.reported, a.reported), byTime.tie(b, a))
 	})
-	if at == MaxGroup {
+	if found || at == MaxGroup {
 		return rows
 	}
 	return slices.Insert(rows[:min(len(rows), MaxGroup-1)], at, r)

@@ -201,22 +201,32 @@ func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
 	return !ok || sequence <= c.sequence
 }
 
+// usableIndex returns the index, if there is one that v can use, and the changes that it may not
+// know of.
+func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
+	p := v.text.index.Load()
+	if p == nil {
+		return nil, nil
+	}
+	sequence, ok := (*p).Coverage(v)
+	if ok {
+		unknown, ok = v.changes.since(sequence)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return *p, unknown
+}
+
 // find asks the index, or looks at every row if there is no index that v can use.
 func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
-	var changes []loggedChange
-	x, usable := v.text.index.Load(), false
-	if x != nil {
-		var sequence uint64
-		if sequence, usable = (*x).Coverage(v); usable {
-			changes, usable = v.changes.since(sequence)
-		}
-	}
+	x, changes := v.usableIndex()
 	chunks := len(v.lists[q.List].rows.chunks)
 	bits := v.text.takeBits((chunks*chunkLen + textindex.BlockLen - 1) / textindex.BlockLen * textindex.BlockLen)
 	defer v.text.bits.Put(bits)
 	look := v.scan
-	if usable {
-		look = func(ctx context.Context, q TextQuery, bits slotSet) error { return v.findIndexed(ctx, *x, q, bits) }
+	if x != nil {
+		look = func(ctx context.Context, q TextQuery, bits slotSet) error { return v.findIndexed(ctx, x, q, bits) }
 	}
 	if err := look(ctx, q, *bits); err != nil {
 		return matchSet{}, err
@@ -252,7 +262,7 @@ func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits s
 			return true
 		})
 		if at := int(first / 64); at < len(bits) { // else v is older than all of the part
-			copy(bits[at:], sure[:])
+			sure.CopyTo(bits[at:])
 		}
 	})
 }

@@ -52,7 +52,7 @@ func (p *part) find(v *readmodel.View, q *textindex.Query, sure, maybe *textinde
 	// An older view may have other texts than the blocks. A block that cannot be read makes a
 	// search slower.
 	if p.built > v.Sequence() || p.findInBlocks(q, sure, maybe) != nil {
-		*sure = textindex.Set{}
+		sure.Clear()
 		maybe.Fill()
 		return
 	}

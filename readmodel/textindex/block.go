@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"runtime"
 	"slices"
-	"sort"
 
 	"example.org/registry/readmodel/fault"
 )
@@ -42,7 +41,8 @@ func (b *Block) Vocabulary() *Vocabulary {
 // Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No
 // other slot's text does. A slot may be in both. It fails if the block can no longer be read.
 func (b *Block) Find(q *Query, sure, maybe *Set) error {
-	*sure, *maybe = Set{}, Set{}
+	sure.Clear()
+	maybe.Clear()
 	if b == nil {
 		return nil
 	}
@@ -90,18 +90,26 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 	}
 }
 
-// havingGrams sets found to the slots that have a gram of each span.
+// havingGrams sets found to the slots that have a gram of each span. Lists that are short in one
+// block are in most, so the first block gives the spans their order, and the others seldom look up
+// more than the first few.
 func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
-	q.choices, q.lists = q.choices[:0], q.lists[:0]
-	for _, s := range spans {
-		first, end := b.listsOf(s)
-		c := choice{len(q.lists), len(q.lists) + end - first, b.start(end) - b.start(first)}
-		for i := first; i < end; i++ {
-			q.lists = append(q.lists, int32(i))
-		}
-		q.choices = append(q.choices, c)
+	if !q.ordered && len(spans) > 1 {
+		q.ordered = true
+		slices.SortFunc(spans, func(x, y span) int { return cmp.Compare(b.bytesOf(b.listsOf(x)), b.bytesOf(b.listsOf(y))) })
 	}
-	b.intersect(q, found, lookBytes)
+	found.Clear()
+	for i, s := range spans[:min(maxLists, len(spans))] {
+		first, end := b.listsOf(s)
+		if i > 0 && found.Len()*lookBytes <= b.bytesOf(first, end) {
+			return
+		}
+		q.lists = q.lists[:0]
+		for ; first < end; first++ {
+			q.lists = append(q.lists, int32(first))
+		}
+		b.narrow(q, q.lists, i == 0, found)
+	}
 }
 
 // havingWords sets found to the slots that have a word of each condition.
@@ -132,8 +140,8 @@ func (b *Block) split(q *Query, found, unsure *Set) bool {
 	if bytes > n*wordsBytes {
 		return false
 	}
-	*unsure = Set{}
-	b.union(q, choice{0, len(q.lists), 0}, unsure)
+	unsure.Clear()
+	b.union(q.lists, unsure, nil)
 	unsure.and(found)
 	found.AndNot(unsure)
 	return true
@@ -169,7 +177,7 @@ func (b *Block) keepPhrase(q *Query, found *Set) {
 			}
 			return true
 		}
-		found[slot/64] &^= 1 << (slot % 64)
+		found.remove(slot)
 		return true
 	})
 }
@@ -231,29 +239,34 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 // reading the others costs is more than what a look at each slot left does, which takes as long as
 // so many bytes.
 func (b *Block) intersect(q *Query, found *Set, look int) {
-	*found = Set{}
+	found.Clear()
 	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })
 	if len(q.choices) > 0 && q.choices[0].first == q.choices[0].end {
 		return
 	}
 	for i, c := range q.choices[:min(maxLists, len(q.choices))] {
-		if i == 0 {
-			b.union(q, c, found)
-			continue
-		}
-		if found.Len()*look <= c.bytes {
+		if i > 0 && found.Len()*look <= c.bytes {
 			return
 		}
-		var next Set
-		b.union(q, c, &next)
-		found.and(&next)
+		b.narrow(q, q.lists[c.first:c.end], i == 0, found)
 	}
 }
 
-// union adds the slots of the lists of c.
-func (b *Block) union(q *Query, c choice, to *Set) {
-	for _, i := range q.lists[c.first:c.end] {
-		to.addList(b.data[b.start(int(i)):b.start(int(i)+1)])
+// narrow leaves those slots in found that are in one of the lists; at first it adds them.
+func (b *Block) narrow(q *Query, lists []int32, first bool, found *Set) {
+	if first {
+		b.union(lists, found, nil)
+		return
+	}
+	q.narrowed.Clear()
+	b.union(lists, &q.narrowed, found)
+	found.and(&q.narrowed)
+}
+
+// union adds the slots of lists that are in within, if that is not nil.
+func (b *Block) union(lists []int32, to, within *Set) {
+	for _, i := range lists {
+		to.addList(b.data[b.start(int(i)):b.start(int(i)+1)], within)
 	}
 }
 
@@ -272,8 +285,18 @@ func (b *Block) listsOf(s span) (first, end int) {
 
 // search returns the first list from first on, and before end, whose gram is not below g.
 func (b *Block) search(first, end int, g gram) int {
-	return first + sort.Search(end-first, func(i int) bool { return b.gram(first+i) >= g })
+	for first < end {
+		if middle := int(uint(first+end) / 2); b.gram(middle) < g {
+			first = middle + 1
+		} else {
+			end = middle
+		}
+	}
+	return first
 }
+
+// bytesOf returns the size of the lists from first to before end.
+func (b *Block) bytesOf(first, end int) int { return b.start(end) - b.start(first) }
 
 // lists returns the number of lists.
 func (b *Block) lists() int { return int(binary.LittleEndian.Uint64(b.data)) }

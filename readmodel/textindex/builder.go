@@ -323,10 +323,10 @@ func (b *Builder) derive() {
 	var set Set
 	for i := words; i < len(b.lists); i++ {
 		l := &b.lists[i]
-		set = Set{}
+		set.Clear()
 		for at := l.links; at != 0; at = b.links[at].next {
 			for _, slot := range b.slotsOf(&b.lists[b.links[at].list]) {
-				set[slot/64] |= 1 << (slot % 64)
+				set.Add(slot)
 			}
 		}
 		l.start = uint32(len(b.cells))

@@ -10,6 +10,7 @@ import (
 type Query struct {
 	needle     string
 	names      []span // a text that contains the needle in its names has a gram of each
+	ordered    bool   // the rarest first, as far as the first block knew
 	exactNames bool   // and no other text has
 	rest       method // of finding the needle in the words
 	grams      []span // for byGrams
@@ -17,10 +18,10 @@ type Query struct {
 	answers []answer // of the vocabularies of the blocks so far: two at most, while a new one takes over
 
 	// Scratch.
-	choices       []choice
-	lists         []int32
-	found, unsure Set
-	marks         []bool // of the words of a block: it is the anchor's
+	choices                 []choice
+	lists                   []int32
+	found, unsure, narrowed Set
+	marks                   []bool // of the words of a block: it is the anchor's
 }
 
 // method says what finds a needle in the words of a text.

@@ -5,65 +5,100 @@ import (
 	"math/bits"
 )
 
-// Set is a set of slots of one block: numbers below BlockLen. The zero value is empty.
-type Set [BlockLen / 64]uint64
+// Set is a set of slots of one block: numbers below BlockLen. The zero value is empty. What is done
+// with a set of few slots takes little time, since it notes which words have any.
+type Set struct {
+	words [BlockLen / 64]uint64
+	some  [BlockLen / 64 / 64]uint64 // of the words: those that are not zero
+}
 
 // Add adds a slot and reports whether it was not there.
 func (s *Set) Add(slot uint16) bool {
-	word, bit := &s[slot/64], uint64(1)<<(slot%64)
+	word, bit := &s.words[slot/64], uint64(1)<<(slot%64)
 	is := *word&bit == 0
 	*word |= bit
+	s.some[slot/64/64] |= 1 << (slot / 64 % 64)
 	return is
 }
 
+// remove removes a slot.
+func (s *Set) remove(slot uint16) {
+	s.setWord(int(slot/64), s.words[slot/64]&^(1<<(slot%64)))
+}
+
 // Has reports whether a slot is in the set.
-func (s *Set) Has(slot uint16) bool { return s[slot/64]>>(slot%64)&1 != 0 }
+func (s *Set) Has(slot uint16) bool { return s.words[slot/64]>>(slot%64)&1 != 0 }
+
+// setWord sets a word.
+func (s *Set) setWord(i int, word uint64) {
+	s.words[i] = word
+	bit := uint64(1) << (i % 64)
+	if s.some[i/64] &^= bit; word != 0 {
+		s.some[i/64] |= bit
+	}
+}
+
+// each calls f with the words that are not zero, in order.
+func (s *Set) each(f func(i int, word uint64)) {
+	for n, some := range s.some {
+		for ; some != 0; some &= some - 1 {
+			i := n*64 + bits.TrailingZeros64(some)
+			f(i, s.words[i])
+		}
+	}
+}
 
 // Len returns the number of slots.
 func (s *Set) Len() (n int) {
-	for _, word := range s {
-		n += bits.OnesCount64(word)
-	}
+	s.each(func(_ int, word uint64) { n += bits.OnesCount64(word) })
 	return n
+}
+
+// Clear removes every slot.
+func (s *Set) Clear() {
+	s.each(func(i int, _ uint64) { s.words[i] = 0 })
+	clear(s.some[:])
 }
 
 // Fill adds every slot.
 func (s *Set) Fill() {
-	for i := range s {
-		s[i] = ^uint64(0)
+	for i := range s.words {
+		s.setWord(i, ^uint64(0))
 	}
 }
 
 // Or adds the slots of another set.
 func (s *Set) Or(o *Set) {
-	for i := range s {
-		s[i] |= o[i]
-	}
+	o.each(func(i int, word uint64) { s.setWord(i, s.words[i]|word) })
 }
 
 // AndNot removes the slots of another set.
 func (s *Set) AndNot(o *Set) {
-	for i := range s {
-		s[i] &^= o[i]
-	}
+	s.each(func(i int, word uint64) { s.setWord(i, word&^o.words[i]) })
 }
 
 // and removes the slots that are not in o.
 func (s *Set) and(o *Set) {
-	for i := range s {
-		s[i] &= o[i]
-	}
+	s.each(func(i int, word uint64) { s.setWord(i, word&o.words[i]) })
 }
 
 // Each calls f with the slots in ascending order until it returns false.
 func (s *Set) Each(f func(slot uint16) bool) {
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
-			if !f(uint16(i*64 + bits.TrailingZeros64(word))) {
-				return
+	for n, some := range s.some {
+		for ; some != 0; some &= some - 1 {
+			i := n*64 + bits.TrailingZeros64(some)
+			for word := s.words[i]; word != 0; word &= word - 1 {
+				if !f(uint16(i*64 + bits.TrailingZeros64(word))) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// CopyTo writes the slots to a clear set of as many bits.
+func (s *Set) CopyTo(bits []uint64) {
+	s.each(func(i int, word uint64) { bits[i] = word })
 }
 
 // A list of slots is written as the distances from one to the next, each in one byte, or in two
@@ -95,20 +130,24 @@ func appendList(dst []byte, slots []uint16) []byte {
 	}
 	var s Set
 	for _, slot := range slots {
-		s[slot/64] |= 1 << (slot % 64)
+		s.Add(slot)
 	}
 	dst = dst[:begun]
-	for _, word := range s {
+	for _, word := range s.words {
 		dst = binary.LittleEndian.AppendUint64(dst, word)
 	}
 	return dst
 }
 
-// addList adds a written list.
-func (s *Set) addList(list []byte) {
+// addList adds the slots of a written list that are in within, if that is not nil.
+func (s *Set) addList(list []byte, within *Set) {
 	if len(list) == setSize {
-		for i := range s {
-			s[i] |= binary.LittleEndian.Uint64(list[8*i:])
+		for i := range s.words {
+			word := binary.LittleEndian.Uint64(list[8*i:])
+			if within != nil {
+				word &= within.words[i]
+			}
+			s.setWord(i, s.words[i]|word)
 		}
 		return
 	}
@@ -120,7 +159,10 @@ func (s *Set) addList(list []byte) {
 			d = d&0x7f | uint(list[i])<<7
 		}
 		next += d
-		s[next/64%uint(len(s))] |= 1 << (next % 64) // a damaged list may go on for ever
+		slot := uint16(next % BlockLen) // a damaged list may go on for ever
+		if within == nil || within.Has(slot) {
+			s.Add(slot)
+		}
 		next++
 	}
 }
