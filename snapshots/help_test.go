@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,14 +209,14 @@ func place(t testing.TB, b []byte) string {
 	return path
 }
 
-// asides lists the files whose names begin with path and a dot.
+// asides lists the files whose names begin with path and a dot, but for the mark of an opening.
 func asides(t testing.TB, path string) []string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return slices.DeleteFunc(found, func(name string) bool { return name == path+openingSuffix })
 }
 
 // newRand is seeded anew each time; the seed is logged.

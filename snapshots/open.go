@@ -13,7 +13,6 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/readmodel"
 )
@@ -63,6 +62,7 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.checkLater()
 	if l.rerender {
 		s.saveRendered(rendered)
 	}
@@ -95,31 +95,42 @@ func (s *Store) openSaved() (err error) {
 
 // load fills a model with the store's records and compares it with the digest and the counts that
 // were saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too.
-// Meanwhile the structure of the file is checked.
 func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.db.View(checkPages) })
-	group.Go(func() error {
-		return s.db.View(func(tx *bolt.Tx) error {
-			model.BeginBulk()
-			counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
-				model.Load(batch, s.saved.Checkpoint.Sequence)
-				if l.rerender {
-					rendered = append(rendered, batch...)
-				}
-			})
-			if err != nil {
-				return err
+	err = s.db.View(func(tx *bolt.Tx) error {
+		model.BeginBulk()
+		counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
+			model.Load(batch, s.saved.Checkpoint.Sequence)
+			if l.rerender {
+				rendered = append(rendered, batch...)
 			}
-			if err := s.saved.matches(counts, model.Digest()); err != nil {
-				return err
-			}
-			model.EndBulk()
-			return nil
 		})
+		if err != nil {
+			return err
+		}
+		if err := s.saved.matches(counts, model.Digest()); err != nil {
+			return err
+		}
+		model.EndBulk()
+		return nil
 	})
-	err = group.Wait()
 	return rendered, err
+}
+
+// checkLater checks the structure of the file beside whatever follows. It has s.mu until it is done,
+// so that nothing is written before, and Close waits for it.
+func (s *Store) checkLater() {
+	s.mu.Lock()
+	go func() {
+		defer s.mu.Unlock()
+		if err := s.db.View(checkPages); err != nil {
+			s.unsafe = fmt.Errorf("store: %w; nothing is saved until a restart, which sets the file aside, or a rebuild", err)
+			s.setFailed(s.unsafe)
+			s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
+			s.mark(maxDeaths)
+			return
+		}
+		s.mark(0)
+	}()
 }
 
 // keyless keeps keys and values out of bbolt's errors, which are logged.
@@ -129,7 +140,7 @@ func (keyless) KeyToString([]byte) string   { return "…" }
 func (keyless) ValueToString([]byte) string { return "…" }
 
 // checkPages runs bbolt's own check of the page structure. It runs in a goroutine of bbolt's, where
-// a fault ends the process: guarded is for that.
+// a fault ends the process: the mark is for that.
 func checkPages(tx *bolt.Tx) error {
 	var bad error
 	for err := range tx.Check(bolt.WithKVStringer(keyless{})) { // to the end, or bbolt's goroutine stays
@@ -153,6 +164,9 @@ func (s *Store) saveRendered(records []readmodel.Record) {
 	next := s.saved
 	next.Counts = maps.Clone(next.Counts)
 	err := func() error {
+		if err := s.ready(); err != nil {
+			return err
+		}
 		for part := range slices.Chunk(records, saveRenderedPart) {
 			if err := s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, part, next) }); err != nil {
 				return err

@@ -13,9 +13,13 @@ import (
 )
 
 // openingSuffix follows the store's name in that of the mark: a file that stands while the store is
-// being opened, so that it is left over if the process dies of what it reads ("How damage is found"
-// in the package's documentation). Any other end of an opening removes it.
+// being opened and checked, so that it is left over if the process dies of what it reads ("How
+// damage is found" in the package's documentation). Any other end removes it, unless the check has
+// found damage.
 const openingSuffix = ".opening"
+
+// maxDeaths is how many openings may fail to end. Then the store is set aside.
+const maxDeaths = 2
 
 // died returns how many openings of this very file have begun and not ended. The mark names the
 // file by its length and time: it says nothing about one that somebody has put in its place since.
@@ -47,7 +51,8 @@ func (s *Store) mark(n int) {
 	}
 }
 
-// guarded runs open, which reads the file, so that a death in it does not happen again and again.
+// guarded runs open, which reads the file, so that a death in it does not happen again and again. If
+// that is well the mark stays, for the check.
 func (s *Store) guarded(ctx context.Context, open func() error) error {
 	died := s.died()
 	if died > 1 {
@@ -63,11 +68,12 @@ func (s *Store) guarded(ctx context.Context, open func() error) error {
 	if err == nil {
 		err = open()
 	}
-	if err != nil && !errors.As(err, &damage{}) {
+	switch {
+	case errors.As(err, &damage{}):
+		s.mark(0)
+	case err != nil:
 		s.mark(died) // the system or the caller ended it, so the file is as suspect as before
-		return err
 	}
-	s.mark(0)
 	return err
 }
 

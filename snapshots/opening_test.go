@@ -3,6 +3,7 @@ package snapshots
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"os"
@@ -85,5 +86,48 @@ func TestMarkAfterCancelled(t *testing.T) {
 		if got := newStore(path, nil).died(); got != died {
 			t.Errorf("%d deaths, then %d", died, got)
 		}
+	}
+}
+
+// Damage to the pages that no record is in is found after the start: nothing is saved into the file
+// any more, and the next start sets it aside.
+func TestDamageFoundLater(t *testing.T) {
+	t.Parallel()
+	file, want := saved(t)
+	for at := 2 * os.Getpagesize(); at < len(file); at += os.Getpagesize() {
+		if binary.NativeEndian.Uint16(file[at+8:]) == 16 {
+			binary.NativeEndian.PutUint16(file[at+10:], 0) // an empty free list
+		}
+	}
+	path := place(t, file)
+	var log bytes.Buffer
+	s, m, err := Open(t.Context(), Config{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil || content(t, m.View()) != want {
+		t.Fatalf("the records are good: %v", err)
+	}
+	saved, note := s.Save(feed(m, sample(3)...)), s.SaveNote("status", nil)
+	if saved == nil || note == nil || s.Probe() == nil {
+		t.Errorf("Save: %v; SaveNote: %v; Probe: %v", saved, note, s.Probe())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "page structure") || !bytes.Equal(readFile(t, path), file) {
+		t.Errorf("the file has changed; log: %s", log.String())
+	}
+	_, m = mustOpen(t, path)
+	if a := asides(t, path); len(a) != 1 || m.View().Sequence() != 0 {
+		t.Errorf("beside the store: %v", a)
+	}
+}
+
+// The mark goes when the file has been checked.
+func TestMarkAfterCheck(t *testing.T) {
+	t.Parallel()
+	s, _ := filled(t, 20)
+	path := copyOf(t, s)
+	again, _ := mustOpen(t, path)
+	if err := again.Close(); err != nil || newStore(path, nil).died() != 0 {
+		t.Errorf("%d deaths; %v", newStore(path, nil).died(), err)
 	}
 }

@@ -32,11 +32,13 @@ type Config struct {
 type Store struct {
 	logger *slog.Logger // fixed
 
-	// mu is held for the length of a write transaction, so that Save and Probe exclude each other.
+	// mu is held for the length of a write transaction, and of the check after Open, so that Save and
+	// Probe exclude each other.
 	mu      sync.Mutex
 	path    string   // changes in Replace
 	db      *bolt.DB // nil while it has to be opened again, and after Close
 	attempt *meta    // what a failed transaction would have left; nil after a good one
+	unsafe  error    // damage to the pages, found after the records had been loaded
 	closed  bool
 
 	// state guards what follows. To write it, mu is held too; Checkpoint and Probe read it without
@@ -76,7 +78,7 @@ func (s *Store) Save(c readmodel.Commit) error {
 }
 
 // Probe tries an empty transaction and so reports whether the store can be read and written. During
-// a Save it returns the outcome of the transaction before, at once.
+// a Save, or the check after Open, it returns the outcome of the transaction before, at once.
 func (s *Store) Probe() error {
 	if !s.mu.TryLock() {
 		return s.lastFailure()
@@ -150,8 +152,8 @@ func (s *Store) ready() error {
 	if s.closed {
 		return errClosed
 	}
-	if s.attempt == nil {
-		return nil
+	if s.attempt == nil || s.unsafe != nil {
+		return s.unsafe
 	}
 	if err := s.reopen(); err != nil {
 		return fmt.Errorf("store: open again after a failed write: %w", err)
