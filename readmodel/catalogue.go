@@ -154,8 +154,8 @@ func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk boo
 func (c *catalogue) reload(o order) {
 	items := make([]btree.Item, 0, c.slots.taken())
 	for slot, r := range c.orders.rows.all() {
-		if r != nil {
-			items = append(items, btree.Item{Key: o.key(r, max(c.totals.get(slot), 0)), Slot: slot})
+		if r != nil && r.shown() {
+			items = append(items, o.item(r, max(c.totals.get(slot), 0)))
 		}
 	}
 	c.orders.load(o, items)
@@ -189,12 +189,13 @@ func (c *catalogue) publish(name string, last *listView) *listView {
 	return l
 }
 
-// orderTrees is the rows of one list, by slot, and a tree of them for every order and filter.
+// orderTrees is the rows of one list, by slot, and a tree for every order of those that the list
+// shows.
 type orderTrees struct {
 	rows    cowSlice[*Row]
 	filters cowSlice[filterBits] // of the rows; zero where there is none
-	trees   [numTrees]btree.Tree
-	dirty   [numTrees]bool // since the last publish
+	trees   [numOrders]btree.Tree
+	dirty   [numOrders]bool // since the last publish
 	compare [numOrders]btree.Compare
 }
 
@@ -202,10 +203,10 @@ func newOrderTrees() *orderTrees {
 	t := &orderTrees{}
 	for o := range numOrders {
 		t.compare[o] = func(a, b btree.Item) int {
-			if a.Key != b.Key {
+			switch {
+			case a.Key != b.Key:
 				return cmp.Compare(a.Key, b.Key)
-			}
-			if a.Slot == b.Slot {
+			case a.Slot == b.Slot:
 				return 0
 			}
 			return o.tie(t.rows.get(a.Slot), t.rows.get(b.Slot))
@@ -217,37 +218,29 @@ func newOrderTrees() *orderTrees {
 // apply moves the row in every tree that the change concerns. Items name rows by slot, so the old
 // row stays in its slot until no tree holds it, and the new one is there before any tree gets it.
 func (t *orderTrees) apply(ch rowChange) {
-	var stays [numOrders]bool
-	if ch.old != nil && ch.row != nil {
-		for o := range numOrders {
-			stays[o] = ch.stays(o)
-		}
-	}
-	var enters [numTrees]bool
-	for i := range t.trees {
-		o, s, p := treeAt(i)
-		was := ch.old != nil && ch.old.filter.match(s, p)
-		is := ch.row != nil && ch.row.filter.match(s, p)
-		if was && is && stays[o] {
+	var enters [numOrders]bool
+	for o := range numOrders {
+		was, is := ch.old != nil && ch.old.shown(), ch.row != nil && ch.row.shown()
+		if was && is && ch.stays(o) {
 			continue
 		}
 		if was {
-			t.trees[i].Delete(btree.Item{Key: o.key(ch.old, ch.before), Slot: ch.old.slot}, t.compare[o])
+			t.trees[o].Delete(o.item(ch.old, ch.before), t.compare[o])
 		}
-		enters[i] = is
-		t.dirty[i] = t.dirty[i] || was || is
+		enters[o] = is
+		t.dirty[o] = t.dirty[o] || was || is
 	}
 	t.place(ch)
-	for i, in := range enters {
-		if o, _, _ := treeAt(i); in {
-			t.trees[i].Insert(btree.Item{Key: o.key(ch.row, ch.after), Slot: ch.row.slot}, t.compare[o])
+	for o, in := range enters {
+		if in {
+			t.trees[o].Insert(order(o).item(ch.row, ch.after), t.compare[o])
 		}
 	}
 }
 
-// stays reports whether the change leaves the row where it is in an order.
+// stays reports whether the change leaves the row where it is in an order, and of its class.
 func (ch *rowChange) stays(o order) bool {
-	return o.key(ch.old, ch.before) == o.key(ch.row, ch.after) &&
+	return o.item(ch.old, ch.before) == o.item(ch.row, ch.after) &&
 		(o != byName || ch.old.collation() == ch.row.collation())
 }
 
@@ -264,28 +257,18 @@ func (t *orderTrees) place(ch rowChange) {
 	}
 }
 
-// load replaces the trees of one order by trees of items, which it sorts once.
+// load replaces the tree of an order by one of items, which it sorts.
 func (t *orderTrees) load(o order, items []btree.Item) {
 	btree.Sort(items, t.compare[o])
-	some := make([]btree.Item, 0, len(items))
-	for i := treeIndex(o, 0, 0); i < treeIndex(o+1, 0, 0); i++ {
-		_, s, p := treeAt(i)
-		some = some[:0]
-		for _, it := range items {
-			if t.filters.get(it.Slot).match(s, p) {
-				some = append(some, it)
-			}
-		}
-		t.trees[i].Load(some)
-		t.dirty[i] = true
-	}
+	t.trees[o].Load(items)
+	t.dirty[o] = true
 }
 
 // publish gives a view the trees that have changed.
-func (t *orderTrees) publish(into *[numTrees]btree.Tree) {
-	for i := range t.trees {
-		if t.dirty[i] {
-			into[i], t.dirty[i] = t.trees[i].Snapshot(), false
+func (t *orderTrees) publish(into *[numOrders]btree.Tree) {
+	for o := range t.trees {
+		if t.dirty[o] {
+			into[o], t.dirty[o] = t.trees[o].Snapshot(), false
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (v *View) FeedDigest() Digest { return v.feedDigest }
 func (v *View) FeedTag() string {
 	var at Digest
 	at.set(v.sequence, v.LastChange())
-	return contentTag("changes "+strconv.Itoa(v.feed.Len())+" "+v.epoch, v.feedDigest, at)
+	return contentTag("changes "+strconv.Itoa(v.feed.Len(btree.All))+" "+v.epoch, v.feedDigest, at)
 }
 
 // Change is the last thing that happened to an entry.

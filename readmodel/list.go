@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
 	"example.org/registry/readmodel/textindex"
 )
 
@@ -150,18 +151,18 @@ func (l *listView) page(q *ListQuery) Page {
 // position skip on, until f returns false.
 func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
 	o, descending := q.Sort.order()
-	t := &l.trees[treeIndex(o, q.Status, q.Proofs)]
+	in := classesOf(q.Status, q.Proofs)
 	if descending {
-		t.Descend(skip, f)
+		l.trees[o].Descend(in, skip, f)
 	} else {
-		t.Ascend(skip, f)
+		l.trees[o].Ascend(in, skip, f)
 	}
 }
 
 // size returns how many rows q's filters let through.
 func (l *listView) size(q *ListQuery) int {
 	o, _ := q.Sort.order()
-	return l.trees[treeIndex(o, q.Status, q.Proofs)].Len()
+	return l.trees[o].Len(classesOf(q.Status, q.Proofs))
 }
 
 // listByID finds the rows of the list with exactly that chat id. There is seldom more than one.
@@ -257,6 +258,23 @@ func prefix(s string) uint64 {
 	return n
 }
 
+// item returns r's item in the tree of the order. Its class is what filters ask of it.
+func (o order) item(r *Row, views int64) btree.Item {
+	return btree.Item{Key: o.key(r, views), Slot: r.slot, Class: uint8(r.filter &^ bitShown)}
+}
+
+// classesOf returns the classes of the items that the filters let through.
+func classesOf(s Status, p Proofs) (in btree.Classes) {
+	for class := range bitShown {
+		if (class | bitShown).match(s, p) {
+			in |= 1 << class
+		}
+	}
+	return in
+}
+
+const _ = uint(btree.NumClasses - bitShown) // more filters do not compile
+
 // tie decides between rows of equal keys: names may differ after their first bytes, and what is
 // left is decided by entry id, bytewise (httpapi/CONTRACT.md#sorting).
 func (o order) tie(a, b *Row) int {
@@ -266,20 +284,4 @@ func (o order) tie(a, b *Row) int {
 		}
 	}
 	return strings.Compare(a.ID(), b.ID())
-}
-
-// A list has one tree for each order and each combination of filters.
-const (
-	numStatus = 3
-	numProofs = 3
-	numTrees  = int(numOrders) * numStatus * numProofs
-)
-
-func treeIndex(o order, s Status, p Proofs) int {
-	return (int(o)*numStatus+int(s))*numProofs + int(p)
-}
-
-// treeAt is the inverse of treeIndex.
-func treeAt(i int) (order, Status, Proofs) {
-	return order(i / (numStatus * numProofs)), Status(i / numProofs % numStatus), Proofs(i % numProofs)
 }

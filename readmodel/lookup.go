@@ -113,7 +113,7 @@ func (x *byID[T]) snapshot() byID[T] {
 	return byID[T]{ids: x.ids.snapshot(), values: x.values.snapshot()}
 }
 
-func (x *byID[T]) count() int { return x.ids.tree.Len() }
+func (x *byID[T]) count() int { return x.ids.tree.Len(btree.All) }
 
 // get returns the value of an id and its slot; zero if there is none.
 func (x *byID[T]) get(id string) (found T, slot uint32) {
@@ -146,7 +146,7 @@ func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
 
 // all calls f with every value, in no particular order.
 func (x *byID[T]) all(f func(T)) {
-	x.ids.tree.Ascend(0, func(slot uint32) bool { f(x.values.get(slot)); return true })
+	x.ids.tree.Ascend(btree.All, 0, func(slot uint32) bool { f(x.values.get(slot)); return true })
 }
 
 type donation struct {

@@ -246,8 +246,8 @@ func sameItems(t *rapid.T, m *Model) {
 		}
 	}
 	tree := &m.similarNames.tree
-	if tree.Len() != len(want) {
-		t.Fatalf("%d items, want %d", tree.Len(), len(want))
+	if tree.Len(btree.All) != len(want) {
+		t.Fatalf("%d items, want %d", tree.Len(btree.All), len(want))
 	}
 	for _, it := range want {
 		var slots []uint32
@@ -504,7 +504,7 @@ func BenchmarkSimilar(b *testing.B) {
 				similarTo(b, v, func(int) string { return long })
 			})
 			b.Run("Scan", func(b *testing.B) { scanSimilar(b, v, entries) })
-			b.ReportMetric(float64(v.similarNames.tree.Len())/float64(n), "items/entry")
+			b.ReportMetric(float64(v.similarNames.tree.Len(btree.All))/float64(n), "items/entry")
 		})
 	}
 }

@@ -34,7 +34,7 @@ type View struct {
 
 // listView is one list of a View. Views share the lists that did not change between them.
 type listView struct {
-	trees           [numTrees]btree.Tree
+	trees           [numOrders]btree.Tree
 	rows            cowSlice[*Row]
 	filters         cowSlice[filterBits]
 	ids             idIndex           // slots by entry id

@@ -2,7 +2,9 @@
 //
 // An Item is a sort key and a slot: the number of a row that the tree's owner keeps elsewhere.
 // Every branch counts the items below it, so the item at any position is one descent away, and a
-// walk from there in either direction follows.
+// walk from there in either direction follows. An item also has a class, and items are counted by
+// class: so the position may be one among the items of some classes, and the walk leaves out the
+// others.
 //
 // # Promises
 //
@@ -15,11 +17,14 @@
 // # Why
 //
 // The read model began with tidwall/btree. Its items have to be, or point to, what the comparison
-// reads. An Item holds no pointer, so the garbage collector never looks into a tree, and a walk by
-// position needs no row. At 300 000 entries that took a collection from 380 ms to 45 ms of
-// processor time, a tree from 33 to 18 bytes an item after a load, and the sorting at a start from
-// 0.89 s to 0.62 s. Sort makes that less again: all that a start takes at a million entries went from
-// 13.1 s of processor time to 9.4.
+// reads. An Item holds no pointer, and a walk by position needs no row. At 300 000 entries that took
+// a collection from 380 ms to 45 ms of processor time, a tree from 33 to 18 bytes an item after a
+// load, and the sorting at a start from 0.89 s to 0.62 s. Sort makes that less again: all that a
+// start takes at a million entries went from 13.1 s of processor time to 9.4.
+//
+// A batch of changes to a large tree copies a leaf for nearly each of them, so nodes are small, one
+// object each and without gaps. A node of 64 items of 16 bytes each, in two objects, took twice the
+// bytes a change and a quarter more an item.
 package btree
 
 import (
@@ -30,11 +35,24 @@ import (
 // Item is one row in an order. Key decides nearly every comparison without a look at the row: a
 // time, a total, the start of a collation key, a hash.
 type Item struct {
-	Key  uint64
-	Slot uint32
+	Key   uint64
+	Slot  uint32
+	Class uint8 // below NumClasses; no part of the order
 }
 
-// Compare orders items. It returns 0 only for two equal items.
+// NumClasses is how many classes items are counted by.
+const NumClasses = 8
+
+// Classes is a set of classes: bit i is class i. A walk yields the items of a set.
+type Classes uint8
+
+// All is the set of all classes.
+const All Classes = 1<<NumClasses - 1
+
+func (c Classes) has(class uint8) bool { return c>>class&1 != 0 }
+
+// Compare orders items by key, and those of one key in a way of its own. It returns 0 only for two
+// equal items. It is asked about items of one key alone.
 type Compare func(a, b Item) int
 
 // ByKey is the order of items whose keys say it all: by key, then by slot.
@@ -46,44 +64,56 @@ func ByKey(a, b Item) int {
 // change it; any goroutine may read what Snapshot returned. A tree is used with one Compare only.
 type Tree struct {
 	root       *node
-	count      int
 	generation uint64 // nodes of an older one belong to a snapshot too
 }
 
 const (
-	// maxItems bounds a node's items: 64 of 16 bytes fill a size class of the allocator.
-	maxItems = 64
+	// maxItems bounds a node's items: a node, and what a branch has more, each fill 512 bytes, which
+	// is a size class of the allocator.
+	maxItems = 38
 	// minItems is the size below which a node looks for a neighbour to join.
 	minItems = maxItems / 4
 	// loadItems leaves room for the first inserts after a Load, which would else split every node.
 	loadItems = maxItems - maxItems/8
 )
 
-// node is a leaf, or a branch. A branch's items are the first items of its kids, and its counts the
-// numbers of items below them.
+// node is a leaf, or a branch, whose items are the first items of its kids. It is one object, and
+// its items lie without gaps, since a batch of changes copies a leaf for nearly each of them.
 type node struct {
+	kids       *kids // nil in a leaf
 	generation uint64
-	items      []Item
-	kids       []*node
-	counts     []int
+	keys       [maxItems]uint64
+	slots      [maxItems]uint32
+	classes    [maxItems]uint8
+	n          uint8
 }
 
-// Len returns the number of items.
-func (t *Tree) Len() int { return t.count }
+// kids is what a branch has more than a leaf.
+type kids struct {
+	nodes   [maxItems]*node
+	counts  [maxItems]uint32   // of the items below each kid
+	classes [NumClasses]uint32 // of the items below all of them, by class
+}
+
+// Len returns the number of items of the classes.
+func (t *Tree) Len(in Classes) int {
+	if t.root == nil {
+		return 0
+	}
+	return t.root.count(in)
+}
 
 // Snapshot returns the tree as it is now. It never changes; t goes on in copies of the nodes that
 // it changes.
 func (t *Tree) Snapshot() Tree {
 	t.generation++
-	return Tree{root: t.root, count: t.count}
+	return Tree{root: t.root}
 }
 
 // Insert adds it, which the tree does not hold yet.
 func (t *Tree) Insert(it Item, order Compare) {
-	t.count++
 	if t.root == nil {
-		t.root = t.newLeaf([]Item{it})
-		return
+		t.root = t.newNode()
 	}
 	t.root = t.own(t.root)
 	if right := t.insert(t.root, it, order); right != nil {
@@ -93,42 +123,42 @@ func (t *Tree) Insert(it Item, order Compare) {
 
 // insert adds it below n, which t owns, and returns the right half of n if n had to be split.
 func (t *Tree) insert(n *node, it Item, order Compare) *node {
-	var at int
 	if n.kids == nil {
-		at, _ = slices.BinarySearchFunc(n.items, it, order)
-		n.items = slices.Insert(n.items, at, it)
-	} else {
-		at = n.kidOf(it, order)
-		kid := t.ownKid(n, at)
-		right := t.insert(kid, it, order)
-		n.refresh(at)
-		if right != nil {
-			at++
-			n.insertKid(at, right)
-		}
+		at, _ := n.search(it, order)
+		n.put(at, it)
+		return t.split(n, at)
+	}
+	at := n.kidOf(it, order)
+	kid := t.ownKid(n, at)
+	right := t.insert(kid, it, order)
+	n.set(at, kid.item(0)) // the bound is the kid's first item, so that none names a row that is gone
+	n.kids.counts[at]++
+	n.kids.classes[it.Class]++
+	if right != nil {
+		n.kids.counts[at] -= uint32(right.count(All))
+		at++
+		n.putKid(at, right)
 	}
 	return t.split(n, at)
 }
 
 // split moves the upper half of a full node, whose last insert was at, into a new node, which it
 // returns. A node that was filled from the left stays nearly full: so a tree that only grows at its
-// end, by time or sequence, takes 18 bytes an item, not 32.
+// end, by time or sequence, takes 16 bytes an item, not 28.
 func (t *Tree) split(n *node, at int) *node {
-	if len(n.items) < maxItems {
+	if n.n < maxItems {
 		return nil
 	}
 	left := maxItems / 2
 	if at == maxItems-1 {
 		left = loadItems
 	}
-	right := t.newLeaf(n.items[left:])
-	n.items = n.items[:left]
+	right := t.newNode()
 	if n.kids != nil {
-		right.kids = append(make([]*node, 0, maxItems), n.kids[left:]...)
-		right.counts = append(make([]int, 0, maxItems), n.counts[left:]...)
-		clear(n.kids[left:])
-		n.kids, n.counts = n.kids[:left], n.counts[:left]
+		right.kids = &kids{}
 	}
+	right.append(n, left)
+	n.cut(left)
 	return right
 }
 
@@ -138,60 +168,64 @@ func (t *Tree) Delete(it Item, order Compare) {
 		return
 	}
 	t.root = t.own(t.root)
-	if !t.delete(t.root, it, order) {
+	if _, found := t.delete(t.root, it, order); !found {
 		return
 	}
-	t.count--
 	switch {
-	case t.count == 0:
+	case t.root.n == 0:
 		t.root = nil
-	case len(t.root.kids) == 1:
-		t.root = t.root.kids[0]
+	case t.root.n == 1 && t.root.kids != nil:
+		t.root = t.root.kids.nodes[0]
 	}
 }
 
-func (t *Tree) delete(n *node, it Item, order Compare) (found bool) {
+func (t *Tree) delete(n *node, it Item, order Compare) (class uint8, found bool) {
 	if n.kids == nil {
-		var at int
-		if at, found = slices.BinarySearchFunc(n.items, it, order); found {
-			n.items = slices.Delete(n.items, at, at+1)
+		at, found := n.search(it, order)
+		if found {
+			class = n.classes[at]
+			n.remove(at)
 		}
-		return found
+		return class, found
 	}
 	at := n.kidOf(it, order)
 	kid := t.ownKid(n, at)
-	if found = t.delete(kid, it, order); !found {
-		return false
+	if class, found = t.delete(kid, it, order); !found {
+		return class, false
 	}
-	if len(kid.items) == 0 {
+	n.kids.counts[at]--
+	n.kids.classes[class]--
+	if kid.n == 0 {
 		n.removeKid(at)
-		return true
+		return class, true
 	}
-	n.refresh(at)
-	if len(kid.items) < minItems {
+	n.set(at, kid.item(0))
+	if kid.n < minItems {
 		t.join(n, max(at-1, 0))
 	}
-	return true
+	return class, true
 }
 
 // join makes one node of the kids at and at+1, if that leaves room for more items.
 func (t *Tree) join(n *node, at int) {
-	if at+1 >= len(n.kids) || len(n.kids[at].items)+len(n.kids[at+1].items) > maxItems/2 {
+	if at+1 >= int(n.n) || n.kids.nodes[at].n+n.kids.nodes[at+1].n > maxItems/2 {
 		return
 	}
-	left, right := t.ownKid(n, at), n.kids[at+1]
-	left.items = append(left.items, right.items...)
-	left.kids = append(left.kids, right.kids...)
-	left.counts = append(left.counts, right.counts...)
+	t.ownKid(n, at).append(n.kids.nodes[at+1], 0)
+	n.kids.counts[at] += n.kids.counts[at+1]
 	n.removeKid(at + 1)
-	n.refresh(at)
+	n.set(at, n.kids.nodes[at].item(0))
 }
 
 // Load replaces the content by items, which are in order. It copies them.
 func (t *Tree) Load(items []Item) {
 	var level []*node
 	for chunk := range slices.Chunk(items, loadItems) {
-		level = append(level, t.newLeaf(chunk))
+		leaf := t.newNode()
+		for i, it := range chunk {
+			leaf.put(i, it)
+		}
+		level = append(level, leaf)
 	}
 	for len(level) > 1 {
 		var above []*node
@@ -200,7 +234,7 @@ func (t *Tree) Load(items []Item) {
 		}
 		level = above
 	}
-	t.root, t.count = nil, len(items)
+	t.root = nil
 	if len(level) == 1 {
 		t.root = level[0]
 	}
@@ -211,66 +245,153 @@ func (t *Tree) own(n *node) *node {
 	if n.generation == t.generation {
 		return n
 	}
-	c := t.newLeaf(n.items)
+	c := *n
+	c.generation = t.generation
 	if n.kids != nil {
-		c.kids = append(make([]*node, 0, maxItems), n.kids...)
-		c.counts = append(make([]int, 0, maxItems), n.counts...)
+		k := *n.kids
+		c.kids = &k
 	}
-	return c
+	return &c
 }
 
 func (t *Tree) ownKid(n *node, at int) *node {
-	n.kids[at] = t.own(n.kids[at])
-	return n.kids[at]
+	kid := t.own(n.kids.nodes[at])
+	n.kids.nodes[at] = kid
+	return kid
 }
 
-func (t *Tree) newLeaf(items []Item) *node {
-	return &node{generation: t.generation, items: append(make([]Item, 0, maxItems), items...)}
-}
+func (t *Tree) newNode() *node { return &node{generation: t.generation} }
 
-func (t *Tree) newBranch(kids []*node) *node {
-	n := t.newLeaf(nil)
-	n.kids, n.counts = make([]*node, 0, maxItems), make([]int, 0, maxItems)
-	for _, kid := range kids {
-		n.insertKid(len(n.kids), kid)
+func (t *Tree) newBranch(of []*node) *node {
+	n := t.newNode()
+	n.kids = &kids{}
+	for i, kid := range of {
+		n.putKid(i, kid)
+		kid.tally(&n.kids.classes)
 	}
 	return n
 }
 
+func (n *node) item(i int) Item { return Item{n.keys[i], n.slots[i], n.classes[i]} }
+
+func (n *node) set(i int, it Item) { n.keys[i], n.slots[i], n.classes[i] = it.Key, it.Slot, it.Class }
+
+// put makes room at for it.
+func (n *node) put(at int, it Item) {
+	copy(n.keys[at+1:], n.keys[at:n.n])
+	copy(n.slots[at+1:], n.slots[at:n.n])
+	copy(n.classes[at+1:], n.classes[at:n.n])
+	n.n++
+	n.set(at, it)
+}
+
+func (n *node) remove(at int) {
+	copy(n.keys[at:], n.keys[at+1:n.n])
+	copy(n.slots[at:], n.slots[at+1:n.n])
+	copy(n.classes[at:], n.classes[at+1:n.n])
+	n.n--
+}
+
+// putKid puts kid among the others. Its items are counted among the classes already.
+func (n *node) putKid(at int, kid *node) {
+	copy(n.kids.nodes[at+1:], n.kids.nodes[at:n.n])
+	copy(n.kids.counts[at+1:], n.kids.counts[at:n.n])
+	n.kids.nodes[at], n.kids.counts[at] = kid, uint32(kid.count(All))
+	n.put(at, kid.item(0))
+}
+
+func (n *node) removeKid(at int) {
+	n.remove(at)
+	copy(n.kids.nodes[at:], n.kids.nodes[at+1:n.n+1])
+	copy(n.kids.counts[at:], n.kids.counts[at+1:n.n+1])
+	n.kids.nodes[n.n] = nil
+}
+
+// append appends the items of m from position from on, and the kids.
+func (n *node) append(m *node, from int) {
+	copy(n.keys[n.n:], m.keys[from:m.n])
+	copy(n.slots[n.n:], m.slots[from:m.n])
+	copy(n.classes[n.n:], m.classes[from:m.n])
+	if n.kids != nil {
+		copy(n.kids.nodes[n.n:], m.kids.nodes[from:m.n])
+		copy(n.kids.counts[n.n:], m.kids.counts[from:m.n])
+		for _, kid := range m.kids.nodes[from:m.n] {
+			kid.tally(&n.kids.classes)
+		}
+	}
+	n.n += m.n - uint8(from)
+}
+
+// cut drops the items from position to on, and the kids.
+func (n *node) cut(to int) {
+	if n.kids != nil {
+		clear(n.kids.nodes[to:n.n])
+		n.kids.classes = [NumClasses]uint32{}
+		for _, kid := range n.kids.nodes[:to] {
+			kid.tally(&n.kids.classes)
+		}
+	}
+	n.n = uint8(to)
+}
+
+// count returns how many items of the classes n holds.
+func (n *node) count(in Classes) (sum int) {
+	switch {
+	case n.kids != nil:
+		for class, count := range n.kids.classes {
+			if in.has(uint8(class)) {
+				sum += int(count)
+			}
+		}
+	case in == All:
+		return int(n.n)
+	default:
+		for _, class := range n.classes[:n.n] {
+			sum += int(in >> class & 1)
+		}
+	}
+	return sum
+}
+
+// tally adds the number of n's items of each class.
+func (n *node) tally(to *[NumClasses]uint32) {
+	if n.kids != nil {
+		for class, count := range n.kids.classes {
+			to[class] += count
+		}
+		return
+	}
+	for _, class := range n.classes[:n.n] {
+		to[class]++
+	}
+}
+
 // kidOf returns the kid that it belongs below: the last one whose first item is not after it.
 func (n *node) kidOf(it Item, order Compare) int {
-	at, found := slices.BinarySearchFunc(n.items, it, order)
+	at, found := n.search(it, order)
 	if found {
 		return at
 	}
 	return max(at-1, 0)
 }
 
-// refresh updates what n knows of its kid at. The bound is always the kid's first item, so that no
-// bound names a row that is gone.
-func (n *node) refresh(at int) {
-	n.items[at], n.counts[at] = n.kids[at].items[0], n.kids[at].size()
-}
-
-func (n *node) insertKid(at int, kid *node) {
-	n.items = slices.Insert(n.items, at, kid.items[0])
-	n.kids = slices.Insert(n.kids, at, kid)
-	n.counts = slices.Insert(n.counts, at, kid.size())
-}
-
-func (n *node) removeKid(at int) {
-	n.items = slices.Delete(n.items, at, at+1)
-	n.kids = slices.Delete(n.kids, at, at+1)
-	n.counts = slices.Delete(n.counts, at, at+1)
-}
-
-func (n *node) size() int {
-	if n.kids == nil {
-		return len(n.items)
+// search returns the position of the first item that is not before it, and whether that is it.
+func (n *node) search(it Item, order Compare) (at int, found bool) {
+	low, high := n.lowerBound(it.Key), int(n.n)
+	for low < high { // among equal keys
+		mid := int(uint(low+high) >> 1)
+		c := 1
+		if n.keys[mid] == it.Key {
+			c = order(n.item(mid), it)
+		}
+		switch {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			low = mid + 1
+		default:
+			high = mid
+		}
 	}
-	sum := 0
-	for _, c := range n.counts {
-		sum += c
-	}
-	return sum
+	return low, false
 }

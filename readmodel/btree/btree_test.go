@@ -10,27 +10,40 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slots returns what t yields from position skip on.
-func slots(t *Tree, skip int, descending bool) (out []uint32) {
+// slots returns what t yields of the classes from position skip on.
+func slots(t *Tree, in Classes, skip int, descending bool) (out []uint32) {
 	visit := func(slot uint32) bool { out = append(out, slot); return true }
 	if descending {
-		t.Descend(skip, visit)
+		t.Descend(in, skip, visit)
 	} else {
-		t.Ascend(skip, visit)
+		t.Ascend(in, skip, visit)
 	}
 	return out
 }
 
 // wellFormed checks what the walks rely on: counts, bounds, and that no node is empty or full.
 func wellFormed(t interface{ Fatalf(string, ...any) }, n *node) {
-	if len(n.items) == 0 || len(n.items) >= maxItems {
-		t.Fatalf("a node of %d items", len(n.items))
+	if n.n == 0 || n.n >= maxItems {
+		t.Fatalf("a node of %d items", n.n)
 	}
-	for i, kid := range n.kids {
-		if n.items[i] != kid.items[0] || n.counts[i] != kid.size() {
-			t.Fatalf("kid %d starts with %v and holds %d, its parent says %v and %d", i, kid.items[0], kid.size(), n.items[i], n.counts[i])
+	if n.kids == nil {
+		return
+	}
+	var classes [NumClasses]uint32
+	for i, kid := range n.kids.nodes {
+		switch {
+		case i >= int(n.n) && kid != nil:
+			t.Fatalf("a kid that is gone is kept in memory")
+		case i >= int(n.n):
+			continue
+		case n.item(i) != kid.item(0) || n.kids.counts[i] != uint32(kid.count(All)):
+			t.Fatalf("kid %d starts with %v and holds %d, its parent says %v and %d", i, kid.item(0), kid.count(All), n.item(i), n.kids.counts[i])
 		}
+		kid.tally(&classes)
 		wellFormed(t, kid)
+	}
+	if classes != n.kids.classes {
+		t.Fatalf("a branch counts %v, its kids %v", n.kids.classes, classes)
 	}
 }
 
@@ -41,22 +54,26 @@ type snapshot struct {
 }
 
 func (s *snapshot) check(t interface{ Fatalf(string, ...any) }) {
-	var want []uint32
-	for _, it := range s.want {
-		want = append(want, it.Slot)
-	}
-	if s.tree.count != len(want) || !slices.Equal(slots(&s.tree, 0, false), want) {
-		t.Fatalf("a tree of %d items differs from its twin of %d", s.tree.count, len(want))
-	}
-	for _, skip := range []int{0, 1, len(want) / 2, len(want) - 1, len(want), len(want) + 1} {
-		if skip >= 0 && !slices.Equal(slots(&s.tree, skip, false), want[min(skip, len(want)):]) {
-			t.Fatalf("from %d on", skip)
+	for _, in := range []Classes{All, 1 << 2, 0b1010_0101, 0} {
+		var want []uint32
+		for _, it := range s.want {
+			if in.has(it.Class) {
+				want = append(want, it.Slot)
+			}
 		}
-	}
-	slices.Reverse(want)
-	for _, skip := range []int{0, len(want) / 3, len(want)} {
-		if !slices.Equal(slots(&s.tree, skip, true), want[skip:]) {
-			t.Fatalf("backwards from %d on", skip)
+		if n := s.tree.Len(in); n != len(want) {
+			t.Fatalf("%d items of the classes %b, want %d", n, in, len(want))
+		}
+		for _, skip := range []int{0, 1, len(want) / 2, len(want) - 1, len(want), len(want) + 1} {
+			if skip >= 0 && !slices.Equal(slots(&s.tree, in, skip, false), want[min(skip, len(want)):]) {
+				t.Fatalf("classes %b from %d on", in, skip)
+			}
+		}
+		slices.Reverse(want)
+		for _, skip := range []int{0, len(want) / 3, len(want)} {
+			if !slices.Equal(slots(&s.tree, in, skip, true), want[skip:]) {
+				t.Fatalf("classes %b backwards from %d on", in, skip)
+			}
 		}
 	}
 }
@@ -73,7 +90,7 @@ func TestTree(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"insert": func(t *rapid.T) {
 				for range rapid.IntRange(1, 600).Draw(t, "n") {
-					it := Item{r.Uint64N(keys), r.Uint32N(1 << 20)}
+					it := Item{r.Uint64N(keys), r.Uint32N(1 << 20), uint8(r.UintN(NumClasses))}
 					if at, found := slices.BinarySearchFunc(twin, it, ByKey); !found {
 						twin = slices.Insert(twin, at, it)
 						tr.Insert(it, ByKey)
@@ -118,7 +135,7 @@ func TestFind(t *testing.T) {
 		if key%7 == 0 {
 			key = 7 // one that fills several nodes
 		}
-		tr.Insert(Item{key, slot}, ByKey)
+		tr.Insert(Item{Key: key, Slot: slot}, ByKey)
 		want[key] = append(want[key], slot)
 	}
 	for key := range uint64(301) {
@@ -138,7 +155,7 @@ func TestSort(t *testing.T) {
 		for _, n := range []int{0, 1, 2, 3000} {
 			items := make([]Item, n)
 			for i := range items {
-				items[i] = Item{r.Uint64() & mask, r.Uint32()}
+				items[i] = Item{Key: r.Uint64() & mask, Slot: r.Uint32()}
 			}
 			for _, order := range []Compare{ByKey, down} {
 				want := slices.SortedFunc(slices.Values(items), order)
@@ -157,7 +174,7 @@ func BenchmarkTree(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	items := make([]Item, n)
 	for i := range items {
-		items[i] = Item{r.Uint64(), uint32(i)}
+		items[i] = Item{r.Uint64(), uint32(i), uint8(i % NumClasses)}
 	}
 	b.Run("Sort", func(b *testing.B) {
 		for b.Loop() {
@@ -182,7 +199,13 @@ func BenchmarkTree(b *testing.B) {
 	b.Run("Page", func(b *testing.B) {
 		for b.Loop() {
 			rows := 0
-			tr.Descend(n/2, func(uint32) bool { rows++; return rows < 30 })
+			tr.Descend(All, n/2, func(uint32) bool { rows++; return rows < 30 })
+		}
+	})
+	b.Run("PageOfClass", func(b *testing.B) {
+		for b.Loop() {
+			rows := 0
+			tr.Descend(1<<5, n/2/NumClasses, func(uint32) bool { rows++; return rows < 30 })
 		}
 	})
 	b.Run("Find", func(b *testing.B) {

@@ -2,29 +2,29 @@ package btree
 
 import "math"
 
-// Ascend calls f with the slots of the items from position skip on, in order, until f returns
-// false.
-func (t *Tree) Ascend(skip int, f func(slot uint32) bool) {
+// Ascend calls f with the slots of the items of the classes, in order, until f returns false. It
+// leaves out the first skip of them.
+func (t *Tree) Ascend(in Classes, skip int, f func(slot uint32) bool) {
 	if t.root != nil {
-		t.root.ascend(skip, f)
+		t.root.ascend(in, skip, f)
 	}
 }
 
-func (n *node) ascend(skip int, f func(slot uint32) bool) bool {
-	if n.kids == nil {
-		for _, it := range n.items[min(skip, len(n.items)):] {
-			if !f(it.Slot) {
-				return false
+func (n *node) ascend(in Classes, skip int, f func(slot uint32) bool) bool {
+	for i := range int(n.n) {
+		if n.kids == nil {
+			if in.has(n.classes[i]) {
+				if skip--; skip < 0 && !f(n.slots[i]) {
+					return false
+				}
 			}
-		}
-		return true
-	}
-	for i, kid := range n.kids {
-		if skip >= n.counts[i] {
-			skip -= n.counts[i]
 			continue
 		}
-		if !kid.ascend(skip, f) {
+		if count := n.kidCount(i, in); skip >= count {
+			skip -= count
+			continue
+		}
+		if !n.kids.nodes[i].ascend(in, skip, f) {
 			return false
 		}
 		skip = 0
@@ -32,33 +32,43 @@ func (n *node) ascend(skip int, f func(slot uint32) bool) bool {
 	return true
 }
 
-// Descend is Ascend from the other end: skip counts from the last item, and the order is reversed.
-func (t *Tree) Descend(skip int, f func(slot uint32) bool) {
+// Descend is Ascend from the other end: it leaves out the last skip items, and the order is
+// reversed.
+func (t *Tree) Descend(in Classes, skip int, f func(slot uint32) bool) {
 	if t.root != nil {
-		t.root.descend(skip, f)
+		t.root.descend(in, skip, f)
 	}
 }
 
-func (n *node) descend(skip int, f func(slot uint32) bool) bool {
-	if n.kids == nil {
-		for i := len(n.items) - 1 - skip; i >= 0; i-- {
-			if !f(n.items[i].Slot) {
-				return false
+func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
+	for i := int(n.n) - 1; i >= 0; i-- {
+		if n.kids == nil {
+			if in.has(n.classes[i]) {
+				if skip--; skip < 0 && !f(n.slots[i]) {
+					return false
+				}
 			}
-		}
-		return true
-	}
-	for i := len(n.kids) - 1; i >= 0; i-- {
-		if skip >= n.counts[i] {
-			skip -= n.counts[i]
 			continue
 		}
-		if !n.kids[i].descend(skip, f) {
+		if count := n.kidCount(i, in); skip >= count {
+			skip -= count
+			continue
+		}
+		if !n.kids.nodes[i].descend(in, skip, f) {
 			return false
 		}
 		skip = 0
 	}
 	return true
+}
+
+// kidCount returns how many items of the classes are below a kid. For All it does not look at the
+// kid itself, which is likely far away in memory.
+func (n *node) kidCount(i int, in Classes) int {
+	if in == All {
+		return int(n.kids.counts[i])
+	}
+	return n.kids.nodes[i].count(in)
 }
 
 // AscendFrom calls f with the items from the first one of key, or after it, until f returns false.
@@ -72,14 +82,14 @@ func (t *Tree) AscendFrom(key uint64, f func(Item) bool) {
 func (n *node) ascendFrom(key uint64, f func(Item) bool) bool {
 	at := n.lowerBound(key)
 	if n.kids == nil {
-		for _, it := range n.items[at:] {
-			if !f(it) {
+		for ; at < int(n.n); at++ {
+			if !f(n.item(at)) {
 				return false
 			}
 		}
 		return true
 	}
-	for _, kid := range n.kids[max(at-1, 0):] { // the kid before may end with the key
+	for _, kid := range n.kids.nodes[max(at-1, 0):n.n] { // the kid before may end with the key
 		if !kid.ascendFrom(key, f) {
 			return false
 		}
@@ -94,9 +104,9 @@ func (t *Tree) Last() (last Item, ok bool) {
 	}
 	n := t.root
 	for n.kids != nil {
-		n = n.kids[len(n.kids)-1]
+		n = n.kids.nodes[n.n-1]
 	}
-	return n.items[len(n.items)-1], true
+	return n.item(int(n.n) - 1), true
 }
 
 // Find calls f with the slots of all items of a key. It compares keys alone, so the tree's order
@@ -111,45 +121,33 @@ func (t *Tree) Find(key uint64, f func(slot uint32)) {
 func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 	at := n.lowerBoundNear(key, low, high)
 	if n.kids == nil {
-		for ; at < len(n.items) && n.items[at].Key == key; at++ {
-			f(n.items[at].Slot)
+		for ; at < int(n.n) && n.keys[at] == key; at++ {
+			f(n.slots[at])
 		}
 		return
 	}
-	for at = max(at-1, 0); at < len(n.items) && n.items[at].Key <= key; at++ { // the kid before may end with the key
+	for at = max(at-1, 0); at < int(n.n) && n.keys[at] <= key; at++ { // the kid before may end with the key
 		end := high
-		if at+1 < len(n.items) {
-			end = n.items[at+1].Key
+		if at+1 < int(n.n) {
+			end = n.keys[at+1]
 		}
-		n.kids[at].find(key, n.items[at].Key, end, f)
+		n.kids.nodes[at].find(key, n.keys[at], end, f)
 	}
 }
 
 // Repeated returns the keys that several items have. The tree's order must be by key first.
 func (t *Tree) Repeated() map[uint64]bool {
 	keys := map[uint64]bool{}
-	var last *Item
-	if t.root != nil {
-		t.root.leaves(func(items []Item) {
-			for i := range items {
-				if last != nil && last.Key == items[i].Key {
-					keys[last.Key] = true
-				}
-				last = &items[i]
-			}
-		})
-	}
+	var last uint64
+	first := true
+	t.AscendFrom(0, func(it Item) bool {
+		if !first && last == it.Key {
+			keys[last] = true
+		}
+		last, first = it.Key, false
+		return true
+	})
 	return keys
-}
-
-// leaves calls f with the items of every leaf, in order.
-func (n *node) leaves(f func(items []Item)) {
-	if n.kids == nil {
-		f(n.items)
-	}
-	for _, kid := range n.kids {
-		kid.leaves(f)
-	}
 }
 
 // CountKey returns the number of items of a key. Like Find it compares keys alone.
@@ -162,7 +160,7 @@ func (t *Tree) CountKey(key uint64) int {
 func (t *Tree) Range(low, high uint64, f func(slot uint32)) {
 	before := t.countBelow(low)
 	left := t.countTo(high) - before
-	t.Ascend(before, func(slot uint32) bool {
+	t.Ascend(All, before, func(slot uint32) bool {
 		if left--; left < 0 {
 			return false
 		}
@@ -174,7 +172,7 @@ func (t *Tree) Range(low, high uint64, f func(slot uint32)) {
 // countTo returns the number of items with that key or a smaller one.
 func (t *Tree) countTo(key uint64) int {
 	if key == math.MaxUint64 {
-		return t.count
+		return t.Len(All)
 	}
 	return t.countBelow(key + 1)
 }
@@ -187,10 +185,10 @@ func (t *Tree) countBelow(key uint64) int {
 	n, sum := t.root, 0
 	for n.kids != nil {
 		at := max(n.lowerBound(key)-1, 0) // the last kid that begins below key
-		for _, c := range n.counts[:at] {
-			sum += c
+		for _, c := range n.kids.counts[:at] {
+			sum += int(c)
 		}
-		n = n.kids[at]
+		n = n.kids.nodes[at]
 	}
 	return sum + n.lowerBound(key)
 }
@@ -199,9 +197,9 @@ func (t *Tree) countBelow(key uint64) int {
 // because slices.BinarySearchFunc, which calls a function for each comparison, takes three times as
 // long.
 func (n *node) lowerBound(key uint64) int {
-	low, high := 0, len(n.items)
+	low, high := 0, int(n.n)
 	for low < high {
-		if mid := int(uint(low+high) >> 1); n.items[mid].Key < key {
+		if mid := int(uint(low+high) >> 1); n.keys[mid] < key {
 			low = mid + 1
 		} else {
 			high = mid
@@ -214,15 +212,16 @@ func (n *node) lowerBound(key uint64) int {
 // should be and goes on from there, which touches one or two cache lines where halving touches
 // five. A look-up by id costs what the memory it touches costs.
 func (n *node) lowerBoundNear(key, low, high uint64) int {
-	at := len(n.items)
+	keys := n.keys[:n.n]
+	at := len(keys)
 	if key < high {
 		at = int(float64(key-low) / float64(high-low) * float64(at))
 	}
-	at = min(max(at, 0), len(n.items))
-	for at > 0 && n.items[at-1].Key >= key {
+	at = min(max(at, 0), len(keys))
+	for at > 0 && keys[at-1] >= key {
 		at--
 	}
-	for at < len(n.items) && n.items[at].Key < key {
+	for at < len(keys) && keys[at] < key {
 		at++
 	}
 	return at
