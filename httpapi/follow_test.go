@@ -429,3 +429,32 @@ func TestSlowFollower(t *testing.T) {
 		t.Error("it missed the last change")
 	}
 }
+
+// A follower whose connection is full for a while gets each event whole and once, and is sent what
+// comes later like the others.
+func TestFollowerCatchesUp(t *testing.T) {
+	f := serve(t)
+	f.public.followers.times.tick, f.public.followers.times.write = time.Hour, 20*time.Second
+	s := f.follow(t, "?since="+apitest.Sequence(0))
+	s.want(at(0), "tick", "")
+	live := func() bool {
+		f.public.followers.liveMu.Lock()
+		defer f.public.followers.liveMu.Unlock()
+		return len(f.public.followers.live) == 1
+	}
+	for range 2 {
+		eventually(t, live)
+		from := f.model.View().Sequence()
+		last := from
+		for ; live(); last++ {
+			f.apply(fat(int(last)))
+			eventually(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == last+1 })
+		}
+		for seq := from + 1; seq <= last; seq++ {
+			e, ok := s.next()
+			if !ok || e.id != seq || e.name != "set" || !json.Valid([]byte(e.data)) {
+				t.Fatalf("%v %+v, want %d", ok, e, seq)
+			}
+		}
+	}
+}

@@ -83,6 +83,27 @@ func (c *Conn) BoundUnsent(size int) {
 	}
 }
 
+// TryWrite sends what the system takes of p without waiting, and returns how many bytes that is. It
+// reports no errors: a Write will. Nobody else may write meanwhile. It does nothing on a nil Conn.
+func (c *Conn) TryWrite(p []byte) (sent int) {
+	if c == nil || c.pending.Load() {
+		return 0
+	}
+	socket, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return 0
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Write(func(fd uintptr) bool {
+		sent = max(0, writeNow(fd, p))
+		return true
+	})
+	return sent
+}
+
 // InsertHeader splices lines, each with its line end, into the head of the answer that the next
 // Write begins. The caller does not change lines afterwards, and sets none of these headers itself.
 func (c *Conn) InsertHeader(lines []byte) {

@@ -226,3 +226,49 @@ func TestPagesAreOneWrite(t *testing.T) {
 		}
 	}
 }
+
+// What does not fit is left, at once; bytes that are held back stay the first.
+func TestTryWrite(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reader, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	socket, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConn(socket, &sync.Pool{})
+	c.JoinWrites(minJoined)
+	if n := c.TryWrite([]byte("early")); n != 0 {
+		t.Error("held bytes were overtaken: ", n)
+	}
+	if _, err := c.Write([]byte("head")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("body")); err != nil {
+		t.Fatal(err)
+	}
+	sent := len("headbody")
+	for n := -1; n != 0; {
+		n = c.TryWrite(make([]byte, 100_000))
+		sent += n
+	}
+	_ = c.Close()
+	if n := c.TryWrite([]byte("late")); n != 0 {
+		t.Error("after the end: ", n)
+	}
+	got, err := io.ReadAll(reader)
+	if err != nil || len(got) != sent || sent < 100_000 || !bytes.HasPrefix(got, []byte("headbody\x00")) {
+		t.Errorf("%d bytes, %v, want %d", len(got), err, sent)
+	}
+	var none *Conn
+	if none.TryWrite([]byte("x"))+newConn(&recorder{}, &sync.Pool{}).TryWrite([]byte("x")) != 0 {
+		t.Error("sent by no socket")
+	}
+}

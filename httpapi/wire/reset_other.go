@@ -5,3 +5,5 @@ package wire
 const tellsReset = false
 
 func isReset(uintptr) bool { return true }
+
+func writeNow(uintptr, []byte) int { return 0 }

@@ -12,3 +12,9 @@ func isReset(fd uintptr) bool {
 	errno, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)
 	return err != nil || errno != 0
 }
+
+// writeNow writes what a socket takes at once, and returns how many bytes that is, or less than 0.
+func writeNow(fd uintptr, p []byte) int {
+	n, _ := syscall.Write(int(fd), p)
+	return n
+}

@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// crowd is followers of the feed that take no processor time: sockets of which the system notes
+// when bytes came in, and which are read later.
+type crowd []int
+
+// gather has n readers follow the feed until the benchmark ends.
+func gather(b *testing.B, p *Public, addr string, n int) crowd {
+	b.Helper()
+	to := netip.MustParseAddrPort(addr)
+	since := p.gate.health.Reader.View().Sequence()
+	request := fmt.Appendf(nil, "GET %s/events?since=%d HTTP/1.1\r\nHost: registry.example\r\n\r\n", changesOf, since)
+	c := make(crowd, n)
+	for i := range c {
+		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = syscall.Close(fd) })
+		if err := syscall.Connect(fd, &syscall.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}); err != nil {
+			b.Fatal(err)
+		}
+		if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := syscall.Write(fd, request); err != nil {
+			b.Fatal(err)
+		}
+		c[i] = fd
+	}
+	eventually(b, func() bool {
+		p.followers.liveMu.Lock()
+		defer p.followers.liveMu.Unlock()
+		return len(p.followers.live) == n
+	})
+	c.arrived(b) // ticks
+	return c
+}
+
+// arrived reads what has come and returns when the last of it did, for each follower.
+func (c crowd) arrived(b *testing.B) []time.Time {
+	b.Helper()
+	at, buf, control := make([]time.Time, len(c)), make([]byte, 64<<10), make([]byte, 64)
+	for i, fd := range c {
+		n, size, _, _, err := syscall.Recvmsg(fd, buf, control, 0)
+		if err != nil || n == 0 {
+			b.Fatal(n, err)
+		}
+		messages, err := syscall.ParseSocketControlMessage(control[:size])
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(messages) == 1 { // the system begins to note times a little after the first was asked for
+			at[i] = time.Unix((*syscall.Timespec)(unsafe.Pointer(&messages[0].Data[0])).Unix())
+		}
+	}
+	return at
+}
+
+// processorTime is what the process has used.
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// BenchmarkFollowers measures the way from an event that is applied to the sockets of a thousand
+// followers, the processor time that takes, and the server's memory for them. Then the lists'
+// throughput beside them, on all processors and with the lists' client on the same, while changes
+// come at a steady rate. What the followers themselves cost is not in any of it.
+func BenchmarkFollowers(b *testing.B) {
+	const n = 1000
+	memory := func() float64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return float64(s.HeapAlloc+s.StackInuse) / (1 << 20)
+	}
+	b.Run("latency", func(b *testing.B) {
+		p, addr, publish := feedAPI(b, 100_000)
+		before := memory()
+		c := gather(b, p, addr, n)
+		after := memory()
+		var took []time.Duration
+		busy := time.Duration(0)
+		for b.Loop() {
+			began, used := time.Now(), processorTime(b)
+			publish()
+			time.Sleep(50 * time.Millisecond)
+			busy += processorTime(b) - used
+			for _, at := range c.arrived(b) {
+				took = append(took, at.Sub(began))
+			}
+		}
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2])/1e6, "ms-median")
+		b.ReportMetric(float64(took[len(took)*99/100])/1e6, "ms-p99")
+		b.ReportMetric(float64(busy)/1e3/float64(len(took)), "µs-processor/follower")
+		b.ReportMetric(after-before, "MB")
+	})
+	for _, rate := range []int{1, 10} {
+		for _, followers := range []int{0, n} {
+			b.Run(fmt.Sprintf("lists-%d-changes-a-second-beside-%d", rate, followers), func(b *testing.B) {
+				p, addr, publish := feedAPI(b, 100_000)
+				gather(b, p, addr, followers)
+				done, stop := make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(done)
+					tick := time.NewTicker(time.Second / time.Duration(rate))
+					defer tick.Stop()
+					for {
+						select {
+						case <-tick.C:
+							publish()
+						case <-stop:
+							return
+						}
+					}
+				}()
+				b.ResetTimer()
+				used := processorTime(b)
+				overHTTP(b, addr, "/api/scammers")
+				b.StopTimer()
+				b.ReportMetric(float64(processorTime(b)-used)/1e3/float64(b.N), "µs-processor/op")
+				close(stop)
+				<-done
+			})
+		}
+	}
+}
