@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -170,11 +172,16 @@ func (f *followers) tell(was, is *readmodel.View) {
 		return
 	}
 	page := f.eventsAfter(is, was.LastChange(), readmodel.MaxFeedPage)
-	whole := page.upToDate && is.Epoch() == was.Epoch() && f.health.admit(is, f.health.Readiness()) == nil
+	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(page.text), page.text)
+	whole := page.upToDate && len(page.text) > 0 && is.Epoch() == was.Epoch() && f.health.admit(is, f.health.Readiness()) == nil
 	for s := range f.live {
 		if whole && s.at <= was.Sequence() { // else a tick was ahead of the news
-			if sent := s.conn.TryWrite(page.text); sent > 0 {
-				s.at, s.rest = page.until, page.text[sent:]
+			text := page.text
+			if s.chunked {
+				text = chunk
+			}
+			if sent := s.conn.TryWrite(text); sent > 0 {
+				s.at, s.rest = page.until, text[sent:]
 			}
 			if s.at == page.until && len(s.rest) == 0 {
 				continue
@@ -299,35 +306,33 @@ func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
 // while it is in followers.live those of watch.
 type feedStream struct {
 	*followers
-	c     *gin.Context
-	ctx   context.Context
-	conn  *wire.Conn
-	epoch string
-	at    uint64        // everything up to it has been sent, but for rest
-	rest  []byte        // of an event
-	fresh bool          // has been up to date once
-	back  chan struct{} // tells that it is no longer in followers.live
-	timer *time.Timer
-	ends  time.Time
-	ticks time.Time       // when the next tick is due
-	gone  <-chan struct{} // closed when the reader may have left; nil once that has been seen
+	c       *gin.Context
+	ctx     context.Context
+	conn    *wire.Conn
+	chunked bool // how net/http frames the answer
+	epoch   string
+	at      uint64        // everything up to it has been sent, but for rest
+	rest    []byte        // as it goes over the connection
+	fresh   bool          // has been up to date once
+	back    chan struct{} // tells that it is no longer in followers.live
+	timer   *time.Timer
+	ends    time.Time
+	ticks   time.Time       // when the next tick is due
+	gone    <-chan struct{} // closed when the reader may have left; nil once that has been seen
 }
 
 func newStream(c *gin.Context, f *followers, q feedQuery) *feedStream {
 	conn := wire.ConnOf(c.Request)
 	return &feedStream{
-		followers: f, c: c, ctx: c.Request.Context(), conn: conn, epoch: q.epoch, at: q.since, back: make(chan struct{}, 1),
+		followers: f, c: c, ctx: c.Request.Context(), conn: conn, chunked: c.Request.ProtoAtLeast(1, 1), epoch: q.epoch, at: q.since, back: make(chan struct{}, 1),
 		timer: time.NewTimer(f.times.tick), ends: time.Now().Add(f.times.life - rand.N(f.times.life/5)), gone: conn.InputEnded(),
 	}
 }
 
 // run sends events until the reader leaves, falls behind or has followed for long enough, the
-// stream is replaced, nothing may be answered any more, or the server stops. The answer ends with
-// its connection: chunks would have to be parted by whoever writes to it.
+// stream is replaced, nothing may be answered any more, or the server stops.
 func (s *feedStream) run() {
-	header := s.c.Writer.Header()
-	header["Content-Type"] = []string{"text/event-stream"}
-	header["Transfer-Encoding"] = []string{"identity"} // to net/http; it is not sent
+	s.c.Writer.Header()["Content-Type"] = []string{"text/event-stream"}
 	s.c.Writer.WriteHeaderNow()
 	s.conn.BoundUnsent(sendBuffer)
 	for s.send() {
@@ -341,7 +346,7 @@ func (s *feedStream) send() bool {
 	case v.Epoch() != s.epoch || s.ctx.Err() != nil || !time.Now().Before(s.ends):
 		return false
 	case len(s.rest) > 0:
-		return s.write(s.rest)
+		return s.write(s.conn, s.rest)
 	case v.LastChange() > s.at:
 		return s.sendChanges(v)
 	case !time.Now().Before(s.ticks):
@@ -398,7 +403,7 @@ func (s *feedStream) sendChanges(v *readmodel.View) bool {
 	}
 	page := s.eventsAfter(v, s.at, backlogSize)
 	s.at = page.until
-	return s.write(page.text)
+	return s.write(s.c.Writer, page.text)
 }
 
 // sendTick says how far the reader is and of when that is. It sends what has changed meanwhile
@@ -412,18 +417,18 @@ func (s *feedStream) sendTick() bool {
 		return s.sendChanges(v)
 	}
 	s.at, s.fresh, s.ticks = max(s.at, v.Sequence()), true, time.Now().Add(s.times.tick)
-	return s.write(appendEvent(nil, s.at, "tick", func(dst []byte) []byte {
+	return s.write(s.c.Writer, appendEvent(nil, s.at, "tick", func(dst []byte) []byte {
 		dst = strconv.AppendUint(append(dst, `{"sequence":`...), s.at, 10)
 		return append(append(append(dst, `,"asOf":"`...), stamp(readiness.AsOf)...), `"}`...)
 	}))
 }
 
-// write sends text, which the reader has to take in time.
-func (s *feedStream) write(text []byte) bool {
+// write sends text to w, which the reader has to take in time.
+func (s *feedStream) write(w io.Writer, text []byte) bool {
 	deadline := time.Now().Add(s.times.write)
 	conn := http.NewResponseController(s.c.Writer)
 	_ = conn.SetWriteDeadline(deadline) // fails only where nothing can be sent
-	_, err := s.c.Writer.Write(text)
+	_, err := w.Write(text)
 	s.c.Writer.Flush()
 	if err == nil && s.ctx.Err() == nil { // net/http ends the context when a flush fails
 		s.rest = nil
