@@ -153,11 +153,19 @@ func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk boo
 // at the same time.
 func (c *catalogue) reload(o order) {
 	items := make([]btree.Item, 0, c.slots.taken())
+	next := make([]uint64, c.slots.next) // by slot; most rows of equal keys are told apart without a look at them
 	for slot, r := range c.orders.rows.all() {
 		if r != nil && r.shown() {
 			items = append(items, o.item(r, max(c.totals.get(slot), 0)))
+			next[slot] = o.afterKey(r)
 		}
 	}
+	btree.Sort(items, func(a, b btree.Item) int {
+		if n, m := next[a.Slot], next[b.Slot]; a.Key == b.Key && n != m {
+			return cmp.Compare(n, m)
+		}
+		return c.orders.compare[o](a, b)
+	})
 	c.orders.load(o, items)
 }
 
@@ -257,9 +265,8 @@ func (t *orderTrees) place(ch rowChange) {
 	}
 }
 
-// load replaces the tree of an order by one of items, which it sorts.
+// load replaces the tree of an order by one of items, which are sorted.
 func (t *orderTrees) load(o order, items []btree.Item) {
-	btree.Sort(items, t.compare[o])
 	t.trees[o].Load(items)
 	t.dirty[o] = true
 }

@@ -246,6 +246,19 @@ func (o order) key(r *Row, views int64) uint64 {
 	}
 }
 
+// afterKey returns the first bytes of what tie compares, beyond the key.
+func (o order) afterKey(r *Row) uint64 {
+	switch o {
+	case byViews:
+		return prefix(r.ID())
+	case byName:
+		coll := r.collation()
+		return prefix(coll[min(8, len(coll)):])
+	default:
+		return 0 // few entries were reported at the same time
+	}
+}
+
 // prefix returns the first eight bytes of s as a number that sorts as s does.
 func prefix(s string) uint64 {
 	var n uint64
