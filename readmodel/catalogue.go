@@ -47,6 +47,14 @@ func newCatalogue() *catalogue {
 	return &catalogue{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, changed: true}
 }
 
+// numRows returns how many rows the lists have.
+func numRows(lists *[events.NumLists]*catalogue) (n int) {
+	for _, c := range lists {
+		n += c.slots.taken()
+	}
+	return n
+}
+
 // row returns the row of that very entry id, or nil.
 func (c *catalogue) row(id string) *Row { return c.ids.row(&c.orders.rows, id) }
 

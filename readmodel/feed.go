@@ -49,7 +49,7 @@ func (f *feed) apply(ch rowChange) {
 
 // reload builds the tree from everything that there is.
 func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
-	var items []btree.Item
+	items := make([]btree.Item, 0, numRows(lists))
 	for i, c := range lists {
 		for _, r := range c.orders.rows.all() {
 			if r.position() > 0 {

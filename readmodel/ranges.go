@@ -151,9 +151,8 @@ func (m *Model) applyRanges(ch rowChange) {
 // once, as if no other row had it; then those that several rows have are put right.
 func (m *Model) reloadChatIDs() {
 	m.ranges = rangeSums{}
-	var items []btree.Item
+	items := make([]btree.Item, 0, numRows(&m.lists))
 	for _, c := range m.lists {
-		items = slices.Grow(items, c.slots.taken())
 		for _, r := range c.orders.rows.all() {
 			if r == nil {
 				continue

@@ -149,9 +149,8 @@ func (x *similarIndex) apply(ch rowChange) {
 
 // reload builds the tree from the rows of all lists.
 func (x *similarIndex) reload(lists *[events.NumLists]*catalogue) {
-	var items []btree.Item
+	items := make([]btree.Item, 0, 4*numRows(lists))
 	for _, c := range lists {
-		items = slices.Grow(items, 4*c.slots.taken())
 		for _, r := range c.orders.rows.all() {
 			items = append(items, x.items(r)...)
 		}

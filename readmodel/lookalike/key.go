@@ -36,9 +36,15 @@ func joined(key string) string {
 	var b strings.Builder
 	b.Grow(len(key))
 	for _, r := range key {
-		switch at := strings.IndexRune(smallCapitals, r); {
-		case r == '.' || r == '_' || r == '-' || unicode.IsSpace(r):
-		case r < utf8.RuneSelf || at < 0:
+		if r == '.' || r == '_' || r == '-' || unicode.IsSpace(r) {
+			continue
+		}
+		at := -1
+		if r >= utf8.RuneSelf {
+			at = strings.IndexRune(smallCapitals, r)
+		}
+		switch {
+		case at < 0:
 			b.WriteRune(r)
 		case r == 'ʍ':
 			b.WriteString("rn") // as m is
