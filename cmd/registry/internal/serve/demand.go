@@ -48,8 +48,9 @@ func (l *live) demand() func() indexing.Demand {
 	}
 }
 
-// filling reports whether the saved state is being loaded, or an import or a replay is under way.
+// filling reports whether the saved state is being loaded, or an import, a replay or a rebuild is
+// under way.
 func (l *live) filling() bool {
 	p, running := l.progress()
-	return !running || !p.CaughtUp || p.Lag > muchLag
+	return !running || !p.CaughtUp || p.Lag > muchLag || l.rebuild.Load() != nil
 }

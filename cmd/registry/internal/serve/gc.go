@@ -65,9 +65,9 @@ func (gc GC) tune(log *slog.Logger) {
 	}
 }
 
-// keep sets the percentage by the live heap until ctx ends, and gives memory back to the system
-// when it is calm: after a start, an import, a snapshot, or the making of an index. filling reports
-// whether a model is being loaded, or many events are waiting for it.
+// keep sets the percentage by the live heap until ctx ends, and gives memory back to the system:
+// when a model has been filled, and when it is calm, as after a snapshot or the making of an index.
+// filling reports whether a model is being loaded, or many events are waiting for it.
 func (gc GC) keep(ctx context.Context, filling func() bool) {
 	if !gc.Percent {
 		return
@@ -77,8 +77,8 @@ func (gc GC) keep(ctx context.Context, filling func() bool) {
 	for n := 1; ; n++ {
 		now := readHeap()
 		if n%calmTicks == 0 {
-			fill = filling()
-			if now.calm(before, given) || !fill && now.tooMuch(given) {
+			was := fill
+			if fill = filling(); now.dispensable(before, given, was, fill) {
 				debug.FreeOSMemory() // collects beside the readers, who do not wait for it
 				given = readHeap()
 			}
@@ -129,11 +129,19 @@ func (h heap) spare(given heap) uint64 {
 	return spare - min(given.held-min(given.live, given.held), spare)
 }
 
+// dispensable reports whether what is to spare is to be given back. was says whether a model was
+// being filled at the last look, fill whether one is.
+func (h heap) dispensable(before, given heap, was, fill bool) bool {
+	return was && !fill && h.worth(given) || !fill && h.tooMuch(given) || h.calm(before, given)
+}
+
+// worth reports whether what is to spare is worth a collection.
+func (h heap) worth(given heap) bool { return h.spare(given) > calmSpare+h.live/16 }
+
 // calm reports whether so little has been allocated since before that what is to spare would not be
 // used for a minute.
 func (h heap) calm(before, given heap) bool {
-	spare := h.spare(given)
-	return spare > calmSpare+h.live/16 && h.allocated-before.allocated < spare/calmLooks
+	return h.worth(given) && h.allocated-before.allocated < h.spare(given)/calmLooks
 }
 
 // tooMuch reports whether there is twice as much to spare as the collector uses when nothing is
