@@ -38,10 +38,7 @@ func parseAvatar(user, raw string) (size int, err error) {
 		return 0, invalid("chatUserId")
 	}
 	names, values := [1]string{"size"}, [1]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return 0, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	size = p.number(0, 16, 512, defaultAvatar)
 	if size&(size-1) != 0 { // 16, 32, 64, 128, 256, 512
 		p.refuse(0)

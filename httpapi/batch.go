@@ -50,10 +50,7 @@ func (p *Public) batch() handler {
 // none twice. It is a pure function.
 func parseBatch(raw string) ([]batchID, error) {
 	names, values := [1]string{"ids"}, [1]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return nil, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	text := p.trimmedTo(0, bounds.MaxQuery)
 	switch {
 	case p.err != nil:

@@ -140,10 +140,7 @@ const (
 func parseChanges(raw string) (feedQuery, error) {
 	escaped, raw, _ := strings.Cut(raw, "?")
 	names, values := [numFeedParams]string{"since", "limit", "wait"}, [numFeedParams]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return feedQuery{}, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	var q feedQuery
 	q.epoch, _ = url.PathUnescape(escaped) // PathEscape made it
 	since, given := p.sequence(feedSince)

@@ -278,10 +278,7 @@ func (p *Public) stream(c *gin.Context) (answer, error) {
 // since. It is a pure function.
 func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
 	names, values := [1]string{"since"}, [1]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return feedQuery{}, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	q := feedQuery{epoch: epoch}
 	since, given := p.sequence(0)
 	q.since = since

@@ -35,10 +35,7 @@ func parseList(list events.List, raw string) (readmodel.ListQuery, error) {
 		return q, nil
 	}
 	names, values := listParams(), [numListParams]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return q, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	q.Search = p.text(listSearch, bounds.MaxSearch)
 	q.ID = p.id(listID)
 	q.Sort = readmodel.Sort(p.choice(listSort, bounds.Sorts()))
@@ -60,10 +57,7 @@ const (
 // (httpapi/CONTRACT.md#check). It is a pure function. In its result one of ID and Search is set.
 func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return readmodel.CheckQuery{}, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	id, _ := p.pasted(checkID, bounds.MaxID)
 	search, isID := p.pasted(checkSearch, bounds.MaxSearch)
 	switch {
@@ -84,10 +78,7 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 // Without both it asks for nobody. It is a pure function.
 func (p *Public) parsePerson(raw string) (paste.Paste, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return paste.Paste{}, err
-	}
-	ps := params{names: names[:], values: values[:]}
+	ps := readParams(raw, names[:], values[:])
 	id, _ := ps.pasted(checkID, bounds.MaxID)
 	text := ps.trimmed(checkSearch)
 	return p.pastes.ReadWithID(text, id), ps.err
@@ -96,10 +87,7 @@ func (p *Public) parsePerson(raw string) (paste.Paste, error) {
 // parseDonation reads the donation's id from a query string. It is a pure function.
 func parseDonation(raw string) (string, error) {
 	names, values := [1]string{"id"}, [1]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return "", err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	id := p.text(0, bounds.MaxID)
 	if p.err == nil && id == "" {
 		return "", missing("id")
@@ -165,6 +153,12 @@ type params struct {
 	names  []string
 	values []value
 	err    error
+}
+
+// readParams reads the parameters of a raw query string into values. One that scanQuery refuses has
+// none, and its error is the first.
+func readParams(raw string, names []string, values []value) params {
+	return params{names: names, values: values, err: scanQuery(raw, names, values)}
 }
 
 // trimmed returns parameter i without surrounding white space, or "" when it is absent or wrong.

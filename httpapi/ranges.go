@@ -57,10 +57,7 @@ func rangePrefix(c *gin.Context) (string, error) {
 // parseRange reads "<prefix>?<query string>". It is a pure function.
 func parseRange(raw string) (q query, err error) {
 	prefix, raw, _ := strings.Cut(raw, "?")
-	n, err := strconv.ParseUint(prefix, 16, 12)
-	if err != nil {
-		return q, invalid("prefix")
-	}
+	n, _ := strconv.ParseUint(prefix, 16, 12) // rangePrefix has checked it
 	q.bucket = int(n)
 	return q, scanQuery(raw, nil, nil)
 }

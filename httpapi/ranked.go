@@ -41,10 +41,7 @@ const (
 // parseRanked reads the query string of ranked search. It is a pure function.
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	names, values := [numRankedParams]string{"q", "list", "status", "proofs", "skip", "limit"}, [numRankedParams]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return readmodel.RankedQuery{}, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	q := readmodel.RankedQuery{Words: p.text(rankedWords, bounds.MaxSearch)}
 	if n := p.choice(rankedList, bounds.Lists()); n > 0 {
 		q.List = events.Lists()[n-1]

@@ -143,10 +143,7 @@ func entryID(c *gin.Context) (string, error) {
 func parseEntryPage(raw string) (q query, err error) {
 	q.entry, raw, _ = strings.Cut(raw, "?")
 	names, values := [1]string{"part"}, [1]value{}
-	if err := scanQuery(raw, names[:], values[:]); err != nil {
-		return q, err
-	}
-	p := params{names: names[:], values: values[:]}
+	p := readParams(raw, names[:], values[:])
 	q.part = p.number(0, 1, bounds.MaxPart, 1)
 	return q, p.err
 }

@@ -20,10 +20,11 @@ type mirrorCmd struct {
 
 // Help is what registry mirror --help says beyond the flags.
 func (mirrorCmd) Help() string {
-	return "Keeps a copy of everything that the lists of a registry show, by its public feed of changes. One line of JSON an entry: list, reportedAt, and entry as lists show it; " +
-		"by list, then by _id. FILE is replaced in one step, and only by a copy whose counts and digest are the server's; a large one is written for at most a tenth of the time. " +
-		"Interrupted in any way, the command goes on where it was. An outage is waited out, and a registry that has another stream is copied anew. " +
-		"The exit status is 1 where no registry answers at URL, where none is reached within 10 s of the start, and where a copy still differs after it was fetched anew."
+	return "Copies what the lists of a registry show, by its public feed of changes, and keeps the copy up to date until it is stopped. FILE has one entry a line, as JSON: list, " +
+		"reportedAt, and entry as the lists show it; by list, then by _id. FILE is replaced in one step, and only by a copy whose counts and digest are the server's. A large " +
+		"file is replaced less often. After an interruption of any kind the same command goes on where it was. It waits while the registry cannot be reached, and " +
+		"copies anew what has another stream. Exit status 1 if no registry answers at URL, if nothing is reached within 10 s of the start, or if a copy still differs after it was " +
+		"fetched anew."
 }
 
 // Run prints a line whenever FILE has been replaced. Without --once a signal ends it with status 0.
@@ -51,8 +52,8 @@ func (c *mirrorCmd) Run(p *process) error {
 
 // explain says what to do about an error.
 func (c *mirrorCmd) explain(p *process, err error) error {
-	var foreign *mirror.Foreign
-	var unreached *mirror.Unreached
+	var foreign *mirror.ForeignError
+	var unreached *mirror.UnreachedError
 	var disk *mirror.DiskError
 	switch {
 	case err == nil:

@@ -215,7 +215,7 @@ func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
 		return dst
 	}
 	terms := a.Terms(folded)
-	dst = append(dst, Token{terms, plain, start, end, false, slices.ContainsFunc(terms, isWeak), folded})
+	dst = append(dst, Token{Terms: terms, Plain: plain, Start: start, End: end, Weak: slices.ContainsFunc(terms, isWeak), Folded: folded})
 	for at, n := 0, start; at < len(text); {
 		size, runes := alike(text[at:])
 		if size == len(text) {
@@ -223,7 +223,7 @@ func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
 		}
 		part := fold(text[at : at+size])
 		if plain := withoutMarks(part); runes > 1 && plain != "" {
-			dst = append(dst, Token{a.Terms(part), plain, n, n + runes, true, false, part})
+			dst = append(dst, Token{Terms: a.Terms(part), Plain: plain, Start: n, End: n + runes, Part: true, Folded: part})
 		}
 		at, n = at+size, n+runes
 	}

@@ -38,18 +38,18 @@ type UpToDate struct {
 	Digest                   string
 }
 
-// Foreign is an address at which no registry answers.
-type Foreign struct{ Err error }
+// ForeignError is an address at which no registry answers.
+type ForeignError struct{ Err error }
 
-func (e *Foreign) Error() string { return e.Err.Error() }
+func (e *ForeignError) Error() string { return e.Err.Error() }
 
-// Unreached is an address at which nothing answered in time.
-type Unreached struct {
+// UnreachedError is an address at which nothing answered in time.
+type UnreachedError struct {
 	Err    error
 	Within time.Duration
 }
 
-func (e *Unreached) Error() string { return e.Err.Error() }
+func (e *UnreachedError) Error() string { return e.Err.Error() }
 
 // DiskError is about the file or its store.
 type DiskError struct{ Err error }
@@ -62,7 +62,7 @@ func (e *DiskError) Unwrap() error { return e.Err }
 var ErrDiffers = errors.New("the copy differs from what the server says it has, also after it was fetched anew")
 
 // Run keeps the copy until ctx ends, whose error it returns, or with Once until it is up to date.
-// Other errors are *Foreign, *Unreached, *DiskError, ErrKept, ErrDiffers, and that of Told.
+// Other errors are *ForeignError, *UnreachedError, *DiskError, ErrKept, ErrDiffers, and that of Told.
 func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = reachWithin
@@ -176,9 +176,9 @@ func (m *mirror) outage(no *noAnswer) error {
 	m.reached = m.reached || no.loading
 	switch {
 	case !m.reached && no.foreign:
-		return &Foreign{no}
+		return &ForeignError{no}
 	case !m.reached && time.Since(m.started) >= m.Patience:
-		return &Unreached{no, m.Patience}
+		return &UnreachedError{no, m.Patience}
 	}
 	m.outages++
 	m.level = false                            // the server may refuse to let more wait

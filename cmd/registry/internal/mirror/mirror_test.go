@@ -236,7 +236,7 @@ func TestCopy(t *testing.T) {
 			}
 			err := Run(ctx, cfg)
 			cancel()
-			var foreign *Foreign // its first answer was that of the proxy
+			var foreign *ForeignError // its first answer was that of the proxy
 			if err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &foreign) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -279,7 +279,7 @@ func TestForeign(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}))
 		file := filepath.Join(t.TempDir(), "copy")
-		var foreign *Foreign
+		var foreign *ForeignError
 		if err := Run(t.Context(), Config{URL: server.URL, File: file, Patience: time.Minute}); !errors.As(err, &foreign) {
 			t.Errorf("%d %s: %v", status, body, err)
 		}
@@ -305,7 +305,7 @@ func TestForeign(t *testing.T) {
 		err := Run(ctx, Config{URL: server.URL, File: filepath.Join(t.TempDir(), "copy"), Patience: patience, Pause: time.Nanosecond, Warn: func(string) {}})
 		cancel()
 		server.Close()
-		var unreached *Unreached
+		var unreached *UnreachedError
 		if loading != errors.Is(err, context.Canceled) || loading == errors.As(err, &unreached) {
 			t.Errorf("%q: %v after %d requests", body, err, asked)
 		}

@@ -154,14 +154,16 @@ func (l *live) readiness() httpapi.Readiness {
 
 // startReason says what happens before there is a projector.
 func (l *live) startReason() string {
-	what := l.starting.Load()
-	if what == nil {
+	what := "waiting for the broker"
+	if started := l.starting.Load(); started != nil {
+		what = *started
+	} else if l.now().store == nil {
 		return "loading the saved state"
 	}
 	if d := l.unreachable.Load(); d != nil {
-		return *what + ": " + d.String()
+		return what + ": " + d.String()
 	}
-	return *what
+	return what
 }
 
 // lastError is the projector's, with the reason where it only knows that there is no connection.
@@ -212,7 +214,7 @@ func (l *live) database(ctx context.Context) error {
 	p, running := g.progress()
 	switch {
 	case stream == nil || !running:
-		return errors.New("loading the saved state")
+		return errors.New(l.startReason())
 	case !p.Connected:
 		return errors.New("the broker is away")
 	case p.Frozen:
@@ -294,7 +296,7 @@ func (l *live) tombstones() (all []readmodel.Tombstone, err error) {
 func (l *live) lastRejected(ctx context.Context, most int) ([]admin.RejectedEvent, error) {
 	stream := l.stream.Load()
 	if stream == nil {
-		return nil, errors.New("loading the saved state")
+		return nil, errors.New(l.startReason())
 	}
 	if p, running := l.progress(); running && !p.Connected {
 		return nil, errors.New("the broker is away")

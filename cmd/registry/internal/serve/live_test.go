@@ -63,6 +63,27 @@ func TestUptimeIsKept(t *testing.T) {
 	}
 }
 
+// Until the projector runs, the server says what it waits for.
+func TestReasonAtStart(t *testing.T) {
+	l := newLive()
+	want := func(reason string) {
+		t.Helper()
+		if got, err := l.readiness().Reason, l.database(t.Context()); got != reason || err == nil || err.Error() != reason {
+			t.Errorf("%q, %v, want %q", got, err, reason)
+		}
+	}
+	want("loading the saved state")
+	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	l.show(newGeneration(generation{model: model, store: store}))
+	want("waiting for the broker")
+	l.starting.Store(new("nothing is saved here"))
+	want("nothing is saved here")
+}
+
 // Who waits for a sequence waits on over a rebuild: the model that was replaced grows no more.
 func TestAwaitOverGenerations(t *testing.T) {
 	l := newLive()
