@@ -128,35 +128,62 @@ func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, 
 // It keeps no result: to look at what the index finds takes no longer than to bring a result up to
 // date. Without an index it searches as a list does.
 func (v *View) bestMatches(ctx context.Context, list int, needle string) ([]*Row, error) {
-	q, rows := TextQuery{list, textindex.Names, needle}, &v.lists[list].rows
-	var ranks [numRanks][]*Row
-	look := func(slot uint32) {
-		if r := rows.get(slot); r != nil && r.shown() {
-			if rank, ok := r.rank(needle); ok {
-				ranks[rank] = keepNewest(ranks[rank], r)
-			}
-		}
-	}
+	q, look := TextQuery{list, textindex.Names, needle}, ranking{rows: &v.lists[list].rows, needle: needle}
 	x, changes := v.usableIndex()
 	if x == nil {
 		m, err := v.matching(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		m.slots.Iterate(func(slot uint32) bool { look(slot); return true })
-		return firstOf(ranks[:]), nil
+		m.slots.Iterate(func(slot uint32) bool { look.add(slot); return true })
+		return look.best(), nil
 	}
 	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
 		for _, set := range []*textindex.Set{sure, maybe} {
-			set.Each(func(slot uint16) bool { look(first + uint32(slot)); return true })
+			set.Each(func(slot uint16) bool { look.add(first + uint32(slot)); return true })
 		}
 	})
 	for _, c := range changes {
 		if c.ref.List() == list {
-			look(c.ref.Slot())
+			look.add(c.ref.Slot())
 		}
 	}
-	return firstOf(ranks[:]), err
+	return look.best(), err
+}
+
+// ranking finds the best of many rows. Most of the time that takes is that of memory, which answers
+// several questions at once. So rows are gathered, and each step is done for all of them.
+type ranking struct {
+	rows    *cowSlice[*Row]
+	needle  string
+	waiting []*Row
+	ranks   [numRanks][]*Row
+}
+
+// add adds the row of a slot, if there is one. It may be added twice.
+func (l *ranking) add(slot uint32) {
+	const enough = 32
+	if l.waiting = append(l.waiting, l.rows.get(slot)); len(l.waiting) == enough {
+		l.look()
+	}
+}
+
+// look ranks the rows that were added.
+func (l *ranking) look() {
+	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
+	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return !strings.Contains(r.nameAndChat(), l.needle) })
+	for _, r := range l.waiting {
+		if rank, ok := r.rank(l.needle); ok {
+			l.ranks[rank] = keepNewest(l.ranks[rank], r)
+		}
+	}
+	l.waiting = l.waiting[:0]
+}
+
+// best returns the best rows, newest first within a rank.
+func (l *ranking) best() []*Row {
+	l.look()
+	return firstOf(l.ranks[:])
 }
 
 // The ranks of a match, best first (httpapi/CONTRACT.md#check).
