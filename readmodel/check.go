@@ -226,7 +226,10 @@ func (r *Row) ExactMatch(search string) bool {
 // and not there yet.
 func keepNewest(rows []*Row, r *Row) []*Row {
 	at, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
-		return cmp.Or(cmp.Compare(b.reported, a.reported), byTime.tie(b, a))
+		if c := cmp.Compare(b.reported, a.reported); c != 0 {
+			return c
+		}
+		return byTime.tie(b, a)
 	})
 	if found || at == MaxGroup {
 		return rows

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -117,8 +116,8 @@ func keyRank(name, search string, n int) int {
 // A search has at least half as many code points as the key that it is similar to, so wherever it
 // lies in the key it covers a window of that length. A gram is one code point shorter than the
 // window, so each window holds one of every two grams whole: every other gram is kept, some four a
-// key. Of two neighboring grams of a search one is therefore kept of any key that holds the search,
-// and a look-up takes the two rarest. Every row that is shown is also kept under its whole keys,
+// key. So of a key that holds a search every other gram of the search is kept, and a look-up takes
+// the rows that have them all. Every row that is shown is also kept under its whole keys,
 // without separators: rows that are not verified are similar for an equal key alone, as those of
 // legit are imitated, and WithName looks for any row of such a key.
 type similarIndex struct {
@@ -195,68 +194,73 @@ func (x *similarIndex) wholeOf(key string) uint64 {
 
 // candidates returns all rows that may be similar to k, in ascending order.
 func (x *similarIndex) candidates(k *lookalike.Keys) []RowRef {
-	hashes := x.appendHashes(nil, k.Shape)
+	refs := x.appendHolding(nil, k.Shape)
 	if k.Folded != k.Shape {
-		hashes = x.appendHashes(hashes, k.Folded)
-	}
-	return x.find(hashes)
-}
-
-// appendHashes appends what the keys that may hold a search's key are kept under. They have as many
-// code points as it at least and twice as many at most, and grams of such sizes.
-func (x *similarIndex) appendHashes(hashes []uint64, key string) []uint64 {
-	at := codePoints(key)
-	n := len(at) - 1
-	if n >= minKeyLen {
-		for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
-			hashes = x.appendRarest(hashes, key, at, size)
-		}
-	}
-	return append(hashes, x.wholeOf(key))
-}
-
-// namesakes returns all rows whose name may look like k, separators aside, in ascending order.
-func (x *similarIndex) namesakes(k *lookalike.Keys) []RowRef {
-	return x.find([]uint64{x.wholeOf(k.Shape), x.wholeOf(k.Folded)})
-}
-
-// find returns the rows of any of the hashes, each once, in ascending order.
-func (x *similarIndex) find(hashes []uint64) (refs []RowRef) {
-	slices.Sort(hashes)
-	for _, h := range slices.Compact(hashes) {
-		x.tree.Find(h, func(n uint32) { refs = append(refs, RowRef(n)) })
+		refs = x.appendHolding(refs, k.Folded)
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs)
 }
 
-// The bounds of the look for the rarest grams of a search.
-const (
-	maxTried = 32 // grams, of a long one
-	fewRows  = 8  // to look at so many rows takes less time than to count once more
-)
+// namesakes returns all rows whose name may look like k, separators aside, in ascending order.
+func (x *similarIndex) namesakes(k *lookalike.Keys) []RowRef {
+	refs := x.appendKept(x.appendKept(nil, x.wholeOf(k.Shape)), x.wholeOf(k.Folded))
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
 
-// appendRarest appends the hashes of a search's rarest grams of a size: as many in a row as it
-// takes for one of them to be kept of any key that holds the search and has grams of that size.
-func (x *similarIndex) appendRarest(hashes []uint64, key string, at []int, size int) []uint64 {
+// appendHolding appends the rows whose key may be or hold a search's key. One that holds it has as
+// many code points at least and twice as many at most, and its grams have a size of such a key.
+func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
+	refs = x.appendKept(refs, x.wholeOf(key))
+	at := codePoints(key)
 	n := len(at) - 1
-	first := len(hashes)
-	for p := 0; p+size <= n; p++ {
-		hashes = append(hashes, maphash.String(x.grams, key[at[p]:at[p+size]]))
+	if n < minKeyLen {
+		return refs
 	}
-	if size == maxGram || len(hashes)-first <= 2 {
-		return hashes // keys with the longest grams are of any length, and so are their steps
-	}
-	best, fewest := first, math.MaxInt
-	last := x.tree.CountKey(hashes[first])
-	for i := first + 1; i < min(len(hashes), first+maxTried) && fewest > fewRows; i++ {
-		next := x.tree.CountKey(hashes[i])
-		if last+next < fewest {
-			best, fewest = i-1, last+next
+	gram := func(p, size int) uint64 { return maphash.String(x.grams, key[at[p]:at[p+size]]) }
+	for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
+		if size == maxGram { // keys of any length have these, in steps of any length
+			for p := 0; p+size <= n; p++ {
+				refs = x.appendKept(refs, gram(p, size))
+			}
+			continue
 		}
-		last = next
+		// Every other gram of the search is kept of a key that holds it: from the first on, or from
+		// the second.
+		for first := 0; first < 2 && first+size <= n; first++ {
+			begun := len(refs)
+			refs = x.appendKept(refs, gram(first, size))
+			for p := first + 2; p+size <= n && len(refs)-begun > fewRows; p += 2 {
+				refs = refs[:begun+x.keep(refs[begun:], gram(p, size))]
+			}
+		}
 	}
-	return append(hashes[:first], hashes[best:best+2]...)
+	return refs
+}
+
+// fewRows are looked at in less time than another gram takes.
+const fewRows = 8
+
+// appendKept appends the rows that are kept under a hash, in ascending order.
+func (x *similarIndex) appendKept(refs []RowRef, hash uint64) []RowRef {
+	x.tree.Find(hash, func(n uint32) { refs = append(refs, RowRef(n)) })
+	return refs
+}
+
+// keep moves those of ascending rows to the front that are kept under a hash, and returns how many.
+func (x *similarIndex) keep(refs []RowRef, hash uint64) (n int) {
+	at := 0
+	x.tree.Find(hash, func(slot uint32) {
+		for at < len(refs) && refs[at] < RowRef(slot) {
+			at++
+		}
+		if at < len(refs) && refs[at] == RowRef(slot) {
+			refs[n] = refs[at]
+			n++
+		}
+	})
+	return n
 }
 
 // The bounds of a gram, in code points.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"example.org/registry/readmodel"
@@ -20,12 +21,13 @@ type builder struct {
 	model  *readmodel.Model
 	tuning tuning
 
-	index index           // its parts belong to what was published last, too
-	view  *readmodel.View // that index.sequence is of; nil: none yet
-	quiet bool            // it brought no changes
-	dir   textindex.Dir   // empty: to be opened
-	large *textindex.Builder
-	small *textindex.Builder // used while large is, too
+	index   index           // its parts belong to what was published last, too
+	scratch sync.Pool       // of *scratch, for searches
+	view    *readmodel.View // that index.sequence is of; nil: none yet
+	quiet   bool            // it brought no changes
+	dir     textindex.Dir   // empty: to be opened
+	large   *textindex.Builder
+	small   *textindex.Builder // used while large is, too
 
 	vocabulary *textindex.Vocabulary // of new blocks; nil: none yet
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet
@@ -160,6 +162,7 @@ func (b *builder) mark(ref readmodel.RowRef) {
 // publish gives searches the index as it is now.
 func (b *builder) publish() {
 	published := b.index
+	published.scratch = &b.scratch
 	for list, parts := range published.lists {
 		for i := range parts {
 			parts[i].own = false

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"sync"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
@@ -14,6 +15,13 @@ type index struct {
 	since    uint64 // changes before it were not followed, so older views cannot use the index
 	sequence uint64 // every change from since up to here is known to a part
 	lists    [events.NumLists][]part
+	scratch  *sync.Pool // of *scratch
+}
+
+// scratch is the memory of a search.
+type scratch struct {
+	query       textindex.Scratch
+	sure, maybe textindex.Set
 }
 
 // part is the index of textindex.BlockLen neighboring slots of a list.
@@ -34,14 +42,18 @@ func (x *index) Coverage(v *readmodel.View) (sequence uint64, ok bool) {
 
 // Candidates is part of readmodel.TextIndex.
 func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe *textindex.Set)) error {
-	query := textindex.NewQuery(q.Text, q.Needle)
-	var sure, maybe textindex.Set
+	s, ok := x.scratch.Get().(*scratch)
+	if !ok {
+		s = &scratch{}
+	}
+	defer x.scratch.Put(s)
+	query := textindex.NewQuery(q.Text, q.Needle, &s.query)
 	for i := range x.lists[q.List] {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		x.lists[q.List][i].find(v, query, &sure, &maybe)
-		found(uint32(i)*textindex.BlockLen, &sure, &maybe)
+		x.lists[q.List][i].find(v, query, &s.sure, &s.maybe)
+		found(uint32(i)*textindex.BlockLen, &s.sure, &s.maybe)
 	}
 	return nil
 }

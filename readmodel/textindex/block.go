@@ -56,7 +56,7 @@ const (
 	maxLists = 16
 	// lookBytes is how many bytes of lists are read in the time that a look at a slot's text takes,
 	// wordsBytes in that of a look at its words in the block.
-	lookBytes  = 512
+	lookBytes  = 256
 	wordsBytes = 64
 )
 
@@ -74,9 +74,9 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 		b.havingWords(q, &q.found)
 		sure.Or(&q.found)
 	case byWords:
-		b.havingWords(q, &q.found)
+		all := b.havingWords(q, &q.found)
 		if b.texts() {
-			if b.split(q, &q.found, &q.unsure) {
+			if all && b.split(q, &q.found, &q.unsure) {
 				sure.Or(&q.found)
 				q.found = q.unsure
 			}
@@ -98,27 +98,26 @@ func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 		q.ordered = true
 		slices.SortFunc(spans, func(x, y span) int { return cmp.Compare(b.bytesOf(b.listsOf(x)), b.bytesOf(b.listsOf(y))) })
 	}
-	found.Clear()
-	for i, s := range spans[:min(maxLists, len(spans))] {
-		first, end := b.listsOf(s)
-		if i > 0 && found.Len()*lookBytes <= b.bytesOf(first, end) {
-			return
-		}
-		q.lists = q.lists[:0]
+	q.lists = q.lists[:0]
+	b.intersect(q, len(spans), func(i int) choice {
+		first, end := b.listsOf(spans[i])
+		c := choice{len(q.lists), len(q.lists) + end - first, b.bytesOf(first, end)}
 		for ; first < end; first++ {
 			q.lists = append(q.lists, int32(first))
 		}
-		b.narrow(q, q.lists, i == 0, found)
-	}
+		return c
+	}, found, lookBytes)
 }
 
-// havingWords sets found to the slots that have a word of each condition.
-func (b *Block) havingWords(q *Query, found *Set) {
+// havingWords sets found to the slots that have a word of each condition, or of some, and reports
+// whether of each.
+func (b *Block) havingWords(q *Query, found *Set) (all bool) {
 	q.choices, q.lists = q.choices[:0], q.lists[:0]
 	for _, c := range q.answer(b.vocabulary).conditions {
 		q.choices = append(q.choices, b.choose(q, &c))
 	}
-	b.intersect(q, found, wordsBytes)
+	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })
+	return b.intersect(q, len(q.choices), func(i int) choice { return q.choices[i] }, found, wordsBytes)
 }
 
 // split moves those slots from found to unsure whose words meet the conditions but may not have the
@@ -141,7 +140,7 @@ func (b *Block) split(q *Query, found, unsure *Set) bool {
 		return false
 	}
 	unsure.Clear()
-	b.union(q.lists, unsure, nil)
+	b.union(q, choice{0, len(q.lists), 0}, unsure, nil)
 	unsure.and(found)
 	found.AndNot(unsure)
 	return true
@@ -235,37 +234,36 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 	return c
 }
 
-// intersect sets found to the slots that are in a list of each choice, or in some of them: what
-// reading the others costs is more than what a look at each slot left does, which takes as long as
-// so many bytes.
-func (b *Block) intersect(q *Query, found *Set, look int) {
+// intersect sets found to the slots that are in a list of each of n choices, the shortest first, and
+// reports whether it read all. It ends when the next lists have more bytes than a look at what they
+// rule out is worth, so many a slot. That is taken to be as much as the last ones ruled out.
+func (b *Block) intersect(q *Query, n int, choice func(i int) choice, found *Set, look int) (all bool) {
 	found.Clear()
-	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })
-	if len(q.choices) > 0 && q.choices[0].first == q.choices[0].end {
-		return
-	}
-	for i, c := range q.choices[:min(maxLists, len(q.choices))] {
-		if i > 0 && found.Len()*look <= c.bytes {
-			return
+	slots, ruledOut := 0, 0
+	for i := range n {
+		c := choice(i)
+		if i == 0 {
+			b.union(q, c, found, nil)
+			slots = found.Len()
+			ruledOut = slots
+			continue
 		}
-		b.narrow(q, q.lists[c.first:c.end], i == 0, found)
+		if i == maxLists || min(slots, ruledOut)*look <= c.bytes {
+			return false
+		}
+		q.narrowed.Clear()
+		b.union(q, c, &q.narrowed, found)
+		found.and(&q.narrowed)
+		before := slots
+		slots = found.Len()
+		ruledOut = before - slots
 	}
+	return true
 }
 
-// narrow leaves those slots in found that are in one of the lists; at first it adds them.
-func (b *Block) narrow(q *Query, lists []int32, first bool, found *Set) {
-	if first {
-		b.union(lists, found, nil)
-		return
-	}
-	q.narrowed.Clear()
-	b.union(lists, &q.narrowed, found)
-	found.and(&q.narrowed)
-}
-
-// union adds the slots of lists that are in within, if that is not nil.
-func (b *Block) union(lists []int32, to, within *Set) {
-	for _, i := range lists {
+// union adds the slots of the lists of c that are in within, if that is not nil.
+func (b *Block) union(q *Query, c choice, to, within *Set) {
+	for _, i := range q.lists[c.first:c.end] {
 		to.addList(b.data[b.start(int(i)):b.start(int(i)+1)], within)
 	}
 }

@@ -16,8 +16,12 @@ type Query struct {
 	grams      []span // for byGrams
 
 	answers []answer // of the vocabularies of the blocks so far: two at most, while a new one takes over
+	*Scratch
+}
 
-	// Scratch.
+// Scratch is the memory that a Query needs while it is used. A later one may take it over. The zero
+// value is ready.
+type Scratch struct {
 	choices                 []choice
 	lists                   []int32
 	found, unsure, narrowed Set
@@ -36,8 +40,8 @@ const (
 )
 
 // NewQuery makes a search of text for needle, which is folded and not empty.
-func NewQuery(text Text, needle string) *Query {
-	q := &Query{needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle)}
+func NewQuery(text Text, needle string, s *Scratch) *Query {
+	q := &Query{needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle), Scratch: s}
 	length, spaced := utf8.RuneCountInString(needle), strings.Contains(needle, " ")
 	switch {
 	case text == Names:

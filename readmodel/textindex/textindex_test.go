@@ -47,7 +47,7 @@ func keep(t interface{ Fatal(...any) }, d Dir, b *Builder) *Block {
 // find is what a block answers: certain and possible slots.
 func find(t interface{ Fatal(...any) }, b *Block, text Text, needle string) (sure, all []uint16) {
 	var s, maybe Set
-	if err := b.Find(NewQuery(text, needle), &s, &maybe); err != nil {
+	if err := b.Find(NewQuery(text, needle, new(Scratch)), &s, &maybe); err != nil {
 		t.Fatal(err)
 	}
 	maybe.Or(&s)
@@ -342,7 +342,7 @@ func written(t testing.TB, b *Builder) []byte {
 // of nothing is an error.
 func TestDamaged(t *testing.T) {
 	for _, needle := range []string{"a", "ab", "abc", "oszust"} {
-		if err := new(Block).Find(NewQuery(All, needle), new(Set), new(Set)); err == nil {
+		if err := new(Block).Find(NewQuery(All, needle, new(Scratch)), new(Set), new(Set)); err == nil {
 			t.Errorf("%q: the zero block was read", needle)
 		}
 	}
@@ -360,7 +360,7 @@ func TestDamaged(t *testing.T) {
 			}
 		}
 		needle := rapid.SampledFrom([]string{"a", "ab", "abc1", "oszust", "zust ko"}).Draw(t, "needle")
-		_ = (&Block{data, b.Vocabulary}).Find(NewQuery(All, needle), new(Set), new(Set))
+		_ = (&Block{data, b.Vocabulary}).Find(NewQuery(All, needle, new(Scratch)), new(Set), new(Set))
 	})
 }
 
@@ -404,7 +404,7 @@ func FuzzFind(f *testing.F) {
 		data := written(t, &b)
 		b.Vocabulary.publish()
 		var sure, maybe Set
-		if err := (&Block{data, b.Vocabulary}).Find(NewQuery(All, needle), &sure, &maybe); err != nil || !sure.Has(5) && !maybe.Has(5) {
+		if err := (&Block{data, b.Vocabulary}).Find(NewQuery(All, needle, new(Scratch)), &sure, &maybe); err != nil || !sure.Has(5) && !maybe.Has(5) {
 			t.Errorf("%q in %q: %v, %v, %v", needle, text, sure.Has(5), maybe.Has(5), err)
 		}
 	})
