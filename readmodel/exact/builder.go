@@ -56,6 +56,10 @@ const (
 	tickEvery = 512
 )
 
+func newBuilder(path string, m *readmodel.Model, t tuning) *builder {
+	return &builder{path: path, model: m, tuning: t, index: index{scratch: &sync.Pool{}}}
+}
+
 // Follow is part of indexing.Index. It learns from v what has changed, tells searches, and builds
 // the block that is needed most.
 func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (indexing.State, error) {
@@ -162,7 +166,6 @@ func (b *builder) mark(ref readmodel.RowRef) {
 // publish gives searches the index as it is now.
 func (b *builder) publish() {
 	published := b.index
-	published.scratch = &b.scratch
 	for list, parts := range published.lists {
 		for i := range parts {
 			parts[i].own = false

@@ -41,7 +41,7 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	k.Pacer, k.Pause = &indexing.Pacer{Demand: e.Demand}, cmp.Or(e.tuning.pause, 20*time.Millisecond)
 	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, 10*time.Second, e.Logger
 	k.Open = func(context.Context, *indexing.Work) (indexing.Index, error) {
-		return &builder{path: e.Dir, model: m, tuning: e.tuning}, nil
+		return newBuilder(e.Dir, m, e.tuning), nil
 	}
 	k.Run(ctx, m)
 }

@@ -49,7 +49,7 @@ func newRegistry(t fataler, dir string, tune tuning) *registry {
 	m := readmodel.New()
 	return &registry{
 		t: t, model: m, renderer: readmodel.NewRenderer(), work: indexing.NewWork(&indexing.Pacer{Demand: idle}),
-		builder: &builder{path: filepath.Join(dir, "index"), model: m, tuning: tune},
+		builder: newBuilder(filepath.Join(dir, "index"), m, tune),
 	}
 }
 
@@ -325,7 +325,7 @@ func (p *twins) index(t *rapid.T) {
 // lose forgets the index, as a restart does.
 func (p *twins) lose(*rapid.T) {
 	p.model.UseTextIndex(nil)
-	p.builder = &builder{path: p.builder.path, model: p.model}
+	p.builder = newBuilder(p.builder.path, p.model, tuning{})
 }
 
 // fail is an index that cannot be written for once.
