@@ -200,28 +200,60 @@ func TestSimilarVerified(t *testing.T) {
 	}
 }
 
-// TestGramsFind: whatever has at least half of a key's code points and stands in it shares a gram
-// with what is kept of it, so that no similar row is missed.
+// TestGramsFind: whatever has at least half of a key's code points and stands in it shares grams
+// with what is kept of it, so that no similar row is missed: with code points that repeat, and with
+// none that do.
 func TestGramsFind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := []rune(rapid.StringOfN(rapid.SampledFrom([]rune("abcął😀")), minKeyLen, 70, -1).Draw(t, "key"))
 		n := rapid.IntRange(windowOf(len(key)), len(key)).Draw(t, "n")
 		at := rapid.IntRange(0, len(key)-n).Draw(t, "at")
-		m, r := New(), NewRenderer()
-		e := scammer(string(key))
-		e.EntryID, e.ChatID = "e", "9"
-		rec := r.Render(1, e)
-		rec.row.omitted = 0 // the keys as they are drawn
-		rec.row.blob = rec.row.blob[:rec.row.textEnd] + string(key)
+		keyed(key).finds(t, string(key[at:at+n]))
+	})
+	var key []rune
+	for r := rune('a'); r < 'a'+30; r++ {
+		if key = append(key, r); len(key) < minKeyLen {
+			continue
+		}
+		x := keyed(key)
+		for n := windowOf(len(key)); n <= len(key); n++ {
+			for at := 0; at+n <= len(key); at++ {
+				x.finds(t, string(key[at:at+n]))
+			}
+		}
+	}
+}
+
+// manyKeyed are so many rows of one key that a gram of a search does not do.
+type manyKeyed struct {
+	key  string
+	refs []RowRef
+	v    *View
+}
+
+func keyed(key []rune) *manyKeyed {
+	x, m, r := &manyKeyed{key: string(key)}, New(), NewRenderer()
+	var records []Record
+	for i := range fewRows + 1 {
+		e := scammer(x.key)
+		e.EntryID, e.ChatID = fmt.Sprint("e", i), "9"
+		rec := r.Render(uint64(i+1), e)
+		rec.row.omitted = 0 // the keys as they are
+		rec.row.blob = rec.row.blob[:rec.row.textEnd] + x.key
 		rec.row.shapeEnd = uint32(len(rec.row.blob))
 		rec.row.keysEnd = rec.row.shapeEnd
-		m.Apply([]Record{rec}, 1)
-		k := &similarQuery{}
-		k.keys.Shape = string(key[at : at+n])
-		if refs := m.View().similarNames.candidates(&k.keys); !slices.Equal(refs, []RowRef{0}) {
-			t.Fatalf("%q does not find %q: %v", k.keys.Shape, string(key), refs)
-		}
-	})
+		records, x.refs = append(records, rec), append(x.refs, RowRef(i))
+	}
+	x.v = m.Apply(records, fewRows+1)
+	return x
+}
+
+func (x *manyKeyed) finds(t interface{ Fatalf(string, ...any) }, search string) {
+	k := &similarQuery{}
+	k.keys.Shape = search
+	if refs := x.v.similarNames.candidates(&k.keys); !slices.Equal(refs, x.refs) {
+		t.Fatalf("%q does not find %q: %v", search, x.key, refs)
+	}
 }
 
 // TestSimilarIndexFollows: what the tree holds after changes and removals is what the rows say.

@@ -21,13 +21,12 @@ type builder struct {
 	model  *readmodel.Model
 	tuning tuning
 
-	index   index           // its parts belong to what was published last, too
-	scratch sync.Pool       // of *scratch, for searches
-	view    *readmodel.View // that index.sequence is of; nil: none yet
-	quiet   bool            // it brought no changes
-	dir     textindex.Dir   // empty: to be opened
-	large   *textindex.Builder
-	small   *textindex.Builder // used while large is, too
+	index index           // its parts belong to what was published last, too
+	view  *readmodel.View // that index.sequence is of; nil: none yet
+	quiet bool            // it brought no changes
+	dir   textindex.Dir   // empty: to be opened
+	large *textindex.Builder
+	small *textindex.Builder // used while large is, too
 
 	vocabulary *textindex.Vocabulary // of new blocks; nil: none yet
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet

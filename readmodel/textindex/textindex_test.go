@@ -246,6 +246,22 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
+// TestFewWords: texts that have both words of a needle, which its boundary is not looked up for
+// since neither word rules out any of the other's, are compared, not taken to contain it.
+func TestFewWords(t *testing.T) {
+	b := &Builder{Vocabulary: NewVocabulary()}
+	for slot := range uint16(100) {
+		words := "konto i nitro"
+		if slot >= 40 {
+			words = "auto nikt"
+		}
+		b.Add(slot, "", words)
+	}
+	if sure, all := find(t, keep(t, open(t), b), All, "konto nitro"); len(all) > 0 {
+		t.Errorf("sure of %v, possible %v", sure, all)
+	}
+}
+
 // TestTooManyWords: a block of more words than two bytes number has them in no row. It finds
 // needles with a space, and is not sure.
 func TestTooManyWords(t *testing.T) {
