@@ -11,8 +11,8 @@ import (
 // catalogue is one list on the owner's side: its rows, in every order and by entry id, and the view
 // totals. A view total is kept whether the entry is listed or not (events/CONTRACT.md#data).
 //
-// No map leads from entry ids to rows: at a million entries it took 87 bytes and a million objects
-// more than the tree that views need anyway, and 1.3 s of a start's processor time.
+// No map leads from entry ids to rows: beside the tree that views need anyway it took 71 bytes and
+// an object an entry, and its look-ups a fifth of a start's processor time.
 type catalogue struct {
 	orders   *orderTrees
 	ids      idIndex          // slots by entry id
@@ -158,10 +158,11 @@ func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk boo
 }
 
 // reload sorts the rows for one order: what put left undone in bulk. Several orders may be reloaded
-// at the same time.
+// at the same time. To compare most rows of equal keys without a look at them took the orders of a
+// million from 1.4 s to 0.5.
 func (c *catalogue) reload(o order) {
 	items := make([]btree.Item, 0, c.slots.taken())
-	next := make([]uint64, c.slots.next) // by slot; most rows of equal keys are told apart without a look at them
+	next := make([]uint64, c.slots.next) // by slot
 	for slot, r := range c.orders.rows.all() {
 		if r != nil && r.shown() {
 			items = append(items, o.item(r, max(c.totals.get(slot), 0)))
