@@ -25,7 +25,7 @@ import (
 // goroutine may use it.
 //
 // That goroutine also makes the events of a change, once, and writes them to every connection that
-// takes them at once. It takes 4 µs a reader; waking a goroutine for each took 11. A reader whose
+// takes them at once. It takes 4 to 6 µs a reader; waking a goroutine for each took 11. One whose
 // connection is full goes on in its handler's goroutine until it is up to date again.
 //
 // Nothing is queued for a reader. Each has a position in the feed, and what it is sent next is made
@@ -61,7 +61,7 @@ type followTimes struct {
 
 const (
 	// paceOf times the number of readers is the least time between two changes that readers are told
-	// of. It keeps telling them at a sixth of one processor, however fast changes come.
+	// of. It keeps telling them at a quarter of one processor, however fast changes come.
 	paceOf = 25 * time.Microsecond
 	// minPace bounds what watching costs while nobody waits.
 	minPace = time.Millisecond
