@@ -284,8 +284,8 @@ func sameItems(t *rapid.T, m *Model) {
 	for _, it := range want {
 		var slots []uint32
 		tree.Find(it.Key, func(slot uint32) { slots = append(slots, slot) })
-		if c := tree.CountKey(it.Key); c != len(slots) || !slices.Contains(slots, it.Slot) {
-			t.Fatalf("%v: found %v, counted %d", it, slots, c)
+		if !slices.Contains(slots, it.Slot) {
+			t.Fatalf("%v: found %v", it, slots)
 		}
 	}
 }

@@ -150,47 +150,16 @@ func (t *Tree) Repeated() map[uint64]bool {
 	return keys
 }
 
-// CountKey returns the number of items of a key. Like Find it compares keys alone.
-func (t *Tree) CountKey(key uint64) int {
-	return t.countTo(key) - t.countBelow(key)
-}
-
 // Range calls f with the slots of all items whose keys are low, high or between. Like Find it
 // compares keys alone.
 func (t *Tree) Range(low, high uint64, f func(slot uint32)) {
-	before := t.countBelow(low)
-	left := t.countTo(high) - before
-	t.Ascend(All, before, func(slot uint32) bool {
-		if left--; left < 0 {
+	t.AscendFrom(low, func(it Item) bool {
+		if it.Key > high {
 			return false
 		}
-		f(slot)
+		f(it.Slot)
 		return true
 	})
-}
-
-// countTo returns the number of items with that key or a smaller one.
-func (t *Tree) countTo(key uint64) int {
-	if key == math.MaxUint64 {
-		return t.Len(All)
-	}
-	return t.countBelow(key + 1)
-}
-
-// countBelow returns the number of items with a smaller key.
-func (t *Tree) countBelow(key uint64) int {
-	if t.root == nil {
-		return 0
-	}
-	n, sum := t.root, 0
-	for n.kids != nil {
-		at := max(n.lowerBound(key)-1, 0) // the last kid that begins below key
-		for _, c := range n.kids.counts[:at] {
-			sum += int(c)
-		}
-		n = n.kids.nodes[at]
-	}
-	return sum + n.lowerBound(key)
 }
 
 // lowerBound returns the position of the first item whose key is not below key. It is written out
