@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
 	"example.org/registry/events/eventstest"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -239,6 +240,9 @@ func TestDamagedValue(t *testing.T) {
 			bad[i] ^= 1 << bit
 			if got, err := r.DecodeRecord(rec.Subject, bad, false); err == nil {
 				_, _, _ = got.row.JSON(), got.row.text(), got.row.chatID()
+				if class := byTime.item(got.row, 0).Class; class >= btree.NumClasses {
+					t.Errorf("byte %d: class %d, which no tree counts", i, class)
+				}
 			}
 			_, _ = r.DecodeRecord(rec.Subject, bad, true)
 		}

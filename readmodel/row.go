@@ -309,7 +309,7 @@ func decodeRow(b []byte, seq uint64) (*Row, error) {
 
 func (r *Row) sane() bool {
 	end := uint32(len(r.blob))
-	return r.list < events.NumLists && r.jsonEnd >= uint32(jsonIDAt)+uint32(r.idLen) && r.jsonEnd <= r.collEnd &&
+	return r.list < events.NumLists && r.filter < bitShown && r.jsonEnd >= uint32(jsonIDAt)+uint32(r.idLen) && r.jsonEnd <= r.collEnd &&
 		r.collEnd <= r.nameEnd && r.nameEnd < r.chatEnd && r.chatEnd < r.textEnd &&
 		r.textEnd <= r.shapeEnd && r.shapeEnd <= r.keysEnd && r.keysEnd <= end &&
 		r.chatAt <= end && end-r.chatAt >= uint32(r.chatLen) && strings.HasPrefix(r.blob, `{"_id":"`)

@@ -235,13 +235,14 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 }
 
 // intersect sets found to the slots that are in a list of each of n choices, the shortest first, and
-// reports whether it read all. It ends when the next lists have more bytes than a look at what they
-// rule out is worth, so many a slot. That is taken to be as much as the last ones ruled out.
-func (b *Block) intersect(q *Query, n int, choice func(i int) choice, found *Set, look int) (all bool) {
+// reports whether it read all. It expects the next lists to rule out as many slots as the last did,
+// and ends when a look at those costs less than reading the lists: a look costs as much as reading
+// look bytes.
+func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set, look int) (all bool) {
 	found.Clear()
 	slots, ruledOut := 0, 0
 	for i := range n {
-		c := choice(i)
+		c := nth(i)
 		if i == 0 {
 			b.union(q, c, found, nil)
 			slots = found.Len()

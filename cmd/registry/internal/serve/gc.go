@@ -72,19 +72,21 @@ func (gc GC) keep(ctx context.Context, filling func() bool) {
 	if !gc.Percent {
 		return
 	}
-	percent, fill := 0, true
+	percent, idle := 0, 0
 	var before, given heap
 	for n := 1; ; n++ {
 		now := readHeap()
 		if n%calmTicks == 0 {
-			was := fill
-			if fill = filling(); now.dispensable(before, given, was, fill) {
+			if idle++; filling() {
+				idle = 0
+			}
+			if now.shouldFree(before, given, idle) {
 				debug.FreeOSMemory() // collects beside the readers, who do not wait for it
 				given = readHeap()
 			}
 			before = now
 		}
-		if want := percentFor(now.live, fill); want != percent {
+		if want := percentFor(now.live, idle == 0); want != percent {
 			percent = want
 			debug.SetGCPercent(percent)
 		}
@@ -129,10 +131,11 @@ func (h heap) spare(given heap) uint64 {
 	return spare - min(given.held-min(given.live, given.held), spare)
 }
 
-// dispensable reports whether what is to spare is to be given back. was says whether a model was
-// being filled at the last look, fill whether one is.
-func (h heap) dispensable(before, given heap, was, fill bool) bool {
-	return was && !fill && h.worth(given) || !fill && h.tooMuch(given) || h.calm(before, given)
+// shouldFree reports whether the spare memory is to be given back now. idle is how many looks ago a
+// model was being filled: at the second one the import or the start has ended, and is not just
+// waiting for more.
+func (h heap) shouldFree(before, given heap, idle int) bool {
+	return idle == 2 && h.worth(given) || idle > 0 && h.tooMuch(given) || h.calm(before, given)
 }
 
 // worth reports whether what is to spare is worth a collection.

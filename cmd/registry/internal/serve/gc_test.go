@@ -40,14 +40,14 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// TestDispensable: the garbage of an import is given back when that ends, whatever is allocated
-// then, and not while it goes on.
-func TestDispensable(t *testing.T) {
+// TestShouldFree: the garbage of an import is given back once when that has ended, whatever is
+// allocated then, and not while it goes on.
+func TestShouldFree(t *testing.T) {
 	const mb = 1 << 20
 	now := heap{live: 160 * mb, held: 600 * mb, allocated: 5000 * mb}
-	for fills, want := range map[[2]bool]bool{{true, true}: false, {true, false}: true, {false, true}: false, {false, false}: false} {
-		if got := now.dispensable(heap{}, heap{}, fills[0], fills[1]); got != want {
-			t.Errorf("filling before and now %v: %v", fills, got)
+	for idle, want := range []bool{false, false, true, false} {
+		if got := now.shouldFree(heap{}, heap{}, idle); got != want {
+			t.Errorf("%d looks after filling: %v", idle, got)
 		}
 	}
 }
