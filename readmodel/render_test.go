@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/btree"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel/btree"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 	"pgregory.net/rapid"
