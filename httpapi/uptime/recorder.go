@@ -34,13 +34,14 @@ type Config struct {
 
 // Recorder remembers rounds of checks. Any goroutine may use it.
 type Recorder struct {
-	cfg Config
+	cfg    Config
+	failed bool // the last save has; NewRecorder and Run alone load and save
 
+	// mu is not held for Load and Save, which wait for the disk: requests want it.
 	mu      sync.Mutex
 	history *history // nil until the earlier one is loaded
 	minute  int64    // of the last round that was counted
 	changed bool     // since the last save
-	failed  bool     // the last save has
 }
 
 // NewRecorder returns a recorder that counts rounds once it has loaded what was known before.
@@ -98,42 +99,64 @@ func (r *Recorder) Run(ctx context.Context, ask func(context.Context)) {
 // load returns false while there is nothing to load from yet. A history that cannot be read is
 // given up.
 func (r *Recorder) load() bool {
+	if r.loaded() {
+		return true
+	}
+	loaded := newHistory()
+	if r.cfg.Load != nil {
+		stored, err := r.cfg.Load()
+		if errors.Is(err, ErrNotOpen) {
+			return false
+		}
+		if err == nil {
+			loaded, err = parse(stored)
+		}
+		if err != nil {
+			r.cfg.Logger.Warn("status history cannot be read; it begins anew", "error", err.Error())
+			loaded = newHistory()
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.history != nil {
-		return true
-	}
-	if r.cfg.Load == nil {
-		r.history = newHistory()
-		return true
-	}
-	stored, err := r.cfg.Load()
-	if errors.Is(err, ErrNotOpen) {
-		return false
-	}
-	if err == nil {
-		r.history, err = parse(stored)
-	}
-	if err != nil {
-		r.cfg.Logger.Warn("status history cannot be read; it begins anew", "error", err.Error())
-		r.history = newHistory()
-	}
+	r.history = loaded
 	return true
+}
+
+func (r *Recorder) loaded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.history != nil
 }
 
 // save logs the first of several failures in a row.
 func (r *Recorder) save() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cfg.Save == nil || !r.changed {
+	if r.cfg.Save == nil {
 		return
 	}
-	stored, err := json.Marshal(r.history)
+	stored, err := r.unsaved()
+	if stored == nil && err == nil {
+		return
+	}
 	if err == nil {
 		err = r.cfg.Save(stored)
 	}
 	if err != nil && !r.failed {
 		r.cfg.Logger.Warn("status history cannot be saved; it is tried again in a while", "error", err.Error())
 	}
-	r.changed, r.failed = err != nil, err != nil
+	if r.failed = err != nil; r.failed {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.changed = true
+	}
+}
+
+// unsaved returns the history to be saved, nil if it has not changed.
+func (r *Recorder) unsaved() ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.changed {
+		return nil, nil
+	}
+	r.changed = false
+	return json.Marshal(r.history)
 }

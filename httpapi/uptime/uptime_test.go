@@ -127,6 +127,30 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// Requests do not wait while the history is loaded or saved, which a check of the store makes long.
+func TestNobodyWaitsForTheStore(t *testing.T) {
+	var r *Recorder
+	calls := 0
+	meanwhile := func() {
+		calls++
+		if !r.mu.TryLock() {
+			t.Fatal("requests wait for the store")
+		}
+		r.mu.Unlock()
+		r.Record(someDay().Add(time.Duration(calls)*time.Minute), []Check{{"database", true, 0}})
+	}
+	r = &Recorder{cfg: Config{
+		Load: func() ([]byte, error) { meanwhile(); return nil, nil },
+		Save: func([]byte) error { meanwhile(); return nil },
+	}}
+	r.load()
+	r.Record(someDay(), []Check{{"database", true, 0}})
+	r.save()
+	if r.save(); calls != 3 { // what was recorded during a save is saved by the next
+		t.Errorf("%d loads and saves, want 3", calls)
+	}
+}
+
 // What cannot be read or saved costs the history alone, and is said once.
 func TestTrouble(t *testing.T) {
 	for _, bad := range []string{"{", `{"version":2}`, `{"version":1,"components":{"a":null}}`, `{"version":1,"components":{"a":{"days":{"x":{}}}}}`,
