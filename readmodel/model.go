@@ -83,9 +83,11 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 	return m.publish()
 }
 
-// Load is Apply in bulk for the records of a store, which fill an empty model. It looks nothing up,
-// so no subject may come twice, and the view total of an entry has to follow it at once. The model
-// keeps what the records point to. Only Load and EndBulk may be called next.
+// Load is Apply in bulk for the records of a store, which fill an empty model. It looks no
+// entry up, so no subject may come twice, no entry may have a tombstone too, and the view total of
+// an entry has to follow it at once. The model keeps the records' rows themselves and sets their
+// slots: these records must not go to another model. Only Load, Digest and EndBulk may be called
+// next.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	var last *Row
 	for i := range records {

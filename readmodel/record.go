@@ -24,7 +24,7 @@ const (
 )
 
 // Record is one subject's new state, rendered: what Apply takes and what a store keeps. It never
-// changes.
+// changes, but that Load sets the slot of its row.
 type Record struct {
 	Subject  events.Subject
 	Sequence uint64 // stream sequence of the event
@@ -32,7 +32,7 @@ type Record struct {
 
 	delisted time.Time // of a delisting: when
 	views    int64
-	row      *Row // its slot is not set: a model applies a copy
+	row      *Row // its slot is not set: Apply takes a copy, Load this very row
 	donation *events.Donation
 	state    []byte // canonical data of an entry or donation
 	digest   Digest

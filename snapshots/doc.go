@@ -13,8 +13,9 @@
 //   - A snapshot plus a replay equals a replay from the start (promise 4): what Open loads has the
 //     digest that was saved with it, or is not used at all.
 //   - A store that is damaged, of another format or of another projection version is renamed
-//     (registry.db.damaged-<UTC time>), never deleted or overwritten. One log line names it. An
-//     empty store takes its place and is filled from the stream.
+//     (registry.db.damaged-<UTC time>), never deleted or overwritten; at the next start if only its
+//     pages are damaged, which is found later. One log line names it. An empty store takes its place
+//     and is filled from the stream.
 //   - What is not damage (missing permission, a directory in the way, an input/output error, a file
 //     in use) is an error of one line that says what to do. Nothing is renamed.
 //   - Only callers of this package wait for it (promise 5): readers are served from memory.
@@ -51,7 +52,8 @@
 //     tell: they are copied into a new file, by code that survives damage, without that check and
 //     without the free list. If all are there with the digest that was saved, the new file takes
 //     the store's place, else the store is set aside. So damage costs one restart, and kill -9 the
-//     copy, five times a load.
+//     copy, five times a load. The new file is checked at the next start, not at this one: a kill
+//     during its check would have a good store set aside.
 //   - If the process died in that too, or the check has found damage, the store is set aside,
 //     whatever the reason: an endless walk, or memory that ran out. Restarts have an end, and a good
 //     store that was killed twice is a replay away.

@@ -32,25 +32,28 @@ type table struct {
 // entriesPrefix and a list name a table of entries.
 const entriesPrefix = "entries-"
 
-// groups returns every table, those together that are read together: a list's entries and their view
-// totals.
-func groups() [][]table {
-	var all [][]table
+// tables returns every table in the order in which they are written and exported.
+func tables() (all []table) {
 	for _, l := range events.Lists() {
-		all = append(all, []table{
-			{entriesPrefix + string(l), events.KindEntry, l, false},
-			{"views-" + string(l), events.KindViews, l, false},
-		})
+		all = append(all,
+			table{entriesPrefix + string(l), events.KindEntry, l, false},
+			table{"views-" + string(l), events.KindViews, l, false})
 	}
-	all = append(all, []table{{"donations", events.KindDonation, "", false}})
+	all = append(all, table{"donations", events.KindDonation, "", false})
 	for _, l := range events.Lists() {
-		all = append(all, []table{{"tombstones-" + string(l), events.KindEntry, l, true}})
+		all = append(all, table{"tombstones-" + string(l), events.KindEntry, l, true})
 	}
 	return all
 }
 
-// tables returns every table in the order in which they are written.
-func tables() []table { return slices.Concat(groups()...) }
+// groups returns every table, those of a list together, because they are read together.
+func groups() (all [][]table) {
+	lists := events.Lists()
+	for _, l := range append(lists[:], "") { // donations have no list
+		all = append(all, slices.DeleteFunc(tables(), func(t table) bool { return t.list != l }))
+	}
+	return all
+}
 
 // in returns the table's bucket, which every store has.
 func (t table) in(tx *bolt.Tx) (*bolt.Bucket, error) {

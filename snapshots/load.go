@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
 )
@@ -105,12 +106,13 @@ func (c *cursor) next() error {
 }
 
 // walkTables sends the records of some tables in the order of their keys, and those of one key in
-// the order of the tables.
+// the order of the tables. It refuses an entry that has a tombstone too.
 func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error {
 	for _, c := range cursors {
 		c.first()
 	}
 	var pairs []pair
+	var entry []byte // the key of the last entry or tombstone
 	for {
 		var at *cursor
 		for _, c := range cursors {
@@ -126,6 +128,12 @@ func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error
 		}
 		if at == nil {
 			return nil
+		}
+		if at.table.kind == events.KindEntry {
+			if bytes.Equal(at.key, entry) {
+				return fmt.Errorf("%s: %s is in the list too", at.table.name, at.table.record(at.key))
+			}
+			entry = at.key
 		}
 		if pairs == nil {
 			pairs = make([]pair, 0, chunkSize+1)

@@ -50,7 +50,7 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	l := &loader{workers: runtime.GOMAXPROCS(0)}
 	model := readmodel.New()
 	var rendered []readmodel.Record
-	err := s.guarded(ctx, func() (err error) {
+	check, err := s.guarded(ctx, func() (err error) {
 		readAhead(s.path)
 		if err = s.openSaved(); err != nil {
 			return err
@@ -62,7 +62,9 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.checkLater()
+	if check {
+		s.checkLater()
+	}
 	if l.rerender {
 		s.saveRendered(rendered)
 	}
@@ -123,10 +125,9 @@ func (s *Store) checkLater() {
 	go func() {
 		defer s.mu.Unlock()
 		if err := s.db.View(checkPages); err != nil {
-			s.unsafe = fmt.Errorf("store: %w; nothing is saved until a restart, which sets the file aside, or a rebuild", err)
-			s.setFailed(s.unsafe)
+			s.setUnsafe(fmt.Errorf("store: %w; nothing is saved until a restart, which sets the file aside, or a rebuild", err))
 			s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
-			s.mark(maxDeaths)
+			s.mark(foundDamage)
 			return
 		}
 		s.mark(0)

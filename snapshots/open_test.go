@@ -18,6 +18,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
@@ -545,5 +546,34 @@ func TestAsideNeverOverwrites(t *testing.T) {
 		if a := asides(t, path); len(a) != n {
 			t.Fatalf("after %d damaged stores: %v", n, a)
 		}
+	}
+}
+
+// An entry that has a tombstone too is damage, which the digest does not tell: it covers no
+// tombstones.
+func TestEntryWithTombstone(t *testing.T) {
+	t.Parallel()
+	s, _ := filled(t, 40)
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		list := string(events.Servers)
+		key, _ := tx.Bucket([]byte(entriesPrefix + list)).Cursor().First()
+		stones := tx.Bucket([]byte("tombstones-" + list))
+		stored := readmodel.Record{Subject: events.Subject{Kind: events.KindEntry, List: events.Servers, ID: string(key)}, Sequence: 1, Removed: true}.
+			DelistedAt(at(1).MessageTime).AppendValue(make([]byte, sumSize))
+		seal("tombstones-"+list, key, stored)
+		m, err := readMeta(tx)
+		if err != nil {
+			return err
+		}
+		m.Counts["tombstones-"+list]++
+		return errors.Join(stones.Put(key, stored), m.write(tx))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := copyOf(t, s)
+	_, m := mustOpen(t, path)
+	if a := asides(t, path); len(a) != 1 || m.View().Sequence() != 0 {
+		t.Errorf("beside the store: %v", a)
 	}
 }

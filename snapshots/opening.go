@@ -18,10 +18,14 @@ import (
 // found damage.
 const openingSuffix = ".opening"
 
-// maxDeaths is how many openings may fail to end. Then the store is set aside.
-const maxDeaths = 2
+const (
+	// maxDeaths is how many openings may fail to end. Then the store is set aside.
+	maxDeaths = 2
+	// foundDamage stands in the mark in place of a number of deaths: the check has found damage.
+	foundDamage = maxDeaths + 1
+)
 
-// died returns how many openings of this very file have begun and not ended. The mark names the
+// died returns how many openings of this very file have begun and not ended, or foundDamage. The mark names the
 // file by its length and time: it says nothing about one that somebody has put in its place since.
 func (s *Store) died() int {
 	info, err := os.Stat(s.path)
@@ -38,7 +42,7 @@ func (s *Store) died() int {
 	return n
 }
 
-// mark writes that n openings have not ended; for 0 it removes the mark. It does what it can: on a
+// mark writes that n openings have not ended, or foundDamage; for 0 it removes the mark. It does what it can: on a
 // full disk there is no mark, which is no reason not to open. It need not survive a power failure.
 func (s *Store) mark(n int) {
 	if n == 0 {
@@ -52,16 +56,20 @@ func (s *Store) mark(n int) {
 }
 
 // guarded runs open, which reads the file, so that a death in it does not happen again and again. If
-// that is well the mark stays, for the check.
-func (s *Store) guarded(ctx context.Context, open func() error) error {
+// that is well and the file is to be checked, the mark stays. A file that has just been made and
+// verified is not: a kill during its check would have a good store set aside.
+func (s *Store) guarded(ctx context.Context, open func() error) (check bool, err error) {
 	died := s.died()
-	if died > 1 {
+	switch {
+	case died == foundDamage:
 		s.mark(0)
-		return damage{errors.New("the process crashed while opening the file, and again while copying its records")}
+		return false, damage{errors.New("its page structure is damaged, as the check after an earlier start has found")}
+	case died >= maxDeaths:
+		s.mark(0)
+		return false, damage{errors.New("the process crashed while opening the file, and again while copying its records")}
 	}
 	s.mark(died + 1)
-	err := error(nil)
-	if died == 1 {
+	if died > 0 {
 		err = s.renew(ctx)
 		s.mark(died + 1) // the file is a new one
 	}
@@ -73,8 +81,10 @@ func (s *Store) guarded(ctx context.Context, open func() error) error {
 		s.mark(0)
 	case err != nil:
 		s.mark(died) // the system or the caller ended it, so the file is as suspect as before
+	case died > 0:
+		s.mark(0)
 	}
-	return err
+	return died == 0, err
 }
 
 // renew copies the store's records into a new file and puts that in its place: what is wrong with

@@ -115,9 +115,31 @@ func TestDamageFoundLater(t *testing.T) {
 	if !strings.Contains(log.String(), "page structure") || !bytes.Equal(readFile(t, path), file) {
 		t.Errorf("the file has changed; log: %s", log.String())
 	}
-	_, m = mustOpen(t, path)
-	if a := asides(t, path); len(a) != 1 || m.View().Sequence() != 0 {
-		t.Errorf("beside the store: %v", a)
+	if s.Damage() == nil {
+		t.Error("no damage is known")
+	}
+	log.Reset()
+	s, m, err = Open(t.Context(), Config{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if a := asides(t, path); len(a) != 1 || m.View().Sequence() != 0 || s.Damage() != nil {
+		t.Errorf("beside the store: %v; damage %v", a, s.Damage())
+	}
+	if !strings.Contains(log.String(), "reason=\"its page structure is damaged") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// A file that has been renewed is not checked, so that a kill then does not set a good store aside.
+func TestKilledAfterRenewal(t *testing.T) {
+	t.Parallel()
+	s, _ := filled(t, 20)
+	again := newStore(left(t, s, 1), nil)
+	check, err := again.guarded(t.Context(), func() error { return nil })
+	if died := again.died(); check || err != nil || died != 0 {
+		t.Errorf("to be checked: %t; %d deaths; %v", check, died, err)
 	}
 }
 

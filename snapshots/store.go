@@ -38,7 +38,6 @@ type Store struct {
 	path    string   // changes in Replace
 	db      *bolt.DB // nil while it has to be opened again, and after Close
 	attempt *meta    // what a failed transaction would have left; nil after a good one
-	unsafe  error    // damage to the pages, found after the records had been loaded
 	closed  bool
 
 	// state guards what follows. To write it, mu is held too; Checkpoint and Probe read it without
@@ -46,6 +45,7 @@ type Store struct {
 	state  sync.Mutex
 	saved  meta
 	failed error // of the last transaction; nil after a good one
+	unsafe error // damage to the pages, found after the records had been loaded; for good
 }
 
 func newStore(path string, logger *slog.Logger) *Store {
@@ -60,7 +60,7 @@ var errClosed = errors.New("store: closed")
 // After an error the disk holds the state before or, although the failure was reported, that of c,
 // and never a mixture. The caller then saves again all that it wants kept, c's records included;
 // the store opens its file again first (see "When the disk fails" in the package's documentation).
-// Save does not keep c.
+// Once there is a Damage, which the check after Open finds, every Save fails. Save does not keep c.
 func (s *Store) Save(c readmodel.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,6 +91,14 @@ func (s *Store) Probe() error {
 		_, err := readMeta(tx)
 		return err
 	})
+}
+
+// Damage is what is wrong with the pages of the file, found after Open, so that nothing is saved any
+// more. It is nil while nothing is known to be. It never waits.
+func (s *Store) Damage() error {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.unsafe
 }
 
 // Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
@@ -196,6 +204,12 @@ func (s *Store) setFailed(err error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	s.failed = err
+}
+
+func (s *Store) setUnsafe(err error) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.failed, s.unsafe = err, err
 }
 
 func (s *Store) lastFailure() error {

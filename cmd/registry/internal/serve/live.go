@@ -174,10 +174,16 @@ func (l *live) lastError(frozen bool, said string) string {
 	return said
 }
 
-// trouble is what is wrong with the embedded broker; "" when nothing is known to be.
+// trouble is what is wrong with the embedded broker or the store's file; "" when nothing is known
+// to be.
 func (l *live) trouble() string {
 	if t := l.brokerTrouble.Load(); t != nil {
 		return *t
+	}
+	if store := l.now().store; store != nil {
+		if err := store.Damage(); err != nil {
+			return "The store cannot be written: " + err.Error() + "."
+		}
 	}
 	return ""
 }

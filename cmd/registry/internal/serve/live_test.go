@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -152,6 +154,42 @@ func project(t *testing.T) projecting {
 	t.Cleanup(func() { cancel(); <-done })
 	until(t, func() bool { now := p.Progress(); return now.CaughtUp && now.Connected })
 	return r
+}
+
+// Damage to the store's pages that is found after the start is said at once, before any Save.
+func TestTroubleOfTheStore(t *testing.T) {
+	cfg := snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")}
+	store, _, err := snapshots.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.SaveNote("a", nil), store.SaveNote("b", nil), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 2 * os.Getpagesize(); at < len(file); at += os.Getpagesize() {
+		if binary.NativeEndian.Uint16(file[at+8:]) == 16 {
+			binary.NativeEndian.PutUint16(file[at+10:], 0) // an empty free list
+		}
+	}
+	if err := os.WriteFile(cfg.Path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, model, err := snapshots.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil { // waits for the check
+		t.Fatal(err)
+	}
+	l := newLive()
+	l.show(newGeneration(generation{model: model, store: store}))
+	if got := l.trouble(); !strings.Contains(got, "page structure") {
+		t.Errorf("trouble: %q", got)
+	}
 }
 
 // database asks the store and the stream, live: it does not go by what the projector last knew.
