@@ -55,10 +55,10 @@ func limitedBy(limit *rateLimit, h handler) handler {
 func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start time.Time) {
 	v := recover()
 	p.metrics.ended.Add(1)
+	defer func() { m.observe(c.Writer.Status(), time.Since(start)) }() // also when the connection is cut
 	if v != nil {
 		p.recovered(c, route, v)
 	}
-	m.observe(c.Writer.Status(), time.Since(start))
 }
 
 // recovered answers 500. If half an answer is on its way already, it cuts the connection instead:

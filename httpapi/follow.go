@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/fault"
 )
 
 // followers are the readers who wait for changes: those of long polls, and those who follow the
@@ -25,8 +27,8 @@ import (
 // goroutine may use it.
 //
 // That goroutine also makes the events of a change, once, and writes them to every connection that
-// takes them at once. It takes 4 to 6 µs a reader; waking a goroutine for each took 11. One whose
-// connection is full goes on in its handler's goroutine until it is up to date again.
+// takes them at once, which costs less than waking a goroutine for each (deploy/capacity.md). One
+// whose connection is full goes on in its handler's goroutine until it is up to date again.
 //
 // Nothing is queued for a reader. Each has a position in the feed, and what it is sent next is made
 // of the newest view: so one who is slow passes over states that are gone, gets no text of somebody
@@ -35,6 +37,7 @@ type followers struct {
 	health *Health
 	most   int64 // of either kind
 	times  followTimes
+	logger *slog.Logger
 
 	waiting, following atomic.Int64 // long polls, and streams
 	cut, pages         prometheus.Counter
@@ -55,13 +58,13 @@ type followers struct {
 // followTimes are shorter in tests.
 type followTimes struct {
 	tick  time.Duration // between two ticks
-	write time.Duration // for a reader to take what it is sent
+	write time.Duration // for a reader to take backlogSize bytes
 	life  time.Duration // of a stream, at most; up to a fifth less, so that they do not end together
 }
 
 const (
 	// paceOf times the number of readers is the least time between two changes that readers are told
-	// of. It keeps telling them at a quarter of one processor, however fast changes come.
+	// of. It bounds what telling them takes, however fast changes come (deploy/capacity.md).
 	paceOf = 25 * time.Microsecond
 	// minPace bounds what watching costs while nobody waits.
 	minPace = time.Millisecond
@@ -69,15 +72,16 @@ const (
 	// stream may have a lower one, which Await would never report.
 	lookAgain = time.Second
 
-	// backlogSize bounds what is made at once for a reader that catches up, in bytes.
+	// backlogSize bounds what is made at once for a reader that catches up, and what a reader has to
+	// take at once, in bytes.
 	backlogSize = 32 << 10
 	// sendBuffer bounds what the system keeps for a reader that does not read, in bytes.
 	sendBuffer = 64 << 10
 )
 
-func newFollowers(health *Health, most int) *followers {
+func newFollowers(health *Health, most int, logger *slog.Logger) *followers {
 	return &followers{
-		health: health, most: int64(most), leaving: make(chan struct{}), live: map[*feedStream]struct{}{},
+		health: health, most: int64(most), logger: logger, leaving: make(chan struct{}), live: map[*feedStream]struct{}{},
 		times: followTimes{tick: 15 * time.Second, write: 10 * time.Second, life: 15 * time.Minute},
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off: they were 1 MiB behind, or did not read.",
@@ -171,25 +175,43 @@ func (f *followers) tell(was, is *readmodel.View) {
 	if len(f.live) == 0 {
 		return
 	}
-	page := f.eventsAfter(is, was.LastChange(), readmodel.MaxFeedPage)
+	page := f.pageOf(was, is)
 	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(page.text), page.text)
-	whole := page.upToDate && len(page.text) > 0 && is.Epoch() == was.Epoch() && f.health.admit(is, f.health.Readiness()) == nil
 	for s := range f.live {
-		if whole && s.at <= was.Sequence() { // else a tick was ahead of the news
+		if page.upToDate && len(page.text) > 0 && s.at <= was.Sequence() { // else a tick was ahead of the news
 			text := page.text
 			if s.chunked {
 				text = chunk
 			}
-			if sent := s.conn.TryWrite(text); sent > 0 {
-				s.at, s.rest = page.until, text[sent:]
+			sent := s.conn.TryWrite(text)
+			if sent > 0 {
+				s.at = page.until
 			}
-			if s.at == page.until && len(s.rest) == 0 {
+			if sent == len(text) {
 				continue
+			}
+			if sent > 0 {
+				s.to, s.rest = s.conn, text[sent:]
 			}
 		}
 		delete(f.live, s)
 		s.back <- struct{}{}
 	}
+}
+
+// pageOf returns what the streams that are up to date are sent of is. It is empty if they have to
+// look for themselves.
+func (f *followers) pageOf(was, is *readmodel.View) (page eventPage) {
+	err := fault.Catch(func() error {
+		if is.Epoch() == was.Epoch() && f.health.admit(is, f.health.Readiness()) == nil {
+			page = f.eventsAfter(is, was.LastChange(), readmodel.MaxFeedPage)
+		}
+		return nil
+	})
+	if err != nil { // each handler tries, and recovers
+		f.logger.Error("events for followers could not be made", "error", err.Error())
+	}
+	return page
 }
 
 // await returns when the feed of that epoch has a change after since, when it is another epoch's,
@@ -299,8 +321,8 @@ func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
 	return q, nil
 }
 
-// feedStream is one reader that follows the feed. Its fields are its handler's goroutine's, and
-// while it is in followers.live those of watch.
+// feedStream is one reader that follows the feed. Its fields are its handler's goroutine's. While it
+// is in followers.live, at, rest, to and the sending side of conn are those of watch.
 type feedStream struct {
 	*followers
 	c       *gin.Context
@@ -309,8 +331,10 @@ type feedStream struct {
 	chunked bool // how net/http frames the answer
 	epoch   string
 	at      uint64        // everything up to it has been sent, but for rest
-	rest    []byte        // as it goes over the connection
+	rest    []byte        // what is still to be written to to
+	to      io.Writer     // what net/http writes to, or conn for what is framed already
 	fresh   bool          // has been up to date once
+	near    uint64        // the last change when it was seen to be less than 1 MiB behind
 	back    chan struct{} // tells that it is no longer in followers.live
 	timer   *time.Timer
 	ends    time.Time
@@ -320,6 +344,9 @@ type feedStream struct {
 
 func newStream(c *gin.Context, f *followers, q feedQuery) *feedStream {
 	conn := wire.ConnOf(c.Request)
+	if c.Request.ProtoMajor != 1 {
+		conn = nil // what is written below net/http is framed as HTTP/1
+	}
 	return &feedStream{
 		followers: f, c: c, ctx: c.Request.Context(), conn: conn, chunked: c.Request.ProtoAtLeast(1, 1), epoch: q.epoch, at: q.since, back: make(chan struct{}, 1),
 		timer: time.NewTimer(f.times.tick), ends: time.Now().Add(f.times.life - rand.N(f.times.life/5)), gone: conn.InputEnded(),
@@ -334,22 +361,36 @@ func (s *feedStream) run() {
 	s.conn.BoundUnsent(sendBuffer)
 	for s.send() {
 	}
+	// the end, too, has to be taken in time
+	_ = http.NewResponseController(s.c.Writer).SetWriteDeadline(time.Now().Add(s.times.write))
+	if len(s.rest) > 0 { // an end in the middle of an event would look like the end of the event
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // send sends what there is, or waits for more. It reports whether to go on.
 func (s *feedStream) send() bool {
 	v := s.news.Load().view.Load()
 	switch {
-	case v.Epoch() != s.epoch || s.ctx.Err() != nil || !time.Now().Before(s.ends):
+	case v.Epoch() != s.epoch || s.ctx.Err() != nil || s.stopping() || !time.Now().Before(s.ends):
 		return false
 	case len(s.rest) > 0:
-		return s.write(s.conn, s.rest)
+		return s.writeOn()
 	case v.LastChange() > s.at:
 		return s.sendChanges(v)
 	case !time.Now().Before(s.ticks):
 		return s.sendTick()
 	}
 	return s.wait()
+}
+
+func (s *feedStream) stopping() bool {
+	select {
+	case <-s.leaving:
+		return true
+	default:
+		return false
+	}
 }
 
 // wait leaves the stream to watch until a tick is due, it is handed back, or it has to end. It
@@ -374,7 +415,7 @@ func (s *feedStream) wait() bool {
 		default:
 		}
 	}()
-	s.timer.Reset(time.Until(s.ticks))
+	s.timer.Reset(min(time.Until(s.ticks), time.Until(s.ends)))
 	select {
 	case <-s.back:
 		return true
@@ -394,10 +435,11 @@ func (s *feedStream) sendChanges(v *readmodel.View) bool {
 	switch {
 	case s.health.admit(v, s.health.Readiness()) != nil:
 		return false // as pages would be refused
-	case s.fresh && !v.Feed(s.at, readmodel.MaxFeedPage, readmodel.MaxFeedPage).UpToDate:
+	case s.fresh && s.near != v.LastChange() && !v.Feed(s.at, readmodel.MaxFeedPage, readmodel.MaxFeedPage).UpToDate:
 		s.cut.Inc()
 		return false
 	}
+	s.near = v.LastChange()
 	page := s.eventsAfter(v, s.at, backlogSize)
 	s.at = page.until
 	return s.write(s.c.Writer, page.text)
@@ -420,15 +462,24 @@ func (s *feedStream) sendTick() bool {
 	}))
 }
 
-// write sends text to w, which the reader has to take in time.
+// write sends text to w: the first piece now, and the others as rest.
 func (s *feedStream) write(w io.Writer, text []byte) bool {
+	s.to, s.rest = w, text
+	return s.writeOn()
+}
+
+// writeOn sends a piece of rest, which the reader has to take in time.
+func (s *feedStream) writeOn() bool {
 	deadline := time.Now().Add(s.times.write)
 	conn := http.NewResponseController(s.c.Writer)
 	_ = conn.SetWriteDeadline(deadline) // fails only where nothing can be sent
-	_, err := w.Write(text)
+	n := min(len(s.rest), backlogSize)
+	_, err := s.to.Write(s.rest[:n])
 	s.c.Writer.Flush()
 	if err == nil && s.ctx.Err() == nil { // net/http ends the context when a flush fails
-		s.rest = nil
+		if s.rest = s.rest[n:]; len(s.rest) == 0 {
+			s.rest = nil // keep no page
+		}
 		_ = conn.SetWriteDeadline(time.Time{}) // the next may come much later, from watch
 		return true
 	}

@@ -358,7 +358,7 @@ func TestTicks(t *testing.T) {
 		t.Error(f.log.String())
 	}
 	f.set(func(s *Readiness) { s.Ready = true })
-	f.public.followers.times.life = 20 * time.Millisecond
+	f.public.followers.times.tick, f.public.followers.times.life = time.Hour, 500*time.Millisecond
 	s = f.follow(t, "?since="+apitest.Sequence(1))
 	s.want(at(1), "tick", "")
 	s.ended()
@@ -374,20 +374,18 @@ func fat(n int) events.Entry {
 // last id has missed nothing.
 func TestSlowFollower(t *testing.T) {
 	f := serve(t)
-	f.public.followers.times.write = 50 * time.Millisecond
+	f.public.followers.times.write = 500 * time.Millisecond
 	slow, quick := f.follow(t, "?since="+apitest.Sequence(0)), f.follow(t, "?since="+apitest.Sequence(0))
 	slow.want(at(0), "tick", "")
 	quick.want(at(0), "tick", "")
-	done := make(chan int)
-	go func() { // what the quick one gets
-		n := 0
+	done := make(chan bool)
+	go func() { // whether the quick one gets everything
 		for {
 			e, ok := quick.next()
 			if !ok || e.name == "set" && strings.Contains(e.data, `"_id":"last"`) {
-				done <- n
+				done <- ok
 				return
 			}
-			n++
 		}
 	}()
 	n := 0
@@ -401,7 +399,9 @@ func TestSlowFollower(t *testing.T) {
 	last := fat(0)
 	last.EntryID = "last"
 	f.apply(last)
-	<-done
+	if !<-done {
+		t.Error("the quick follower was cut off")
+	}
 	var had event
 	for {
 		e, ok := slow.next()

@@ -155,8 +155,8 @@ type params struct {
 	err    error
 }
 
-// readParams reads the parameters of a raw query string into values. One that scanQuery refuses has
-// none, and its error is the first.
+// readParams reads the parameters of a raw query string into values. If scanQuery refuses
+// it, that is the first error, and every parameter reads as absent.
 func readParams(raw string, names []string, values []value) params {
 	return params{names: names, values: values, err: scanQuery(raw, names, values)}
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,15 +143,16 @@ func NewPublic(cfg Config) (*Public, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	p := &Public{
 		engine:     newEngine(),
-		logger:     cfg.Logger,
+		logger:     logger,
 		fixed:      newFixed(),
 		listCache:  listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
 		checkCache: cached("public, s-maxage=10"),
 		feedCache:  cached("public, s-maxage=5"),
 		gate:       gate{health: cfg.Health, wait: maxMinWait},
-		followers:  newFollowers(cfg.Health, cfg.MaxFollowers),
+		followers:  newFollowers(cfg.Health, cfg.MaxFollowers, logger),
 		searches:   newSearches(),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		preflight:  newPreflight(),
@@ -159,9 +161,6 @@ func NewPublic(cfg Config) (*Public, error) {
 		began:      time.Now(),
 
 		rankedIndex: cfg.Ranked,
-	}
-	if p.logger == nil {
-		p.logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
 	if p.compressor, err = newCompressor(); err != nil {

@@ -263,6 +263,7 @@ func TestTryWrite(t *testing.T) {
 	if n := c.TryWrite([]byte("late")); n != 0 {
 		t.Error("after the end: ", n)
 	}
+	_ = reader.SetReadDeadline(time.Now().Add(20 * time.Second))
 	got, err := io.ReadAll(reader)
 	if err != nil || len(got) != sent || sent < 100_000 || !bytes.HasPrefix(got, []byte("headbody\x00")) {
 		t.Errorf("%d bytes, %v, want %d", len(got), err, sent)
