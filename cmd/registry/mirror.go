@@ -22,8 +22,8 @@ type mirrorCmd struct {
 func (mirrorCmd) Help() string {
 	return "Copies what the lists of a registry show, by its public feed of changes, and keeps the copy up to date until it is stopped. FILE has one entry a line, as JSON: list, " +
 		"reportedAt, and entry as the lists show it; by list, then by _id. FILE is replaced in one step, and only by a copy whose counts and digest are the server's. A large " +
-		"file is replaced less often. After an interruption of any kind the same command goes on where it was. It waits while the registry cannot be reached, and " +
-		"copies anew what has another stream. Exit status 1 if no registry answers at URL, if nothing is reached within 10 s of the start, or if a copy still differs after it was " +
+		"file is replaced less often. After an interruption of any kind the same command goes on where it was. It waits while the registry cannot be reached; " +
+		"if the registry has another stream, it begins a new copy. Exit status 1 if no registry answers at URL, if nothing is reached within 10 s of the start, or if a copy still differs after it was " +
 		"fetched anew."
 }
 

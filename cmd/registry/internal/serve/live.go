@@ -86,7 +86,7 @@ type live struct {
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the broker outside; nil: there is a connection
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down
 	requests      atomic.Pointer[func() uint64] // how many have come in; nil until the listeners serve
-	starting      atomic.Pointer[string]        // what happens before there is a projector; nil: loading
+	starting      atomic.Pointer[string]        // what happens before there is a projector; nil: startReason knows
 	stopping      atomic.Bool
 	history       admin.History // of the lag and the checkpoint
 }

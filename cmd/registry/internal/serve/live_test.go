@@ -75,6 +75,9 @@ func TestReasonAtStart(t *testing.T) {
 		}
 	}
 	want("loading the saved state")
+	l.starting.Store(new("nothing is saved here"))
+	want("nothing is saved here")
+	l.starting.Store(nil)
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +85,8 @@ func TestReasonAtStart(t *testing.T) {
 	defer store.Close()
 	l.show(newGeneration(generation{model: model, store: store}))
 	want("waiting for the broker")
-	l.starting.Store(new("nothing is saved here"))
-	want("nothing is saved here")
+	l.starting.Store(new("importing the demonstration"))
+	want("importing the demonstration")
 }
 
 // Who waits for a sequence waits on over a rebuild: the model that was replaced grows no more.

@@ -183,8 +183,11 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	s.live.stream.Store(&leader.Stream{JS: js, Name: s.cfg.Stream})
 	saved := store.Checkpoint()
 	if s.cfg.Demo {
-		if err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
-			DataDir: s.cfg.DataDir, MayCreate: saved == readmodel.Checkpoint{}, Logger: s.log}); err != nil {
+		s.live.starting.Store(new("importing the demonstration"))
+		err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
+			DataDir: s.cfg.DataDir, MayCreate: saved == readmodel.Checkpoint{}, Logger: s.log})
+		s.live.starting.Store(nil)
+		if err != nil {
 			return err
 		}
 	}
