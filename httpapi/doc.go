@@ -10,9 +10,9 @@
 //   - 2: one answer is computed from one view. Its body, its Registry-Sequence and its ETag belong
 //     together. Registry-As-Of is read before the view, so it never promises more than the view
 //     has.
-//   - 5: an answer waits for nothing, with three bounded exceptions: for a sequence that the reader
-//     asked for, 2 s; for other text searches if it is one itself, 1 s; and for upstreams if it is
-//     a status or an avatar, 6 s. Lists and look-ups by id never wait for a search.
+//   - 5: an answer waits for nothing, with four bounded exceptions: for a sequence that the reader
+//     asked for, 2 s; for other text searches if it is one itself, 1 s; for upstreams if it is a
+//     status or an avatar, 6 s; and for a change if its reader asked to wait for one, 25 s. Lists and look-ups by id never wait for a search.
 //   - 7: unknown is never clean. While [Health] says no, lists, checks and donations are 503.
 //
 // Three more are this package's own:
@@ -53,8 +53,9 @@
 // Start with [Public.routes] (public.go), then one handler in lists.go, then answer.go.
 //
 //	public.go, adapter.go                        routes, and what gin is needed for
-//	lists.go, ranked.go, donations.go, status.go, avatar.go, site.go, apipage.go, documents.go
-//	                                             handlers, each in the file of its subject
+//	lists.go, batch.go, ranges.go, ranked.go, changes.go, donations.go, status.go, avatar.go, site.go,
+//	apipage.go, documents.go                     handlers, each in the file of its subject
+//	follow.go                                    those who wait for changes or follow them
 //	params.go, negotiate.go                      what a request asks for
 //	admission.go, health.go                      whether, and from which state, it is answered
 //	answer.go, cache.go, headers.go, cors.go     bodies, tags and headers
@@ -63,6 +64,7 @@
 // There is one way to answer: a handler parses, asks the model and returns an answer, or why there
 // is none; send makes the headers, the tag, the encoding and the 304 of it, and failures go the
 // same way. Answers of lists, checks and their pages come from cacheable, which remembers them.
+// Streams are the exception: once the head is sent, follow.go writes most events below net/http.
 //
 // Beside this package stand wire (connections), upstream (status probes and avatars), site (pages),
 // paste (what people paste into their search), verdict (what the site says of it), apidoc

@@ -19,8 +19,10 @@ const (
 )
 
 // Conn is a connection that can send two writes as one and splice formatted lines into the head of
-// an answer. The handler of a request may call [Conn.JoinWrites] and [Conn.InsertHeader] before it
-// writes; net/http calls everything else.
+// an answer. The handler of a request may call [Conn.JoinWrites], [Conn.InsertHeader] and
+// [Conn.BoundUnsent] before it writes, and [Conn.InputEnded] at any time. Once it has flushed the
+// head, it, or one goroutine that it waits for, may send framed parts of the body by
+// [Conn.TryWrite] and [Conn.Write]. net/http calls everything else.
 //
 // A Conn holds bytes back only until the next Write, Read (the server waits for the next request)
 // or Close, which send them first. So it is correct whatever net/http writes and when. It saves no

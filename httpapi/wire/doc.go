@@ -12,8 +12,10 @@
 //     (Where the system does not tell a reset, either does.)
 //   - After a request with Transfer-Encoding, and after any of HTTP/1.0, the connection is closed,
 //     so that a proxy that frames it differently cannot smuggle a second request.
-//   - What a reader receives is what net/http would have sent, byte for byte but for the order of
-//     the header lines. [Conn] changes how many writes that takes, not what is written.
+//   - What a reader receives of an answer is what net/http would have sent, byte for byte but for
+//     the order of the header lines. [Conn] changes how many writes that takes, not what is written.
+//     [Conn.TryWrite] and a handler's [Conn.Write] are the exception: they send bytes that net/http
+//     knows nothing of, and their caller frames them.
 //
 // # Why
 //
