@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,9 +29,10 @@ import (
 // the writer no more than one who waits. It starts with the first reader and ends with Close. Any
 // goroutine may use it.
 //
-// That goroutine also makes the events of a change, once, and writes them to every connection that
-// takes them at once, which costs less than waking a goroutine for each (deploy/capacity.md). One
-// whose connection is full goes on in its handler's goroutine until it is up to date again.
+// That goroutine also makes the events of a change, once, and has them written, on all processors, to
+// every connection that takes them at once. That costs less than waking a goroutine for each
+// (deploy/capacity.md). A reader whose connection is full goes on in its handler's goroutine until
+// it is up to date again.
 //
 // Nothing is queued for a reader. Each has a position in the feed, and what it is sent next is made
 // of the newest view: so one who is slow passes over states that are gone, gets no text of somebody
@@ -66,6 +70,8 @@ const (
 	// paceOf times the number of readers is the least time between two changes that readers are told
 	// of. It bounds what telling them takes, however fast changes come (deploy/capacity.md).
 	paceOf = 25 * time.Microsecond
+	// minPart is how many followers are worth a processor of their own.
+	minPart = 64
 	// minPace bounds what watching costs while nobody waits.
 	minPace = time.Millisecond
 	// lookAgain is how often the view is looked at when no new sequence comes. A view of another
@@ -177,26 +183,42 @@ func (f *followers) tell(was, is *readmodel.View) {
 	}
 	page := f.pageOf(was, is)
 	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(page.text), page.text)
-	for s := range f.live {
-		if page.upToDate && len(page.text) > 0 && s.at <= was.Sequence() { // else a tick was ahead of the news
-			text := page.text
-			if s.chunked {
-				text = chunk
+	streams := slices.Collect(maps.Keys(f.live))
+	processors := runtime.GOMAXPROCS(0)
+	var parts sync.WaitGroup
+	for part := range slices.Chunk(streams, max(minPart, (len(streams)+processors-1)/processors)) {
+		parts.Go(func() {
+			for i, s := range part {
+				if page.upToDate && len(page.text) > 0 && s.at <= was.Sequence() && s.push(&page, chunk) { // else a tick was ahead of the news
+					part[i] = nil
+				}
 			}
-			sent := s.conn.TryWrite(text)
-			if sent > 0 {
-				s.at = page.until
-			}
-			if sent == len(text) {
-				continue
-			}
-			if sent > 0 {
-				s.to, s.rest = s.conn, text[sent:]
-			}
-		}
-		delete(f.live, s)
-		s.back <- struct{}{}
+		})
 	}
+	parts.Wait()
+	for _, s := range streams {
+		if s != nil {
+			delete(f.live, s)
+			s.back <- struct{}{}
+		}
+	}
+}
+
+// push sends a page, or its chunk, as far as the connection takes it at once, and reports whether it
+// took all.
+func (s *feedStream) push(page *eventPage, chunk []byte) bool {
+	text := page.text
+	if s.chunked {
+		text = chunk
+	}
+	sent := s.conn.TryWrite(text)
+	if sent > 0 {
+		s.at = page.until
+	}
+	if 0 < sent && sent < len(text) {
+		s.to, s.rest = s.conn, text[sent:]
+	}
+	return sent == len(text)
 }
 
 // pageOf returns what the streams that are up to date are sent of is. It is empty if they have to
