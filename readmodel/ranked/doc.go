@@ -59,10 +59,11 @@
 // Batches are "unsafe" to bleve: visible at once, on the disk within a tenth of a second. The index
 // is a cache of the read model, so that a lost batch costs its work again and nothing else.
 //
-// Measured by BenchmarkRanked before package terms had its lexicon, at a million entries on two
-// processors that nobody else wanted: 21 to 26 thousand entries a second, 56–121 µs of processor
-// time and 190 bytes on the disk each, 26 MiB of heap; a question of two words p99 19 ms, a
-// suggestion 10 ms, ten frequent words 20 ms; 1000 changes a second take a sixth of a processor.
+// Measured by BenchmarkRanked at a million entries, on two processors that others used now and then:
+// 14 thousand entries a second, 67 µs of processor time and 194 bytes on the disk each, 26 MiB of
+// heap; a question of two words p50 2.4 ms, p99 19 ms, ten frequent words p99 16 ms. A suggestion
+// took 10 ms, and 1000 changes a second a sixth of a processor, before package terms had its
+// lexicon.
 // With every written word in the dictionary of words, rather than only those that are not their own
 // term, the disk took 330 bytes an entry at 100 000 instead of 237.
 //
