@@ -162,15 +162,23 @@ func TestPanicForFollowers(t *testing.T) {
 	}
 }
 
-// A stream that ends in the middle of an event is cut, so that no reader takes the half for the
-// whole. It counts as a request all the same.
-func TestStreamEndsInAnEvent(t *testing.T) {
-	f := serve(t)
+// followerInAnEvent follows from the start without reading, until it is handed back with a part of
+// what fill applies.
+func (f *fixture) followerInAnEvent(t testing.TB) net.Conn {
+	t.Helper()
 	f.public.followers.times.tick = time.Hour
 	conn := rawFollow(t, f.addr, at(0))
 	f.live(t, 1)
 	f.fill(t)
 	f.live(t, 0)
+	return conn
+}
+
+// A stream that ends in the middle of an event is cut, so that no reader takes the half for the
+// whole. It counts as a request all the same.
+func TestStreamEndsInAnEvent(t *testing.T) {
+	f := serve(t)
+	conn := f.followerInAnEvent(t)
 	f.public.EndFollowing()
 	body, err := io.ReadAll(readFollow(t, conn).resp.Body)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(body), "0\r\n\r\n") {
@@ -183,11 +191,7 @@ func TestStreamEndsInAnEvent(t *testing.T) {
 // A reader that was up to date and falls 1 MiB behind is cut off after a whole event.
 func TestFollowerFarBehind(t *testing.T) {
 	f := serve(t)
-	f.public.followers.times.tick = time.Hour
-	conn := rawFollow(t, f.addr, at(0))
-	f.live(t, 1)
-	f.fill(t)
-	f.live(t, 0)
+	conn := f.followerInAnEvent(t)
 	for n := range 100 {
 		f.apply(fat(1000 + n))
 	}
