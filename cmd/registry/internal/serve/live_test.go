@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
@@ -159,7 +160,8 @@ func project(t *testing.T) projecting {
 	return r
 }
 
-// Damage to the store's pages that is found after the start is said at once, before any Save.
+// Damage to the store's pages that is found after the start is said at once, before any Save, in
+// words and as a metric.
 func TestTroubleOfTheStore(t *testing.T) {
 	cfg := snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")}
 	store, _, err := snapshots.Open(t.Context(), cfg)
@@ -192,6 +194,11 @@ func TestTroubleOfTheStore(t *testing.T) {
 	l.show(newGeneration(generation{model: model, store: store}))
 	if got := l.trouble(); !strings.Contains(got, "page structure") {
 		t.Errorf("trouble: %q", got)
+	}
+	const damaged = "# HELP registry_store_damaged 1 while nothing is saved because the pages of the store's file are damaged.\n" +
+		"# TYPE registry_store_damaged gauge\nregistry_store_damaged 1\n"
+	if err := testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(damaged), "registry_store_damaged"); err != nil {
+		t.Error(err)
 	}
 }
 
