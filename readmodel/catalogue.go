@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"example.org/registry/events"
@@ -19,6 +20,7 @@ type catalogue struct {
 	totals   cowSlice[int64]  // view totals by slot, notCounted where there is none
 	unlisted map[string]int64 // view totals of entries that are not listed
 	slots    slotNumbers
+	inOrder  bool // slots are in the order of entry ids, as Load gives them
 	months   monthCounts
 
 	entries Digest // of the entries, shown or not
@@ -44,7 +46,7 @@ func (ch *rowChange) ref() RowRef {
 }
 
 func newCatalogue() *catalogue {
-	return &catalogue{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, changed: true}
+	return &catalogue{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, inOrder: true, changed: true}
 }
 
 // numRows returns how many rows the lists have.
@@ -94,6 +96,7 @@ func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
 		ch.row = &own
 	}
 	c.number(ch)
+	c.inOrder = false
 	if bulk {
 		c.orders.place(ch)
 	} else {
@@ -115,6 +118,7 @@ func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
 func (c *catalogue) load(row *Row) {
 	ch := rowChange{row: row}
 	c.number(ch)
+	c.inOrder = c.inOrder && (row.slot == 0 || c.orders.rows.get(row.slot-1).ID() < row.ID())
 	c.orders.place(ch)
 	c.keep(row.ID(), row, notCounted)
 }
@@ -157,36 +161,45 @@ func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk boo
 	}
 }
 
+// scratch is the memory in which one goroutine of EndBulk sorts, used again for each tree.
+type scratch struct {
+	items  []btree.Item
+	sorter btree.Sorter
+}
+
+// room returns an empty slice for n items.
+func (s *scratch) room(n int) []btree.Item {
+	s.items = slices.Grow(s.items[:0], n)
+	return s.items
+}
+
 // reload sorts the rows for one order: what put left undone in bulk. Several orders may be reloaded
-// at the same time. To compare most rows of equal keys without a look at them took the orders of a
-// million from 1.4 s to 0.5.
-func (c *catalogue) reload(o order) {
-	items := make([]btree.Item, 0, c.slots.taken())
-	next := make([]uint64, c.slots.next) // by slot
-	for slot, r := range c.orders.rows.all() {
+// at the same time.
+func (c *catalogue) reload(o order, s *scratch) {
+	items := s.room(c.slots.taken())
+	rows := &c.orders.rows
+	for slot, r := range rows.all() {
 		if r != nil && r.shown() {
 			items = append(items, o.item(r, max(c.totals.get(slot), 0)))
-			next[slot] = o.afterKey(r)
 		}
 	}
-	btree.Sort(items, func(a, b btree.Item) int {
-		if n, m := next[a.Slot], next[b.Slot]; a.Key == b.Key && n != m {
-			return cmp.Compare(n, m)
-		}
-		return c.orders.compare[o](a, b)
-	})
+	if c.inOrder && o != byName {
+		s.sorter.Sort(items, nil, btree.ByKey)
+	} else {
+		s.sorter.Sort(items, func(slot uint32) string { return o.text(rows.get(slot)) }, c.orders.compare[o])
+	}
 	c.orders.load(o, items)
 }
 
 // reloadIDs is the same for the entry ids.
-func (c *catalogue) reloadIDs() {
-	items := make([]btree.Item, 0, c.slots.taken())
+func (c *catalogue) reloadIDs(s *scratch) {
+	items := s.room(c.slots.taken())
 	for slot, r := range c.orders.rows.all() {
 		if r != nil {
 			items = append(items, c.ids.item(r.ID(), slot))
 		}
 	}
-	c.ids.load(items)
+	c.ids.load(items, s)
 }
 
 // publish returns the list as it is now for a view; last is what it was in the view before.

@@ -48,8 +48,8 @@ func (f *feed) apply(ch rowChange) {
 }
 
 // reload builds the tree from everything that there is.
-func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
-	items := make([]btree.Item, 0, numRows(lists))
+func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones, s *scratch) {
+	items := s.room(numRows(lists))
 	for i, c := range lists {
 		for _, r := range c.orders.rows.all() {
 			if r.position() > 0 {
@@ -62,7 +62,7 @@ func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones) {
 			}
 		}
 	}
-	btree.Sort(items, btree.ByKey)
+	s.sorter.Sort(items, nil, btree.ByKey)
 	f.tree.Load(items)
 }
 

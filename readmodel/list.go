@@ -240,35 +240,19 @@ func (o order) key(r *Row, views int64) uint64 {
 	case byViews:
 		return uint64(views)
 	case byName:
-		return prefix(r.collation())
+		return btree.Prefix(r.collation())
 	default:
 		return uint64(r.reported) ^ 1<<63 // so that times before 1970 sort first
 	}
 }
 
-// afterKey returns the first bytes of what tie compares, beyond the key.
-func (o order) afterKey(r *Row) uint64 {
-	switch o {
-	case byViews:
-		return prefix(r.ID())
-	case byName:
-		coll := r.collation()
-		return prefix(coll[min(8, len(coll)):])
-	default:
-		return 0 // few entries were reported at the same time
+// text returns what rows of one key are sorted by next.
+func (o order) text(r *Row) string {
+	if o != byName {
+		return r.ID()
 	}
-}
-
-// prefix returns the first eight bytes of s as a number that sorts as s does.
-func prefix(s string) uint64 {
-	var n uint64
-	for i := range 8 {
-		n <<= 8
-		if i < len(s) {
-			n |= uint64(s[i])
-		}
-	}
-	return n
+	coll := r.collation()
+	return coll[min(8, len(coll)):]
 }
 
 // item returns r's item in the tree of the order. Its class is what filters ask of it.

@@ -43,9 +43,9 @@ func (x *idIndex) row(rows *cowSlice[*Row], id string) (found *Row) {
 	return found
 }
 
-// load replaces what the index holds. It sorts items.
-func (x *idIndex) load(items []btree.Item) {
-	btree.Sort(items, btree.ByKey)
+// load replaces what the index holds by items, which it sorts.
+func (x *idIndex) load(items []btree.Item, s *scratch) {
+	s.sorter.Sort(items, nil, btree.ByKey)
 	x.tree.Load(items)
 }
 

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/registry/events"
 )
 
@@ -221,21 +219,35 @@ func (m *Model) BeginBulk() { m.bulk = true }
 func (m *Model) EndBulk() *View {
 	m.bulk = false
 	m.changes = changeLog{floor: m.checkpoint} // the changes in bulk were not logged
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
 	// What takes longest goes first, so that no processor waits for another at the end.
-	g.Go(func() error { m.similarNames.reload(&m.lists); return nil })
-	g.Go(func() error { m.reloadChatIDs(); return nil })
-	g.Go(func() error { m.feed.reload(&m.lists, &m.tombstones); return nil })
-	g.Go(func() error { m.feed.redigest(&m.lists); return nil })
+	jobs := []func(*scratch){
+		func(s *scratch) { m.similarNames.reload(&m.lists, s) },
+		func(s *scratch) { m.reloadChatIDs(s) },
+		func(s *scratch) { m.feed.reload(&m.lists, &m.tombstones, s) },
+		func(*scratch) { m.feed.redigest(&m.lists) },
+	}
 	for _, c := range m.lists {
 		c.changed = true
-		g.Go(func() error { c.reloadIDs(); return nil })
 		for o := range numOrders {
-			g.Go(func() error { c.reload(o); return nil })
+			jobs = append(jobs, func(s *scratch) { c.reload(o, s) })
 		}
+		jobs = append(jobs, c.reloadIDs)
 	}
-	_ = g.Wait() // none of them fails
+	todo := make(chan func(*scratch), len(jobs))
+	for _, job := range jobs {
+		todo <- job
+	}
+	close(todo)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var s scratch
+			for job := range todo {
+				job(&s)
+			}
+		})
+	}
+	workers.Wait()
 	return m.publish()
 }
 

@@ -139,7 +139,14 @@ func (p *pair) batch(t *rapid.T) {
 		records = append(records, p.renderer.Render(seq, d).DelistedAt(twinTime(seq)))
 		p.save(records[len(records)-1])
 	}
+	bulk := rapid.IntRange(0, 9).Draw(t, "bulk") == 0 // as while the lag is long
+	if bulk {
+		p.model.BeginBulk()
+	}
 	p.model.Apply(records, uint64(len(p.log)))
+	if bulk {
+		p.model.EndBulk()
+	}
 	if after := listAll(old); after != before {
 		t.Fatalf("an old view changed:\n%s\n%s", before, after)
 	}
@@ -221,9 +228,10 @@ func (p *pair) load(t *rapid.T, m *Model) {
 	if rapid.Bool().Draw(t, "applied") {
 		m.Apply(records, p.model.View().Sequence())
 	} else {
+		direction := rapid.SampledFrom([]int{1, 1, -1}).Draw(t, "direction") // a store has them in order
 		slices.SortFunc(records, func(x, y Record) int {
 			a, b := x.Subject, y.Subject
-			return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
+			return cmp.Or(cmp.Compare(a.List, b.List), direction*cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
 		})
 		m.Load(records, p.model.View().Sequence())
 	}

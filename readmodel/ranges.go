@@ -149,9 +149,9 @@ func (m *Model) applyRanges(ch rowChange) {
 
 // reloadChatIDs makes the tree of chat ids and the sums of ranges from the rows. Each id is hashed
 // once, as if no other row had it; then those that several rows have are put right.
-func (m *Model) reloadChatIDs() {
+func (m *Model) reloadChatIDs(s *scratch) {
 	m.ranges = rangeSums{}
-	items := make([]btree.Item, 0, numRows(&m.lists))
+	items := s.room(numRows(&m.lists))
 	for _, c := range m.lists {
 		for _, r := range c.orders.rows.all() {
 			if r == nil {
@@ -162,7 +162,7 @@ func (m *Model) reloadChatIDs() {
 			m.ranges.set(hash, 0, r.listedAs())
 		}
 	}
-	m.chatIDs.load(items)
+	m.chatIDs.load(items, s)
 	listed := map[string]listedAs{}
 	for key := range m.chatIDs.tree.Repeated() {
 		m.chatIDs.tree.Find(key, func(n uint32) {

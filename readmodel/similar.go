@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
 	"hash/maphash"
 	"slices"
@@ -147,49 +146,57 @@ func (x *similarIndex) apply(ch rowChange) {
 }
 
 // reload builds the tree from the rows of all lists.
-func (x *similarIndex) reload(lists *[events.NumLists]*catalogue) {
-	items := make([]btree.Item, 0, 4*numRows(lists))
+func (x *similarIndex) reload(lists *[events.NumLists]*catalogue, s *scratch) {
+	items := s.room(4 * numRows(lists))
 	for _, c := range lists {
 		for _, r := range c.orders.rows.all() {
-			items = append(items, x.items(r)...)
+			items = x.appendItems(items, r)
 		}
 	}
-	btree.Sort(items, btree.ByKey)
-	x.tree.Load(items)
+	s.sorter.Sort(items, nil, btree.ByKey)
+	x.tree.Load(slices.Compact(items))
 }
 
-// items returns the items of r, each once, in x.scratch. A row that no search can be similar to has
-// none.
+// items returns the items of r, each once, in x.scratch.
 func (x *similarIndex) items(r *Row) []btree.Item {
-	x.scratch = x.scratch[:0]
-	if r == nil || !r.shown() {
-		return nil
-	}
-	k := r.keys()
-	x.addKey(r, k.Shape)
-	if k.Folded != k.Shape {
-		x.addKey(r, k.Folded)
-	}
+	x.scratch = x.appendItems(x.scratch[:0], r)
 	slices.SortFunc(x.scratch, btree.ByKey)
 	return slices.Compact(x.scratch)
 }
 
-func (x *similarIndex) addKey(r *Row, key string) {
-	add := func(hash uint64) {
-		x.scratch = append(x.scratch, btree.Item{Key: hash, Slot: uint32(r.Ref())})
+// appendItems appends the items of r, some more than once. A row that no search can be similar to
+// has none.
+func (x *similarIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
+	if r == nil || !r.shown() {
+		return items
 	}
-	add(x.wholeOf(key))
+	k := r.keys()
+	items = x.appendKey(items, r, k.Shape)
+	if k.Folded != k.Shape {
+		items = x.appendKey(items, r, k.Folded)
+	}
+	return items
+}
+
+func (x *similarIndex) appendKey(items []btree.Item, r *Row, key string) []btree.Item {
+	ref := uint32(r.Ref())
+	items = append(items, btree.Item{Key: x.wholeOf(key), Slot: ref})
 	if r.filter&bitVerified == 0 || r.list >= numSimilarLists {
-		return
+		return items
 	}
 	for gram := range keptGrams(key) {
-		add(maphash.String(x.grams, gram))
+		items = append(items, btree.Item{Key: maphash.String(x.grams, gram), Slot: ref})
 	}
+	return items
 }
 
 // wholeOf is the hash of a whole key without separators; of one that is nothing else, as it is.
 func (x *similarIndex) wholeOf(key string) uint64 {
-	return maphash.String(x.whole, cmp.Or(lookalike.Keys{Shape: key}.Joined().Shape, key))
+	var room [64]byte
+	if whole := lookalike.AppendJoined(room[:0], key); len(whole) > 0 {
+		return maphash.Bytes(x.whole, whole)
+	}
+	return maphash.String(x.whole, key)
 }
 
 // candidates returns all rows that may be similar to k, in ascending order.
@@ -213,7 +220,7 @@ func (x *similarIndex) namesakes(k *lookalike.Keys) []RowRef {
 // many code points at least and twice as many at most, and its grams have a size of such a key.
 func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	refs = x.appendKept(refs, x.wholeOf(key))
-	at := codePoints(key)
+	at := appendCodePoints(nil, key)
 	n := len(at) - 1
 	if n < minKeyLen {
 		return refs
@@ -272,7 +279,8 @@ const (
 // keptGrams yields the grams of a name's key that a search is found by.
 func keptGrams(key string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		at := codePoints(key)
+		var room [64]int
+		at := appendCodePoints(room[:0], key)
 		n := len(at) - 1
 		window := windowOf(n)
 		size := gramSize(window)
@@ -293,9 +301,8 @@ func gramSize(window int) int { return min(max(window-1, minGram), maxGram) }
 // windowOf returns the fewest code points of a search that can be similar to a key of n.
 func windowOf(n int) int { return max(minKeyLen, (n+1)/2) }
 
-// codePoints returns where each code point of s starts, and where the last one ends.
-func codePoints(s string) []int {
-	at := make([]int, 0, len(s)+1)
+// appendCodePoints appends where each code point of s starts, and where the last one ends.
+func appendCodePoints(at []int, s string) []int {
 	for i := range s {
 		at = append(at, i)
 	}

@@ -32,33 +32,58 @@ type pair struct {
 	key, stored []byte
 }
 
-// chunkSize is how many records travel from goroutine to goroutine at once, and one more where the
+// batchSize is how many records travel from goroutine to goroutine at once, and one more where the
 // last is an entry with a view total.
-const chunkSize = 256
+const batchSize = 256
 
-// read passes every record to take, which one goroutine calls, and returns how many each table has.
+// batch is some records on their way: pairs from the walk, then what a worker makes of them. Batches
+// are used again: new ones were a fifth of all that a load allocated.
+type batch struct {
+	pairs   []pair
+	records []readmodel.Record
+	decoded chan struct{} // holds one once the records are there
+}
+
+// pipe is the ways of the batches between the goroutines. Each has room for all batches, so to send
+// waits for nobody.
+type pipe struct {
+	free   chan *batch
+	walked chan *batch // to the workers
+	inTurn chan *batch // the same, to whoever takes the records in the order of the walk
+}
+
+func newPipe(batches int) *pipe {
+	p := &pipe{make(chan *batch, batches), make(chan *batch, batches), make(chan *batch, batches)}
+	for range batches {
+		p.free <- &batch{decoded: make(chan struct{}, 1)}
+	}
+	return p
+}
+
+// read passes every record to take, which one goroutine calls, in the order of groups and keys, and
+// returns how many each table has. Nothing of what take gets is valid after it but the records' own
+// rows and donations.
 func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	chunks := make(chan []pair, 2*l.workers)
-	records := make(chan []readmodel.Record, 2*l.workers)
+	p := newPipe(4 * l.workers)
 	counts := map[string]int{}
 	group.Go(func() error {
-		defer close(chunks)
-		return classify(fault.Catch(func() error { return walk(ctx, tx, chunks, counts) }))
+		defer close(p.inTurn)
+		defer close(p.walked)
+		return classify(fault.Catch(func() error { return walk(ctx, tx, p, counts) }))
 	})
+	for range l.workers {
+		group.Go(func() error {
+			return classify(fault.Catch(func() error { return l.decode(ctx, p.walked) }))
+		})
+	}
 	group.Go(func() error {
-		defer close(records)
-		workers, ctx := errgroup.WithContext(ctx)
-		for range l.workers {
-			workers.Go(func() error {
-				return classify(fault.Catch(func() error { return l.decode(ctx, chunks, records) }))
-			})
-		}
-		return workers.Wait()
-	})
-	group.Go(func() error {
-		for batch := range records {
-			take(batch)
+		for b := range p.inTurn {
+			if _, err := receive(ctx, b.decoded); err != nil {
+				return err
+			}
+			take(b.records)
+			p.free <- b
 		}
 		return nil
 	})
@@ -66,8 +91,8 @@ func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Re
 }
 
 // walk sends every record of every table and counts them. An entry and its view total come one
-// after the other, in one chunk: so Model.Load wants it.
-func walk(ctx context.Context, tx *bolt.Tx, out chan<- []pair, counts map[string]int) error {
+// after the other, in one batch: so Model.Load wants it.
+func walk(ctx context.Context, tx *bolt.Tx, out *pipe, counts map[string]int) error {
 	for _, tables := range groups() {
 		cursors := make([]*cursor, len(tables))
 		for i := range tables {
@@ -107,11 +132,11 @@ func (c *cursor) next() error {
 
 // walkTables sends the records of some tables in the order of their keys, and those of one key in
 // the order of the tables. It refuses an entry that has a tombstone too.
-func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error {
+func walkTables(ctx context.Context, cursors []*cursor, out *pipe) error {
 	for _, c := range cursors {
 		c.first()
 	}
-	var pairs []pair
+	var b *batch     // nil: the next record begins one
 	var entry []byte // the key of the last entry or tombstone
 	for {
 		var at *cursor
@@ -120,11 +145,10 @@ func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error
 				at = c
 			}
 		}
-		if n := len(pairs); n > 0 && (at == nil || n >= chunkSize && !bytes.Equal(at.key, pairs[n-1].key)) {
-			if err := send(ctx, out, pairs); err != nil {
-				return err
-			}
-			pairs = nil
+		if b != nil && (at == nil || len(b.pairs) >= batchSize && !bytes.Equal(at.key, b.pairs[len(b.pairs)-1].key)) {
+			out.walked <- b
+			out.inTurn <- b
+			b = nil
 		}
 		if at == nil {
 			return nil
@@ -135,10 +159,14 @@ func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error
 			}
 			entry = at.key
 		}
-		if pairs == nil {
-			pairs = make([]pair, 0, chunkSize+1)
+		if b == nil {
+			var err error
+			if b, err = receive(ctx, out.free); err != nil {
+				return err
+			}
+			b.pairs = b.pairs[:0]
 		}
-		pairs = append(pairs, at.pair)
+		b.pairs = append(b.pairs, at.pair)
 		if err := at.next(); err != nil {
 			return err
 		}
@@ -146,39 +174,43 @@ func walkTables(ctx context.Context, cursors []*cursor, out chan<- []pair) error
 }
 
 // decode is one worker.
-func (l *loader) decode(ctx context.Context, in <-chan []pair, out chan<- []readmodel.Record) error {
+func (l *loader) decode(ctx context.Context, in <-chan *batch) error {
 	renderer := readmodel.NewRenderer()
 	pace := throttle{rest: l.rest}
-	for pairs := range in {
+	for b := range in {
 		if err := pace.wait(ctx); err != nil {
 			return err
 		}
-		batch := make([]readmodel.Record, 0, len(pairs))
-		for _, p := range pairs {
-			r, err := l.record(renderer, p)
+		b.records = b.records[:0]
+		id := ""
+		for _, p := range b.pairs {
+			if string(p.key) != id { // an entry and its view total have one
+				id = string(p.key)
+			}
+			r, err := l.record(renderer, p, id)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", p.table.name, p.table.record(p.key), err)
 			}
-			batch = append(batch, r)
+			b.records = append(b.records, r)
 		}
-		if err := send(ctx, out, batch); err != nil {
-			return err
-		}
+		b.decoded <- struct{}{}
 	}
 	return nil
 }
 
-func (l *loader) record(renderer *readmodel.Renderer, p pair) (readmodel.Record, error) {
+// record makes a record of p, whose key id is.
+func (l *loader) record(renderer *readmodel.Renderer, p pair, id string) (readmodel.Record, error) {
 	t := p.table
+	subject := events.Subject{Kind: t.kind, List: t.list, ID: id}
 	value, err := unseal(t.name, p.key, p.stored)
 	if err != nil {
 		return readmodel.Record{}, err
 	}
 	if t.tombstones {
-		gone, err := readmodel.DecodeTombstone(t.key(p.key), value)
+		gone, err := readmodel.DecodeTombstone(subject, value)
 		return gone.Record(), err
 	}
-	r, err := renderer.DecodeRecord(t.key(p.key), value, l.rerender)
+	r, err := renderer.DecodeRecord(subject, value, l.rerender)
 	if err != nil || !l.verify {
 		return r, err
 	}
@@ -189,12 +221,12 @@ func (l *loader) record(renderer *readmodel.Renderer, p pair) (readmodel.Record,
 	return r, err
 }
 
-func send[T any](ctx context.Context, to chan<- T, v T) error {
+func receive[T any](ctx context.Context, from <-chan T) (v T, err error) {
 	select {
-	case to <- v:
-		return nil
+	case v = <-from:
+		return v, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return v, context.Cause(ctx)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -159,11 +160,34 @@ func TestSort(t *testing.T) {
 			}
 			for _, order := range []Compare{ByKey, down} {
 				want := slices.SortedFunc(slices.Values(items), order)
-				if Sort(items, order); !slices.Equal(items, want) {
+				if new(Sorter).Sort(items, nil, order); !slices.Equal(items, want) {
 					t.Errorf("%d keys of %x: not in order", n, mask)
 				}
 			}
 		}
+	}
+}
+
+// TestSortText: items of one key are sorted by text, however long and alike the texts are, then by
+// order, and all keys are as they were.
+func TestSortText(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 3000
+	texts := make([]string, n)
+	items := make([]Item, n)
+	for i := range items {
+		items[i] = Item{Key: r.Uint64N(3), Slot: uint32(n - i - 1)}
+		for range r.IntN(30) {
+			texts[i] += string(rune(r.IntN(2)))
+		}
+	}
+	text := func(slot uint32) string { return texts[slot] }
+	order := func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), strings.Compare(text(a.Slot), text(b.Slot)), cmp.Compare(a.Slot, b.Slot))
+	}
+	want := slices.SortedFunc(slices.Values(items), order)
+	if new(Sorter).Sort(items, text, order); !slices.Equal(items, want) {
+		t.Error("not in order")
 	}
 }
 
@@ -178,10 +202,10 @@ func BenchmarkTree(b *testing.B) {
 	}
 	b.Run("Sort", func(b *testing.B) {
 		for b.Loop() {
-			Sort(slices.Clone(items), ByKey)
+			new(Sorter).Sort(slices.Clone(items), nil, ByKey)
 		}
 	})
-	Sort(items, ByKey)
+	new(Sorter).Sort(items, nil, ByKey)
 	var tr Tree
 	b.Run("Load", func(b *testing.B) {
 		for b.Loop() {

@@ -33,8 +33,12 @@ func KeysOf(s string) Keys {
 func (k Keys) Joined() Keys { return Keys{Shape: joined(k.Shape), Folded: joined(k.Folded)} }
 
 func joined(key string) string {
-	var b strings.Builder
-	b.Grow(len(key))
+	var room [64]byte
+	return string(AppendJoined(room[:0], key))
+}
+
+// AppendJoined appends what Joined makes of one key.
+func AppendJoined(b []byte, key string) []byte {
 	for _, r := range key {
 		if r == '.' || r == '_' || r == '-' || unicode.IsSpace(r) {
 			continue
@@ -45,14 +49,14 @@ func joined(key string) string {
 		}
 		switch {
 		case at < 0:
-			b.WriteRune(r)
+			b = utf8.AppendRune(b, r)
 		case r == 'ʍ':
-			b.WriteString("rn") // as m is
+			b = append(b, "rn"...) // as m is
 		default:
-			b.WriteByte(capitals[utf8.RuneCountInString(smallCapitals[:at])])
+			b = append(b, capitals[utf8.RuneCountInString(smallCapitals[:at])])
 		}
 	}
-	return b.String()
+	return b
 }
 
 // The small capitals that a key may hold, and what they are.

@@ -6,9 +6,23 @@ import "testing"
 // fillingPercent while it grows.
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 50}, 1 << 31: {25, 50}, 1 << 34: {25, 50}} {
-		if calm, filling := percentFor(live, false), percentFor(live, true); [...]int{calm, filling} != want {
+		if calm, filling := percentFor(live, 0, false), percentFor(live, 0, true); [...]int{calm, filling} != want {
 			t.Errorf("%d bytes live: %d%%, filling %d%%, want %d%%", live, calm, filling, want)
 		}
+	}
+}
+
+// TestPercentForLoading: a store of a gigabyte is loaded without a collection, on whatever heap.
+func TestPercentForLoading(t *testing.T) {
+	const loading = 1 << 30
+	for _, live := range []uint64{0, 64 << 20, 1 << 30} {
+		live = max(live, 8<<20)
+		if room := live / 100 * uint64(percentFor(live, loading, true)); room < loading*95/100 || room > loading*105/100 {
+			t.Errorf("%d bytes live: room for %d", live, room)
+		}
+	}
+	if got := percentFor(4<<30, loading, true); got != fillingPercent {
+		t.Errorf("%d%% of a heap that is larger than the store", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -145,7 +146,7 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return s.announce(ctx) })
-	group.Go(func() error { s.cfg.GC.keep(ctx, s.live.filling); return nil })
+	group.Go(func() error { s.cfg.GC.keep(ctx, s.live.filling, s.live.loading.Load); return nil })
 	return group.Wait()
 }
 
@@ -204,6 +205,10 @@ func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream)
 	if err := s.bootstrap(ctx, connected); err != nil {
 		return nil, nil, err
 	}
+	if info, err := os.Stat(s.cfg.storePath()); err == nil {
+		s.live.loading.Store(uint64(info.Size()))
+	}
+	defer s.live.loading.Store(0)
 	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log})
 	if err != nil {
 		return nil, nil, err
