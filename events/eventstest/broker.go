@@ -121,7 +121,9 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ack, err := js.PublishMsg(ctx, msg)
+	// On a busy machine a stream that has just been made takes in nothing for a second or more.
+	const wait = 20 * time.Millisecond
+	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryWait(wait), jetstream.WithRetryAttempts(int(patience/wait)))
 	if err != nil {
 		t.Fatal(err)
 	}
