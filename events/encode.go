@@ -36,7 +36,7 @@ func Encode(e Event) ([]byte, error) {
 // A member that older events lack is left out at its zero value, so that their texts, and with them
 // all digests, stay.
 func CanonicalData(d Data) []byte {
-	w := writer{make([]byte, 0, 384)}
+	w := writer{make([]byte, 0, 576)} // of a typical entry, with some to spare
 	w.data(d)
 	return w.b
 }

@@ -99,7 +99,11 @@ type batchPart struct {
 // partOf returns what may be applied of batch. A bound between two messages is reached all the
 // same: there is nothing more up to it.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
-	part, newest := batchPart{at: at}, leader.NewestTime(at)
+	part, newest, records := batchPart{at: at}, leader.NewestTime(at), 0
+	for _, c := range batch {
+		records += len(c.records)
+	}
+	part.records = make([]readmodel.Record, 0, records)
 	for _, c := range batch {
 		for _, m := range c.messages {
 			if m.Sequence > limit {

@@ -242,7 +242,7 @@ func (q *queue) popAll() []message {
 		return nil
 	}
 	all := q.messages
-	q.messages, q.bytes = nil, 0
+	q.messages, q.bytes = make([]message, 0, len(all)), 0
 	q.changed.Broadcast()
 	return all
 }

@@ -161,7 +161,7 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
 	batch, c, reached := s.waiting, s.next, s.reached
-	s.waiting, s.dirty, s.saving = map[events.Subject]readmodel.Record{}, false, len(batch)
+	s.waiting, s.dirty, s.saving = make(map[events.Subject]readmodel.Record, len(batch)), false, len(batch)
 	s.mu.Unlock()
 	c.Records = slices.AppendSeq(make([]readmodel.Record, 0, len(batch)), maps.Values(batch))
 	err := s.rejecter.awaitCopies(ctx, reached)

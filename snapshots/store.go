@@ -60,7 +60,8 @@ var errClosed = errors.New("store: closed")
 // After an error the disk holds the state before or, although the failure was reported, that of c,
 // and never a mixture. The caller then saves again all that it wants kept, c's records included;
 // the store opens its file again first (see "When the disk fails" in the package's documentation).
-// Once there is a Damage, which the check after Open finds, every Save fails. Save does not keep c.
+// Once there is a Damage, which the check after Open finds, every Save fails. Save does not keep c,
+// and sorts its records.
 func (s *Store) Save(c readmodel.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,13 +219,12 @@ func (s *Store) lastFailure() error {
 	return s.failed
 }
 
-// writeRecords writes the records and the meta record next, whose counts it corrects.
+// writeRecords sorts the records, and writes them and the meta record next, whose counts it corrects.
 func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
-	sorted := slices.Clone(records)
-	slices.SortStableFunc(sorted, func(a, b readmodel.Record) int { return cmp.Compare(a.Subject.ID, b.Subject.ID) })
+	slices.SortStableFunc(records, func(a, b readmodel.Record) int { return cmp.Compare(a.Subject.ID, b.Subject.ID) })
 	var w writer
 	for _, t := range tables() {
-		added, err := w.table(tx, t, sorted)
+		added, err := w.table(tx, t, records)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
