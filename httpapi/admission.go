@@ -157,7 +157,7 @@ const calm = 500 * time.Millisecond
 
 // newSearches lets one search run for each processor, and 64 more wait for a second.
 func newSearches() *searches {
-	return &searches{most: runtime.GOMAXPROCS(0), limit: 64, wait: time.Second}
+	return &searches{most: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), limit: 64, wait: time.Second}
 }
 
 // enter waits for the search's turn; leave ends it. For what is no search, both do nothing. Errors:

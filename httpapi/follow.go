@@ -185,7 +185,7 @@ func (f *followers) tell(was, is *readmodel.View) {
 	page := f.pageOf(was, is)
 	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(page.text), page.text)
 	streams := slices.Collect(maps.Keys(f.live))
-	processors := runtime.GOMAXPROCS(0)
+	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	var parts sync.WaitGroup
 	for part := range slices.Chunk(streams, max(minPart, (len(streams)+processors-1)/processors)) {
 		parts.Go(func() {

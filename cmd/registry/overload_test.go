@@ -273,7 +273,7 @@ func (o *overload) measure(t *testing.T, during time.Duration, rate float64) *ti
 // as never make a queue.
 func (o *overload) capacity() float64 {
 	const during = 3 * time.Second
-	readers := runtime.GOMAXPROCS(0)
+	readers := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	m := &timings{began: time.Now(), windows: make([][kinds][]time.Duration, during/overloadWindow)}
 	var asking sync.WaitGroup
 	for range readers {

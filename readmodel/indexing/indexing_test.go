@@ -36,7 +36,7 @@ func TestPacer(t *testing.T) {
 				p := &Pacer{Demand: func() Demand { return c.demand }, Least: c.least}
 				began := time.Now()
 				var workers sync.WaitGroup
-				for range runtime.GOMAXPROCS(0) {
+				for range min(runtime.GOMAXPROCS(0), runtime.NumCPU()) {
 					workers.Go(func() {
 						w := NewWork(p)
 						for range slices {

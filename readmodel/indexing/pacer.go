@@ -84,5 +84,6 @@ func (p *Pacer) limit() rate.Limit {
 	case demand == Much && p.Least > 0:
 		share = p.Least
 	}
-	return rate.Limit(share * float64(runtime.GOMAXPROCS(0)) * float64(time.Second/time.Microsecond))
+	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU()) // there may be more threads
+	return rate.Limit(share * float64(processors) * float64(time.Second/time.Microsecond))
 }

@@ -29,6 +29,7 @@ func (l *live) demand() func() indexing.Demand {
 		}
 		lag, newest := l.look()
 		now, n := time.Now(), (*count)()
+		processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU()) // there may be more threads
 		if at.IsZero() {
 			at, requests, checkpoint = now, n, newest
 			return indexing.Some // not known yet
@@ -39,7 +40,7 @@ func (l *live) demand() func() indexing.Demand {
 		switch {
 		case (lag > muchLag || changed > muchChanges) && asked < someRequests:
 			return indexing.Import
-		case lag > muchLag, changed > muchChanges, asked > muchRequests*float64(runtime.GOMAXPROCS(0)):
+		case lag > muchLag, changed > muchChanges, asked > muchRequests*float64(processors):
 			return indexing.Much
 		case changed > someChanges, asked > someRequests:
 			return indexing.Some

@@ -44,4 +44,5 @@
 //	metrics.go      what /metrics has beside those of the packages
 //	demand.go       how much readers and the stream want the processors
 //	gc.go           the settings of the garbage collector
+//	threads.go      on how many threads Go runs
 package serve

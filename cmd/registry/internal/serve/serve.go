@@ -50,6 +50,7 @@ type Config struct {
 
 	Began    time.Time // when the process started
 	GC       GC
+	Threads  bool         // more of them than processors; GOMAXPROCS in the environment wins
 	Logger   *slog.Logger // required
 	Terminal *cli.Screen  // for a person; nil: nobody watches
 }
@@ -81,6 +82,9 @@ func LockDir(dataDir string) (*snapshots.DirLock, error) {
 // its last save, the store, the broker, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.GC.tune(cfg.Logger)
+	if cfg.Threads {
+		addThreads()
+	}
 	defer func() {
 		if cfg.Terminal != nil && err == nil {
 			fmt.Fprintln(cfg.Terminal, "saved, bye")

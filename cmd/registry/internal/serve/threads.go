@@ -1,0 +1,25 @@
+package serve
+
+import "runtime"
+
+// spareThreads is how many threads more than processors run Go code. While all that Go has are busy,
+// with an index, an import or garbage, it looks only every 10 ms whether a reader has asked; the
+// system shares out the processors sooner. Of 500 cheap requests a second at 1 000 000 entries, on
+// two processors, half and 99 in a hundred were answered within
+//
+//	                               without        with
+//	indexes are made at a start    7, 46–86 ms    0.9, 8–10 ms
+//	300 000 events are imported    8, 175 ms      1.4, 40 ms
+//	garbage is given back          4, 19–28 ms    1, 7–12 ms
+//
+// while a server without a model beside it took 0.8 and 5 to 10 ms. Neither indexes nor imports
+// take longer.
+const spareThreads = 2
+
+// addThreads lets Go run on spareThreads more than there are processors. Under a container's limit
+// of processors it does nothing: more threads would only use that up sooner.
+func addThreads() {
+	if n := runtime.GOMAXPROCS(0); n == runtime.NumCPU() {
+		runtime.GOMAXPROCS(n + spareThreads)
+	}
+}
