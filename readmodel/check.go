@@ -62,12 +62,12 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	if q.ID != "" {
 		return CheckResult{Groups: grouped(v.checkID(q.ID))}, nil
 	}
-	needle := fold(q.Search)
-	matching, err := v.checkName(ctx, needle)
+	look := ranking{needle: fold(q.Search)}
+	similar, imitated, err := v.similar(ctx, newSimilarQuery(q.Search, look.needle), &look)
 	if err != nil {
 		return CheckResult{}, err
 	}
-	similar, imitated, err := v.similar(ctx, newSimilarQuery(q.Search, needle))
+	matching, err := v.checkName(ctx, &look)
 	if err != nil {
 		return CheckResult{}, err
 	}
@@ -80,7 +80,7 @@ func (v *View) CheckList(ctx context.Context, l events.List, q CheckQuery) ([]*R
 	if q.ID != "" {
 		return v.checkID(q.ID)[listIndex(l)], nil
 	}
-	return v.bestMatches(ctx, listIndex(l), fold(q.Search))
+	return v.bestMatches(ctx, listIndex(l), &ranking{needle: fold(q.Search)})
 }
 
 // rowsByList is rows of every list, in the order of events.Lists.
@@ -108,13 +108,13 @@ func (v *View) checkID(id string) (found rowsByList) {
 	return found
 }
 
-func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, err error) {
+func (v *View) checkName(ctx context.Context, look *ranking) (found rowsByList, err error) {
 	others := 0
 	for i, l := range events.Lists() {
 		if l.Trusted() && others > 0 {
 			break
 		}
-		if found[i], err = v.bestMatches(ctx, i, needle); err != nil {
+		if found[i], err = v.bestMatches(ctx, i, look); err != nil {
 			return rowsByList{}, err
 		}
 		others += len(found[i])
@@ -127,43 +127,47 @@ func (v *View) checkName(ctx context.Context, needle string) (found rowsByList, 
 //
 // It keeps no result: to look at what the index finds takes no longer than to bring a result up to
 // date. Without an index it searches as a list does.
-func (v *View) bestMatches(ctx context.Context, list int, needle string) ([]*Row, error) {
-	q, look := TextQuery{list, textindex.Names, needle}, ranking{rows: &v.lists[list].rows, needle: needle}
+func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row, error) {
+	q, rows := TextQuery{list, textindex.Names, look.needle}, &v.lists[list].rows
 	x, changes := v.usableIndex()
 	if x == nil {
 		m, err := v.matching(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		m.slots.Iterate(func(slot uint32) bool { look.add(slot); return true })
-		return look.best(), nil
+		m.slots.Iterate(func(slot uint32) bool { look.add(rows.get(slot)); return true })
+		return look.best(list), nil
+	}
+	if look.full(list) {
+		q.Text = textindex.ChatIDs // only a chat id is better
 	}
 	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
 		for _, set := range []*textindex.Set{sure, maybe} {
-			set.Each(func(slot uint16) bool { look.add(first + uint32(slot)); return true })
+			set.Each(func(slot uint16) bool { look.add(rows.get(first + uint32(slot))); return true })
 		}
 	})
 	for _, c := range changes {
 		if c.ref.List() == list {
-			look.add(c.ref.Slot())
+			look.add(rows.get(c.ref.Slot()))
 		}
 	}
-	return look.best(), err
+	return look.best(list), err
 }
 
 // ranking finds the best of many rows. Most of the time that takes is that of memory, which answers
 // several questions at once. So rows are gathered, and each step is done for all of them.
 type ranking struct {
-	rows    *cowSlice[*Row]
 	needle  string
+	seen    func(r *Row, matches bool) // is called with each row; nil: nothing is
 	waiting []*Row
-	ranks   [numRanks][]*Row
+	touched byte // nothing reads it
+	ranks   [events.NumLists][numRanks][]*Row
 }
 
-// add adds the row of a slot, if there is one. It may be added twice.
-func (l *ranking) add(slot uint32) {
+// add adds a row, unless it is nil. It may be added twice.
+func (l *ranking) add(r *Row) {
 	const enough = 32
-	if l.waiting = append(l.waiting, l.rows.get(slot)); len(l.waiting) == enough {
+	if l.waiting = append(l.waiting, r); len(l.waiting) == enough {
 		l.look()
 	}
 }
@@ -171,19 +175,33 @@ func (l *ranking) add(slot uint32) {
 // look ranks the rows that were added.
 func (l *ranking) look() {
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
-	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return !strings.Contains(r.nameAndChat(), l.needle) })
 	for _, r := range l.waiting {
-		if rank, ok := r.rank(l.needle); ok {
-			l.ranks[rank] = keepNewest(l.ranks[rank], r)
+		l.touched += r.blob[r.collEnd] // so memory is asked for all names at once: saves 40 %
+	}
+	for _, r := range l.waiting {
+		rank, ok := r.rank(l.needle)
+		if ok {
+			of := &l.ranks[r.list][rank]
+			*of = keepNewest(*of, r)
+		}
+		if l.seen != nil {
+			l.seen(r, ok)
 		}
 	}
 	l.waiting = l.waiting[:0]
 }
 
-// best returns the best rows, newest first within a rank.
-func (l *ranking) best() []*Row {
+// full reports whether a group needs no more rows than those added, but for one whose id is equal.
+// All whose name is equal have been added.
+func (l *ranking) full(list int) bool {
+	ranks := &l.ranks[list]
+	return len(ranks[rankIDEqual])+len(ranks[rankNameEqual]) >= MaxGroup
+}
+
+// best returns the best rows of a list, newest first within a rank.
+func (l *ranking) best(list int) []*Row {
 	l.look()
-	return firstOf(l.ranks[:])
+	return firstOf(l.ranks[list][:])
 }
 
 // The ranks of a match, best first (httpapi/CONTRACT.md#check).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -27,12 +28,16 @@ type lagging struct {
 	begun  uint64 // older views cannot use it
 	unsure uint32 // of every slot whose number has one of these bits
 	asked  *int   // how often
+	ids    *int   // how often for chat ids alone; nil: not counted
 }
 
 func (x lagging) Coverage(v *View) (uint64, bool) { return x.view.sequence, x.begun <= v.sequence }
 
 func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found func(uint32, *textindex.Set, *textindex.Set)) error {
 	*x.asked++
+	if x.ids != nil && q.Text == textindex.ChatIDs {
+		*x.ids++
+	}
 	rows := x.view.lists[q.List].rows
 	for first := uint32(0); int(first) < len(rows.chunks)*chunkLen; first += textindex.BlockLen {
 		if ctx.Err() != nil {
@@ -43,10 +48,14 @@ func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found fun
 			at := first + uint32(slot)
 			old, r := rows.get(at), v.lists[q.List].rows.get(at)
 			text := func() string {
-				if q.Text == textindex.Names {
+				switch q.Text {
+				case textindex.Names:
 					return old.nameAndChat()
+				case textindex.ChatIDs:
+					return old.foldedChat()
+				default:
+					return old.text()
 				}
-				return old.text()
 			}
 			switch {
 			case x.view.sequence > v.sequence, old != r, at&x.unsure != 0:
@@ -71,7 +80,7 @@ type indexedPair struct {
 func (p *indexedPair) index(t *rapid.T) {
 	v := p.model.View()
 	begun := rapid.SampledFrom([]uint64{0, v.sequence}).Draw(t, "begun")
-	p.model.UseTextIndex(lagging{v, begun, rapid.SampledFrom([]uint32{0, 1, 2, ^uint32(0)}).Draw(t, "unsure"), &p.asked})
+	p.model.UseTextIndex(lagging{v, begun, rapid.SampledFrom([]uint32{0, 1, 2, ^uint32(0)}).Draw(t, "unsure"), &p.asked, nil})
 }
 
 func (p *indexedPair) lose(*rapid.T) { p.model.UseTextIndex(nil) }
@@ -117,6 +126,44 @@ func TestTwinIndexed(t *testing.T) {
 	})
 	if asked == 0 {
 		t.Error("no index was asked")
+	}
+}
+
+// TestCheckFull: where a group is full of those whose name is equal, the index is asked for equal ids
+// alone, and the answer is the same as without an index.
+func TestCheckFull(t *testing.T) {
+	m, r, seq := New(), NewRenderer(), uint64(0)
+	list := func(l events.List, n int, name, chat string) {
+		for range n {
+			seq++
+			e := events.Entry{List: l, EntryID: fmt.Sprint("e", seq), ChatID: chat, Name: name, Verified: seq%3 > 0, ReportedAt: time.Unix(int64(seq), 0)}
+			m.Apply([]Record{r.Render(seq, e)}, seq)
+		}
+	}
+	list(events.Scammers, 1, "someone", "KACPER")
+	for _, name := range []string{"kacper", "KACPER", "Ｋacper", "kacper nowak", "kаcper"} {
+		list(events.Scammers, MaxGroup/2, name, "9")
+	}
+	list(events.Scammers, 1, "someone else", "xkacper")
+	list(events.Servers, MaxGroup-1, "kacper", "9")
+	list(events.Servers, MaxGroup, "kacper1", "9")
+	answer := func() string {
+		found, err := m.View().Check(t.Context(), CheckQuery{Search: "Kacper"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return show(found.Groups) + "; " + show(found.Similar)
+	}
+	want := answer()
+	if !strings.HasPrefix(want, "scammers e1 e31 e30 ") || !strings.Contains(want, " e53 e91;") {
+		t.Fatalf("without an index: %s", want)
+	}
+	for _, unsure := range []uint32{0, ^uint32(0)} {
+		asked, ids := 0, 0
+		m.UseTextIndex(lagging{view: m.View(), unsure: unsure, asked: &asked, ids: &ids})
+		if got := answer(); got != want || asked != 2 || ids != 1 {
+			t.Errorf("asked %d times, for ids %d:\n got %s\nwant %s", asked, ids, got, want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // TextQuery asks which rows of a list have a text that contains a needle.
 type TextQuery struct {
 	List   int            // index in events.Lists
-	Text   textindex.Text // all, as a search of a list looks at, or the names, as a check does
+	Text   textindex.Text // all, as a search of a list looks at, or the names or ids, as a check does
 	Needle string         // folded, not empty
 }
 

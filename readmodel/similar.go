@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"slices"
@@ -19,25 +20,33 @@ const numSimilarLists = 2
 
 // similar finds the entries of scammers and servers whose name is similar to what a check searches
 // for (httpapi/CONTRACT.md#similar), and those of legit that it imitates
-// (httpapi/CONTRACT.md#imitates). Its only error is ctx's.
-func (v *View) similar(ctx context.Context, q *similarQuery) (found rowsByList, imitated []*Row, err error) {
+// (httpapi/CONTRACT.md#imitates). To look, which has the same needle, it adds whatever it looks at:
+// all whose name is equal are among them. Its only error is ctx's.
+func (v *View) similar(ctx context.Context, q *similarQuery, look *ranking) (found rowsByList, imitated []*Row, err error) {
 	if !q.possible() {
 		return found, nil, nil
 	}
 	var ranks [numSimilarLists][notSimilar][]*Row
+	look.seen = func(r *Row, matches bool) {
+		switch {
+		case r.list >= numSimilarLists:
+			if q.imitates(r) {
+				imitated = keepNewest(imitated, r)
+			}
+		case !matches:
+			if rank := q.rank(r); rank != notSimilar {
+				ranks[r.list][rank] = keepNewest(ranks[r.list][rank], r)
+			}
+		}
+	}
 	for i, ref := range v.similarNames.candidates(&q.keys) {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return rowsByList{}, nil, ctx.Err()
 		}
-		r, list := v.Row(ref), ref.List()
-		if list >= numSimilarLists {
-			if q.imitates(r) {
-				imitated = keepNewest(imitated, r)
-			}
-		} else if rank, ok := q.rank(r); ok {
-			ranks[list][rank] = keepNewest(ranks[list][rank], r)
-		}
+		look.add(v.Row(ref))
 	}
+	look.look()
+	look.seen = nil
 	for list := range ranks {
 		found[list] = firstOf(ranks[list][:])
 	}
@@ -74,16 +83,15 @@ const (
 	notSimilar
 )
 
-// rank returns how similar the name of r is, a row of scammers or servers. It is not ok if the name
-// is not similar, or matches as it stands.
-func (q *similarQuery) rank(r *Row) (rank int, ok bool) {
+// rank returns how similar the name of r is, a row of scammers or servers that does not match as it
+// stands.
+func (q *similarQuery) rank(r *Row) (rank int) {
 	name := r.keys()
 	rank = min(keyRank(name.Shape, q.keys.Shape, q.shape), keyRank(name.Folded, q.keys.Folded, q.folded))
-	if rank == notSimilar || rank != similarEqual && r.filter&bitVerified == 0 {
-		return rank, false // who is only accused is named for an equal key alone
+	if rank != similarEqual && r.filter&bitVerified == 0 {
+		return notSimilar // who is only accused is named for an equal key alone
 	}
-	_, literal := r.rank(q.needle)
-	return rank, !literal
+	return rank
 }
 
 // imitates reports whether the search takes the looks of r, a row of legit: a key is the same, and
@@ -190,13 +198,14 @@ func (x *similarIndex) appendKey(items []btree.Item, r *Row, key string) []btree
 	return items
 }
 
-// wholeOf is the hash of a whole key without separators; of one that is nothing else, as it is.
+// wholeOf is the hash of a whole key without separators; of one that is nothing else, with single
+// spaces. So names that are equal once they are folded have one for the key Folded.
 func (x *similarIndex) wholeOf(key string) uint64 {
 	var room [64]byte
 	if whole := lookalike.AppendJoined(room[:0], key); len(whole) > 0 {
 		return maphash.Bytes(x.whole, whole)
 	}
-	return maphash.String(x.whole, key)
+	return maphash.String(x.whole, oneSpace(key))
 }
 
 // candidates returns all rows that may be similar to k, in ascending order.
@@ -225,6 +234,7 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	if n < minKeyLen {
 		return refs
 	}
+	var lists []keptList
 	gram := func(p, size int) uint64 { return maphash.String(x.grams, key[at[p]:at[p+size]]) }
 	for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
 		if size == maxGram { // keys of any length have these, in steps of any length
@@ -234,20 +244,49 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 			continue
 		}
 		// Every other gram of the search is kept of a key that holds it: from the first on, or from
-		// the second.
+		// the second. The last is the first to be counted, since many names end with a number.
 		for first := 0; first < 2 && first+size <= n; first++ {
-			begun := len(refs)
-			refs = x.appendKept(refs, gram(first, size))
-			for p := first + 2; p+size <= n && len(refs)-begun > fewRows; p += 2 {
-				refs = refs[:begun+x.keep(refs[begun:], gram(p, size))]
+			lists = lists[:0]
+			for p := first + (n-size-first)/2*2; p >= 0; p -= 2 {
+				hash := gram(p, size)
+				count := x.tree.Count(hash)
+				if lists = append(lists, keptList{hash, count}); count <= fewRows {
+					break
+				}
 			}
+			refs = x.appendKeptInAll(refs, lists)
 		}
 	}
 	return refs
 }
 
-// fewRows are looked at in less time than another gram takes.
-const fewRows = 8
+// keptList is the rows that are kept under a hash.
+type keptList struct {
+	hash  uint64
+	count int
+}
+
+const (
+	// fewRows are looked at in less time than another list is counted.
+	fewRows = 8
+	// readInLook is how many rows of a list are read in the time that a look at one takes.
+	readInLook = 16
+)
+
+// appendKeptInAll appends the rows that are in all of the lists, in ascending order, and others
+// where a look at them takes less time. It sorts the lists.
+func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef {
+	slices.SortFunc(lists, func(a, b keptList) int { return cmp.Compare(a.count, b.count) })
+	begun := len(refs)
+	refs = x.appendKept(refs, lists[0].hash)
+	for _, l := range lists[1:] {
+		if l.count > readInLook*(len(refs)-begun) {
+			break
+		}
+		refs = refs[:begun+x.keep(refs[begun:], l.hash)]
+	}
+	return refs
+}
 
 // appendKept appends the rows that are kept under a hash, in ascending order.
 func (x *similarIndex) appendKept(refs []RowRef, hash uint64) []RowRef {

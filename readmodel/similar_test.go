@@ -285,12 +285,33 @@ func sameItems(t *rapid.T, m *Model) {
 	}
 }
 
+// TestEqualNamesFound: similar looks at all whose name is equal once it is folded.
+func TestEqualNamesFound(t *testing.T) {
+	x, equal := newSimilarIndex(), 0
+	letter := rapid.SampledFrom([]rune("aAbıIİiſsß ﬁΣςｋK._-\u00a0\u1680\u2003\u00ad\u200b\u0301\u0345\u034f가각Ǆ😀"))
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.StringOfN(letter, 1, 6, -1).Draw(t, "a")
+		for _, b := range []string{strings.ToUpper(a), strings.ToLower(a), strings.ReplaceAll(a, " ", "  "), fold(a), lookalike.Visible(a),
+			rapid.StringOfN(letter, 1, 2, -1).Draw(t, "b")} {
+			if fold(a) != fold(b) {
+				continue
+			}
+			if equal++; x.wholeOf(lookalike.KeysOf(a).Folded) != x.wholeOf(lookalike.KeysOf(b).Folded) {
+				t.Fatalf("%+q does not find %+q", a, b)
+			}
+		}
+	})
+	if equal == 0 {
+		t.Error("no names were equal")
+	}
+}
+
 // TestSimilarStops: the reader has gone away.
 func TestSimilarStops(t *testing.T) {
 	v := named(someNames(100, 3))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := v.similar(ctx, newSimilarQuery("paypal", "paypal")); err != context.Canceled {
+	if _, _, err := v.similar(ctx, newSimilarQuery("paypal", "paypal"), &ranking{needle: "paypal"}); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }
@@ -470,7 +491,7 @@ func missing(t *testing.T, registry, searches []string) {
 
 // similarIDs are the scammers that the search is told are similar.
 func similarIDs(t testing.TB, v *View, search string) (ids []string) {
-	found, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search)))
+	found, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search)), &ranking{needle: fold(search)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -551,7 +572,7 @@ func similarTo(b *testing.B, v *View, name func(i int) string) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		search := name(i)
-		if _, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search))); err != nil {
+		if _, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search)), &ranking{needle: fold(search)}); err != nil {
 			b.Fatal(err)
 		}
 	}

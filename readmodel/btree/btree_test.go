@@ -126,7 +126,7 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// TestFind finds all items of a key, wherever the nodes part them.
+// TestFind finds and counts all items of a key, wherever the nodes part them.
 func TestFind(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var tr Tree
@@ -144,6 +144,9 @@ func TestFind(t *testing.T) {
 		tr.Find(key, func(slot uint32) { got = append(got, slot) })
 		if !slices.Equal(got, want[key]) {
 			t.Errorf("key %d: %d items, want %d", key, len(got), len(want[key]))
+		}
+		if n := tr.Count(key); n != len(want[key]) {
+			t.Errorf("key %d: %d items counted, want %d", key, n, len(want[key]))
 		}
 	}
 }

@@ -135,6 +135,38 @@ func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 	}
 }
 
+// Count returns how many items have a key. It looks at few of them. Like Find it compares keys
+// alone.
+func (t *Tree) Count(key uint64) int {
+	if t.root == nil {
+		return 0
+	}
+	return t.root.countOf(key, 0, math.MaxUint64)
+}
+
+// countOf is Count below n, whose keys lie between low and high.
+func (n *node) countOf(key, low, high uint64) (count int) {
+	at := n.lowerBoundNear(key, low, high)
+	if n.kids == nil {
+		for ; at < int(n.n) && n.keys[at] == key; at++ {
+			count++
+		}
+		return count
+	}
+	for at = max(at-1, 0); at < int(n.n) && n.keys[at] <= key; at++ {
+		end := high
+		if at+1 < int(n.n) {
+			end = n.keys[at+1]
+		}
+		if n.keys[at] == key && end == key {
+			count += int(n.kids.counts[at]) // it holds nothing else
+		} else {
+			count += n.kids.nodes[at].countOf(key, n.keys[at], end)
+		}
+	}
+	return count
+}
+
 // Repeated returns the keys that several items have. The tree's order must be by key first.
 func (t *Tree) Repeated() map[uint64]bool {
 	keys := map[uint64]bool{}

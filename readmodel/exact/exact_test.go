@@ -84,7 +84,7 @@ func (r *registry) indexAll() {
 // sure of matches, what matches is possible at least, but for rows that have changed since.
 func (r *registry) holds(v *readmodel.View, list int, needle string) {
 	r.t.Helper()
-	for _, text := range []textindex.Text{textindex.All, textindex.Names} {
+	for _, text := range []textindex.Text{textindex.All, textindex.Names, textindex.ChatIDs} {
 		q := readmodel.TextQuery{List: list, Text: text, Needle: needle}
 		x := r.builder.index
 		sequence, ok := x.Coverage(v)
@@ -100,6 +100,9 @@ func (r *registry) holds(v *readmodel.View, list int, needle string) {
 		matches := map[uint32]bool{}
 		v.Rows(func(row *readmodel.Row) bool {
 			names, reason := row.Folded()
+			if text == textindex.ChatIDs {
+				_, names, _ = strings.Cut(names, "\n")
+			}
 			matches[row.Ref().Slot()] = row.Ref().List() == list && (strings.Contains(names, needle) ||
 				text == textindex.All && strings.Contains(reason, needle)) || row.Ref().List() != list && matches[row.Ref().Slot()]
 			return true

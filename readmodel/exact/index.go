@@ -22,6 +22,7 @@ type index struct {
 type scratch struct {
 	query       textindex.Scratch
 	sure, maybe textindex.Set
+	small       [2]textindex.Set // what is sure of a small block, and what may be
 }
 
 // part is the index of textindex.BlockLen neighboring slots of a list.
@@ -52,18 +53,19 @@ func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.T
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		x.lists[q.List][i].find(v, query, &s.sure, &s.maybe)
+		x.lists[q.List][i].find(v, query, s)
 		found(uint32(i)*textindex.BlockLen, &s.sure, &s.maybe)
 	}
 	return nil
 }
 
-// find sets sure to the slots of the part whose rows match q in v, and maybe to the others that
+// find sets s.sure to the slots of the part whose rows match q in v, and s.maybe to the others that
 // may.
-func (p *part) find(v *readmodel.View, q *textindex.Query, sure, maybe *textindex.Set) {
+func (p *part) find(v *readmodel.View, q *textindex.Query, s *scratch) {
+	sure, maybe := &s.sure, &s.maybe
 	// An older view may have other texts than the blocks. A block that cannot be read makes a
 	// search slower.
-	if p.built > v.Sequence() || p.findInBlocks(q, sure, maybe) != nil {
+	if p.built > v.Sequence() || p.findInBlocks(q, s) != nil {
 		sure.Clear()
 		maybe.Fill()
 		return
@@ -75,17 +77,16 @@ func (p *part) find(v *readmodel.View, q *textindex.Query, sure, maybe *textinde
 	maybe.AndNot(sure)
 }
 
-func (p *part) findInBlocks(q *textindex.Query, sure, maybe *textindex.Set) error {
-	if err := p.large.Find(q, sure, maybe); err != nil || p.inSmall == nil {
+func (p *part) findInBlocks(q *textindex.Query, s *scratch) error {
+	if err := p.large.Find(q, &s.sure, &s.maybe); err != nil || p.inSmall == nil {
 		return err
 	}
-	sure.AndNot(p.inSmall)
-	maybe.AndNot(p.inSmall)
-	var smallSure, smallMaybe textindex.Set
-	if err := p.small.Find(q, &smallSure, &smallMaybe); err != nil {
+	s.sure.AndNot(p.inSmall)
+	s.maybe.AndNot(p.inSmall)
+	if err := p.small.Find(q, &s.small[0], &s.small[1]); err != nil {
 		return err
 	}
-	sure.Or(&smallSure)
-	maybe.Or(&smallMaybe)
+	s.sure.Or(&s.small[0])
+	s.maybe.Or(&s.small[1])
 	return nil
 }

@@ -16,10 +16,12 @@ const BlockLen = 1 << 14
 // Text selects what is searched of a slot's text.
 type Text uint8
 
-// The whole text, or its beginning: the names.
+// The whole text; its beginning, the names; and of those what follows the first field. A search of
+// ChatIDs is sure of nothing.
 const (
 	All Text = iota
 	Names
+	ChatIDs
 )
 
 // Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. A nil
@@ -65,7 +67,9 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 	if q.exactNames {
 		names = sure
 	}
-	b.havingGrams(q, q.names, names)
+	if b.mayHold(q) {
+		b.havingGrams(q, q.names, names)
+	}
 	switch q.rest {
 	case byGrams:
 		b.havingGrams(q, q.grams, &q.found)
@@ -96,7 +100,10 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 	if !q.ordered && len(spans) > 1 {
 		q.ordered = true
-		slices.SortFunc(spans, func(x, y span) int { return cmp.Compare(b.bytesOf(b.listsOf(x)), b.bytesOf(b.listsOf(y))) })
+		for i := range spans {
+			spans[i].bytes = b.bytesOf(b.listsOf(spans[i]))
+		}
+		slices.SortFunc(spans, func(x, y span) int { return cmp.Compare(x.bytes, y.bytes) })
 	}
 	q.lists = q.lists[:0]
 	b.intersect(q, len(spans), func(i int) choice {
@@ -184,7 +191,7 @@ func (b *Block) keepPhrase(q *Query, found *Set) {
 // mark marks the words that the phrase's anchor may stand for, as texts have them, and returns the
 // first list of a word.
 func (b *Block) mark(q *Query, p *phrase) (first int) {
-	first, end := b.listsOf(span{wordKind, wordKind | numberMask})
+	first, end := b.listsOf(span{low: wordKind, high: wordKind | numberMask})
 	q.marks = slices.Grow(q.marks[:0], end-first+1)[:end-first+1]
 	if len(p.pieces[p.anchor]) == 0 {
 		for i := range q.marks {
@@ -214,7 +221,7 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 		q.lists = append(q.lists, int32(i))
 		c.bytes += b.start(i+1) - b.start(i)
 	}
-	first, end := b.listsOf(span{cond.kind, cond.kind | numberMask})
+	first, end := b.listsOf(span{low: cond.kind, high: cond.kind | numberMask})
 	words := &cond.words
 	if n := end - first; words.bits != nil && len(words.numbers)*bits.Len(uint(n)) > n {
 		for i := first; i < end; i++ {

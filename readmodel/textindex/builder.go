@@ -28,8 +28,9 @@ type Builder struct {
 	slots    []slotNotes    // ascending
 	postings []uint32       // the lists of grams and boundaries, each once a slot
 	texts    []uint32       // the words: their lists, plus one; 0 is an empty word
-	bytes    int            // of the block so far, at most
-	limit    int            // of bytes; zero: maxBlock
+	sieve    [sieveSize]byte
+	bytes    int // of the block so far, at most
+	limit    int // of bytes; zero: maxBlock
 
 	// Scratch, kept for its memory.
 	words   []word // of the text that is added
@@ -88,6 +89,7 @@ func (b *Builder) Add(slot uint16, names, words string) bool {
 	if headSize+textsHead+b.bytes+2*size*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || len(b.postings)+len(b.texts)+3*size > maxNotes || !b.read(words) {
 		return false
 	}
+	b.sift(names)
 	eachGram(names, func(g gram) { b.post(b.gramList(inNames|g), slot) })
 	for i := range b.words {
 		w := &b.words[i]
@@ -205,16 +207,18 @@ func (b *Builder) Reset() {
 	clear(b.grams)
 	clear(b.numbered[0])
 	clear(b.numbered[1])
+	clear(b.sieve[:])
 	b.lists, b.slots, b.postings, b.texts, b.bytes = b.lists[:0], b.slots[:0], b.postings[:0], b.texts[:0], 0
 }
 
-// A block is written as its number of lists (8 bytes), their grams (8 each, ascending), where each
-// list ends (4 each, counted from the end of these), and the lists; then where the words of each
-// slot end (4 each, counted from the end of these), and the words. Little endian. A word is the
-// number of its list among those of words, plus one, or 0 for an empty one. A block of more words
-// than that can number ends with its lists.
+// A block is written as its number of lists (8 bytes), its sieve, the grams of the lists (8 each,
+// ascending), where each list ends (4 each, counted from the end of these), and the lists; then
+// where the words of each slot end (4 each, counted from the end of these), and the words. Little
+// endian. A word is the number of its list among those of words, plus one, or 0 for an empty one. A
+// block of more words than that can number ends with its lists.
 const (
-	headSize  = 8
+	countSize = 8
+	headSize  = countSize + sieveSize
 	gramSize  = 8
 	endSize   = 4
 	entrySize = gramSize + endSize
@@ -233,6 +237,7 @@ func (b *Builder) writeTo(w *bufio.Writer) error {
 	slices.SortFunc(order, func(x, y int32) int { return cmp.Compare(b.lists[x].gram, b.lists[y].gram) })
 	put := func(bytes []byte) { _, _ = w.Write(bytes) } // Flush says what went wrong
 	put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(len(order))))
+	put(b.sieve[:])
 	for _, i := range order {
 		put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(b.lists[i].gram)))
 	}

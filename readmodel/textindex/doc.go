@@ -11,6 +11,9 @@
 //   - one for each character;
 //   - the words of each slot in their order, two bytes each.
 //
+// A sieve of hashes, of six characters of a name in a row and of three of a chat id, rules out most
+// blocks for most names.
+//
 // A Vocabulary numbers words and boundaries, and keeps them in one text with a suffix array.
 //
 // A needle without a space is in a text if it is in one of its words. The vocabulary says which
@@ -52,6 +55,11 @@
 // Blocks are mapped files, not Go memory: the garbage collector would need twice as much, and the
 // system can take their pages back.
 //
+// Without sieves, a check of a name looked up grams in every block, 62 of them at 1 000 000 entries;
+// most checks of a name with a number now look them up in one to five. It takes two bytes an entry,
+// and took a check of such a name from 146 to 76 µs, in turns on a busy machine, similar names among
+// it. Runs of five characters let twice as many blocks through.
+//
 // Maps number grams and words. Hash tables of the package's own, of 4 bytes an item, saved no time:
 // an index of a million entries took 4.7 s of processor time with either.
 //
@@ -60,6 +68,7 @@
 //   - block.go: Block, which is searched; query.go: Query, what of the needle is looked up in it.
 //   - builder.go: Builder, which makes a block of texts; file.go: Dir, where it is written and
 //     mapped.
+//   - sieve.go: what rules out a block.
 //   - vocabulary.go: Vocabulary, the words of all blocks; grams.go: the grams of names.
 //   - set.go: Set, slots of a block; needle.go: Needle, which looks at a text itself.
 package textindex

@@ -63,7 +63,10 @@ func endField(a, b rune, f func(gram)) {
 }
 
 // span is the grams from low to high, both included.
-type span struct{ low, high gram }
+type span struct {
+	low, high gram
+	bytes     int // of their lists in the first block that was asked
+}
 
 // spansOf returns spans of grams; a text that contains needle has a gram in each of them. of is 0
 // or inNames.
@@ -75,16 +78,16 @@ func spansOf(needle string, of gram) (spans []span) {
 		chars[maxExact-1] = r + 1
 		if known++; known >= maxExact {
 			g := of | gramOf(chars[0], chars[1], chars[2])
-			spans = append(spans, span{g, g})
+			spans = append(spans, span{low: g, high: g})
 		}
 	}
 	switch known {
 	case 1:
 		g := of | gramOf(chars[2], 0, 0)
-		return []span{{g, g}}
+		return []span{{low: g, high: g}}
 	case 2:
 		g := of | gramOf(chars[1], chars[2], 0)
-		return []span{{g, g | charMask}}
+		return []span{{low: g, high: g | charMask}}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return int(int64(a.low - b.low)) })
 	return slices.Compact(spans)

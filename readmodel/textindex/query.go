@@ -8,10 +8,13 @@ import (
 
 // Query is a search for a needle in any number of blocks, one after another. One goroutine uses it.
 type Query struct {
+	text       Text
 	needle     string
-	names      []span // a text that contains the needle in its names has a gram of each
-	ordered    bool   // the rarest first, as far as the first block knew
-	exactNames bool   // and no other text has
+	names      []span   // a text that contains the needle in its names has a gram of each
+	ordered    bool     // the rarest first, as far as the first block knew
+	exactNames bool     // and no other text has
+	nameRuns   []uint32 // for the sieves; none: they cannot tell
+	idRuns     []uint32
 	rest       method // of finding the needle in the words
 	grams      []span // for byGrams
 
@@ -41,10 +44,13 @@ const (
 
 // NewQuery makes a search of text for needle, which is folded and not empty.
 func NewQuery(text Text, needle string, s *Scratch) *Query {
-	q := &Query{needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle), Scratch: s}
+	q := &Query{text: text, needle: needle, names: spansOf(needle, inNames), exactNames: exact(needle) && text != ChatIDs, Scratch: s}
 	length, spaced := utf8.RuneCountInString(needle), strings.Contains(needle, " ")
+	if length >= nameRun || text == ChatIDs {
+		q.nameRuns, q.idRuns = runsOf(needle, nameRun), runsOf(needle, idRun)
+	}
 	switch {
-	case text == Names:
+	case text != All:
 		q.rest = notAtAll
 	case length < maxExact && spaced:
 		q.rest = unindexed // nobody searches for a space at the end of a word

@@ -66,8 +66,11 @@ func slots16(s *Set) (slots []uint16) {
 func containing(docs map[uint16]doc, text Text, needle string) (found []uint16) {
 	for slot, d := range docs {
 		in := d.text()
-		if text == Names {
+		switch text {
+		case Names:
 			in = d.names
+		case ChatIDs:
+			_, in, _ = strings.Cut(d.names, "\n")
 		}
 		if strings.Contains(in, needle) {
 			found = append(found, slot)
@@ -112,7 +115,7 @@ func TestFind(t *testing.T) {
 }
 
 func checkFind(t *rapid.T, b *Block, docs map[uint16]doc, needle string) {
-	for _, text := range []Text{All, Names} {
+	for _, text := range []Text{All, Names, ChatIDs} {
 		sure, all := find(t, b, text, needle)
 		want := containing(docs, text, needle)
 		for _, slot := range sure {
@@ -124,6 +127,43 @@ func checkFind(t *rapid.T, b *Block, docs map[uint16]doc, needle string) {
 			if !slices.Contains(all, slot) {
 				t.Fatalf("%d %q: %v, but %v contain it", text, needle, all, want)
 			}
+		}
+	}
+}
+
+// TestSieve: every part of a name or an id is found, and a block is not searched for what has a run
+// that none of its names has.
+func TestSieve(t *testing.T) {
+	b := &Builder{Vocabulary: NewVocabulary()}
+	docs := map[uint16]doc{}
+	for slot := range uint16(200) {
+		docs[slot] = doc{fmt.Sprintf("Żółw 😀 kasia%d\n%d", slot*37, 100_000_000+int(slot)*7919), "x"}
+		b.Add(slot, docs[slot].names, "x")
+	}
+	block := keep(t, open(t), b)
+	for slot := uint16(0); slot < 200; slot += 50 {
+		letters := []rune(docs[slot].names)
+		for from := range letters {
+			for to := from + 1; to <= len(letters); to++ {
+				needle := string(letters[from:to])
+				if strings.Contains(needle, "\n") {
+					continue
+				}
+				for _, text := range []Text{All, Names, ChatIDs} {
+					if _, all := find(t, block, text, needle); slices.Contains(containing(docs, text, needle), slot) && !slices.Contains(all, slot) {
+						t.Fatalf("%d %q: slot %d is missing", text, needle, slot)
+					}
+				}
+			}
+		}
+	}
+	for needle, want := range map[string][2]bool{ // as Names, as ChatIDs
+		"kasia37": {true, false}, "kasiakasia37": {false, false}, "kasi": {true, false}, "ka": {true, true}, "kasia": {true, false},
+		"100000000": {true, true}, "999999999": {false, false}, "😀 kasia": {true, false}, "😀 kasi 😀": {false, false},
+	} {
+		names, ids := block.mayHold(NewQuery(Names, needle, new(Scratch))), block.mayHold(NewQuery(ChatIDs, needle, new(Scratch)))
+		if names != want[0] || ids != want[1] {
+			t.Errorf("%q: may be in names: %v, in ids: %v; want %v", needle, names, ids, want)
 		}
 	}
 }
