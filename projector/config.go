@@ -56,7 +56,7 @@ type Config struct {
 	// Logger receives what an operator must know. Nil: it is dropped.
 	Logger *slog.Logger
 
-	// Workers is the number of goroutines that decode and render. 0: one a processor.
+	// Workers is the number of goroutines that decode and render. 0: GOMAXPROCS.
 	Workers int
 
 	// PollEvery is the time between two requests for the stream's end. 0: 500 ms.

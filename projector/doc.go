@@ -64,7 +64,7 @@
 //	follow   owns the model. It makes a session: verify the stream, receive, apply, until anything
 //	         is out of order; then another one. (projector.go, stream.go, receiver.go, gather.go,
 //	         apply.go, catchup.go, freeze.go)
-//	workers  decode and render chunks of messages, one worker a processor. (decode.go)
+//	workers  decode and render chunks of messages. (decode.go)
 //	saver    gives the store what has been applied, within 250 ms or 1 000 events. (saver.go)
 //	rejecter copies rejected events; beside that it finds subjects that have no valid event left.
 //	         (rejecter.go, subjects.go)

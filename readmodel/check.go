@@ -191,8 +191,8 @@ func (l *ranking) look() {
 	l.waiting = l.waiting[:0]
 }
 
-// full reports whether a group needs no more rows than those added, but for one whose id is equal.
-// All whose name is equal have been added.
+// full reports whether a group needs no more rows than those added, but for one whose id is equal:
+// View.similar has added all whose name is equal, and they fill it.
 func (l *ranking) full(list int) bool {
 	ranks := &l.ranks[list]
 	return len(ranks[rankIDEqual])+len(ranks[rankNameEqual]) >= MaxGroup

@@ -81,8 +81,8 @@
 //
 // Similar names are found by their look-alike keys (package lookalike). A row keeps those that
 // differ from its folded name, 18 bytes an entry, and a tree of grams of the keys tells which rows
-// to compare (similarIndex). At 300 000 entries that tree has 3.2 items, 51 bytes, an entry and
-// takes 0.35 s of a start. A change of name or verification costs a batch 30 µs more at a million
+// to compare (similarIndex). At 300 000 entries that tree has 3.2 items, 51 bytes, an
+// entry; at a million it takes 0.6 s of a start's processor time. A change of name or verification costs a batch 30 µs more at a million
 // entries; other changes cost nothing. To compare every row would take 10 ms at 100 000 entries and
 // 160 at a million.
 //

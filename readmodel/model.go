@@ -239,7 +239,7 @@ func (m *Model) EndBulk() *View {
 	}
 	close(todo)
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range min(runtime.GOMAXPROCS(0), runtime.NumCPU()) { // each has scratch memory
 		workers.Go(func() {
 			var s scratch
 			for job := range todo {

@@ -31,10 +31,14 @@ func (q *TextQuery) matcher() matcher { return matcher{q.Text, textindex.NewNeed
 
 // matches reports whether the row's text contains the needle.
 func (m *matcher) matches(r *Row) bool {
-	if m.text == textindex.Names {
+	switch m.text {
+	case textindex.ChatIDs:
+		return m.needle.In(r.foldedChat())
+	case textindex.Names:
 		return m.needle.In(r.nameAndChat())
+	default:
+		return m.needle.In(r.text())
 	}
-	return m.needle.In(r.text())
 }
 
 // TextIndex is what a search asks of a text index: the state of one at one moment. It never

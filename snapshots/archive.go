@@ -34,7 +34,7 @@ type ArchiveConfig struct {
 	// 3.5 takes less than a quarter of one. 0: it never rests.
 	Rest float64
 
-	// Workers is the number of goroutines that decode. 0: one a processor.
+	// Workers is the number of goroutines that decode. 0: GOMAXPROCS.
 	Workers int
 }
 

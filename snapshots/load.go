@@ -44,8 +44,8 @@ type batch struct {
 	decoded chan struct{} // holds one once the records are there
 }
 
-// pipe is the ways of the batches between the goroutines. Each has room for all batches, so to send
-// waits for nobody.
+// pipe carries batches between the goroutines. Each channel has room for all of them, so no send
+// blocks.
 type pipe struct {
 	free   chan *batch
 	walked chan *batch // to the workers
@@ -61,8 +61,7 @@ func newPipe(batches int) *pipe {
 }
 
 // read passes every record to take, which one goroutine calls, in the order of groups and keys, and
-// returns how many each table has. Nothing of what take gets is valid after it but the records' own
-// rows and donations.
+// returns how many each table has. Take may keep the records; the slice is used again.
 func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	p := newPipe(4 * l.workers)

@@ -58,7 +58,7 @@ func TestOpenCancelled(t *testing.T) {
 	}
 }
 
-// Many records, several chunks a worker, and pages of more than one table.
+// Many records, several batches a worker, and pages of more than one table.
 func TestLoadMany(t *testing.T) {
 	t.Parallel()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
@@ -68,6 +68,31 @@ func TestLoadMany(t *testing.T) {
 	_, loaded := mustOpen(t, copyOf(t, s))
 	if content(t, loaded.View()) != content(t, m.View()) {
 		t.Error("loaded content differs from the saved one")
+	}
+}
+
+// However far a load has come when it is cancelled, it ends.
+func TestLoadCancelled(t *testing.T) {
+	t.Parallel()
+	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
+	if err := s.Save(feed(m, sample(6000)...)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{1, 3, 9} {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, batches := &loader{workers: 2}, 0
+		err := s.db.View(func(tx *bolt.Tx) error {
+			_, err := l.read(ctx, tx, func([]readmodel.Record) {
+				if batches++; batches == at {
+					cancel()
+				}
+			})
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled at batch %d: %v", at, err)
+		}
+		cancel()
 	}
 }
 

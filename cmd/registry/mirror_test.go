@@ -50,7 +50,12 @@ func (f *mirrorFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.zero++
 		}
 	}
-	answer, err := http.Get(f.base + r.URL.Path + "?" + query.Encode())
+	// With the context of a mirror that is killed a poll ends too: the next one waits for mu.
+	ask, err := http.NewRequestWithContext(r.Context(), http.MethodGet, f.base+r.URL.Path+"?"+query.Encode(), nil)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	answer, err := http.DefaultClient.Do(ask)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}

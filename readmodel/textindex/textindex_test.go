@@ -141,6 +141,10 @@ func TestSieve(t *testing.T) {
 		b.Add(slot, docs[slot].names, "x")
 	}
 	block := keep(t, open(t), b)
+	b.Add(0, "another\n1", "x")
+	if next := keep(t, open(t), b); next.mayHold(NewQuery(Names, "kasia37", new(Scratch))) || !next.mayHold(NewQuery(Names, "another", new(Scratch))) {
+		t.Error("the sieve of a block is that of the one before")
+	}
 	for slot := uint16(0); slot < 200; slot += 50 {
 		letters := []rune(docs[slot].names)
 		for from := range letters {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,18 +84,24 @@ func (s *starting) start() uint64 {
 	srv.snapshots.open(s.js)
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	if err := srv.bootstrap(ctx, through(s.js)); err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := os.Stat(cfg.storePath()); err != nil {
-		return 0
-	}
-	store, _, err := snapshots.Open(ctx, snapshots.Config{Path: cfg.storePath(), Logger: log})
+	store, _, err := srv.load(ctx, through(s.js))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer store.Close()
-	return store.Checkpoint().Sequence
+	at := store.Checkpoint().Sequence
+	store.Close()
+	// The collector spares the heap only while something is loaded, also where that fails.
+	cancel()
+	if again, _, err := srv.load(ctx, nil); err == nil {
+		again.Close()
+		if at > 0 {
+			s.t.Error("a load that was cancelled did not fail")
+		}
+	}
+	if n := srv.live.loading.Load(); n != 0 {
+		s.t.Errorf("loading %d bytes, after a load", n)
+	}
+	return at
 }
 
 // An empty data directory starts from the newest good snapshot. What cannot be continued from this

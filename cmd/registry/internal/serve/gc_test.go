@@ -3,9 +3,9 @@ package serve
 import "testing"
 
 // TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent, or
-// between one and two times fillingPercent while it grows.
+// fillingPercent while it grows.
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 32: {25, 75}, 1 << 34: {25, 50}} {
+	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 50}, 1 << 31: {25, 50}, 1 << 34: {25, 50}} {
 		if calm, filling := percentFor(live, 0, false), percentFor(live, 0, true); [...]int{calm, filling} != want {
 			t.Errorf("%d bytes live: %d%%, filling %d%%, want %d%%", live, calm, filling, want)
 		}
@@ -21,7 +21,7 @@ func TestPercentForLoading(t *testing.T) {
 			t.Errorf("%d bytes live: room for %d", live, room)
 		}
 	}
-	if got := percentFor(8<<30, loading, true); got != fillingPercent {
+	if got := percentFor(4<<30, loading, true); got != fillingPercent {
 		t.Errorf("%d%% of a heap that is larger than the store", got)
 	}
 }

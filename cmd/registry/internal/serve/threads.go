@@ -16,8 +16,10 @@ import "runtime"
 // take longer.
 const spareThreads = 2
 
-// addThreads lets Go run on spareThreads more than there are processors. Under a container's limit
-// of processors it does nothing: more threads would only use that up sooner.
+// addThreads lets Go run on spareThreads more than there are processors. It does nothing where Go has
+// chosen fewer, as under a container's limit of processors: more threads would only use that up
+// sooner. Go takes a limit as whole processors, rounded up, and two at least, so one that comes to all
+// of the machine's cannot be told from none.
 func addThreads() {
 	if n := runtime.GOMAXPROCS(0); n == runtime.NumCPU() {
 		runtime.GOMAXPROCS(n + spareThreads)
