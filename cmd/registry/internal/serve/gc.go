@@ -68,8 +68,8 @@ func (gc GC) tune(log *slog.Logger) {
 
 // keep sets the percentage by the live heap until ctx ends, and gives memory back to the system:
 // when a model has been filled, and when it is calm, as after a snapshot or the making of an index.
-// filling reports whether a model is being loaded, or many events are waiting for it, loading how
-// many bytes the store has that is being loaded.
+// filling reports whether a model is being loaded, or many events are waiting for it. loading returns
+// the size in bytes of the store that is being loaded, or 0.
 func (gc GC) keep(ctx context.Context, filling func() bool, loading func() uint64) {
 	if !gc.Percent {
 		return
