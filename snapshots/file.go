@@ -20,10 +20,6 @@ const (
 	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers
 	// out; this is for a tool that looks into the file.
 	lockTimeout = time.Second
-
-	// initialMmap is the address space reserved for the map, in bytes. It costs no memory. The map
-	// then seldom has to move, for which bbolt waits until every read transaction has ended.
-	initialMmap = 1 << 30
 )
 
 // openFile opens an existing bbolt file for writing. The error is damage or the system's.

@@ -277,6 +277,36 @@ func inMemory(t *testing.T, mapped []byte) int {
 	return n
 }
 
+// The address space for the map of a store is reserved at once, so that Save need not wait for a
+// snapshot that is being copied.
+func TestMapReserved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "registry.db")
+	s, _, err := Open(t.Context(), Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		if !strings.Contains(line, path) {
+			continue
+		}
+		var from, to uint64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+			t.Fatal(err)
+		}
+		if to-from < initialMmap {
+			t.Errorf("%d bytes reserved, want %d", to-from, uint64(initialMmap))
+		}
+		return
+	}
+	t.Error("the store is not mapped")
+}
+
 // The error for lack of space says how much must be free, and its figures add up.
 func TestCheckSpace(t *testing.T) {
 	dir := t.TempDir()

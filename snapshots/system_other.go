@@ -2,6 +2,10 @@
 
 package snapshots
 
+// initialMmap is the address space reserved for the map of a store, in bytes. Some systems make the
+// file as long.
+const initialMmap = 1 << 30
+
 // readAhead does nothing: this system has no such advice.
 func readAhead(string) {}
 

@@ -1,11 +1,14 @@
 package serve
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent, or
 // fillingPercent while it grows.
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 50}, 1 << 31: {25, 50}, 1 << 34: {25, 50}} {
+	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 31: {25, 100}, 1 << 34: {25, 100}} {
 		if calm, filling := percentFor(live, 0, false), percentFor(live, 0, true); [...]int{calm, filling} != want {
 			t.Errorf("%d bytes live: %d%%, filling %d%%, want %d%%", live, calm, filling, want)
 		}
@@ -63,5 +66,37 @@ func TestShouldFree(t *testing.T) {
 		if got := now.shouldFree(heap{}, heap{}, idle); got != want {
 			t.Errorf("%d looks after filling: %v", idle, got)
 		}
+	}
+}
+
+// TestTuner: an import in which now and then nothing waits counts as one, and its garbage is given
+// back once, at the second look after the last moment of it.
+func TestTuner(t *testing.T) {
+	const live = 2 << 30
+	var u tuner
+	at := func(filling bool) (percent int, free bool) {
+		percent, free = u.tick(heap{live: live, held: live + calmSpare + live/8, allocated: uint64(u.ticks) << 30}, filling, 0)
+		if free {
+			u.given = heap{live: live, held: live}
+		}
+		return percent, free
+	}
+	for n := range 10 * calmTicks {
+		if percent, free := at(n%calmTicks == 0); percent != fillingPercent || free {
+			t.Fatalf("tick %d of an import: %d%%, given back: %v", n, percent, free)
+		}
+	}
+	var percents, freed []int
+	for n := range 10 * calmTicks {
+		percent, free := at(false)
+		if percents = append(percents, percent); free {
+			freed = append(freed, n)
+		}
+	}
+	if slices.Index(percents, gcPercent) > calmTicks || percents[len(percents)-1] != gcPercent {
+		t.Errorf("after an import: %v", percents)
+	}
+	if len(freed) != 1 || freed[0] > 3*calmTicks {
+		t.Errorf("given back at %v", freed)
 	}
 }

@@ -31,7 +31,7 @@ const (
 	// snapshotLook is how often the loop checks whether it may begin.
 	snapshotLook = 500 * time.Millisecond
 	// snapshotGrace is how long after its start a server leaves the processors to the readers, and
-	// how long it waits after a failure; --snapshot-every where that is shorter.
+	// how long it waits after a failure and in an import; --snapshot-every where that is shorter.
 	snapshotGrace = time.Minute
 )
 
@@ -120,10 +120,11 @@ func (k *snapshotter) run(ctx context.Context) error {
 			return nil
 		}
 	}
-	last := ""
+	last, began := "", time.Now()
+	rate := k.live.changeRate()
 	for wait := min(k.every, snapshotGrace); pause.For(ctx, wait); {
 		var err error
-		wait, err = k.turn(ctx)
+		wait, err = k.turn(ctx, rate() > muchChanges, time.Since(began))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -151,8 +152,11 @@ func (k *snapshotter) mayBegin() bool {
 	return running && p.CaughtUp
 }
 
-// turn makes a snapshot if one is due, and returns when to check again.
-func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) {
+// turn makes a snapshot if one is due, and returns when to check again. In an import it waits, for
+// another interval at most: what it copied would be old at once, and the store could not use pages
+// again meanwhile, of which an import changes nearly all every few seconds. running is how long the
+// server has been.
+func (k *snapshotter) turn(ctx context.Context, importing bool, running time.Duration) (next time.Duration, err error) {
 	at := k.live.now().store.Checkpoint()
 	p, _ := k.live.now().progress()
 	if !p.Connected || p.Frozen || p.Checkpoint == 0 {
@@ -162,10 +166,16 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 	if err != nil {
 		return 0, err
 	}
+	late := running
+	if newest != nil {
+		late = age - k.every
+	}
 	switch {
+	case late < 0:
+		return -late, nil
+	case importing && late < k.every:
+		return min(k.every, snapshotGrace), nil
 	case newest == nil:
-	case age < k.every:
-		return k.every - age, nil
 	case newest.Manifest.Sequence >= p.Checkpoint && newest.Err == nil:
 		return k.every, nil // nothing has changed
 	}
