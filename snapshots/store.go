@@ -243,8 +243,9 @@ const (
 	arenaSpare = 8 << 10
 )
 
-// fullPages is how full bbolt makes the pages of a table that was empty. Its records come in the
-// order of their keys, so that room for others in between would only double the file.
+// fullPages is how full bbolt makes the pages of a table whose new records all come after the others,
+// as ids that begin with a time do: room for more in between would make the file a third larger, up to
+// twice as large. Elsewhere it would leave pages nearly empty, and the default makes them half full.
 const fullPages = 0.95
 
 // table writes those of the sorted records that belong into t and returns by how many t has grown.
@@ -254,17 +255,23 @@ func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added i
 	if err != nil {
 		return 0, err
 	}
-	if k, _ := bucket.Cursor().First(); k == nil {
-		bucket.FillPercent = fullPages
-	}
+	last, _ := bucket.Cursor().Last()
+	last = bytes.Clone(last)
+	var firstNew string
 	for i := range sorted {
 		if r := &sorted[i]; t.holds(r.Subject) {
 			n, err := w.record(bucket, t, r)
 			if err != nil {
 				return 0, fmt.Errorf("%s: %w", t.record([]byte(r.Subject.ID)), err)
 			}
+			if n > 0 && firstNew == "" {
+				firstNew = r.Subject.ID
+			}
 			added += n
 		}
+	}
+	if firstNew > string(last) {
+		bucket.FillPercent = fullPages
 	}
 	return added, nil
 }

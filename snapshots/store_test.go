@@ -258,3 +258,42 @@ func saveForever(s *Store, m *readmodel.Model) int {
 		fmt.Println(m.View().Sequence(), m.Digest())
 	}
 }
+
+// Tables are not twice as large as they need be where new ids come after the others, and not mostly
+// empty where they come in between.
+func TestPagesFilled(t *testing.T) {
+	t.Parallel()
+	rnd := newRand(t)
+	for name, c := range map[string]struct {
+		id    func(i int) string
+		least float64 // part of the leaf pages that is in use
+	}{
+		"ascending ids": {func(i int) string { return fmt.Sprintf("%024d", i) }, 0.85},
+		"random ids":    {func(int) string { return fmt.Sprintf("%016x", rnd.Uint64()) }, 0.5},
+	} {
+		s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
+		const batch = 50
+		for i := 0; i < 3000; i += batch {
+			var data []events.Data
+			for j := range batch {
+				data = append(data, events.Views{List: events.Scammers, EntryID: c.id(i + j), Views: int64(j)})
+			}
+			if err := s.Save(feed(m, data...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.db.View(func(tx *bolt.Tx) error {
+			return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
+				if st := b.Stats(); st.KeyN > batch {
+					if used := float64(st.LeafInuse) / float64(st.LeafAlloc); used < c.least {
+						t.Errorf("%s: %.2f of the leaf pages is in use, want %.2f", name, used, c.least)
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
