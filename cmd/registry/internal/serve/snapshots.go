@@ -152,10 +152,9 @@ func (k *snapshotter) mayBegin() bool {
 	return running && p.CaughtUp
 }
 
-// turn makes a snapshot if one is due, and returns when to check again. In an import it waits, for
-// another interval at most: what it copied would be old at once, and the store could not use pages
-// again meanwhile, of which an import changes nearly all every few seconds. running is how long the
-// server has been.
+// turn makes a snapshot if one is due, and returns when to check again. In an import a snapshot waits,
+// for another interval at most: it would be old at once, and it took a tenth of the import's rate.
+// running is how long ago the model became complete.
 func (k *snapshotter) turn(ctx context.Context, importing bool, running time.Duration) (next time.Duration, err error) {
 	at := k.live.now().store.Checkpoint()
 	p, _ := k.live.now().progress()
