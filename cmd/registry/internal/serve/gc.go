@@ -22,10 +22,12 @@ const (
 	// heap, less a tenth of that heap. With gcPercent alone a registry of 100 000 entries was
 	// collected more than once a second under load, which took a quarter of its processor time.
 	minHeadroom = 512 << 20
-	// fillingPercent is the percentage while the model is being filled, when the heap grows and most
-	// collections find little. With 50 an import of a million took a tenth more processor time, and 3.5
-	// GB at its peak instead of 4.4.
-	fillingPercent = 100
+	// fillingRoom is how much garbage, in bytes, may gather while the model is being filled, when the
+	// heap grows and most collections find little; as much as lives where that is less, and
+	// fillingPercent where that is more. With fillingPercent alone an import of a million took a tenth
+	// more processor time, and 3.5 GB at its peak instead of 4.4.
+	fillingRoom    = 2 << 30
+	fillingPercent = 50
 	// headroomEvery is how long a tick is: how often the live heap is read. At a start the heap may
 	// double in that time.
 	headroomEvery = 100 * time.Millisecond
@@ -35,7 +37,7 @@ const (
 	calmLooks = 32
 	// calmSpare is how many bytes, beside a sixteenth of the live heap, are worth a collection.
 	calmSpare = 32 << 20
-	// limitPercent of the container's memory is for the Go heap, the rest for memory-mapped files,
+	// limitPercent of the container's or the machine's memory is for the Go heap, the rest for memory-mapped files,
 	// stacks and the kernel's buffers. Near the limit the collector works harder, before the kernel
 	// kills the process.
 	limitPercent = 85
@@ -45,7 +47,7 @@ const (
 // and GOMEMLIMIT in the environment win over it.
 type GC struct {
 	Percent bool // the percentage, by the size of the live heap
-	Limit   bool // the memory limit, by that of the container (cgroups version 1 and 2)
+	Limit   bool // the memory limit, by that of the container (cgroups version 1 and 2) and the machine's memory
 }
 
 // tune sets the collector and logs the settings.
@@ -55,8 +57,14 @@ func (gc GC) tune(log *slog.Logger) {
 		percent = "by the live heap"
 	}
 	if gc.Limit {
-		if limit, err := memlimit.FromCgroup(); err == nil && limit > 0 && limit < math.MaxInt64 { // an error: there is no limit
-			debug.SetMemoryLimit(int64(limit) / 100 * limitPercent)
+		memory := uint64(math.MaxInt64)
+		for _, of := range []memlimit.Provider{memlimit.FromCgroup, memlimit.FromSystem} {
+			if n, err := of(); err == nil && n > 0 { // an error: no limit, or not known
+				memory = min(memory, n)
+			}
+		}
+		if memory < math.MaxInt64 {
+			debug.SetMemoryLimit(int64(memory) / 100 * limitPercent)
 		}
 	}
 	if limit := debug.SetMemoryLimit(-1); limit == math.MaxInt64 {
@@ -118,16 +126,16 @@ func (t *tuner) tick(now heap, filling bool, loading uint64) (percent int, free 
 }
 
 // percentFor is the collector's percentage for a live heap of so many bytes: gcPercent for a large
-// one, more where gcPercent of the heap is less than minHeadroom, and fillingPercent at least while
-// the heap is growing. While a store is being loaded, of which loading is the size in bytes, there is
-// room for as much: nearly all that is allocated stays, and to find that out took a seventh of the
-// processor time of a start.
+// one, more where gcPercent of the heap is less than minHeadroom, and more while the model is being
+// filled. While a store is being loaded, of which loading is the size in bytes, there is room for as
+// much: nearly all that is allocated stays, and to find that out took a seventh of the processor time
+// of a start.
 func percentFor(live, loading uint64, filling bool) int {
 	live = max(live, 8<<20) // before the first collection nothing is known to live
 	room := max(loading, minHeadroom-min(live/10, minHeadroom))
 	least := gcPercent
 	if filling {
-		least = fillingPercent
+		least, room = fillingPercent, max(room, min(live, fillingRoom))
 	}
 	return max(least, int(100*room/live))
 }

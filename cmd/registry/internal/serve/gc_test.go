@@ -1,14 +1,17 @@
 package serve
 
 import (
+	"runtime/debug"
 	"slices"
 	"testing"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent, or
 // fillingPercent while it grows.
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 31: {25, 100}, 1 << 34: {25, 100}} {
+	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 31: {25, 100}, 1 << 34: {25, 50}} {
 		if calm, filling := percentFor(live, 0, false), percentFor(live, 0, true); [...]int{calm, filling} != want {
 			t.Errorf("%d bytes live: %d%%, filling %d%%, want %d%%", live, calm, filling, want)
 		}
@@ -72,7 +75,7 @@ func TestShouldFree(t *testing.T) {
 // TestTuner: an import in which now and then nothing waits counts as one, and its garbage is given
 // back once, at the second look after the last moment of it.
 func TestTuner(t *testing.T) {
-	const live = 2 << 30
+	const live = 4 << 30
 	var u tuner
 	at := func(filling bool) (percent int, free bool) {
 		percent, free = u.tick(heap{live: live, held: live + calmSpare + live/8, allocated: uint64(u.ticks) << 30}, filling, 0)
@@ -98,5 +101,19 @@ func TestTuner(t *testing.T) {
 	}
 	if len(freed) != 1 || freed[0] > 3*calmTicks {
 		t.Errorf("given back at %v", freed)
+	}
+}
+
+// TestTune: without a container's limit the collector knows that of the machine.
+func TestTune(t *testing.T) {
+	machine, err := memlimit.FromSystem()
+	if err != nil {
+		t.Skip("the size of the machine's memory is not known: ", err)
+	}
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	GC{Limit: true}.tune(discard())
+	if limit := debug.SetMemoryLimit(-1); limit > int64(machine)*limitPercent/100 {
+		t.Errorf("the limit is %d on a machine of %d bytes", limit, machine)
 	}
 }
