@@ -176,7 +176,7 @@ func copyBucket(ctx context.Context, to *bolt.DB, name []byte, from *bolt.Bucket
 			if err != nil {
 				return err
 			}
-			into.FillPercent = 0.9 // the keys come in order
+			into.FillPercent = fullPages // the keys come in order
 			for n := 0; k != nil && n < copyBatch; k, v = c.Next() {
 				n += len(k) + len(v)
 				if err := cmp.Or(pace.wait(ctx), into.Put(k, v)); err != nil {

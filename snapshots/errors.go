@@ -41,6 +41,8 @@ func remedy(err error) string {
 		return "close the other program that has the file open"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "make space on the disk"
+	case errors.Is(err, syscall.ENOMEM):
+		return "lift the limit on the address space of this process (ulimit -v, LimitAS)"
 	case errors.Is(err, syscall.EROFS):
 		return "make the disk writable, or choose a data directory on another disk with --data-dir"
 	}

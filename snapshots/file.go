@@ -16,11 +16,9 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-const (
-	// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers
-	// out; this is for a tool that looks into the file.
-	lockTimeout = time.Second
-)
+// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out; this
+// is for a tool that looks into the file.
+const lockTimeout = time.Second
 
 // openFile opens an existing bbolt file for writing. The error is damage or the system's.
 func openFile(path string) (db *bolt.DB, err error) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -117,13 +118,27 @@ func (s *Store) Close() error {
 	return s.closeFile()
 }
 
+// closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked in that on
+// a damaged page, and again when it rolled back, it keeps its locks for ever.
+const closeWithin = 2 * time.Second
+
 func (s *Store) closeFile() error {
 	if s.db == nil {
 		return nil
 	}
 	db := s.db
 	s.db = nil
-	return db.Close()
+	if s.attempt == nil {
+		return db.Close()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(closeWithin):
+		return fmt.Errorf("%s: it has not been closed within %s", s.path, closeWithin)
+	}
 }
 
 // commit runs one transaction, which is to leave next, and remembers whether it failed.
@@ -243,10 +258,14 @@ const (
 	arenaSpare = 8 << 10
 )
 
-// fullPages is how full bbolt makes the pages of a table whose new records all come after the others,
-// as ids that begin with a time do: room for more in between would make the file a third larger, up to
-// twice as large. Elsewhere it would leave pages nearly empty, and the default makes them half full.
+// fullPages is how full bbolt makes pages when nearly all new records come after those that are there,
+// as ids do that begin with a time. Its default leaves half of each page for records in between: the
+// file was half as large again. Where such records do come, it would split a full page into a full one
+// and one that is nearly empty.
 const fullPages = 0.95
+
+// mostlyAppended is how many new records have to come after those that are there for each in between.
+const mostlyAppended = 20
 
 // table writes those of the sorted records that belong into t and returns by how many t has grown.
 // In the order of the keys each page is visited once.
@@ -256,21 +275,24 @@ func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added i
 		return 0, err
 	}
 	last, _ := bucket.Cursor().Last()
-	last = bytes.Clone(last)
-	var firstNew string
+	appended, between := 0, 0
 	for i := range sorted {
-		if r := &sorted[i]; t.holds(r.Subject) {
-			n, err := w.record(bucket, t, r)
-			if err != nil {
-				return 0, fmt.Errorf("%s: %w", t.record([]byte(r.Subject.ID)), err)
-			}
-			if n > 0 && firstNew == "" {
-				firstNew = r.Subject.ID
-			}
-			added += n
+		r := &sorted[i]
+		if !t.holds(r.Subject) {
+			continue
 		}
+		n, err := w.record(bucket, t, r)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", t.record([]byte(r.Subject.ID)), err)
+		}
+		if n > 0 && r.Subject.ID > string(last) {
+			appended++
+		} else if n > 0 {
+			between++
+		}
+		added += n
 	}
-	if firstNew > string(last) {
+	if appended > mostlyAppended*between {
 		bucket.FillPercent = fullPages
 	}
 	return added, nil

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initialMmap is the address space reserved for the map of a store, in bytes: enough for some thirty
-// million entries. It costs no memory. Before the map can move, bbolt waits until every read
-// transaction has ended: with 1 GiB, nothing was saved in an import of a million while a snapshot
-// was copied.
+// initialMmap is the address space reserved for the map of a store, in bytes: enough for some forty
+// million entries, or 1 GiB on 32-bit systems. It costs no memory. Before the map can move, bbolt
+// waits until every read transaction has ended: with 1 GiB, nothing was saved in an import of a
+// million while a snapshot was copied.
 const initialMmap = min(64<<30, math.MaxInt/2)
 
 // readAheadPiece is the length of one request to read ahead, in bytes. Linux reads no more for one

@@ -36,6 +36,7 @@ func TestRemedy(t *testing.T) {
 		{bolterrors.ErrTimeout, "close the other program that has the file open"},
 		{disk(syscall.ENOSPC), "make space on the disk"},
 		{disk(syscall.EDQUOT), "make space on the disk"},
+		{disk(syscall.ENOMEM), "lift the limit on the address space of this process (ulimit -v, LimitAS)"},
 		{disk(syscall.EROFS), "make the disk writable, or choose a data directory on another disk with --data-dir"},
 		{disk(syscall.EIO), "check the disk, or move the file away: a new one is filled from the stream"},
 	} {
@@ -277,8 +278,7 @@ func inMemory(t *testing.T, mapped []byte) int {
 	return n
 }
 
-// The address space for the map of a store is reserved at once, so that Save need not wait for a
-// snapshot that is being copied.
+// The address space for the map of a store is reserved at once.
 func TestMapReserved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "registry.db")

@@ -17,40 +17,26 @@ const (
 	muchLag      = 1000 // stream sequences that are yet to be dealt with: an import, or a replay
 )
 
-// changeRate returns a function that reports how many stream sequences a second have been dealt with
-// since it was last called. One goroutine at a time calls it.
-func (l *live) changeRate() func() float64 {
-	at := time.Now()
-	_, checkpoint := l.look()
-	return func() float64 {
-		_, newest := l.look()
-		now := time.Now()
-		changed := float64(newest-min(checkpoint, newest)) / now.Sub(at).Seconds()
-		at, checkpoint = now, newest
-		return changed
-	}
-}
-
 // demand returns a function that reports how much readers and the stream want the processors, by
 // what has happened since it was last called. One goroutine at a time calls it.
 func (l *live) demand() func() indexing.Demand {
 	var at time.Time
-	var requests uint64
-	rate := l.changeRate()
+	var requests, checkpoint uint64
 	return func() indexing.Demand {
 		count := l.requests.Load()
 		if count == nil {
 			return indexing.Some // nobody is answered yet, and what readers wait for is being loaded
 		}
-		lag, _ := l.look()
-		now, n, changed := time.Now(), (*count)(), rate()
+		lag, newest := l.look()
+		now, n := time.Now(), (*count)()
 		processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU()) // there may be more threads
 		if at.IsZero() {
-			at, requests = now, n
+			at, requests, checkpoint = now, n, newest
 			return indexing.Some // not known yet
 		}
-		asked := float64(n-requests) / now.Sub(at).Seconds()
-		at, requests = now, n
+		passed := now.Sub(at).Seconds()
+		asked, changed := float64(n-requests)/passed, float64(newest-min(checkpoint, newest))/passed
+		at, requests, checkpoint = now, n, newest
 		switch {
 		case (lag > muchLag || changed > muchChanges) && asked < someRequests:
 			return indexing.Import

@@ -23,9 +23,9 @@ const (
 	// collected more than once a second under load, which took a quarter of its processor time.
 	minHeadroom = 512 << 20
 	// fillingRoom is how much garbage, in bytes, may gather while the model is being filled, when the
-	// heap grows and most collections find little; as much as lives where that is less, and
-	// fillingPercent where that is more. With fillingPercent alone an import of a million took a tenth
-	// more processor time, and 3.5 GB at its peak instead of 4.4.
+	// heap grows and most collections find little. A smaller heap may double; of a large one,
+	// fillingPercent may gather. With fillingPercent alone an import of a million took a tenth more
+	// processor time, and 3.5 GB at its peak instead of 4.4.
 	fillingRoom    = 2 << 30
 	fillingPercent = 50
 	// headroomEvery is how long a tick is: how often the live heap is read. At a start the heap may
@@ -33,7 +33,8 @@ const (
 	headroomEvery = 100 * time.Millisecond
 	// calmTicks is how many ticks lie between two looks whether memory can be given back: 2 s.
 	calmTicks = 20
-	// calmLooks is how many times as long the spare memory would last where it is calm: a minute.
+	// calmLooks is how many times the time between two looks the spare memory would last where it is
+	// calm: a minute.
 	calmLooks = 32
 	// calmSpare is how many bytes, beside a sixteenth of the live heap, are worth a collection.
 	calmSpare = 32 << 20
@@ -83,7 +84,8 @@ func (gc GC) keep(ctx context.Context, filling func() bool, loading func() uint6
 		return
 	}
 	var t tuner
-	for set := 0; ; {
+	set := 0
+	for {
 		percent, free := t.tick(readHeap(), filling(), loading())
 		if free {
 			// Readers wait some 3 ms more meanwhile, up to 27 with as many threads as processors
@@ -104,14 +106,14 @@ func (gc GC) keep(ctx context.Context, filling func() bool, loading func() uint6
 // tuner decides what the collector is to do. Its zero value has seen nothing.
 type tuner struct {
 	ticks  int
-	since  int  // ticks since a model was being filled
+	since  int  // ticks since a model was last being filled
 	before heap // at the last look
 	given  heap // after memory was last given back
 }
 
 // tick returns the percentage that now has to be set, and, at every calmTicks-th call, whether
-// memory is to be given back. In an import there are moments in which nothing waits; it counts as
-// ended after calmTicks without one in which something does.
+// memory is to be given back. An import has moments without a backlog: it has ended after calmTicks
+// without one.
 func (t *tuner) tick(now heap, filling bool, loading uint64) (percent int, free bool) {
 	t.ticks++
 	t.since++
@@ -162,9 +164,9 @@ func (h heap) spare(given heap) uint64 {
 	return spare - min(given.held-min(given.live, given.held), spare)
 }
 
-// shouldFree reports whether the spare memory is to be given back now. idle is for how many looks
-// no model has been filled: at the second one the import or the start has ended, and is not just
-// waiting for more.
+// shouldFree reports whether the spare memory is to be given back now. idle is the number of looks
+// since a model was last being filled: at the second one the import or the start has ended, and is not
+// just waiting for more.
 func (h heap) shouldFree(before, given heap, idle int) bool {
 	return idle == 2 && h.worth(given) || idle > 0 && h.tooMuch(given) || h.calm(before, given)
 }

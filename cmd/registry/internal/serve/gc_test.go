@@ -8,8 +8,8 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent, or
-// fillingPercent while it grows.
+// TestPercentFor: a small heap is given the least head-room there is, a large one gcPercent. While it
+// grows it may double, or gather fillingPercent where it is large.
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64][2]int{0: {6390, 6390}, 64 << 20: {790, 790}, 128 << 20: {390, 390}, 1 << 30: {40, 100}, 1 << 31: {25, 100}, 1 << 34: {25, 50}} {
 		if calm, filling := percentFor(live, 0, false), percentFor(live, 0, true); [...]int{calm, filling} != want {
@@ -99,7 +99,7 @@ func TestTuner(t *testing.T) {
 	if slices.Index(percents, gcPercent) > calmTicks || percents[len(percents)-1] != gcPercent {
 		t.Errorf("after an import: %v", percents)
 	}
-	if len(freed) != 1 || freed[0] > 3*calmTicks {
+	if len(freed) != 1 || freed[0] < 2*calmTicks-1 || freed[0] > 3*calmTicks {
 		t.Errorf("given back at %v", freed)
 	}
 }

@@ -31,8 +31,12 @@ const (
 	// snapshotLook is how often the loop checks whether it may begin.
 	snapshotLook = 500 * time.Millisecond
 	// snapshotGrace is how long after its start a server leaves the processors to the readers, and
-	// how long it waits after a failure and in an import; --snapshot-every where that is shorter.
+	// how long it waits after a failure, and before it looks again whether an import has ended;
+	// --snapshot-every where that is shorter.
 	snapshotGrace = time.Minute
+	// importLook is for how long it looks whether an import goes on. The projector publishes at least
+	// once in that time.
+	importLook = time.Second
 )
 
 // snapshotter makes snapshots and exports of the running server, one at a time. Any goroutine may
@@ -45,6 +49,7 @@ type snapshotter struct {
 	keep     int
 	replicas int
 	busy     chan struct{} // holds one while something is being made
+	waiting  time.Time     // since when a snapshot that is due has been waiting for an import; run's
 
 	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
 	stats  snapshotStats
@@ -120,11 +125,10 @@ func (k *snapshotter) run(ctx context.Context) error {
 			return nil
 		}
 	}
-	last, began := "", time.Now()
-	rate := k.live.changeRate()
+	last := ""
 	for wait := min(k.every, snapshotGrace); pause.For(ctx, wait); {
 		var err error
-		wait, err = k.turn(ctx, rate() > muchChanges, time.Since(began))
+		wait, err = k.turn(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -152,10 +156,8 @@ func (k *snapshotter) mayBegin() bool {
 	return running && p.CaughtUp
 }
 
-// turn makes a snapshot if one is due, and returns when to check again. In an import a snapshot waits,
-// for another interval at most: it would be old at once, and it took a tenth of the import's rate.
-// running is how long ago the model became complete.
-func (k *snapshotter) turn(ctx context.Context, importing bool, running time.Duration) (next time.Duration, err error) {
+// turn makes a snapshot if one is due, and returns when to check again.
+func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) {
 	at := k.live.now().store.Checkpoint()
 	p, _ := k.live.now().progress()
 	if !p.Connected || p.Frozen || p.Checkpoint == 0 {
@@ -165,18 +167,15 @@ func (k *snapshotter) turn(ctx context.Context, importing bool, running time.Dur
 	if err != nil {
 		return 0, err
 	}
-	late := running
-	if newest != nil {
-		late = age - k.every
-	}
 	switch {
-	case late < 0:
-		return -late, nil
-	case importing && late < k.every:
-		return min(k.every, snapshotGrace), nil
 	case newest == nil:
+	case age < k.every:
+		return k.every - age, nil
 	case newest.Manifest.Sequence >= p.Checkpoint && newest.Err == nil:
 		return k.every, nil // nothing has changed
+	}
+	if k.waits(k.importing(ctx), time.Now()) {
+		return min(k.every, snapshotGrace), nil
 	}
 	done, err := k.begin()
 	if err != nil {
@@ -188,6 +187,32 @@ func (k *snapshotter) turn(ctx context.Context, importing bool, running time.Dur
 		return min(k.every, snapshotGrace), nil // another replica is
 	}
 	return k.every, err
+}
+
+// importing reports whether an import is under way.
+func (k *snapshotter) importing(ctx context.Context) bool {
+	_, before := k.live.look()
+	pause.For(ctx, importLook)
+	lag, now := k.live.look()
+	return lag > muchLag || float64(now-min(before, now)) > muchChanges*importLook.Seconds()
+}
+
+// waits reports whether a snapshot that is due waits for the end of an import: it would be old at
+// once, and to make one took a tenth of the import's rate. It waits for another interval at most.
+func (k *snapshotter) waits(importing bool, now time.Time) bool {
+	began := k.waiting
+	k.waiting = time.Time{}
+	switch {
+	case !importing:
+		return false
+	case began.IsZero():
+		k.log.Info("a snapshot waits for the end of an import", "at_most", k.every.String())
+		began = now
+	case now.Sub(began) >= k.every:
+		return false
+	}
+	k.waiting = began
+	return true
 }
 
 // newest is the newest snapshot of our stream, nil when there is none, and how old it is by the

@@ -2,54 +2,96 @@ package serve
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
 )
 
-// TestSnapshotWaits: in an import no snapshot is made until it has ended, or is another interval old.
+// A snapshot that is due waits for the end of an import, and no longer than another interval.
 func TestSnapshotWaits(t *testing.T) {
-	t.Parallel()
-	r := project(t)
-	eventstest.Publish(t, r.js, eventstest.Events(20, 1)...)
-	until(t, func() bool { return r.live.View().Sequence() == 20 })
-	k := newSnapshotter(r.live, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
-	k.open(r.js)
+	k := newSnapshotter(newLive(), Config{Logger: discard(), SnapshotEvery: time.Hour})
+	began := time.Now()
 	for _, c := range []struct {
+		after     time.Duration
 		importing bool
-		running   time.Duration
-		next      time.Duration
-		made      uint64 // so far
+		want      bool
 	}{
-		{true, time.Minute, snapshotGrace, 0},
-		{true, 59 * time.Minute, snapshotGrace, 0},
-		{true, time.Hour, time.Hour, 1},
+		{0, false, false},
+		{2 * time.Hour, true, true},
+		{2*time.Hour + 59*time.Minute, true, true},
+		{3 * time.Hour, false, false}, // it has ended
+		{4 * time.Hour, true, true},
+		{5 * time.Hour, true, false}, // it does not end
+		{6 * time.Hour, true, true},  // so the next one waits anew
 	} {
-		next, err := k.turn(t.Context(), c.importing, c.running)
-		if made := k.stats.numbers().count; err != nil || next != c.next || made != c.made {
-			t.Errorf("importing %v, after %s: again after %s, %d made, %v; want %s, %d made", c.importing, c.running, next, made, err, c.next, c.made)
+		if got := k.waits(c.importing, began.Add(c.after)); got != c.want {
+			t.Errorf("after %s, importing %v: waits %v", c.after, c.importing, got)
 		}
-	}
-	k.every = time.Nanosecond // so the one that was made is two intervals old
-	eventstest.Publish(t, r.js, eventstest.Events(20, 2)...)
-	until(t, func() bool { return r.live.View().Sequence() == 40 })
-	if _, err := k.turn(t.Context(), true, time.Hour); err != nil || k.stats.numbers().count != 2 {
-		t.Errorf("%d made, %v, in an import that is as old as two intervals", k.stats.numbers().count, err)
 	}
 }
 
-// TestChangeRate: what has been dealt with since the last call, a second.
-func TestChangeRate(t *testing.T) {
+// More than muchChanges a second are an import.
+func TestImporting(t *testing.T) {
+	for changes, want := range map[uint64]bool{0: false, muchChanges: false, muchChanges + 1: true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLive()
+			l.now().model.Apply(nil, 5)
+			go func() {
+				time.Sleep(importLook / 2)
+				l.now().model.Apply(nil, 5+changes)
+			}()
+			if got := newSnapshotter(l, Config{}).importing(t.Context()); got != want {
+				t.Errorf("%d changes: %v", changes, got)
+			}
+		})
+	}
+}
+
+// While an import goes on, the snapshots that serve makes by itself wait.
+func TestSnapshotTurn(t *testing.T) {
 	t.Parallel()
 	r := project(t)
-	rate := r.live.changeRate()
-	began := time.Now()
-	eventstest.Publish(t, r.js, eventstest.Events(200, 1)...)
-	until(t, func() bool { return r.live.View().Sequence() == 200 })
-	if got, most := rate(), 200/time.Since(began).Seconds(); got <= 0 || got < most/2 {
-		t.Errorf("%.0f changes a second, want some %.0f", got, most)
+	publish := func(seed uint64) {
+		seq := eventstest.Publish(t, r.js, eventstest.Events(20, seed)...)
+		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq })
 	}
-	if got := rate(); got != 0 {
-		t.Errorf("%.0f changes a second, and there was none", got)
+	k := newSnapshotter(r.live, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
+	k.open(r.js)
+	turn := func(what string, wantNext time.Duration, wantMade uint64) {
+		t.Helper()
+		next, err := k.turn(t.Context())
+		if made := k.stats.numbers().count; err != nil || next > wantNext || next < wantNext-time.Minute || made != wantMade {
+			t.Errorf("%s: again after %s, %d made, %v; want %s, %d made", what, next, made, err, wantNext, wantMade)
+		}
 	}
+	publish(1)
+	turn("the first", time.Hour, 1)
+	publish(2)
+	turn("not due", time.Hour, 1)
+	k.every = 100 * time.Millisecond
+	until(t, func() bool {
+		_, age, err := k.newest(t.Context(), r.store.Checkpoint())
+		return err == nil && age > k.every
+	})
+
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() { // an import, as look sees it
+		defer close(ended)
+		tick := time.NewTicker(importLook / 10)
+		defer tick.Stop()
+		for seq := uint64(100_000); ; seq += 10_000 {
+			r.live.now().projector.Inspect(func(m *readmodel.Model) { m.Apply(nil, seq) })
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	turn("an import", k.every, 1)
+	turn("an import that does not end", k.every, 2)
+	close(stop)
+	<-ended
 }
