@@ -47,6 +47,9 @@ func openFile(path string) (db *bolt.DB, err error) {
 	if err != nil && file != nil {
 		_ = file.Close() // after a panic in bolt.Open it is still open, and locked
 	}
+	if err == nil {
+		adviseNormal(db, initialMmap)
+	}
 	return db, classify(err)
 }
 
@@ -74,6 +77,7 @@ func openToRead(path string) (db *bolt.DB, err error) {
 		if err != nil {
 			return err
 		}
+		adviseNormal(db, info.Size())
 		return db.View(func(tx *bolt.Tx) error {
 			if tx.Size() > info.Size() {
 				return fmt.Errorf("file is cut short: %d bytes of %d", info.Size(), tx.Size())

@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	l := &loader{workers: runtime.GOMAXPROCS(0)}
 	model := readmodel.New()
 	var rendered []readmodel.Record
-	check, err := s.guarded(ctx, func() (err error) {
+	err := s.guarded(ctx, func() (err error) {
 		readAhead(s.path)
 		if err = s.openSaved(); err != nil {
 			return err
@@ -62,9 +61,7 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if check {
-		s.checkLater()
-	}
+	s.checkLater()
 	if l.rerender {
 		s.saveRendered(rendered)
 	}
@@ -124,33 +121,16 @@ func (s *Store) checkLater() {
 	s.mu.Lock()
 	go func() {
 		defer s.mu.Unlock()
-		if err := s.db.View(checkPages); err != nil {
-			s.setUnsafe(fmt.Errorf("store: %w; nothing is saved until a restart, which sets the file aside, or a rebuild", err))
-			s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
-			s.mark(foundDamage)
+		err := s.db.View(func(tx *bolt.Tx) error { return checkPages(tx, s.path) })
+		if err == nil {
 			return
 		}
-		s.mark(0)
+		s.setUnsafe(fmt.Errorf("store: %w; nothing is saved until a restart, which sets a damaged file aside, or a rebuild", err))
+		s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
+		if errors.As(err, &damage{}) {
+			s.mark(foundDamage)
+		}
 	}()
-}
-
-// keyless keeps keys and values out of bbolt's errors, which are logged.
-type keyless struct{}
-
-func (keyless) KeyToString([]byte) string   { return "…" }
-func (keyless) ValueToString([]byte) string { return "…" }
-
-// checkPages runs bbolt's own check of the page structure. It runs in a goroutine of bbolt's, where
-// a fault ends the process: the mark is for that.
-func checkPages(tx *bolt.Tx) error {
-	var bad error
-	for err := range tx.Check(bolt.WithKVStringer(keyless{})) { // to the end, or bbolt's goroutine stays
-		bad = cmp.Or(bad, err)
-	}
-	if bad != nil {
-		return damage{fmt.Errorf("page structure: %w", bad)}
-	}
-	return nil
 }
 
 // saveRenderedPart is how many records one transaction of saveRendered writes.

@@ -13,9 +13,8 @@ import (
 )
 
 // openingSuffix follows the store's name in that of the mark: a file that stands while the store is
-// being opened and checked, so that it is left over if the process dies of what it reads ("How
-// damage is found" in the package's documentation). Any other end removes it, unless the check has
-// found damage.
+// being opened, so that it is left over if the process dies of what it reads ("How damage is found" in
+// the package's documentation), and after the check has found damage.
 const openingSuffix = ".opening"
 
 const (
@@ -55,18 +54,16 @@ func (s *Store) mark(n int) {
 	}
 }
 
-// guarded runs open, which reads the file, so that a death in it does not happen again and again. If
-// that is well and the file is to be checked, the mark stays. A file that has just been made and
-// verified is not: a kill during its check would have a good store set aside.
-func (s *Store) guarded(ctx context.Context, open func() error) (check bool, err error) {
+// guarded runs open, which reads the file, so that a death in it does not happen again and again.
+func (s *Store) guarded(ctx context.Context, open func() error) (err error) {
 	died := s.died()
 	switch {
 	case died == foundDamage:
 		s.mark(0)
-		return false, damage{errors.New("its page structure is damaged, as the check after an earlier start has found")}
+		return damage{errors.New("its page structure is damaged, as the check after an earlier start has found")}
 	case died >= maxDeaths:
 		s.mark(0)
-		return false, damage{errors.New("the process crashed while opening the file, and again while copying its records")}
+		return damage{errors.New("the process crashed while opening the file, and again while copying its records")}
 	}
 	s.mark(died + 1)
 	if died > 0 {
@@ -76,15 +73,12 @@ func (s *Store) guarded(ctx context.Context, open func() error) (check bool, err
 	if err == nil {
 		err = open()
 	}
-	switch {
-	case errors.As(err, &damage{}):
-		s.mark(0)
-	case err != nil:
+	if err != nil && !errors.As(err, &damage{}) {
 		s.mark(died) // the system or the caller ended it, so the file is as suspect as before
-	case died > 0:
-		s.mark(0)
+		return err
 	}
-	return died == 0, err
+	s.mark(0)
+	return err
 }
 
 // renew copies the store's records into a new file and puts that in its place: what is wrong with

@@ -132,24 +132,18 @@ func TestDamageFoundLater(t *testing.T) {
 	}
 }
 
-// A file that has been renewed is not checked, so that a kill then does not set a good store aside.
-func TestKilledAfterRenewal(t *testing.T) {
+// The mark goes when the file has been loaded: a kill after that costs nothing.
+func TestMarkAfterLoading(t *testing.T) {
 	t.Parallel()
 	s, _ := filled(t, 20)
-	again := newStore(left(t, s, 1), nil)
-	check, err := again.guarded(t.Context(), func() error { return nil })
-	if died := again.died(); check || err != nil || died != 0 {
-		t.Errorf("to be checked: %t; %d deaths; %v", check, died, err)
-	}
-}
-
-// The mark goes when the file has been checked.
-func TestMarkAfterCheck(t *testing.T) {
-	t.Parallel()
-	s, _ := filled(t, 20)
-	path := copyOf(t, s)
-	again, _ := mustOpen(t, path)
-	if err := again.Close(); err != nil || newStore(path, nil).died() != 0 {
-		t.Errorf("%d deaths; %v", newStore(path, nil).died(), err)
+	for died := range 2 {
+		path := left(t, s, died)
+		again, _ := mustOpen(t, path)
+		if got := newStore(path, nil).died(); got != 0 {
+			t.Errorf("%d deaths, then %d, with the store open", died, got)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -278,8 +280,9 @@ func inMemory(t *testing.T, mapped []byte) int {
 	return n
 }
 
-// The address space for the map of a store is reserved at once.
-func TestMapReserved(t *testing.T) {
+// The address space for the map of a store is reserved at once, and pages of it are not read one by
+// one.
+func TestMap(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s, _, err := Open(t.Context(), Config{Path: path})
@@ -287,24 +290,26 @@ func TestMapReserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	maps, err := os.ReadFile("/proc/self/maps")
+	maps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(maps)) {
-		if !strings.Contains(line, path) {
-			continue
-		}
-		var from, to uint64
-		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
-			t.Fatal(err)
-		}
-		if to-from < initialMmap {
-			t.Errorf("%d bytes reserved, want %d", to-from, uint64(initialMmap))
-		}
-		return
+	_, after, found := strings.Cut(string(maps), path)
+	if !found {
+		t.Fatal("the store is not mapped")
 	}
-	t.Error("the store is not mapped")
+	before := maps[:len(maps)-len(after)-len(path)]
+	var from, to uint64
+	if _, err := fmt.Sscanf(string(before[bytes.LastIndexByte(before, '\n')+1:]), "%x-%x", &from, &to); err != nil {
+		t.Fatal(err)
+	}
+	if to-from < initialMmap {
+		t.Errorf("%d bytes reserved, want %d", to-from, uint64(initialMmap))
+	}
+	_, flags, _ := strings.Cut(after, "VmFlags:")
+	if flags, _, _ = strings.Cut(flags, "\n"); slices.Contains(strings.Fields(flags), "rr") {
+		t.Errorf("read at random: %s", flags)
+	}
 }
 
 // The error for lack of space says how much must be free, and its figures add up.
