@@ -152,8 +152,7 @@ func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, 
 	return m, cmp.Or(ctx.Err(), err, to.Close())
 }
 
-// beginRead opens a read transaction. Until it ends, Close waits, and so does the next Save after a
-// failed one.
+// beginRead opens a read transaction. Until it ends, Close waits; a Save after a failed one fails.
 func (s *Store) beginRead() (*bolt.Tx, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,12 @@ func mustOpen(t testing.TB, path string) (*Store, *readmodel.Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(func() {
+		_ = s.Close()
+		if s.unsafe != nil { // the check, for which Close has waited
+			t.Error(s.unsafe)
+		}
+	})
 	return s, m
 }
 

@@ -126,10 +126,12 @@ func (s *Store) checkLater() {
 			return
 		}
 		s.setUnsafe(fmt.Errorf("store: %w; nothing is saved until a restart, which sets a damaged file aside, or a rebuild", err))
-		s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
-		if errors.As(err, &damage{}) {
-			s.mark(foundDamage)
+		if !errors.As(err, &damage{}) {
+			s.logger.Error("store cannot be checked; its records are good and stay in use", "path", s.path, "error", s.unsafe)
+			return
 		}
+		s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
+		s.mark(foundDamage)
 	}()
 }
 

@@ -359,8 +359,7 @@ func TestZeroedPages(t *testing.T) {
 	}
 }
 
-// A page that only bbolt's check reads, beyond the end of the file, costs a restart: the next
-// process does without that check, finds the bucket unreadable and sets the store aside.
+// A table of somebody else, which is not loaded, whose pages are beyond the end of the file, is damage.
 func TestPageBeyondTheEnd(t *testing.T) {
 	t.Parallel()
 	for what, inMeta := range map[string]bool{"table": false, "meta": true} {
@@ -397,8 +396,7 @@ func TestPageBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// A reference that leads out of the file, or a page that goes on for ever, is damage. Some of them
-// end the process in bbolt's own check, once.
+// A reference that leads out of the file, or a page that goes on for ever, is damage.
 func TestReferencesBeyond(t *testing.T) {
 	t.Parallel()
 	file, want := saved(t)

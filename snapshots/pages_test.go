@@ -74,14 +74,20 @@ func TestCheckPages(t *testing.T) {
 		spoil func(b []byte)
 		want  string
 	}{
-		"nothing":                          {func([]byte) {}, ""},
-		"free list too long":               {func(b []byte) { put16(b, list+10, 5000) }, "the free list has"},
-		"free list much too long":          {func(b []byte) { put16(b, list+10, 0xFFFF); put64(b, list+pageHeader, 500000) }, "the free list has 500000"},
-		"free list too short":              {func(b []byte) { put16(b, list+10, len(free)-1) }, "nothing leads to it"},
-		"free twice":                       {func(b []byte) { put64(b, list+pageHeader, free[1]/size) }, "is free twice"},
-		"free beyond the end":              {func(b []byte) { put64(b, list+pageHeader, len(b)/size) }, "does not exist"},
-		"a leaf is free":                   {func(b []byte) { put64(b, list+pageHeader+8*(len(free)-1), leaf/size) }, "it is free or part of another"},
-		"a leaf goes on into a free page":  {func(b []byte) { put32(b, leaves[beforeFree]+12, 1) }, "is free, and in use"},
+		"nothing":                           {func([]byte) {}, ""},
+		"free list too long":                {func(b []byte) { put16(b, list+10, 5000) }, "the free list has"},
+		"free list much too long":           {func(b []byte) { put16(b, list+10, 0xFFFF); put64(b, list+pageHeader, 500000) }, "the free list has 500000"},
+		"free list too short":               {func(b []byte) { put16(b, list+10, len(free)-1) }, "nothing leads to it"},
+		"free twice":                        {func(b []byte) { put64(b, list+pageHeader, free[1]/size) }, "is free twice"},
+		"free beyond the end":               {func(b []byte) { put64(b, list+pageHeader, len(b)/size) }, "does not exist"},
+		"a leaf is free":                    {func(b []byte) { put64(b, list+pageHeader+8*(len(free)-1), leaf/size) }, "it is free or part of another"},
+		"a leaf goes on into a free page":   {func(b []byte) { put32(b, leaves[beforeFree]+12, 1) }, "is free, and in use"},
+		"a leaf goes on into the free list": {func(b []byte) { put32(b, list-size+12, 1) }, "it is free or part of another"},
+		"the free list is free":             {func(b []byte) { put16(b, list+10, len(free)+1); put64(b, list+pageHeader+8*len(free), list/size) }, "it is free or part of another"},
+		"the free list goes on":             {func(b []byte) { put32(b, list+12, 1<<30) }, "and the next one"},
+		"a key that is not the leaf's": {func(b []byte) {
+			b[branch+int(binary.NativeEndian.Uint32(b[branch:])+binary.NativeEndian.Uint32(b[branch+4:]))-1]++
+		}, "does not begin with the key"},
 		"a leaf goes on into the next one": {func(b []byte) { put32(b, leaf-size+12, 1) }, "it is free or part of another"},
 		"a leaf goes on beyond the end":    {func(b []byte) { put32(b, leaf+12, 1<<20) }, "and the next one"},
 		"a leaf of another number":         {func(b []byte) { put64(b, leaf, 7) }, "says that it is page 7"},
@@ -102,10 +108,25 @@ func TestCheckPages(t *testing.T) {
 	}
 }
 
-// FuzzCheckPages: whatever a file says, checkPages returns.
+// A long free list has its length in front.
+func TestLongFreeList(t *testing.T) {
+	t.Parallel()
+	const n = 70_000
+	list := binary.NativeEndian.AppendUint64(nil, n)
+	for id := range uint64(n) {
+		list = binary.NativeEndian.AppendUint64(list, id+2)
+	}
+	p := pages{free: make([]bool, n+3)}
+	if err := p.setFree(0xFFFF, list); err != nil || slices.Contains(p.free[2:n+2], false) || p.free[n+2] {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzCheckPages: whatever a file says, checkPages returns, and says that it is damaged or nothing.
 func FuzzCheckPages(f *testing.F) {
 	s, _ := filled(f, 50)
 	file := readFile(f, copyOf(f, s))
+	f.Add(uint32(0), byte(0))
 	for _, at := range []uint32{0, 10, 12, 16, 24} {
 		for page := 2; page < len(file)/os.Getpagesize(); page += 3 {
 			f.Add(uint32(page*os.Getpagesize())+at, byte(2))
@@ -114,7 +135,7 @@ func FuzzCheckPages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at uint32, flip byte) {
 		b := bytes.Clone(file)
 		b[int(at)%len(b)] ^= flip
-		if err := checked(t, b); flip == 0 && err != nil {
+		if err := checked(t, b); err != nil && (flip == 0 || !errors.As(err, &damage{})) {
 			t.Error(err)
 		}
 	})

@@ -118,8 +118,9 @@ func (s *Store) Close() error {
 	return s.closeFile()
 }
 
-// closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked in that on
-// a damaged page, and again when it rolled back, it keeps its locks for ever.
+// closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked on a damaged
+// page in that, and again when it rolled back, it keeps its locks for ever. An archive that is being
+// copied keeps them until it is done.
 const closeWithin = 2 * time.Second
 
 func (s *Store) closeFile() error {

@@ -317,9 +317,11 @@ func TestPagesFilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		measured := 0
 		err := s.db.View(func(tx *bolt.Tx) error {
 			return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
 				if st := b.Stats(); st.KeyN > batch {
+					measured++
 					used := float64(st.LeafInuse) / float64(st.LeafAlloc)
 					t.Logf("%s: %.2f", name, used)
 					if used < c.least {
@@ -329,8 +331,8 @@ func TestPagesFilled(t *testing.T) {
 				return nil
 			})
 		})
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || measured != 1 {
+			t.Fatalf("%s: %d tables, %v", name, measured, err)
 		}
 	}
 }
