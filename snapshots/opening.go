@@ -12,9 +12,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// openingSuffix follows the store's name in that of the mark: a file that stands while the store is
-// being opened, so that it is left over if the process dies of what it reads ("How damage is found" in
-// the package's documentation), and after the check has found damage.
+// openingSuffix follows the store's name in that of the mark. The mark is a file that stands while the
+// store is being opened, so that it is left over if the process dies of what it reads. It also stands
+// after the check has found damage ("How damage is found" in the package's documentation).
 const openingSuffix = ".opening"
 
 const (
@@ -24,8 +24,9 @@ const (
 	foundDamage = maxDeaths + 1
 )
 
-// died returns how many openings of this very file have begun and not ended, or foundDamage. The mark names the
-// file by its length and time: it says nothing about one that somebody has put in its place since.
+// died returns how many openings of this very file have begun and not ended, or foundDamage. The mark
+// names the file by its length and time: it says nothing about one that somebody has put in its place
+// since.
 func (s *Store) died() int {
 	info, err := os.Stat(s.path)
 	if err != nil {

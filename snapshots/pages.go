@@ -59,7 +59,7 @@ type pages struct {
 	free     []bool   // in the free list
 	head     []bool   // a branch, a leaf or the free list begins there
 	referred []bool   // something leads there
-	keys     []uint32 // checksum of the first key of a page, and of the key of the branch that leads there: 0 if they are one
+	keys     []uint32 // checksum of a page's first key, xor that of the branch's key for it: 0 if they are equal
 }
 
 func (p *pages) check(tx *bolt.Tx, f io.ReaderAt) error {
@@ -243,8 +243,8 @@ func (p *pages) read(id uint64, kind uint16, page []byte) error {
 	return nil
 }
 
-// key is the key of an element, which says at a place where that is (4 bytes, from the element on) and
-// how long (4).
+// key is the key of an element. At place, the element has the key's distance from itself (4 bytes) and
+// its length (4).
 func key(page []byte, element, place int) ([]byte, error) {
 	at := pageHeader + pageElement*element
 	from := uint64(at) + uint64(binary.NativeEndian.Uint32(page[at+place:]))

@@ -38,8 +38,8 @@ const (
 	calmLooks = 32
 	// calmSpare is how many bytes, beside a sixteenth of the live heap, are worth a collection.
 	calmSpare = 32 << 20
-	// limitPercent of the container's or the machine's memory is for the Go heap, the rest for memory-mapped files,
-	// stacks and the kernel's buffers. Near the limit the collector works harder, before the kernel
+	// limitPercent of the container's or the machine's memory is for the Go heap, the rest for
+	// memory-mapped files, stacks and the kernel's buffers. Near the limit the collector works harder, before the kernel
 	// kills the process.
 	limitPercent = 85
 )
@@ -48,7 +48,7 @@ const (
 // and GOMEMLIMIT in the environment win over it.
 type GC struct {
 	Percent bool // the percentage, by the size of the live heap
-	Limit   bool // the memory limit, by that of the container (cgroups version 1 and 2) and the machine's memory
+	Limit   bool // the memory limit, by the container's (cgroups version 1 and 2) and the machine's memory
 }
 
 // tune sets the collector and logs the settings.

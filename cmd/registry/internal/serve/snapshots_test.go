@@ -39,7 +39,7 @@ func TestImporting(t *testing.T) {
 			l := newLive()
 			l.now().model.Apply(nil, 5)
 			go func() {
-				time.Sleep(importLook / 2)
+				time.Sleep(importLook / 2) // by the clock of the bubble
 				l.now().model.Apply(nil, 5+changes)
 			}()
 			if got := newSnapshotter(l, Config{}).importing(t.Context()); got != want {
@@ -77,7 +77,7 @@ func TestSnapshotTurn(t *testing.T) {
 	})
 
 	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() { // an import, as look sees it
+	go func() { // an import, as look sees it; the projector has nothing to apply
 		defer close(ended)
 		tick := time.NewTicker(importLook / 10)
 		defer tick.Stop()
