@@ -41,7 +41,7 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeData reads what CanonicalData wrote for an event of type t, with every check of Decode. The
+// DecodeData reads what AppendData wrote for an event of type t, with every check of Decode. The
 // error is an *Error.
 func DecodeData(t Type, b []byte) (Data, error) {
 	if !isType(t) {

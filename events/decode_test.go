@@ -413,7 +413,7 @@ func TestDecodeMessage(t *testing.T) {
 // The store reads its own data with the same checks (promise 4).
 func TestDecodeData(t *testing.T) {
 	entry := eventstest.Entries(1, 1)[0]
-	good := string(events.CanonicalData(entry))
+	good := string(events.AppendData(nil, entry))
 	for _, c := range []struct {
 		typ           events.Type
 		data, problem string
@@ -475,7 +475,7 @@ func FuzzDecodeData(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(string(e.Type), events.CanonicalData(e.Data))
+		f.Add(string(e.Type), events.AppendData(nil, e.Data))
 	}
 	f.Fuzz(func(t *testing.T, typ string, b []byte) {
 		d, err := events.DecodeData(events.Type(typ), b)
@@ -483,9 +483,9 @@ func FuzzDecodeData(f *testing.F) {
 		if err != nil {
 			return
 		}
-		canonical := events.CanonicalData(d)
+		canonical := events.AppendData(nil, d)
 		back, err := events.DecodeData(events.Type(typ), canonical)
-		if err != nil || back != d || !bytes.Equal(canonical, events.CanonicalData(back)) {
+		if err != nil || back != d || !bytes.Equal(canonical, events.AppendData(nil, back)) {
 			t.Errorf("%s, then %s: %v", b, canonical, err)
 		}
 	})

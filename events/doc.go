@@ -9,7 +9,7 @@
 //   - Decode never panics and accepts exactly what the contract allows. It names what it rejects in
 //     one line that fits a header (promise 8: one bad event costs one event). Encode refuses the
 //     same, so a Go backend finds out first.
-//   - Decode gives back what Encode wrote, and CanonicalData writes one text for one value: the
+//   - Decode gives back what Encode wrote, and AppendData writes one text for one value: the
 //     digest rests on it (promise 4). Events that earlier versions wrote decode to the same values
 //     for ever.
 //   - The JSON Schemas and the AsyncAPI document accept what Decode accepts, apart from the rules

@@ -29,14 +29,14 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// CanonicalData writes data alone, one text for one value: the digest hashes it, the store keeps
-// it, and DecodeData reads it. d must be valid (Validate); otherwise the result is nil, or JSON
+// AppendData appends data alone to dst, one text for one value: the digest hashes it, the store keeps
+// it, and DecodeData reads it. d must be valid (Validate); otherwise it appends nothing, or JSON
 // that DecodeData refuses.
 //
 // A member that older events lack is left out at its zero value, so that their texts, and with them
 // all digests, stay.
-func CanonicalData(d Data) []byte {
-	w := writer{make([]byte, 0, 576)} // of a typical entry, with some to spare
+func AppendData(dst []byte, d Data) []byte {
+	w := writer{dst}
 	w.data(d)
 	return w.b
 }

@@ -12,11 +12,16 @@ import (
 	"example.org/registry/readmodel"
 )
 
+// tidyEvery is how often the model is tidied where nothing waits.
+const tidyEvery = time.Second
+
 // apply is the session's loop: it brings what the receiver delivers into the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
 	load := newLoad()
+	tidy := time.NewTicker(tidyEvery)
+	defer tidy.Stop()
 	for {
-		first, err := p.nextChunk(ctx, r)
+		first, err := p.nextChunk(ctx, r, tidy.C)
 		if err != nil {
 			return err
 		}
@@ -32,7 +37,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 }
 
 // nextChunk waits for work. It returns a decoded chunk, or nil when it has done other work.
-func (p *Projector) nextChunk(ctx context.Context, r *receiver) (*chunk, error) {
+func (p *Projector) nextChunk(ctx context.Context, r *receiver, tidy <-chan time.Time) (*chunk, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -42,9 +47,19 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver) (*chunk, error) 
 		return nil, err
 	case e := <-p.erased:
 		return nil, p.skipErased(ctx, e)
+	case <-tidy:
+		p.compact(r)
+		return nil, nil
 	case c := <-r.ordered:
 		<-c.done // a worker has it
 		return c, nil
+	}
+}
+
+// compact lets the model put itself together while nothing waits.
+func (p *Projector) compact(r *receiver) {
+	for more := true; more && len(r.ordered) == 0; {
+		p.withModel(func(m *readmodel.Model) { more = m.Compact() })
 	}
 }
 

@@ -45,6 +45,22 @@ func TestHold(t *testing.T) {
 	s.inspect()
 }
 
+// What an import has scattered in memory is put together once nothing waits any more.
+func TestCompact(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	var v *readmodel.View
+	var published time.Time
+	s.until("put together", func() bool {
+		if time.Since(published) > 3*tidyEvery { // anew, should that have happened before v was seen
+			v, published = s.reach(s.publish(eventstest.Events(600, 1)...)), time.Now()
+		}
+		now := s.model.View()
+		return now != v && now.Sequence() == v.Sequence() && now.Digest() == v.Digest()
+	})
+	s.inspect()
+}
+
 // replayTo is the digest of the messages up to seq.
 func (s *system) replayTo(seq uint64) readmodel.Digest {
 	s.t.Helper()

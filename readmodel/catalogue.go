@@ -202,6 +202,19 @@ func (c *catalogue) reloadIDs(s *scratch) {
 	c.ids.load(items, s)
 }
 
+// compact is the list's part of Model.Compact.
+func (c *catalogue) compact() bool {
+	for o := range c.orders.trees {
+		if c.orders.trees[o].Compact(compactItems) {
+			c.orders.dirty[o], c.changed = true, true
+			return true
+		}
+	}
+	compacted := c.ids.tree.Compact(compactItems)
+	c.changed = c.changed || compacted
+	return compacted
+}
+
 // publish returns the list as it is now for a view; last is what it was in the view before.
 func (c *catalogue) publish(name string, last *listView) *listView {
 	l := &listView{

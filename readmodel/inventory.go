@@ -68,7 +68,7 @@ func (inv *Inventory) All() iter.Seq2[string, Digest] {
 		}
 		for _, d := range inv.donations {
 			k := d.Subject().String()
-			if !yield(k, hashState(k, events.CanonicalData(d))) {
+			if !yield(k, hashState(k, events.AppendData(nil, d))) {
 				return
 			}
 		}

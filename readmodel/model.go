@@ -10,7 +10,7 @@ import (
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// Load, BeginBulk, EndBulk, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may
+// Load, BeginBulk, EndBulk, Compact, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may
 // call View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
@@ -249,6 +249,26 @@ func (m *Model) EndBulk() *View {
 	}
 	workers.Wait()
 	return m.publish()
+}
+
+// compactItems is how many items of a tree one Compact puts together: some milliseconds.
+const compactItems = 100_000
+
+// Compact puts together in memory what changes have scattered, so that the memory between can be
+// given back, and reports whether there was anything; in bulk never. No answer changes. It takes some milliseconds:
+// after an import it is called again until there is nothing left.
+func (m *Model) Compact() bool {
+	if m.bulk {
+		return false // EndBulk makes everything anew
+	}
+	compacted := m.feed.tree.Compact(compactItems) || m.chatIDs.tree.Compact(compactItems) || m.similarNames.tree.Compact(compactItems)
+	for i, c := range m.lists {
+		compacted = compacted || c.compact() || m.tombstones[i].ids.tree.Compact(compactItems)
+	}
+	if compacted {
+		m.publish()
+	}
+	return compacted
 }
 
 // Digest returns the digest of everything applied, also in bulk: of entries, view totals and

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,7 +24,12 @@ type Renderer struct {
 	markdown *markdown
 	polish   *polish
 	scratch  []byte // of newRow
+	states   []byte // of the last records, with room for those of the next
 }
+
+// statesSize is how many bytes of canonical states lie together: they live until they are stored, and
+// each by itself would leave a hole between rows, which live for long.
+const statesSize = 64 << 10
 
 // NewRenderer makes a Renderer. It takes a millisecond: keep it.
 func NewRenderer() *Renderer {
@@ -36,20 +42,30 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	rec := Record{Subject: d.Subject(), Sequence: seq}
 	switch d := d.(type) {
 	case events.Entry:
-		rec.state = events.CanonicalData(d)
+		rec.state = r.state(d)
 		rec.digest = hashState(rec.Subject.String(), rec.state)
 		rec.row, r.scratch = newRow(r.scratch[:0], &d, seq, rec.digest, r.render(&d))
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
-		rec.state = events.CanonicalData(d)
+		rec.state = r.state(d)
 		rec.digest = hashState(rec.Subject.String(), rec.state)
 		rec.donation = &d
 	default:
 		rec.Removed = true
 	}
 	return rec
+}
+
+// state returns the canonical state of d.
+func (r *Renderer) state(d events.Data) []byte {
+	if cap(r.states)-len(r.states) < statesSize/16 {
+		r.states = make([]byte, 0, statesSize)
+	}
+	from := len(r.states)
+	r.states = events.AppendData(r.states, d)
+	return slices.Clip(r.states[from:])
 }
 
 func (r *Renderer) render(e *events.Entry) *rendering {

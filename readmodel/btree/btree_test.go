@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +81,7 @@ func (s *snapshot) check(t interface{ Fatalf(string, ...any) }) {
 	}
 }
 
-// TestTree drives a tree and a sorted slice through inserts, removals, loads and snapshots: the two
+// TestTree drives a tree and a sorted slice through inserts, removals, loads, Compact and snapshots: the two
 // are equal at every step, and a snapshot stays as it was (promise 2).
 func TestTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,7 +111,8 @@ func TestTree(t *testing.T) {
 					twin = slices.Delete(twin, at, at+1)
 				}
 			},
-			"load": func(t *rapid.T) { tr.Load(twin) },
+			"load":    func(t *rapid.T) { tr.Load(twin) },
+			"compact": func(t *rapid.T) { tr.Compact(rapid.IntRange(1, 3000).Draw(t, "items")) },
 			"snapshot": func(t *rapid.T) {
 				kept = append(kept, &snapshot{tr.Snapshot(), slices.Clone(twin)})
 			},
@@ -124,6 +127,39 @@ func TestTree(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestCompactMemory: the memory between leaves that were copied one by one can be given back.
+func TestCompactMemory(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	const n = 100_000
+	items := make([]Item, n)
+	for i := range items {
+		items[i] = Item{Key: uint64(i), Slot: uint32(i)}
+	}
+	var tr Tree
+	tr.Load(items)
+	for i := range 2 * n {
+		tr.Snapshot()
+		it := items[i*7919%n]
+		tr.Delete(it, ByKey)
+		tr.Insert(it, ByKey)
+	}
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse
+	}
+	before := inUse()
+	for tr.Compact(n / 10) {
+	}
+	if after := inUse(); after > before*2/3 {
+		t.Errorf("%d bytes in use before, %d after", before, after)
+	}
+	if tr.Len(All) != n {
+		t.Errorf("%d items", tr.Len(All))
+	}
 }
 
 // TestFind finds and counts all items of a key, wherever the nodes part them.
@@ -222,6 +258,15 @@ func BenchmarkTree(b *testing.B) {
 			tr.Delete(items[i*7919%n], ByKey)
 			tr.Insert(items[i*7919%n], ByKey)
 		}
+	})
+	b.Run("Compact", func(b *testing.B) { // ns an item
+		for b.Loop() {
+			tr.made = n
+			for tr.Compact(10_000) {
+				tr.Snapshot()
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/item")
 	})
 	b.Run("Page", func(b *testing.B) {
 		for b.Loop() {

@@ -60,20 +60,23 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// TestShouldFree: the garbage of an import is given back once when that has ended, whatever is
-// allocated then, and not while it goes on.
+// TestShouldFree: the garbage of an import is given back when that has ended, whatever is allocated
+// then, and once more at restLook, even if nothing is known to be spare; not while it goes on.
 func TestShouldFree(t *testing.T) {
 	const mb = 1 << 20
 	now := heap{live: 160 * mb, held: 600 * mb, allocated: 5000 * mb}
-	for idle, want := range []bool{false, false, true, false} {
+	for idle, want := range []bool{0: false, false, true, false, restLook: true, false} {
 		if got := now.shouldFree(heap{}, heap{}, idle); got != want {
 			t.Errorf("%d looks after filling: %v", idle, got)
 		}
 	}
+	if all := (heap{live: 160 * mb, held: 160 * mb, allocated: 5000 * mb}); all.shouldFree(heap{}, heap{}, 2) || !all.shouldFree(heap{}, heap{}, restLook) {
+		t.Error("nothing to spare: given back at the wrong looks")
+	}
 }
 
 // TestTuner: an import in which now and then nothing waits counts as one, and its garbage is given
-// back once, at the second look after the last moment of it.
+// back at the second look after the last moment of it and at restLook.
 func TestTuner(t *testing.T) {
 	const live = 4 << 30
 	var u tuner
@@ -99,7 +102,7 @@ func TestTuner(t *testing.T) {
 	if slices.Index(percents, gcPercent) > calmTicks || percents[len(percents)-1] != gcPercent {
 		t.Errorf("after an import: %v", percents)
 	}
-	if len(freed) != 1 || freed[0] < 2*calmTicks-1 || freed[0] > 3*calmTicks {
+	if len(freed) != 2 || freed[0] < 2*calmTicks-1 || freed[0] > 3*calmTicks || freed[1]-freed[0] != (restLook-2)*calmTicks {
 		t.Errorf("given back at %v", freed)
 	}
 }
