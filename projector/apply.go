@@ -12,16 +12,16 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// tidyEvery is how often the model is tidied where nothing waits.
-const tidyEvery = time.Second
+// compactEvery is how often the model is compacted where nothing waits.
+const compactEvery = time.Second
 
 // apply is the session's loop: it brings what the receiver delivers into the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
 	load := newLoad()
-	tidy := time.NewTicker(tidyEvery)
-	defer tidy.Stop()
+	compact := time.NewTicker(compactEvery)
+	defer compact.Stop()
 	for {
-		first, err := p.nextChunk(ctx, r, tidy.C)
+		first, err := p.nextChunk(ctx, r, compact.C)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 }
 
 // nextChunk waits for work. It returns a decoded chunk, or nil when it has done other work.
-func (p *Projector) nextChunk(ctx context.Context, r *receiver, tidy <-chan time.Time) (*chunk, error) {
+func (p *Projector) nextChunk(ctx context.Context, r *receiver, compact <-chan time.Time) (*chunk, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -47,7 +47,7 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, tidy <-chan time
 		return nil, err
 	case e := <-p.erased:
 		return nil, p.skipErased(ctx, e)
-	case <-tidy:
+	case <-compact:
 		p.compact(r)
 		return nil, nil
 	case c := <-r.ordered:
@@ -56,7 +56,7 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, tidy <-chan time
 	}
 }
 
-// compact lets the model put itself together while nothing waits.
+// compact compacts the model while nothing waits.
 func (p *Projector) compact(r *receiver) {
 	for more := true; more && len(r.ordered) == 0; {
 		p.withModel(func(m *readmodel.Model) { more = m.Compact() })

@@ -45,14 +45,14 @@ func TestHold(t *testing.T) {
 	s.inspect()
 }
 
-// What an import has scattered in memory is put together once nothing waits any more.
+// A model that changes have scattered in memory is compacted once nothing waits.
 func TestCompact(t *testing.T) {
 	s := newSystem(t)
 	s.start()
 	var v *readmodel.View
 	var published time.Time
-	s.until("put together", func() bool {
-		if time.Since(published) > 3*tidyEvery { // anew, should that have happened before v was seen
+	s.until("compacted", func() bool {
+		if time.Since(published) > 3*compactEvery { // anew, should that have happened before v was seen
 			v, published = s.reach(s.publish(eventstest.Events(600, 1)...)), time.Now()
 		}
 		now := s.model.View()

@@ -62,8 +62,8 @@
 // Run keeps five kinds of goroutine, and waits for all of them:
 //
 //	follow   owns the model. It makes a session: verify the stream, receive, apply, until anything
-//	         is out of order; then another one. (projector.go, stream.go, receiver.go, gather.go,
-//	         apply.go, catchup.go, freeze.go)
+//	         is out of order; then another one. While nothing waits, it has the model compacted.
+//	         (projector.go, stream.go, receiver.go, gather.go, apply.go, catchup.go, freeze.go)
 //	workers  decode and render chunks of messages. (decode.go)
 //	saver    gives the store what has been applied, within 250 ms or 1 000 events. (saver.go)
 //	rejecter copies rejected events; beside that it finds subjects that have no valid event left.

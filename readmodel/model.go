@@ -251,12 +251,12 @@ func (m *Model) EndBulk() *View {
 	return m.publish()
 }
 
-// compactItems is how many items of a tree one Compact puts together: some milliseconds.
+// compactItems is how many items of a tree one Compact copies: some milliseconds.
 const compactItems = 100_000
 
-// Compact puts together in memory what changes have scattered, so that the memory between can be
-// given back, and reports whether there was anything; in bulk never. No answer changes. It takes some milliseconds:
-// after an import it is called again until there is nothing left.
+// Compact copies a part of what changes have scattered in memory, so that the memory between can be
+// given back, and reports whether there was anything to do; in bulk there is not. No answer changes.
+// It takes some milliseconds: call it until it returns false.
 func (m *Model) Compact() bool {
 	if m.bulk {
 		return false // EndBulk makes everything anew

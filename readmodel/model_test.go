@@ -562,8 +562,8 @@ func TestSearchStops(t *testing.T) {
 	}
 }
 
-// TestCompact: a model that has been put together answers as before, goes on changing, and an older
-// view stays as it was.
+// TestCompact: a compacted model answers as before and goes on changing, and an older view stays as it
+// was.
 func TestCompact(t *testing.T) {
 	m, r, seq := New(), NewRenderer(), uint64(0)
 	apply := func(version int) {
@@ -607,7 +607,7 @@ func TestCompact(t *testing.T) {
 			calls++
 		}
 		if calls == 0 || m.View() == old || m.View().Sequence() != seq {
-			t.Errorf("version %d: put together in %d calls, view at %d of %d", version, calls, m.View().Sequence(), seq)
+			t.Errorf("version %d: compacted in %d calls, view at %d of %d", version, calls, m.View().Sequence(), seq)
 		}
 		for name, v := range map[string]*View{"the new view": m.View(), "the old view": old} {
 			if got := answers(v); !slices.Equal(got, want) {
@@ -617,6 +617,6 @@ func TestCompact(t *testing.T) {
 	}
 	m.BeginBulk()
 	if m.Compact() {
-		t.Error("put together in bulk")
+		t.Error("compacted in bulk")
 	}
 }

@@ -68,8 +68,8 @@ func ByKey(a, b Item) int {
 type Tree struct {
 	root       *node
 	generation uint64 // nodes of an older one belong to a snapshot too
-	made       int    // nodes since the leaves were last put together
-	together   int    // items whose leaves Compact has put together so far
+	made       int    // nodes since the last Load or whole Compact
+	compacted  int    // items whose leaves Compact has copied so far
 }
 
 const (
@@ -246,31 +246,31 @@ func (t *Tree) Load(items []Item) {
 	if len(level) == 1 {
 		t.root = level[0]
 	}
-	t.made, t.together = 0, 0
+	t.made, t.compacted = 0, 0
 }
 
-// Compact puts the leaves of about so many items together, and reports whether it did. Copies that
-// batches of changes make lie scattered over the memory that those needed: each keeps a page of it.
-// Leaves that are copied one after the other fill their pages. Compact begins when as many nodes have
-// been made as the tree has, and goes on with the next leaves, call by call, until each has had its
-// turn.
+// Compact copies the leaves of about so many items, one after the other, and reports whether there
+// was anything to do. Leaves that batches of changes have copied lie between garbage, and each keeps
+// the page of memory around it from being given back; those that Compact copies fill their pages. It
+// begins when as many nodes have been made as the tree has, and goes on with the next leaves, call by
+// call, until each has had its turn.
 func (t *Tree) Compact(items int) bool {
 	n := t.Len(All)
-	if t.root == nil || t.root.kids == nil || t.together == 0 && t.made*loadItems < n {
+	if t.root == nil || t.root.kids == nil || t.compacted == 0 && t.made*loadItems < n {
 		return false
 	}
 	t.root = t.own(t.root)
-	for end := t.together + items; t.together < min(end, n); {
-		t.together += t.compact(t.root, t.together)
+	for end := t.compacted + items; t.compacted < min(end, n); {
+		t.compacted += t.compact(t.root, t.compacted)
 	}
-	if t.together >= n {
-		t.made, t.together = 0, 0
+	if t.compacted >= n {
+		t.made, t.compacted = 0, 0
 	}
 	return true
 }
 
-// compact puts the leaves of one branch together, which is n or lies below: that of the item at a
-// position. It returns how many items of the branch there are from that position on.
+// compact copies the leaves of one branch, n or one below it: the branch of the item at position
+// from. It returns how many items of the branch there are from that position on.
 func (t *Tree) compact(n *node, from int) int {
 	at, first := 0, 0
 	for first+int(n.kids.counts[at]) <= from {
