@@ -21,7 +21,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 	compact := time.NewTicker(compactEvery)
 	defer compact.Stop()
 	for {
-		first, err := p.nextChunk(ctx, r, compact.C)
+		first, err := p.nextChunk(ctx, r, load, compact.C)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 }
 
 // nextChunk waits for work. It returns a decoded chunk, or nil when it has done other work.
-func (p *Projector) nextChunk(ctx context.Context, r *receiver, compact <-chan time.Time) (*chunk, error) {
+func (p *Projector) nextChunk(ctx context.Context, r *receiver, load *load, compact <-chan time.Time) (*chunk, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -48,7 +48,7 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, compact <-chan t
 	case e := <-p.erased:
 		return nil, p.skipErased(ctx, e)
 	case <-compact:
-		p.compact(r)
+		p.compact(ctx, r, load)
 		return nil, nil
 	case c := <-r.ordered:
 		<-c.done // a worker has it
@@ -56,9 +56,9 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, compact <-chan t
 	}
 }
 
-// compact compacts the model while nothing waits.
-func (p *Projector) compact(r *receiver) {
-	for more := true; more && len(r.ordered) == 0; {
+// compact compacts the model until a chunk comes. In an import the next one does.
+func (p *Projector) compact(ctx context.Context, r *receiver, load *load) {
+	for more := load.wait() == 0; more && len(r.ordered) == 0 && ctx.Err() == nil; {
 		p.withModel(func(m *readmodel.Model) { more = m.Compact() })
 	}
 }

@@ -259,11 +259,11 @@ const compactItems = 100_000
 // It takes some milliseconds: call it until it returns false.
 func (m *Model) Compact() bool {
 	if m.bulk {
-		return false // EndBulk makes everything anew
+		return false // EndBulk makes the trees anew
 	}
 	compacted := m.feed.tree.Compact(compactItems) || m.chatIDs.tree.Compact(compactItems) || m.similarNames.tree.Compact(compactItems)
-	for i, c := range m.lists {
-		compacted = compacted || c.compact() || m.tombstones[i].ids.tree.Compact(compactItems)
+	for _, c := range m.lists {
+		compacted = compacted || c.compact()
 	}
 	if compacted {
 		m.publish()

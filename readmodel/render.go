@@ -29,7 +29,7 @@ type Renderer struct {
 
 // statesSize is how many bytes of canonical states lie together: they live until they are stored, and
 // each by itself would leave a hole between rows, which live for long.
-const statesSize = 64 << 10
+const statesSize = 16 << 10
 
 // NewRenderer makes a Renderer. It takes a millisecond: keep it.
 func NewRenderer() *Renderer {
@@ -60,7 +60,7 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 
 // state returns the canonical state of d.
 func (r *Renderer) state(d events.Data) []byte {
-	if cap(r.states)-len(r.states) < statesSize/16 {
+	if cap(r.states)-len(r.states) < statesSize/4 {
 		r.states = make([]byte, 0, statesSize)
 	}
 	from := len(r.states)

@@ -26,8 +26,7 @@
 // object each and without gaps. A node of 64 items of 16 bytes each, in two objects, took twice the
 // bytes a change and a quarter more an item.
 //
-// After an import of a million entries such copies kept 835 MB, of which 225 were live. Compact makes
-// that some 240.
+// After an import of a million entries such copies kept 835 MB, of which 225 were live: see Compact.
 package btree
 
 import (
@@ -128,9 +127,7 @@ func (t *Tree) Insert(it Item, order Compare) {
 	}
 	t.root = t.own(t.root)
 	if right := t.insert(t.root, it, order); right != nil {
-		root := t.newBranch()
-		root.adopt([]*node{t.root, right})
-		t.root = root
+		t.root = t.newBranch([]*node{t.root, right})
 	}
 }
 
@@ -166,9 +163,11 @@ func (t *Tree) split(n *node, at int) *node {
 	if at == maxItems-1 {
 		left = loadItems
 	}
-	right := t.newLeaf()
-	if n.kids != nil {
-		right = t.newBranch()
+	var right *node
+	if n.kids == nil {
+		right = t.newLeaf()
+	} else {
+		right = t.newBranch(nil)
 	}
 	right.append(n, left)
 	n.cut(left)
@@ -232,13 +231,18 @@ func (t *Tree) join(n *node, at int) {
 
 // Load replaces the content by items, which are in order. It copies them.
 func (t *Tree) Load(items []Item) {
-	level := t.newLeaves(items)
+	var level []*node
+	for chunk := range slices.Chunk(items, loadItems) {
+		leaf := t.newLeaf()
+		for i, it := range chunk {
+			leaf.put(i, it)
+		}
+		level = append(level, leaf)
+	}
 	for len(level) > 1 {
 		var above []*node
 		for kids := range slices.Chunk(level, loadItems) {
-			branch := t.newBranch()
-			branch.adopt(kids)
-			above = append(above, branch)
+			above = append(above, t.newBranch(kids))
 		}
 		level = above
 	}
@@ -250,13 +254,17 @@ func (t *Tree) Load(items []Item) {
 }
 
 // Compact copies the leaves of about so many items, one after the other, and reports whether there
-// was anything to do. Leaves that batches of changes have copied lie between garbage, and each keeps
-// the page of memory around it from being given back; those that Compact copies fill their pages. It
-// begins when as many nodes have been made as the tree has, and goes on with the next leaves, call by
-// call, until each has had its turn.
+// was anything to do. Leaves that batches of changes have copied lie between garbage, and a single one
+// keeps its whole page of memory in use; those that Compact copies fill their pages. It begins when as
+// many nodes have been made as the tree has, and goes on with the next leaves, call by call, until
+// each has had its turn.
 func (t *Tree) Compact(items int) bool {
 	n := t.Len(All)
-	if t.root == nil || t.root.kids == nil || t.compacted == 0 && t.made*loadItems < n {
+	if t.root == nil || t.root.kids == nil {
+		t.made, t.compacted = 0, 0
+		return false
+	}
+	if t.compacted == 0 && t.made*loadItems < n {
 		return false
 	}
 	t.root = t.own(t.root)
@@ -280,11 +288,12 @@ func (t *Tree) compact(n *node, from int) int {
 	if n.kids.nodes[at].kids != nil {
 		return t.compact(t.ownKid(n, at), from-first)
 	}
-	items := make([]Item, 0, n.count(All))
-	n.ascendFrom(0, func(it Item) bool { items = append(items, it); return true })
-	n.cut(0)
-	n.adopt(t.newLeaves(items))
-	return len(items) - from
+	for i, leaf := range n.kids.nodes[:n.n] {
+		c := *leaf
+		c.generation = t.generation
+		n.kids.nodes[i] = &c
+	}
+	return n.count(All) - from
 }
 
 // own returns n if it belongs to t alone, else a copy that does.
@@ -314,31 +323,15 @@ func (t *Tree) newLeaf() *node {
 	return &node{generation: t.generation}
 }
 
-func (t *Tree) newBranch() *node {
+func (t *Tree) newBranch(of []*node) *node {
 	t.made++
 	b := &branch{node: node{generation: t.generation}}
 	b.node.kids = &b.kids
+	for i, kid := range of {
+		b.node.putKid(i, kid)
+		kid.tally(&b.kids.classes)
+	}
 	return &b.node
-}
-
-// newLeaves returns leaves that hold items.
-func (t *Tree) newLeaves(items []Item) (leaves []*node) {
-	for chunk := range slices.Chunk(items, loadItems) {
-		leaf := t.newLeaf()
-		for i, it := range chunk {
-			leaf.put(i, it)
-		}
-		leaves = append(leaves, leaf)
-	}
-	return leaves
-}
-
-// adopt gives kids to a branch that has none.
-func (n *node) adopt(kids []*node) {
-	for i, kid := range kids {
-		n.putKid(i, kid)
-		kid.tally(&n.kids.classes)
-	}
 }
 
 func (n *node) item(i int) Item { return Item{n.keys[i], n.slots[i], n.classes[i]} }

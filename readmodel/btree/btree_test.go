@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -129,36 +127,62 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// TestCompactMemory: the memory between leaves that were copied one by one can be given back.
-func TestCompactMemory(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	const n = 100_000
-	items := make([]Item, n)
-	for i := range items {
-		items[i] = Item{Key: uint64(i), Slot: uint32(i)}
+// TestCompact: as soon as enough nodes have been made, each leaf is copied once, full ones too, while
+// the tree goes on changing. Then there is nothing to do.
+func TestCompact(t *testing.T) {
+	leaves := func(tr *Tree) map[*node]bool {
+		found := map[*node]bool{}
+		var below func(n *node)
+		below = func(n *node) {
+			if n.kids == nil {
+				found[n] = true
+				return
+			}
+			for _, kid := range n.kids.nodes[:n.n] {
+				below(kid)
+			}
+		}
+		below(tr.root)
+		return found
+	}
+	const n = 2000 * loadItems
+	var items []Item
+	for i := range n {
+		items = append(items, Item{Key: uint64(10 * i)})
 	}
 	var tr Tree
 	tr.Load(items)
-	for i := range 2 * n {
+	if tr.Compact(n) {
+		t.Error("compacted after a load")
+	}
+	for leaf := range n / loadItems {
+		for more := range maxItems - 1 - loadItems {
+			tr.Insert(Item{Key: uint64(10*leaf*loadItems + more + 1)}, ByKey)
+		}
 		tr.Snapshot()
-		it := items[i*7919%n]
-		tr.Delete(it, ByKey)
-		tr.Insert(it, ByKey)
 	}
-	inUse := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapInuse
+	old, kept := leaves(&tr), tr.Snapshot()
+	want := slots(&kept, All, 0, false)
+	calls := 0
+	for ; tr.Compact(n / 10); calls++ {
+		if it := items[calls*100]; calls > 0 { // in what has been copied
+			tr.Delete(it, ByKey)
+			tr.Insert(it, ByKey)
+		}
+		wellFormed(t, tr.root)
 	}
-	before := inUse()
-	for tr.Compact(n / 10) {
+	if calls < 10 || calls > 13 {
+		t.Errorf("%d calls", calls)
 	}
-	if after := inUse(); after > before*2/3 {
-		t.Errorf("%d bytes in use before, %d after", before, after)
+	for leaf := range leaves(&tr) {
+		if old[leaf] {
+			t.Fatal("a leaf was not copied")
+		}
 	}
-	if tr.Len(All) != n {
-		t.Errorf("%d items", tr.Len(All))
+	for _, tr := range []*Tree{&tr, &kept} {
+		if !slices.Equal(slots(tr, All, 0, false), want) {
+			t.Error("not the same items")
+		}
 	}
 }
 
@@ -246,6 +270,7 @@ func BenchmarkTree(b *testing.B) {
 	})
 	new(Sorter).Sort(items, nil, ByKey)
 	var tr Tree
+	tr.Load(items)
 	b.Run("Load", func(b *testing.B) {
 		for b.Loop() {
 			tr.Load(items)
