@@ -56,7 +56,7 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, load *load, comp
 	}
 }
 
-// compact compacts the model until a chunk comes. In an import the next one does.
+// compact compacts the model until a chunk comes. In an import it does nothing.
 func (p *Projector) compact(ctx context.Context, r *receiver, load *load) {
 	for more := load.wait() == 0; more && len(r.ordered) == 0 && ctx.Err() == nil; {
 		p.withModel(func(m *readmodel.Model) { more = m.Compact() })

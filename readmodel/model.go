@@ -10,8 +10,8 @@ import (
 )
 
 // Model is the writer's side of the read model. One goroutine at a time owns it and calls Apply,
-// Load, BeginBulk, EndBulk, Compact, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may
-// call View, Await and UseTextIndex.
+// Load, BeginBulk, EndBulk, Compact, SetEpoch, Digest, Inventory, Tombstones and Listed; any
+// goroutine may call View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
 	lists            [events.NumLists]*catalogue
@@ -251,12 +251,12 @@ func (m *Model) EndBulk() *View {
 	return m.publish()
 }
 
-// compactItems is how many items of a tree one Compact copies: some milliseconds.
+// compactItems is how many items of a tree one Compact copies, in about half a millisecond.
 const compactItems = 100_000
 
 // Compact copies a part of what changes have scattered in memory, so that the memory between can be
 // given back, and reports whether there was anything to do; in bulk there is not. No answer changes.
-// It takes some milliseconds: call it until it returns false.
+// It takes about half a millisecond: call it until it returns false.
 func (m *Model) Compact() bool {
 	if m.bulk {
 		return false // EndBulk makes the trees anew

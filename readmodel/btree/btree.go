@@ -26,7 +26,8 @@
 // object each and without gaps. A node of 64 items of 16 bytes each, in two objects, took twice the
 // bytes a change and a quarter more an item.
 //
-// After an import of a million entries such copies kept 835 MB, of which 225 were live: see Compact.
+// After an import of a million entries such copies kept 835 MB, of which 225 were live. With Compact
+// the process held 1.8 GB instead of 2.3, two and a half minutes after the import.
 package btree
 
 import (
