@@ -127,8 +127,8 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// TestCompact: as soon as enough nodes have been made, each leaf is copied once, full ones too, while
-// the tree goes on changing. Then there is nothing to do.
+// TestCompact: as soon as enough nodes have been made, each leaf is replaced, while the tree goes on
+// changing. Then there is nothing to do.
 func TestCompact(t *testing.T) {
 	leaves := func(tr *Tree) map[*node]bool {
 		found := map[*node]bool{}
@@ -176,7 +176,7 @@ func TestCompact(t *testing.T) {
 	}
 	for leaf := range leaves(&tr) {
 		if old[leaf] {
-			t.Fatal("a leaf was not copied")
+			t.Fatal("a leaf was not replaced")
 		}
 	}
 	for _, tr := range []*Tree{&tr, &kept} {
@@ -184,6 +184,47 @@ func TestCompact(t *testing.T) {
 			t.Error("not the same items")
 		}
 	}
+}
+
+// TestCompactFills: Compact fills half-empty leaves as Load does, and where leaves and branch are as full
+// as they can be, the branch still has room for all.
+func TestCompactFills(t *testing.T) {
+	const gap = 1 << 10
+	var tr Tree
+	insert := func(key uint64) { tr.Insert(Item{Key: key}, ByKey) }
+	compact := func() {
+		t.Helper()
+		want := slots(&tr, All, 0, false)
+		tr.made = len(want)
+		for tr.Compact(1) {
+		}
+		wellFormed(t, tr.root)
+		if !slices.Equal(slots(&tr, All, 0, false), want) {
+			t.Error("not the same items")
+		}
+	}
+	const half = maxItems / 2 * 20
+	for key := range uint64(half) { // at the front, so that every split leaves two halves
+		insert((half - key) * gap)
+	}
+	compact()
+	if leaves := int(tr.root.n); leaves != (half+loadItems-1)/loadItems {
+		t.Errorf("%d leaves of %d items", leaves, half)
+	}
+
+	const full = maxItems - 1
+	for key := uint64(half + 1); tr.root.n < full; key++ {
+		insert(key * gap)
+	}
+	for i := range full {
+		for leaf := tr.root.kids.nodes[i]; leaf.n < full; {
+			insert(leaf.keys[leaf.n-1] + 1)
+		}
+	}
+	if n := tr.Len(All); n != full*full || tr.root.kids.nodes[0].kids != nil {
+		t.Fatalf("%d items of %d", n, full*full)
+	}
+	compact()
 }
 
 // TestFind finds and counts all items of a key, wherever the nodes part them.
