@@ -251,7 +251,7 @@ func (m *Model) EndBulk() *View {
 	return m.publish()
 }
 
-// compactItems is how many items of a tree one Compact copies, in about half a millisecond.
+// compactItems is how many items of a tree one Compact moves, in about half a millisecond.
 const compactItems = 100_000
 
 // Compact copies a part of what changes have scattered in memory, so that the memory between can be

@@ -69,7 +69,7 @@ type Tree struct {
 	root       *node
 	generation uint64 // nodes of an older one belong to a snapshot too
 	made       int    // nodes since the last Load or whole Compact
-	compacted  int    // items whose leaves Compact has copied so far
+	compacted  int    // items that Compact has moved so far
 }
 
 const (
@@ -255,9 +255,9 @@ func (t *Tree) Load(items []Item) {
 	t.made, t.compacted = 0, 0
 }
 
-// Compact moves about so many items into new leaves, filled as Load fills them, and reports whether
-// there was anything to do. Leaves that batches of changes have copied lie between garbage, and a
-// single one keeps its whole page of memory in use; new ones fill their pages. It begins when as many
+// Compact moves about so many items into new leaves, as full as those that Load makes, and reports
+// whether there was anything to do. Leaves that batches of changes have copied lie between garbage, and
+// a single one keeps its whole page of memory in use; new ones lie side by side. It begins when as many
 // nodes have been made as the tree has, and goes on with the next leaves, call by call, until each has
 // had its turn.
 func (t *Tree) Compact(items int) bool {
@@ -279,8 +279,8 @@ func (t *Tree) Compact(items int) bool {
 	return true
 }
 
-// compact moves the items of one branch into new leaves. The branch is n or one below it, the one with
-// the item at position from. It returns how many items of the branch there are from that position on.
+// compact moves the items of one branch into new leaves: the branch, at n or below it, whose leaves hold
+// the item at position from. It returns how many items they hold from that position on.
 func (t *Tree) compact(n *node, from int) int {
 	at, first := 0, 0
 	for first+int(n.kids.counts[at]) <= from {
@@ -291,12 +291,12 @@ func (t *Tree) compact(n *node, from int) int {
 		return t.compact(t.ownKid(n, at), from-first)
 	}
 	items := n.count(All)
-	size := max(loadItems, (items+maxItems-2)/(maxItems-1)) // makes fewer than maxItems leaves
-	old := n.kids.nodes
-	leaves := old[:n.n]
-	n.n, n.kids.nodes = 0, [maxItems]*node{}
+	old, leaves := n.kids.nodes, int(n.n)
+	size := max(loadItems, (items+leaves-1)/leaves) // so that there are no more leaves than before
+	clear(n.kids.nodes[:leaves])
+	n.n = 0
 	to := t.newLeaf()
-	for _, leaf := range leaves {
+	for _, leaf := range old[:leaves] {
 		for i := 0; i < int(leaf.n); {
 			if int(to.n) == size {
 				n.putKid(int(n.n), to)

@@ -148,7 +148,7 @@ func TestCompact(t *testing.T) {
 	const n = 2000 * loadItems
 	var items []Item
 	for i := range n {
-		items = append(items, Item{Key: uint64(10 * i)})
+		items = append(items, Item{Key: uint64(10 * i), Slot: uint32(10 * i)})
 	}
 	var tr Tree
 	tr.Load(items)
@@ -157,7 +157,8 @@ func TestCompact(t *testing.T) {
 	}
 	for leaf := range n / loadItems {
 		for more := range maxItems - 1 - loadItems {
-			tr.Insert(Item{Key: uint64(10*leaf*loadItems + more + 1)}, ByKey)
+			key := 10*leaf*loadItems + more + 1
+			tr.Insert(Item{Key: uint64(key), Slot: uint32(key)}, ByKey)
 		}
 		tr.Snapshot()
 	}
@@ -165,7 +166,7 @@ func TestCompact(t *testing.T) {
 	want := slots(&kept, All, 0, false)
 	calls := 0
 	for ; tr.Compact(n / 10); calls++ {
-		if it := items[calls*100]; calls > 0 { // in what has been copied
+		if it := items[calls*100]; calls > 0 { // in what has been moved
 			tr.Delete(it, ByKey)
 			tr.Insert(it, ByKey)
 		}
@@ -186,28 +187,33 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCompactFills: Compact fills half-empty leaves as Load does, and where leaves and branch are as full
-// as they can be, the branch still has room for all.
+// TestCompactFills: Compact fills half-empty leaves as Load does, and a full branch of full leaves does
+// not overflow, nor one that is not quite full.
 func TestCompactFills(t *testing.T) {
 	const gap = 1 << 10
 	var tr Tree
-	insert := func(key uint64) { tr.Insert(Item{Key: key}, ByKey) }
-	compact := func() {
+	insert := func(key uint64) { tr.Insert(Item{key, uint32(key), uint8(key % NumClasses)}, ByKey) }
+	compact := func(tr Tree) Tree {
 		t.Helper()
+		tr.Snapshot() // so that the caller's tree stays as it is
 		want := slots(&tr, All, 0, false)
 		tr.made = len(want)
-		for tr.Compact(1) {
+		for calls := 0; tr.Compact(1); calls++ {
+			if calls == len(want) {
+				t.Fatal("Compact has no end")
+			}
 		}
 		wellFormed(t, tr.root)
 		if !slices.Equal(slots(&tr, All, 0, false), want) {
-			t.Error("not the same items")
+			t.Fatal("not the same items")
 		}
+		return tr
 	}
 	const half = maxItems / 2 * 20
 	for key := range uint64(half) { // at the front, so that every split leaves two halves
 		insert((half - key) * gap)
 	}
-	compact()
+	tr = compact(tr)
 	if leaves := int(tr.root.n); leaves != (half+loadItems-1)/loadItems {
 		t.Errorf("%d leaves of %d items", leaves, half)
 	}
@@ -217,14 +223,14 @@ func TestCompactFills(t *testing.T) {
 		insert(key * gap)
 	}
 	for i := range full {
-		for leaf := tr.root.kids.nodes[i]; leaf.n < full; {
+		for leaf := tr.root.kids.nodes[i]; leaf.n < full; leaf = tr.root.kids.nodes[i] {
 			insert(leaf.keys[leaf.n-1] + 1)
+			compact(tr)
 		}
 	}
 	if n := tr.Len(All); n != full*full || tr.root.kids.nodes[0].kids != nil {
 		t.Fatalf("%d items of %d", n, full*full)
 	}
-	compact()
 }
 
 // TestFind finds and counts all items of a key, wherever the nodes part them.
