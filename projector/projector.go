@@ -230,7 +230,9 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 // of a write that failed meanwhile. Before the model has caught up once, and while Run does not
 // run, it waits for ctx. Any goroutine may call it.
 func (p *Projector) Flush(ctx context.Context) error {
-	return p.saver.flush(ctx, p.checkpoint().Sequence)
+	var applied readmodel.Checkpoint
+	p.withModel(func(*readmodel.Model) { applied = p.checkpoint() }) // the model shows a batch before its checkpoint moves
+	return p.saver.flush(ctx, applied.Sequence)
 }
 
 // checkpoint is where the model stands.

@@ -165,6 +165,42 @@ func TestFlush(t *testing.T) {
 	}
 }
 
+// Whoever has seen a batch in the model finds it in the store after Flush, also at the moment when
+// the projector's checkpoint has not moved yet.
+func TestFlushBetweenModelAndCheckpoint(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	if _, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...)); err != nil {
+		t.Fatal(err)
+	}
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.p.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	flushed := make(chan error, 1)
+	s.p.withModel(func(m *readmodel.Model) { // as applyPart does
+		at := s.p.checkpoint()
+		at.Sequence++
+		m.Apply(nil, at.Sequence)
+		go func() { flushed <- s.p.Flush(ctx) }()
+		select {
+		case err := <-flushed:
+			t.Errorf("Flush returned before the checkpoint had moved (%v)", err)
+			flushed <- err
+		case <-time.After(100 * time.Millisecond):
+		}
+		s.p.setCheckpoint(at)
+	})
+	if err := s.p.save(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-flushed; err != nil {
+		t.Error(err)
+	}
+}
+
 // A store that fails makes Flush fail, instead of waiting for its recovery.
 func TestFlushFails(t *testing.T) {
 	s := newSystem(t)

@@ -75,6 +75,9 @@ func TestVerifyFindsFlipped(t *testing.T) {
 	if _, err := served.model.Await(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
+	if err := served.projector.Flush(t.Context()); err != nil { // until then the projector reads the model's digest
+		t.Fatal(err)
+	}
 	served.projector.Inspect(func(m *readmodel.Model) {
 		m.Apply([]readmodel.Record{readmodel.NewRenderer().Render(last, entries[17]), readmodel.NewRenderer().Render(last, entries[3])}, last)
 		m.Apply([]readmodel.Record{{Subject: entries[3].Subject(), Sequence: 7, Removed: true}}, last)
