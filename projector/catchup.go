@@ -111,10 +111,10 @@ func (p *Projector) finishCatchUp(asOf time.Time) {
 	p.endBulk()
 	p.phase = caughtUp
 	at := p.checkpoint()
+	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
+		"digest", p.cfg.Model.Digest().String())
 	p.tracker.update(func(s *Progress) {
 		s.CaughtUp, s.Done = true, s.Total
 		s.knownComplete(asOf)
 	})
-	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
-		"digest", p.cfg.Model.Digest().String())
 }

@@ -89,12 +89,11 @@ func (p *Projector) reasonChanged(before, now *leader.IdentityError, thaws bool)
 	if now.Sentence == before.Sentence {
 		return
 	}
-	p.setFrozenTrouble(now, thaws)
-	if now.Kind == leader.Shorter && before.Kind == leader.Shorter {
-		return
+	if now.Kind != leader.Shorter || before.Kind != leader.Shorter {
+		p.log.Warn("still frozen, for another reason", "reason", now.Sentence, "before", before.Sentence,
+			"checkpoint", p.checkpoint().Sequence)
 	}
-	p.log.Warn("still frozen, for another reason", "reason", now.Sentence, "before", before.Sentence,
-		"checkpoint", p.checkpoint().Sequence)
+	p.setFrozenTrouble(now, thaws)
 }
 
 // lookAgain says what is wrong with the stream now: nil when nothing is, and the checkpoint's

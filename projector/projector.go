@@ -186,13 +186,13 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 
 // sessionLost tells the operator why a session ended; in the log, the first time after a good one.
 func (p *Projector) sessionLost(err error, news bool) {
-	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
 	level := slog.LevelDebug
 	if news {
 		level = slog.LevelWarn
 	}
 	p.log.Log(context.Background(), level, "stream lost; following again as soon as it can be reached",
 		"error", err, "checkpoint", p.checkpoint().Sequence)
+	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
 }
 
 // recheck makes the session begin anew, which verifies the stream first. Any goroutine may call it.

@@ -94,10 +94,10 @@ func (w *watcher) noAnswer(err error) {
 		err = fmt.Errorf("%w: %w", err, last)
 	}
 	what := unanswered(err)
-	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")
-	if !w.away {
+	if !w.away { // logged first: whoever reads the sentence finds the line
 		w.log.Warn(what+"; "+w.meanwhile(), "error", err)
 	}
+	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")
 	w.away = true
 	serve := w.cfg.Saved.Sequence > 0 && time.Since(w.answered) >= w.cfg.PatienceAtStart
 	w.tracker.update(func(s *Progress) {
