@@ -200,6 +200,21 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// TestTablesOfComments looks for comments of Go with a tab in the middle of a line. Tabs only
+// indent: one behind other text is left of a table that was wrapped like prose.
+func TestTablesOfComments(t *testing.T) {
+	for _, c := range readHouse(t).citations {
+		if filepath.Ext(c.file) != ".go" {
+			continue
+		}
+		for line := range strings.Lines(c.text) {
+			if strings.Contains(strings.Trim(line, "\t\n"), "\t") {
+				t.Errorf("%s has a comment with a tab in the middle of a line: %q", c.file, line)
+			}
+		}
+	}
+}
+
 // elsewhere names files of Go that comments cite from other projects, whose sources a reader can
 // open.
 func elsewhere(path string) bool {

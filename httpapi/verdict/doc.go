@@ -23,19 +23,15 @@
 //
 // What a name decides by itself:
 //
-//	it is                                                             value         reason 	an
-//
-// accused's, same or dressed; a trusted person's at least as near caution      Shared 	an
-// accused's, same or dressed                                     accused, risk ByName 	a trusted
-// person's, the same                                      trusted-name  ByName 	like an accused's
-//
-//	caution       LikeAccused 	a trusted person's,
-//
-// dressed, or like one's                        caution       LikeTrusted 	nobody's, but an @word
-// in it is somebody's                        as that word alone, but never trusted-name
-//
-//	nobody's, but another word of it is somebody's                    caution       InSentence
-//	nobody's                                                          none          Nobody
+//	it is                                                              value          reason
+//	an accused's, same or dressed; a trusted person's at least as near caution        Shared
+//	an accused's, same or dressed                                      accused, risk  ByName
+//	a trusted person's, the same                                       trusted-name   ByName
+//	like an accused's                                                  caution        LikeAccused
+//	a trusted person's, dressed, or like one's                         caution        LikeTrusted
+//	nobody's, but an @word in it is somebody's                         as that word alone, but never trusted-name
+//	nobody's, but another word of it is somebody's                     caution        InSentence
+//	nobody's                                                           none           Nobody
 //
 // If nothing was found, and the text is what the registry does not keep or more than it looks at,
 // the value is unchecked instead of none. If the value would vouch for somebody, and the text is
