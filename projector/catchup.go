@@ -49,7 +49,7 @@ func (p *Projector) aim(next phase, asked time.Time, end uint64) {
 
 // beginCatchUp notes how much there is to do, and decides how. info was asked for at the moment
 // asked.
-func (p *Projector) beginCatchUp(info *jetstream.StreamInfo, asked time.Time, pending uint64) {
+func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo, asked time.Time, pending uint64) {
 	at := p.checkpoint()
 	p.rejecter.setEpoch(at.StreamEpoch)
 	switch {
@@ -66,6 +66,7 @@ func (p *Projector) beginCatchUp(info *jetstream.StreamInfo, asked time.Time, pe
 	p.tracker.update(func(s *Progress) { s.Total = s.Done + pending })
 	if at.Sequence >= p.target {
 		p.finishCatchUp(asked)
+		_ = p.save(ctx, nil) // what was applied before has been saved with checkpoint 0; its only error is that of ctx: the end
 		return
 	}
 	if pending == 0 {

@@ -65,8 +65,8 @@ type Config struct {
 	// VerifyEvery is the time between two looks at the checkpoint's message. 0: 5 s.
 	VerifyEvery time.Duration
 
-	// PatienceAtStart is how long a saved state is held back while the broker does not answer.
-	// 0: 10 s.
+	// PatienceAtStart is how long a saved state is held back while the stream is not being
+	// followed. If 0, it is 10 s.
 	PatienceAtStart time.Duration
 
 	// SaveEvery and SaveCount bound how long applied events wait for the store. 0: 250 ms, 1 000.

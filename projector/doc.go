@@ -23,10 +23,11 @@
 //     nothing about what was published while it was on its way.
 //   - Unknown is never clean (promise 7). CaughtUp is false until the model has reached the end
 //     that the stream had at start, and lacks nothing that was erased meanwhile; or until a saved
-//     state that was once complete has waited Config.PatienceAtStart for a broker that does not
-//     answer, or its stream is not ours any more. During a first replay the store receives records
-//     with checkpoint 0: if the process dies, the next one replays from the start, and does not
-//     mistake half a registry for a whole one.
+//     state that was once complete has waited Config.PatienceAtStart for a stream that cannot be
+//     followed, whatever the reason, or its stream is not ours any more. During a first replay the
+//     store receives records with checkpoint 0, which is an empty store to the next process: if
+//     this one dies, the next one replays from the start, and does not mistake half a registry for
+//     a whole one.
 //   - One bad event costs one event (promise 8), even if decoding or rendering it panics: it is
 //     copied to the stream of rejected events, counted, logged once and passed over.
 //   - Copies wait for nothing but the broker's answers to them, since checkpoints on disk wait for
@@ -76,10 +77,10 @@
 //
 // # Memory
 //
-// Bounded: 8 MiB in flight from the broker, 8 MiB received and queued, 16 MiB being decoded, 65 536
-// records waiting for the store, 4 096 rejections waiting to be copied. At a bound, the part before
-// it waits; at the end of the chain the broker does. 10 000 subjects wait to be examined; more are
-// not examined.
+// Bounded: 8 MiB in flight from the broker (one message, if the broker takes longer ones), 8 MiB
+// received and queued, 16 MiB being decoded, 65 536 records waiting for the store, 4 096 rejections
+// waiting to be copied. At a bound, the part before it waits; at the end of the chain the broker
+// does. 10 000 subjects wait to be examined; more are not examined.
 //
 // # Why
 //

@@ -159,6 +159,10 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	p.identify(info)
 	r, err := p.newReceiver(ctx)
 	if err != nil {
+		var identity *leader.IdentityError
+		if wrong := p.VerifyStream(ctx); errors.As(wrong, &identity) {
+			return false, wrong // a broker that makes no consumer must not hide that
+		}
 		return false, err
 	}
 	defer r.close(p.log)
@@ -169,7 +173,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	}
 	p.setUnconfirmed(ctx, false)
 	p.keepCreated(info)
-	p.beginCatchUp(info, asked, r.pending)
+	p.beginCatchUp(ctx, info, asked, r.pending)
 	defer func() {
 		if ctx.Err() == nil { // nobody reads a model that is being left: do not sort it
 			p.endBulk()

@@ -19,6 +19,7 @@ import (
 const (
 	pullMessages = 2000                     // requested at once
 	maxInFlight  = 8 << 20                  // bytes from the broker on their way, and as much again in the queue
+	maxEnvelope  = 64 << 10                 // bytes of subjects that the broker counts with a message
 	maxQueued    = 4096                     // messages
 	maxDecoding  = maxBatch / chunkMessages // chunks between the queue and the model
 
@@ -110,13 +111,19 @@ func (r *receiver) start(ctx context.Context, workers chan<- *chunk) (err error)
 	})
 	r.running.Go(func() { r.dispatch(ctx, workers) })
 	r.consume, err = r.consumer.Consume(r.handle,
-		jetstream.PullMaxMessagesWithBytesLimit(pullMessages, maxInFlight),
+		jetstream.PullMaxMessagesWithBytesLimit(pullMessages, r.inFlight()),
 		jetstream.PullHeartbeat(heartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { r.fail(err) }))
 	if err != nil {
 		return fmt.Errorf("consumer: %w", err)
 	}
 	return nil
+}
+
+// inFlight returns how many bytes are requested at once. The broker never delivers a message that
+// is longer, so it is at least one message as long as the broker takes.
+func (r *receiver) inFlight() int {
+	return max(maxInFlight, int(r.js.Conn().MaxPayload())+maxEnvelope)
 }
 
 // fail ends the session. It never waits: the library calls it with its locks held.

@@ -27,7 +27,7 @@ const (
 // watcher is the state of watch.
 type watcher struct {
 	*Projector
-	answered time.Time // when the broker last did, or when watching began
+	followed time.Time // when the stream was last being followed, or when watching began
 	verified time.Time // when the checkpoint's message was last looked at, or when watching began
 	stood    uint64    // the checkpoint at the poll before
 	away     bool      // the broker did not answer the poll before
@@ -49,7 +49,7 @@ type overdue struct {
 // watch asks the broker, every PollEvery and when told to, how long the stream is. It decides
 // nothing about the stream's identity: when in doubt it makes the session begin anew.
 func (p *Projector) watch(ctx context.Context) {
-	w := &watcher{Projector: p, answered: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
+	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
 	ticker := time.NewTicker(p.cfg.PollEvery)
 	defer ticker.Stop()
 	for {
@@ -73,9 +73,10 @@ func (w *watcher) pollStream(ctx context.Context) {
 		return
 	case err != nil && !missing:
 		w.noAnswer(err)
+		w.serveSaved()
 		return
 	}
-	w.answer(asked)
+	w.answer()
 	switch {
 	case !missing:
 		w.compare(ctx, info, at, asked)
@@ -87,8 +88,7 @@ func (w *watcher) pollStream(ctx context.Context) {
 	}
 }
 
-// noAnswer tells the operator that the broker does not answer, and lets a saved state be served in
-// the end.
+// noAnswer tells the operator that the broker does not answer.
 func (w *watcher) noAnswer(err error) {
 	if last := w.js.Conn().LastError(); errors.Is(err, leader.ErrNotConnected) && last != nil {
 		err = fmt.Errorf("%w: %w", err, last)
@@ -99,15 +99,27 @@ func (w *watcher) noAnswer(err error) {
 	}
 	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")
 	w.away = true
-	serve := w.cfg.Saved.Sequence > 0 && time.Since(w.answered) >= w.cfg.PatienceAtStart
-	w.tracker.update(func(s *Progress) {
-		s.Connected = false
-		serve = serve && !s.CaughtUp
-		s.CaughtUp = s.CaughtUp || serve
-	})
-	if serve {
-		w.log.Warn("serving the saved state without the broker", "checkpoint", w.cfg.Saved.Sequence)
+	w.tracker.update(func(s *Progress) { s.Connected = false })
+}
+
+// mayServe reports whether a saved state has been held back long enough. It is held back while the
+// stream is being followed, and for PatienceAtStart while it is not, whatever the reason: the
+// broker may answer about the stream and yet make no consumer.
+func (w *watcher) mayServe() bool {
+	if w.receiving.Load() != nil {
+		w.followed = time.Now()
 	}
+	return w.cfg.Saved.Sequence > 0 && time.Since(w.followed) >= w.cfg.PatienceAtStart && !w.Status().CaughtUp
+}
+
+// serveSaved lets the saved state be served in the end. The caller knows nothing against the
+// stream.
+func (w *watcher) serveSaved() {
+	if !w.mayServe() {
+		return
+	}
+	w.tracker.update(func(s *Progress) { s.CaughtUp = true })
+	w.log.Warn("serving the saved state; the stream is not being followed", "checkpoint", w.cfg.Saved.Sequence)
 }
 
 // unanswered tells a broker that cannot be reached from one that is reached and does not answer
@@ -133,8 +145,7 @@ func (w *watcher) meanwhile() string {
 }
 
 // answer notes that the broker answers.
-func (w *watcher) answer(asked time.Time) {
-	w.answered = asked
+func (w *watcher) answer() {
 	w.tracker.setTrouble(troubleBroker, "")
 	if w.away {
 		w.log.Info("broker reached again")
@@ -156,13 +167,14 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	if !w.Status().Frozen {
 		w.tracker.ended(last, asked)
 	}
-	if time.Since(w.verified) >= w.cfg.VerifyEvery {
+	if time.Since(w.verified) >= w.cfg.VerifyEvery || w.mayServe() {
 		w.verified = time.Now()
 		var identity *leader.IdentityError
 		if err := w.stream.CompareMessage(ctx, info, at); errors.As(err, &identity) {
 			w.recheck(err)
 			return
 		}
+		w.serveSaved()
 	}
 	if w.lost > 0 && at.Sequence >= w.lost {
 		w.arrived()

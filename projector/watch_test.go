@@ -2,6 +2,7 @@ package projector
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -9,10 +10,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
 )
 
 // Promise 5: the broker goes away and comes back under a running projector; readers keep the last
@@ -332,5 +336,99 @@ func TestAsOfMovesUnderLoad(t *testing.T) {
 	}
 	if tr.ended(0, second(1)); !tr.status().AsOf.Equal(second(20 + 3*maxEnds - 1)) {
 		t.Error("As-Of went back")
+	}
+}
+
+// A restart where the broker answers about the stream and makes no consumer: the saved state is
+// served after PatienceAtStart, as when the broker does not answer.
+func TestSavedStateWithoutConsumer(t *testing.T) {
+	s := newSystem(t)
+	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 })
+	s.start()
+	last := s.publish(eventstest.Events(300, 1)...)
+	s.reach(last)
+	s.mustStop()
+	s.until("the consumer is gone", func() bool { return s.info(events.DefaultStream).State.Consumers == 0 })
+	if _, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.progress("the saved state is served", func(p Progress) bool { return p.CaughtUp })
+	if p := s.p.Progress(); p.Checkpoint != last || p.Frozen || !strings.Contains(p.LastError, "consumers limit") {
+		t.Errorf("progress %+v", p)
+	}
+	if err := stream.DeleteConsumer(t.Context(), "another"); err != nil {
+		t.Fatal(err)
+	}
+	s.reach(s.publish(eventstest.Events(301, 1)[300]))
+}
+
+// A stream that is another one freezes the projector, also if its broker makes no consumer.
+func TestFreezesWithoutConsumer(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	s.start()
+	last := s.publish(eventstest.Events(30, 1)...)
+	s.reach(last)
+	s.mustStop()
+	if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 })
+	if _, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(eventstest.Events(40, 2)...)
+	s.start()
+	s.progress("frozen", func(p Progress) bool { return p.Frozen && p.CaughtUp && p.Checkpoint == last })
+}
+
+// A message longer than the projector requests at once, in a stream without a limit on a broker that
+// takes it, costs one event (promise 8).
+func TestLongMessage(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{Port: server.RANDOM_PORT, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true,
+		StoreDir: t.TempDir(), MaxPayload: 64 << 20, MaxPending: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(patience) {
+		t.Fatal("the broker does not start")
+	}
+	connect := func(options ...nats.Option) jetstream.JetStream {
+		nc, err := nats.Connect(srv.ClientURL(), options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return js
+	}
+	js := connect()
+	eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.MaxMsgSize = -1 })
+	m := readmodel.New()
+	p := New(Config{JetStream: connect(ConnectOptions()...), Model: m, ReadOnly: true})
+	running := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { running <- p.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-running; err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, size := range []int{1 << 20, maxInFlight, maxInFlight + 1, 24 << 20} {
+		eventstest.PublishRaw(t, js, "registry.scammers.long", make([]byte, size))
+		last := eventstest.Publish(t, js, eventstest.Events(10, uint64(size))...)
+		within, cancel := context.WithTimeout(t.Context(), patience)
+		if _, err := m.Await(within, last); err != nil {
+			t.Fatalf("after a message of %d bytes: %+v", size, p.Progress())
+		}
+		cancel()
 	}
 }

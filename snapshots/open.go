@@ -54,6 +54,9 @@ func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
 		if err = s.openSaved(); err != nil {
 			return err
 		}
+		if err = s.dropUnfinished(); err != nil {
+			return err
+		}
 		l.rerender = s.saved.Render != readmodel.RenderVersion
 		rendered, err = s.load(ctx, l, model)
 		return err
@@ -90,6 +93,26 @@ func (s *Store) openSaved() (err error) {
 	}
 	s.setSaved(m)
 	return nil
+}
+
+// dropUnfinished replaces a store at checkpoint 0 by an empty one. Its records are of a first replay
+// that did not end. The next replay starts from scratch and gains nothing from them, and nothing
+// proves that its stream still has their messages. The stream's identity stays.
+func (s *Store) dropUnfinished() error {
+	at, records := s.saved.Checkpoint, s.saved.records()
+	if at.Sequence > 0 || records == 0 {
+		return nil
+	}
+	if err := s.closeFile(); err != nil {
+		return err
+	}
+	m := newMeta()
+	m.Checkpoint = at
+	if err := createFile(s.path, m); err != nil {
+		return err
+	}
+	s.logger.Info("the first replay of the stream was interrupted; starting it from scratch", "path", s.path, "records", records)
+	return s.openSaved()
 }
 
 // load fills a model with the store's records and compares it with the digest and the counts that

@@ -22,6 +22,8 @@ const (
 	joinWithin = 20 * time.Second
 	// awayWithin is how long the broker may be away during a rebuild.
 	awayWithin = 30 * time.Second
+	// saveWithin bounds the wait for the new store before the old model stands still.
+	saveWithin = 2 * time.Minute
 )
 
 // rebuilds is where operators' requests reach follow, which deals with one at a time.
@@ -249,6 +251,8 @@ func (b *rebuilding) judge() error {
 
 // save gives the new store all that the new model has.
 func (b *rebuilding) save(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, saveWithin, errors.New("the new store was not written in time; try again"))
+	defer cancel()
 	if err := b.fresh.projector.Flush(ctx); err != nil {
 		return fmt.Errorf("the new read model: %w", errors.Join(err, context.Cause(ctx)))
 	}
