@@ -61,7 +61,7 @@ type edit struct {
 // Every way an event can be wrong (events/CONTRACT.md), each bound on both sides, and the
 // liberties that are allowed. Promise 8.
 func TestDecodeStrictness(t *testing.T) {
-	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits()} {
+	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits(), chatIDEdits()} {
 		for _, e := range group {
 			payload := strings.Replace(e.from, e.old, e.new, 1)
 			if payload == e.from {
@@ -271,6 +271,24 @@ func entryEdits() []edit {
 		{entryJSON, `"id":"p1"`, `"id":"` + strings.Repeat("p", 65) + `"`, "data.proofs.id: must be 1 to 64 of"},
 		{entryJSON, `"private":false`, `"private":1`, "data.proofs.private: must be true or false"},
 	}...)
+}
+
+// chatIDEdits are the chat ids that the public API cannot be asked for, and their neighbors.
+func chatIDEdits() []edit {
+	const space, lost, other = "data.chatId: begins or ends with white space", "data.chatId: undefined, null, NaN,", "data.chatId: a mention or an address of a user"
+	var edits []edit
+	for _, c := range []struct{ problem, ids string }{
+		{space, " 123|123 |123\u00a0|\u0085123|123\n|\u3000|\u2009123"},
+		{lost, "undefined|null|NaN|None|nil|[object Object]"},
+		{other, "<@123>|<@!123>|http://a/users/1|https://a.example/x/users/1?y#z|https://a/users/1/|HTTP://a/users/1"},
+		{"", "1 23|\ufeff123|123\u200b|1,2|ż|-|Undefined|none|nill|<@abc>|<@>|<@!>|<@&123>|<@123|http://a/users/b|ftp://a/users/1|http:/users/1|a/users/1"},
+	} {
+		for id := range strings.SplitSeq(c.ids, "|") {
+			b, _ := json.Marshal(id) // a string cannot fail
+			edits = append(edits, edit{entryJSON, `"chatId":"123"`, `"chatId":` + string(b), c.problem})
+		}
+	}
+	return edits
 }
 
 func otherEdits() []edit {

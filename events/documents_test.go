@@ -267,6 +267,7 @@ func beyondSchema() []struct{ rule, payload, problem string } {
 	with := func(old, new string) string { return strings.Replace(entryJSON, old, new, 1) }
 	views := func(n string) string { return strings.Replace(viewsJSON, `17`, n, 1) }
 	return []struct{ rule, payload, problem string }{
+		{"an address of a user", with(`"123"`, `"https://chat.example/users/123"`), "send only the id in it"},
 		{"bytes of a text", with("**x**", strings.Repeat("ż", 10_001)), "longer than 20000 bytes"},
 		{"a number without a point", views("17.0"), "must be a plain whole number from 0 to 9007199254740991"},
 		{"a number without an exponent", views("1e3"), "must be a plain whole number from 0 to 9007199254740991"},
@@ -297,7 +298,7 @@ func TestWhatJSONSchemaCannotExpress(t *testing.T) {
 // decode_test.go, and for valid events broken at random.
 func TestSchemaAgreesOnTheTable(t *testing.T) {
 	s, agreed := eventSchema(t), 0
-	for _, group := range [][]edit{envelopeEdits(), entryEdits(), otherEdits()} {
+	for _, group := range [][]edit{envelopeEdits(), entryEdits(), otherEdits(), chatIDEdits()} {
 		for _, e := range group {
 			payload := []byte(strings.Replace(e.from, e.old, e.new, 1))
 			if !json.Valid(payload) {
@@ -361,7 +362,7 @@ func nasty() []any {
 	out := []any{
 		nil, true, false, 0, 1, -1, 1.5, json.Number("9007199254740991"), json.Number("9007199254740992"), json.Number("1e2"),
 		[]any{}, map[string]any{}, map[string]any{"id": nil, "private": true}, map[string]any{"id": "p", "private": true},
-		"", " ", "a", "a b", " a", "a\n", "a\x00b", "ż", "A.B", "1.0", "10", "-1", "PLN", "pending", "legit", "views",
+		"", " ", "a", "a b", " a", "a\n", "a\u00a0", "\u0085a", "\ufeffa", "null", "<@1>", "<@!1>", "<@a>", "http://a/users/1", "a\x00b", "ż", "A.B", "1.0", "10", "-1", "PLN", "pending", "legit", "views",
 		"application/json", "text/json", "text/plain", "application/x+json; charset=utf-8", "json",
 		"1970-01-01T00:00:00Z", "2200-12-31t23:59:59.9z", "1969-06-01T00:00:00Z", "2201-06-01T00:00:00+05:00", "2026-02-30T00:00:00Z",
 		strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("😀", 200), strings.Repeat("ż", 201),

@@ -44,6 +44,9 @@ func poisons() []poison {
 		"registry.donations.d1.x", "registry.unknown.e1", "registry.views.unknown.e1", "registry.scammers." + strings.Repeat("x", 65)} {
 		add(subject, "subject: ", entryJSON)
 	}
+	for _, e := range chatIDEdits() {
+		add("registry.scammers.e_1-A", e.problem, strings.Replace(e.from, e.old, e.new, 1))
+	}
 	return all
 }
 

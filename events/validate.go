@@ -15,7 +15,6 @@ const (
 	maxEventID    = 256    // characters
 	maxSource     = 2048   // characters
 	maxID         = 64     // characters of entryId, donationId, proofs.id
-	maxChatID     = 64     // characters
 	maxName       = 200    // characters
 	maxReasonText = 20_000 // bytes of Markdown
 	maxReportID   = 64     // characters
@@ -90,7 +89,7 @@ func checkEntry(e *Entry) *Error {
 	if err := checkTarget(e.List, e.EntryID); err != nil {
 		return err
 	}
-	if err := checkText("chatId", e.ChatID, maxChatID); err != nil {
+	if err := checkChatID(e.ChatID); err != nil {
 		return err
 	}
 	if err := checkText("name", e.Name, maxName); err != nil {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
 )
 
@@ -64,10 +64,10 @@ func parseBatch(raw string) ([]batchID, error) {
 	seen := map[string]bool{}
 	for asked := range strings.SplitSeq(text, ",") {
 		b := batchID{asked, strings.TrimSpace(asked)}
-		if id, ok := paste.ID(b.id); ok {
+		if id, ok := events.ReferredChatID(b.id); ok {
 			b.id = id
 		}
-		if b.id == "" || longer(asked, bounds.MaxValue) || longer(b.id, bounds.MaxID) || lostValue(b.id) || seen[b.id] {
+		if b.id == "" || longer(asked, bounds.MaxValue) || longer(b.id, bounds.MaxID) || events.IsLostValue(b.id) || seen[b.id] {
 			return nil, invalid("ids")
 		}
 		seen[b.id] = true

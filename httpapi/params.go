@@ -189,30 +189,20 @@ func (p *params) text(i, limit int) string {
 // id returns parameter i, a chat id. A value that the program has lost is refused.
 func (p *params) id(i int) string {
 	s := p.text(i, bounds.MaxID)
-	if lostValue(s) {
+	if events.IsLostValue(s) {
 		p.refuse(i)
 	}
 	return s
-}
-
-// lostValue reports whether s is what programs make of a value that is not there. Nobody has such
-// an id, and an empty answer would pass for a clean one.
-func lostValue(s string) bool {
-	switch s {
-	case "undefined", "null", "NaN", "None", "nil", "[object Object]":
-		return true
-	}
-	return false
 }
 
 // pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit
 // of its own. A value that the program has lost is refused.
 func (p *params) pasted(i, limit int) (text string, isID bool) {
 	text = p.trimmed(i)
-	if id, ok := paste.ID(text); ok {
+	if id, ok := events.ReferredChatID(text); ok {
 		text, isID, limit = id, true, bounds.MaxID
 	}
-	if longer(text, limit) || lostValue(text) {
+	if longer(text, limit) || events.IsLostValue(text) {
 		p.refuse(i)
 	}
 	return text, isID

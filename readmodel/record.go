@@ -17,7 +17,7 @@ import (
 const (
 	// ProjectionVersion is the version of decoding and its bounds. What a store of another version
 	// holds may not be what a replay would give, so the stream is replayed.
-	ProjectionVersion uint32 = 1
+	ProjectionVersion uint32 = 2
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
 	RenderVersion uint32 = 3

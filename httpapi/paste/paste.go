@@ -31,7 +31,6 @@ package paste
 import (
 	"embed"
 	"html"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -295,29 +294,6 @@ func (s *Subject) add(n Name) {
 		}
 		return 1
 	})
-}
-
-// ID finds the chat id in the forms that the API understands, too: a mention, <@123> or <@!123>, or
-// an http(s) address with /users/<digits> in its path.
-func ID(s string) (id string, ok bool) {
-	if mention, is := strings.CutPrefix(s, "<@"); is {
-		id, closed := strings.CutSuffix(strings.TrimPrefix(mention, "!"), ">")
-		return id, closed && Digits(id)
-	}
-	if !strings.Contains(s, "/users/") {
-		return "", false
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", false
-	}
-	segments := strings.Split(u.Path, "/")
-	for i, id := range segments[1:] {
-		if segments[i] == "users" && Digits(id) {
-			return id, true
-		}
-	}
-	return "", false
 }
 
 // Equal reports whether two texts are one name: equal in NFC, but for case and white space.

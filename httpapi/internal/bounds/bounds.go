@@ -16,9 +16,9 @@ var Sources embed.FS
 
 // Bounds of texts, in code points.
 const (
-	MaxValue  = 300 // any value as it is sent, decoded; so also what people paste
-	MaxSearch = 100 // a text to search
-	MaxID     = 64
+	MaxValue  = 300              // any value as it is sent, decoded; so also what people paste
+	MaxSearch = 100              // a text to search
+	MaxID     = events.MaxChatID // an id, of a chat platform or a donation
 )
 
 // MaxQuery bounds a query string as it is sent, in bytes.
