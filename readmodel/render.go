@@ -7,12 +7,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/casefold"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -86,8 +86,7 @@ func fold(s string) string {
 	if isFoldedASCII(s) {
 		return s
 	}
-	// A Caser may keep state, so each call has its own.
-	return oneSpace(cases.Fold().String(norm.NFKC.String(s)))
+	return oneSpace(casefold.String(norm.NFKC.String(s)))
 }
 
 // isFoldedASCII reports whether s is ASCII and its own folded form, as most ids are.
@@ -142,13 +141,13 @@ func isSpaced(s string) bool {
 type polish struct {
 	collator *collate.Collator
 	buffer   collate.Buffer
-	digits   []byte // the key of 0: symbols that the collator knows sort before it
+	unknown  []byte // the key of the first code point that the collator does not know
 }
 
 func newPolish() *polish {
 	// Plain Polish would separate upper from lower case.
 	p := &polish{collator: collate.New(language.Polish, collate.IgnoreCase)}
-	p.digits = bytes.Clone(p.collator.KeyFromString(&p.buffer, "0"))
+	p.unknown = bytes.Clone(p.collator.KeyFromString(&p.buffer, "\u0378")) // unassigned
 	return p
 }
 
@@ -167,14 +166,16 @@ func (p *polish) raw(name string) []byte {
 	return p.collator.KeyFromString(&p.buffer, name)
 }
 
-// isNewSymbol reports whether r is a symbol that the collator does not know.
+// isNewSymbol reports whether r is a symbol that the collator does not know. One that it sorts among
+// letters, as ™ among tm, is known.
 func (p *polish) isNewSymbol(r rune) bool {
-	return r > unicode.MaxLatin1 && unicode.IsSymbol(r) && bytes.Compare(p.raw(string(r)), p.digits) > 0
+	return r > unicode.MaxLatin1 && unicode.IsSymbol(r) && bytes.Compare(p.raw(string(r)), p.unknown) > 0
 }
 
 // replaceNewSymbols writes each new symbol as the last known one of its kind, followed by its code
 // point. The code point is three Braille patterns of a byte each: they are symbols too, and sort by
-// their value. So new symbols follow the known ones, in the order of their code points.
+// their value. So new symbols follow the known ones, in the order of their code points. Those that
+// stand for letters (🅬, ㋿) are written as these.
 func (p *polish) replaceNewSymbols(name string) string {
 	const lastSmiley, lastCurrency, braille = '\U0001F640', '\u20BA', 0x2800
 	var b strings.Builder
@@ -182,6 +183,9 @@ func (p *polish) replaceNewSymbols(name string) string {
 		switch {
 		case !p.isNewSymbol(r):
 			b.WriteRune(r)
+			continue
+		case !norm.NFKC.IsNormalString(string(r)):
+			b.WriteString(norm.NFKC.String(string(r)))
 			continue
 		case unicode.Is(unicode.Sc, r):
 			b.WriteRune(lastCurrency)

@@ -14,12 +14,12 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/casefold"
 )
 
 // twin is the naive read model: the last event of every subject, and a scan and a sort for every
@@ -328,9 +328,8 @@ func (w *twinSimilar) keys(s string) [2][]rune {
 			visible = append(visible, r)
 		}
 	}
-	fold := cases.Fold()
-	first := w.markless(fold.String(w.skeleton(string(visible))))
-	second := w.markless(w.skeleton(fold.String(string(visible))))
+	first := w.markless(casefold.String(w.skeleton(string(visible))))
+	second := w.markless(w.skeleton(casefold.String(string(visible))))
 	w.known[s] = [2][]rune{first, second}
 	return w.known[s]
 }

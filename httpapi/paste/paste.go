@@ -35,10 +35,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"example.org/registry/httpapi/internal/bounds"
+	"example.org/registry/readmodel/casefold"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -299,7 +299,7 @@ func (s *Subject) add(n Name) {
 // Equal reports whether two texts are one name: equal in NFC, but for case and white space.
 func Equal(a, b string) bool { return a == b || folded(a) == folded(b) }
 
-func folded(s string) string { return spaced(cases.Fold().String(norm.NFC.String(s))) }
+func folded(s string) string { return spaced(casefold.String(norm.NFC.String(s))) }
 
 // spaced returns s with one space for each run of white space, and none around it.
 func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }

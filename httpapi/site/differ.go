@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"example.org/registry/readmodel/casefold"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -114,7 +114,7 @@ func foldedRunes(name []rune) []string {
 }
 
 // folded makes texts equal that a search takes for the same.
-func folded(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
+func folded(s string) string { return casefold.String(norm.NFKC.String(s)) }
 
 func marked(name []rune, same []bool) template.HTML {
 	var b strings.Builder

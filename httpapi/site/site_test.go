@@ -403,7 +403,7 @@ func TestExcerpts(t *testing.T) {
 // TestVersionCoversImports: whatever package of ours makes pages is hashed into their version, or
 // has a version of its own that is part of the content's tag, or says nothing.
 func TestVersionCoversImports(t *testing.T) {
-	numbered := map[string]string{"events": "ProjectionVersion", "readmodel": "RenderVersion and AnswerVersion", "pause": "says nothing"}
+	numbered := map[string]string{"events": "ProjectionVersion", "readmodel": "RenderVersion and AnswerVersion", "casefold": "RenderVersion", "pause": "says nothing"}
 	hashed := ownSources()
 	for name, files := range hashed {
 		names, err := fs.Glob(files, "*.go")

@@ -5,8 +5,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/readmodel/casefold"
 )
 
 // Keys are the two look-alike keys of a text; either may be empty. Only keys of the same kind are
@@ -23,8 +24,8 @@ type Keys struct {
 func KeysOf(s string) Keys {
 	s = Visible(s)
 	return Keys{
-		Shape:  bare(fold(skeleton(s))),
-		Folded: bare(skeleton(fold(s))),
+		Shape:  bare(casefold.String(skeleton(s))),
+		Folded: bare(skeleton(casefold.String(s))),
 	}
 }
 
@@ -72,9 +73,6 @@ func (k Keys) Alike(other Keys) bool {
 
 // Visible returns s, which is valid UTF-8, in NFKC and without invisible characters.
 func Visible(s string) string { return visible(norm.NFKC.String(s)) }
-
-// fold is full case folding. A Caser may keep state, so each call has its own.
-func fold(s string) string { return cases.Fold().String(s) }
 
 // visible returns s without invisible characters.
 func visible(s string) string {

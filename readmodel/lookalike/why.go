@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/readmodel/casefold"
 )
 
 // Explanation says why a name looks like another although the texts differ. Several reasons may
@@ -27,13 +29,13 @@ func Explain(name, search string) Explanation {
 	n, s := norm.NFKC.String(name), norm.NFKC.String(search)
 	why := Explanation{Hidden: Hidden(name) || Hidden(search)}
 	n, s = visible(n), visible(s)
-	if strings.Contains(fold(n), fold(s)) {
+	if strings.Contains(casefold.String(n), casefold.String(s)) {
 		return why
 	}
 	if why.Marks = marked(n, s); len(why.Marks) == 0 {
 		why.Marks = marked(s, n)
 	}
-	if !strings.Contains(bare(fold(n)), bare(fold(s))) {
+	if !strings.Contains(bare(casefold.String(n)), bare(casefold.String(s))) {
 		why.Letters = letters(n, s)
 	}
 	return why
@@ -41,8 +43,8 @@ func Explain(name, search string) Explanation {
 
 // marked returns the letters of text with a mark or stroke that other has only without.
 func marked(text, other string) (found []Letter) {
-	other = fold(other)
-	for _, r := range fold(text) {
+	other = casefold.String(other)
+	for _, r := range casefold.String(text) {
 		plain := bare(string(r))
 		if plain == string(r) || plain == "" || strings.ContainsRune(other, r) || !strings.Contains(other, plain) || named(found, r) {
 			continue
@@ -66,10 +68,10 @@ func letters(n, s string) []Letter {
 // it.
 func unmatched(text, other string) (found []Letter) {
 	shape := KeysOf(other).Shape
-	other = fold(other)
+	other = casefold.String(other)
 	for _, r := range text {
-		folded := fold(string(r))
-		looks := bare(fold(skeleton(string(r))))
+		folded := casefold.String(string(r))
+		looks := bare(casefold.String(skeleton(string(r))))
 		if looks == bare(folded) || strings.Contains(other, folded) || looks == "" || !strings.Contains(shape, looks) || named(found, r) {
 			continue
 		}

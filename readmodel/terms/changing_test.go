@@ -50,7 +50,7 @@ func TestVersion(t *testing.T) {
 			fmt.Fprintf(h, "%+v %q\n", token, a.Meant(token.Folded))
 		}
 	}
-	const want = "3 563f745d6d708eca"
+	const want = "4 8cc56c13cbec7328"
 	if got := fmt.Sprint(Version, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
 		t.Errorf("the analysis is %q, was %q: raise Version and write the new value here", got, want)
 	}
@@ -66,7 +66,7 @@ func sample() []string {
 		"oszukal pieniadze wysylaja kradna nagrode zaliczke zolty ŻÓŁTY Żółć źdźbło",
 		"xX_kotek2013_Xx 900000000000000000001 żabcia2013 a1 1a ab12cd34 ²³ ½ Ⅷ ٣٤ 10-20 20,5zł",
 		"discord.gg/abc https://example.test/ścieżka?id=7#x ktos@example.test @nick #tag",
-		"İstanbul ǅ ﬁrma ＡＢＣ straße ΟΔΟΣ ὀδός мошенник 詐欺 מרמה ½kg e\u0301 \u0301 \u200d😀👨‍👩‍👧 ł đ ø ŁĐØ",
+		"İstanbul ǅ ﬁrma ＡＢＣ straße ΟΔΟΣ ὀδός мошенник ᎠᎡ 詐欺 מרמה ½kg e\u0301 \u0301 \u200d😀👨‍👩‍👧 ł đ ø ŁĐØ",
 		"skin skina skinami nitro nitra boostem boosty trejdował trejdowała kody kodów token tokenów linkiem",
 		"najnieprawdopodobniejszymi dziewięćdziesięciokilkuletniego konstantynopolitańczykowianeczka",
 		"kot psa dom lis być jest był są ma a i o u w z się nie na do",

@@ -1,0 +1,33 @@
+// Package casefold is full Unicode case folding, the one that every comparison of the registry
+// uses: lists, look-alike keys, ranked search, the person check and its pages. A change raises
+// RenderVersion and the Version of package terms (readmodel/CHANGING.md#versions).
+//
+// It is that of golang.org/x/text/cases but for Cherokee, whose small letters were added to Unicode
+// after its capitals: CaseFolding.txt folds them to the capitals, and x/text swaps the two.
+package casefold
+
+import (
+	"strings"
+
+	"golang.org/x/text/cases"
+)
+
+// String returns s, which is valid UTF-8, in full case folding. Any goroutine may call it.
+func String(s string) string {
+	s = cases.Fold().String(s) // a Caser may keep state, so each call has its own
+	if !strings.ContainsFunc(s, func(r rune) bool { return capital(r) != r }) {
+		return s
+	}
+	return strings.Map(capital, s)
+}
+
+// capital returns the capital of a small letter of Cherokee, and any other rune as it is.
+func capital(r rune) rune {
+	switch {
+	case 'ꭰ' <= r && r <= 'ꮿ':
+		return r - 'ꭰ' + 'Ꭰ'
+	case 'ᏸ' <= r && r <= 'ᏽ':
+		return r - 'ᏸ' + 'Ᏸ'
+	}
+	return r
+}
