@@ -235,6 +235,7 @@ func powers() map[string]string {
 	return map[string]string{
 		"registry.scammers.x":             "publisher operator",
 		"registry.views.servers.x":        "publisher operator",
+		"registry.history":                "publisher replica snapshots operator",
 		"registry-rejected.e.1":           "replica snapshots",
 		"$O.REGISTRY_SNAPSHOTS.M.x":       "snapshots",
 		"$O.REGISTRY_SNAPSHOTS.C.x":       "snapshots",

@@ -95,6 +95,7 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 	at := p.checkpoint()
 	part = partOf(batch, at, p.bound.limit.Load())
 	if part.at.Sequence > at.Sequence {
+		p.cfg.Model.SetEpoch(part.at.HistoryName())
 		p.cfg.Model.Apply(part.records, part.at.Sequence)
 		p.setCheckpoint(part.at)
 	}
@@ -131,6 +132,11 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 			}
 			if m.Time.After(newest) {
 				newest = m.Time
+			}
+		}
+		for _, h := range c.histories {
+			if h.sequence > at.Sequence && h.sequence <= limit {
+				part.at.History = h.name
 			}
 		}
 		for _, r := range c.records {
@@ -178,6 +184,7 @@ func (p *Projector) save(ctx context.Context, records []readmodel.Record) error 
 	at := p.checkpoint()
 	if !p.complete() {
 		at = readmodel.Checkpoint{StreamIdentity: at.StreamIdentity}
+		at.History = "" // the next replay begins before it
 	}
 	return p.saver.add(ctx, p.checkpoint().Sequence, readmodel.Commit{
 		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)

@@ -22,13 +22,20 @@ const (
 	chunkBytes    = 1 << 20
 )
 
-// chunk is some messages on their way through the workers. The worker sets records and rejected
-// before it closes done; the session reads them after.
+// chunk is some messages on their way through the workers. The worker sets records, histories and
+// rejected before it closes done; the session reads them after.
 type chunk struct {
-	messages []message
-	records  []readmodel.Record
-	rejected []rejection
-	done     chan struct{}
+	messages  []message
+	records   []readmodel.Record
+	histories []beginning
+	rejected  []rejection
+	done      chan struct{}
+}
+
+// beginning is the marker of a history (events/CONTRACT.md#histories).
+type beginning struct {
+	sequence uint64
+	name     string
 }
 
 // rejection is a rejected event: its copy, without the epoch of its stream, and what the log may
@@ -74,6 +81,12 @@ func (d *decoder) chunk(c *chunk) {
 	c.records = make([]readmodel.Record, 0, len(c.messages))
 	for i := range c.messages {
 		m := &c.messages[i].Message
+		if m.Subject == events.HistorySubject {
+			if h, err := events.DecodeHistory(m.Data); err == nil {
+				c.histories = append(c.histories, beginning{m.Sequence, h.Name})
+				continue
+			}
+		}
 		r, err := d.record(m)
 		if err != nil {
 			c.rejected = append(c.rejected, rejection{

@@ -85,7 +85,7 @@ func New(cfg Config) *Projector {
 // With ReadOnly it also returns what the broker refuses its user, which a server waits for. Run may
 // be called once.
 func (p *Projector) Run(ctx context.Context) error {
-	p.withModel(func(m *readmodel.Model) { m.SetEpoch(p.checkpoint().StreamEpoch) })
+	p.withModel(func(m *readmodel.Model) { m.SetEpoch(p.checkpoint().HistoryName()) })
 	// Saver and rejecter finish what the others have handed over, so they end after them.
 	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHanded()

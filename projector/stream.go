@@ -106,7 +106,7 @@ func (p *Projector) identify(info *jetstream.StreamInfo) {
 	if at := p.checkpoint(); at.StreamEpoch == "" {
 		at.StreamIdentity = leader.IdentityOf(info)
 		p.setCheckpoint(at)
-		p.withModel(func(m *readmodel.Model) { m.SetEpoch(at.StreamEpoch) })
+		p.withModel(func(m *readmodel.Model) { m.SetEpoch(at.HistoryName()) })
 	}
 }
 

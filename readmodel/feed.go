@@ -110,7 +110,8 @@ func (r *Row) feedDigest() Digest {
 	return Digest(sum[:len(Digest{})])
 }
 
-// SetEpoch says which stream the model is made from, and publishes that. The owner calls it.
+// SetEpoch says which history the model's sequences belong to, and publishes that. The owner calls
+// it.
 func (m *Model) SetEpoch(epoch string) {
 	if m.epoch == epoch {
 		return
@@ -121,7 +122,7 @@ func (m *Model) SetEpoch(epoch string) {
 	}
 }
 
-// Epoch identifies the stream that the view is made from; "" before that is known.
+// Epoch names the history that the view's sequences belong to; "" before it is known.
 func (v *View) Epoch() string { return v.epoch }
 
 // LastChange returns the sequence of the last change in the feed, 0 if there is none.

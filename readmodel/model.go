@@ -23,7 +23,7 @@ type Model struct {
 	donationsChanged bool   // since the last publish
 	tombstones       tombstones
 	feed             feed
-	epoch            string // of the stream
+	epoch            string // the name of the history
 	changes          changeLog
 	checkpoint       uint64
 	bulk             bool

@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -246,7 +247,15 @@ type StreamIdentity struct {
 	Stream        string    `json:"stream"`                 // its name
 	StreamEpoch   string    `json:"streamEpoch"`            // metadata registry-epoch, else the creation time
 	StreamCreated time.Time `json:"streamCreated,omitzero"` // as the broker reports it
+
+	// History is the name of the last history that was begun in the stream up to the checkpoint
+	// (events/CONTRACT.md#histories). Empty: none was, and the stream's epoch is the name.
+	History string `json:"history,omitempty"`
 }
+
+// HistoryName names the history that the sequences belong to. Only within one history do sequences
+// tell which of two states is newer.
+func (s StreamIdentity) HistoryName() string { return cmp.Or(s.History, s.StreamEpoch) }
 
 // Checkpoint is a position in a stream: everything up to Sequence has been applied or rejected. The
 // zero value means that nothing has been. It is the one shape of a checkpoint: the projector

@@ -106,7 +106,7 @@ func (m Manifest) check() error {
 		return err
 	}
 	switch {
-	case m.Stream == "" || len(m.Stream) > 256 || len(m.StreamEpoch) > 256 || len(m.MessageID) > 4096:
+	case m.Stream == "" || len(m.Stream) > 256 || len(m.StreamEpoch) > 256 || len(m.History) > 256 || len(m.MessageID) > 4096:
 		return errors.New("invalid stream or message")
 	case !isHex(m.Digest, len(readmodel.Digest{})), !isHex(m.SHA256, sha256.Size), !isHex(m.DataSet, 16):
 		return errors.New("invalid digest, checksum or data-set id")

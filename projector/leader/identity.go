@@ -96,6 +96,9 @@ func (s Stream) CompareMessage(ctx context.Context, info *jetstream.StreamInfo, 
 	if at.Sequence == 0 {
 		return nil
 	}
+	if err := s.compareHistory(ctx, at); err != nil {
+		return err
+	}
 	m, err := s.Message(ctx, at.Sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return s.compareOthers(ctx, info, at)

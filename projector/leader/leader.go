@@ -98,6 +98,7 @@ type request struct {
 	Sequence uint64    `json:"seq,omitempty"`
 	From     time.Time `json:"start_time,omitzero"`
 	Subject  string    `json:"next_by_subj,omitempty"`
+	Last     string    `json:"last_by_subj,omitempty"`
 }
 
 // Message returns the message at seq, or jetstream.ErrMsgNotFound.

@@ -157,6 +157,7 @@ func (b *rebuilding) begin(store *snapshots.Store) {
 	var known uint64
 	if p := b.old.projector.Progress(); !b.options.AcceptStream {
 		saved.StreamIdentity = p.StreamIdentity
+		saved.History = "" // the replay begins before it
 		known = p.Checkpoint
 	}
 	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved}, readmodel.New(), saved, known))

@@ -1,0 +1,112 @@
+package projector
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+)
+
+// A marker changes the name of the history for those who follow, who replay and who start from what
+// was saved alike, and is no rejected event.
+func TestHistoryOfReplicas(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	v := s.reach(s.publish(eventstest.Events(20, 1)...))
+	first := v.Epoch()
+	if p := s.p.Progress(); first == "" || p.HistoryName() != first || p.History != "" {
+		t.Fatalf("feed %q, projector %+v", first, p.StreamIdentity)
+	}
+	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
+	name, at, err := stream.BeginHistory(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v = s.reach(at); v.Epoch() != name || name == first {
+		t.Errorf("the feed is %q, want %q", v.Epoch(), name)
+	}
+	last := s.publish(others(5)...)
+	s.reach(last)
+	s.mustStop()
+	if saved := s.store.Checkpoint(); saved.HistoryName() != name || saved.StreamEpoch != first {
+		t.Errorf("saved %+v", saved)
+	}
+	s.start()
+	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
+	if v = s.model.View(); v.Epoch() != name {
+		t.Errorf("after a restart the feed is %q, want %q", v.Epoch(), name)
+	}
+	s.mustStop()
+	remove(t, s.path)
+	s.start()
+	if v = s.reach(last); v.Epoch() != name || s.p.Progress().RejectedHere != 0 {
+		t.Errorf("after a replay the feed is %q, want %q; %d rejected", v.Epoch(), name, s.p.Progress().RejectedHere)
+	}
+}
+
+// Servers that accept a stream at the same time begin one history, and those that come later none.
+func TestBeginHistoryOnce(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
+	var names [8]string
+	var all sync.WaitGroup
+	for i := range names {
+		all.Go(func() {
+			var err error
+			if names[i], _, err = stream.BeginHistory(t.Context(), "A"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, name := range names {
+		if name != names[0] || name == "" {
+			t.Errorf("several histories: %q", names)
+		}
+	}
+	if n := s.info(events.DefaultStream).State.Msgs; n != 1 {
+		t.Errorf("%d markers", n)
+	}
+	second, at, err := stream.BeginHistory(t.Context(), names[0])
+	if err != nil || second == names[0] || at != 2 {
+		t.Errorf("the next history is %q at %d, %v", second, at, err)
+	}
+}
+
+// A checkpoint beyond the marker of another history is not of the stream, though no message is left
+// that could tell.
+func TestHistoryInCheck(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	s.publish(eventstest.Events(10, 1)...)
+	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
+	name, marker, err := stream.BeginHistory(t.Context(), "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := s.publish(others(10)...)
+	info := s.info(events.DefaultStream)
+	for _, c := range []struct {
+		sequence uint64
+		history  string
+		ours     bool
+	}{
+		{marker - 1, "", true}, {marker, "", false}, {last, "", false}, {last, "A", false}, {marker, name, true}, {last, name, true},
+	} {
+		m, err := stream.Message(t.Context(), c.sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(info), Sequence: m.Sequence, MessageID: m.ID, MessageTime: m.Time}
+		at.History = c.history
+		var wrong *leader.IdentityError
+		if err := stream.Check(t.Context(), at); errors.As(err, &wrong) == c.ours || c.ours && err != nil {
+			t.Errorf("%d of %q: %v", c.sequence, c.history, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/readmodel"
+)
+
+// History returns the marker of the stream's current history (events/CONTRACT.md#histories) and its
+// sequence. Where there is none, or none that can be read, the sequence is 0 and the stream's epoch
+// is the history's name.
+func (s Stream) History(ctx context.Context) (h events.History, sequence uint64, err error) {
+	h, sequence, readable, err := s.lastMarker(ctx)
+	if !readable {
+		return events.History{}, 0, err
+	}
+	return h, sequence, err
+}
+
+// lastMarker reads the last message on the markers' subject; at is 0 where there is none.
+func (s Stream) lastMarker(ctx context.Context) (h events.History, at uint64, readable bool, err error) {
+	m, err := s.get(ctx, request{Last: events.HistorySubject})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return events.History{}, 0, false, nil
+	}
+	if err != nil {
+		return events.History{}, 0, false, err
+	}
+	h, bad := events.DecodeHistory(m.Data)
+	return h, m.Sequence, bad == nil, nil
+}
+
+// BeginHistory begins a new history of the stream, for a server or an operator that accepts it
+// although it does not continue the history previous. Where the stream's current history follows
+// previous already, that one is kept, so all that accept the stream agree. The sequence is that of
+// the marker.
+func (s Stream) BeginHistory(ctx context.Context, previous string) (name string, sequence uint64, err error) {
+	for {
+		h, at, readable, err := s.lastMarker(ctx)
+		if err != nil {
+			return "", 0, err
+		}
+		if readable && h.Previous == previous {
+			return h.Name, at, nil
+		}
+		name, at, err = s.publishMarker(ctx, events.History{Name: events.NewEpoch(), Previous: previous}, at)
+		var api *jetstream.APIError
+		if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+			continue // another server was faster
+		}
+		return name, at, err
+	}
+}
+
+// publishMarker publishes h if last is still the sequence of the last marker.
+func (s Stream) publishMarker(ctx context.Context, h events.History, last uint64) (string, uint64, error) {
+	payload, err := events.EncodeHistory(h)
+	if err != nil {
+		return "", 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	ack, err := s.JS.PublishMsg(ctx, &nats.Msg{Subject: events.HistorySubject, Data: payload, Header: nats.Header{
+		events.HeaderContent:  {events.ContentType},
+		jetstream.MsgIDHeader: {h.Name},
+	}}, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
+	if err != nil {
+		return "", 0, fmt.Errorf("begin a history: %w", natserr.Refusal(s.JS.Conn(), err, events.HistorySubject))
+	}
+	return h.Name, ack.Sequence, nil
+}
+
+// compareHistory is the part of CompareMessage that no clock and no lost message can mislead: what
+// was read beyond the marker of another history is not the stream's.
+func (s Stream) compareHistory(ctx context.Context, at readmodel.Checkpoint) error {
+	h, sequence, err := s.History(ctx)
+	if err != nil || sequence == 0 || sequence > at.Sequence || h.Name == at.HistoryName() {
+		return err
+	}
+	return &IdentityError{Sentence: fmt.Sprintf("The stream %s is of the history %.64s since %d, and the read model at %d is of %.64s.",
+		s.Name, h.Name, sequence, at.Sequence, at.HistoryName())}
+}
