@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,8 +35,56 @@ func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Shutdown)
+	running.Add(1)
+	t.Cleanup(func() {
+		b.Shutdown()
+		awaitServers(t)
+	})
 	return b
+}
+
+// running counts the servers that these helpers have started and not yet stopped.
+var running atomic.Int32
+
+// awaitServers waits until the last goroutine of the stopped servers has ended, if no other server
+// runs. A server's shutdown does not wait for all of its goroutines, and on a busy machine one can
+// outlive the second or so for which goleak looks.
+func awaitServers(t testing.TB) {
+	t.Helper()
+	if running.Add(-1) > 0 {
+		return
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); running.Load() == 0; <-tick.C {
+		stacks := serverStacks()
+		if stacks == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("goroutines outlive the stopped broker:\n%s", stacks)
+			return
+		}
+	}
+}
+
+// serverStacks returns the stacks of all goroutines that run code of the server.
+func serverStacks() string {
+	all := make([]byte, 1<<20)
+	for n := runtime.Stack(all, true); ; n = runtime.Stack(all, true) {
+		if n < len(all) {
+			all = all[:n]
+			break
+		}
+		all = make([]byte, 2*len(all))
+	}
+	var found []string
+	for stack := range strings.SplitSeq(string(all), "\n\n") {
+		if strings.Contains(stack, "nats-server/v2/server.") {
+			found = append(found, stack)
+		}
+	}
+	return strings.Join(found, "\n\n")
 }
 
 // Connect opens JetStream on an in-process connection, closed at the test's end.
@@ -140,8 +191,13 @@ func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	if err != nil {
 		t.Fatal(err)
 	}
+	running.Add(1)
 	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+		awaitServers(t)
+	})
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the node does not start")
 	}
