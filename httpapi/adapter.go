@@ -139,7 +139,7 @@ type statusCount struct {
 }
 
 // newMetrics registers with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache, f *followers) *metrics {
+func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *bodyCache, f *followers) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
@@ -156,12 +156,12 @@ func newMetrics(reg prometheus.Registerer, g *gate, s *searches, b *bodyCache, f
 		m.verdicts.WithLabelValues(string(v))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.seconds, m.verdicts, f.cut, f.pages,
-			gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", &f.waiting),
-			gauge("registry_feed_followers", "Readers that follow the feed as events.", &f.following),
+		reg.MustRegister(m.requests, m.seconds, m.verdicts, refused, f.cut, f.pages,
+			gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", f.waiting.count),
+			gauge("registry_feed_followers", "Readers that follow the feed as events.", f.following.count),
 			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
-			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", &g.waiting),
-			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", &s.waiting),
+			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", g.waiting.count),
+			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", s.count),
 			measure("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", g.ready),
 			measure("registry_remembered_pages", "Answers that are remembered because they were asked for again.",
 				func() float64 { return float64(b.cache.EstimatedSize()) }),
@@ -175,8 +175,8 @@ func measure(name, help string, value func() float64) prometheus.GaugeFunc {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 }
 
-func gauge(name, help string, n *atomic.Int64) prometheus.GaugeFunc {
-	return measure(name, help, func() float64 { return float64(n.Load()) })
+func gauge(name, help string, count func() int) prometheus.GaugeFunc {
+	return measure(name, help, func() float64 { return float64(count()) })
 }
 
 // route returns the metrics of a route. The statuses that are seen most often come first.

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +43,7 @@ type gate struct {
 	health  *Health
 	headers stateHeaderCache
 	wait    time.Duration // maxMinWait; less in tests
-	waiting atomic.Int64
+	waiting *places       // of requests that wait for a sequence
 }
 
 // admit returns the state to answer r from, waiting for one if r asks for a sequence. Its
@@ -55,13 +54,13 @@ func (g *gate) admit(r *http.Request) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	at, err := g.reach(r.Context(), atLeast)
+	at, err := g.reach(r, atLeast)
 	at.noStore = given
 	return at, err
 }
 
-// reach returns a state at a sequence or after it. Errors: as admit's.
-func (g *gate) reach(ctx context.Context, atLeast uint64) (state, error) {
+// reach returns a state for r at a sequence or after it. Errors: as admit's.
+func (g *gate) reach(r *http.Request, atLeast uint64) (state, error) {
 	view, readiness, err := g.health.View()
 	if err != nil {
 		return state{}, err
@@ -70,7 +69,7 @@ func (g *gate) reach(ctx context.Context, atLeast uint64) (state, error) {
 		if readiness.Frozen {
 			return state{}, errNotReached
 		}
-		if err := g.await(ctx, atLeast); err != nil {
+		if err := g.await(r, atLeast); err != nil {
 			return state{}, err
 		}
 		if view, readiness, err = g.health.View(); err != nil { // what came may be too little to answer from
@@ -84,14 +83,16 @@ func (g *gate) reach(ctx context.Context, atLeast uint64) (state, error) {
 }
 
 // await waits for a view at seq or after it.
-func (g *gate) await(ctx context.Context, seq uint64) error {
-	defer g.waiting.Add(-1)
-	if g.waiting.Add(1) > maxWaiting {
-		return errBusy
+func (g *gate) await(r *http.Request, seq uint64) error {
+	leave, err := g.waiting.enter(r)
+	if err != nil {
+		return err
 	}
+	defer leave()
+	ctx := r.Context()
 	bounded, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
-	_, err := g.health.Reader.Await(bounded, seq)
+	_, err = g.health.Reader.Await(bounded, seq)
 	switch {
 	case err == nil:
 		return nil
@@ -144,6 +145,9 @@ type searches struct {
 
 	waiting atomic.Int64 // length of queue, for the metrics
 }
+
+// count returns the number of searches that wait.
+func (s *searches) count() int { return int(s.waiting.Load()) }
 
 // waitingSearch is a search that waits. turn has room for the one answer: nil when it may run, else
 // errBusy.
@@ -259,18 +263,18 @@ const maxClients = 1 << 16
 type rateLimit struct {
 	every   rate.Limit
 	burst   int
-	proxies []netip.Prefix
+	proxies trustedProxies
 	clients *lru.Cache[netip.Addr, *rate.Limiter]
 	refused *rateError
 }
 
 // newRateLimit allows bursts of one second's worth. It returns nil when perSecond is zero.
-func newRateLimit(perSecond float64, proxies []netip.Prefix) *rateLimit {
+func newRateLimit(perSecond float64, proxies trustedProxies) *rateLimit {
 	return newRateLimitOf(1, perSecond, proxies)
 }
 
 // newRateLimitOf allows n requests for each that newRateLimit allows.
-func newRateLimitOf(n int, perSecond float64, proxies []netip.Prefix) *rateLimit {
+func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit {
 	if perSecond == 0 {
 		return nil
 	}
@@ -286,7 +290,7 @@ func newRateLimitOf(n int, perSecond float64, proxies []netip.Prefix) *rateLimit
 
 // take uses up one request of the client's allowance. Its error is a rateError.
 func (l *rateLimit) take(r *http.Request) error {
-	client := subnet(clientAddress(r, l.proxies))
+	client := subnet(l.proxies.client(r))
 	limiter, known := l.clients.Get(client)
 	if !known {
 		limiter = rate.NewLimiter(l.every, l.burst)
@@ -298,55 +302,4 @@ func (l *rateLimit) take(r *http.Request) error {
 		return l.refused
 	}
 	return nil
-}
-
-// subnet is what one reader is taken to own: an IPv4 address, or the /64 of an IPv6 address.
-func subnet(a netip.Addr) netip.Addr {
-	if !a.Is6() {
-		return a
-	}
-	p, _ := a.WithZone("").Prefix(64) // fails only for more than 128 bits
-	return p.Addr()
-}
-
-// clientAddress returns the peer's address or, when that is a trusted proxy, the rightmost address
-// in X-Forwarded-For that is not one. Anybody may have written what stands left of it. A peer
-// without an address (a Unix socket) gives the zero address.
-func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	client := peer.Addr().Unmap()
-	hops := r.Header["X-Forwarded-For"]
-	for i := len(hops) - 1; i >= 0; i-- {
-		for rest := hops[i]; rest != "" && among(trusted, client); {
-			comma := strings.LastIndexByte(rest, ',')
-			addr, ok := hopAddress(strings.TrimSpace(rest[comma+1:]))
-			if !ok {
-				return client // whoever wrote that is the last one we know of
-			}
-			client, rest = addr, rest[:max(comma, 0)]
-		}
-	}
-	return client
-}
-
-func among(prefixes []netip.Prefix, a netip.Addr) bool {
-	a = a.WithZone("")
-	for _, p := range prefixes {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
-}
-
-// hopAddress reads an address as proxies write it: with or without port and brackets.
-func hopAddress(s string) (netip.Addr, bool) {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap(), true
-	}
-	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
-	return a.Unmap(), err == nil
 }

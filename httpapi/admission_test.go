@@ -101,12 +101,12 @@ func TestMinSequenceWaits(t *testing.T) {
 	f := serve(t)
 	got := make(chan *response)
 	go func() { got <- f.get(t, "/api/donate/status?id=d-1", minSeqHeader, apitest.Sequence(1)) }()
-	eventually(t, func() bool { return f.public.gate.waiting.Load() == 1 })
+	eventually(t, func() bool { return f.public.gate.waiting.count() == 1 })
 	f.apply(apitest.People()[0])
 	if a := <-got; a.status != http.StatusOK || a.header.Get("Registry-Sequence") != apitest.Sequence(1) {
 		t.Errorf("%d %v", a.status, a.header)
 	}
-	if n := f.public.gate.waiting.Load(); n != 0 {
+	if n := f.public.gate.waiting.count(); n != 0 {
 		t.Errorf("%d still wait", n)
 	}
 }
@@ -142,7 +142,8 @@ func TestMinSequenceFrozen(t *testing.T) {
 // At most 256 wait; who has reached his sequence does not.
 func TestMinSequenceCrowd(t *testing.T) {
 	f := serve(t)
-	f.public.gate.waiting.Store(maxWaiting)
+	p := f.public.gate.waiting
+	p.most = 0
 	a := f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/scammers", minSeqHeader, apitest.Sequence(1))
 	if a.header.Get("Retry-After") != "1" {
 		t.Errorf("%v", a.header)
@@ -150,10 +151,10 @@ func TestMinSequenceCrowd(t *testing.T) {
 	if a := f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(0)); a.status != http.StatusOK {
 		t.Errorf("reached: %d", a.status)
 	}
-	f.public.gate.waiting.Store(maxWaiting - 1)
+	p.most = 1
 	got := make(chan *response)
 	go func() { got <- f.get(t, "/api/scammers", minSeqHeader, apitest.Sequence(1)) }()
-	eventually(t, func() bool { return f.public.gate.waiting.Load() == maxWaiting })
+	eventually(t, func() bool { return p.count() == 1 })
 	f.apply(apitest.People()[0])
 	if a := <-got; a.status != http.StatusOK {
 		t.Errorf("the 256th: %d", a.status)
@@ -173,9 +174,9 @@ func TestReaderGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leave()
-	for request, waiting := range map[string]func() int64{
-		"/api/scammers HTTP/1.1\r\n" + minSeqHeader + ": 99\r\n": f.public.gate.waiting.Load,
-		"/api/scammers?search=adamek HTTP/1.1\r\n":               f.public.searches.waiting.Load,
+	for request, waiting := range map[string]func() int{
+		"/api/scammers HTTP/1.1\r\n" + minSeqHeader + ": 99\r\n": f.public.gate.waiting.count,
+		"/api/scammers?search=adamek HTTP/1.1\r\n":               f.public.searches.count,
 	} {
 		conn := f.dial(t)
 		if _, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n"); err != nil {
@@ -200,7 +201,7 @@ func TestSearchesAreBounded(t *testing.T) {
 	for _, target := range []string{"/api/scammers?search=adam", "/api/check?search=adam"} {
 		go func() { got <- f.get(t, target) }()
 	}
-	eventually(t, func() bool { return f.public.searches.waiting.Load() == 2 })
+	eventually(t, func() bool { return f.public.searches.count() == 2 })
 	a := f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/legit?search=adam")
 	if a.header.Get("Retry-After") != "1" {
 		t.Errorf("%v", a.header)
@@ -343,7 +344,7 @@ func TestSearchesCount(t *testing.T) {
 	}
 }
 
-func prefixes(t interface{ Fatal(...any) }, texts ...string) (out []netip.Prefix) {
+func prefixes(t interface{ Fatal(...any) }, texts ...string) (out trustedProxies) {
 	for _, text := range texts {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -386,7 +387,7 @@ func TestClientAddress(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = c.peer
 		r.Header["X-Forwarded-For"] = c.xff
-		if got := clientAddress(r, trusted).String(); got != c.want {
+		if got := trusted.client(r).String(); got != c.want {
 			t.Errorf("%s, %q: %s, want %s", c.peer, c.xff, got, c.want)
 		}
 	}
@@ -399,7 +400,7 @@ func TestClientAddressCannotBeChosen(t *testing.T) {
 		r.RemoteAddr = "10.0.0.1:1"
 		claim := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.Just("10.9.9.9"), rapid.Just("1.2.3.4"))).Draw(t, "claim")
 		r.Header["X-Forwarded-For"] = append(claim, "198.51.100.1")
-		if got := clientAddress(r, prefixes(t, "10.0.0.0/8")); got.String() != "198.51.100.1" {
+		if got := prefixes(t, "10.0.0.0/8").client(r); got.String() != "198.51.100.1" {
 			t.Fatalf("%q: %s", claim, got)
 		}
 	})

@@ -94,7 +94,7 @@ func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 		return at, err
 	}
 	if at.view.LastChange() <= q.since {
-		if err := p.followers.await(c.Request.Context(), q, wire.ConnOf(c.Request).InputEnded()); err != nil {
+		if err := p.followers.await(c.Request, q, wire.ConnOf(c.Request).InputEnded()); err != nil {
 			return state{}, err
 		}
 		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's may have passed meanwhile
@@ -117,7 +117,7 @@ func (p *Public) reachFeed(c *gin.Context, q *feedQuery) (state, error) {
 	if at.view.Sequence() >= q.since {
 		return at, nil
 	}
-	later, err := p.gate.reach(c.Request.Context(), q.since)
+	later, err := p.gate.reach(c.Request, q.since)
 	if err != nil {
 		return state{}, err
 	}

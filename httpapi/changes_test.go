@@ -136,7 +136,7 @@ func TestChangesAhead(t *testing.T) {
 	answers := make(chan *response)
 	ask := func(target string) {
 		go func() { answers <- f.get(t, target) }()
-		eventually(t, func() bool { return f.public.gate.waiting.Load() == 1 })
+		eventually(t, func() bool { return f.public.gate.waiting.count() == 1 })
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(1))
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})

@@ -58,6 +58,7 @@
 //	follow.go                                    those who wait for changes or follow them
 //	params.go, negotiate.go                      what a request asks for
 //	admission.go, health.go                      whether, and from which state, it is answered
+//	places.go                                    who the client is, and its share of places to wait
 //	answer.go, cache.go, headers.go, cors.go     bodies, tags and headers
 //	errors.go                                    the table of errors
 //

@@ -39,11 +39,10 @@ import (
 // who has been delisted, and costs its connection and the page that it is being sent.
 type followers struct {
 	health *Health
-	most   int64 // of either kind
 	times  followTimes
 	logger *slog.Logger
 
-	waiting, following atomic.Int64 // long polls, and streams
+	waiting, following *places // of long polls, and of streams
 	cut, pages         prometheus.Counter
 
 	leaving   chan struct{} // closed by leave
@@ -85,9 +84,9 @@ const (
 	sendBuffer = 64 << 10
 )
 
-func newFollowers(health *Health, most int, logger *slog.Logger) *followers {
+func newFollowers(health *Health, waiting, following *places, logger *slog.Logger) *followers {
 	return &followers{
-		health: health, most: int64(most), logger: logger, leaving: make(chan struct{}), live: map[*feedStream]struct{}{},
+		health: health, waiting: waiting, following: following, logger: logger, leaving: make(chan struct{}), live: map[*feedStream]struct{}{},
 		times: followTimes{tick: 15 * time.Second, write: 10 * time.Second, life: 15 * time.Minute},
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off: they were 1 MiB behind, or did not read.",
@@ -110,13 +109,13 @@ func newNews(v *readmodel.View) *news {
 	return n
 }
 
-// join counts a reader of one kind in, until leave. Its error is errBusy.
-func (f *followers) join(n *atomic.Int64) (leave func(), err error) {
-	if n.Add(1) > f.most || !f.start() {
-		n.Add(-1)
+// join takes a place of one kind for r, until leave. Its error is errBusy.
+func (f *followers) join(p *places, r *http.Request) (leave func(), err error) {
+	if leave, err = p.enter(r); err == nil && !f.start() {
+		leave()
 		return nil, errBusy
 	}
-	return func() { n.Add(-1) }, nil
+	return leave, err
 }
 
 // start begins to watch, unless that has begun. It reports false once it is too late.
@@ -168,7 +167,7 @@ func (f *followers) watch(ctx context.Context) {
 		}
 		f.tell(was, is)
 		close(last.next)
-		pause.For(ctx, max(minPace, paceOf*time.Duration(f.waiting.Load()+f.following.Load())))
+		pause.For(ctx, max(minPace, paceOf*time.Duration(f.waiting.count()+f.following.count())))
 	}
 }
 
@@ -239,14 +238,14 @@ func (f *followers) pageOf(was, is *readmodel.View) (page eventPage) {
 
 // await returns when the feed of that epoch has a change after since, when it is another epoch's,
 // after q.wait, or when gone is closed: nobody may read the answer any more. Errors: errBusy, or
-// that of ctx.
-func (f *followers) await(ctx context.Context, q *feedQuery, gone <-chan struct{}) error {
+// that of r's context.
+func (f *followers) await(r *http.Request, q *feedQuery, gone <-chan struct{}) error {
 	select {
 	case <-f.leaving:
 		return nil
 	default:
 	}
-	leave, err := f.join(&f.waiting)
+	leave, err := f.join(f.waiting, r)
 	if err != nil {
 		return err
 	}
@@ -266,8 +265,8 @@ func (f *followers) await(ctx context.Context, q *feedQuery, gone <-chan struct{
 			return nil
 		case <-f.leaving:
 			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-r.Context().Done():
+			return r.Context().Err()
 		}
 	}
 }
@@ -307,7 +306,7 @@ func (p *Public) stream(c *gin.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	leave, err := p.followers.join(&p.followers.following)
+	leave, err := p.followers.join(p.followers.following, c.Request)
 	if err != nil {
 		return answer{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -110,7 +111,7 @@ func TestLongPoll(t *testing.T) {
 	answers := make(chan *response)
 	poll := func(target string) {
 		go func() { answers <- f.get(t, target) }()
-		eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+		eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	}
 	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
 	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
@@ -136,7 +137,7 @@ func TestLongPoll(t *testing.T) {
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("another stream: %d %s", a.status, a.body)
 	}
-	eventually(t, func() bool { return f.public.followers.waiting.Load() == 0 })
+	eventually(t, func() bool { return f.public.followers.waiting.count() == 0 })
 }
 
 // Everybody who waits gets an answer when the server stops or what it has is too old; a reader that
@@ -148,7 +149,7 @@ func TestLongPollEnds(t *testing.T) {
 	for range 2 {
 		go func() { answers <- f.get(t, target) }()
 	}
-	eventually(t, func() bool { return f.public.followers.waiting.Load() == 2 })
+	eventually(t, func() bool { return f.public.followers.waiting.count() == 2 })
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
 	f.set(func(s *Readiness) { s.Ready = false })
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
@@ -170,17 +171,17 @@ func TestLongPollEnds(t *testing.T) {
 		}
 		left <- err
 	}()
-	eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+	eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	cancel()
 	if <-left == nil {
 		t.Error("the reader did not leave")
 	}
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
-	eventually(t, func() bool { return f.public.followers.waiting.Load() == 0 })
+	eventually(t, func() bool { return f.public.followers.waiting.count() == 0 })
 
 	target = changesOf + "?wait=25&since=" + apitest.Sequence(2)
 	go func() { answers <- f.get(t, target) }()
-	eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+	eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	f.public.EndFollowing()
 	for range 2 {
 		if a := <-answers; a.status != http.StatusOK || !strings.HasSuffix(a.body, `"changes":[]}`) {
@@ -201,8 +202,9 @@ func TestWaitEndsAtOnce(t *testing.T) {
 		defer cancel()
 		ended, v := make(chan error), f.model.View()
 		q := feedQuery{epoch: v.Epoch(), since: v.Sequence(), wait: time.Hour}
-		go func() { ended <- f.public.followers.await(ctx, &q, gone) }()
-		eventually(t, func() bool { return f.public.followers.waiting.Load() == 1 })
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, changesOf, nil)
+		go func() { ended <- f.public.followers.await(r, &q, gone) }()
+		eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
 		if end(); <-ended != nil {
 			t.Error("it waits on")
 		}
@@ -244,7 +246,7 @@ func TestFollow(t *testing.T) {
 	f.model.SetEpoch("other")
 	s.ended()
 	later.ended()
-	eventually(t, func() bool { return f.public.followers.following.Load() == 0 })
+	eventually(t, func() bool { return f.public.followers.following.count() == 0 })
 }
 
 // A follower that leaves is forgotten at once, also when nothing happens; one that has only closed
@@ -282,7 +284,7 @@ func TestFollowerLeaves(t *testing.T) {
 	read("event: remove")
 	s.want(at(1), "remove", "")
 	s.stop()
-	eventually(t, func() bool { return f.public.followers.following.Load() == 1 })
+	eventually(t, func() bool { return f.public.followers.following.count() == 1 })
 }
 
 // Once too few entries are left nothing is told to anybody: not to those who follow, nor to those
@@ -298,7 +300,7 @@ func TestTooFewToFollow(t *testing.T) {
 		go func() { answers <- f.get(t, target) }()
 	}
 	eventually(t, func() bool {
-		return f.public.followers.waiting.Load() == 1 && f.public.gate.waiting.Load() == 1
+		return f.public.followers.waiting.count() == 1 && f.public.gate.waiting.count() == 1
 	})
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
 	for range 2 {
@@ -331,7 +333,7 @@ func TestBadFollow(t *testing.T) {
 	get(http.StatusServiceUnavailable, "Serwer jest przeciążony.", changesOf+"/events?since=0")
 	f.public.EndFollowing()
 	s.ended()
-	eventually(t, func() bool { return f.public.followers.following.Load() == 0 })
+	eventually(t, func() bool { return f.public.followers.following.count() == 0 })
 	get(http.StatusServiceUnavailable, "Serwer jest przeciążony.", changesOf+"/events?since=0")
 }
 
@@ -389,7 +391,7 @@ func TestSlowFollower(t *testing.T) {
 		}
 	}()
 	n := 0
-	for ; f.public.followers.following.Load() == 2; n++ {
+	for ; f.public.followers.following.count() == 2; n++ {
 		f.apply(fat(n % 100))
 		eventually(t, func() bool { return f.public.followers.news.Load().view.Load().LastChange() == at(n+1) })
 		if n > 2000 {
@@ -475,6 +477,6 @@ func TestFollowerCatchesUp(t *testing.T) {
 			}
 		}
 		conn.Close()
-		eventually(t, func() bool { return f.public.followers.following.Load() == 0 })
+		eventually(t, func() bool { return f.public.followers.following.count() == 0 })
 	}
 }

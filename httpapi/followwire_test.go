@@ -212,7 +212,7 @@ func TestStopEndsCatchingUp(t *testing.T) {
 		f.apply(fat(n))
 	}
 	conn := rawFollow(t, f.addr, at(0))
-	eventually(t, func() bool { return f.public.followers.following.Load() == 1 })
+	eventually(t, func() bool { return f.public.followers.following.count() == 1 })
 	f.public.EndFollowing()
 	body, err := io.ReadAll(readFollow(t, conn).resp.Body)
 	if err == nil && strings.Contains(string(body), fmt.Sprintf("id: %d\n", at(100))) {

@@ -60,7 +60,8 @@ type Config struct {
 	// seconds. Health's MaxStaleness bounds it. Zero: not at all.
 	StaleIfError time.Duration
 	// MaxFollowers is how many readers may wait for changes at once, and how many beside them may
-	// follow the feed as events. Zero: nobody.
+	// follow the feed as events. No client address holds more than a tenth of either, where the
+	// address is known. Zero: nobody.
 	MaxFollowers int
 	// Status is what /api/status probes. Zero: nothing, and no component is ok.
 	Status upstream.StatusConfig
@@ -144,6 +145,8 @@ func NewPublic(cfg Config) (*Public, error) {
 		return nil, err
 	}
 	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	refused := newRefused()
+	waitingPlaces := func(most int, kind string) *places { return newPlaces(most, kind, cfg.TrustedProxies, refused) }
 	p := &Public{
 		engine:     newEngine(),
 		logger:     logger,
@@ -151,8 +154,8 @@ func NewPublic(cfg Config) (*Public, error) {
 		listCache:  listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
 		checkCache: cached("public, s-maxage=10"),
 		feedCache:  cached("public, s-maxage=5"),
-		gate:       gate{health: cfg.Health, wait: maxMinWait},
-		followers:  newFollowers(cfg.Health, cfg.MaxFollowers, logger),
+		gate:       gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
+		followers:  newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events"), logger),
 		searches:   newSearches(),
 		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		preflight:  newPreflight(),
@@ -169,7 +172,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	if p.bodies, err = newBodyCache(maxBodies); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	p.metrics = newMetrics(cfg.Metrics, &p.gate, p.searches, p.bodies, p.followers)
+	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.followers)
 	cfg.Uptime.Logger = p.logger
 	p.uptime = uptime.NewRecorder(cfg.Uptime)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)

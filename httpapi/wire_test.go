@@ -214,7 +214,7 @@ func TestHalfClosedReaders(t *testing.T) {
 		answers[request] = conn
 	}
 	waiting := func() bool {
-		return upstreams.Load() == 2 && f.public.searches.waiting.Load() == 4 && f.public.gate.waiting.Load() == 1
+		return upstreams.Load() == 2 && f.public.searches.count() == 4 && f.public.gate.waiting.count() == 1
 	}
 	eventually(t, waiting)
 	time.Sleep(100 * time.Millisecond) // for the ends of input to arrive

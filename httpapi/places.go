@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// places are what clients hold while they wait: the followers of the feed, its long polls, or the
+// requests that wait for a sequence. No client holds more than a tenth of them, and each may hold
+// one (httpapi/CONTRACT.md#overload). Any goroutine may use them.
+type places struct {
+	most    int
+	proxies trustedProxies
+	full    prometheus.Counter // refused: all places are taken
+	share   prometheus.Counter // refused: the client holds its share
+
+	mu       sync.Mutex
+	taken    int
+	byClient map[netip.Addr]int // without unknown clients
+}
+
+// newPlaces returns that many free places. kind is their label in refused.
+func newPlaces(most int, kind string, proxies trustedProxies, refused *prometheus.CounterVec) *places {
+	return &places{
+		most: most, proxies: proxies, byClient: map[netip.Addr]int{},
+		full: refused.WithLabelValues(kind, "full"), share: refused.WithLabelValues(kind, "share"),
+	}
+}
+
+func newRefused() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "registry_http_places_refused_total",
+		Help: "Requests refused because all places to wait are taken (full), or because one client address holds a tenth of them (share).",
+	}, []string{"places", "reason"})
+}
+
+// enter takes a place for the client of r until leave is called. Its error is errBusy.
+func (p *places) enter(r *http.Request) (leave func(), err error) {
+	client, known := p.proxies.knownClient(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.taken >= p.most:
+		p.full.Inc()
+		return nil, errBusy
+	case known && p.byClient[client] >= max(p.most/10, 1):
+		p.share.Inc()
+		return nil, errBusy
+	}
+	p.taken++
+	if known {
+		p.byClient[client]++
+	}
+	return func() { p.leave(client, known) }, nil
+}
+
+func (p *places) leave(client netip.Addr, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	if !known {
+		return
+	}
+	if p.byClient[client]--; p.byClient[client] == 0 {
+		delete(p.byClient, client)
+	}
+}
+
+// count returns the number of places that are taken.
+func (p *places) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}
+
+// trustedProxies are the networks whose X-Forwarded-For is believed. Nil trusts none.
+type trustedProxies []netip.Prefix
+
+// knownClient returns the subnet that r comes from, and whether one client is behind it. If the
+// address is a trusted proxy's, the proxy has not told whom it asks for. Without trusted proxies, a
+// loopback, private or shared address may be that of a proxy or a gateway, which all clients share.
+func (trusted trustedProxies) knownClient(r *http.Request) (client netip.Addr, known bool) {
+	a := trusted.client(r)
+	if len(trusted) > 0 {
+		known = a.IsValid() && !trusted.contains(a)
+	} else {
+		known = a.IsGlobalUnicast() && !a.IsPrivate() && !sharedAddresses().Contains(a)
+	}
+	return subnet(a), known
+}
+
+// sharedAddresses are those of carriers' gateways, and of pods in some clusters (RFC 6598).
+func sharedAddresses() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
+}
+
+// subnet is what one reader is taken to own: an IPv4 address, or the /64 of an IPv6 address.
+func subnet(a netip.Addr) netip.Addr {
+	if !a.Is6() {
+		return a
+	}
+	p, _ := a.WithZone("").Prefix(64) // fails only for more than 128 bits
+	return p.Addr()
+}
+
+// client returns the peer's address or, when that is a trusted proxy, the rightmost address
+// in X-Forwarded-For that is not one. Anybody may have written what stands left of it. A peer
+// without an address (a Unix socket) gives the zero address.
+func (trusted trustedProxies) client(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	client := peer.Addr().Unmap()
+	hops := r.Header["X-Forwarded-For"]
+	for i := len(hops) - 1; i >= 0; i-- {
+		for rest := hops[i]; rest != "" && trusted.contains(client); {
+			comma := strings.LastIndexByte(rest, ',')
+			addr, ok := hopAddress(strings.TrimSpace(rest[comma+1:]))
+			if !ok {
+				return client // whoever wrote that is the last one we know of
+			}
+			client, rest = addr, rest[:max(comma, 0)]
+		}
+	}
+	return client
+}
+
+func (trusted trustedProxies) contains(a netip.Addr) bool {
+	a = a.WithZone("")
+	for _, p := range trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// hopAddress reads an address as proxies write it: with or without port and brackets.
+func hopAddress(s string) (netip.Addr, bool) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap(), true
+	}
+	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
+	return a.Unmap(), err == nil
+}
