@@ -123,14 +123,14 @@ func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, 
 		return meta{}, err
 	}
 	defer func() { _ = tx.Rollback() }() // of a reader: it cannot fail
-	return copyRecords(ctx, tx, path, pace, false)
+	return copyRecords(ctx, tx, path, pace)
 }
 
-// copyRecords writes the records that tx sees into the file at path, which is empty or not there,
-// and the notes if they are wanted. It does not copy pages (bbolt's WriteTo): free ones still hold
+// copyRecords writes the records that tx sees into the file at path, which is empty or not there.
+// It does not copy pages (bbolt's WriteTo): free ones still hold
 // what was deleted, and whoever was taken off the lists must not travel on in snapshots. m is the
 // meta record.
-func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, notes bool) (m meta, err error) {
+func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle) (m meta, err error) {
 	if err := fault.Catch(func() error { m, err = readMeta(tx); return err }); err != nil {
 		return meta{}, err
 	}
@@ -142,12 +142,14 @@ func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle, 
 		return meta{}, err
 	}
 	err = fault.Catch(func() error {
-		return tx.ForEach(func(name []byte, from *bolt.Bucket) error {
-			if string(name) == notesBucket && !notes {
-				return nil
+		err := copyBucket(ctx, to, []byte(metaBucket), tx.Bucket([]byte(metaBucket)), pace)
+		for _, t := range tables() {
+			from, missing := t.in(tx)
+			if err = cmp.Or(err, missing); err == nil {
+				err = copyBucket(ctx, to, []byte(t.name), from, pace)
 			}
-			return copyBucket(ctx, to, name, from, pace)
-		})
+		}
+		return err
 	})
 	return m, cmp.Or(ctx.Err(), err, to.Close())
 }

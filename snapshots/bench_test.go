@@ -36,23 +36,6 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkLoadAfterDeath opens such a store after a process has died while it opened it.
-func BenchmarkLoadAfterDeath(b *testing.B) {
-	const n = 200_000
-	path := filepath.Join(b.TempDir(), "registry.db")
-	fill(b, path, n)
-	for b.Loop() {
-		newStore(path, nil).mark(1)
-		s, _, err := Open(context.Background(), Config{Path: path})
-		if err != nil || s.Checkpoint().Sequence != n {
-			b.Fatal("not the store that was saved", err)
-		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // fill saves n entries in transactions of a replay's size.
 func fill(b *testing.B, path string, n int) {
 	b.Helper()

@@ -12,12 +12,12 @@
 //     which Replace renames in one step, so that a crash leaves the old store or the new one.
 //   - A snapshot plus a replay equals a replay from the start (promise 4): what Open loads has the
 //     digest that was saved with it, or is not used at all.
-//   - A store that is damaged, of another format or of another projection version is renamed
-//     (registry.db.damaged-<UTC time>), never deleted or overwritten; at the next start if only its
-//     pages are damaged, which is found later. One log line names it. An empty store takes its place
-//     and is filled from the stream.
-//   - What is not damage (missing permission, a directory in the way, an input/output error, a file
-//     in use) is an error of one line that says what to do. Nothing is renamed.
+//   - A store that does not load is no store: damaged, of another format or of another projection
+//     version. It is renamed (registry.db.damaged-<UTC time>), and Open goes on as if there had been
+//     none: with a snapshot if there is one, else empty, to be filled from the stream. One log line
+//     names it.
+//   - What is not damage (missing permission, a directory in the way, a file in use) is an error of
+//     one line that says what to do. Nothing is renamed.
 //   - Only callers of this package wait for it (promise 5): readers are served from memory.
 //   - An archive holds one state of the store, however much is saved meanwhile. It has been
 //     verified before anybody gets it.
@@ -32,40 +32,25 @@
 // else. They let an export of an old snapshot leave out who was delisted since. The digest does not
 // cover them; checksums and counts do.
 //
-// # How damage is found
+// # Damage
+//
+// Only the stream is true. A store is derived from it, so damage is found but never repaired.
 //
 // bbolt has checksums on its two meta pages only. So each value here carries a CRC-32C of bucket,
 // key and value, and so does the meta record. After loading, the digest and the counts are compared
-// with those saved.
-//
-// Then it is checked how the pages belong together (pages.go), while readers are served already: a
-// damaged free list could make a later transaction overwrite a page in use, so Save waits for it. What
-// the check finds concerns no record that was loaded. Nothing is saved into such a file; the next start
-// sets it aside, and a rebuild replaces it.
-//
-// The check reads the file once, in the order of its pages: 13 s for a store of 13 GB that did not fit
-// into memory beside the model. bbolt's own check reads it three times, in the order of the keys. There
-// it was not done after twelve minutes, and had pushed the text index out of memory. On a damaged page
-// it may end the process.
+// with those saved. Readers are served from memory, so what happens to the file later does not
+// reach them.
 //
 // Code here that reads pages turns faults of the memory map into panics and panics into errors. But a
 // page that is its own ancestor lets bbolt walk until memory runs out, which ends the process. So a
-// mark (registry.db.opening) stands beside the store while it is opened. If one is left over:
+// mark (registry.db.loading) stands beside the store while it is loaded. If a start finds one left
+// over, it does not load that store: it renames it to registry.db.damaged-while-loading. The store
+// may be good, if the process was killed; that costs a restore. Only the newest such file is kept, so
+// that a process that dies at each start does not fill the disk.
 //
-//   - The store may be damaged, or all is well and somebody has killed the process. The records
-//     tell: they are copied into a new file, by code that survives damage, without the free list. If
-//     all are there with the digest that was saved, the new file takes the store's place, else the
-//     store is set aside. So damage costs one restart, and kill -9 the copy, five times a load.
-//   - If the process died in that too, whatever the reason, the store is set aside. Restarts have an
-//     end, and a good store that was killed twice is a replay away.
-//
-// The mark also says that the check has found damage: then the store is set aside at once.
-//
-// The mark names the file by length and time, so that it says nothing about one that was put there
-// since, by a restore or by hand. It is not synced: after a power failure nothing is known, and the
-// store is opened as usual.
-//
-// What is read of files from outside is opened for reading only, which leaves the free list alone.
+// How the pages belong together is not checked. A damaged free list can make a transaction overwrite
+// a page in use. The next load finds that, or the transaction itself meets pages that do not fit:
+// then Save returns ErrDamaged, and the server makes another store from the stream.
 //
 // # When the disk fails
 //
@@ -81,8 +66,8 @@
 //   - If the fsync of the meta page failed, the file shows the new state, whose data pages are on
 //     disk, but the disk may still hold an older meta page. If the power fails before two more
 //     transactions have replaced both meta pages, the older one may lead to pages that have been
-//     used again. Checksums and digest find that at the next start, the file is set aside, and the
-//     stream is replayed. The cost is time, never a wrong answer.
+//     used again. Checksums and digest find that at the next start. The cost is time, never a wrong
+//     answer.
 //
 // A full or read-only disk goes the same way, without the doubt, and works again when there is
 // space.
@@ -104,9 +89,6 @@
 // Records are copied, not pages. bbolt leaves deleted values in its free pages, and whoever was
 // taken off the lists must not be in later snapshots.
 //
-// A store also keeps notes (SaveNote), which are no content: no digest covers them and no archive
-// has them. The status history of a replica is one.
-//
 // Each store has a random data-set id. By it, a store that opens its file again after a failed Save
 // tells its own file from one that somebody put in its place. What is derived from a store and kept
 // outside it can carry the id, and so notice a rebuild or a restore: both give the new store
@@ -122,15 +104,13 @@
 // a start means to walk every page, in a goroutine of bbolt whose panic on a damaged file cannot be
 // caught.
 //
-// A store of another format is set aside and filled from the stream, so there is no migration. A
+// A store of another format is not loaded, so there is no migration. A
 // store and an archive of this format are in testdata, and a test opens them.
 //
 // # The parts
 //
 //	store.go     Save, and what becomes of a failed transaction
-//	open.go      Open: load, verify, render again; set aside what cannot be used
-//	opening.go   the mark of an opening that the process may die of
-//	pages.go     how the pages belong together
+//	open.go      Open: load, verify, render again, or set aside
 //	load.go      every record of a file, by several goroutines
 //	format.go    tables, checksums and the meta record
 //	file.go      bbolt files: open, create, rename
@@ -139,6 +119,5 @@
 //	restore.go   Restore and Unpack
 //	replace.go   the store of a rebuild
 //	export.go    everything as events
-//	notes.go     values beside the content
 //	lock.go      the lock of a data directory
 package snapshots

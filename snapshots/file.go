@@ -152,11 +152,13 @@ func writeEmpty(path string, m meta) error {
 
 // What follows the store's name in the names of files beside it.
 const (
-	newSuffix        = ".new"        // a store in the making: an empty one, or a copy of the one of that name
-	rebuildingSuffix = ".rebuilding" // a store that is to replace the one of that name
-	restoringSuffix  = ".restoring"  // a store that an archive is unpacked into
-	damagedLabel     = "damaged"     // and a time: a store that could not be loaded
-	replacedLabel    = "replaced"    // and a time: a store whose name another one got
+	newSuffix        = ".new"                                // a store in the making: an empty one, or a copy of the one of that name
+	rebuildingSuffix = ".rebuilding"                         // a store that is to replace the one of that name
+	restoringSuffix  = ".restoring"                          // a store that an archive is unpacked into
+	loadingSuffix    = ".loading"                            // stands while the store is loaded: left over if the process ends of that
+	damagedLabel     = "damaged"                             // and a time: a store that could not be loaded
+	whileLoading     = "." + damagedLabel + "-while-loading" // the last store that a process ended of, or was killed while it loaded it
+	replacedLabel    = "replaced"                            // and a time: a store whose name another one got
 )
 
 // freeName returns path with label and time, and with a number when there is such a file.
@@ -173,21 +175,18 @@ func freeName(path, label string, now time.Time) (string, error) {
 	}
 }
 
-// setAside renames a damaged file to a name that no file has.
-func setAside(path string) (aside string, err error) {
-	if aside, err = freeName(path, damagedLabel, time.Now()); err != nil {
-		return "", err
-	}
+// rename gives a store that does not load another name.
+func rename(path, aside string) error {
 	if err := failpoint.Hit("store/before-set-aside"); err != nil {
-		return "", err
+		return err
 	}
 	if err := os.Rename(path, aside); err != nil {
-		return "", err
+		return err
 	}
 	if err := failpoint.Hit("store/after-set-aside"); err != nil {
-		return "", err
+		return err
 	}
-	return aside, syncDir(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
 }
 
 // keepAside gives the file at path a second name, so that another file may take the first in one
@@ -230,16 +229,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readThrough reads the whole file by ordinary calls. On a memory map a failing disk and a damaged
-// page look alike; here only the disk is an error.
-func readThrough(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(io.Discard, f)
-	return err
+// isThere reports whether there is a file.
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // removeIfThere removes a file. That there is none is no error.

@@ -43,7 +43,7 @@ func TestGoldenFiles(t *testing.T) {
 		if content(t, m.View()) != content(t, twin.View()) {
 			t.Errorf("%s: another content", name)
 		}
-		if err := s.SaveNote("status", nil); err != nil {
+		if err := s.Probe(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

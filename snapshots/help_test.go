@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,12 +70,7 @@ func mustOpen(t testing.TB, path string) (*Store, *readmodel.Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = s.Close()
-		if s.unsafe != nil { // the check, for which Close has waited
-			t.Error(s.unsafe)
-		}
-	})
+	t.Cleanup(func() { _ = s.Close() })
 	return s, m
 }
 
@@ -214,14 +208,14 @@ func place(t testing.TB, b []byte) string {
 	return path
 }
 
-// asides lists the files whose names begin with path and a dot, but for the mark of an opening.
+// asides lists the files whose names begin with path and a dot.
 func asides(t testing.TB, path string) []string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(found, func(name string) bool { return name == path+openingSuffix })
+	return found
 }
 
 // newRand is seeded anew each time; the seed is logged.

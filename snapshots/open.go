@@ -1,9 +1,11 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,55 +18,95 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Open opens the store, or makes an empty one, and loads it into a new model, which has published
-// its view. The caller ends the store with Close.
+// Open loads the store into a new model, which has published its view. Where there is no store, it
+// calls cfg.Restore to get one, and else makes an empty one. The caller ends the store with Close.
 //
-// A store that is damaged or of another format is set aside (see the package's promises); an empty
-// store and an empty model are returned. The error is the system's (permission, no space, a lock,
-// input or output), one line with what to do, or that of ctx, which ends the loading; nothing has
-// been renamed then.
+// A store that does not load is no store: it is renamed (see the package's promises), and Open goes
+// on as if there had been none. The error is the system's (permission, no space, a lock), one line
+// with what to do, or that of ctx or cfg.Restore; nothing has been renamed then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := newStore(cfg.Path, cfg.Logger)
-	model, err := s.open(ctx)
-	if err == nil {
-		return s, model, nil
+	model, err := s.load(ctx)
+	if errors.Is(err, fs.ErrNotExist) && cfg.Restore != nil {
+		if err := cfg.Restore(ctx); err != nil {
+			return nil, nil, err
+		}
+		model, err = s.load(ctx)
 	}
-	_ = s.closeFile() // err says more
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.create(); err != nil {
+			return nil, nil, storeError(err)
+		}
+		return s, readmodel.New(), nil
 	}
-	var bad damage
-	if !errors.As(err, &bad) {
-		return nil, nil, storeError(err)
+	if err != nil {
+		return nil, nil, err
 	}
-	return s.startEmpty(bad)
+	return s, model, nil
 }
 
-// open opens or makes the file and loads it.
-func (s *Store) open(ctx context.Context) (*readmodel.Model, error) {
-	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
-		return readmodel.New(), s.create()
+// load loads the file. If there is none, or what is there had to be set aside, the error matches
+// fs.ErrNotExist.
+func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
+	unfinished, err := s.unmark()
+	switch {
+	case err != nil:
+		return nil, storeError(err)
+	case !isThere(s.path):
+		return nil, fs.ErrNotExist
+	case unfinished:
+		return nil, s.setAside(s.path+whileLoading, errors.New("an earlier process ended while it loaded the store"))
 	}
+	mark(s.path + loadingSuffix)
+	model, err := s.loadFile(ctx)
+	_, markErr := s.unmark()
+	if err = cmp.Or(err, markErr); err == nil {
+		return model, nil
+	}
+	_ = s.closeFile() // err says more
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case !errors.As(err, &damage{}):
+		return nil, storeError(err)
+	}
+	aside, nameErr := freeName(s.path, damagedLabel, time.Now())
+	if nameErr != nil {
+		return nil, storeError(nameErr)
+	}
+	return nil, s.setAside(aside, err)
+}
+
+// mark makes a file that is left over if the process ends before it removes it. On a full disk
+// there is none, which is no reason not to load. It need not survive a power failure.
+func mark(path string) {
+	if f, err := os.Create(path); err == nil {
+		_ = f.Close()
+	}
+}
+
+// unmark removes the mark and reports whether there was one.
+func (s *Store) unmark() (marked bool, err error) {
+	marked = isThere(s.path + loadingSuffix)
+	return marked, removeIfThere(s.path + loadingSuffix)
+}
+
+// loadFile opens the file and loads what is in it.
+func (s *Store) loadFile(ctx context.Context) (*readmodel.Model, error) {
 	start := time.Now()
-	l := &loader{workers: runtime.GOMAXPROCS(0)}
+	readAhead(s.path)
+	if err := s.openSaved(); err != nil {
+		return nil, err
+	}
+	if err := s.dropUnfinished(); err != nil {
+		return nil, err
+	}
+	l := &loader{workers: runtime.GOMAXPROCS(0), rerender: s.saved.Render != readmodel.RenderVersion}
 	model := readmodel.New()
-	var rendered []readmodel.Record
-	err := s.guarded(ctx, func() (err error) {
-		readAhead(s.path)
-		if err = s.openSaved(); err != nil {
-			return err
-		}
-		if err = s.dropUnfinished(); err != nil {
-			return err
-		}
-		l.rerender = s.saved.Render != readmodel.RenderVersion
-		rendered, err = s.load(ctx, l, model)
-		return err
-	})
+	rendered, err := s.fill(ctx, l, model)
 	if err != nil {
 		return nil, err
 	}
-	s.checkLater()
 	if l.rerender {
 		s.saveRendered(rendered)
 	}
@@ -115,9 +157,9 @@ func (s *Store) dropUnfinished() error {
 	return s.openSaved()
 }
 
-// load fills a model with the store's records and compares it with the digest and the counts that
+// fill fills a model with the store's records and compares it with the digest and the counts that
 // were saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too.
-func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
+func (s *Store) fill(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		model.BeginBulk()
 		counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
@@ -136,26 +178,6 @@ func (s *Store) load(ctx context.Context, l *loader, model *readmodel.Model) (re
 		return nil
 	})
 	return rendered, err
-}
-
-// checkLater checks the structure of the file beside whatever follows. It has s.mu until it is done,
-// so that nothing is written before, and Close waits for it.
-func (s *Store) checkLater() {
-	s.mu.Lock()
-	go func() {
-		defer s.mu.Unlock()
-		err := s.db.View(func(tx *bolt.Tx) error { return checkPages(tx, s.path) })
-		if err == nil {
-			return
-		}
-		s.setUnsafe(fmt.Errorf("store: %w; nothing is saved until a restart, which sets a damaged file aside, or a rebuild", err))
-		if !errors.As(err, &damage{}) {
-			s.logger.Error("store cannot be checked; its records are good and stay in use", "path", s.path, "error", s.unsafe)
-			return
-		}
-		s.logger.Error("store is damaged; its records are good and stay in use", "path", s.path, "error", s.unsafe)
-		s.mark(foundDamage)
-	}()
 }
 
 // saveRenderedPart is how many records one transaction of saveRendered writes.
@@ -186,19 +208,13 @@ func (s *Store) saveRendered(records []readmodel.Record) {
 	}
 }
 
-// startEmpty sets a damaged file aside and makes an empty one.
-func (s *Store) startEmpty(reason damage) (*Store, *readmodel.Model, error) {
-	if err := readThrough(s.path); err != nil {
-		return nil, nil, storeError(err)
+// setAside renames a file that does not load. Its error matches fs.ErrNotExist: there is no store
+// any more.
+func (s *Store) setAside(aside string, reason error) error {
+	if err := rename(s.path, aside); err != nil {
+		return fmt.Errorf("store: set aside (%w): %w; %s", reason, err, remedy(err))
 	}
-	aside, err := setAside(s.path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("store: set aside (%w): %w; %s", reason, err, remedy(err))
-	}
-	s.logger.Error("store set aside; starting empty, to be filled from the stream",
+	s.logger.Error("store set aside; starting as without one",
 		"path", s.path, "aside", filepath.Base(aside), "reason", reason.Error())
-	if err := s.create(); err != nil {
-		return nil, nil, storeError(err)
-	}
-	return s, readmodel.New(), nil
+	return fs.ErrNotExist
 }

@@ -187,7 +187,8 @@ func install(from, path string) (aside string, err error) {
 			return "", err
 		}
 	}
-	if err = failpoint.Hit("restore/before-rename"); err == nil {
+	err = cmp.Or(removeIfThere(path+loadingSuffix), failpoint.Hit("restore/before-rename")) // the mark is about the old one
+	if err == nil {
 		err = os.Rename(from, path)
 	}
 	if err != nil {

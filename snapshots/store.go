@@ -3,6 +3,7 @@ package snapshots
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,10 @@ type Config struct {
 
 	// Logger gets what an operator must know. Nil: nothing is logged.
 	Logger *slog.Logger
+
+	// Restore is called where there is no store, or none that loads. It may put one at Path, as
+	// Restore does, which is then loaded. Nil: an empty one is made.
+	Restore func(context.Context) error
 }
 
 // Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call
@@ -33,8 +38,7 @@ type Config struct {
 type Store struct {
 	logger *slog.Logger // fixed
 
-	// mu is held for the length of a write transaction, and of the check after Open, so that Save and
-	// Probe exclude each other.
+	// mu is held for the length of a write transaction, so that Save and Probe exclude each other.
 	mu      sync.Mutex
 	path    string   // changes in Replace
 	db      *bolt.DB // nil while it has to be opened again, and after Close
@@ -46,7 +50,6 @@ type Store struct {
 	state  sync.Mutex
 	saved  meta
 	failed error // of the last transaction; nil after a good one
-	unsafe error // damage to the pages, found after the records had been loaded; for good
 }
 
 func newStore(path string, logger *slog.Logger) *Store {
@@ -55,14 +58,17 @@ func newStore(path string, logger *slog.Logger) *Store {
 
 var errClosed = errors.New("store: closed")
 
+// ErrDamaged says that the file is damaged, and that another store has to take its place.
+var ErrDamaged = errors.New("the file is damaged")
+
 // Save writes c in one transaction and returns when it is on the disk. A checkpoint below the saved
 // one is refused.
 //
 // After an error the disk holds the state before or, although the failure was reported, that of c,
 // and never a mixture. The caller then saves again all that it wants kept, c's records included;
 // the store opens its file again first (see "When the disk fails" in the package's documentation).
-// Once there is a Damage, which the check after Open finds, every Save fails. Save does not keep c,
-// and sorts its records.
+// After an error that matches ErrDamaged every Save fails: a replacement has to be made. Save does
+// not keep c, and sorts its records.
 func (s *Store) Save(c readmodel.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +86,7 @@ func (s *Store) Save(c readmodel.Commit) error {
 }
 
 // Probe tries an empty transaction and so reports whether the store can be read and written. During
-// a Save, or the check after Open, it returns the outcome of the transaction before, at once.
+// a Save it returns the outcome of the transaction before, at once.
 func (s *Store) Probe() error {
 	if !s.mu.TryLock() {
 		return s.lastFailure()
@@ -93,14 +99,6 @@ func (s *Store) Probe() error {
 		_, err := readMeta(tx)
 		return err
 	})
-}
-
-// Damage is what is wrong with the pages of the file, found after Open, so that nothing is saved any
-// more. It is nil while nothing is known to be. It never waits.
-func (s *Store) Damage() error {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.unsafe
 }
 
 // Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
@@ -145,6 +143,9 @@ func (s *Store) closeFile() error {
 // commit runs one transaction, which is to leave next, and remembers whether it failed.
 func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
 	err := fault.Catch(func() error { return s.update(write) })
+	if errors.Is(err, fault.Err) || errors.As(err, &damage{}) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err) // bbolt panics where pages do not belong together
+	}
 	if err != nil {
 		err = fmt.Errorf("store: %w", err)
 		s.attempt = &next
@@ -177,10 +178,18 @@ func (s *Store) ready() error {
 	if s.closed {
 		return errClosed
 	}
-	if s.attempt == nil || s.unsafe != nil {
-		return s.unsafe
+	if s.attempt == nil {
+		return nil
 	}
-	if err := s.reopen(); err != nil {
+	if failed := s.lastFailure(); errors.Is(failed, ErrDamaged) {
+		return failed // for good
+	}
+	err := s.reopen()
+	if errors.As(err, &damage{}) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		s.setFailed(err)
+	}
+	if err != nil {
 		return fmt.Errorf("store: open again after a failed write: %w", err)
 	}
 	s.attempt = nil
@@ -196,7 +205,7 @@ func (s *Store) reopen() error {
 	s.db = db
 	found, err := metaOf(s.db)
 	if err != nil {
-		return err
+		return classify(err)
 	}
 	if !found.same(s.saved) && !found.same(*s.attempt) {
 		return errors.New("the state is neither the one saved nor the one attempted; restart to load it")
@@ -221,12 +230,6 @@ func (s *Store) setFailed(err error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	s.failed = err
-}
-
-func (s *Store) setUnsafe(err error) {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.failed, s.unsafe = err, err
 }
 
 func (s *Store) lastFailure() error {
@@ -273,7 +276,7 @@ const mostlyAppended = 20
 func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
 	bucket, err := t.in(tx)
 	if err != nil {
-		return 0, err
+		return 0, damage{err}
 	}
 	last, _ := bucket.Cursor().Last()
 	appended, between := 0, 0

@@ -8,7 +8,7 @@
 //   - The memory is bounded: 90 days of each component, four numbers a day, and one incident.
 //   - It belongs to one process and its data directory. It takes no part in the read model, its
 //     digest or its snapshots; each replica has its own, of what it saw itself.
-//   - What cannot be loaded or saved costs the history and nothing else: the recorder logs it and
+//   - What cannot be read or saved costs the history and nothing else: the recorder logs it and
 //     goes on.
 //   - A minute counts once, however many readers cause a round of probes in it.
 //
@@ -18,7 +18,7 @@
 // keep each of the 130 000 rounds of 90 days would take megabytes, and a time series database more
 // than the registry itself.
 //
-// The whole history is one value of some 10 KB, written every 5 minutes and at the end. So there is
-// nothing to compact or to migrate, a store that a rebuild has made anew gets all of it, and a
-// crash loses 5 minutes.
+// The whole history is one file of some 10 KB, written every 5 minutes and at the end, and renamed.
+// So there is nothing to compact or to migrate, a rebuild does not concern it, and a crash loses
+// 5 minutes.
 package uptime

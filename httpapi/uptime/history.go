@@ -75,12 +75,9 @@ const (
 
 func newHistory() *history { return &history{version, map[string]*record{}} }
 
-// parse reads the stored form. Empty: nothing is known.
+// parse reads the stored form.
 func parse(stored []byte) (*history, error) {
 	h := newHistory()
-	if len(stored) == 0 {
-		return h, nil
-	}
 	if len(stored) > maxStored {
 		return nil, fmt.Errorf("%d bytes", len(stored))
 	}

@@ -1,10 +1,13 @@
 package uptime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -14,43 +17,48 @@ import (
 const (
 	askEvery  = time.Minute
 	saveEvery = 5 * time.Minute
-	loadEvery = time.Second // until there is something to load from
 )
-
-// ErrNotOpen is what Config.Load and Config.Save return while there is nothing to load from or to
-// save into yet.
-var ErrNotOpen = errors.New("uptime: the store is not open")
 
 // Config configures a Recorder. The zero value remembers in memory alone.
 type Config struct {
-	// Load returns what Save was last given, in this process or an earlier one; nil if it never
-	// was. Nil: there is nothing to load.
-	Load func() ([]byte, error)
-	// Save keeps a history. Nil: it is not kept.
-	Save func([]byte) error
-	// Logger gets what cannot be loaded or saved. Nil: nothing is logged.
+	// Path is the file that the history is read from and saved into, such as data/status.json.
+	// Empty: it is not saved.
+	Path string
+	// Logger gets errors of reading and saving. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 
 // Recorder remembers rounds of checks. Any goroutine may use it.
 type Recorder struct {
 	cfg    Config
-	failed bool // the last save has; NewRecorder and Run alone load and save
+	failed bool // the last save has; Run alone saves
 
-	// mu is not held for Load and Save, which wait for the disk: requests want it.
-	mu      sync.Mutex
-	history *history // nil until the earlier one is loaded
-	minute  int64    // of the last round that was counted
-	changed bool     // since the last save
+	mu      sync.Mutex // not held while the disk is waited for
+	history *history
+	minute  int64 // of the last round that was counted
+	changed bool  // since the last save
 }
 
-// NewRecorder returns a recorder that counts rounds once it has loaded what was known before.
+// NewRecorder returns a recorder that has read the history. A history that cannot be read is given
+// up.
 func NewRecorder(cfg Config) *Recorder {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	r := &Recorder{cfg: cfg, history: newHistory()}
+	if cfg.Path == "" {
+		return r
 	}
-	r := &Recorder{cfg: cfg}
-	r.load()
+	stored, err := os.ReadFile(cfg.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r
+	}
+	if err == nil {
+		var h *history
+		if h, err = parse(stored); err == nil {
+			r.history = h
+			return r
+		}
+	}
+	cfg.Logger.Warn("status history cannot be read; it begins anew", "error", err.Error())
 	return r
 }
 
@@ -60,33 +68,24 @@ func (r *Recorder) Record(at time.Time, checks []Check) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	minute := at.Unix() / 60
-	if r.history == nil || minute == r.minute {
+	if minute == r.minute {
 		return
 	}
 	r.history.add(at, checks)
 	r.minute, r.changed = minute, true
 }
 
-// Of returns the history of a component up to the day of now, which is empty while nothing is
-// loaded.
+// Of returns the history of a component up to the day of now.
 func (r *Recorder) Of(id string, now time.Time) Component {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.history == nil {
-		return newHistory().of(id, now)
-	}
 	return r.history.of(id, now)
 }
 
-// Run has ask make a round every minute, which it is to record, and saves what is known every 5
-// minutes and when ctx ends.
+// Run calls ask every minute, which records a round, and saves the history every 5 minutes and when
+// ctx ends.
 func (r *Recorder) Run(ctx context.Context, ask func(context.Context)) {
 	defer r.save()
-	for !r.load() {
-		if !pause.For(ctx, loadEvery) {
-			return
-		}
-	}
 	for saved := time.Now(); pause.For(ctx, askEvery); {
 		ask(ctx)
 		if time.Since(saved) >= saveEvery {
@@ -96,41 +95,9 @@ func (r *Recorder) Run(ctx context.Context, ask func(context.Context)) {
 	}
 }
 
-// load returns false while there is nothing to load from yet. A history that cannot be read is
-// given up.
-func (r *Recorder) load() bool {
-	if r.loaded() {
-		return true
-	}
-	loaded := newHistory()
-	if r.cfg.Load != nil {
-		stored, err := r.cfg.Load()
-		if errors.Is(err, ErrNotOpen) {
-			return false
-		}
-		if err == nil {
-			loaded, err = parse(stored)
-		}
-		if err != nil {
-			r.cfg.Logger.Warn("status history cannot be read; it begins anew", "error", err.Error())
-			loaded = newHistory()
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.history = loaded
-	return true
-}
-
-func (r *Recorder) loaded() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.history != nil
-}
-
 // save logs the first of several failures in a row.
 func (r *Recorder) save() {
-	if r.cfg.Save == nil {
+	if r.cfg.Path == "" {
 		return
 	}
 	stored, err := r.unsaved()
@@ -138,7 +105,7 @@ func (r *Recorder) save() {
 		return
 	}
 	if err == nil {
-		err = r.cfg.Save(stored)
+		err = write(r.cfg.Path, stored)
 	}
 	if err != nil && !r.failed {
 		r.cfg.Logger.Warn("status history cannot be saved; it is tried again in a while", "error", err.Error())
@@ -159,4 +126,13 @@ func (r *Recorder) unsaved() ([]byte, error) {
 	}
 	r.changed = false
 	return json.Marshal(r.history)
+}
+
+// write replaces the file at path in one step.
+func write(path string, b []byte) error {
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, b, 0o600); err != nil {
+		return errors.Join(err, os.Remove(temporary)) // a full disk needs the room
+	}
+	return os.Rename(temporary, path)
 }

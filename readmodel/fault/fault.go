@@ -4,17 +4,21 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
 
-// Catch runs f and returns its error, or one that names the panic or the fault. It sees nothing of
+// Err is what the errors of a panic and of a fault match.
+var Err = errors.New("fault")
+
+// Catch runs f and returns its error, or one that names the panic or the fault and matches Err. It sees nothing of
 // other goroutines.
 func Catch(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("fault: %v", v)
+			err = fmt.Errorf("%w: %v", Err, v)
 		}
 	}()
 	return f()

@@ -28,17 +28,11 @@ const (
 	awayLook = 250 * time.Millisecond
 )
 
-// bootstrap fills an empty data directory from the newest good snapshot of the stream in the object
-// store; the projector replays the rest. Where there is none it does nothing: everything is
-// replayed, which is slower and equally right. It waits only for a broker that is away, since there
-// is nothing to answer from without it. The error is that of ctx or of the disk.
+// bootstrap makes a store from the newest good snapshot of the stream in the object store; the
+// projector replays the rest. Where there is none it does nothing: everything is replayed, which is
+// slower and equally right. It waits only for a broker that is away, since there is nothing to
+// answer from without it. The error is that of ctx or of the disk.
 func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
-	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
-		return fmt.Errorf("data directory: %w", err)
-	}
-	if _, err := os.Lstat(s.cfg.storePath()); !errors.Is(err, fs.ErrNotExist) {
-		return nil // snapshots.Open opens what is there, or says why it cannot
-	}
 	var js jetstream.JetStream
 	select {
 	case js = <-connected:

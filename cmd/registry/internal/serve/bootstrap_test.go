@@ -3,7 +3,9 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -78,8 +80,13 @@ func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Ob
 // finds; 0 when everything is to be replayed.
 func (s *starting) start() uint64 {
 	s.t.Helper()
+	return s.startIn(s.t.TempDir())
+}
+
+func (s *starting) startIn(dir string) uint64 {
+	s.t.Helper()
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	cfg := Config{DataDir: s.t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log}
+	cfg := Config{DataDir: dir, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log}
 	srv := newServer(cfg)
 	srv.snapshots.open(s.js)
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -213,6 +220,84 @@ func TestBootstrapWithoutTheMessage(t *testing.T) {
 	}
 	if at := s.start(); at != 20 {
 		t.Errorf("started at %d: %s", at, s.log.String())
+	}
+}
+
+// A damaged store is no store: the server starts from the newest good snapshot, as often as that
+// happens, and everything that was set aside is still there.
+func TestBootstrapInPlaceOfDamage(t *testing.T) {
+	t.Parallel()
+	s := newStarting(t)
+	s.put(20, nil)
+	dir := t.TempDir()
+	path := StorePath(dir)
+	for n := range 3 {
+		if n > 0 {
+			if err := os.Truncate(path, 5000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if at := s.startIn(dir); at != 20 {
+			t.Errorf("started at %d, not 20: %s", at, s.log.String())
+		}
+		if aside, err := filepath.Glob(path + ".damaged-*"); err != nil || len(aside) != n {
+			t.Errorf("after %d damaged stores: %q, %v", n, aside, err)
+		}
+	}
+}
+
+// A save that meets damage has the store made anew from the stream, while the model is served. What
+// is saved then is what a restart loads.
+func TestRemake(t *testing.T) {
+	t.Parallel()
+	r := project(t)
+	path := r.cfg.storePath()
+	drained := make(chan struct{})
+	followed := make(chan error, 1)
+	damaged, empty, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := start(r.newGeneration(damaged, r.watched(damaged), empty, damaged.Checkpoint(), 0))
+	r.live.show(current.generation)
+	go func() { followed <- r.follow(drained, current) }()
+	publish := func(n int, seed uint64) uint64 {
+		seq := eventstest.Publish(t, r.js, eventstest.Events(n, seed)...)
+		until(t, func() bool { return r.live.now().store.Checkpoint().Sequence == seq })
+		return seq
+	}
+	publish(300, 1)
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(file[2*os.Getpagesize():]) // the pages of a file that is open, in place
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seq := publish(50, 2)
+	if r.live.now().store == damaged {
+		t.Error("saved without another store")
+	}
+	digest := r.live.View().Digest()
+	close(drained)
+	if err := errors.Join(<-followed, r.live.now().store.Close()); err != nil {
+		t.Error(err)
+	}
+	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if store.Checkpoint().Sequence != seq || model.Digest() != digest {
+		t.Errorf("a restart loads %d with %s, not %d with %s", store.Checkpoint().Sequence, model.Digest(), seq, digest)
 	}
 }
 

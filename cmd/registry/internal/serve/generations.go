@@ -132,17 +132,25 @@ func (r *running) onceCaughtUp(run func(context.Context)) {
 func (s *server) follow(drained <-chan struct{}, current *running) error {
 	defer close(s.rebuilds.closed)
 	current.index()
+	var remade time.Time // when that was last tried
 	for {
+		next := current
 		select {
 		case <-drained:
 			return current.stop(s)
 		case <-current.ended():
 			return current.stop(s)
 		case request := <-s.rebuilds.requests:
-			if next := s.answer(request, current, drained); next != current { // else the old one goes on, with its index
-				current = next
-				current.index()
+			next = s.answer(request, current, drained)
+		case store := <-s.damaged:
+			if store == current.store && time.Since(remade) > remakeEvery { // else the next failing save asks again
+				next = s.remake(current, drained)
+				remade = time.Now()
 			}
+		}
+		if next != current { // else the old one goes on, with its index
+			current = next
+			current.index()
 		}
 	}
 }

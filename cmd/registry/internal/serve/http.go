@@ -146,7 +146,7 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 	}
 	cfg.Health, cfg.Logger, cfg.Metrics, cfg.AsyncAPI = s.health, s.log, metrics, events.AsyncAPI()
 	cfg.Status.Database, cfg.Ranked = s.live.database, s.live.rankedIndex
-	cfg.Uptime = uptime.Config{Load: s.live.loadUptime, Save: s.live.saveUptime}
+	cfg.Uptime = uptime.Config{Path: s.cfg.statusPath()}
 	public, err = httpapi.NewPublic(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("public API: %w", err)

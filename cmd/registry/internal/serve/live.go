@@ -13,7 +13,6 @@ import (
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/httpapi/uptime"
 	"example.org/registry/projector"
 	"example.org/registry/projector/leader"
 	"example.org/registry/projector/rejected"
@@ -175,16 +174,10 @@ func (l *live) lastError(frozen bool, said string) string {
 	return said
 }
 
-// trouble is what is wrong with the embedded broker or the store's file; "" when nothing is known
-// to be.
+// trouble is what is wrong with the embedded broker; "" when nothing is known to be.
 func (l *live) trouble() string {
 	if t := l.brokerTrouble.Load(); t != nil {
 		return *t
-	}
-	if store := l.now().store; store != nil {
-		if err := store.Damage(); err != nil {
-			return "The store cannot be written: " + err.Error() + "."
-		}
 	}
 	return ""
 }
@@ -243,24 +236,6 @@ func (l *live) database(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
-}
-
-// uptimeNote is where the store keeps the history of the status. A rebuild makes a store without
-// it, which gets it with the next save.
-const uptimeNote = "status"
-
-func (l *live) loadUptime() ([]byte, error) {
-	if store := l.now().store; store != nil {
-		return store.Note(uptimeNote)
-	}
-	return nil, uptime.ErrNotOpen
-}
-
-func (l *live) saveUptime(history []byte) error {
-	if store := l.now().store; store != nil {
-		return store.SaveNote(uptimeNote, history)
-	}
-	return uptime.ErrNotOpen
 }
 
 // recordsWithin bounds the wait for a sequence that the request names.

@@ -2,9 +2,7 @@ package serve
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,11 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/httpapi/uptime"
 	"example.org/registry/projector"
 	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
@@ -34,36 +30,6 @@ type noticed struct {
 func (n *noticed) Done() <-chan struct{} {
 	n.once.Do(func() { close(n.waiting) })
 	return n.Context.Done()
-}
-
-// The history of the status is in the store that is in use, and in the next one once it is saved
-// again.
-func TestUptimeIsKept(t *testing.T) {
-	l := newLive()
-	if _, err := l.loadUptime(); !errors.Is(err, uptime.ErrNotOpen) {
-		t.Errorf("before there is a store: %v", err)
-	}
-	if err := l.saveUptime([]byte("x")); !errors.Is(err, uptime.ErrNotOpen) {
-		t.Errorf("before there is a store: %v", err)
-	}
-	path := filepath.Join(t.TempDir(), "registry.db")
-	for _, want := range []string{"", "one", "two"} { // of one process after another
-		store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.show(newGeneration(generation{model: model, store: store}))
-		if got, err := l.loadUptime(); string(got) != want || err != nil {
-			t.Errorf("%q, %v, want %q", got, err, want)
-		}
-		next := map[string]string{"": "one", "one": "two", "two": "three"}[want]
-		if err := l.saveUptime([]byte(next)); err != nil {
-			t.Error(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // Until the projector runs, the server says what it waits for.
@@ -158,48 +124,6 @@ func project(t *testing.T) projecting {
 	t.Cleanup(func() { cancel(); <-done })
 	until(t, func() bool { now := p.Progress(); return now.CaughtUp && now.Connected })
 	return r
-}
-
-// Damage to the store's pages that is found after the start is said at once, before any Save, in
-// words and as a metric.
-func TestTroubleOfTheStore(t *testing.T) {
-	cfg := snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")}
-	store, _, err := snapshots.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(store.SaveNote("a", nil), store.SaveNote("b", nil), store.Close()); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(cfg.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at := 2 * os.Getpagesize(); at < len(file); at += os.Getpagesize() {
-		if binary.NativeEndian.Uint16(file[at+8:]) == 16 {
-			binary.NativeEndian.PutUint16(file[at+10:], 0) // an empty free list
-		}
-	}
-	if err := os.WriteFile(cfg.Path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	store, model, err := snapshots.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil { // waits for the check
-		t.Fatal(err)
-	}
-	l := newLive()
-	l.show(newGeneration(generation{model: model, store: store}))
-	if got := l.trouble(); !strings.Contains(got, "page structure") {
-		t.Errorf("trouble: %q", got)
-	}
-	const damaged = "# HELP registry_store_damaged 1 while nothing is saved because the pages of the store's file are damaged.\n" +
-		"# TYPE registry_store_damaged gauge\nregistry_store_damaged 1\n"
-	if err := testutil.CollectAndCompare(newCollector(l, &snapshotStats{}), strings.NewReader(damaged), "registry_store_damaged"); err != nil {
-		t.Error(err)
-	}
 }
 
 // database asks the store and the stream, live: it does not go by what the projector last knew.

@@ -34,7 +34,6 @@ type scrape struct {
 	view     *readmodel.View
 	progress projector.Progress // zero until there is a projector
 	running  bool               // there is one
-	damaged  bool               // the store's file
 
 	indexSequence uint64 // at most that of the view
 	indexTrouble  string
@@ -98,9 +97,6 @@ func families() []metric {
 		func(s scrape) float64 { return oneIf(s.progress.Connected) })
 	always("frozen", gauge, "1 while the stream is not the one the model was made from, so nothing is applied.",
 		func(s scrape) float64 { return oneIf(s.progress.Frozen) })
-
-	always("store_damaged", gauge, "1 while nothing is saved because the pages of the store's file are damaged.",
-		func(s scrape) float64 { return oneIf(s.damaged) })
 
 	running("stream_last_sequence", gauge, "Last sequence of the event stream, at most a second old.",
 		func(p projector.Progress) float64 { return float64(p.LastSequence) })
@@ -227,7 +223,6 @@ func (c *collector) scrape() scrape {
 	g := c.live.now()
 	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers()}
 	s.progress, s.running = g.progress()
-	s.damaged = g.store != nil && g.store.Damage() != nil
 	s.indexSequence, s.indexTrouble = g.indexState()
 	s.indexSequence = min(s.indexSequence, s.view.Sequence())
 	s.rankedSequence, s.rankedTrouble = g.rankedState()

@@ -23,7 +23,7 @@ import (
 
 // The names and help texts keep to Prometheus's conventions, before and after the projector runs.
 func TestMetricsAreWellNamed(t *testing.T) {
-	const alone = 2*events.NumLists + 5 + 3 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
+	const alone = 2*events.NumLists + 4 + 3 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
 	l := newLive()
 	reg := prometheus.NewPedanticRegistry()
 	if err := reg.Register(newCollector(l, &snapshotStats{})); err != nil {
@@ -64,7 +64,7 @@ func TestMetricsOfAllRooms(t *testing.T) {
 	}
 	for _, name := range []string{
 		"registry_lag_events", "registry_lag_seconds", "registry_checkpoint_sequence", "registry_saved_sequence", "registry_ready",
-		"registry_rejected_events", "registry_index_lag_events", "registry_index_failed", "registry_ranked_failed", "registry_store_damaged", "registry_frozen", "registry_connected",
+		"registry_rejected_events", "registry_index_lag_events", "registry_index_failed", "registry_ranked_failed", "registry_frozen", "registry_connected",
 		"registry_http_requests_total", "registry_http_request_duration_seconds", "registry_remembered_searches",
 		"registry_remembered_searches_bytes", "registry_remembered_search_lookups_total", "registry_remembered_pages",
 		"registry_upstream_requests_total", "go_goroutines", "process_open_fds", "go_build_info",

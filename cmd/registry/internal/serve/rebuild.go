@@ -68,6 +68,16 @@ func (s *server) rebuild(ctx context.Context, options admin.RebuildOptions) (adm
 	}
 }
 
+// remakeEvery is how long the server waits before it tries again to replace a damaged store.
+const remakeEvery = time.Minute
+
+// remake replaces a damaged store: the model in memory has no canonical state of entries, so the
+// stream is read again, as by registry rebuild. It returns the generation that is shown afterwards.
+func (s *server) remake(current *running, drained <-chan struct{}) *running {
+	s.log.Error("store is damaged; making another from the stream; the state in memory is served")
+	return s.answer(&rebuildRequest{ctx: context.Background(), done: make(chan struct{})}, current, drained)
+}
+
 // answer carries out one request and returns the generation that is shown afterwards.
 func (s *server) answer(r *rebuildRequest, old *running, drained <-chan struct{}) *running {
 	defer close(r.done)
@@ -160,14 +170,19 @@ func (b *rebuilding) begin(store *snapshots.Store) {
 		saved.History = "" // the replay begins before it
 		known = p.Checkpoint
 	}
-	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved}, readmodel.New(), saved, known))
+	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved, b.server.damaged}, readmodel.New(), saved, known))
 }
 
-// watchedStore reports the first failure: a rebuild stops then, since the live store may need what
-// is left of the disk.
+// watchedStore reports failures. The first stops a rebuild, since the live store may need what is left
+// of the disk. Damage asks for another store.
 type watchedStore struct {
 	*snapshots.Store
-	failed chan<- error
+	failed  chan<- error // holds the first; nil: not reported
+	damaged chan<- *snapshots.Store
+}
+
+func (s *server) watched(store *snapshots.Store) watchedStore {
+	return watchedStore{Store: store, damaged: s.damaged}
 }
 
 // Save is part of projector.Store.
@@ -176,6 +191,12 @@ func (w watchedStore) Save(c readmodel.Commit) error {
 	if err != nil {
 		select {
 		case w.failed <- err:
+		default:
+		}
+	}
+	if errors.Is(err, snapshots.ErrDamaged) {
+		select {
+		case w.damaged <- w.Store:
 		default:
 		}
 	}

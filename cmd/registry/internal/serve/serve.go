@@ -62,6 +62,10 @@ func (c Config) embedded() bool { return len(c.Broker.NATSURL) == 0 }
 func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.db") }
 
 func (c Config) storePath() string { return StorePath(c.DataDir) }
+
+// statusPath is where the history of the status is.
+func (c Config) statusPath() string { return filepath.Join(c.DataDir, "status.json") }
+
 func (c Config) indexDir() string  { return filepath.Join(c.DataDir, "index") }
 func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
 func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
@@ -115,13 +119,14 @@ type server struct {
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
-	rebuilds  *rebuilds // requests of operators
+	rebuilds  *rebuilds             // requests of operators
+	damaged   chan *snapshots.Store // holds one of which a save has found that it is damaged
 	listeners listeners
 	listening chan struct{} // closed once the log says so
 }
 
 func newServer(cfg Config) *server {
-	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), listening: make(chan struct{})}
+	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), listening: make(chan struct{})}
 	s.health = &httpapi.Health{
 		Reader:       s.live,
 		Readiness:    s.live.readiness,
@@ -196,27 +201,36 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 			return err
 		}
 	}
-	first := s.newGeneration(store, store, model, saved, 0)
+	first := s.newGeneration(store, s.watched(store), model, saved, 0)
 	s.live.show(first)
 	making := task.Go(ctx, s.snapshots.run)
 	defer making.Stop()
 	return s.follow(drained, start(first))
 }
 
-// load opens the store, which an empty data directory gets from a snapshot where there is one, and
-// shows its model. Only for a snapshot does it wait until the broker can be asked, through connected.
+// load loads the store and shows its model. Where there is no store that loads, one is restored from
+// a snapshot if there is one. Only for that does it wait until the broker can be asked, through
+// connected.
 func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
-	if err := s.bootstrap(ctx, connected); err != nil {
-		return nil, nil, err
-	}
-	if info, err := os.Stat(s.cfg.storePath()); err == nil {
-		s.live.loading.Store(uint64(info.Size()))
+	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
+		return nil, nil, fmt.Errorf("data directory: %w", err)
 	}
 	defer s.live.loading.Store(0)
-	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log})
+	s.setLoading()
+	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log, Restore: func(ctx context.Context) error {
+		defer s.setLoading()
+		return s.bootstrap(ctx, connected)
+	}})
 	if err != nil {
 		return nil, nil, err
 	}
 	s.live.show(newGeneration(generation{model: model, store: store}))
 	return store, model, nil
+}
+
+// setLoading tells the garbage collector how much is being loaded.
+func (s *server) setLoading() {
+	if info, err := os.Stat(s.cfg.storePath()); err == nil {
+		s.live.loading.Store(uint64(info.Size()))
+	}
 }
