@@ -61,6 +61,9 @@ func TestRolesAtWork(t *testing.T) {
 	if _, err := mistakes.NextMsg(registrytest.Patience); err != nil {
 		t.Error("the publisher hears of no mistake:", err)
 	}
+	if m, err := publisher.Request(events.ValidateSubject, []byte("nonsense"), registrytest.Patience); err != nil || !strings.Contains(string(m.Data), `{"valid":false,"reason":"event: not JSON`) {
+		t.Error("the publisher asks whether an event is valid:", err)
+	}
 	clean("replicas serve")
 	awaitSnapshot(t, c)
 	clean("the server's own snapshots")
@@ -237,6 +240,8 @@ func powers() map[string]string {
 		"registry.views.servers.x":        "publisher operator",
 		"registry.history":                "publisher replica snapshots operator",
 		"registry-rejected.e.1":           "replica snapshots",
+		"registry-validate":               "publisher operator",
+		"$SRV.PING":                       "operator",
 		"$O.REGISTRY_SNAPSHOTS.M.x":       "snapshots",
 		"$O.REGISTRY_SNAPSHOTS.C.x":       "snapshots",
 		"$O.OTHER.C.x":                    "",
@@ -289,6 +294,9 @@ func ears() map[string]string {
 		"_INBOX.>":            "sys",
 		"registry.>":          "operator sys",
 		"registry-rejected.>": "publisher operator sys",
+		"registry-validate":   "replica snapshots sys",
+		"$SRV.PING":           "replica snapshots sys",
+		"$SRV.>":              "sys",
 		"$O.>":                "sys",
 		"$JS.API.>":           "sys",
 		"$JS.EVENT.>":         "sys",

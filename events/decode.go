@@ -577,6 +577,8 @@ func (r reader) optionalTime(field string, to *time.Time) error {
 	return parseTime(field, b, to)
 }
 
+const notTime = "not an RFC 3339 time such as 2026-11-21T10:15:00Z"
+
 // parseTime is as strict as RFC 3339, which allows a small t and z where Go does not, and forbids
 // what wellFormed refuses. A leap second is refused: no time.Time stands for it.
 func parseTime(field string, s []byte, to *time.Time) error {
@@ -586,7 +588,7 @@ func parseTime(field string, s []byte, to *time.Time) error {
 	var buf [maxTimeText]byte
 	b := buf[:copy(buf[:], s)]
 	if !wellFormed(b) {
-		return wrong(field, "not an RFC 3339 time")
+		return wrongTime(field, notTime, s)
 	}
 	if b[10] == 't' {
 		b[10] = 'T'
@@ -596,7 +598,7 @@ func parseTime(field string, s []byte, to *time.Time) error {
 	}
 	var t time.Time
 	if t.UnmarshalText(b) != nil {
-		return wrong(field, "not an RFC 3339 time")
+		return wrongTime(field, notTime, s)
 	}
 	*to = t.UTC()
 	return nil

@@ -428,6 +428,50 @@ func TestDecodeMessage(t *testing.T) {
 	}
 }
 
+// A refused time is shown in the reason where nothing but a time can be meant, and never in the log.
+func TestRefusedTimeIsShown(t *testing.T) {
+	const form = "not an RFC 3339 time such as 2026-11-21T10:15:00Z"
+	for written, problem := range map[string]string{
+		"2025-11-21 10:15:00+01":       form + `: "2025-11-21 10:15:00+01"`, // PostgreSQL
+		"11/21/2025, 10:15:00":         form + `: "11/21/2025, 10:15:00"`,   // JavaScript
+		"2026-11-21T10:15:60Z":         form + `: "2026-11-21T10:15:60Z"`,
+		"1969-12-31T23:59:59Z":         `year outside 1970 to 2200: "1969-12-31T23:59:59Z"`,
+		"":                             form,
+		"yesterday":                    form,
+		"2026-11-21T10:15:00 CET":      form,
+		"jan@example.org":              form,
+		"2026-11-21T10:15:00\\u007f":   form,
+		strings.Repeat("1", 40):        form + `: "` + strings.Repeat("1", 40) + `"`,
+		strings.Repeat("1", 41):        form,
+		"2026-11-21T10:15:00\\u00660Z": form,
+	} {
+		_, err := events.Decode([]byte(strings.Replace(entryJSON, "2026-11-20T09:00:00.5+01:00", written, 1)))
+		if want := "data.reportedAt: " + problem; err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", written, err, want)
+		}
+		checkError(t, err)
+	}
+}
+
+func TestIsBinaryMode(t *testing.T) {
+	for name, c := range map[string]struct {
+		header map[string][]string
+		want   bool
+	}{
+		"none":       {nil, false},
+		"structured": {map[string][]string{"Content-Type": {"application/cloudevents+json"}, "Nats-Msg-Id": {"1"}}, false},
+		"binary":     {map[string][]string{"ce-specversion": {"1.0"}, "ce-id": {"1"}, "Content-Type": {"application/json"}}, true},
+		"no content": {map[string][]string{"CE-SpecVersion": {"1.0"}}, true},
+		"both":       {map[string][]string{"ce-specversion": {"1.0"}, "Content-Type": {"Application/CloudEvents+JSON"}}, false},
+		"another":    {map[string][]string{"ce-id": {"1"}}, false},
+	} {
+		if got := events.IsBinaryMode(c.header); got != c.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	checkError(t, events.ErrBinaryMode)
+}
+
 // The store reads its own data with the same checks (promise 4).
 func TestDecodeData(t *testing.T) {
 	entry := eventstest.Entries(1, 1)[0]

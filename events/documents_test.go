@@ -72,13 +72,13 @@ func TestAsyncAPIMessages(t *testing.T) {
 	channel := map[string]string{}
 	for _, c := range at(doc, "#/channels").(map[string]any) {
 		for name := range c.(map[string]any)["messages"].(map[string]any) {
-			channel[name] = c.(map[string]any)["address"].(string)
+			channel[name], _ = c.(map[string]any)["address"].(string) // a reply has none
 		}
 	}
 	found := map[string]bool{}
 	for name, m := range at(doc, "#/components/messages").(map[string]any) {
 		typ := m.(map[string]any)["name"].(string)
-		if name == "rejected" {
+		if name == "rejected" || name == "validate" || name == "validation" {
 			continue
 		}
 		found[typ] = true
@@ -261,7 +261,7 @@ func at(v any, ref string) any {
 }
 
 // beyondSchema lists the rules that JSON Schema cannot express, each with an event that the
-// schema takes and Decode refuses, and the end of Decode's error. There is no other
+// schema takes and Decode refuses, and a part of Decode's error. There is no other
 // disagreement, and none the other way round.
 func beyondSchema() []struct{ rule, payload, problem string } {
 	with := func(old, new string) string { return strings.Replace(entryJSON, old, new, 1) }
@@ -288,7 +288,7 @@ func TestWhatJSONSchemaCannotExpress(t *testing.T) {
 		if err := accepts(s, []byte(c.payload)); err != nil {
 			t.Errorf("%s: the schema refuses too, take it off the list: %v", c.rule, err)
 		}
-		if _, err := events.Decode([]byte(c.payload)); err == nil || !strings.HasSuffix(err.Error(), c.problem) {
+		if _, err := events.Decode([]byte(c.payload)); err == nil || !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v", c.rule, err)
 		}
 	}
@@ -385,7 +385,7 @@ func disagreement(s *jsonschema.Schema, payload []byte) string {
 		return fmt.Sprintf("the schema refuses what Decode takes: %v", schema)
 	}
 	for _, c := range beyondSchema() {
-		if strings.HasSuffix(decoded.Error(), c.problem) {
+		if strings.Contains(decoded.Error(), c.problem) {
 			return ""
 		}
 	}

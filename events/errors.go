@@ -20,6 +20,22 @@ type Error struct {
 	plain string // Problem without words of the event; empty: Problem has none
 }
 
+// ErrBinaryMode rejects a CloudEvent in binary mode, whose attributes are headers.
+var ErrBinaryMode error = wrong("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
+	"the whole event as JSON, "+HeaderContent+" "+ContentType)
+
+// IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. A message
+// that has such headers and is a good event in structured mode all the same is none.
+func IsBinaryMode(header map[string][]string) bool {
+	for name := range header {
+		if strings.EqualFold(name, "ce-specversion") {
+			content := header[HeaderContent]
+			return len(content) == 0 || !strings.HasPrefix(strings.ToLower(content[0]), "application/cloudevents")
+		}
+	}
+	return false
+}
+
 // Error returns "<field>: <problem>".
 func (e *Error) Error() string { return clip(e.Field+": "+e.Problem, maxReason) }
 
@@ -37,6 +53,18 @@ func wrong(field, problem string) *Error { return &Error{Field: field, Problem: 
 func wrongWords(field, problem, words string) *Error {
 	return &Error{Field: field, Problem: problem + " " + words, plain: problem}
 }
+
+// wrongTime is wrong for a time. It shows what was written where that can be nothing but a time:
+// the usual mistake is another format, and the sender may not know which one a library chose.
+func wrongTime(field, problem string, written []byte) *Error {
+	if len(written) == 0 || len(written) > maxQuoted || strings.Trim(string(written), timeCharacters) != "" {
+		return wrong(field, problem)
+	}
+	return &Error{Field: field, Problem: problem + ": " + quote(string(written)), plain: problem}
+}
+
+// timeCharacters are those of times in the formats that databases and languages write.
+const timeCharacters = "0123456789-+:.,/ TtZz"
 
 // inData is wrong for a member of data.
 func inData(field, problem string) *Error { return wrong("data."+field, problem) }

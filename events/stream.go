@@ -2,21 +2,22 @@ package events
 
 import "crypto/rand"
 
-// Names that backends, operators and the projector share (events/CONTRACT.md#stream, #publishing
-// and #rejection).
+// Names that backends, operators and the projector share (events/CONTRACT.md#stream, #publishing,
+// #asking-first and #rejection).
 const (
 	DefaultStream   = "REGISTRY"
 	StreamSubjects  = "registry.>"
 	RejectedStream  = "REGISTRY_REJECTED" // one a broker, whatever the event stream is called
 	RejectedPrefix  = "registry-rejected."
-	DefaultHistory  = 5 // messages kept of a subject
+	ValidateSubject = "registry-validate" // where a service says whether an event is valid
+	DefaultHistory  = 5                   // messages kept of a subject
 	MetadataEpoch   = "registry-epoch"
 	MetadataDemo    = "registry-demo" // "true" on the demonstration stream
 	ContentType     = "application/cloudevents+json"
 	HeaderContent   = "Content-Type"
 	HeaderReason    = "Registry-Reason"    // one line, at most 200 bytes
 	HeaderSequence  = "Registry-Sequence"  // of the rejected message in its stream, decimal
-	HeaderSubject   = "Registry-Subject"   // of the rejected message
+	HeaderSubject   = "Registry-Subject"   // of the rejected message, or of the one to validate
 	HeaderTime      = "Registry-Time"      // when the rejected message was stored, RFC 3339
 	HeaderTruncated = "Registry-Truncated" // "1" where the payload was cut at MaxRejected
 

@@ -204,7 +204,7 @@ func checkInteger(field string, n int64) *Error {
 
 func checkTime(field string, t time.Time) *Error {
 	if y := t.UTC().Year(); y < minYear || y > maxYear {
-		return wrong(field, "year outside 1970 to 2200")
+		return wrongTime(field, "year outside 1970 to 2200", t.UTC().AppendFormat(nil, time.RFC3339))
 	}
 	return nil
 }

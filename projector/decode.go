@@ -116,13 +116,22 @@ func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	}()
 	e, err := events.DecodeMessage(m.Subject, m.Data)
 	if err != nil {
-		return readmodel.Record{}, err
+		return readmodel.Record{}, explain(m, err)
 	}
 	r = d.renderer.Render(m.Sequence, e.Data)
 	if r.Tombstone() {
 		r = r.DelistedAt(delistedAt(m, &e))
 	}
 	return r, nil
+}
+
+// explain returns the reason for which m is rejected: err, unless m is no event in structured mode
+// at all.
+func explain(m *leader.Message, err error) error {
+	if m.Binary {
+		return events.ErrBinaryMode
+	}
+	return err
 }
 
 // delistedAt is when the entry left its list: when the broker stored the event. An export repeats

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"example.org/registry/projector/leader"
 )
@@ -153,6 +154,7 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		Subject:  msg.Subject(),
 		Sequence: meta.Sequence.Stream,
 		ID:       msg.Headers().Get(jetstream.MsgIDHeader),
+		Binary:   events.IsBinaryMode(msg.Headers()),
 		Time:     meta.Timestamp,
 		Data:     msg.Data(),
 	}}

@@ -41,6 +41,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -89,6 +90,7 @@ type Message struct {
 	Subject  string
 	Sequence uint64
 	ID       string    // Nats-Msg-Id; empty without one
+	Binary   bool      // by its headers a CloudEvent in binary mode
 	Time     time.Time // when the broker stored it
 	Data     []byte
 }
@@ -175,6 +177,6 @@ func parse(reply []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	m.ID = header.Get(jetstream.MsgIDHeader)
+	m.ID, m.Binary = header.Get(jetstream.MsgIDHeader), events.IsBinaryMode(header)
 	return m, nil
 }

@@ -20,7 +20,8 @@ const (
 )
 
 // connect connects to the broker: the embedded one, which it starts, or the one at --nats-url,
-// which may be away. stop closes the connection and then the broker.
+// which may be away. It answers backends that ask whether an event is valid. stop closes the
+// connection and then the broker.
 func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 	var nc *nats.Conn
 	if s.cfg.embedded() {
@@ -38,7 +39,12 @@ func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 		stop()
 		return nil, nil, fmt.Errorf("broker: %w", err)
 	}
-	return js, stop, nil
+	stopValidation, err := projector.ServeValidation(nc, s.log)
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return js, func() { stopValidation(); stop() }, nil
 }
 
 // dial connects to a broker outside and keeps asking why while it cannot be reached.

@@ -1,0 +1,96 @@
+package projector
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"example.org/registry/events"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+)
+
+// Requests that may wait. One goroutine answers them; further ones are dropped, and their senders
+// time out.
+const (
+	maxRequests     = 256
+	maxRequestBytes = 16 << 20
+)
+
+// validation is the reply to a request (events/CONTRACT.md#asking-first).
+type validation struct {
+	Valid     bool   `json:"valid"`
+	Subject   string `json:"subject,omitempty"`
+	MessageID string `json:"messageId,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// ServeValidation answers requests on events.ValidateSubject until stop is called: it says of an
+// event whether a Projector would apply or reject it, by the same decoder, and changes nothing. It
+// needs no stream, and nc need not be up. Every process of a stream calls it once; they share the
+// requests.
+func ServeValidation(nc *nats.Conn, log *slog.Logger) (stop func(), err error) {
+	d := &decoder{renderer: readmodel.NewRenderer(), log: log}
+	watchRefusal(nc, log)
+	service, err := micro.AddService(nc, micro.Config{
+		Name: events.ValidateSubject, Version: "1.0.0",
+		Description: "Says whether the registry would accept an event, and why not. Changes nothing.",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", events.ValidateSubject, err)
+	}
+	err = service.AddEndpoint("validate", micro.HandlerFunc(func(r micro.Request) {
+		if err := r.RespondJSON(d.validate(r.Data(), nats.Header(r.Headers()))); err != nil {
+			log.Debug("reply not sent", "service", events.ValidateSubject, "error", err) // its sender asks again
+		}
+	}), micro.WithEndpointSubject(events.ValidateSubject), micro.WithEndpointPendingLimits(maxRequests, maxRequestBytes))
+	stop = func() { _ = service.Stop() } // a lost connection has ended it already
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("service %s: %w", events.ValidateSubject, err)
+	}
+	return stop, nil
+}
+
+// watchRefusal logs, once, that this user of the broker may not answer requests. The broker says so
+// after each reconnect, and the micro library to nobody.
+func watchRefusal(nc *nats.Conn, log *slog.Logger) {
+	var once sync.Once
+	earlier := nc.ErrorHandler()
+	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+		switch {
+		case !errors.Is(err, nats.ErrPermissionViolation), !strings.Contains(err.Error(), `Subscription to "`):
+		case strings.Contains(err.Error(), `"`+events.ValidateSubject+`"`):
+			once.Do(func() {
+				log.Warn("this server does not answer on "+events.ValidateSubject+"; let its user of the broker subscribe to it and "+
+					"respond, as in deploy/nats/accounts.conf", "error", err)
+			})
+			return
+		case strings.Contains(err.Error(), `"`+micro.APIPrefix+`.`):
+			return
+		}
+		if earlier != nil {
+			earlier(nc, sub, err)
+		}
+	})
+}
+
+// validate says what becomes of an event on the subject in the header, or else on its own.
+func (d *decoder) validate(payload []byte, header nats.Header) validation {
+	e, err := events.Decode(payload)
+	m := leader.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Binary: events.IsBinaryMode(header)}
+	if _, given := header[events.HeaderSubject]; !given && err == nil {
+		m.Subject = e.Data.Subject().String()
+	} else if !given {
+		return validation{Reason: explain(&m, err).Error()}
+	}
+	if _, err := d.record(&m); err != nil {
+		return validation{Reason: err.Error()}
+	}
+	return validation{Valid: true, Subject: m.Subject, MessageID: e.ID}
+}
