@@ -76,7 +76,7 @@ func (p *Projector) setUnconfirmed(ctx context.Context, unconfirmed bool) {
 
 // setFrozenTrouble tells the operator every way out.
 func (p *Projector) setFrozenTrouble(why *leader.IdentityError, thaws bool) {
-	until := "until registry rebuild --accept-stream."
+	until := "until registry recover publishes what the stream lacks and has it accepted, or registry rebuild --accept-stream takes it as it is."
 	if thaws {
 		until = "until the stream is back as it was, which ends this by itself, or " + until
 	}

@@ -76,13 +76,13 @@ func TestReasonAfterRegrowth(t *testing.T) {
 		t.Errorf("%d log lines about a length", n)
 	}
 	s.publish(evs[5:]...)
-	s.says("holds another message at the checkpoint 30. Nothing is applied until registry rebuild")
+	s.says("holds another message at the checkpoint 30. Nothing is applied until registry recover")
 	s.progress("lastSequence beside it", func(p Progress) bool { return p.LastSequence == 45 })
 	s.restartBroker(func() {
 		remove(t, s.dir)
 		move(t, full, s.dir)
 	})
-	s.says("looks right again. Nothing is applied until registry rebuild")
+	s.says("looks right again. Nothing is applied until registry recover")
 	s.frozen(v.Sequence(), v.Digest().String())
 	if n := s.log.count("still frozen, for another reason"); n != 2 {
 		t.Errorf("%d log lines about another reason", n)

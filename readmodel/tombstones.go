@@ -136,6 +136,26 @@ func (m *Model) Tombstones() []Tombstone {
 	return all
 }
 
+// Withdrawn returns what no list may show, in the order of list and entry id: the tombstones, and
+// the trusted persons who are not verified. The time of the latter is not known.
+func (v *View) Withdrawn() (all []Tombstone) {
+	for list, l := range events.Lists() {
+		for _, d := range v.gone[list].all() {
+			if d != nil {
+				all = append(all, Tombstone{l, d.entryID, d.sequence, fromMillis(d.ms)})
+			}
+		}
+	}
+	v.Rows(func(r *Row) bool {
+		if !r.shown() {
+			all = append(all, Tombstone{List: r.List(), EntryID: r.ID(), Sequence: r.sequence})
+		}
+		return true
+	})
+	SortTombstones(all)
+	return all
+}
+
 // Listed returns the stream sequence of the last change of an entry; false while it is not listed.
 // Who may call it is as with Tombstones.
 func (m *Model) Listed(k events.Subject) (sequence uint64, ok bool) {

@@ -104,6 +104,9 @@ func (s *Store) Probe() error {
 // Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
 func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
 
+// Records returns how many records were saved last, by table.
+func (s *Store) Records() map[string]int { return maps.Clone(s.current().Counts) }
+
 // DataSet tells this store's content from that of any other: random, and new at every rebuild and
 // restore.
 func (s *Store) DataSet() string { return s.current().DataSet }

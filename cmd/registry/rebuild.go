@@ -17,8 +17,8 @@ import (
 
 // rebuildCmd asks the running server for a new read model.
 type rebuildCmd struct {
-	AcceptStream bool `help:"Accept the stream as it is now, even if it is another one; most frozen servers need this. A missing stream is created."`
-	Yes          bool `help:"Continue even if a list loses more than a tenth of its entries, or the memory limit looks too low for two read models."`
+	AcceptStream bool `help:"Accept the stream as it is now, even if it is another one. registry recover does that too, and first publishes what the stream has lost."`
+	Yes          bool `help:"Continue even if a list loses more than a tenth of its entries, delisted entries are listed again, the stream is missing, or the memory limit looks too low for two read models."`
 	cli.AdminFlags
 }
 
@@ -88,6 +88,9 @@ func summaryOf(r admin.Rebuilt) string {
 			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.StreamEpoch), m.state.Digest)
 	}
 	fmt.Fprintf(&s, "rebuilt from %s in %.1f s; the replaced store is %s in the data directory\n", cli.Count(int(r.Events), "event"), r.Seconds, r.Aside)
+	if r.Relisted > 0 {
+		fmt.Fprintf(&s, "entries listed again, though delisted or no longer trusted before: %d\n", r.Relisted)
+	}
 	if n := len(r.SubjectsWithoutValidEvent); n > 0 {
 		const most = 10
 		fmt.Fprintf(&s, "%s without a valid event in the stream, whose last state is lost (publish it again): %s\n",

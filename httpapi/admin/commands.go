@@ -16,11 +16,10 @@ import (
 
 // RebuildOptions is what an operator permits a rebuild to do.
 type RebuildOptions struct {
-	// AcceptStream adopts the configured stream whatever its identity, and creates it if it is
-	// missing.
+	// AcceptStream adopts the configured stream whatever its identity.
 	AcceptStream bool `json:"accept-stream"`
-	// Yes accepts that a list loses more than a tenth of its entries, and a memory limit that looks
-	// too low.
+	// Yes accepts that a list loses more than a tenth of its entries, that delisted entries are
+	// listed again, that a missing stream is created empty, and a memory limit that looks too low.
 	Yes bool `json:"yes"`
 }
 
@@ -30,6 +29,9 @@ type Rebuilt struct {
 	After   ModelState `json:"after"`
 	Events  uint64     `json:"events"` // read from the stream
 	Seconds float64    `json:"seconds"`
+	// Relisted counts entries that are listed now, and were delisted as far as the replaced model
+	// knew, or of persons whose trust was withdrawn.
+	Relisted int `json:"relisted"`
 	// Aside is the name that the replaced store got in the data directory.
 	Aside string `json:"aside"`
 	// SubjectsWithoutValidEvent are those whose state the stream has lost: the new model lacks it.

@@ -148,7 +148,7 @@ const lagShown = 5
 // unfreeze is the advice for a frozen projector (httpapi/CONTRACT.md#readiness).
 const unfreeze = "if the stream only looked shorter, wait: applying resumes by itself once the stream is back unchanged. " +
 	"If this server was pointed at a wrong stream, stop it and correct --nats-url, --stream or --data-dir. " +
-	"If the stream was replaced on purpose, run: registry rebuild --accept-stream. Until then nothing is lost and nothing is applied."
+	"If the stream was lost, or came back from a backup, run: registry recover. If it was replaced on purpose, run: registry rebuild --accept-stream. Until then nothing is lost and nothing is applied."
 
 // judge returns what matters most to an operator. unready is why nothing is answered, or nil.
 func judge(state httpapi.Readiness, unready error, p Projection) pageState {

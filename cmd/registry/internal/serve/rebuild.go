@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events"
@@ -108,6 +113,7 @@ type rebuilding struct {
 	server     *server
 	options    admin.RebuildOptions
 	old, fresh *running
+	relisted   int        // entries that the old model knows as delisted and the new one lists
 	unsaved    chan error // why the new store cannot be written; holds the first
 	began      time.Time
 }
@@ -115,7 +121,7 @@ type rebuilding struct {
 // run builds a second generation beside the old one and shows it. After an error the old one is as
 // it was.
 func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
-	if err := b.permitted(); err != nil {
+	if err := b.permitted(ctx); err != nil {
 		return admin.Rebuilt{}, err
 	}
 	store, err := snapshots.NewReplacement(snapshots.Config{Path: b.server.cfg.storePath(), Logger: b.server.log})
@@ -136,7 +142,7 @@ func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 }
 
 // permitted says what stands in the way before anything is done.
-func (b *rebuilding) permitted() error {
+func (b *rebuilding) permitted(ctx context.Context) error {
 	p := b.old.projector.Progress()
 	switch {
 	case !p.Connected:
@@ -146,7 +152,24 @@ func (b *rebuilding) permitted() error {
 	case !p.CaughtUp && !p.Frozen:
 		return admin.Unavailable("the read model has not caught up with the stream yet")
 	}
+	if err := b.streamThere(ctx); err != nil {
+		return err
+	}
 	return b.enoughMemory()
+}
+
+// streamThere refuses a missing stream before a replay creates it: the backend would publish into a
+// stream that no server follows.
+func (b *rebuilding) streamThere(ctx context.Context) error {
+	if !b.options.AcceptStream || b.options.Yes {
+		return nil
+	}
+	_, err := b.server.live.stream.Load().Info(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return admin.Refused("the stream is missing; registry recover --create-stream makes it again from what this server has; " +
+			"or repeat with --yes to begin with an empty one")
+	}
+	return nil // the replay reports everything else
 }
 
 // enoughMemory compares the memory limit, if there is one, with what two models take. The heap is
@@ -261,12 +284,50 @@ func (b *rebuilding) judge() error {
 		before, after := was.NumEntries(list), is.NumEntries(list)
 		all += after
 		if lost := before - after; lost*10 > before && !b.options.Yes {
-			return admin.Refused(fmt.Sprintf("%s would go from %d entries to %d; publish what is missing (registry export, registry publish), "+
+			return admin.Refused(fmt.Sprintf("%s would go from %d entries to %d; registry recover publishes what is missing; "+
 				"or repeat with --yes if that is right", list, before, after))
 		}
 	}
 	if least := b.server.cfg.MinEntries; all < least {
 		return admin.Refused(fmt.Sprintf("%d entries in all, fewer than the %d of --min-entries", all, least))
+	}
+	if b.continues() { // then the stream's last event decides
+		return nil
+	}
+	if b.relisted = relisted(was, is); b.relisted > 0 && !b.options.Yes {
+		return admin.Refused(fmt.Sprintf("entries that would be listed again, though this server knows them as delisted or no longer trusted: %d; "+
+			"registry recover publishes that into the stream first; or repeat with --yes if that is right", b.relisted))
+	}
+	return nil
+}
+
+// relisted counts the entries that is lists although was knows them as delisted, or as persons whose
+// trust was withdrawn.
+func relisted(was, is *readmodel.View) (n int) {
+	for _, t := range was.Withdrawn() {
+		if is.Entry(t.List, t.EntryID) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// continues reports whether the new model is of the old one's history. Then the checkpoint must not
+// go back.
+func (b *rebuilding) continues() bool {
+	old := b.old.projector.Progress()
+	return !b.options.AcceptStream || !old.Frozen && old.StreamEpoch == b.fresh.projector.Progress().StreamEpoch
+}
+
+// beginHistory names a new history, the same on every server that accepts the stream: sequences that
+// readers of the feed have seen would be used a second time (events/CONTRACT.md#histories).
+func (b *rebuilding) beginHistory(ctx context.Context) error {
+	_, marker, err := b.server.live.stream.Load().BeginHistory(ctx, b.old.projector.Progress().HistoryName())
+	if err != nil {
+		return err
+	}
+	if _, err := b.fresh.model.Await(ctx, marker); err != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }
@@ -300,26 +361,51 @@ func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
 }
 
 // join brings the new model to at, where the old one is held, and judges and saves it as it is
-// then. Only where an accepted stream is another one may the checkpoint go back.
+// then. Only a model of another history may stand before at.
 func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
-	if old := b.old.projector.Progress(); !b.options.AcceptStream || !old.Frozen && old.StreamEpoch == b.fresh.projector.Progress().StreamEpoch {
+	continues := b.continues()
+	if continues {
 		if err := b.old.projector.VerifyStream(ctx); err != nil {
 			return admin.Refused("the stream is not the one that was read: " + err.Error())
 		}
 		if _, err := b.fresh.model.Await(ctx, at.Sequence); err != nil {
 			return context.Cause(ctx)
 		}
+		if b.fresh.projector.Progress().HistoryName() != at.HistoryName() {
+			return admin.Refused("the stream has lost the marker of its history; registry recover puts it back")
+		}
 	}
 	if err := b.judge(); err != nil {
 		return err
 	}
-	return b.save(ctx)
+	if !continues {
+		if err := b.beginHistory(ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.save(ctx); err != nil {
+		return err
+	}
+	return b.judgeRecords()
+}
+
+// judgeRecords is judge for the records that no list shows: donations and view totals.
+func (b *rebuilding) judgeRecords() error {
+	was, is := b.old.store.Records(), b.fresh.store.Records()
+	for _, table := range slices.Sorted(maps.Keys(was)) {
+		if before, after := was[table], is[table]; (before-after)*10 > before && !b.options.Yes && (table == "donations" || strings.HasPrefix(table, "views-")) {
+			return admin.Refused(fmt.Sprintf("%s would go from %d records to %d; registry recover publishes what is missing; "+
+				"or repeat with --yes if that is right", table, before, after))
+		}
+	}
+	return nil
 }
 
 // outcome is what has been done. It is read before the old generation ends.
 func (b *rebuilding) outcome(aside string) admin.Rebuilt {
 	return admin.Rebuilt{
 		Before: stateOf(b.old), After: stateOf(b.fresh), Aside: aside,
+		Relisted:                  b.relisted,
 		Events:                    b.fresh.projector.Progress().Applied,
 		Seconds:                   time.Since(b.began).Seconds(),
 		SubjectsWithoutValidEvent: append([]string{}, b.old.projector.Progress().SubjectsWithoutValidEvent...),
