@@ -78,54 +78,46 @@ const strange = `(() => {
 	return found;
 })()`
 
-// TestHarmfulTextsStayTexts: names, reasons and questions that are programs stay text wherever they
-// appear.
-func TestHarmfulTextsStayTexts(t *testing.T) {
-	t.Parallel()
-	question := `"><script>window.harmed=1</script><img src=x onerror=window.harmed=1>`
-	for _, path := range []string{
-		"/scammers", "/scammers?limit=60&sort=za", "/servers", "/legit", "/scammers?id=99000000000000000000", "/wpis/scammers/browser-0", "/wpis/scammers/browser-1", "/wpis/servers/browser-6",
-		search(harmfulName), search("99000000000000000000"), search(question), "/scammers?search=" + search(question)[len("/?search="):],
-		"/servers?search=%3Cscript%3E", search("javascript:window.harmed=1"),
-	} {
-		t.Run(cut(path, 40), func(t *testing.T) {
-			tb := open(t, shared.site, desk(false))
-			if status := tb.get(path); status != 200 {
-				t.Errorf("%s: status %d", path, status)
-			}
-			for _, s := range eval[[]string](tb, strange) {
-				t.Errorf("%s: %s", path, s)
-			}
-		})
+// harmless fails the test for each thing that could run or fetch something.
+func (tb *tab) harmless() {
+	tb.t.Helper()
+	for _, s := range eval[[]string](tb, strange) {
+		tb.t.Errorf("%s: %s", tb.path(), s)
 	}
 }
 
-// TestHarmfulTextsAreShown: the texts are there, letter by letter, and not removed.
-func TestHarmfulTextsAreShown(t *testing.T) {
+// TestHarmfulTextsStayTexts: names, reasons and questions that are programs stay text wherever they
+// appear, beside the pages of TestPages. The field holds the question letter by letter.
+func TestHarmfulTextsStayTexts(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, desk(false))
-	tb.get("/scammers")
+	question := `"><script>window.harmed=1</script><img src=x onerror=window.harmed=1>`
+	for _, path := range []string{
+		"/scammers?limit=60&sort=za", "/legit", "/scammers?id=99000000000000000000", "/wpis/scammers/browser-1",
+		search(harmfulName), search(question), "/scammers?search=" + search(question)[len("/?search="):],
+		"/servers?search=%3Cscript%3E", search("javascript:window.harmed=1"),
+	} {
+		if status := tb.get(path); status != 200 {
+			t.Errorf("%s: status %d", path, status)
+		}
+		tb.harmless()
+		if got := eval[string](tb, `document.querySelector("input[type=search]").value`); path == search(question) && got != question {
+			t.Errorf("the field holds %q", got)
+		}
+	}
+}
+
+// showsNames: harmful names are there, letter by letter, and not removed; and a name that reverses
+// the writing direction does not reverse what follows it.
+func showsNames(tb *tab, s sight) {
 	names := eval[[]string](tb, `[...document.querySelectorAll("article h3")].map(e => e.textContent)`)
 	for _, want := range []string{harmfulName, reversedName, invisibleName, similarName} {
 		if !slices.Contains(names, want) {
-			t.Errorf("%q is not among the names %q", want, names)
+			tb.t.Errorf("%s: %q is not among the names %q", s.path, want, names)
 		}
 	}
-	question := `"><b>"`
-	tb.get(search(question))
-	if got := eval[string](tb, `document.querySelector("input[type=search]").value`); got != question {
-		t.Errorf("the field holds %q", got)
-	}
-}
-
-// TestReversedNamesEndWithThemselves: a name that reverses the writing direction does not reverse
-// what follows it.
-func TestReversedNamesEndWithThemselves(t *testing.T) {
-	t.Parallel()
-	tb := open(t, shared.site, phone(false))
-	tb.get("/scammers")
 	loose := eval[int](tb, `[...document.querySelectorAll("h3")].filter(e => e.querySelector("bdi") === null && getComputedStyle(e).unicodeBidi !== "isolate").length`)
 	if loose > 0 {
-		t.Errorf("%d names are not isolated", loose)
+		tb.t.Errorf("%s: %d names are not isolated", s.path, loose)
 	}
 }

@@ -25,45 +25,49 @@ type sight struct {
 	says       []string // in its main part
 	loading    bool     // of the program that never finishes loading
 	open       bool     // open everything that opens
+	also       []check  // beside those of every page
 }
+
+// check looks at a page that is loaded.
+type check func(*tab, sight)
 
 func search(text string) string { return "/?search=" + url.QueryEscape(text) }
 
 // sights returns every page in all its states.
 func sights() []sight {
 	return []sight{
-		{name: "check", path: "/", status: 200, says: []string{"Sprawdź"}},
-		{name: "check-hit", path: "/?search=99000000000000000000", status: 200, says: []string{"na liście oszustów", harmfulName, "R-<b>0"}},
+		{name: "check", path: "/", status: 200, says: []string{"Sprawdź"}, also: []check{byKeyboard, printed}},
+		{name: "check-hit", path: "/?search=99000000000000000000", status: 200, says: []string{"na liście oszustów", harmfulName, "R-<b>0"}, also: []check{printed}},
 		{name: "check-risk", path: "/?search=99000000000000000001", status: 200, says: []string{"na liście ryzyka"}},
 		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"Taką nazwę ma osoba zaufana", "ID konta, z którym rozmawiasz"}},
 		{name: "check-trusted", path: "/?search=99000000000000000007", status: 200, says: []string{"na liście zaufanych", "To jeszcze nie gwarancja"}},
 		{name: "check-other", path: search("maja1997 111111111111111111"), status: 200, says: []string{"Tego ID nie ma na żadnej liście", "maja1997"}},
 		{name: "check-telephone", path: search("600 700 800"), status: 200, says: []string{"Tego rejestr nie sprawdza"}},
-		{name: "check-part", path: search("ran"), status: 200, says: []string{"To mogą być inne osoby"}},
-		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"przypomina nazwę z listy", similarName}},
+		{name: "check-part", path: search("ran"), status: 200, says: []string{"To mogą być inne osoby"}, also: []check{copiesIDs}},
+		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"przypomina nazwę z listy", similarName}, also: []check{byKeyboard, printed}},
 		{name: "check-nobody", path: search("nikt taki nie istnieje"), status: 200, says: []string{"Nie ma na żadnej liście", "nie znaczy"}},
-		{name: "check-imitates", path: search("zаufana \"osoba\" <b>"), status: 200, says: []string{"tylko przypomina nazwę osoby zaufanej", "z cyrylicy (2. znak)"}},
+		{name: "check-imitates", path: search("zаufana \"osoba\" <b>"), status: 200, says: []string{"tylko przypomina nazwę osoby zaufanej", "z cyrylicy (2. znak)"}, also: []check{printed}},
 		{name: "check-paste", path: search("Pusty Powód, ID 9900 0000 0000 0000 0000"), status: 200, says: []string{"To konto jest na liście oszustów", "Inne wpisy z tą nazwą lub ID"}},
 		{name: "check-invitation", path: search("https://discord.gg/abc"), status: 200, says: []string{"Z zaproszenia nie da się odczytać serwera"}},
 		{name: "check-open", path: "/?search=99000000000000000000", status: 200, says: []string{"828 828 828"}, open: true},
 		{name: "check-bad", path: search(strings.Repeat("x", 301)), status: 400, says: []string{"300 znaków"}},
-		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszone osoby", harmfulName, "wpis"}},
+		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszone osoby", harmfulName, "wpis"}, also: []check{copiesIDs, showsNames}},
 		{name: "scammers-empty", path: "/scammers?search=nikt+taki+nie+istnieje", status: 200, says: []string{"0"}},
-		{name: "scammers-one", path: "/scammers?id=" + strings.Repeat("9", 64), status: 200, says: []string{longName}},
+		{name: "scammers-one", path: "/scammers?id=" + strings.Repeat("9", 64), status: 200, says: []string{longName}, also: []check{byKeyboard, printed}},
 		{name: "scammers-page", path: "/scammers?skip=30&proofs=with", status: 200, says: []string{"Strona 2 z", "Z dowodami"}},
 		{name: "scammers-beyond", path: "/scammers?skip=19980", status: 200, says: []string{"Nie ma tylu stron"}},
-		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"Zgłoszenie potwierdzone przez moderację", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}},
+		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"Zgłoszenie potwierdzone przez moderację", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}, also: []check{printed}},
 		{name: "entry-risk", path: "/wpis/scammers/browser-3", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", longName, "Odwołaj się"}},
 		{name: "entry-server", path: "/wpis/servers/browser-6", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", "Co zgłoszono"}},
-		{name: "entry-legit", path: "/wpis/legit/browser-7", status: 200, says: []string{"Zaufana osoba", "Nr wpisu"}},
+		{name: "entry-legit", path: "/wpis/legit/browser-7", status: 200, says: []string{"Zaufana osoba", "Nr wpisu"}, also: []check{printed}},
 		{name: "entry-nobody", path: "/wpis/scammers/browser-7", status: 404, says: []string{"Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."}},
 		{name: "words", path: "/szukaj", status: 200, says: []string{"Szukaj po słowach"}},
 		{name: "servers", path: "/servers?sort=az&status=risk&limit=10", status: 200, says: []string{"Serwery"}},
-		{name: "legit", path: "/legit?skip=30&limit=10", status: 200, says: []string{"zaufan"}},
-		{name: "words-found", path: "/szukaj?q=konto", status: 200, says: []string{"Wszystkie", "Zaufani"}},
+		{name: "legit", path: "/legit?skip=30&limit=10", status: 200, says: []string{"zaufan"}, also: []check{byKeyboard}},
+		{name: "words-found", path: "/szukaj?q=konto", status: 200, says: []string{"Wszystkie", "Zaufani"}, also: []check{copiesIDs}},
 		{name: "about", path: "/o-rejestrze", status: 200, says: []string{"O rejestrze", "nie podał jeszcze, kim jest", "Co rejestr przechowuje"}},
-		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}},
-		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}},
+		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}, also: []check{byKeyboard, printed}},
+		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}, also: []check{byKeyboard}},
 		{name: "api-open", path: "/api", status: 200, says: []string{"0–20000, domyślnie 0"}, open: true},
 		{name: "missing", path: "/nie-ma", status: 404, says: []string{"Nie ma takiej strony"}},
 		{name: "loading", path: search("ktoś"), status: 503, says: []string{"wczytywanie"}, loading: true},
@@ -103,9 +107,10 @@ func (tb *tab) see(s sight) {
 	}
 }
 
-// TestPages looks at every page, at phone and desk width, in light and dark. It says what it must,
-// axe-core finds nothing, and nothing is wider than the screen: nor at 320 px (WCAG 2.2, 1.4.10),
-// nor there with letters twice as large (1.4.4).
+// TestPages loads every page once and has every check look at it, at phone and desk width, in light
+// and dark. It says what it must, harmful texts stay texts, axe-core finds nothing, nothing is wider
+// than the screen (nor at 320 px: WCAG 2.2, 1.4.10; nor there with letters twice as large: 1.4.4),
+// and without the style sheet pictures keep their size.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, s := range sights() {
@@ -113,11 +118,16 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			tb := open(t, s.program(), phone(false))
 			tb.see(s)
+			tb.harmless()
 			for _, l := range []look{phone(false), desk(true)} { // colours do not depend on the width
 				tb.resize(l)
 				tb.fits(l.width)
 				tb.accessible()
 				tb.picture(fmt.Sprintf("%s-%s", s.name, l))
+			}
+			for _, c := range s.also {
+				tb.resize(desk(false))
+				c(tb, s)
 			}
 			tb.resize(look{width: 320, height: 568, mobile: true})
 			tb.fits(320)
@@ -127,21 +137,18 @@ func TestPages(t *testing.T) {
 			if !s.open { // too tall for a picture
 				tb.picture(s.name + "-large")
 			}
+			tb.unstyled()
 		})
 	}
 }
 
-// TestWithoutStyle: pictures have a size of their own, so that without the style sheet the words
-// stay in sight.
-func TestWithoutStyle(t *testing.T) {
-	t.Parallel()
-	for _, path := range []string{"/", search("99000000000000000000"), "/wpis/scammers/browser-0", "/scammers", "/status"} {
-		tb := open(t, shared.site, phone(false))
-		tb.get(path)
-		tb.do(chromedp.Evaluate[chromedp.Void](`for (const s of document.styleSheets) s.disabled = true`))
-		for _, large := range eval[[]string](tb, `[...document.querySelectorAll("svg, img")].filter(e => !(e.getAttribute("width") && e.getAttribute("height")) || e.getBoundingClientRect().height > 150).map(e => e.outerHTML.slice(0, 100))`) {
-			t.Errorf("%s: a picture without a size: %s", path, large)
-		}
+// unstyled takes the style sheet away. Pictures have a size of their own, so the words stay in
+// sight.
+func (tb *tab) unstyled() {
+	tb.t.Helper()
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = ""; for (const s of document.styleSheets) s.disabled = true`))
+	for _, large := range eval[[]string](tb, `[...document.querySelectorAll("svg, img")].filter(e => !(e.getAttribute("width") && e.getAttribute("height")) || e.getBoundingClientRect().height > 150).map(e => e.outerHTML.slice(0, 100))`) {
+		tb.t.Errorf("%s: a picture without a size: %s", tb.path(), large)
 	}
 }
 
@@ -177,25 +184,28 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// TestPrint: a print is black on white, says where the page was and when it was printed, and has
-// nothing to click.
-func TestPrint(t *testing.T) {
-	t.Parallel()
-	for _, path := range []string{"/wpis/scammers/browser-0", "/wpis/legit/browser-7", "/scammers?limit=5", "/status"} {
-		tb := open(t, shared.site, look{width: 800, height: 1100})
-		tb.get(path)
-		call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-		tb.accessible()
-		tb.picture("print" + strings.ReplaceAll(path[:6], "/", "-"))
-		if n := eval[int](tb, `[...document.querySelectorAll("form, button, .pages, .tabs")].filter(e => e.checkVisibility({visibilityProperty: true})).length`); n > 0 {
-			t.Errorf("%s: %d things to click are printed", path, n)
-		}
-		if !strings.HasPrefix(path, "/wpis/") {
-			continue
-		}
-		if printed := eval[string](tb, `document.querySelector(".printed").innerText`); !strings.Contains(printed, tb.origin+path) || strings.Contains(printed, "…") {
-			t.Errorf("%s: printed %q", path, printed)
-		}
+// printed: a print is black on white, also if the reader prefers dark, and has nothing to click. An
+// entry's says where the page was and when it was printed.
+func printed(tb *tab, s sight) {
+	tb.resize(look{width: 720, height: 1000, dark: true})
+	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}})
+	for _, faint := range eval[[]string](tb, `[...document.querySelectorAll("main *")].filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())).filter(e => {
+		const [r, g, b] = getComputedStyle(e).color.match(/[\d.]+/g).map(Number);
+		return r + g + b > 3 * 120;
+	}).map(e => e.outerHTML.slice(0, 120))`) {
+		tb.t.Errorf("%s: printed too faintly: %s", s.path, faint)
+	}
+	if n := eval[int](tb, `[...document.querySelectorAll("form, button, .pages, .tabs")].filter(e => e.checkVisibility({visibilityProperty: true})).length`); n > 0 {
+		tb.t.Errorf("%s: %d things to click are printed", s.path, n)
+	}
+	tb.accessible()
+	tb.picture(s.name + "-printed")
+	if !strings.HasPrefix(s.path, "/wpis/") {
+		return
+	}
+	if text := eval[string](tb, `document.querySelector(".printed").innerText`); !strings.Contains(text, tb.origin+s.path) || strings.Contains(text, "…") {
+		tb.t.Errorf("%s: printed %q", s.path, text)
 	}
 }
 
@@ -216,16 +226,11 @@ func (tb *tab) buttons(name, selector string) {
 	}
 }
 
-// TestIDsOfListsAreCopied: every card has one link to its page, and a button that copies the id.
-func TestIDsOfListsAreCopied(t *testing.T) {
-	t.Parallel()
-	for _, path := range []string{"/scammers", "/szukaj?q=konto", search("ran")} {
-		tb := open(t, shared.site, phone(false))
-		tb.get(path)
-		tb.buttons("Kopiuj ID", ".copyid")
-		for _, many := range eval[[]string](tb, `[...document.querySelectorAll("article.e")].filter(e => e.querySelectorAll("a[href^='/wpis/']").length !== 1 || !e.querySelector(".id")).map(e => e.textContent.slice(0, 80))`) {
-			t.Errorf("%s: not one link: %s", path, many)
-		}
+// copiesIDs: every card has one link to its page, and a button that copies the id.
+func copiesIDs(tb *tab, s sight) {
+	tb.buttons("Kopiuj ID", ".copyid")
+	for _, many := range eval[[]string](tb, `[...document.querySelectorAll("article.e")].filter(e => e.querySelectorAll("a[href^='/wpis/']").length !== 1 || !e.querySelector(".id")).map(e => e.textContent.slice(0, 80))`) {
+		tb.t.Errorf("%s: not one link: %s", s.path, many)
 	}
 }
 
@@ -268,8 +273,8 @@ func TestStaleBanner(t *testing.T) {
 // without.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
+	tb := open(t, shared.site, phone(false))
 	for path, most := range map[string]int{"/": 300, "/scammers": 100, "/szukaj": 100} {
-		tb := open(t, shared.site, phone(false))
 		tb.get(path)
 		long := strings.Repeat("ż", most+1)
 		tb.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(q => { q.focus(); document.execCommand("insertText", false, %q); })(document.querySelector("#q"))`, long)))

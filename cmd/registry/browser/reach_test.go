@@ -90,18 +90,6 @@ func (tb *tab) back() {
 	tb.do(chromedp.NavigateBack())
 }
 
-// TestByKeyboard: Tab reaches everything that can be clicked, and the focus is visible.
-func TestByKeyboard(t *testing.T) {
-	for _, path := range []string{"/", "/scammers?limit=3", search("Administrator Wsparcia"), "/status", "/api", "/scammers?id=" + strings.Repeat("9", 64)} {
-		t.Run(path, func(t *testing.T) {
-			t.Parallel()
-			tb := open(t, shared.site, desk(false))
-			tb.get(path)
-			tb.tabThrough()
-		})
-	}
-}
-
 // tabbable marks what Tab must reach, and takes the focus away. Of radio buttons that is the chosen
 // one; arrows reach the others.
 const tabbable = `(() => {
@@ -121,20 +109,20 @@ const stop = `(() => {
 	return !first ? 0 : seen ? 1 : -1;
 })()`
 
-func (tb *tab) tabThrough() {
-	tb.t.Helper()
+// byKeyboard: Tab reaches everything that can be clicked, and the focus is visible.
+func byKeyboard(tb *tab, s sight) {
 	total := eval[int](tb, tabbable)
 	for range total + 20 {
 		tb.do(chromedp.KeyEvent(kb.Tab))
 		if eval[int](tb, stop) == -1 {
-			tb.t.Errorf("%s: no outline around %s", tb.path(), eval[string](tb, `document.activeElement.outerHTML.slice(0, 200)`))
+			tb.t.Errorf("%s: no outline around %s", s.path, eval[string](tb, `document.activeElement.outerHTML.slice(0, 200)`))
 		}
 	}
 	for _, e := range eval[[]string](tb, `[...document.querySelectorAll("[data-unreached]")].map(e => e.outerHTML.slice(0, 200))`) {
-		tb.t.Errorf("%s: not reached: %s", tb.path(), e)
+		tb.t.Errorf("%s: not reached: %s", s.path, e)
 	}
 	if total < 8 {
-		tb.t.Errorf("%s: only %d things to reach: is this the page?", tb.path(), total)
+		tb.t.Errorf("%s: only %d things to reach: is this the page?", s.path, total)
 	}
 }
 
