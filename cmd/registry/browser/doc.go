@@ -13,9 +13,11 @@
 //
 // # Why
 //
-// One browser serves all tests, each in a profile of its own ([chromedp.WithNewBrowserContext]),
-// because starting one takes longer than looking at a page. The program is another process, so the
-// race detector would find nothing: with it these tests are left out.
+// One browser and one demonstration serve all tests, each test in a profile of its own
+// ([chromedp.WithNewBrowserContext]), because starting a browser takes longer than looking at a
+// page. TestPages is a table of pages. It loads each page once, and each check is a function that
+// looks at the loaded page. The program is another process, so the race detector would find
+// nothing: with it these tests are left out.
 //
 // # Running
 //
