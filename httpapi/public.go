@@ -113,16 +113,17 @@ func (cfg *Config) check() error {
 // Public is the public API. Any goroutine may call ServeHTTP. Its owner calls Close once no request
 // is being answered any more.
 type Public struct {
-	engine     *gin.Engine
-	logger     *slog.Logger
-	metrics    *metrics
-	fixed      fixed
-	listCache  *policy
-	checkCache *policy
-	feedCache  *policy
-	gate       gate
-	followers  *followers
-	searches   *searches
+	engine      *gin.Engine
+	logger      *slog.Logger
+	metrics     *metrics
+	fixed       fixed
+	listCache   *policy
+	checkCache  *policy
+	feedCache   *policy
+	recordCache *policy
+	gate        gate
+	followers   *followers
+	searches    *searches
 	// rankedIndex is Config.Ranked.
 	rankedIndex func() RankedIndex
 	limit       *rateLimit // nil: none
@@ -148,20 +149,21 @@ func NewPublic(cfg Config) (*Public, error) {
 	refused := newRefused()
 	waitingPlaces := func(most int, kind string) *places { return newPlaces(most, kind, cfg.TrustedProxies, refused) }
 	p := &Public{
-		engine:     newEngine(),
-		logger:     logger,
-		fixed:      newFixed(),
-		listCache:  listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
-		checkCache: cached("public, s-maxage=10"),
-		feedCache:  cached("public, s-maxage=5"),
-		gate:       gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
-		followers:  newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events"), logger),
-		searches:   newSearches(),
-		limit:      newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
-		preflight:  newPreflight(),
-		sitePaths:  map[string]bool{},
-		pastes:     paste.NewReader(),
-		began:      time.Now(),
+		engine:      newEngine(),
+		logger:      logger,
+		fixed:       newFixed(),
+		listCache:   listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
+		checkCache:  cached("public, s-maxage=10"),
+		feedCache:   cached("public, s-maxage=5"),
+		recordCache: cached("public, s-maxage=3600"),
+		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
+		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events"), logger),
+		searches:    newSearches(),
+		limit:       newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
+		preflight:   newPreflight(),
+		sitePaths:   map[string]bool{},
+		pastes:      paste.NewReader(),
+		began:       time.Now(),
 
 		rankedIndex: cfg.Ranked,
 	}
@@ -227,6 +229,7 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/changes", p.feed)
 	p.get("/api/changes/:epoch", p.changes())
 	p.get("/api/changes/:epoch/events", p.stream)
+	p.get("/api/record", p.ownRecord)
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)

@@ -168,7 +168,8 @@ func (m *Model) nextView() *View {
 	v := *m.View()
 	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
 	v.epoch, v.feed, v.feedDigest = m.epoch, m.feed.tree.Snapshot(), m.feed.digest
-	v.tombstones, v.gone = m.tombstones.counts(), m.tombstones.snapshot()
+	v.tombstones = m.tombstones.counts()
+	v.gone, v.goneMonths = m.tombstones.snapshot()
 	v.chatIDs, v.ranges = chatIDs{m.chatIDs.snapshot()}, m.ranges.snapshot()
 	v.similarNames = m.similarNames.snapshot()
 	for i, c := range m.lists {

@@ -331,6 +331,15 @@ func (p *pair) askReports(t *rapid.T, l events.List) {
 	if got, want := p.model.View().Reports(l, last, n), p.twin.reports(l, last, n); !slices.Equal(got, want) {
 		t.Fatalf("%s: %d months up to %d: %v, want %v", l, n, last, got, want)
 	}
+	if rapid.Bool().Draw(t, "delistings are of the first months") {
+		last = MonthOf(twinTime(1)) // sequences are seconds
+	}
+	if got, want := p.model.View().Delistings(l, last, n), p.twin.delistings(l, last, n); !slices.Equal(got, want) {
+		t.Fatalf("%s: delistings of %d months up to %d: %v, want %v", l, n, last, got, want)
+	}
+	if got, ok := p.model.View().OldestUnverified(l); ok == p.twin.oldestUnverified(l).IsZero() || ok && !got.Equal(p.twin.oldestUnverified(l).Truncate(time.Millisecond)) {
+		t.Fatalf("%s: the oldest report that is not verified is of %v (%v), want %v", l, got, ok, p.twin.oldestUnverified(l))
+	}
 }
 
 func (p *pair) askTotals(t *rapid.T) {

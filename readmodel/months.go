@@ -37,6 +37,28 @@ func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	return counts
 }
 
+// Delistings counts the tombstones of the list by the month of the delisting, as Reports counts
+// entries. An entry that was listed again has no tombstone, and is not counted.
+func (v *View) Delistings(l events.List, last Month, n int) []int32 {
+	counts := make([]int32, n)
+	for i := range counts {
+		if m := last - Month(n-1-i); m >= 0 {
+			counts[i] = v.goneMonths[listIndex(l)].get(uint32(m))
+		}
+	}
+	return counts
+}
+
+// OldestUnverified returns the time of the oldest report on the list that is not verified; false if
+// there is none.
+func (v *View) OldestUnverified(l events.List) (time.Time, bool) {
+	p := v.list(l).page(&ListQuery{List: l, Sort: Oldest, Status: StatusRisk, Limit: 1})
+	if len(p.Rows) == 0 {
+		return time.Time{}, false
+	}
+	return p.Rows[0].Reported(), true
+}
+
 // monthCounts counts the rows that a list shows by month. What a change costs does not depend on
 // how many rows there are.
 type monthCounts struct{ cowSlice[Reports] }

@@ -63,8 +63,14 @@ func fromMillis(ms int64) time.Time {
 }
 
 // tombstones holds the tombstones of each list. Only the model's owner uses it; views have the
-// values, for the feed.
-type tombstones [events.NumLists]byID[*delisting]
+// values, for the feed, and the counts by month.
+type tombstones [events.NumLists]listTombstones
+
+// listTombstones are the tombstones of one list.
+type listTombstones struct {
+	byID[*delisting]
+	months cowSlice[int32] // how many, by the Month of the delisting
+}
 
 // delisting is what is kept of one.
 type delisting struct {
@@ -96,20 +102,35 @@ func (t *tombstones) apply(list int, r *Record) (old *delisting, slot uint32, at
 // set gives an entry a tombstone in place of old, which is nil if it had none. slot is where it is.
 func (t *tombstones) set(list int, id string, sequence uint64, at time.Time) (old *delisting, slot uint32) {
 	id = strings.Clone(id) // it may be part of a longer string
-	return t[list].set(id, &delisting{id, sequence, toMillis(at)})
+	to := &delisting{id, sequence, toMillis(at)}
+	old, slot = t[list].set(id, to)
+	t[list].countMonth(old, -1)
+	t[list].countMonth(to, 1)
+	return old, slot
 }
 
 // remove takes the tombstone of an entry away, if it has one: old, which was in slot.
 func (t *tombstones) remove(list int, id string) (old *delisting, slot uint32) {
-	return t[list].set(id, nil)
+	old, slot = t[list].set(id, nil)
+	t[list].countMonth(old, -1)
+	return old, slot
 }
 
-// snapshot returns the tombstones by slot.
-func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting]) {
-	for list := range t {
-		gone[list] = t[list].values.snapshot()
+// countMonth adds n to the month of d. A nil d, or one whose time is not known, has no month.
+func (t *listTombstones) countMonth(d *delisting, n int32) {
+	if d == nil || d.ms == 0 {
+		return
 	}
-	return gone
+	month := uint32(MonthOf(fromMillis(d.ms)))
+	t.months.set(month, t.months.get(month)+n)
+}
+
+// snapshot returns the tombstones by slot, and how many there are by month.
+func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting], months [events.NumLists]cowSlice[int32]) {
+	for list := range t {
+		gone[list], months[list] = t[list].values.snapshot(), t[list].months.snapshot()
+	}
+	return gone, months
 }
 
 // counts returns how many each list has.

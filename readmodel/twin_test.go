@@ -197,6 +197,30 @@ func (w *twin) reports(l events.List, last Month, n int) []Reports {
 	return out
 }
 
+// delistings counts the tombstones of the list, month by month.
+func (w *twin) delistings(l events.List, last Month, n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		from := last.Start().AddDate(0, i-n+1, 0)
+		for _, g := range w.gone {
+			if g.List == l && !g.Time.Before(from) && g.Time.Before(from.AddDate(0, 1, 0)) {
+				out[i]++
+			}
+		}
+	}
+	return out
+}
+
+// oldestUnverified is the time of the oldest report of the list that waits; zero if none does.
+func (w *twin) oldestUnverified(l events.List) (oldest time.Time) {
+	for _, e := range w.entries {
+		if e.List == l && l != events.Legit && !e.Verified && (oldest.IsZero() || e.ReportedAt.Before(oldest)) {
+			oldest = e.ReportedAt
+		}
+	}
+	return oldest
+}
+
 func (w *twin) check(q CheckQuery) string {
 	type group struct {
 		Kind    string      `json:"kind"`

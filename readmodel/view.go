@@ -27,6 +27,7 @@ type View struct {
 	feed       btree.Tree
 	feedDigest Digest
 	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot
+	goneMonths [events.NumLists]cowSlice[int32]      // their number, by Month
 
 	changes changeLog
 	text    *textSearch // shared with the model and its other views

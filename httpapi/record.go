@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// recordMonths is the number of months in the registry's record.
+const recordMonths = 12
+
+// recordBody is the body of GET /api/record.
+type recordBody struct {
+	Months           []recordMonth `json:"months"` // oldest first
+	OldestUnverified *string       `json:"oldestUnverified"`
+}
+
+// recordMonth counts what happened on the lists that accuse in one month.
+type recordMonth struct {
+	Month    string `json:"month"` // as in 2026-11
+	Listed   int32  `json:"listed"`
+	Verified int32  `json:"verified"`
+	Delisted int32  `json:"delisted"`
+}
+
+// ownRecord answers GET /api/record (httpapi/CONTRACT.md#record).
+func (p *Public) ownRecord(c *gin.Context) (answer, error) {
+	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
+		return answer{}, err
+	}
+	at, err := p.gate.admit(c.Request)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := asJSON(recordOf(at.view, readmodel.MonthOf(time.Now())))
+	if err != nil {
+		return answer{}, err
+	}
+	a.at, a.cache, a.tags = at, p.recordCache, tagsOf(a.content.plain())
+	return a, nil
+}
+
+// recordOf counts the months that end with last.
+func recordOf(v *readmodel.View, last readmodel.Month) recordBody {
+	body := recordBody{Months: make([]recordMonth, recordMonths)}
+	for i := range body.Months {
+		month := last - readmodel.Month(recordMonths-1-i)
+		body.Months[i].Month = month.Start().Format("2006-01")
+	}
+	var oldest time.Time
+	for _, l := range events.Lists() {
+		if l.Trusted() {
+			continue
+		}
+		for i, n := range v.Reports(l, last, recordMonths) {
+			body.Months[i].Listed += n.Verified + n.Risk
+			body.Months[i].Verified += n.Verified
+		}
+		for i, n := range v.Delistings(l, last, recordMonths) {
+			body.Months[i].Delisted += n
+		}
+		if at, ok := v.OldestUnverified(l); ok && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	if !oldest.IsZero() {
+		body.OldestUnverified = new(stamp(oldest))
+	}
+	return body
+}
