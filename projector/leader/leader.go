@@ -114,6 +114,11 @@ func (s Stream) NextMessage(ctx context.Context, seq uint64, subject string) (Me
 	return s.get(ctx, request{Sequence: seq, Subject: subject})
 }
 
+// LastMessage returns the last message on subject, or jetstream.ErrMsgNotFound.
+func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error) {
+	return s.get(ctx, request{Last: subject})
+}
+
 // FirstAfter returns the first message, by sequence, that the broker stored after t, or
 // jetstream.ErrMsgNotFound. The broker bisects: where clocks differed it may be a later one, or
 // none.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
 	"example.org/registry/snapshots"
 )
 
@@ -100,29 +101,36 @@ type Object struct {
 // List returns every object, the newest first, and the broker's time. Objects that are still being
 // put are not among them.
 func (b *Bucket) List(ctx context.Context) ([]Object, time.Time, error) {
+	objects, _, now, err := b.list(ctx)
+	return objects, now, err
+}
+
+// list is List. all is false if a name was not there any more when it was read.
+func (b *Bucket) list(ctx context.Context) (objects []Object, all bool, now time.Time, err error) {
 	s, err := b.stream(ctx)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, false, time.Time{}, err
 	}
 	subjects, now, err := s.subjects(ctx, namePrefix+">")
 	if err != nil {
-		return nil, now, err
+		return nil, false, now, err
 	}
-	var objects []Object
+	all = true
 	for subject := range subjects {
 		o, err := s.object(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue // pruned meanwhile
+			all = false // pruned meanwhile
+			continue
 		}
 		if err != nil {
-			return nil, now, err
+			return nil, false, now, err
 		}
 		if !o.info.Deleted {
 			objects = append(objects, o)
 		}
 	}
 	slices.SortFunc(objects, func(a, b Object) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name)) })
-	return objects, now, nil
+	return objects, all, now, nil
 }
 
 // Find returns the snapshot of this name, or ErrNotFound.
@@ -138,10 +146,12 @@ func (b *Bucket) Find(ctx context.Context, name string) (Object, error) {
 	return o, err
 }
 
-// Prune erases all but the newest keep snapshots of this stream and epoch and returns their names.
-// It leaves other names alone, whoever put them there. Callers hold the Lock.
-func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (erased []string, err error) {
-	objects, _, err := b.List(ctx) // the newest first
+// Prune erases all but the newest keep snapshots of just's stream and history and returns their
+// names. The newest have the highest sequences: a clock that is set decides nothing. Prune never
+// erases just, which has just been put, and no name that other programs have put. Callers hold the
+// Lock.
+func (b *Bucket) Prune(ctx context.Context, just Object, keep int) (erased []string, err error) {
+	objects, _, err := b.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +159,11 @@ func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (era
 	if err != nil {
 		return nil, err
 	}
-	objects = slices.DeleteFunc(objects, func(o Object) bool { return !ownName(o.Name, stream, epoch) })
-	for _, o := range objects[min(keep, len(objects)):] {
+	objects = slices.DeleteFunc(objects, func(o Object) bool {
+		return o.Name == just.Name || !ownName(o.Name, just.Manifest.Stream, just.Manifest.HistoryName())
+	})
+	slices.SortFunc(objects, func(a, b Object) int { return cmp.Compare(b.Name, a.Name) }) // by sequence first: see nameOf
+	for _, o := range objects[min(max(keep-1, 0), len(objects)):] {
 		if err := s.erase(ctx, o); err != nil {
 			return erased, fmt.Errorf("%s: %w", o.Name, err)
 		}
@@ -160,10 +173,11 @@ func (b *Bucket) Prune(ctx context.Context, stream, epoch string, keep int) (era
 }
 
 // RemoveOrphans erases old chunks that no name leads to, which a killed Put has left, and returns
-// how many objects they were of. Callers hold the Lock.
+// how many objects they were of. If any name cannot be read, it erases nothing. Callers hold the
+// Lock.
 func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
-	objects, _, err := b.List(ctx) // before the chunks: what is put in between is young
-	if err != nil {
+	objects, all, _, err := b.list(ctx) // before the chunks: what is put in between is young
+	if err != nil || !all {
 		return 0, err
 	}
 	named := map[string]bool{lockSubject: true}
@@ -200,24 +214,24 @@ func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 // timeLayout is how names write the time: it sorts, and needs no quoting.
 const timeLayout = "20060102T150405.000Z"
 
-// nameOf is the name of the archive with this manifest. Names of one stream and epoch sort by
+// nameOf is the name of the archive with this manifest. Names of one stream and history sort by
 // sequence, digest and time.
 func nameOf(m snapshots.Manifest) string {
-	return fmt.Sprintf("%s%020d-%.8s-%s", lineage(m.Stream, m.StreamEpoch), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
+	return fmt.Sprintf("%s%020d-%.8s-%s", lineage(m.Stream, m.HistoryName()), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
 }
 
-// lineage is how the names of one stream and epoch begin. An epoch may be any text, so it appears
-// as a hash.
-func lineage(stream, epoch string) string {
-	return fmt.Sprintf("%s-%.4x-", stream, sha256.Sum256([]byte(epoch)))
+// lineage is how the names of one stream and history begin. A history's name may be any text, so it
+// appears as a hash.
+func lineage(stream, history string) string {
+	return fmt.Sprintf("%s-%.4x-", stream, sha256.Sum256([]byte(history)))
 }
 
 // afterLineage is what follows lineage in a name that nameOf has made.
 var afterLineage = regexp.MustCompile(`^[0-9]{20}-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z$`)
 
-// ownName reports whether this program gave name to a snapshot of this stream and epoch.
-func ownName(name, stream, epoch string) bool {
-	rest, ok := strings.CutPrefix(name, lineage(stream, epoch))
+// ownName reports whether this program gave name to a snapshot of this stream and history.
+func ownName(name, stream, history string) bool {
+	rest, ok := strings.CutPrefix(name, lineage(stream, history))
 	return ok && afterLineage.MatchString(rest)
 }
 
@@ -257,15 +271,19 @@ func (s stream) subjects(ctx context.Context, filter string) (map[string]uint64,
 	if err != nil {
 		return nil, time.Time{}, s.b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
 	}
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return nil, time.Time{}, leader.ErrLeaderless
+	}
 	return info.State.Subjects, info.TimeStamp, nil
 }
 
-// last returns the last message of subject, or jetstream.ErrMsgNotFound.
-func (s stream) last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	m, err := s.GetLastMsgForSubject(ctx, subject)
-	return m, s.b.explain(err, directGet)
+// leader returns the stream as its leader knows it. A direct get may be answered by a replica that
+// lags, and says "no message" about one that has been acknowledged.
+func (s stream) leader() leader.Stream { return leader.Stream{JS: s.b.js, Name: streamName} }
+
+// last returns the last message of subject, or jetstream.ErrMsgNotFound, as the leader knows it.
+func (s stream) last(ctx context.Context, subject string) (leader.Message, error) {
+	return s.leader().LastMessage(ctx, subject)
 }
 
 // directGet is how the subject of every direct get begins.

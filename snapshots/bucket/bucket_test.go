@@ -113,12 +113,12 @@ func TestForeignObjects(t *testing.T) {
 	if _, err := js.Publish(t.Context(), namePrefix+"bm90IGpzb24=", []byte("not json")); err != nil {
 		t.Fatal(err)
 	}
-	put(t, b, 10, 1, "one")
+	mine := put(t, b, 10, 1, "one")
 	objects, _, err := b.List(t.Context())
 	if err != nil || len(objects) != 3 || objects[0].Err != nil || objects[1].Err == nil || objects[2].Err == nil {
 		t.Fatalf("%+v, %v", objects, err)
 	}
-	if _, err := b.Prune(t.Context(), events.DefaultStream, "one", 1); err != nil {
+	if _, err := b.Prune(t.Context(), mine, 1); err != nil {
 		t.Fatal(err)
 	}
 	if found := names(t, b); len(found) != 3 {
@@ -131,10 +131,11 @@ func TestPrune(t *testing.T) {
 	t.Parallel()
 	b, _ := open(t, Config{})
 	put(t, b, 5, 90, "lost")
+	var just Object
 	for seq := range uint64(4) {
-		put(t, b, 5, seq+1, "one")
+		just = put(t, b, 5, seq+1, "one")
 	}
-	gone, err := b.Prune(t.Context(), events.DefaultStream, "one", 2)
+	gone, err := b.Prune(t.Context(), just, 2)
 	if err != nil || len(gone) != 2 {
 		t.Fatal(gone, err)
 	}
@@ -146,6 +147,24 @@ func TestPrune(t *testing.T) {
 		if left, _, err := mustStream(t, b).subjects(t.Context(), filter); err != nil || len(left) != 3 {
 			t.Errorf("%s: %v, %v", filter, left, err)
 		}
+	}
+}
+
+// Sequences decide what is old, however the broker's clock was set, and what has just been put
+// stays.
+func TestPruneBySequence(t *testing.T) {
+	t.Parallel()
+	b, _ := open(t, Config{})
+	for _, seq := range []uint64{40, 10, 30, 20} { // by time, 20 is the newest
+		put(t, b, 5, seq, "one")
+	}
+	just := put(t, b, 5, 5, "one")
+	if gone, err := b.Prune(t.Context(), just, 3); err != nil || len(gone) != 2 {
+		t.Fatal(gone, err)
+	}
+	found := names(t, b)
+	if len(found) != 3 || found[0] != just.Name || !strings.Contains(found[1], "0030-") || !strings.Contains(found[2], "0040-") {
+		t.Errorf("left: %v", found)
 	}
 }
 

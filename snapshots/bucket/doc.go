@@ -3,7 +3,7 @@
 //
 // # Promises
 //
-//   - A name stands for one content for ever: it has the stream, its epoch, the sequence, the
+//   - A name stands for one content for ever: it has the stream, its history, the sequence, the
 //     digest and the time in it, and Put never puts anything under a name that exists.
 //   - What List returns was complete when it was put. A Put that ends half-way, by an error or kill
 //     -9, leaves chunks that no name leads to. RemoveOrphans erases them when they are old.
@@ -11,8 +11,10 @@
 //     verifies them. A missing chunk is an error at once.
 //   - Of all processes that use the stream one holds the Lock. It needs no clock but the broker's,
 //     and a holder that dies loses it after the lease.
-//   - Prune erases only names of its own stream and epoch: those of a stream that was lost are the
-//     way back.
+//   - Prune erases only names of its own stream and history: those of a history that was lost are the
+//     way back. Sequences decide which are old, and no clock.
+//   - In a cluster nothing is erased because a replica that lags has no message: an acknowledgment
+//     counts, and names are read from the stream's leader.
 //
 // # Why
 //
@@ -20,8 +22,8 @@
 // such library can list, fetch and delete them. The library also makes the bucket. Put and Open are
 // our own, because the library's Put keeps up to 4 000 chunks in flight, its Get needs a push
 // consumer and waits for a missing chunk until the deadline of the whole download, and its Delete
-// leaves a message for ever. Here a chunk is one acknowledged publish and one direct get, so that
-// one chunk bounds the memory.
+// leaves a message for ever. Here a chunk is one acknowledged publish and one direct get, or
+// one request to the leader, so that one chunk bounds the memory.
 //
 // The lock is a message in the bucket's own stream, replaced by compare-and-set on its subject's
 // last sequence. A key-value bucket would be a second stream for the same compare-and-set.

@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ var ErrLocked = errors.New("another server is making a snapshot")
 // call, once.
 type Lock struct {
 	b        *Bucket
+	id       string // tells our messages from those of others
 	sequence uint64 // of our last message; owned by renew, then by Release
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when renew has ended
@@ -33,7 +35,12 @@ type Lock struct {
 type lockMessage struct {
 	Holder string        `json:"holder"` // empty: nobody
 	Lease  time.Duration `json:"lease"`  // nanoseconds
+	ID     string        `json:"id"`     // of the Lock
 }
+
+// holds reports whether the lock is held by a message of this age, which is negative if the broker's
+// clock was set back. A holder that lives renews the lock by the new clock.
+func (m lockMessage) holds(age time.Duration) bool { return m.Holder != "" && age.Abs() < m.Lease }
 
 // Lock takes the lock. It does not wait: if another process holds the lock, the error matches
 // ErrLocked. The returned context ends with ctx, or when the lock is lost. The caller ends the lock
@@ -47,8 +54,8 @@ func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &Lock{b: b, sequence: before, done: make(chan struct{})}
-	if err := l.write(ctx, b.lockMessage()); err != nil {
+	l := &Lock{b: b, id: rand.Text(), sequence: before, done: make(chan struct{})}
+	if err := l.write(ctx, l.held()); err != nil {
 		return nil, nil, err
 	}
 	ctx, l.cancel = context.WithCancelCause(ctx)
@@ -60,7 +67,7 @@ func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 func (l *Lock) Release() {
 	l.cancel(nil)
 	<-l.done
-	_ = l.write(context.Background(), lockMessage{})
+	_ = l.write(context.Background(), lockMessage{ID: l.id})
 }
 
 // freeLock returns the sequence of the lock's last message, 0 for none, if nobody holds the lock.
@@ -78,16 +85,33 @@ func (s stream) freeLock(ctx context.Context) (uint64, error) {
 	}
 	var held lockMessage
 	age := now.Sub(m.Time)
-	if json.Unmarshal(m.Data, &held) == nil && held.Holder != "" && age < held.Lease {
+	if json.Unmarshal(m.Data, &held) == nil && held.holds(age) {
 		return 0, fmt.Errorf("%w: %.100q began %s ago", ErrLocked, held.Holder, age.Round(time.Second))
 	}
 	return m.Sequence, nil
 }
 
-func (b *Bucket) lockMessage() lockMessage { return lockMessage{b.cfg.Holder, b.lease} }
+func (l *Lock) held() lockMessage { return lockMessage{l.b.cfg.Holder, l.b.lease, l.id} }
 
-// write replaces the lock's message, if that is still the one at l.sequence.
+// write replaces the lock's message, if that is still ours. The acknowledgment of our last one may
+// have been lost, and with it its sequence.
 func (l *Lock) write(ctx context.Context, message lockMessage) error {
+	err := l.writeAfter(ctx, message)
+	if !errors.Is(err, ErrLocked) {
+		return err
+	}
+	s := stream{b: l.b}
+	last, readErr := s.last(ctx, lockSubject)
+	var found lockMessage
+	if readErr != nil || json.Unmarshal(last.Data, &found) != nil || found.ID != l.id {
+		return err
+	}
+	l.sequence = last.Sequence
+	return l.writeAfter(ctx, message)
+}
+
+// writeAfter replaces the lock's message, if that is the one at l.sequence.
+func (l *Lock) writeAfter(ctx context.Context, message lockMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	data, err := json.Marshal(message)
@@ -97,8 +121,7 @@ func (l *Lock) write(ctx context.Context, message lockMessage) error {
 	m := &nats.Msg{Subject: lockSubject, Data: data, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	ack, err := l.b.js.PublishMsg(ctx, m, jetstream.WithExpectStream(streamName),
 		jetstream.WithExpectLastSequencePerSubject(l.sequence))
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+	if isWrongSequence(err) {
 		return ErrLocked
 	}
 	if err == nil {
@@ -121,7 +144,7 @@ func (l *Lock) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := l.write(context.WithoutCancel(ctx), l.b.lockMessage()) // uncancelled, to learn its sequence
+		err := l.write(context.WithoutCancel(ctx), l.held()) // uncancelled, to learn its sequence
 		switch {
 		case err == nil:
 			renewed = began

@@ -97,3 +97,41 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("the other's lock was given back: %v", err)
 	}
 }
+
+// A renewal whose acknowledgment was lost does not lose the lock.
+func TestLockAfterALostAcknowledgment(t *testing.T) {
+	t.Parallel()
+	b, _ := open(t, Config{Holder: "a"})
+	_, lock, err := b.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.cancel(nil) // its goroutine ends, so that lock is the test's
+	<-lock.done
+	before := lock.sequence
+	if err := lock.write(t.Context(), lock.held()); err != nil {
+		t.Fatal(err)
+	}
+	lock.sequence = before // all that is known without the acknowledgment
+	if err := lock.write(t.Context(), lock.held()); err != nil {
+		t.Errorf("our own lock is another's: %v", err)
+	}
+	if _, _, err := b.Lock(t.Context()); !errors.Is(err, ErrLocked) {
+		t.Errorf("the lock is free: %v", err)
+	}
+}
+
+// A lock from the future, where the broker's clock was set back, holds for no longer than its lease.
+func TestLockAge(t *testing.T) {
+	t.Parallel()
+	held := lockMessage{Holder: "a", Lease: time.Minute}
+	for age, want := range map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false, -59 * time.Second: true,
+		-time.Minute: false, -365 * 24 * time.Hour: false} {
+		if got := held.holds(age); got != want {
+			t.Errorf("at the age of %s: held %v", age, got)
+		}
+	}
+	if (lockMessage{Lease: time.Minute}).holds(0) {
+		t.Error("held by no one")
+	}
+}

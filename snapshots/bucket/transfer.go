@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,7 +23,8 @@ import (
 const maxChunk = 512 << 10
 
 // Put puts a verified archive into the bucket under the name that its manifest gives it. After an
-// error there is no such name. One goroutine at a time may call it; callers hold the Lock.
+// error the name is not known to be there; it is never there without its chunks. One goroutine at a
+// time may call it; callers hold the Lock.
 func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reader) (Object, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -44,20 +45,24 @@ func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reade
 	if err = b.putChunks(ctx, &info, archive); err == nil {
 		err = failpoint.Hit("upload/before-name")
 	}
+	refused := err != nil // no name leads to the chunks
 	if err == nil {
 		err = b.putName(ctx, info)
+		refused = errors.Is(err, errNameTaken)
 	}
-	_ = failpoint.Hit("upload/named") // a point to die at; what counts is what Find finds
+	_ = failpoint.Hit("upload/named") // a point to die at
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	o, findErr := b.Find(after, info.Name)
+	o, findErr := s.object(after, nameSubject(info.Name))
 	switch {
-	case findErr == nil && o.info.NUID == info.NUID:
-		return o, nil // also if the acknowledgement was lost
-	case findErr == nil, errors.Is(findErr, ErrNotFound):
+	case findErr == nil && o.info.NUID == info.NUID: // also if the acknowledgment was lost
+		return o, nil
+	case err == nil: // the acknowledgment counts
+		return Object{Name: info.Name, Time: time.Now(), Bytes: info.Size, Manifest: m, info: info, subject: nameSubject(info.Name)}, nil
+	case refused:
 		_ = s.purge(after, chunkPrefix+info.NUID) // else RemoveOrphans does it later
 	}
-	return Object{}, cmp.Or(err, findErr)
+	return Object{}, err
 }
 
 func (b *Bucket) chunkSize() int {
@@ -90,13 +95,27 @@ func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, arch
 	}
 }
 
-// putName makes the object: from now on List returns it. The name must be new.
+var errNameTaken = errors.New("there is a snapshot of this name")
+
+// putName makes the object: from now on List returns it. The name must be new, else the error is
+// errNameTaken.
 func (b *Bucket) putName(ctx context.Context, info jetstream.ObjectInfo) error {
 	data, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}
-	return b.publish(ctx, &nats.Msg{Subject: nameSubject(info.Name), Data: data}, jetstream.WithExpectLastSequencePerSubject(0))
+	err = b.publish(ctx, &nats.Msg{Subject: nameSubject(info.Name), Data: data}, jetstream.WithExpectLastSequencePerSubject(0))
+	if isWrongSequence(err) {
+		return errNameTaken
+	}
+	return err
+}
+
+// isWrongSequence reports whether the broker refused a message because of the last sequence that
+// it expected: nothing was stored.
+func isWrongSequence(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
 func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
@@ -154,22 +173,36 @@ func (r *chunkReader) fetch() error {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, requestTimeout)
 	defer cancel()
-	m, err := r.stream.GetMsg(ctx, r.next, jetstream.WithGetMsgSubject(chunkPrefix+r.info.NUID))
+	sequence, data, err := r.get(ctx)
 	if err != nil {
-		return fmt.Errorf("chunk %d of %d: %w", r.chunks+1, r.info.Chunks, r.stream.b.explain(err, directGet))
+		return fmt.Errorf("chunk %d of %d: %w", r.chunks+1, r.info.Chunks, err)
 	}
 	r.chunks++
-	r.next = m.Sequence + 1
-	r.read += uint64(len(m.Data))
+	r.next = sequence + 1
+	r.read += uint64(len(data))
 	if r.read > r.info.Size {
 		return fmt.Errorf("chunk %d: more than %d bytes", r.chunks, r.info.Size)
 	}
-	r.sum.Write(m.Data)
-	r.left = m.Data
-	if len(m.Data) == 0 {
+	r.sum.Write(data)
+	r.left = data
+	if len(data) == 0 {
 		return fmt.Errorf("chunk %d is empty", r.chunks)
 	}
 	return nil
+}
+
+// get reads the next chunk from any replica, and from the leader if that has none: it may lag.
+func (r *chunkReader) get(ctx context.Context) (sequence uint64, data []byte, err error) {
+	subject := chunkPrefix + r.info.NUID
+	m, err := r.stream.GetMsg(ctx, r.next, jetstream.WithGetMsgSubject(subject))
+	if err == nil {
+		return m.Sequence, m.Data, nil
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil, r.stream.b.explain(err, directGet)
+	}
+	last, err := r.stream.leader().NextMessage(ctx, r.next, subject)
+	return last.Sequence, last.Data, err
 }
 
 func (r *chunkReader) verify() error {

@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,16 +165,12 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 	if !p.Connected || p.Frozen || p.Checkpoint == 0 {
 		return min(k.every, snapshotGrace), nil // reported elsewhere
 	}
-	newest, age, err := k.newest(ctx, at)
+	newest, age, err := k.newest(ctx, at, p.LastSequence)
 	if err != nil {
 		return 0, err
 	}
-	switch {
-	case newest == nil:
-	case age < k.every:
-		return k.every - age, nil
-	case newest.Manifest.Sequence >= p.Checkpoint && newest.Err == nil:
-		return k.every, nil // nothing has changed
+	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 {
+		return wait, nil
 	}
 	if k.waits(k.importing(ctx), time.Now()) {
 		return min(k.every, snapshotGrace), nil
@@ -187,6 +185,21 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 		return min(k.every, snapshotGrace), nil // another replica is
 	}
 	return k.every, err
+}
+
+// notDue returns for how long no snapshot is due, 0 if one is. newest may be nil.
+func (k *snapshotter) notDue(newest *bucket.Object, age time.Duration, checkpoint uint64) time.Duration {
+	switch {
+	case newest == nil:
+	case age >= 0 && age < k.every:
+		return k.every - age
+	case newest.Manifest.Sequence >= checkpoint && newest.Err == nil:
+		return k.every // nothing has changed
+	case age < 0: // when it was made is not known
+		k.log.Warn("the newest snapshot has a time in the future, so the broker's clock was set back; making another",
+			"name", newest.Name, "ahead", (-age).Round(time.Second).String())
+	}
+	return 0
 }
 
 // importing reports whether an import is under way.
@@ -215,9 +228,10 @@ func (k *snapshotter) waits(importing bool, now time.Time) bool {
 	return true
 }
 
-// newest is the newest snapshot of our stream, nil when there is none, and how old it is by the
-// broker's clock.
-func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint) (*bucket.Object, time.Duration, error) {
+// newest returns the snapshot of our stream with the highest sequence up to last, nil if there is
+// none, and how old it is by the broker's clock. One beyond the stream's end is of what the stream
+// has lost.
+func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint, last uint64) (*bucket.Object, time.Duration, error) {
 	items, now, err := k.bucket.Load().List(ctx)
 	if errors.Is(err, bucket.ErrNoBucket) {
 		return nil, 0, nil
@@ -225,13 +239,15 @@ func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint) (*buc
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, i := range items {
-		if i.Manifest.Stream == at.Stream && i.Manifest.StreamEpoch == at.StreamEpoch {
-			k.stats.saw(i)
-			return &i, now.Sub(i.Time), nil
-		}
+	items = slices.DeleteFunc(items, func(i bucket.Object) bool {
+		return i.Manifest.Stream != at.Stream || i.Manifest.HistoryName() != at.HistoryName() || i.Manifest.Sequence > last
+	})
+	if len(items) == 0 {
+		return nil, 0, nil
 	}
-	return nil, 0, nil
+	newest := slices.MaxFunc(items, func(a, b bucket.Object) int { return cmp.Compare(a.Manifest.Sequence, b.Manifest.Sequence) })
+	k.stats.saw(newest)
+	return &newest, now.Sub(newest.Time), nil
 }
 
 // put makes an archive, puts it into the object store, and erases old ones there. The caller has
@@ -277,7 +293,7 @@ func because(ctx context.Context, err error) error {
 // tidy erases old snapshots and the remains of unfinished ones. The new one counts even if that
 // fails.
 func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.Object) {
-	gone, err := b.Prune(ctx, newest.Manifest.Stream, newest.Manifest.StreamEpoch, k.keep)
+	gone, err := b.Prune(ctx, newest, k.keep)
 	if err != nil {
 		k.log.Warn("old snapshots were not erased", "error", err)
 	}

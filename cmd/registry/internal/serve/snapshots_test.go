@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
+	"example.org/registry/snapshots/bucket"
 )
 
 // A snapshot that is due waits for the end of an import, and no longer than another interval.
@@ -28,6 +30,30 @@ func TestSnapshotWaits(t *testing.T) {
 	} {
 		if got := k.waits(c.importing, began.Add(c.after)); got != c.want {
 			t.Errorf("after %s, importing %v: waits %v", c.after, c.importing, got)
+		}
+	}
+}
+
+// A snapshot from the future, where the broker's clock was set back, is no reason to wait.
+func TestSnapshotDue(t *testing.T) {
+	k := newSnapshotter(newLive(), Config{Logger: discard(), SnapshotEvery: time.Hour})
+	newest := &bucket.Object{}
+	newest.Manifest.Sequence = 10
+	for _, c := range []struct {
+		newest     *bucket.Object
+		age        time.Duration
+		checkpoint uint64
+		want       time.Duration
+	}{
+		{nil, 0, 10, 0},
+		{newest, 20 * time.Minute, 11, 40 * time.Minute},
+		{newest, time.Hour, 11, 0},
+		{newest, time.Hour, 10, time.Hour},
+		{newest, -365 * 24 * time.Hour, 11, 0},
+		{newest, -365 * 24 * time.Hour, 10, time.Hour},
+	} {
+		if got := k.notDue(c.newest, c.age, c.checkpoint); got != c.want {
+			t.Errorf("%+v: not due for %s", c, got)
 		}
 	}
 }
@@ -72,7 +98,7 @@ func TestSnapshotTurn(t *testing.T) {
 	turn("not due", time.Hour, 1)
 	k.every = 100 * time.Millisecond
 	until(t, func() bool {
-		_, age, err := k.newest(t.Context(), r.store.Checkpoint())
+		_, age, err := k.newest(t.Context(), r.store.Checkpoint(), math.MaxUint64)
 		return err == nil && age > k.every
 	})
 

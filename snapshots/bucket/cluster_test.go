@@ -1,0 +1,110 @@
+package bucket
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+// In a cluster of three, a replica may be a moment behind the acknowledgment. A snapshot that is put
+// stays whole, whichever nodes the clients are connected to, and whoever removes orphans next.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	var buckets []*Bucket
+	for _, js := range cluster(t) {
+		b := New(js, Config{Replicas: 3})
+		b.orphanAfter = time.Nanosecond
+		buckets = append(buckets, b)
+	}
+	created := time.NewTicker(20 * time.Millisecond)
+	defer created.Stop()
+	err := buckets[0].Create(t.Context())
+	for tries := 0; err != nil && tries < 1000; tries++ {
+		<-created.C
+		err = buckets[0].Create(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := bytes.Repeat([]byte("x"), 2000)
+	for n := range uint64(60) {
+		at, next := buckets[n%3], buckets[(n+1)%3]
+		m := snapshots.Manifest{Digest: strings.Repeat("ab", 16), Time: time.Unix(1e9, 0), Checkpoint: readmodel.Checkpoint{
+			Sequence: n + 1, StreamIdentity: readmodel.StreamIdentity{Stream: events.DefaultStream, StreamEpoch: "E"}}}
+		o, err := at.Put(t.Context(), m, bytes.NewReader(content))
+		if err != nil {
+			t.Fatalf("put %d: %v", n, err)
+		}
+		if removed, err := next.RemoveOrphans(t.Context()); removed > 0 || err != nil {
+			t.Fatalf("put %d: %d orphans removed, %v", n, removed, err)
+		}
+		r, err := next.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
+			t.Fatalf("put %d: %d bytes read, %v", n, len(got), err)
+		}
+	}
+	if found := names(t, buckets[1]); len(found) != 60 {
+		t.Errorf("%d of 60 are listed", len(found))
+	}
+}
+
+// cluster starts three brokers and connects to each.
+func cluster(t *testing.T) (clients []jetstream.JetStream) {
+	t.Helper()
+	var routes []*url.URL
+	for range 3 {
+		addr, err := eventstest.Address()
+		if err != nil {
+			t.Fatal(err)
+		}
+		routes = append(routes, &url.URL{Scheme: "nats", Host: addr})
+	}
+	var nodes []*server.Server
+	for i, route := range routes {
+		var port int
+		if _, err := fmt.Sscan(route.Port(), &port); err != nil {
+			t.Fatal(err)
+		}
+		s, err := server.NewServer(&server.Options{ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
+			NoSigs: true, NoLog: true, JetStream: true, SyncAlways: true, StoreDir: t.TempDir(), Routes: routes,
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		nodes = append(nodes, s)
+	}
+	for _, s := range nodes {
+		if !s.ReadyForConnections(30 * time.Second) {
+			t.Fatal("a node does not start")
+		}
+		nc, err := nats.Connect(s.ClientURL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, js)
+	}
+	return clients
+}
