@@ -44,7 +44,8 @@ func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 		stop()
 		return nil, nil, err
 	}
-	return js, func() { stopValidation(); stop() }, nil
+	closeConnection := stop // stop, the result, is about to be another function
+	return js, func() { stopValidation(); closeConnection() }, nil
 }
 
 // dial connects to a broker outside and keeps asking why while it cannot be reached.
