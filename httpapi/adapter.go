@@ -92,7 +92,9 @@ func (p *Public) fail(c *gin.Context, route string, at state, err error) {
 		a.more = []string{"Retry-After", r.retryAfter}
 	}
 	body := r.appendJSON(nil)
-	if p.failsAsPage(c.Request.URL.Path, r.status) {
+	if !p.failsAsPage(c.Request.URL.Path, r.status) {
+		a.more = append(a.more, errorHeader, r.code)
+	} else {
 		a.page = hiddenPage
 		if r.again() {
 			a.more = append(a.more, "Refresh", r.retryAfter)

@@ -40,7 +40,7 @@ func TestPreflightOnTheWire(t *testing.T) {
 			"Access-Control-Allow-Headers: Registry-Min-Sequence, If-None-Match\r\n" +
 			"Access-Control-Allow-Methods: GET\r\n" +
 			"Access-Control-Allow-Origin: *\r\n" +
-			"Access-Control-Expose-Headers: Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, ETag, Retry-After\r\n" +
+			"Access-Control-Expose-Headers: Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After\r\n" +
 			"Access-Control-Max-Age: 86400\r\n"
 		sandbox = "Content-Security-Policy: default-src 'none'; sandbox\r\n"
 		rest    = "X-Content-Type-Options: nosniff\r\nX-Robots-Tag: noindex, nofollow\r\n"
@@ -68,7 +68,7 @@ func TestEveryAnswerIsOpen(t *testing.T) {
 			a := f.get(t, target, headers...)
 			for name, want := range map[string]string{
 				"Access-Control-Allow-Origin":      "*",
-				"Access-Control-Expose-Headers":    "Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, ETag, Retry-After",
+				"Access-Control-Expose-Headers":    "Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After",
 				"Access-Control-Allow-Credentials": "",
 				"X-Content-Type-Options":           "nosniff",
 				"X-Robots-Tag":                     "noindex, nofollow",

@@ -64,9 +64,13 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
+// errorHeader names the kind of a failure, for programs.
+const errorHeader = "Registry-Error"
+
 // reply is what a reader sees of a failure.
 type reply struct {
 	status     int
+	code       string // the value of errorHeader
 	text       string // Polish, shown to people
 	retryAfter string // seconds, or "" for no header
 }
@@ -87,26 +91,26 @@ func replyTo(err error) reply {
 	var limit *rateError
 	switch {
 	case errors.As(err, &param) && param.missing:
-		return reply{http.StatusBadRequest, "Brak wymaganego parametru: " + param.name + ".", ""}
+		return reply{http.StatusBadRequest, "missing-parameter", "Brak wymaganego parametru: " + param.name + ".", ""}
 	case param != nil:
-		return reply{http.StatusBadRequest, "Nieprawidłowy parametr: " + param.name + ".", ""}
+		return reply{http.StatusBadRequest, "invalid-parameter", "Nieprawidłowy parametr: " + param.name + ".", ""}
 	case errors.Is(err, errNotFound):
-		return reply{http.StatusNotFound, "Nie znaleziono.", ""}
+		return reply{http.StatusNotFound, "not-found", "Nie znaleziono.", ""}
 	case errors.Is(err, errGone):
-		return reply{http.StatusGone, "Zmiany sprzed tej pozycji nie są już dostępne.", ""}
+		return reply{http.StatusGone, "gone", "Zmiany sprzed tej pozycji nie są już dostępne.", ""}
 	case errors.Is(err, errMethod):
-		return reply{http.StatusMethodNotAllowed, "Metoda niedozwolona", ""}
+		return reply{http.StatusMethodNotAllowed, "method-not-allowed", "Metoda niedozwolona", ""}
 	case errors.As(err, &limit):
-		return reply{http.StatusTooManyRequests, "Zbyt wiele zapytań.", limit.retryAfter}
+		return reply{http.StatusTooManyRequests, "rate-limited", "Zbyt wiele zapytań.", limit.retryAfter}
 	case errors.Is(err, errLoading):
-		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retryLoading}
+		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retryLoading}
 	case errors.Is(err, errNotReached):
-		return reply{http.StatusServiceUnavailable, "Trwa wczytywanie danych.", retrySoon}
+		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retrySoon}
 	case errors.Is(err, errBusy), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// A context ends because the reader left or the server stops: nothing is wrong.
-		return reply{http.StatusServiceUnavailable, "Serwer jest przeciążony.", retrySoon}
+		return reply{http.StatusServiceUnavailable, "overloaded", "Serwer jest przeciążony.", retrySoon}
 	default:
-		return reply{http.StatusInternalServerError, "Błąd podczas pobierania danych.", ""}
+		return reply{http.StatusInternalServerError, "internal", "Błąd podczas pobierania danych.", ""}
 	}
 }
 

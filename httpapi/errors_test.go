@@ -95,20 +95,74 @@ func TestErrorTable(t *testing.T) {
 		err  error
 		want reply
 	}{
-		{errors.New("disk on fire"), reply{500, "Błąd podczas pobierania danych.", ""}},
-		{&panicError{value: "x"}, reply{500, "Błąd podczas pobierania danych.", ""}},
-		{wrap(errNotFound), reply{404, "Nie znaleziono.", ""}},
-		{wrap(errMethod), reply{405, "Metoda niedozwolona", ""}},
-		{wrap(invalid("skip")), reply{400, "Nieprawidłowy parametr: skip.", ""}},
-		{wrap(missing("id")), reply{400, "Brak wymaganego parametru: id.", ""}},
-		{wrap(&rateError{"7"}), reply{429, "Zbyt wiele zapytań.", "7"}},
-		{wrap(notReady("why")), reply{503, "Trwa wczytywanie danych.", "5"}},
-		{wrap(errNotReached), reply{503, "Trwa wczytywanie danych.", "1"}},
-		{wrap(errBusy), reply{503, "Serwer jest przeciążony.", "1"}},
-		{wrap(context.Canceled), reply{503, "Serwer jest przeciążony.", "1"}},
+		{errors.New("disk on fire"), reply{500, "internal", "Błąd podczas pobierania danych.", ""}},
+		{&panicError{value: "x"}, reply{500, "internal", "Błąd podczas pobierania danych.", ""}},
+		{wrap(errNotFound), reply{404, "not-found", "Nie znaleziono.", ""}},
+		{wrap(errGone), reply{410, "gone", "Zmiany sprzed tej pozycji nie są już dostępne.", ""}},
+		{wrap(errMethod), reply{405, "method-not-allowed", "Metoda niedozwolona", ""}},
+		{wrap(invalid("skip")), reply{400, "invalid-parameter", "Nieprawidłowy parametr: skip.", ""}},
+		{wrap(missing("id")), reply{400, "missing-parameter", "Brak wymaganego parametru: id.", ""}},
+		{wrap(&rateError{"7"}), reply{429, "rate-limited", "Zbyt wiele zapytań.", "7"}},
+		{wrap(notReady("why")), reply{503, "not-ready", "Trwa wczytywanie danych.", "5"}},
+		{wrap(errNotReached), reply{503, "not-ready", "Trwa wczytywanie danych.", "1"}},
+		{wrap(errBusy), reply{503, "overloaded", "Serwer jest przeciążony.", "1"}},
+		{wrap(context.Canceled), reply{503, "overloaded", "Serwer jest przeciążony.", "1"}},
 	} {
 		if got := replyTo(c.err); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.err, got, c.want)
+		}
+	}
+}
+
+// TestErrorHeader: every row of the table reaches a client with its code in Registry-Error, which
+// scripts of other sites may read. A success has none.
+func TestErrorHeader(t *testing.T) {
+	f := serve(t)
+	want := func(f *fixture, status int, code, method, target string, headers ...string) {
+		t.Helper()
+		a := f.ask(t, method, target, headers...)
+		if got := a.header.Get(errorHeader); a.status != status || got != code {
+			t.Errorf("%s %s: %d %q, want %d %q", method, target, a.status, got, status, code)
+		}
+		if !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), errorHeader) {
+			t.Errorf("%s: %v", target, a.header)
+		}
+	}
+	want(f, 200, "", http.MethodGet, "/api/scammers")
+	want(f, 400, "missing-parameter", http.MethodGet, "/api/check")
+	want(f, 400, "invalid-parameter", http.MethodGet, "/api/scammers?limit=0")
+	want(f, 400, "invalid-parameter", http.MethodGet, "/api/scammers", minSeqHeader, "x")
+	want(f, 404, "not-found", http.MethodGet, "/api/nope")
+	want(f, 404, "not-found", http.MethodGet, "/api/chat/avatar/a%2Fb")
+	want(f, 404, "not-found", http.MethodGet, "/api/donate/status?id=nope")
+	want(f, 405, "method-not-allowed", http.MethodPost, "/api/scammers")
+	want(f, 405, "method-not-allowed", http.MethodHead, "/api/scammers")
+	want(f, 405, "method-not-allowed", http.MethodOptions, "/api/chat/avatar/1")
+	want(f, 410, "gone", http.MethodGet, "/api/changes/other?since=0")
+	want(f, 410, "gone", http.MethodGet, "/api/changes/other/events?since=0")
+	f.public.gate.waiting.most = 0
+	want(f, 503, "overloaded", http.MethodGet, "/api/scammers", minSeqHeader, "99")
+	f.set(func(s *Readiness) { s.Ready = false })
+	want(f, 503, "not-ready", http.MethodGet, "/api/scammers")
+	want(serve(t, func(c *Config) { c.Ranked = nil }), 503, "not-ready", http.MethodGet, "/api/search?q=a")
+	want(serve(t, func(c *Config) { c.MaxFollowers = 0 }), 503, "overloaded", http.MethodGet, changesOf+"/events?since=0")
+
+	limited := serve(t, func(c *Config) { c.RateLimit = 0.001 })
+	want(limited, 200, "", http.MethodGet, "/api/scammers")
+	want(limited, 429, "rate-limited", http.MethodGet, "/api/scammers")
+
+	broken := serve(t)
+	broken.public.gate.health.Reader = failing{"a bug"}
+	want(broken, 500, "internal", http.MethodGet, "/api/scammers")
+}
+
+// TestProofsFailAsJSON: /proofs/{id} is described in openapi.yaml, so its failures are JSON where the
+// site is on, too.
+func TestProofsFailAsJSON(t *testing.T) {
+	for _, proofs := range []string{"", "https://proofs.example.org/p/"} {
+		f := serve(t, func(c *Config) { c.Site, c.ProofsURL = true, proofs })
+		for _, id := range []string{strings.Repeat("a", 65), "%C4%85", "a.b"} {
+			f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, "/proofs/"+id, "Accept", "text/html")
 		}
 	}
 }

@@ -96,7 +96,7 @@ type fixed struct {
 func newFixed() fixed {
 	return fixed{
 		anyOrigin:    []string{"*"},
-		exposed:      []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, ETag, Retry-After"},
+		exposed:      []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"},
 		nosniff:      []string{"nosniff"},
 		robots:       []string{"noindex, nofollow"},
 		json:         []string{"application/json; charset=utf-8"},

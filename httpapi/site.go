@@ -235,9 +235,11 @@ func (p *Public) pageMeant(path string) string {
 }
 
 // failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths
-// outside /api/.
+// outside /api/. /proofs/{id} is in openapi.yaml, and is no page.
 func (p *Public) failsAsPage(path string, status int) bool {
-	if p.site == nil || strings.HasPrefix(path, "/api/") {
+	id, isProofs := strings.CutPrefix(path, "/proofs/")
+	isProofs = isProofs && id != "" && !strings.Contains(id, "/")
+	if p.site == nil || isProofs || strings.HasPrefix(path, "/api/") {
 		return false
 	}
 	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
