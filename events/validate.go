@@ -11,16 +11,16 @@ import (
 // The bounds of events/CONTRACT.md#data and #envelope.
 const (
 	MaxPayload = 256 << 10 // bytes of one message
+	MaxReason  = 20_000    // bytes of Markdown
 
-	maxEventID    = 256    // characters
-	maxSource     = 2048   // characters
-	maxID         = 64     // characters of entryId, donationId, proofs.id
-	maxName       = 200    // characters
-	maxReasonText = 20_000 // bytes of Markdown
-	maxReportID   = 64     // characters
-	maxInteger    = 1<<53 - 1
-	maxTimeText   = 64 // bytes of a time as written
-	maxDepth      = 64 // levels of nesting, unknown members included
+	maxEventID  = 256  // characters
+	maxSource   = 2048 // characters
+	maxID       = 64   // characters of entryId, donationId, proofs.id
+	maxName     = 200  // characters
+	maxReportID = 64   // characters
+	maxInteger  = 1<<53 - 1
+	maxTimeText = 64 // bytes of a time as written
+	maxDepth    = 64 // levels of nesting, unknown members included
 
 	minYear, maxYear = 1970, 2200
 )
@@ -95,7 +95,7 @@ func checkEntry(e *Entry) *Error {
 	if err := checkText("name", e.Name, maxName); err != nil {
 		return err
 	}
-	if len(e.Reason) > maxReasonText {
+	if len(e.Reason) > MaxReason {
 		return inData("reason", "longer than 20000 bytes")
 	}
 	if err := checkClean("data.reason", e.Reason); err != nil {

@@ -26,7 +26,8 @@
 //  6. The text index may lag; an answer may not. An index that lags, is damaged, hangs or is
 //     missing makes searches slower and never wrong; so does a cache of results.
 //  7. Unknown is never clean: until the model has caught up the answer is 503, never an empty 200.
-//  8. One bad event costs one event.
+//  8. One bad event costs one event. Its reason, which a stranger wrote, renders within bounds of
+//     time, memory and output (events/CONTRACT.md#mapping).
 //
 // # Promises
 //

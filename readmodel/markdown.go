@@ -11,55 +11,199 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"example.org/registry/events"
 )
 
+// Bounds of a rendered reason (events/CONTRACT.md#mapping). They count what was written and never
+// the time that it takes, so that replicas agree.
+const (
+	// maxNesting bounds how deep lists and quotes nest, and maxNestedLines that depth times the lines
+	// of the reason, which is what goldmark remembers until they end.
+	maxNesting     = 16
+	maxNestedLines = 64_000
+	// maxDelimiters and maxUnlinked bound runs of *, _ and ~, and closing brackets that end no link.
+	// goldmark compares each with what stands before, or reads on to the end of the line.
+	maxDelimiters = 2_000
+	maxUnlinked   = 200
+)
+
+// MaxReasonHTML bounds the HTML of a reason in bytes. What has to hold rendered reasons relies on
+// it: a page of the feed, an archive, a page of the site.
+const MaxReasonHTML = 16*events.MaxReason + 4<<10
+
+// maxHTML returns the bound for a reason of that many bytes.
+func maxHTML(reason int) int { return 16*reason + 4<<10 }
+
 // markdown renders reasons (events/CONTRACT.md#mapping). goldmark rejects addresses by a list of
-// bad schemes; this is stricter: what is not http, https or mailto is no link. It keeps its
-// buffers, so one goroutine at a time may use it.
+// bad schemes; this is stricter: what is not http, https or mailto, or names no host, is no link. It
+// keeps its buffers, so one goroutine at a time may use it.
 type markdown struct {
-	md  goldmark.Markdown
-	out bytes.Buffer
-	w   *bufio.Writer // onto out; given one, goldmark makes none
+	md   goldmark.Markdown
+	room *room
+	out  bytes.Buffer
+	w    *bufio.Writer // onto out; given one, goldmark makes none
+}
+
+// room is what is left of the bounds in the rendering of one reason.
+type room struct {
+	nesting    int
+	references int // bytes of addresses and titles that link references may still write
+	delimiters int
+	unlinked   int
+}
+
+func roomFor(reason string) room {
+	return room{
+		nesting:    min(maxNesting, maxNestedLines/(1+strings.Count(reason, "\n"))),
+		references: len(reason),
+		delimiters: maxDelimiters,
+		unlinked:   maxUnlinked,
+	}
 }
 
 func newMarkdown() *markdown {
 	never := regexp.MustCompile(`^[^\s\S]`) // only http(s) addresses become links by themselves
-	m := &markdown{md: goldmark.New(
-		goldmark.WithExtensions(
-			extension.Strikethrough,
-			extension.NewLinkify(
-				extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
-				extension.WithLinkifyWWWRegexp(never),
-				extension.WithLinkifyEmailRegexp(never),
-			),
-		),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(safeNodes{}, 1))),
+	left := &room{}
+	linkify := extension.NewLinkify(
+		extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
+		extension.WithLinkifyWWWRegexp(never),
+		extension.WithLinkifyEmailRegexp(never),
+	)
+	m := &markdown{room: left, md: goldmark.New(
+		goldmark.WithParser(parser.NewParser(
+			parser.WithBlockParsers(boundedBlocks(left)...),
+			parser.WithInlineParsers(boundedInlines(left)...),
+			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+		)),
+		goldmark.WithExtensions(linkify),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(
+			util.Prioritized(safeNodes{left}, 1),
+			util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
+		)),
 	)}
 	m.w = bufio.NewWriter(&m.out)
 	return m
 }
 
-// render returns the HTML of reason. It is written to a buffer, so there is no error to report.
+// render returns the HTML of reason, at most maxHTML bytes: if markup makes more of it, its text
+// as it was written. It is written to a buffer, so there is no error to report.
 func (m *markdown) render(reason string) string {
 	m.out.Reset()
 	m.w.Reset(&m.out)
+	*m.room = roomFor(reason)
 	_ = m.md.Convert([]byte(reason), m.w)
 	_ = m.w.Flush()
+	if m.out.Len() > maxHTML(len(reason)) {
+		return "<p>" + stdhtml.EscapeString(reason) + "</p>\n"
+	}
 	return m.out.String()
 }
 
+// boundedBlocks are goldmark's parsers of blocks, those of lists and quotes bounded in depth.
+func boundedBlocks(left *room) []util.PrioritizedValue {
+	all := parser.DefaultBlockParsers()
+	for i, p := range all {
+		for _, container := range []parser.BlockParser{parser.NewListParser(), parser.NewBlockquoteParser()} {
+			if p.Value == container {
+				all[i].Value = shallow{container, left}
+			}
+		}
+	}
+	return all
+}
+
+// shallow is a parser of lists or quotes that opens none where they are nested too deep.
+type shallow struct {
+	parser.BlockParser
+	left *room
+}
+
+// Open implements parser.BlockParser.
+func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	depth := 0
+	for n := parent; n != nil; n = n.Parent() {
+		if k := n.Kind(); k == ast.KindList || k == ast.KindBlockquote {
+			depth++
+		}
+	}
+	if depth >= s.left.nesting {
+		return nil, parser.NoChildren
+	}
+	return s.BlockParser.Open(parent, reader, pc)
+}
+
+// boundedInlines are goldmark's parsers of inline markup, those whose cost grows with what stands
+// around them bounded in number.
+func boundedInlines(left *room) []util.PrioritizedValue {
+	all := append(parser.DefaultInlineParsers(), util.Prioritized(extension.NewStrikethroughParser(), 500))
+	for i, p := range all {
+		switch p.Value {
+		case parser.NewLinkParser():
+			all[i].Value = &links{InlineParser: parser.NewLinkParser(), left: left}
+		case parser.NewEmphasisParser(), extension.NewStrikethroughParser():
+			all[i].Value = delimiters{p.Value.(parser.InlineParser), left}
+		}
+	}
+	return all
+}
+
+// delimiters parses runs of a delimiter as long as there is room.
+type delimiters struct {
+	parser.InlineParser
+	left *room
+}
+
+// Parse implements parser.InlineParser.
+func (d delimiters) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if d.left.delimiters == 0 {
+		return nil
+	}
+	n := d.InlineParser.Parse(parent, block, pc)
+	if n != nil {
+		d.left.delimiters--
+	}
+	return n
+}
+
+// links parses links and images as long as there is room.
+type links struct {
+	parser.InlineParser
+	left *room
+}
+
+// Parse implements parser.InlineParser.
+func (l *links) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if l.left.unlinked == 0 {
+		return nil
+	}
+	closing := block.Peek() == ']'
+	n := l.InlineParser.Parse(parent, block, pc)
+	if closing && n == nil {
+		l.left.unlinked--
+	}
+	return n
+}
+
+// CloseBlock implements parser.CloseBlocker.
+func (l *links) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+	l.InlineParser.(parser.CloseBlocker).CloseBlock(parent, block, pc)
+}
+
 // safeNodes renders the nodes through which a reason could do harm.
-type safeNodes struct{}
+type safeNodes struct{ left *room }
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (safeNodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+func (s safeNodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindHTMLBlock, dropped)
 	reg.Register(ast.KindRawHTML, dropped)
 	reg.Register(ast.KindImage, altText)
-	reg.Register(ast.KindLink, link)
+	reg.Register(ast.KindLink, s.link)
 	reg.Register(ast.KindAutoLink, autoLink)
 }
 
@@ -98,14 +242,23 @@ func plain(w util.BufWriter, source []byte, node ast.Node) {
 	}
 }
 
-func link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+// link writes a link, or its text alone if it leads to no allowed address or its definition has
+// been repeated too often.
+func (s safeNodes) link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	n := node.(*ast.Link)
-	address := util.URLEscape(n.Destination, true)
-	if !allowed(address) {
+	if !entering {
+		if n.Destination != nil {
+			closeLink(w)
+		}
 		return ast.WalkContinue, nil
 	}
-	if !entering {
-		closeLink(w)
+	if n.Reference != nil && !s.left.fits(len(n.Destination)+len(n.Title)) {
+		n.Destination = nil // so that its end writes nothing
+		return ast.WalkContinue, nil
+	}
+	address := util.URLEscape(n.Destination, true)
+	if !allowed(address) {
+		n.Destination = nil
 		return ast.WalkContinue, nil
 	}
 	openLink(w, address)
@@ -139,6 +292,15 @@ func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (as
 	return ast.WalkContinue, nil
 }
 
+// fits takes bytes of a link reference out of the room, if they fit.
+func (r *room) fits(bytes int) bool {
+	if bytes > r.references {
+		return false
+	}
+	r.references -= bytes
+	return true
+}
+
 const linkRel = ` rel="nofollow noopener noreferrer">`
 
 func openLink(w util.BufWriter, address []byte) {
@@ -149,11 +311,13 @@ func openLink(w util.BufWriter, address []byte) {
 
 func closeLink(w util.BufWriter) { _, _ = io.WriteString(w, "</a>") }
 
-// allowed reports whether address, entities resolved, begins with one of the three schemes.
+// allowed reports whether address, entities resolved, begins with one of the three schemes and goes
+// on: an address that ends after http:// has no host, and browsers would take the page's.
 func allowed(address []byte) bool {
 	for _, scheme := range [...]string{"http://", "https://", "mailto:"} {
 		if len(address) >= len(scheme) && bytes.EqualFold(address[:len(scheme)], []byte(scheme)) {
-			return true
+			rest := address[len(scheme):]
+			return scheme == "mailto:" || len(rest) > 0 && !bytes.ContainsRune([]byte(`/\?#:@`), rune(rest[0]))
 		}
 	}
 	return false

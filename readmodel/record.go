@@ -21,7 +21,7 @@ const (
 	ProjectionVersion uint32 = 2
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
-	RenderVersion uint32 = 4
+	RenderVersion uint32 = 5
 )
 
 // Record is one subject's new state, rendered: what Apply takes and what a store keeps. It never

@@ -47,6 +47,12 @@ func TestMarkdown(t *testing.T) {
 		{"[x](&#106;avascript&colon;alert(1))", "<p>x</p>\n", "x"},
 		{"[x](data:text/html,y) [y](/z) [z](//a.pl) [w](ftp://a.pl)", "<p>x y z w</p>\n", "x y z w"},
 		{"see https://a.pl/b?c=d&e.", `<p>see <a href="https://a.pl/b?c=d&amp;e"` + rel + "https://a.pl/b?c=d&amp;e</a>.</p>\n", "see https://a.pl/b?c=d&e."},
+		{"[x](http://) [y](https:///z) <http://>", "<p>x y http://</p>\n", "x y http://"},
+		{"[xx][a] [yy][a]\n\n[a]: http://a.pl/1", `<p><a href="http://a.pl/1"` + rel + `xx</a> <a href="http://a.pl/1"` + rel + "yy</a></p>\n", "xx yy"},
+		{"[a] [a] [a]\n\n[a]: http://a.pl/123", `<p><a href="http://a.pl/123"` + rel + `a</a> <a href="http://a.pl/123"` + rel + "a</a> a</p>\n", "a a a"},
+		{strings.Repeat("> ", 18) + "a", strings.Repeat("<blockquote>\n", 16) + "<p>&gt; &gt; a</p>\n" + strings.Repeat("</blockquote>\n", 16), "> > a"},
+		{"> " + strings.Repeat("- ", 16) + "a", "<blockquote>\n" + strings.Repeat("<ul>\n<li>\n", 14) + "<ul>\n<li>- a</li>\n</ul>\n" + strings.Repeat("</li>\n</ul>\n", 14) + "</blockquote>\n", "- a"},
+		{strings.Repeat(strings.Repeat(">", 16)+"\n\n", 60), "<p>" + strings.Repeat(strings.Repeat("&gt;", 16)+"\n\n", 60) + "</p>\n", strings.TrimSpace(strings.Repeat(strings.Repeat(">", 16)+" ", 60))},
 		{"www.a.pl a@b.pl ftp://a.pl", "<p>www.a.pl a@b.pl ftp://a.pl</p>\n", "www.a.pl a@b.pl ftp://a.pl"},
 		{"<https://a.pl> <a@b.pl> <irc://a.pl>", `<p><a href="https://a.pl"` + rel + `https://a.pl</a> <a href="mailto:a@b.pl"` + rel + "a@b.pl</a> irc://a.pl</p>\n", "https://a.pl a@b.pl irc://a.pl"},
 		{"# H\n\n- a\n- b\n\n> q\n\n```\nc <d>\n```", "<h1>H</h1>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<blockquote>\n<p>q</p>\n</blockquote>\n<pre><code>c &lt;d&gt;\n</code></pre>\n", "H a b q c <d>"},
@@ -195,12 +201,13 @@ func versioned() []events.Data {
 // (readmodel/CHANGING.md#versions).
 func TestRenderVersion(t *testing.T) {
 	r, h := NewRenderer(), sha256.New()
-	for _, d := range append(versioned(), events.Entry{List: "scammers", EntryID: "letters", ChatID: "1", Name: "ᎠᎡ ⓜ™"}) {
+	for _, d := range append(versioned(), events.Entry{List: "scammers", EntryID: "letters", ChatID: "1", Name: "ᎠᎡ ⓜ™",
+		Reason: strings.Repeat("> ", 20) + "a\n\n[a]: http://a.pl/\n\n" + strings.Repeat("[a] *b* [c] ", 3000) + "[x](http://)"}) {
 		if rec := r.Render(1, d); rec.row != nil {
 			h.Write(appendRow(nil, rec.row))
 		}
 	}
-	const want = "4 bbeea1c8db1e525a"
+	const want = "5 0b707b0cb4dd87bc"
 	if got := fmt.Sprint(RenderVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
 		t.Errorf("rows are %q, were %q: raise RenderVersion and write the new value here", got, want)
 	}

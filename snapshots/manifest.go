@@ -98,7 +98,8 @@ const (
 	minSize   = 2 * 1024
 	maxSize   = 1 << 40
 	smallSize = 16 << 20
-	maxRatio  = 200
+	// Each record has a digest, which does not pack, and is little more than twice a reason's HTML.
+	maxRatio = 3 * readmodel.MaxReasonHTML / len(readmodel.Digest{})
 )
 
 func (m Manifest) check() error {
@@ -112,7 +113,7 @@ func (m Manifest) check() error {
 		return errors.New("invalid digest, checksum or data-set id")
 	case m.Packed <= 0 || m.Packed > maxSize || m.Size < minSize || m.Size > maxSize:
 		return errors.New("invalid size")
-	case m.Size > smallSize && m.Size/maxRatio > m.Packed:
+	case m.Size > smallSize && m.Size/int64(maxRatio) > m.Packed:
 		return fmt.Errorf("%d bytes cannot hold %d", m.Packed, m.Size)
 	}
 	return m.checkCounts()

@@ -14,13 +14,17 @@ import (
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
+	"example.org/registry/readmodel"
 )
 
 const (
 	pageLimit  = 1000             // changes asked for at once
-	maxAnswer  = 8 << 20          // bytes: a page has 1 MiB, or one change
 	answerTime = 30 * time.Second // beside what an answer was asked to wait
 	maxWait    = 25 * time.Second // for a change
+
+	// maxAnswer bounds a page in bytes: it is full, or has one change. JSON writes some bytes of a
+	// reason's HTML as six, and the rest of an entry is small.
+	maxAnswer = readmodel.MaxFeedPage + 6*readmodel.MaxReasonHTML + 64<<10
 )
 
 // feed asks a registry for its changes.
