@@ -55,7 +55,13 @@ func limitedBy(limit *rateLimit, h handler) handler {
 func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start time.Time) {
 	v := recover()
 	p.metrics.ended.Add(1)
-	defer func() { m.observe(c.Writer.Status(), time.Since(start)) }() // also when the connection is cut
+	defer func() { // also when the connection is cut
+		took := time.Since(start)
+		m.observe(c.Writer.Status(), took)
+		if p.requestLog {
+			p.logRequest(c, route, took)
+		}
+	}()
 	if v != nil {
 		p.recovered(c, route, v)
 	}
@@ -103,6 +109,32 @@ func (p *Public) fail(c *gin.Context, route string, at state, err error) {
 	}
 	a.content = newContent(body)
 	_ = p.send(c, &a) // an answer without a tag has nothing that can fail
+}
+
+// logRequest logs one request, as Config.RequestLog says.
+func (p *Public) logRequest(c *gin.Context, route string, took time.Duration) {
+	attrs := []slog.Attr{slog.String("route", route), slog.Int("status", c.Writer.Status()),
+		slog.Float64("ms", float64(took.Microseconds())/1000)}
+	if id := c.GetHeader("X-Request-Id"); isRequestID(id) {
+		attrs = append(attrs, slog.String("requestId", id))
+	}
+	p.logger.LogAttrs(c.Request.Context(), slog.LevelInfo, "request", attrs...)
+}
+
+// isRequestID takes what proxies make: 8 to 64 letters, digits, '-', '_' and '.', that are not
+// digits alone, as ids of people are.
+func isRequestID(s string) bool {
+	letter := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+			letter = true
+		default:
+			return false
+		}
+	}
+	return letter && len(s) >= 8 && len(s) <= 64
 }
 
 // logFailure names the route, never a query or an id: those are about people.

@@ -59,6 +59,10 @@ type Config struct {
 	// StaleIfError is how long shared caches may show an old list while no origin answers, in whole
 	// seconds. Health's MaxStaleness bounds it. Zero: not at all.
 	StaleIfError time.Duration
+	// RequestLog makes Logger receive a line for each request: its route, its status, how long the
+	// answer took, and the X-Request-Id of the proxy. Queries, ids and addresses are about people
+	// and are in none.
+	RequestLog bool
 	// MaxFollowers is how many readers may wait for changes at once, and how many beside them may
 	// follow the feed as events. No client address holds more than a tenth of either, where the
 	// address is known. Zero: nobody.
@@ -115,6 +119,7 @@ func (cfg *Config) check() error {
 type Public struct {
 	engine      *gin.Engine
 	logger      *slog.Logger
+	requestLog  bool
 	metrics     *metrics
 	fixed       fixed
 	listCache   *policy
@@ -151,6 +156,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	p := &Public{
 		engine:      newEngine(),
 		logger:      logger,
+		requestLog:  cfg.RequestLog,
 		fixed:       newFixed(),
 		listCache:   listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
 		checkCache:  cached("public, s-maxage=10"),

@@ -7,25 +7,51 @@ import (
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events/pause"
 )
 
-// readyWithin bounds the request: a health check that hangs is a failed one.
-const readyWithin = 5 * time.Second
+const (
+	// readyWithin bounds one request: a health check that hangs is a failed one.
+	readyWithin = 5 * time.Second
+	// readyEvery is the time between two requests with --wait.
+	readyEvery = 200 * time.Millisecond
+)
 
 // readyCmd asks a running server. /readyz needs no token.
 type readyCmd struct {
-	AdminAddr cli.Address `default:"127.0.0.1:8081" help:"Operators' listener of the running server."`
+	AdminAddr cli.Address   `default:"127.0.0.1:8081" help:"Operators' listener of the running server."`
+	Wait      time.Duration `default:"0s" help:"Try for this long, also while no server is there yet. 0: once."`
 }
 
-// Run prints "ready", or returns the reason as the error.
+// Run prints "ready", or returns the last reason as the error.
 func (c *readyCmd) Run(p *process) error {
-	ctx, cancel := context.WithTimeout(p.ctx, readyWithin)
+	if c.Wait < 0 {
+		return cli.Usagef("--wait: must be 0 or more")
+	}
+	end := time.Now().Add(c.Wait)
+	for {
+		left := time.Until(end)
+		if c.Wait == 0 {
+			left = readyWithin
+		}
+		err := c.ask(p.ctx, left)
+		if err == nil {
+			_, err = fmt.Fprintln(p.stdout, "ready")
+			return err
+		}
+		if time.Until(end) <= readyEvery || !pause.For(p.ctx, readyEvery) {
+			return fmt.Errorf("not ready: %w", err)
+		}
+	}
+}
+
+// ask makes one request, of at most readyWithin and left.
+func (c *readyCmd) ask(ctx context.Context, left time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, min(left, readyWithin))
 	defer cancel()
 	body, err := cli.AdminFlags{AdminAddr: c.AdminAddr}.Ask(ctx, http.MethodGet, "/readyz")
 	if err != nil {
-		return fmt.Errorf("not ready: %w", err)
+		return err
 	}
-	defer body.Close()
-	_, err = fmt.Fprintln(p.stdout, "ready")
-	return err
+	return body.Close()
 }

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -31,6 +34,7 @@ type serveCmd struct {
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
 	Site           bool          `default:"true" negatable:"" help:"Serve pages for people at /, beside the API." group:"Listeners"`
 	RateLimit      float64       `default:"0" help:"Requests per second and client address (IPv6: per /64). 0: no limit." group:"Listeners"`
+	RequestLog     bool          `help:"Log each public request: route, status, milliseconds, and the proxy's X-Request-Id. Never a query, an id or an address." group:"Listeners"`
 	MaxFollowers   int           `default:"1000" help:"Most readers that wait for changes (/api/changes) at once, and most that follow them as events beside these. 0: none." group:"Listeners"`
 	TrustedProxies []cli.Network `placeholder:"CIDR" empty:"" help:"Proxies whose X-Forwarded-For to trust, separated by commas." group:"Listeners"`
 	MaxConnections int           `default:"0" help:"Most public connections at once. 0: as many as the limit of open files allows." group:"Listeners"`
@@ -66,7 +70,7 @@ type serveCmd struct {
 // Help is what registry serve --help says beyond the flags.
 func (serveCmd) Help() string {
 	return "Listens at once, and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
-		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. " +
+		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. SIGHUP is ignored. " +
 		"It sets GOGC, GOMEMLIMIT and GOMAXPROCS itself unless the environment does. " +
 		"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."
 }
@@ -98,6 +102,8 @@ func (c *serveCmd) Run(p *process) error {
 		screen = cli.NewScreen(p.stderr)
 		stderr = screen
 	}
+	logger := c.Logger(stderr)
+	defer ignoreHangup(logger)()
 	return serve.Run(p.ctx, serve.Config{
 		DataDir:        c.dataDir(),
 		Demo:           c.Demo,
@@ -113,6 +119,7 @@ func (c *serveCmd) Run(p *process) error {
 			Contact:        string(c.Contact),
 			Site:           c.Site,
 			RateLimit:      c.RateLimit,
+			RequestLog:     c.RequestLog,
 			MaxFollowers:   c.MaxFollowers,
 			TrustedProxies: cli.Prefixes(c.TrustedProxies),
 			StaleIfError:   c.StaleIfError,
@@ -136,9 +143,25 @@ func (c *serveCmd) Run(p *process) error {
 		Began:          began,
 		GC:             serve.GC{Percent: p.getenv("GOGC") == "", Limit: p.getenv("GOMEMLIMIT") == ""},
 		Threads:        p.getenv("GOMAXPROCS") == "",
-		Logger:         c.Logger(stderr),
+		Logger:         logger,
 		Terminal:       screen,
+		NotifySocket:   p.getenv("NOTIFY_SOCKET"),
 	})
+}
+
+// ignoreHangup logs SIGHUP until stop is called, and ignores it: to other servers it means reload,
+// and its default would end the process with nothing saved.
+func ignoreHangup(log *slog.Logger) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	logging := make(chan struct{})
+	go func() {
+		defer close(logging)
+		for range hangups {
+			log.Warn("SIGHUP is ignored: flags and files are read at start alone; restart to change them")
+		}
+	}()
+	return func() { signal.Stop(hangups); close(hangups); <-logging }
 }
 
 // check rejects what cannot work before anything is touched.

@@ -91,6 +91,27 @@ func TestFirstSignalDrains(t *testing.T) {
 	}
 }
 
+// SIGHUP is ignored with a line in the log; an orderly stop logs one.
+func TestHangupIsIgnored(t *testing.T) {
+	t.Parallel()
+	c, line, _ := waiting(t)
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.await("SIGHUP is ignored: flags and files are read at start alone; restart to change them"); !ok {
+		t.Fatal("no line about SIGHUP")
+	}
+	if status, _, err := ask("http://" + line.Admin + "/readyz"); status != http.StatusOK || err != nil {
+		t.Errorf("after SIGHUP: %d, %v", status, err)
+	}
+	if status := c.end(syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if _, ok := c.await("stopped; everything is saved"); !ok {
+		t.Error("no line about the stop")
+	}
+}
+
 // A second signal ends the process while it drains.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -240,6 +240,7 @@ func (s *server) announce(ctx context.Context) error {
 		return nil
 	case <-s.listening:
 	}
+	s.notify("READY=1")
 	if s.cfg.Terminal == nil {
 		s.logReady()
 		return nil

@@ -53,6 +53,8 @@ type Config struct {
 	Threads  bool         // more of them than processors; GOMAXPROCS in the environment wins
 	Logger   *slog.Logger // required
 	Terminal *cli.Screen  // for a person; nil: nobody watches
+
+	NotifySocket string // where systemd listens (NOTIFY_SOCKET); empty: nowhere
 }
 
 // embedded is true when the broker runs in this process.
@@ -90,8 +92,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		addThreads()
 	}
 	defer func() {
-		if cfg.Terminal != nil && err == nil {
+		switch {
+		case err != nil:
+		case cfg.Terminal != nil:
 			fmt.Fprintln(cfg.Terminal, "saved, bye")
+		default:
+			cfg.Logger.Info("stopped; everything is saved")
 		}
 	}()
 	lock, err := LockDir(cfg.DataDir)
@@ -109,6 +115,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Terminal != nil {
 		defer context.AfterFunc(ctx, cfg.Terminal.Interrupted)()
 	}
+	defer context.AfterFunc(ctx, func() { s.notify("STOPPING=1") })()
 	return s.run(ctx)
 }
 
