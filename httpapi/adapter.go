@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +29,11 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 		start := time.Now()
 		p.metrics.begun.Add(1)
 		defer p.finish(c, route, m, start)
-		a, err := h(c)
+		answered := h
+		if disguised(c.Request.URL) {
+			answered = p.unknownPath
+		}
+		a, err := answered(c)
 		if err != nil {
 			p.fail(c, route, a.at, err)
 			return
@@ -36,6 +42,12 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 			p.fail(c, route, state{}, err)
 		}
 	}
+}
+
+// disguised reports whether a path is /api/… only after percent-decoding, or has an encoded slash.
+// gin would match it, but the rules of a proxy by prefix do not see it.
+func disguised(u *url.URL) bool {
+	return u.RawPath != "" && (strings.HasPrefix(u.Path, "/api/") && !strings.HasPrefix(u.RawPath, "/api/") || strings.Contains(strings.ToLower(u.RawPath), "%2f"))
 }
 
 // limitedBy puts a rate limit, if there is one, before h.

@@ -95,6 +95,9 @@ func TestOddRequestsOnTheWire(t *testing.T) {
 		"GET /api/scammers?" + strings.Repeat("x", 4097) + " HTTP/1.1\r\n" + closing: "400",
 		"GET /api/scammers?search=\xff HTTP/1.1\r\n" + closing:                       "400",
 		"GET /api/scammers#top HTTP/1.1\r\n" + closing:                               "404", // a fragment is never sent: it is part of the path
+		"GET /api%2fscammers HTTP/1.1\r\n" + closing:                                 "404", // rules of a proxy for /api/ do not see it
+		"GET /%61pi/scammers HTTP/1.1\r\n" + closing:                                 "404",
+		"GET /api/check%2Fbatch?ids=1 HTTP/1.1\r\n" + closing:                        "404",
 		"OPTIONS * HTTP/1.1\r\n" + closing:                                           "404",
 		"OPTIONS /api/scammers HTTP/1.1\r\n" + closing:                               "405",
 		"CONNECT registry.example:443 HTTP/1.1\r\n" + closing:                        "404",

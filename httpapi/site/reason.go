@@ -72,7 +72,7 @@ func excerpt(reason string) (text string) {
 			continue
 		}
 		t := string(z.Text())
-		b.WriteString(html.UnescapeString(t))
+		b.WriteString(t) // Text has decoded it
 		n += utf8.RuneCountInString(t)
 	}
 	text = strings.Join(strings.Fields(b.String()), " ")

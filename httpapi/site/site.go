@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/microcosm-cc/bluemonday"
 
@@ -181,11 +182,26 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 	if t == nil {
 		return dst, fmt.Errorf("site: no page %q", name)
 	}
+	p.Title = withoutBidi(p.Title)
+	if p.Share != nil {
+		p.Share = &Share{withoutBidi(p.Share.Title), p.Share.About}
+	}
 	out := bytes.NewBuffer(dst)
 	if err := t.ExecuteTemplate(out, "frame", p); err != nil {
 		return dst, fmt.Errorf("site: page %q: %w", name, err)
 	}
 	return out.Bytes(), nil
+}
+
+// withoutBidi returns a title without bidirectional controls: tabs and previews show it in one line
+// with words of ours, which a name would turn around.
+func withoutBidi(title string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, title)
 }
 
 func (s *Site) funcs() template.FuncMap {

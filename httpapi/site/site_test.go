@@ -388,11 +388,12 @@ func TestExcerpts(t *testing.T) {
 		}
 	}
 	for reason, want := range map[string]string{
-		`<p>zob. <a href="https://x.example">tu</a></p>`:     "zob. tu",
-		"<p>" + strings.Repeat("słowo ", 20) + "</p>":        strings.TrimSpace(strings.Repeat("słowo ", 20)),
-		"<p>" + strings.Repeat("słowo, ", 2000) + "</p>":     strings.TrimSuffix(strings.Repeat("słowo, ", 40), ", ") + "…",
-		"<p>" + strings.Repeat("&lt;", 2000) + "</p>":        strings.Repeat("<", 280) + "…",
-		"<pre><code>" + strings.Repeat("ż", 281) + "</code>": strings.Repeat("ż", 280) + "…",
+		`<p>zob. <a href="https://x.example">tu</a></p>`:                      "zob. tu",
+		"<p>" + strings.Repeat("słowo ", 20) + "</p>":                         strings.TrimSpace(strings.Repeat("słowo ", 20)),
+		"<p>" + strings.Repeat("słowo, ", 2000) + "</p>":                      strings.TrimSuffix(strings.Repeat("słowo, ", 40), ", ") + "…",
+		"<p>https://sklep.pl/?a=1&amp;copy=2&amp;reg=3 &amp;lt;b&amp;gt;</p>": "https://sklep.pl/?a=1&copy=2&reg=3 &lt;b&gt;",
+		"<p>" + strings.Repeat("&lt;", 2000) + "</p>":                         strings.Repeat("<", 280) + "…",
+		"<pre><code>" + strings.Repeat("ż", 281) + "</code>":                  strings.Repeat("ż", 280) + "…",
 	} {
 		if got := excerpt(reason); got != want {
 			t.Errorf("%.60q: %q, want %q", reason, got, want)
@@ -428,6 +429,21 @@ func TestVersionCoversImports(t *testing.T) {
 				t.Errorf("%s/%s imports %s, which no version of a page covers: see ownSources", name, file, imported)
 			}
 		}
+	}
+}
+
+// TestTitlesKeepTheirDirection: a name with bidirectional controls does not turn a title around.
+func TestTitlesKeepTheirDirection(t *testing.T) {
+	s, err := New(Config{}, embed.FS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Append(nil, "error", Page{Title: "Jan \u202e\u2066x", Data: Failure{}, Share: &Share{Title: "Jan \u202ey"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(page); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "<title>Jan x") {
+		t.Errorf("%.900s", text)
 	}
 }
 
