@@ -105,12 +105,7 @@ func TestFlappingConnection(t *testing.T) {
 // A broker that is reached and has no JetStream is not called unreachable, and what readers get is
 // not called the last state where there is none.
 func TestNoJetStream(t *testing.T) {
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	defer func() { srv.Shutdown(); srv.WaitForShutdown() }()
+	srv := eventstest.Server(t, &server.Options{})
 	s := newSystem(t)
 	s.away()
 	s.addr = strings.TrimPrefix(srv.ClientURL(), "nats://")
@@ -387,13 +382,7 @@ func TestFreezesWithoutConsumer(t *testing.T) {
 // takes it, costs one event (promise 8).
 func TestLongMessage(t *testing.T) {
 	t.Parallel()
-	srv, err := server.NewServer(&server.Options{Port: server.RANDOM_PORT, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true,
-		StoreDir: t.TempDir(), MaxPayload: 64 << 20, MaxPending: 256 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	srv := eventstest.Server(t, &server.Options{JetStream: true, StoreDir: t.TempDir(), MaxPayload: 64 << 20, MaxPending: 256 << 20})
 	if !srv.ReadyForConnections(patience) {
 		t.Fatal("the broker does not start")
 	}

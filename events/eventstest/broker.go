@@ -43,6 +43,25 @@ func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	return b
 }
 
+// Server starts a NATS server with options of the test's own, where Broker cannot make it so, on a
+// free loopback port, and stops it at the test's end. It does not wait until clients can connect.
+func Server(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.Add(1)
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+		awaitServers(t)
+	})
+	return s
+}
+
 // running counts the servers that these helpers have started and not yet stopped.
 var running atomic.Int32
 
@@ -187,17 +206,7 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 // luck; cmd/registry/cluster has them.
 func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	running.Add(1)
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-		awaitServers(t)
-	})
+	s := Server(t, &server.Options{})
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the node does not start")
 	}

@@ -188,12 +188,7 @@ func TestCheckAsksTheLeader(t *testing.T) {
 // the leader has one message, and whoever answers direct access, which direct counts, has none.
 func staleReplica(t *testing.T) (js jetstream.JetStream, direct *atomic.Int32) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	s := eventstest.Server(t, &server.Options{})
 	nc, err := nats.Connect(s.ClientURL())
 	if err != nil {
 		t.Fatal(err)

@@ -81,15 +81,8 @@ func cluster(t *testing.T) (clients []jetstream.JetStream) {
 		if _, err := fmt.Sscan(route.Port(), &port); err != nil {
 			t.Fatal(err)
 		}
-		s, err := server.NewServer(&server.Options{ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			NoSigs: true, NoLog: true, JetStream: true, SyncAlways: true, StoreDir: t.TempDir(), Routes: routes,
-			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		nodes = append(nodes, s)
+		nodes = append(nodes, eventstest.Server(t, &server.Options{ServerName: fmt.Sprint("n", i), JetStream: true, SyncAlways: true,
+			StoreDir: t.TempDir(), Routes: routes, Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}}))
 	}
 	for _, s := range nodes {
 		if !s.ReadyForConnections(30 * time.Second) {
