@@ -259,7 +259,7 @@ func powers() map[string]string {
 		api + "STREAM.CREATE.OBJ_REGISTRY_SNAPSHOTS":       "operator emergency",
 		api + "STREAM.CREATE.OTHER":                        "emergency",
 		api + "STREAM.UPDATE.REGISTRY":                     "emergency",
-		api + "STREAM.PURGE.REGISTRY":                      "emergency",
+		api + "STREAM.PURGE.REGISTRY":                      "snapshots emergency",
 		api + "STREAM.DELETE.REGISTRY":                     "emergency",
 		api + "STREAM.MSG.DELETE.REGISTRY":                 "emergency",
 		api + "STREAM.RESTORE.REGISTRY":                    "emergency",

@@ -89,10 +89,6 @@ func TestAsyncAPIMessages(t *testing.T) {
 		if want := addressOf(events.Type(typ)); channel[name] != want {
 			t.Errorf("%s is on %q, want %q", typ, channel[name], want)
 		}
-		tombstone := strings.HasSuffix(m.(map[string]any)["traits"].([]any)[0].(map[string]any)["$ref"].(string), "tombstone")
-		if tombstone != events.Type(typ).Removes() {
-			t.Errorf("%s: tombstone is %v in the document", typ, tombstone)
-		}
 	}
 	types := events.Types()
 	for _, typ := range types {

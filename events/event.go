@@ -42,8 +42,8 @@ func Types() [7]Type {
 	return [7]Type{TypeListed, TypeVerified, TypeAmended, TypeDelisted, TypeViewsCounted, TypeDonationUpdated, TypeDonationRemoved}
 }
 
-// Removes reports whether events of type t erase what their subject said before. They are published
-// with a roll-up of the subject (events/CONTRACT.md#publishing).
+// Removes reports whether events of type t take away what their subject said before. A server then
+// purges the subject's earlier messages (events/CONTRACT.md#erasing).
 func (t Type) Removes() bool { return t == TypeDelisted || t == TypeDonationRemoved }
 
 // List names one of the public lists.

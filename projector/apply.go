@@ -74,6 +74,7 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
 		p.note(ctx, part)
 		p.rejecter.valid(part.records)
+		p.eraser.add(part.records)
 		if err := p.rejecter.add(ctx, part.rejected); err != nil {
 			return err
 		}

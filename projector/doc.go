@@ -60,7 +60,7 @@
 //
 // # The parts
 //
-// Run keeps five kinds of goroutine, and waits for all of them:
+// Run keeps six kinds of goroutine, and waits for all of them:
 //
 //	follow   owns the model. It makes a session: verify the stream, receive, apply, until anything
 //	         is out of order; then another one. While nothing waits, it has the model compacted.
@@ -69,6 +69,7 @@
 //	saver    gives the store what has been applied, within 250 ms or 1 000 events. (saver.go)
 //	rejecter copies rejected events; beside that it finds subjects that have no valid event left.
 //	         (rejecter.go, subjects.go)
+//	eraser   purges the messages before a tombstone, and tells how many wait. (eraser.go)
 //	watch    asks the broker twice a second how long the stream is: lag, AsOf, erased tails, lost
 //	         deliveries, identity. (watch.go)
 //

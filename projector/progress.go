@@ -59,6 +59,9 @@ type Progress struct {
 	// poll).
 	SubjectsWithoutValidEvent []string
 
+	// SubjectsNotErased counts the subjects that have a tombstone and messages before it.
+	SubjectsNotErased int
+
 	// LastError is a sentence when anything is not well, else empty.
 	LastError string
 }

@@ -27,6 +27,7 @@ type Projector struct {
 	tracker  tracker
 	saver    *saver
 	rejecter *rejecter
+	eraser   *eraser
 	chunks   chan *chunk   // from the session's receiver to the workers
 	poll     chan struct{} // to watch: poll now; holds one
 	erased   chan erasure  // from watch to the session
@@ -71,6 +72,7 @@ func New(cfg Config) *Projector {
 		}
 	})
 	p.rejecter = newRejecter(cfg, p.stream, &p.tracker, p.log)
+	p.eraser = newEraser(p)
 	p.saver = newSaver(cfg, &p.tracker, p.rejecter, p.log)
 	return p
 }
@@ -98,6 +100,7 @@ func (p *Projector) Run(ctx context.Context) error {
 		group.Go(func() error { decodeChunks(ctx, p.chunks, p.log); return nil })
 	}
 	group.Go(func() error { p.watch(ctx); return nil })
+	group.Go(func() error { p.eraser.run(ctx); return nil })
 	group.Go(func() error { return p.follow(ctx) })
 	err := group.Wait()
 

@@ -140,7 +140,7 @@ func TestInterruptedFirstReplay(t *testing.T) {
 	s.inspect()
 }
 
-// Sequences have gaps: superseded messages, tombstones' roll-ups, deleted and purged ones.
+// Sequences have gaps: superseded messages, those before tombstones, deleted and purged ones.
 func TestGaps(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyDelete, c.MaxMsgsPerSubject = false, 2 })

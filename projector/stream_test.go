@@ -138,7 +138,7 @@ func TestDemoMark(t *testing.T) {
 func TestLesserDifferences(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) {
-		c.MaxMsgsPerSubject, c.Storage, c.DenyDelete, c.AllowRollup = 1, jetstream.MemoryStorage, false, false
+		c.MaxMsgsPerSubject, c.Storage, c.DenyDelete, c.AllowRollup = 1, jetstream.MemoryStorage, false, true
 		c.Metadata = nil
 	})
 	s.start()
@@ -163,8 +163,8 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 		"max message size":           func(c *jetstream.StreamConfig) { c.MaxMsgSize = -1 },
 		"duplicate window":           func(c *jetstream.StreamConfig) { c.Duplicates = time.Hour },
 		"deny delete":                func(c *jetstream.StreamConfig) { c.DenyDelete = false },
-		"deny purge":                 func(c *jetstream.StreamConfig) { c.DenyPurge, c.AllowRollup = true, false },
-		"allow rollup":               func(c *jetstream.StreamConfig) { c.AllowRollup = false },
+		"deny purge":                 func(c *jetstream.StreamConfig) { c.DenyPurge = true },
+		"allow rollup":               func(c *jetstream.StreamConfig) { c.AllowRollup = true },
 		"allow direct":               func(c *jetstream.StreamConfig) { c.AllowDirect = false },
 		"allow atomic publish":       func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = false },
 		"metadata registry-epoch":    func(c *jetstream.StreamConfig) { c.Metadata = nil },
@@ -179,7 +179,7 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 		},
 		"": func(*jetstream.StreamConfig) {},
 	}
-	beside := map[string]int{"deny purge": 1, "persist mode": 1} // the broker allows them only with another difference
+	beside := map[string]int{"persist mode": 1} // the broker allows them only with another difference
 	s := newSystem(t)
 	for option, change := range tests {
 		eventstest.Stream(t, s.js, change)

@@ -172,9 +172,6 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 			events.HeaderContent:  {events.ContentType},
 			jetstream.MsgIDHeader: {e.ID},
 		}}
-		if e.Type.Removes() {
-			msg.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
-		}
 		last = send(t, js, msg)
 	}
 	return last

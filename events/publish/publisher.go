@@ -87,9 +87,7 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 // ErrConflict too: the last message may be the caller's own. It does not validate: another version
 // of the registry may accept what this one rejects.
 func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
-	e, err := events.Decode(payload)
-	tombstone := err == nil && e.Type.Removes()
-	msg, err := p.wire(subject, events.NewEventID(), tombstone, payload)
+	msg, err := p.wire(subject, events.NewEventID(), payload)
 	if err != nil {
 		return Ack{}, fmt.Errorf("publish: %w", err)
 	}
@@ -166,17 +164,14 @@ func (p *Publisher) message(m *Message) (*nats.Msg, error) {
 			return nil, err
 		}
 	}
-	return p.wire(m.Event.Data.Subject().String(), m.Event.ID, m.Event.Type.Removes(), payload)
+	return p.wire(m.Event.Data.Subject().String(), m.Event.ID, payload)
 }
 
 // wire adds the headers (events/CONTRACT.md#publishing).
-func (p *Publisher) wire(subject, id string, tombstone bool, payload []byte) (*nats.Msg, error) {
+func (p *Publisher) wire(subject, id string, payload []byte) (*nats.Msg, error) {
 	header := nats.Header{
 		events.HeaderContent:  {events.ContentType},
 		jetstream.MsgIDHeader: {id},
-	}
-	if tombstone {
-		header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
 	}
 	if p.cfg.Stream != "" {
 		header[jetstream.ExpectedStreamHeader] = []string{p.cfg.Stream}

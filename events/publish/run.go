@@ -85,7 +85,7 @@ func (r *Run) PublishAll(ctx context.Context, messages []Message) (Summary, erro
 // order knows the highest sequence that was acknowledged for each subject of a run. A duplicate
 // acknowledged below it was stored before an earlier message of the run. That happens because the
 // broker does not forget ids in the order of their messages: after a restart it knows only those of
-// messages it still has, not of what roll-ups and compaction have erased, and its window may end in
+// messages it still has, not of purged or displaced ones, and its window may end in
 // the middle of what is published again.
 //
 // Comparing sequences, instead of noting what the run has stored as new, also finds what an earlier

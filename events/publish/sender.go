@@ -38,26 +38,22 @@ const (
 	codeInProcess      = 10158 // a message of this id is being stored just now
 )
 
-// batch takes the messages of the next batch. In an atomic batch a roll-up must be the first
-// message of its subject, so a tombstone of a subject already in the batch begins a new one.
+// batch takes the messages of the next batch.
 func (p *Publisher) batch(messages []Message) ([]*nats.Msg, error) {
 	var (
-		most     = min(len(messages), p.cfg.BatchSize)
-		out      = make([]*nats.Msg, 0, most)
-		subjects = make(map[string]struct{}, most)
-		size     int
+		most = min(len(messages), p.cfg.BatchSize)
+		out  = make([]*nats.Msg, 0, most)
+		size int
 	)
 	for i := range messages[:most] {
 		msg, err := p.message(&messages[i])
 		if err != nil {
 			return nil, err
 		}
-		_, there := subjects[msg.Subject]
 		size += len(msg.Data)
-		if i > 0 && (size > maxBatchBytes || there && messages[i].Event.Type.Removes()) {
+		if i > 0 && size > maxBatchBytes {
 			break
 		}
-		subjects[msg.Subject] = struct{}{}
 		out = append(out, msg)
 	}
 	return out, nil

@@ -29,8 +29,7 @@ func StreamConfig(name string, replicas, history int, epoch string) jetstream.St
 		MaxMsgSize:         events.MaxPayload,
 		Replicas:           replicas,
 		Duplicates:         2 * time.Minute,
-		DenyDelete:         true,
-		AllowRollup:        true, // tombstones; the broker allows no DenyPurge beside it
+		DenyDelete:         true, // and no roll-ups: one with "all" would erase the stream
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
 		Metadata:           map[string]string{events.MetadataEpoch: epoch},

@@ -28,7 +28,7 @@ func TestStreamConfig(t *testing.T) {
 		"size":     c.MaxMsgSize == 256<<10,
 		"window":   c.Duplicates == 2*time.Minute,
 		"deny":     c.DenyDelete && !c.DenyPurge,
-		"allow":    c.AllowRollup && c.AllowDirect && c.AllowAtomicPublish,
+		"allow":    !c.AllowRollup && c.AllowDirect && c.AllowAtomicPublish,
 		"metadata": c.Metadata["registry-epoch"] == epoch && c.Metadata["registry-demo"] == "",
 	} {
 		if !ok {

@@ -130,6 +130,64 @@ func (s Stream) FirstAfter(ctx context.Context, t time.Time) (Message, error) {
 	return m, err
 }
 
+// PurgeBefore erases the messages on subject before the sequence.
+func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64) error {
+	var reply struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	err := s.api(ctx, RequestTimeout, "STREAM.PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: sequence}, &reply)
+	if err == nil && reply.Error != nil {
+		return reply.Error
+	}
+	return err
+}
+
+// subjectsTimeout bounds a request of Subjects, whose answer may have a hundred thousand.
+const subjectsTimeout = 5 * RequestTimeout
+
+// Subjects returns a page of the subjects that match filter, each with the number of its messages,
+// and how many match in all. Pages are asked for by offset until all have come.
+func (s Stream) Subjects(ctx context.Context, filter string, offset int) (page map[string]uint64, total int, err error) {
+	var reply struct {
+		Error   *jetstream.APIError    `json:"error"`
+		Total   int                    `json:"total"`
+		Cluster *jetstream.ClusterInfo `json:"cluster"`
+		State   struct {
+			Subjects map[string]uint64 `json:"subjects"`
+		} `json:"state"`
+	}
+	err = s.api(ctx, subjectsTimeout, "STREAM.INFO", map[string]any{"subjects_filter": filter, "offset": offset}, &reply)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case reply.Error != nil:
+		return nil, 0, reply.Error
+	case reply.Cluster != nil && reply.Cluster.Leader == "":
+		return nil, 0, ErrLeaderless
+	}
+	return reply.State.Subjects, reply.Total, nil
+}
+
+// api makes a request of JetStream's API about the stream.
+func (s Stream) api(ctx context.Context, timeout time.Duration, what string, body, reply any) error {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	subject := jetstream.DefaultAPIPrefix + what + "." + s.Name
+	m, err := nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return natserr.Explain(nc, err, subject)
+	}
+	return json.Unmarshal(m.Data, reply)
+}
+
 func (s Stream) get(ctx context.Context, r request) (Message, error) {
 	nc := s.JS.Conn()
 	if !nc.IsConnected() {

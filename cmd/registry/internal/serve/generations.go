@@ -27,6 +27,7 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 			Stream:     s.cfg.Stream,
 			Replicas:   s.cfg.StreamReplicas,
 			History:    s.cfg.StreamHistory,
+			Erase:      s.cfg.embedded() || s.cfg.SnapshotEvery > 0, // in a cluster: the role that writes
 			Demo:       s.cfg.Demo,
 			Model:      model,
 			Store:      saver,

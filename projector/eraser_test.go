@@ -1,0 +1,185 @@
+package projector
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// removal returns the event that takes e off its list.
+func removal(e events.Entry, id string) events.Event {
+	return events.Event{ID: id, Source: "test", Type: events.TypeDelisted, Data: events.Delisting{List: e.List, EntryID: e.EntryID}}
+}
+
+// counts returns how many messages the stream has of each subject.
+func (s *system) counts() map[string]uint64 {
+	s.t.Helper()
+	stream, err := s.js.Stream(s.t.Context(), events.DefaultStream)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	info, err := stream.Info(s.t.Context(), jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return info.State.Subjects
+}
+
+// What was said before a delisting or the removal of a donation is erased from the stream, while
+// running and at a start, and nothing else is.
+func TestErase(t *testing.T) {
+	s := newSystem(t)
+	entries := eventstest.Entries(40, 3)
+	donation := events.Donation{DonationID: "d1", Status: "pending", Amount: "1", Currency: "PLN", CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
+	var evs []events.Event
+	list := func(version int, of ...events.Entry) {
+		for _, e := range of {
+			evs = append(evs, eventstest.Listed(e, version))
+		}
+	}
+	give := func(id string, version int) {
+		d := donation
+		d.DonationID = id
+		evs = append(evs, events.Event{ID: fmt.Sprint(id, version), Source: "test", Type: events.TypeDonationUpdated, Data: d})
+	}
+	take := func(id string) {
+		evs = append(evs, events.Event{ID: id + "removed", Source: "test", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{DonationID: id}})
+	}
+	publish := func() uint64 {
+		last := s.publish(evs...)
+		evs = nil
+		return last
+	}
+	list(1, entries[:30]...)
+	list(2, entries[:30]...)
+	give("d1", 1)
+	give("d1", 2)
+	give("d2", 1)
+	give("d2", 2)
+	s.start()
+	s.reach(publish())
+	for i, e := range entries[:10] { // while running
+		evs = append(evs, removal(e, fmt.Sprint("running", i)))
+	}
+	take("d1")
+	list(3, entries[0]) // listed again
+	s.reach(publish())
+	s.progress("erased while running", func(p Progress) bool { return p.SubjectsNotErased == 0 && s.counts()["registry.donations.d1"] == 1 })
+	s.until("erased while running", func() bool {
+		c := s.counts()
+		for i, e := range entries[:10] {
+			if want := uint64(1); c[e.Subject().String()] != want && i > 0 || i == 0 && c[e.Subject().String()] != 2 {
+				return false
+			}
+		}
+		return true
+	})
+	s.mustStop()
+	for i, e := range entries[10:20] { // while it is stopped
+		evs = append(evs, removal(e, fmt.Sprint("stopped", i)))
+	}
+	take("d2")
+	last := publish()
+	s.start()
+	s.reach(last)
+	s.until("erased at the start", func() bool {
+		c := s.counts()
+		for _, e := range entries[10:20] {
+			if c[e.Subject().String()] != 1 {
+				return false
+			}
+		}
+		return c["registry.donations.d2"] == 1
+	})
+	s.progress("nothing waits", func(p Progress) bool { return p.SubjectsNotErased == 0 && p.LastError == "" })
+	c := s.counts()
+	for _, e := range entries[20:30] {
+		if c[e.Subject().String()] != 2 {
+			t.Errorf("%s: %d messages", e.Subject(), c[e.Subject().String()])
+		}
+	}
+	if s.model.View().Entry(entries[0].List, entries[0].EntryID) == nil && entries[0].Verified {
+		t.Error("an entry that was listed again is gone")
+	}
+	s.inspect()
+}
+
+// A server starts from a store that has the tombstones, on a stream that nothing was erased of.
+func TestEraseAtStart(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.Erase = false }
+	s.start()
+	entries := eventstest.Entries(600, 3) // more than are erased at once
+	for _, e := range entries {
+		s.publish(eventstest.Listed(e, 1))
+	}
+	var last uint64
+	for i, e := range entries {
+		last = s.publish(removal(e, fmt.Sprint("r", i)))
+	}
+	s.reach(last)
+	s.progress("a server that may not erase counts", func(p Progress) bool { return p.SubjectsNotErased == 600 })
+	other := newSystemOn(s)
+	other.start()
+	other.progress("another one erases", func(p Progress) bool { return p.CaughtUp && p.SubjectsNotErased == 0 && len(s.counts()) == 600 })
+	s.until("all are erased", func() bool { return s.info(events.DefaultStream).State.Msgs == 600 })
+	s.progress("the first one sees it", func(p Progress) bool { return p.SubjectsNotErased == 0 })
+	s.inspect()
+}
+
+// newSystemOn returns a second projector, with a store of its own, on the broker of s.
+func newSystemOn(s *system) *system {
+	other := *s
+	other.path = filepath.Join(s.t.TempDir(), "registry.db")
+	other.tune = nil
+	other.log = &logBuffer{}
+	return &other
+}
+
+// A stream that denies purging is logged once, counted, and stops nothing.
+func TestEraseIsRefused(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyPurge = true })
+	s.start()
+	e := eventstest.Entries(1, 3)[0]
+	s.reach(s.publish(eventstest.Listed(e, 1), removal(e, "r")))
+	s.progress("counted", func(p Progress) bool { return p.SubjectsNotErased == 1 })
+	s.until("logged", func() bool { return s.log.count("cannot be erased") == 1 })
+	s.reach(s.publish(eventstest.Listed(e, 2)))
+	if s.log.count("cannot be erased") != 1 || strings.Contains(s.log.String(), e.EntryID) {
+		t.Error(s.log.String())
+	}
+}
+
+// Nothing is purged that lies after the tombstone, nor before a message that is not it: the stream
+// may be another one by now.
+func TestEraseOnlyBeforeATombstone(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	e := eventstest.Entries(1, 3)[0]
+	s.publish(eventstest.Listed(e, 1), removal(e, "r1"), eventstest.Listed(e, 2), eventstest.Listed(e, 3))
+	s.open()
+	defer s.nc.Close()
+	defer s.store.Close()
+	s.until("connected", s.nc.IsConnected)
+	for sequence, left := range map[uint64]uint64{3: 4, 4: 4, 9: 4} {
+		if err := s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), sequence}); err != nil || s.info(events.DefaultStream).State.Msgs != left {
+			t.Errorf("before %d: %v, %d left", sequence, err, s.info(events.DefaultStream).State.Msgs)
+		}
+	}
+	if err := s.p.eraser.erase(t.Context(), tombstone{"registry.scammers.other", 2}); err != nil || s.info(events.DefaultStream).State.Msgs != 4 {
+		t.Errorf("another subject's: %v", err)
+	}
+	if err := s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), 2}); err != nil {
+		t.Error(err)
+	}
+	if state := s.info(events.DefaultStream).State; state.Msgs != 3 || state.FirstSeq != 2 {
+		t.Errorf("%+v", state)
+	}
+}
