@@ -33,6 +33,8 @@ type Projection struct {
 	// Rebuilding is nil unless a rebuild is running.
 	Rebuilding                *Rebuilding `json:"rebuilding"`
 	SubjectsWithoutValidEvent []string    `json:"subjectsWithoutValidEvent"`
+	// SubjectsNotErased counts the subjects that have a tombstone and messages before it.
+	SubjectsNotErased int `json:"subjectsNotErased"`
 	// LastError is nil or a sentence.
 	LastError *string `json:"lastError"`
 }

@@ -196,6 +196,7 @@ func (l *live) projection() admin.Projection {
 	doc.LastSequence = p.LastSequence
 	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
 	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
+	doc.SubjectsNotErased = p.SubjectsNotErased
 	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
 	sequence, trouble := g.indexState()
 	doc.IndexSequence = min(sequence, doc.Checkpoint)

@@ -112,6 +112,8 @@ func families() []metric {
 		func(p projector.Progress) float64 { return float64(p.Rejected) })
 	running("subjects_without_valid_event", gauge, "Subjects of which the stream holds only rejected events.",
 		func(p projector.Progress) float64 { return float64(len(p.SubjectsWithoutValidEvent)) })
+	running("subjects_not_erased", gauge, "Subjects that have a tombstone and messages before it, which are yet to be erased.",
+		func(p projector.Progress) float64 { return float64(p.SubjectsNotErased) })
 	running("events_dealt_with_total", counter, "Events that this process has dealt with, rejected ones included.",
 		func(p projector.Progress) float64 { return float64(p.Applied) })
 	running("events_rejected_total", counter, "Events that this process has rejected.",
