@@ -144,32 +144,12 @@ func (f *full) publish(n int) {
 	f.acked = append(f.acked, publishUntilDead(f.line.NATS, f.events(n), f.rng.Uint64())...)
 }
 
-// begin makes the disk full and remembers where the log was.
-func (f *full) begin() {
-	f.t.Helper()
-	f.from, f.since = len(f.logged()), time.Now()
-	f.disk.fill()
-}
-
 func (f *full) logged() string {
 	text, err := os.ReadFile(f.child.log)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return string(text)
-}
-
-// said waits until /projection names the trouble.
-func (f *full) said(words string) {
-	f.t.Helper()
-	var p admin.Projection
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
-		f.get("http://"+f.line.Admin+"/projection", &p)
-		if p.LastError != nil && strings.Contains(*p.LastError, words) {
-			return
-		}
-	}
-	f.t.Fatalf("/projection never said %q: %+v\n%s", words, p, f.logged()[f.from:])
 }
 
 // quiet says whether the log was written at most once a second since begin, counted by message.
@@ -232,130 +212,163 @@ func (f *full) end() {
 	}
 }
 
-// The store's disk is full: what is applied is served, writing is tried again quietly, and works
-// once there is room (httpapi/CONTRACT.md#readiness; promises 4 and 5, readmodel/doc.go).
-func TestDiskFullStore(t *testing.T) {
-	f := newFull(t, "", "8m")
-	f.begin()
-	f.publish(400)
-	f.said("The store cannot be written")
-	if out, err := (&stand{t: t, logLine: f.line}).command(t.Context(), "rebuild"); err == nil || !strings.Contains(err.Error(), "no space left") {
-		t.Errorf("rebuild on a full disk: %q %v", out, err)
+// TestDisks: one part of the server is on a disk that fails under it. What was acknowledged and
+// applied is served exactly, to readers of whom none is turned away; /projection and the commands
+// name the trouble; the log stays quiet; nothing is left behind. When the disk works again so does
+// everything, in the same process and after a kill (httpapi/CONTRACT.md#readiness; promises 4 and 5,
+// readmodel/doc.go).
+func TestDisks(t *testing.T) {
+	const noSpace, makeRoom, readOnly = "no space left", "; make space on the disk", "read-only file system"
+	var (
+		create  = []string{"snapshot", "create"}
+		rebuild = []string{"rebuild"}
+		export  = []string{"export"}
+		file    = []string{"snapshot", "create", "--output=file"}
+		output  = []string{"snapshot", "create", "--output=data/elsewhere/file"}
+	)
+	for name, c := range map[string]failing{
+		// What is applied is served, writing is tried again quietly, and works once there is room.
+		"store full": {size: "8m", fail: (*full).fillDisk, step: 400, says: "The store cannot be written",
+			refused: []refusal{{rebuild, []string{noSpace}}}},
+		"store read-only": {size: "64m", fail: (*full).storeReadOnly, step: 50, says: "The store cannot be written", because: readOnly},
+		// Searches look at the entries themselves.
+		"index full": {part: "index", size: "64m", entries: 3000, fail: (*full).fillDisk, step: 1000, says: "The text index cannot be written"},
+		// Its temporary files, too, are on a disk that is read-only.
+		"index read-only": {part: "index", size: "64m", fail: (*full).indexReadOnly, step: 6000, says: "The text index cannot be written",
+			refused: []refusal{{create, []string{readOnly}}}, works: [][]string{create}},
+		// A new server takes the place of the one that is embedded once there is room, and once more.
+		"broker full": {part: "broker", size: "32m", rounds: 2, fail: (*full).fillDisk, step: 400, says: "The embedded broker takes in no events",
+			refused: []refusal{{create, []string{"make space on the broker's disk"}}}, hammered: true, unsaid: "was restarted"},
+		"broker read-only": {part: "broker", size: "64m", fail: (*full).brokerReadOnly, step: 50, says: "The embedded broker takes in no events", because: readOnly},
+		// A snapshot is refused, with the reason, and the next one is made.
+		"temporary full": {part: "temporary", size: "64m", fail: (*full).fillDisk,
+			refused: []refusal{{create, []string{noSpace, makeRoom}}, {file, []string{noSpace, makeRoom}}}, works: [][]string{create, file, export}},
+		// There is no file, not even a part of one.
+		"output full": {part: "elsewhere", size: "4m", fail: (*full).fillDisk,
+			refused: []refusal{{output, []string{"--output: ", noSpace}}}, works: [][]string{output}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFull(t, c.part, c.size)
+			for range max(1, c.rounds) {
+				f.trouble(c)
+			}
+			f.end()
+		})
 	}
-	if left, _ := filepath.Glob(f.storePath() + ".*"); len(left) > 0 {
-		t.Errorf("left behind by a rebuild: %q", left)
-	}
-	f.right()
-	<-time.After(2500 * time.Millisecond) // for writing to be tried a few times
-	f.publish(100)
-	f.right()
-	f.quiet()
-	f.disk.free()
-	f.saved(f.line)
-	f.right()
-	f.end()
 }
 
-// The index's disk is full: searches look at the entries themselves.
-func TestDiskFullIndex(t *testing.T) {
-	f := newFull(t, "index", "64m")
-	f.pool = eventstest.Entries(3000, 9)
-	f.publish(6000)
-	f.indexed()
-	f.begin()
-	f.pool = eventstest.Entries(6000, 9)
-	f.publishUntilSaid("The text index cannot be written", 1000)
-	f.right()
-	f.quiet()
-	f.disk.free()
-	f.indexed()
-	f.saved(f.line)
-	f.right()
-	f.end()
+// failing is a disk that fails.
+type failing struct {
+	part, size    string // of newFull
+	entries       int    // so many more are published and indexed before it fails
+	rounds        int    // 0 is 1
+	fail          func(*full) (mend func())
+	step          int       // events published at a time until the trouble is named
+	says, because string    // in /projection
+	hammered      bool      // by events that a broker without room cannot store
+	unsaid        string    // not in the log while it fails
+	refused       []refusal // while it fails
+	works         [][]string
 }
 
-// The embedded broker's disk is full: what it has acknowledged is kept and served. Once there is
-// room a new server takes the place of the one that is embedded, in the same process, and takes in
-// events. And once more.
-func TestDiskFullBroker(t *testing.T) {
-	f := newFull(t, "broker", "32m")
-	for range 2 {
-		f.begin()
-		f.publish(400)
-		f.said("The embedded broker takes in no events")
-		if out, err := (&stand{t: t, logLine: f.line}).command(t.Context(), "snapshot", "create"); err == nil || !strings.Contains(err.Error(), "make space on the broker's disk") {
-			t.Errorf("snapshot on a full disk: %q %v", out, err)
-		}
-		f.hammer()
-		f.right()
-		f.quiet()
-		if strings.Contains(f.logged()[f.from:], "was restarted") {
-			t.Error("a new server on a full disk")
-		}
-		f.disk.free()
+// refusal is a command, and what its error says.
+type refusal struct{ command, says []string }
+
+// trouble lets the disk fail and mends it.
+func (f *full) trouble(c failing) {
+	f.t.Helper()
+	if c.entries > 0 {
+		f.pool = eventstest.Entries(c.entries, 9)
+		f.publish(2 * c.entries)
 		f.well()
-		before := len(f.acked)
-		f.publish(100)
-		if got := len(f.acked) - before; got != 100 {
-			t.Errorf("%d of 100 events acknowledged on a disk with room\n%s", got, f.logged()[f.from:])
-		}
-		f.right()
 	}
-	f.end()
-}
-
-// The disk for temporary files is full: a snapshot is refused, with the reason, nothing is left of
-// it, and the next one is made.
-func TestDiskFullSnapshot(t *testing.T) {
-	f := newFull(t, "temporary", "64m")
-	s := &stand{t: t, logLine: f.line}
-	file := filepath.Join(t.TempDir(), "file")
-	create := [][]string{{"snapshot", "create"}, {"snapshot", "create", "--output=" + file}, {"export"}}
-	f.begin()
-	for _, args := range create[:2] {
-		if out, err := s.command(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.HasSuffix(err.Error(), "; make space on the disk") {
-			t.Errorf("%q on a full disk: %q %v", args, out, err)
+	f.from, f.since = len(f.logged()), time.Now()
+	mend := c.fail(f)
+	if c.step >= 1000 { // the index writes only what is large
+		f.pool = eventstest.Entries(6000, 9)
+	}
+	f.publishUntilSaid(c.says, c.step)
+	f.publishUntilSaid(c.because, c.step)
+	for _, r := range c.refused {
+		_, err := f.command(r.command...)
+		for _, want := range r.says {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				f.t.Errorf("%q: %v, want %q", r.command, err, want)
+			}
 		}
+	}
+	for _, part := range []string{"registry.db.*", "temporary/*", "elsewhere/*"} {
+		if left, _ := filepath.Glob(filepath.Join(f.dir, "data", part)); len(left) > 0 {
+			f.t.Errorf("left behind: %q", left)
+		}
+	}
+	if c.hammered {
+		f.hammer()
 	}
 	f.right()
-	f.quiet()
-	f.disk.free()
-	if left, _ := filepath.Glob(filepath.Join(f.dir, "data", "temporary", "*")); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+	if c.part != "broker" { // which takes in nothing
+		f.publish(100)
+		f.right()
 	}
-	for _, args := range create {
-		if out, err := s.command(t.Context(), args...); err != nil {
-			t.Errorf("%q on a disk with room: %q %v", args, out, err)
+	f.quiet()
+	if c.unsaid != "" && strings.Contains(f.logged()[f.from:], c.unsaid) {
+		f.t.Errorf("in the log: %s", c.unsaid)
+	}
+	mend()
+	f.well()
+	before := len(f.acked)
+	f.publish(100)
+	if got := len(f.acked) - before; got != 100 {
+		f.t.Errorf("%d of 100 events acknowledged on a disk that works\n%s", got, f.logged()[f.from:])
+	}
+	for _, command := range c.works {
+		if out, err := f.command(command...); err != nil {
+			f.t.Errorf("%q on a disk that works: %q %v", command, out, err)
+		}
+		if _, file, ok := strings.Cut(command[len(command)-1], "--output="); ok {
+			if out, err := verifyFile(f.t.Context(), filepath.Join(f.dir, file)); err != nil {
+				f.t.Errorf("verify: %q %v", out, err)
+			}
 		}
 	}
-	if out, err := verifyFile(t.Context(), file); err != nil {
-		t.Errorf("verify: %q %v", out, err)
-	}
-	f.end()
+	f.well()
+	f.right()
 }
 
-// The disk that --output is on is full: there is no file, not even a part of one, and a good one
-// when there is room.
-func TestDiskFullOutput(t *testing.T) {
-	f := newFull(t, "elsewhere", "4m")
-	s := &stand{t: t, logLine: f.line}
-	file := filepath.Join(f.dir, "data", "elsewhere", "file")
-	f.begin()
-	if out, err := s.command(t.Context(), "snapshot", "create", "--output="+file); err == nil || !strings.Contains(err.Error(), "--output: ") || !strings.Contains(err.Error(), "no space left") {
-		t.Errorf("on a full disk: %q %v", out, err)
+// fillDisk leaves no room at all.
+func (f *full) fillDisk() (mend func()) {
+	f.disk.fill()
+	return f.disk.free
+}
+
+// indexReadOnly makes the disks of the index and of the temporary files read-only.
+func (f *full) indexReadOnly() (mend func()) {
+	index, temporary := filepath.Join(f.dir, "data", "index"), filepath.Join(f.dir, "data", "temporary")
+	other := mountDisk(f.t, temporary, "64m")
+	f.disk.readOnly(index, true)
+	other.readOnly(temporary, true)
+	return func() {
+		f.disk.readOnly(index, false)
+		other.readOnly(temporary, false)
 	}
-	if left, _ := filepath.Glob(file + "*"); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+}
+
+func (f *full) storeReadOnly() (mend func()) {
+	return f.turnReadOnly(f.storePath(), "pwrite64,fdatasync,fsync,ftruncate,openat")
+}
+
+func (f *full) brokerReadOnly() (mend func()) {
+	return f.turnReadOnly(filepath.Join(f.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk"), "pwrite64")
+}
+
+// command runs one of the program's commands against the server. The path of --output is below the
+// test's directory.
+func (f *full) command(args ...string) (stdout string, err error) {
+	full := make([]string, len(args))
+	for i, arg := range args {
+		full[i] = strings.Replace(arg, "--output=", "--output="+f.dir+"/", 1)
 	}
-	f.quiet()
-	f.disk.free()
-	if out, err := s.command(t.Context(), "snapshot", "create", "--output="+file); err != nil {
-		t.Errorf("on a disk with room: %q %v", out, err)
-	}
-	if out, err := verifyFile(t.Context(), file); err != nil {
-		t.Errorf("verify: %q %v", out, err)
-	}
-	f.end()
+	return (&stand{t: f.t, logLine: f.line}).command(f.t.Context(), full...)
 }
 
 // verifyFile is registry snapshot verify.
@@ -365,31 +378,18 @@ func verifyFile(ctx context.Context, file string) (stdout string, err error) {
 	return out.String(), err
 }
 
-// indexed waits until the index covers everything.
-func (f *full) indexed() {
-	f.t.Helper()
-	var p admin.Projection
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
-		f.get("http://"+f.line.Admin+"/projection", &p)
-		if p.Lag == 0 && p.IndexSequence == p.Checkpoint && p.LastError == nil {
-			return
-		}
-	}
-	f.t.Fatalf("never indexed: %+v", p)
-}
-
-// well waits until /projection names no trouble.
+// well waits until everything is applied, saved and indexed, and /projection names no trouble.
 func (f *full) well() {
 	f.t.Helper()
 	var p admin.Projection
 	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
 		p = admin.Projection{}
 		f.get("http://"+f.line.Admin+"/projection", &p)
-		if p.LastError == nil {
+		if p.LastError == nil && p.Lag == 0 && p.SnapshotSequence == p.Checkpoint && p.IndexSequence == p.Checkpoint {
 			return
 		}
 	}
-	f.t.Fatalf("still not well: %s\n%s", *p.LastError, f.logged()[f.from:])
+	f.t.Fatalf("still not well: %+v\n%s", p, f.logged()[f.from:])
 }
 
 // leave makes the disk full but for some bytes.
@@ -611,40 +611,12 @@ func (d *disk) readOnly(path string, is bool) {
 	}
 }
 
-// The index's and the temporary files' disks are read-only for a while: searches look at the
-// entries, snapshots are refused with the reason, and both come again by themselves.
-func TestReadOnlyDisk(t *testing.T) {
-	f := newFull(t, "index", "64m")
-	temporary := filepath.Join(f.dir, "data", "temporary")
-	other := mountDisk(t, temporary, "64m")
-	s := &stand{t: t, logLine: f.line}
-	f.from, f.since = len(f.logged()), time.Now()
-	f.disk.readOnly(filepath.Join(f.dir, "data", "index"), true)
-	other.readOnly(temporary, true)
-	f.pool = eventstest.Entries(3000, 9)
-	f.publish(6000)
-	f.said("The text index cannot be written")
-	if out, err := s.command(t.Context(), "snapshot", "create"); err == nil || !strings.Contains(err.Error(), "read-only file system") {
-		t.Errorf("snapshot: %q %v", out, err)
-	}
-	f.right()
-	f.quiet()
-	f.disk.readOnly(filepath.Join(f.dir, "data", "index"), false)
-	other.readOnly(temporary, false)
-	f.indexed()
-	if out, err := s.command(t.Context(), "snapshot", "create"); err != nil {
-		t.Errorf("snapshot: %q %v", out, err)
-	}
-	f.end()
-}
-
 // turnReadOnly makes calls on a file of the running server fail, until writable is called. A disk
 // with a file that is open for writing cannot be remounted so; strace answers for it as a disk that
 // turned read-only after an error would.
 func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	f.t.Helper()
 	strace := findStrace(f.t)
-	f.from, f.since = len(f.logged()), time.Now()
 	cmd := exec.Command(strace, "-f", "-qq", "-o", filepath.Join(f.dir, "calls"), "-P", file,
 		"-e", "trace="+calls, "-e", "inject="+calls+":error=EROFS", "-p", fmt.Sprint(f.child.cmd.Process.Pid))
 	if err := cmd.Start(); err != nil {
@@ -658,48 +630,19 @@ func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	return writable
 }
 
-// publishUntilSaid publishes, so many at a time, until /projection names the trouble: strace takes
-// its time to begin, and what is named may be over when all has been published.
+// publishUntilSaid publishes, so many at a time, until /projection names the trouble, at once if
+// words is empty: strace takes its time to begin, and what is named may be over when all has been
+// published.
 func (f *full) publishUntilSaid(words string, n int) {
 	f.t.Helper()
-	until(f.t, func() bool {
+	for end := time.Now().Add(patience); words != ""; {
 		f.publish(n)
 		p := (&stand{t: f.t, logLine: f.line}).projection()
-		return p.LastError != nil && strings.Contains(*p.LastError, words)
-	})
-}
-
-// The store becomes read-only under the server.
-func TestReadOnlyStore(t *testing.T) {
-	f := newFull(t, "", "64m")
-	writable := f.turnReadOnly(f.storePath(), "pwrite64,fdatasync,fsync,ftruncate,openat")
-	f.publishUntilSaid("The store cannot be written", 50)
-	f.said("read-only file system")
-	f.publish(300)
-	f.right()
-	f.quiet()
-	writable()
-	f.saved(f.line)
-	f.right()
-	f.end()
-}
-
-// The embedded broker's stream becomes read-only under the server, and writable again: it takes in
-// events in the same process.
-func TestReadOnlyBroker(t *testing.T) {
-	f := newFull(t, "broker", "64m")
-	stream := filepath.Join(f.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk")
-	writable := f.turnReadOnly(stream, "pwrite64")
-	f.publishUntilSaid("The embedded broker takes in no events", 50)
-	f.said("read-only file system")
-	f.right()
-	writable()
-	f.well()
-	before := len(f.acked)
-	f.publish(100)
-	if got := len(f.acked) - before; got != 100 {
-		t.Errorf("%d of 100 events acknowledged on a disk that can be written\n%s", got, f.logged()[f.from:])
+		if p.LastError != nil && strings.Contains(*p.LastError, words) {
+			return
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("/projection never said %q: %+v\n%s", words, p, f.logged()[f.from:])
+		}
 	}
-	f.right()
-	f.end()
 }

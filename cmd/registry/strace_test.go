@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,31 +19,6 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// TestKillAtWrites kills the real program at the Nth of the system calls by which it changes its
-// files, those of the libraries included, and starts it again: what TestKill promises holds at each
-// of them. strace counts for each thread, so this covers rather than repeats; what is inside a
-// commit of the store, snapshots.TestKillInsideCommit covers call by call. The flag -kills of
-// TestKill makes it longer.
-func TestKillAtWrites(t *testing.T) {
-	t.Parallel()
-	strace := findStrace(t)
-	rounds := max(1, killRounds()/2)
-	k := &killer{t: t, rng: rand.New(rand.NewPCG(2, 2)), dir: t.TempDir(), pool: eventstest.Entries(40, 2)}
-	killed := 0
-	for round := range rounds {
-		for _, call := range []string{"pwrite64", "fdatasync", "fsync", "ftruncate", "/^rename", "/^unlink"} {
-			if k.killAt(strace, call, 1+round) {
-				killed++
-			}
-			k.compare(1000 + round)
-		}
-	}
-	if killed < 3*rounds { // some calls are few, or on threads that change
-		t.Errorf("killed %d times: the test has tested next to nothing", killed)
-	}
-	t.Logf("killed %d times", killed)
-}
-
 func findStrace(t *testing.T) string {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -55,23 +29,6 @@ func findStrace(t *testing.T) string {
 		t.Skip("strace is missing")
 	}
 	return strace
-}
-
-// killAt runs the server under strace, feeds it, and says whether it died of the nth call.
-func (k *killer) killAt(strace, call string, nth int) bool {
-	k.t.Helper()
-	c := k.traced(strace, call, "signal=SIGKILL", nth)
-	defer endTraced(c)
-	line, ok := c.await("ready")
-	for n := 0; ok && n < 10; n++ {
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(30), k.rng.Uint64())...)
-		select {
-		case <-c.ended:
-			return true
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return !ok
 }
 
 // traced starts the server under strace, which does something at the nth of the calls. With
@@ -108,21 +65,6 @@ func endTraced(c *child) {
 		}
 	}
 	<-c.ended
-}
-
-// compare starts the server as usual and compares it with the stream.
-func (k *killer) compare(round int) {
-	k.t.Helper()
-	c := k.start(round)
-	line := k.ready(c)
-	k.notBackwards(line)
-	stream := k.readStream(line.NATS)
-	k.nothingLost(stream)
-	k.answersAreRight(line, naive(stream))
-	if aside, _ := filepath.Glob(filepath.Join(k.dir, "data", "registry.db.damaged-*")); len(aside) > 0 {
-		k.t.Errorf("set aside: %q", aside)
-	}
-	c.end(syscall.SIGTERM)
 }
 
 // A sync that fails once, at the kth of a thread: the store's (fdatasync) or the broker's and those
