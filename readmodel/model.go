@@ -240,7 +240,7 @@ func (m *Model) EndBulk() *View {
 	}
 	close(todo)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), runtime.NumCPU()) { // each has scratch memory
+	for range runtime.GOMAXPROCS(0) { // each has scratch memory
 		workers.Go(func() {
 			var s scratch
 			for job := range todo {

@@ -39,7 +39,7 @@ func wordy(n int) *readmodel.Model {
 
 // indexed makes the whole index, without rests, and keeps it until the benchmark ends.
 func indexed(b *testing.B, m *readmodel.Model) *exact.Engine {
-	x := &exact.Engine{Dir: filepath.Join(b.TempDir(), "index"), Demand: func() indexing.Demand { return indexing.None }}
+	x := &exact.Engine{Dir: filepath.Join(b.TempDir(), "index"), Pacer: &indexing.Pacer{Busy: func() bool { return false }}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); x.Run(ctx, m) }()

@@ -19,7 +19,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
-	"example.org/registry/events/pause"
 	"example.org/registry/readmodel/fault"
 )
 
@@ -30,9 +29,9 @@ type ArchiveConfig struct {
 	// to the caller.
 	TempDir string
 
-	// Rest is how long the work rests for each moment of work, so that readers keep the processors.
-	// 3.5 takes less than a quarter of one. 0: it never rests.
-	Rest float64
+	// Rest is called after each stretch of work, with its length, and rests so that readers keep the
+	// processors. Nil: the work never rests.
+	Rest func(ctx context.Context, worked time.Duration)
 
 	// Workers is the number of goroutines that decode. 0: GOMAXPROCS.
 	Workers int
@@ -254,33 +253,23 @@ func (a *Archive) verify(ctx context.Context, pace *throttle) error {
 	return unpackTo(throttledWriter{ctx, pace, io.Discard}, r, a.Manifest)
 }
 
-// throttle keeps long work from taking a processor from the readers: after each stretch of work it
-// rests for that long times rest. One goroutine may use it. The zero value never rests.
+// workFor is how long work goes on before a rest.
+const workFor = 5 * time.Millisecond
+
+// throttle rests after each stretch of work. One goroutine may use it.
 type throttle struct {
-	rest  float64
+	rest  func(ctx context.Context, worked time.Duration) // nil: it never rests
 	since time.Time
 }
 
-// A throttle lets work go on for workFor. What took longer than mostWork was not work but waiting
-// for a processor, which needs no rest.
-const (
-	workFor  = 5 * time.Millisecond
-	mostWork = 2 * workFor
-)
-
 // wait is called between two pieces of work. The error is that of ctx.
 func (t *throttle) wait(ctx context.Context) error {
-	now := time.Now()
-	worked := now.Sub(t.since)
-	if t.since.IsZero() {
-		t.since = now
-		return ctx.Err()
+	if worked := time.Since(t.since); t.rest != nil && worked >= workFor {
+		if !t.since.IsZero() {
+			t.rest(ctx, min(worked, 2*workFor)) // what took longer was no work but waiting for a processor
+		}
+		t.since = time.Now()
 	}
-	if t.rest <= 0 || worked < workFor {
-		return ctx.Err()
-	}
-	pause.For(ctx, time.Duration(float64(min(worked, mostWork))*t.rest))
-	t.since = time.Now()
 	return ctx.Err()
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
@@ -23,7 +24,7 @@ type loader struct {
 	// verify computes each record's digest from what the event said. Without it the digest that is
 	// stored with the record is trusted.
 	verify bool
-	rest   float64 // of each worker: see throttle
+	rest   func(context.Context, time.Duration) // of each worker: see throttle
 }
 
 // pair is a record of a table, in the memory of the file's map.

@@ -71,7 +71,7 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return "Listens at once, and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
 		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. SIGHUP is ignored. " +
-		"It sets GOGC, GOMEMLIMIT and GOMAXPROCS itself unless the environment does. " +
+		"It sets GOGC and GOMEMLIMIT itself unless the environment does. " +
 		"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."
 }
 
@@ -142,7 +142,6 @@ func (c *serveCmd) Run(p *process) error {
 		RankedIndex:    c.RankedIndex,
 		Began:          began,
 		GC:             serve.GC{Percent: p.getenv("GOGC") == "", Limit: p.getenv("GOMEMLIMIT") == ""},
-		Threads:        p.getenv("GOMAXPROCS") == "",
 		Logger:         logger,
 		Terminal:       screen,
 		NotifySocket:   p.getenv("NOTIFY_SOCKET"),

@@ -31,9 +31,9 @@
 // entries; 0.7 to 1.2 s and 0.8 to 1.8 s at 100 000. The server itself was ready sooner without it:
 // after 5.6 s instead of 6.7.
 //
-// While readers want the processors the index takes a quarter of them. Then it is complete after 12
-// to 15 s at 1 000 000 entries, and searches get faster with every block. It is not built while the
-// store is loaded: loading uses 1.7 of two processors, and readers wait for it.
+// While the server is busy the index takes an eighth of the processors. Searches get faster with
+// every block. It is not built while the store is loaded: loading uses 1.7 of two processors, and
+// readers wait for it.
 //
 // # The parts
 //

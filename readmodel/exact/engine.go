@@ -15,8 +15,8 @@ import (
 type Engine struct {
 	// Dir is where the index's files are made. What else is there is removed.
 	Dir string
-	// Demand is that of an indexing.Pacer.
-	Demand func() indexing.Demand
+	// Pacer holds the work to its share of the processors. Required.
+	Pacer *indexing.Pacer
 	// Logger gets one line when the index is first complete and one for each failure. Nil: none.
 	Logger *slog.Logger
 
@@ -38,7 +38,7 @@ type tuning struct {
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	k := &e.keeper
 	k.Name, k.Failing = "text index", "The text index cannot be written, so searches look at the entries it lacks"
-	k.Pacer, k.Pause = &indexing.Pacer{Demand: e.Demand}, cmp.Or(e.tuning.pause, 20*time.Millisecond)
+	k.Pacer, k.Pause = e.Pacer, cmp.Or(e.tuning.pause, 20*time.Millisecond)
 	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, 10*time.Second, e.Logger
 	k.Open = func(context.Context, *indexing.Work) (indexing.Index, error) {
 		return newBuilder(e.Dir, m, e.tuning), nil

@@ -48,12 +48,12 @@ type fataler interface {
 func newRegistry(t fataler, dir string, tune tuning) *registry {
 	m := readmodel.New()
 	return &registry{
-		t: t, model: m, renderer: readmodel.NewRenderer(), work: indexing.NewWork(&indexing.Pacer{Demand: idle}),
+		t: t, model: m, renderer: readmodel.NewRenderer(), work: indexing.NewWork(idle()),
 		builder: newBuilder(filepath.Join(dir, "index"), m, tune),
 	}
 }
 
-func idle() indexing.Demand { return indexing.None }
+func idle() *indexing.Pacer { return &indexing.Pacer{Busy: func() bool { return false }} }
 
 func (r *registry) apply(data ...events.Data) *readmodel.View {
 	var records []readmodel.Record
@@ -414,7 +414,7 @@ func await(t *testing.T, what string, is func() bool) {
 // and it catches up.
 func TestEngineFollows(t *testing.T) {
 	r := newRegistry(t, t.TempDir(), tuning{})
-	x := &Engine{Dir: r.builder.path, Demand: idle, tuning: tuning{maxPending: 7, pause: time.Millisecond}}
+	x := &Engine{Dir: r.builder.path, Pacer: idle(), tuning: tuning{maxPending: 7, pause: time.Millisecond}}
 	run(t, x, r.model)
 	for seq := 1; seq <= 2000; seq++ {
 		name := fmt.Sprintf("nowy %d", seq)
@@ -443,7 +443,7 @@ func TestEngineFails(t *testing.T) {
 	for i := range 9 {
 		r.apply(events.Entry{List: events.Legit, EntryID: fmt.Sprint(i), ChatID: "1", Name: fmt.Sprint("ktoś", i), Verified: true, ReportID: "r"})
 	}
-	x := &Engine{Dir: r.builder.path, Demand: idle, tuning: tuning{maxPending: 1, pause: time.Millisecond, retry: 10 * time.Millisecond}}
+	x := &Engine{Dir: r.builder.path, Pacer: idle(), tuning: tuning{maxPending: 1, pause: time.Millisecond, retry: 10 * time.Millisecond}}
 	run(t, x, r.model)
 	await(t, "the sentence", func() bool {
 		return strings.Contains(x.Trouble(), "The text index cannot be written, so searches look")

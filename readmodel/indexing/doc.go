@@ -12,7 +12,7 @@
 //		Name:    "index of reports",
 //		Failing: "The index of reports cannot be written, so charts are slow",
 //		Open:    func(ctx context.Context, w *indexing.Work) (indexing.Index, error) { return open(dir, model) },
-//		Pacer:   &indexing.Pacer{Demand: demand},
+//		Pacer:   pacer,
 //	}
 //	k.Run(ctx, model)
 //
@@ -44,19 +44,18 @@
 //   - Only Run's caller waits for an index. A panic or a fault of memory in a step is an error.
 //   - A step that shows no progress is a trouble. Where there is SetAside it is left to itself, and
 //     a new index takes the place of the old; nothing that the old one does later counts.
-//   - An index takes all processors that nobody wants, a quarter of them while there is Some
-//     demand, Pacer.Least while there is Much, and hardly anything in an Import.
+//   - Indexes together take an eighth of the processors while the server is busy.
 //
 // # Why
 //
 // A Pacer is a rate limiter of processor time as it passes, not as the system counts it: where
-// others hold the processors an index takes less than its share. It looks at requests and changes a
-// second, which the caller counts. To measure what the rest of the process takes of the processors
+// others hold the processors an index takes less than its share. Its caller says when the server is
+// busy, by requests and changes a second. To measure what the rest of the process takes of the processors
 // as well, and to interrupt bleve's merges for rests, took 250 lines more, for the same throughput
 // of lists while an index is made.
 //
 // # The parts
 //
 //   - keeper.go: Keeper, its Index and the Work of a step.
-//   - pacer.go: Pacer, and the Demand for the processors.
+//   - pacer.go: Pacer.
 package indexing

@@ -19,24 +19,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPacer: however many work at once, together they take their share, and all they like where
-// nobody wants the processors.
+// TestPacer: however many work at once, together they take an eighth of the processors while the
+// server is busy, and all they like while it is not.
 func TestPacer(t *testing.T) {
 	const work, slices = 10 * time.Millisecond, 300 // of each worker
 	for name, c := range map[string]struct {
-		demand Demand
-		least  float64
+		busy   func() bool
 		longer float64 // than the work alone
-	}{
-		"none": {None, 1.0 / 32, 1}, "some": {Some, 1.0 / 32, 4}, "much": {Much, 1.0 / 32, 32}, "much, but hurried": {Much, 0, 4},
-		"an import": {Import, 0, 32},
-	} {
+	}{"idle": {func() bool { return false }, 1}, "busy": {func() bool { return true }, 8}, "not known": {nil, 8}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &Pacer{Demand: func() Demand { return c.demand }, Least: c.least}
+				p := &Pacer{Busy: c.busy}
 				began := time.Now()
 				var workers sync.WaitGroup
-				for range min(runtime.GOMAXPROCS(0), runtime.NumCPU()) {
+				for range runtime.GOMAXPROCS(0) {
 					workers.Go(func() {
 						w := NewWork(p)
 						for range slices {
@@ -54,17 +50,12 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-// TestPacerFollowsDemand: a long rest is over soon after the demand is, and at once when the
+// TestPacerFollows: a long rest is over soon after the server is busy no more, and at once when the
 // context ends.
-func TestPacerFollowsDemand(t *testing.T) {
+func TestPacerFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		p := &Pacer{Least: 1.0 / 32, Demand: func() Demand {
-			if time.Since(began) > 10*time.Second {
-				return None
-			}
-			return Much
-		}}
+		p := &Pacer{Busy: func() bool { return time.Since(began) < 10*time.Second }}
 		p.Rest(t.Context(), time.Hour)
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
 			t.Errorf("went on after %s", took)
@@ -123,7 +114,7 @@ func start(t *testing.T, setAside bool, steps ...func(ctx context.Context, w *Wo
 	for _, step := range steps {
 		todo <- step
 	}
-	l.Name, l.Failing, l.Pacer = "index of fakes", "Fakes are not found", &Pacer{Demand: func() Demand { return None }}
+	l.Name, l.Failing, l.Pacer = "index of fakes", "Fakes are not found", &Pacer{Busy: func() bool { return false }}
 	l.Logger = slog.New(slog.NewTextHandler(&l.log, nil))
 	m := readmodel.New()
 	m.Apply(nil, 7)

@@ -20,8 +20,8 @@ import (
 type Engine struct {
 	// Dir is where the index is kept and, for a while, the one that it replaces.
 	Dir string
-	// Demand is that of an indexing.Pacer.
-	Demand func() indexing.Demand
+	// Pacer holds the work to its share of the processors. Required.
+	Pacer *indexing.Pacer
 	// HangsAfter is how long a step may take without progress before the index is given up, and
 	// bleve's merges ten times as long. Zero: 30 s.
 	HangsAfter time.Duration
@@ -52,9 +52,6 @@ const (
 	pause = 400 * time.Millisecond
 	// nap is how long batches gather before bleve writes them to the disk together.
 	nap = 100 * time.Millisecond
-	// least is the share of the processors that the index takes while there is indexing.Much
-	// demand: neither readers nor an import wait for it.
-	least = 1.0 / 32
 )
 
 // Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is set
@@ -62,7 +59,7 @@ const (
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 	k := &e.keeper
 	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
-	k.Pacer, k.Pause = &indexing.Pacer{Demand: e.Demand, Least: least}, cmp.Or(e.tuning.pause, pause)
+	k.Pacer, k.Pause = e.Pacer, cmp.Or(e.tuning.pause, pause)
 	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, e.hangsAfter(), e.Logger
 	k.Open = func(ctx context.Context, w *indexing.Work) (indexing.Index, error) {
 		f := &follower{engine: e, model: m, state: newState(id), tables: map[uint64]*table{}}

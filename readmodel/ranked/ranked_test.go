@@ -66,7 +66,7 @@ func newRegistry(t fataler, dir string) *registry {
 
 // start runs an indexer.
 func (r *registry) start() {
-	r.engine = &Engine{Dir: r.dir, Demand: func() indexing.Demand { return indexing.None }, HangsAfter: r.hangs,
+	r.engine = &Engine{Dir: r.dir, Pacer: &indexing.Pacer{Busy: func() bool { return false }}, HangsAfter: r.hangs,
 		tuning: tuning{pause: r.pause, retry: r.retry, nap: time.Millisecond, at: r.at}}
 	r.engine.stemmer.Store(stemmer())
 	ctx, cancel := context.WithCancel(context.Background())

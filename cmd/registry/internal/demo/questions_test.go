@@ -20,7 +20,7 @@ func TestQuestions(t *testing.T) {
 		records = append(records, renderer.Render(uint64(i+1), e.Data))
 	}
 	view := model.Apply(records, uint64(len(records)))
-	engine := &ranked.Engine{Dir: t.TempDir(), Demand: func() indexing.Demand { return indexing.None }}
+	engine := &ranked.Engine{Dir: t.TempDir(), Pacer: &indexing.Pacer{Busy: func() bool { return false }}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -9,7 +9,6 @@ import (
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/exact"
-	"example.org/registry/readmodel/indexing"
 	"example.org/registry/readmodel/ranked"
 	"example.org/registry/snapshots"
 )
@@ -39,16 +38,10 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 		}),
 	}
 	if s.cfg.TextIndex {
-		g.exact = &exact.Engine{Dir: s.cfg.indexDir(), Demand: s.live.demand(), Logger: s.log}
+		g.exact = &exact.Engine{Dir: s.cfg.indexDir(), Pacer: s.pacer, Logger: s.log}
 	}
 	if s.cfg.RankedIndex {
-		demand := s.live.demand()
-		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Logger: s.log, Demand: func() indexing.Demand {
-			if g.exact != nil && g.exact.Sequence() == 0 { // then searches look at every entry
-				return max(demand(), indexing.Some)
-			}
-			return demand()
-		}}
+		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log}
 	}
 	return newGeneration(g)
 }
@@ -107,18 +100,20 @@ const (
 // index keeps the indexes, if there are any, from the moment when the model has caught up.
 func (r *running) index() {
 	if r.exact != nil {
-		r.onceCaughtUp(func(ctx context.Context) { r.exact.Run(ctx, r.model) })
+		r.onceCaughtUp(func(ctx context.Context) { r.exact.Run(ctx, r.model) }, nil)
 	}
 	if r.ranked != nil {
 		r.onceCaughtUp(func(ctx context.Context) {
 			r.ranked.Run(ctx, r.model, ranked.Identity{StreamEpoch: r.projector.Progress().StreamEpoch, DataSet: r.store.DataSet()})
-		})
+		}, r.exact)
 	}
 }
 
-func (r *running) onceCaughtUp(run func(context.Context)) {
+// onceCaughtUp calls run when the model has caught up and first, without which searches look at every
+// entry, is complete or in trouble. Nil: there is none.
+func (r *running) onceCaughtUp(run func(context.Context), first *exact.Engine) {
 	r.indexing = append(r.indexing, task.Go(context.Background(), func(ctx context.Context) error {
-		for !r.projector.Status().CaughtUp {
+		for !r.projector.Status().CaughtUp || first != nil && first.Sequence() == 0 && r.model.View().Sequence() > 0 && first.Trouble() == "" {
 			if !pause.For(ctx, indexAfter) {
 				return nil
 			}

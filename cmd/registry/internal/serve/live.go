@@ -86,7 +86,6 @@ type live struct {
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down
 	requests      atomic.Pointer[func() uint64] // how many have come in; nil until the listeners serve
 	starting      atomic.Pointer[string]        // what happens before there is a projector; nil: startReason knows
-	loading       atomic.Uint64                 // bytes of the store while it is being loaded, else 0
 	stopping      atomic.Bool
 	history       admin.History // of the lag and the checkpoint
 }

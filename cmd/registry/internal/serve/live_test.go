@@ -167,19 +167,3 @@ func TestDatabaseWhileFrozen(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// TestFilling: a model is being filled before there is a projector, and while a rebuild makes a
-// second one.
-func TestFilling(t *testing.T) {
-	if !newLive().filling() {
-		t.Error("not filling before the saved state is loaded")
-	}
-	r := project(t)
-	if r.live.filling() {
-		t.Error("filling after the model has caught up")
-	}
-	r.live.rebuild.Store(&rebuilding{})
-	if !r.live.filling() {
-		t.Error("not filling while a rebuild is under way")
-	}
-}

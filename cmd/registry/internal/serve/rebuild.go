@@ -175,7 +175,7 @@ func (b *rebuilding) streamThere(ctx context.Context) error {
 // enoughMemory compares the memory limit, if there is one, with what two models take. The heap is
 // nearly all the model's.
 func (b *rebuilding) enoughMemory() error {
-	need, limit := 2*int64(readHeap().live), debug.SetMemoryLimit(-1)
+	need, limit := 2*int64(liveHeap()), debug.SetMemoryLimit(-1)
 	b.server.log.Info("rebuild started; it takes as much memory again as the read model", "bytes", need/2, "acceptStream", b.options.AcceptStream)
 	if need < limit || b.options.Yes {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"example.org/registry/httpapi"
 	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
 	"example.org/registry/snapshots"
 )
 
@@ -50,7 +50,6 @@ type Config struct {
 
 	Began    time.Time // when the process started
 	GC       GC
-	Threads  bool         // more of them than processors; GOMAXPROCS in the environment wins
 	Logger   *slog.Logger // required
 	Terminal *cli.Screen  // for a person; nil: nobody watches
 
@@ -88,9 +87,6 @@ func LockDir(dataDir string) (*snapshots.DirLock, error) {
 // its last save, the store, the broker, the lock. It returns nil when everything has been saved.
 func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.GC.tune(cfg.Logger)
-	if cfg.Threads {
-		addThreads()
-	}
 	defer func() {
 		switch {
 		case err != nil:
@@ -126,6 +122,7 @@ type server struct {
 	live      *live
 	health    *httpapi.Health
 	snapshots *snapshotter
+	pacer     *indexing.Pacer       // of the indexes and archives
 	rebuilds  *rebuilds             // requests of operators
 	damaged   chan *snapshots.Store // holds one of which a save has found that it is damaged
 	listeners listeners
@@ -134,13 +131,14 @@ type server struct {
 
 func newServer(cfg Config) *server {
 	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), listening: make(chan struct{})}
+	s.pacer = &indexing.Pacer{Busy: s.live.busy()}
 	s.health = &httpapi.Health{
 		Reader:       s.live,
 		Readiness:    s.live.readiness,
 		MaxStaleness: cfg.MaxStaleness,
 		MinEntries:   cfg.MinEntries,
 	}
-	s.snapshots = newSnapshotter(s.live, cfg)
+	s.snapshots = newSnapshotter(s.live, s.pacer, cfg)
 	return s
 }
 
@@ -162,7 +160,7 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return s.announce(ctx) })
-	group.Go(func() error { s.cfg.GC.keep(ctx, s.live.filling, s.live.loading.Load); return nil })
+	group.Go(func() error { s.cfg.GC.keepHeadroom(ctx); return nil })
 	return group.Wait()
 }
 
@@ -222,10 +220,7 @@ func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream)
 	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
 		return nil, nil, fmt.Errorf("data directory: %w", err)
 	}
-	defer s.live.loading.Store(0)
-	s.setLoading()
 	store, model, err := snapshots.Open(ctx, snapshots.Config{Path: s.cfg.storePath(), Logger: s.log, Restore: func(ctx context.Context) error {
-		defer s.setLoading()
 		return s.bootstrap(ctx, connected)
 	}})
 	if err != nil {
@@ -233,11 +228,4 @@ func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream)
 	}
 	s.live.show(newGeneration(generation{model: model, store: store}))
 	return store, model, nil
-}
-
-// setLoading tells the garbage collector how much is being loaded.
-func (s *server) setLoading() {
-	if info, err := os.Stat(s.cfg.storePath()); err == nil {
-		s.live.loading.Store(uint64(info.Size()))
-	}
 }

@@ -20,14 +20,12 @@ import (
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
 	"example.org/registry/snapshots"
 	"example.org/registry/snapshots/bucket"
 )
 
 const (
-	// snapshotRest is how many times as long a snapshot rests as it works: it takes less than a
-	// quarter of one processor.
-	snapshotRest = 3.5
 	// flushWithin is how long the store may take to be brought to the checkpoint.
 	flushWithin = 10 * time.Second
 	// snapshotLook is how often the loop checks whether it may begin.
@@ -57,10 +55,10 @@ type snapshotter struct {
 	stats  snapshotStats
 }
 
-func newSnapshotter(l *live, cfg Config) *snapshotter {
+func newSnapshotter(l *live, pacer *indexing.Pacer, cfg Config) *snapshotter {
 	return &snapshotter{
 		live: l, log: cfg.Logger, busy: make(chan struct{}, 1),
-		archives: snapshots.ArchiveConfig{TempDir: cfg.temporaryDir(), Rest: snapshotRest, Workers: 1},
+		archives: snapshots.ArchiveConfig{TempDir: cfg.temporaryDir(), Rest: pacer.Rest, Workers: 1},
 		every:    cfg.SnapshotEvery, keep: cfg.SnapshotKeep, replicas: cfg.StreamReplicas,
 	}
 }

@@ -8,12 +8,13 @@ import (
 
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
 	"example.org/registry/snapshots/bucket"
 )
 
 // A snapshot that is due waits for the end of an import, and no longer than another interval.
 func TestSnapshotWaits(t *testing.T) {
-	k := newSnapshotter(newLive(), Config{Logger: discard(), SnapshotEvery: time.Hour})
+	k := newSnapshotter(newLive(), &indexing.Pacer{}, Config{Logger: discard(), SnapshotEvery: time.Hour})
 	began := time.Now()
 	for _, c := range []struct {
 		after     time.Duration
@@ -36,7 +37,7 @@ func TestSnapshotWaits(t *testing.T) {
 
 // A snapshot from the future, where the broker's clock was set back, is no reason to wait.
 func TestSnapshotDue(t *testing.T) {
-	k := newSnapshotter(newLive(), Config{Logger: discard(), SnapshotEvery: time.Hour})
+	k := newSnapshotter(newLive(), &indexing.Pacer{}, Config{Logger: discard(), SnapshotEvery: time.Hour})
 	newest := &bucket.Object{}
 	newest.Manifest.Sequence = 10
 	for _, c := range []struct {
@@ -68,7 +69,7 @@ func TestImporting(t *testing.T) {
 				time.Sleep(importLook / 2) // by the clock of the bubble
 				l.now().model.Apply(nil, 5+changes)
 			}()
-			if got := newSnapshotter(l, Config{}).importing(t.Context()); got != want {
+			if got := newSnapshotter(l, &indexing.Pacer{}, Config{}).importing(t.Context()); got != want {
 				t.Errorf("%d changes: %v", changes, got)
 			}
 		})
@@ -83,7 +84,7 @@ func TestSnapshotTurn(t *testing.T) {
 		seq := eventstest.Publish(t, r.js, eventstest.Events(20, seed)...)
 		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq })
 	}
-	k := newSnapshotter(r.live, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
+	k := newSnapshotter(r.live, &indexing.Pacer{}, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
 	k.open(r.js)
 	turn := func(what string, wantNext time.Duration, wantMade uint64) {
 		t.Helper()
