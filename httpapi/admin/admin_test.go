@@ -162,7 +162,7 @@ func TestProjectionDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := strings.Fields(`caughtUp checkpoint digest entries indexSequence lag lagSeconds lastError lastSequence
-			rankedSequence rebuilding rejected snapshotSequence stream streamCreated streamEpoch subjectsWithoutValidEvent`)
+			rankedSequence rebuilding rejected snapshotSequence stream streamCreated streamEpoch subjectsNotErased subjectsWithoutValidEvent`)
 		var got []string
 		for name := range members {
 			got = append(got, name)

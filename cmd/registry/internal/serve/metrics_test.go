@@ -34,7 +34,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	}
 	model := readmodel.New()
 	l.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})})) // Progress may be asked before Run
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone+9 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone+10 {
 		t.Errorf("%d metrics once there is a projector: %v", n, err)
 	}
 	problems, err := testutil.GatherAndLint(reg)
