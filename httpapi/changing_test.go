@@ -80,7 +80,7 @@ func TestOpenAPINamesEveryList(t *testing.T) {
 	if kind, _ := c.node("/components/schemas/CheckResult/properties/kind"); !slices.Equal(kind["enum"].([]any), want) {
 		t.Errorf("kinds %q, want %q", kind["enum"], want)
 	}
-	results, _ := c.node("/components/schemas/CheckResponse/properties/results")
+	results, _ := c.node("/components/schemas/CheckBody/properties/results")
 	if most, _ := results["maxItems"].(json.Number); most.String() != jsonText(t, len(want)) {
 		t.Errorf("at most %v groups, want %d", results["maxItems"], len(want))
 	}

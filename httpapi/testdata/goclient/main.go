@@ -92,6 +92,13 @@ func calls(ctx context.Context, c *ClientWithResponses, call func(string, int, a
 	if found := batch.JSON200; found == nil || len(found.Results) != 2 || len(found.Results[0].Results) == 0 || len(found.Results[1].Results) != 0 {
 		return fmt.Errorf("CheckBatch: %s", batch.Body)
 	}
+	record, err := c.RecordWithResponse(ctx, nil)
+	if err := call("Record", 200, record, err); err != nil {
+		return err
+	}
+	if record.JSON200 == nil {
+		return fmt.Errorf("Record: %s", record.Body)
+	}
 	ranges, err := c.RangesWithResponse(ctx, nil)
 	if err := call("Ranges", 200, ranges, err); err != nil {
 		return err
