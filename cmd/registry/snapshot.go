@@ -174,14 +174,13 @@ func (c *snapshotRestoreCmd) Run(p *process) error {
 	})
 }
 
-// restore takes the directory's lock, as a server would. When nothing is restored, nothing is left.
+// restore takes the directory's lock, as a server would.
 func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, archive io.Reader) (err error) {
 	lock, err := serve.LockDir(c.DataDir)
 	if err != nil {
 		return err
 	}
-	leave := lock.Undo
-	defer func() { err = errors.Join(err, leave()) }()
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	m, aside, err := snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: serve.StorePath(c.DataDir), Replace: c.Force})
 	if errors.Is(err, snapshots.ErrExists) {
 		return fmt.Errorf("%w; --force renames it aside", err)
@@ -190,7 +189,6 @@ func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, arch
 	if err != nil && !unsynced {
 		return fmt.Errorf("%w; the read model is as it was", unusable(c.Snapshot, err))
 	}
-	leave = lock.Unlock
 	if aside != "" {
 		fmt.Fprintf(stdout, "the old read model is now %s\n", aside)
 	}
