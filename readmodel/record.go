@@ -138,6 +138,15 @@ func DecodeState(k events.Subject, value []byte) (events.Data, Digest, error) {
 	return decodeState(k, v.state)
 }
 
+// DecodeSequence reads the sequence of the last change out of a stored value.
+func DecodeSequence(k events.Subject, value []byte) (uint64, error) {
+	v, err := parseValue(k.Kind, value)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", k.Masked(), err)
+	}
+	return v.sequence, nil
+}
+
 // storedValue is the parts of a stored value. Those that are bytes are parts of it.
 type storedValue struct {
 	sequence   uint64

@@ -29,6 +29,10 @@ type Since struct {
 	// Listed reports whether an entry has been listed since. The file's tombstone of it is left
 	// out. Nil: none has.
 	Listed func(events.Subject) bool
+
+	// Newer are states that have changed since. They are exported in place of the file's, and a
+	// donation that was removed is left out. Subjects that the file lacks are ignored.
+	Newer map[events.Subject]events.Data
 }
 
 // Exported counts what an export has written.
@@ -73,21 +77,51 @@ func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exp
 	return e.done, nil
 }
 
-// Tombstones returns the tombstones in the store at path, in the order of list and entry id. The
-// file must have been verified, and nobody may have it open.
-func Tombstones(ctx context.Context, path string) (all []readmodel.Tombstone, err error) {
-	err = readTables(ctx, path, func(t table, k, value []byte) error {
-		if !t.tombstones {
-			return nil
+// Withdrawn returns what no list may show of the content of the store at path, in the order of list
+// and entry id: the tombstones, and the trusted persons who are not verified. The file must have been
+// verified, and nobody may have it open.
+func Withdrawn(ctx context.Context, path string) (all []readmodel.Tombstone, err error) {
+	err = EachState(ctx, path, func(k events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone) {
+		switch e := data.(type) {
+		case events.Delisting:
+			all = append(all, gone)
+		case events.Entry:
+			if e.List.Trusted() && !e.Verified {
+				all = append(all, readmodel.Tombstone{List: k.List, EntryID: k.ID, Sequence: sequence})
+			}
 		}
-		gone, err := readmodel.DecodeTombstone(t.key(k), value)
-		all = append(all, gone)
+	})
+	readmodel.SortTombstones(all)
+	return all, err
+}
+
+// EachState passes every record of the store at path to take: its data and the sequence of its last
+// change. That of a tombstone is an events.Delisting, and gone is the tombstone. The file must have
+// been verified, and nobody may have it open.
+func EachState(ctx context.Context, path string, take func(k events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone)) error {
+	err := readTables(ctx, path, func(t table, k, value []byte) error {
+		subject := t.key(k)
+		if t.tombstones {
+			gone, err := readmodel.DecodeTombstone(subject, value)
+			if err == nil {
+				take(subject, gone.Sequence, events.Delisting{List: gone.List, EntryID: gone.EntryID}, gone)
+			}
+			return err
+		}
+		data, _, err := readmodel.DecodeState(subject, value)
+		if err != nil {
+			return err
+		}
+		sequence, err := readmodel.DecodeSequence(subject, value)
+		if err == nil {
+			take(subject, sequence, data, readmodel.Tombstone{})
+		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("tombstones: %w", err)
+		return fmt.Errorf("snapshot: %w", err)
 	}
-	return all, nil
+	return nil
 }
 
 // readTables passes every record of the store at path to take.
@@ -148,16 +182,26 @@ func (e *exporter) record(t table, k, value []byte) error {
 		e.done.LeftOut++
 		return nil
 	}
+	if newer, changed := e.since.Newer[subject]; changed {
+		return e.state(newer)
+	}
 	data, _, err := readmodel.DecodeState(subject, value)
 	if err != nil {
 		return err
 	}
+	return e.state(data)
+}
+
+// state writes data as the event that sets it.
+func (e *exporter) state(data events.Data) error {
 	event := events.Event{Type: events.TypeListed, Data: data} // which sets the state, whatever it was before
-	switch t.kind {
-	case events.KindViews:
+	switch data.(type) {
+	case events.DonationRemoval:
+		return nil
+	case events.Views:
 		event.Type = events.TypeViewsCounted
 		e.done.Views++
-	case events.KindDonation:
+	case events.Donation:
 		event.Type = events.TypeDonationUpdated
 		e.done.Donations++
 	default:

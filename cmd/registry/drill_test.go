@@ -155,7 +155,8 @@ func (d *drill) start(log string) drilled {
 func (c drilled) stop(t *testing.T) {
 	t.Helper()
 	if status := c.end(syscall.SIGTERM); status != 0 {
-		t.Fatalf("exit status %d", status)
+		text, _ := os.ReadFile(c.log)
+		t.Fatalf("exit status %d: %s", status, text)
 	}
 }
 

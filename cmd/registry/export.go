@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/recovery"
 	"example.org/registry/events"
 	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
@@ -26,9 +28,8 @@ type exportCmd struct {
 func (exportCmd) Help() string {
 	return "One CloudEvent a line, in a fixed order, each with a new id: entries, view totals (also of entries that are not listed), donations and tombstones (as delisted). " +
 		"A snapshot is old, and whoever was delisted since must not be accused again. So the export of a snapshot asks the stream at --nats-url, which takes as much " +
-		"memory as the read model, or reads --tombstones FILE, and writes a tombstone in place of each entry that was delisted after the snapshot. If it can do " +
-		"neither, it exports nothing and exits with status 1. To recover from the loss of the stream, export the running server, or a snapshot with --tombstones, into a file; then run " +
-		"registry publish --create-stream with it, and registry rebuild --accept-stream. " +
+		"memory as the read model, and gives the newest state of everything; or it reads --tombstones FILE. It writes a tombstone in place of each entry that was delisted, or is no " +
+		"longer shown, since the snapshot. If it can do neither, it exports nothing and exits with status 1. It is a format for moving data: to recover from the loss of the stream, use registry recover. " +
 		"An export that cannot be finished ends with a line that publish refuses, and with status 1."
 }
 
@@ -48,7 +49,7 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 		return copyAnswer(p, c.AdminFlags, "/export", out)
 	}
 	return c.unpacked(p, c.Snapshot, func(path string, m snapshots.Manifest) error {
-		since, source, err := c.since(p, m)
+		since, source, err := c.since(p, path, m)
 		if err != nil {
 			return err
 		}
@@ -56,70 +57,95 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, tombstones %d; left out %d that were delisted after the snapshot (%s)\n",
+		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, tombstones %d; left out %d that were delisted or are no longer shown since the snapshot (%s)\n",
 			done.Entries, done.Views, done.Donations, done.Tombstones, done.LeftOut, source)
 		return err
 	})
 }
 
 // since is what has become of the entries of a snapshot, and who says so
-// (cmd/registry/CONTRACT.md#coming-back). With a file, or with --relist, the stream only says which
-// of the snapshot's tombstones have had their day, if it can be asked.
-func (c *exportCmd) since(p *process, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
-	var said []readmodel.Tombstone
+// (cmd/registry/CONTRACT.md#coming-back). With --relist, the stream only says which of the snapshot's
+// tombstones have had their day, if it can be asked.
+func (c *exportCmd) since(p *process, path string, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
 	if c.Tombstones != "" {
-		if said, err = readTombstones(c.Tombstones); err != nil {
-			return since, "", err
-		}
+		since, err = c.askFile(p, path, m)
+		return since, "according to " + cli.Printable(c.Tombstones), err
 	}
 	since, err = c.askStream(p, m)
 	switch {
 	case p.ctx.Err() != nil:
 		return since, "", p.ctx.Err()
-	case c.Tombstones != "":
-		since.Delisted, source = newestAfter(said, m.Checkpoint), "according to "+cli.Printable(c.Tombstones)
+	case c.Relist && err != nil:
+		return snapshots.Since{}, "--relist; the stream could not be asked", nil
 	case c.Relist:
-		since.Delisted, source = nil, "--relist"
+		return snapshots.Since{Listed: since.Listed}, "--relist", nil
 	case err != nil:
 		return since, "", fmt.Errorf("cannot tell who was delisted after this snapshot: %s; or name what registry tombstones wrote last with --tombstones FILE; "+
 			"only after a mistake of the backend's, export everybody with --relist", strings.TrimSuffix(err.Error(), "."))
-	default:
-		return since, "according to the stream " + string(c.Stream), nil
 	}
-	if err != nil {
-		source += "; the stream could not be asked"
-	}
-	return since, source, nil
+	return since, "according to the stream " + string(c.Stream), nil
 }
 
-// askStream replays the stream, if the snapshot is of it.
-func (c *exportCmd) askStream(p *process, m snapshots.Manifest) (snapshots.Since, error) {
-	name := string(c.Stream)
+// askFile reads --tombstones.
+func (c *exportCmd) askFile(p *process, path string, m snapshots.Manifest) (since snapshots.Since, err error) {
+	said, err := readTombstones(c.Tombstones)
+	if err != nil {
+		return since, err
+	}
+	known, err := recovery.Read(p.ctx, path, m.Checkpoint)
+	if err != nil {
+		return since, err
+	}
+	before := maps.Clone(known.States)
+	known.Add(said)
+	gone := map[events.Subject]bool{}
+	for subject, now := range known.States {
+		_, delisted := now.Data.(events.Delisting)
+		_, already := before[subject].Data.(events.Delisting)
+		if delisted && !already {
+			since.Delisted = append(since.Delisted, now.Delisted)
+		}
+		gone[subject] = true
+	}
+	since.Listed = func(k events.Subject) bool { return !gone[k] }
+	readmodel.SortTombstones(since.Delisted)
+	return since, nil
+}
+
+// askStream reads the stream, if it continues the snapshot.
+func (c *exportCmd) askStream(p *process, m snapshots.Manifest) (since snapshots.Since, err error) {
 	nc, js, err := cli.StreamFlags{BrokerFlags: c.BrokerFlags, Stream: c.Stream}.Open(p.ctx, "registry export", nil)
 	if err != nil {
-		return snapshots.Since{}, err
+		return since, err
 	}
 	defer nc.Close()
-	if err := (leader.Stream{JS: js, Name: name}).Check(p.ctx, m.Checkpoint); err != nil {
-		return snapshots.Since{}, fmt.Errorf("broker at %s: %w", c.Addresses(), err)
+	stream := leader.Stream{JS: js, Name: string(c.Stream)}
+	if err := stream.Check(p.ctx, m.Checkpoint); err != nil {
+		return since, fmt.Errorf("broker at %s: %w", c.Addresses(), err)
 	}
-	r := startReplay(js, name)
-	err = r.catchUp(p.ctx, p.stderr)
-	stopErr := r.following.Stop() // from here on the model is ours
+	found, err := recovery.Scan(p.ctx, stream, nil)
 	if err != nil {
-		return snapshots.Since{}, err
+		return since, err
 	}
-	if stopErr != nil {
-		return snapshots.Since{}, stopErr
-	}
-	since := snapshots.Since{Listed: func(k events.Subject) bool {
-		sequence, ok := r.model.Listed(k)
-		return ok && sequence > m.Sequence
-	}}
-	for _, t := range r.model.Tombstones() {
-		if t.Sequence > m.Sequence {
-			since.Delisted = append(since.Delisted, t)
+	since.Newer = map[events.Subject]events.Data{}
+	for subject, is := range found.States {
+		if is.Data == nil || is.Sequence <= m.Sequence {
+			continue
+		}
+		switch d := is.Data.(type) {
+		case events.Delisting:
+			since.Delisted = append(since.Delisted, is.Delisted)
+		case events.Entry:
+			if d.List.Trusted() && !d.Verified {
+				since.Delisted = append(since.Delisted, readmodel.Tombstone{List: d.List, EntryID: d.EntryID, Sequence: is.Sequence, Time: is.Time})
+				continue
+			}
+			since.Newer[subject] = d
+		default:
+			since.Newer[subject] = d
 		}
 	}
+	since.Listed = func(k events.Subject) bool { return since.Newer[k] != nil }
+	readmodel.SortTombstones(since.Delisted)
 	return since, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/mirror"
@@ -30,8 +29,8 @@ func (mirrorCmd) Help() string {
 // Run prints a line whenever FILE has been replaced. Without --once a signal ends it with status 0.
 func (c *mirrorCmd) Run(p *process) error {
 	for _, path := range []string{c.File, c.File + ".mirror"} {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return cli.Unwritable("FILE", path, syscall.EISDIR)
+		if err := replaceable("FILE", path); err != nil {
+			return err
 		}
 	}
 	if _, err := os.Stat(filepath.Dir(c.File)); err != nil {

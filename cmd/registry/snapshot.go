@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -34,13 +33,16 @@ type snapshotCmd struct {
 
 // snapshotCreateCmd asks a running server.
 type snapshotCreateCmd struct {
-	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store. The file exists only once it is complete."`
+	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store. The file exists only once it is complete. -: standard output."`
 	cli.AdminFlags
 }
 
 // Run prints what was created.
 func (c *snapshotCreateCmd) Run(p *process) error {
-	if c.Output != "" {
+	switch {
+	case c.Output == "-":
+		return cli.Interrupted(p.ctx, c.print(p))
+	case c.Output != "":
 		return cli.Interrupted(p.ctx, c.take(p))
 	}
 	var made serve.Created
@@ -57,36 +59,46 @@ func summary(m snapshots.Manifest) string {
 }
 
 // take writes a temporary file beside FILE and renames it at the end.
-func (c *snapshotCreateCmd) take(p *process) (err error) {
-	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
-		return cli.Unwritable("--output", c.Output, syscall.EISDIR)
-	}
-	f, err := os.CreateTemp(filepath.Dir(c.Output), filepath.Base(c.Output)+".*.part")
+func (c *snapshotCreateCmd) take(p *process) error {
+	var m snapshots.Manifest
+	var n int64
+	err := replaceFile("--output", c.Output, func(f *os.File) (err error) {
+		m, n, err = takeArchive(p, c.AdminFlags, f)
+		return err
+	})
 	if err != nil {
-		return cli.Unwritable("--output", c.Output, err)
+		return err
 	}
-	defer func() {
-		_ = f.Close()           // after an error, or a second time
-		_ = os.Remove(f.Name()) // after an error
-	}()
+	_, err = fmt.Fprintf(p.stdout, "%s: %s, %d bytes\n", cli.Printable(c.Output), summary(m), n)
+	return err
+}
+
+// takeArchive has the running server make a snapshot of n bytes and writes it to f.
+func takeArchive(p *process, server cli.AdminFlags, f *os.File) (m snapshots.Manifest, n int64, err error) {
+	archive, err := server.Ask(p.ctx, http.MethodPost, "/snapshots?output=1")
+	if err != nil {
+		return m, 0, err
+	}
+	defer archive.Close()
+	if n, err = io.Copy(f, archive); err != nil {
+		return m, n, cli.Unwritable("--output", f.Name(), err)
+	}
+	m, err = taken(f, n)
+	return m, n, err
+}
+
+// print writes the snapshot to standard output, where a reader notices one that is cut short by its
+// checksum.
+func (c *snapshotCreateCmd) print(p *process) error {
 	archive, err := c.Ask(p.ctx, http.MethodPost, "/snapshots?output=1")
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	n, err := io.Copy(f, archive)
-	if err != nil {
-		return cli.Unwritable("--output", c.Output, err)
+	if _, err := io.Copy(p.stdout, archive); err != nil {
+		return fmt.Errorf("snapshot: cut short: %w", err)
 	}
-	m, err := taken(f, n)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close(), os.Rename(f.Name(), c.Output)); err != nil {
-		return cli.Unwritable("--output", c.Output, err)
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s: %s, %d bytes\n", c.Output, summary(m), n)
-	return err
+	return nil
 }
 
 // taken checks that the whole archive has arrived. The server has verified what it sent.
@@ -159,7 +171,7 @@ type snapshotRestoreCmd struct {
 // Help is what registry snapshot restore --help says beyond the flags.
 func (snapshotRestoreCmd) Help() string {
 	return "A server started on it replays what the stream has had since. If that stream is lost, the server shows the snapshot's state, including everybody delisted since: " +
-		"to recover from the loss of the stream, use registry export --tombstones instead."
+		"to recover from the loss of the stream, use registry recover instead."
 }
 
 // Run touches the data directory only once it has read a snapshot's head: for a missing one, or

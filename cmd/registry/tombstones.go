@@ -12,14 +12,17 @@ import (
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/recovery"
 	"example.org/registry/events"
+	"example.org/registry/httpapi/admin"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
-// tombstonesCmd writes who was delisted, without names.
+// tombstonesCmd writes which entries no list may show, without names.
 type tombstonesCmd struct {
 	Snapshot string `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's."`
+	Output   string `placeholder:"FILE" help:"Replace this file in one step, once everything is written. -: standard output."`
 	cli.AdminFlags
 	bucketFlags
 }
@@ -27,8 +30,9 @@ type tombstonesCmd struct {
 // Help is what registry tombstones --help says beyond the flags.
 func (tombstonesCmd) Help() string {
 	return "One line of JSON for each entry that has left its list and has not been listed again: list, entryId, and the stream sequence and time of the delisting. " +
-		"It has no names, so keep it beside snapshot files and renew it often: registry export SNAPSHOT --tombstones FILE then accuses nobody again whose appeal has " +
-		"succeeded since. Output that could not be finished ends with a line that export refuses, and with status 1."
+		"Trusted persons whose trust was withdrawn are among them. The last line says how many there are, and up to which sequence of which history. " +
+		"It has no names, so keep it beside snapshot files and renew it often: registry recover SNAPSHOT --tombstones FILE then accuses nobody again whose appeal has " +
+		"succeeded since. A file without its last line is refused."
 }
 
 // tombstonesFailed ends output that is not everything.
@@ -36,6 +40,9 @@ const tombstonesFailed = "# tombstones failed: this is not everything\n"
 
 // Run writes nothing before a snapshot has been verified.
 func (c *tombstonesCmd) Run(p *process) error {
+	if toFile(c.Output) {
+		return cli.Interrupted(p.ctx, replaceFile("--output", c.Output, func(f *os.File) error { return c.write(p, f) }))
+	}
 	return endWith(p, tombstonesFailed, c.write)
 }
 
@@ -43,44 +50,65 @@ func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 	if c.Snapshot == "" {
 		return copyAnswer(p, c.AdminFlags, "/tombstones", out)
 	}
-	return c.unpacked(p, c.Snapshot, func(path string, _ snapshots.Manifest) error {
-		all, err := snapshots.Tombstones(p.ctx, path)
+	return c.unpacked(p, c.Snapshot, func(path string, m snapshots.Manifest) error {
+		all, err := snapshots.Withdrawn(p.ctx, path)
 		if err != nil {
 			return err
 		}
-		to := bufio.NewWriter(out)
-		lines := json.NewEncoder(to)
-		for _, t := range all {
-			if err := lines.Encode(t); err != nil {
-				return err
-			}
-		}
-		return to.Flush()
+		return admin.WriteTombstones(out, admin.Tombstones{All: all, Epoch: m.HistoryName(), Sequence: m.Sequence})
 	})
 }
 
+// tombstonesEnd is the last line of registry tombstones. Without it a file may be a part of what it was
+// made of, and an entry that it lacks would pass for one that is listed.
+type tombstonesEnd struct {
+	End      bool      `json:"end"`
+	Count    int       `json:"count"`
+	Epoch    string    `json:"epoch"` // the name of the history that the sequences belong to
+	Sequence uint64    `json:"sequence"`
+	Time     time.Time `json:"time"`
+}
+
 // readTombstones reads what registry tombstones wrote. The error names the line.
-func readTombstones(path string) (all []readmodel.Tombstone, err error) {
+func readTombstones(path string) (w recovery.Withdrawals, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, cli.Unreadable("--tombstones", path, err)
+		return w, cli.Unreadable("--tombstones", path, err)
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
+	wrong := func(n int, err error) error {
+		return fmt.Errorf("--tombstones: %s:%d: %w; give a file that registry tombstones wrote to its end", cli.Printable(path), n, err)
+	}
+	lines, n, ended := bufio.NewScanner(f), 0, false
+	for lines.Scan() {
+		n++
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if ended {
+			return w, wrong(n, errors.New("a line after the end"))
+		}
+		var end tombstonesEnd
+		if json.Unmarshal(lines.Bytes(), &end) == nil && end.End {
+			if end.Count != len(w.All) || end.Epoch == "" {
+				return w, wrong(n, fmt.Errorf("the end of %d lines of a history, after %d", end.Count, len(w.All)))
+			}
+			w.History, w.Sequence, ended = end.Epoch, end.Sequence, true
 			continue
 		}
 		t, err := parseTombstone(lines.Bytes())
 		if err != nil {
-			return nil, fmt.Errorf("--tombstones: %s:%d: %w; give a file that registry tombstones wrote to its end", cli.Printable(path), n, err)
+			return w, wrong(n, err)
 		}
-		all = append(all, t)
+		w.All = append(w.All, t)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, cli.Unreadable("--tombstones", path, err)
+		return w, cli.Unreadable("--tombstones", path, err)
 	}
-	return all, nil
+	if !ended {
+		return w, wrong(n, errors.New("its end is missing"))
+	}
+	return w, nil
 }
 
 // parseTombstone reads one line.
@@ -102,39 +130,6 @@ func parseTombstone(line []byte) (readmodel.Tombstone, error) {
 		return readmodel.Tombstone{}, errors.New("not a tombstone: no such list or entryId")
 	}
 	return t, nil
-}
-
-// clocksDiffer is by how much the clocks of a cluster's brokers may differ.
-const clocksDiffer = time.Minute
-
-// newestAfter returns the tombstones of entries that were delisted after the checkpoint, at most
-// one each, in order. A file does not say which stream's they are, and sequences of different
-// streams say nothing about each other, so the time decides (cmd/registry/CONTRACT.md#coming-back).
-func newestAfter(all []readmodel.Tombstone, at readmodel.Checkpoint) []readmodel.Tombstone {
-	newest := map[events.Subject]readmodel.Tombstone{}
-	for _, t := range all {
-		if known, ok := newest[t.Subject()]; delistedAfter(t, at) && (!ok || t.Time.After(known.Time)) {
-			newest[t.Subject()] = t
-		}
-	}
-	out := make([]readmodel.Tombstone, 0, len(newest))
-	for _, t := range newest {
-		out = append(out, t)
-	}
-	readmodel.SortTombstones(out)
-	return out
-}
-
-// delistedAfter is true where it cannot be known: better that somebody who is on a list is missing
-// than that somebody is on it who should not be.
-func delistedAfter(t readmodel.Tombstone, at readmodel.Checkpoint) bool {
-	switch {
-	case t.Time.IsZero(), at.MessageTime.IsZero(), t.Time.After(at.MessageTime):
-		return true
-	case t.Sequence > at.Sequence: // of one stream, it is the later one, though another broker's clock may have said otherwise
-		return t.Time.After(at.MessageTime.Add(-clocksDiffer))
-	}
-	return false
 }
 
 // copyAnswer writes an answer of the running server to out.

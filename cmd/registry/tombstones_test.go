@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/readmodel"
 )
 
 // deploy/operating.md, the worst of the drills: after the snapshot 100 people were delisted and 50
@@ -120,47 +118,11 @@ func TestExportAsksTheStream(t *testing.T) {
 		t.Errorf("after --relist %+v", got)
 	}
 	// A snapshot has its tombstones, too.
-	if got := d.run("tombstones", d.file); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"entryId":"long-gone"`) {
+	if got := d.run("tombstones", d.file); strings.Count(got, "\n") != 3 || !strings.Contains(got, `"entryId":"long-gone"`) {
 		t.Errorf("tombstones of the snapshot: %s", got)
 	}
 	d.run("verify", "--admin-addr="+s.Admin, "--nats-url="+s.NATS)
 	s.stop(t)
-}
-
-// The rule of cmd/registry/CONTRACT.md#coming-back for a file of tombstones.
-func TestNewestAfter(t *testing.T) {
-	noon := time.Date(2026, 11, 22, 12, 0, 0, 500, time.UTC)
-	at := readmodel.Checkpoint{Sequence: 100, MessageTime: noon}
-	stone := func(id string, seq uint64, after time.Duration) readmodel.Tombstone {
-		return readmodel.Tombstone{List: events.Servers, EntryID: id, Sequence: seq, Time: noon.Add(after).Truncate(time.Millisecond)}
-	}
-	unknown := stone("time-unknown", 1, 0)
-	unknown.Time = time.Time{}
-	all := []readmodel.Tombstone{
-		stone("later", 101, time.Hour),
-		stone("later-in-another-stream", 3, time.Hour),
-		stone("before", 99, -time.Hour),
-		stone("before-in-another-stream", 5000, -time.Hour), // listed again before the snapshot
-		stone("same-millisecond", 101, 0),
-		stone("slow-clock", 101, -30*time.Second),
-		stone("fast-clock", 99, -30*time.Second),
-		unknown,
-		stone("twice", 150, time.Minute), stone("twice", 120, time.Second),
-	}
-	var got []string
-	for _, t := range newestAfter(all, at) {
-		got = append(got, t.EntryID)
-		if t.EntryID == "twice" && t.Sequence != 150 {
-			got = append(got, "the older one")
-		}
-	}
-	if want := []string{"later", "later-in-another-stream", "same-millisecond", "slow-clock", "time-unknown", "twice"}; !slices.Equal(got, want) {
-		t.Errorf("left out: %v\nwant %v", got, want)
-	}
-	at.MessageTime = time.Time{} // the message at the checkpoint had been erased
-	if got := newestAfter(all, at); len(got) != 9 {
-		t.Errorf("%d of a snapshot without a time", len(got))
-	}
 }
 
 func TestExportFlags(t *testing.T) {
@@ -176,9 +138,16 @@ func TestExportFlags(t *testing.T) {
 func TestReadTombstones(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tombstones")
 	good := `{"list":"servers","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z"}` + "\n"
+	end := func(n int) string {
+		return fmt.Sprintf(`{"end":true,"count":%d,"epoch":"E","sequence":9,"time":"2026-11-22T12:00:01Z"}`+"\n", n)
+	}
 	for text, wrong := range map[string]string{
-		good + "\n" + good:                       "",
-		"":                                       "",
+		good + "\n" + good + end(2):              "",
+		end(0):                                   "",
+		"":                                       "its end is missing", // a disk that was full
+		good:                                     "its end is missing",
+		good + end(2):                            ":2: the end of 2 lines of a history, after 1",
+		good + end(1) + good:                     ":3: a line after the end",
 		good + tombstonesFailed:                  ":2: not a tombstone",
 		good[:40]:                                ":1: not a tombstone",
 		strings.Replace(good, "serv", "x", 1):    "no such list",
@@ -189,9 +158,10 @@ func TestReadTombstones(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all, err := readTombstones(path)
-		if wrong == "" && (err != nil || len(all) != strings.Count(text, "list")) || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
-			t.Errorf("%q: %d, %v; want %q", text, len(all), err, wrong)
+		w, err := readTombstones(path)
+		if wrong == "" && (err != nil || len(w.All) != strings.Count(text, "list") || w.History != "E" || w.Sequence != 9) ||
+			wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%q: %+v, %v; want %q", text, w, err, wrong)
 		}
 	}
 }
@@ -316,7 +286,7 @@ func (d *drill) stones(of drilled) map[events.Subject]time.Time {
 		d.t.Fatal(err)
 	}
 	by := map[events.Subject]time.Time{}
-	for _, t := range all {
+	for _, t := range all.All {
 		by[t.Subject()] = t.Time
 	}
 	return by

@@ -15,7 +15,6 @@ import (
 
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/site"
-	"example.org/registry/readmodel"
 )
 
 // Config configures the listener. Health, Gatherer and Projection are required. Its functions may
@@ -43,9 +42,9 @@ type Config struct {
 	// Records lists what the server holds at sequence atLeast or later, for which it waits a
 	// little. Errors are answered like those of Rebuild. Nil: there is no /records.
 	Records func(ctx context.Context, atLeast uint64) (Records, error)
-	// Tombstones returns what the server holds of them, in the order of list and entry id. Errors
+	// Tombstones returns what no list may show, in the order of list and entry id. Errors
 	// are answered like those of Rebuild. Nil: there is no /tombstones.
-	Tombstones func() ([]readmodel.Tombstone, error)
+	Tombstones func() (Tombstones, error)
 	// Archives serves POST /snapshots and GET /export. Nil: there are none.
 	Archives Archives
 	// Host is a name, without a port, by which the listener may be addressed besides IP addresses

@@ -416,16 +416,17 @@ func TestProfileOutlastsTheWriteTimeout(t *testing.T) {
 func TestTombstones(t *testing.T) {
 	var err error
 	h := newAdmin(t, serve(t), func(c *Config) {
-		c.Tombstones = func() ([]readmodel.Tombstone, error) {
-			return []readmodel.Tombstone{
+		c.Tombstones = func() (Tombstones, error) {
+			return Tombstones{Epoch: "E", Sequence: 12, All: []readmodel.Tombstone{
 				{List: events.Scammers, EntryID: "a", Sequence: 7, Time: time.Date(2026, 11, 22, 12, 0, 0, 250_000_000, time.UTC)},
 				{List: events.Legit, EntryID: "b", Sequence: 9, Time: time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC)},
-			}, err
+			}}, err
 		}
 	})
 	const want = `{"list":"scammers","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z"}` + "\n" +
 		`{"list":"legit","entryId":"b","sequence":9,"time":"2026-11-22T12:00:01Z"}` + "\n"
-	if status, body, header := ask(t, h, "GET", "/tombstones"); status != 200 || body != want || header.Get("Content-Type") != "application/x-ndjson" {
+	const end = `{"end":true,"count":2,"epoch":"E","sequence":12,"time":"`
+	if status, body, header := ask(t, h, "GET", "/tombstones"); status != 200 || !strings.HasPrefix(body, want+end) || header.Get("Content-Type") != "application/x-ndjson" {
 		t.Errorf("%d %v %s", status, header, body)
 	}
 	err = Unavailable("some are missing")

@@ -180,7 +180,37 @@ func (a Records) write(out *bufio.Writer) error {
 	return out.Flush()
 }
 
-// tombstones answers with every tombstone at the checkpoint as JSON, one a line.
+// Tombstones is everything that no list may show, up to a sequence of the history Epoch.
+type Tombstones struct {
+	All      []readmodel.Tombstone
+	Epoch    string
+	Sequence uint64
+}
+
+// WriteTombstones writes a tombstone a line and a last line, without which the text is not complete
+// (cmd/registry/CONTRACT.md#tombstones).
+func WriteTombstones(to io.Writer, t Tombstones) error {
+	out := bufio.NewWriterSize(to, 64<<10)
+	lines := json.NewEncoder(out)
+	for _, one := range t.All {
+		if err := lines.Encode(one); err != nil {
+			return err
+		}
+	}
+	end := struct {
+		End      bool      `json:"end"`
+		Count    int       `json:"count"`
+		Epoch    string    `json:"epoch"`
+		Sequence uint64    `json:"sequence"`
+		Time     time.Time `json:"time"`
+	}{true, len(t.All), t.Epoch, t.Sequence, time.Now().UTC().Truncate(time.Millisecond)}
+	if err := lines.Encode(end); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// tombstones answers with everything that no list may show, one a line.
 func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
 	all, err := l.Tombstones()
 	if err != nil {
@@ -189,12 +219,7 @@ func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
 	}
 	w = withoutDeadline(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	out := bufio.NewWriterSize(w, 64<<10)
-	lines := json.NewEncoder(out)
-	for _, t := range all {
-		_ = lines.Encode(t) // the writer keeps its error for Flush
-	}
-	if err := out.Flush(); err != nil {
+	if err := WriteTombstones(w, all); err != nil {
 		l.Logger.WarnContext(r.Context(), "sending tombstones failed", "error", err)
 		panic(http.ErrAbortHandler) // half of them must not look complete
 	}

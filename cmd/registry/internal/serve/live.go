@@ -263,14 +263,14 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 
 // tombstones is what GET /tombstones shows. Before the model has caught up it refuses: a partial
 // answer would look complete and could relist somebody.
-func (l *live) tombstones() (all []readmodel.Tombstone, err error) {
+func (l *live) tombstones() (admin.Tombstones, error) {
 	g := l.now()
 	p, running := g.progress()
 	if !running || !p.CaughtUp {
-		return nil, admin.Unavailable("the read model has not caught up with the stream yet")
+		return admin.Tombstones{}, admin.Unavailable("the read model has not caught up with the stream yet")
 	}
-	g.projector.Inspect(func(m *readmodel.Model) { all = m.Tombstones() })
-	return all, nil
+	v := g.model.View()
+	return admin.Tombstones{All: v.Withdrawn(), Epoch: v.Epoch(), Sequence: v.Sequence()}, nil
 }
 
 // lastRejected is at most so many of the last rejected events, the highest sequence first, for the

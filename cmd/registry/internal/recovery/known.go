@@ -1,0 +1,88 @@
+package recovery
+
+import (
+	"context"
+	"maps"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+// State is what one side has of a subject.
+type State struct {
+	Sequence uint64
+	Data     events.Data
+	Delisted readmodel.Tombstone // of a known Delisting: its time
+}
+
+// Known is what a read model has, and where it stands.
+type Known struct {
+	At     readmodel.Checkpoint
+	States map[events.Subject]State
+
+	read map[events.Subject]State // as States was at At
+}
+
+// Read reads the content of a verified snapshot's store file.
+func Read(ctx context.Context, path string, at readmodel.Checkpoint) (*Known, error) {
+	k := &Known{At: at, States: map[events.Subject]State{}}
+	err := snapshots.EachState(ctx, path, func(subject events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone) {
+		k.States[subject] = State{sequence, data, gone}
+	})
+	k.read = k.States
+	return k, err
+}
+
+// Withdrawals is what registry tombstones wrote: everything that no list may show, at a checkpoint.
+type Withdrawals struct {
+	All      []readmodel.Tombstone
+	History  string
+	Sequence uint64
+}
+
+// Add brings k up to date with w. Within one history sequences decide. Between two nothing tells
+// which is newer, so that all of w counts.
+func (k *Known) Add(w Withdrawals) {
+	k.States = maps.Clone(k.read)
+	ours := w.History == k.At.HistoryName()
+	named := map[events.Subject]bool{}
+	for _, t := range w.All {
+		subject := t.Subject()
+		named[subject] = true
+		s, ok := k.States[subject]
+		if ok && (safety(s.Data) > 0 || ours && s.Sequence >= t.Sequence) {
+			continue
+		}
+		if !ours {
+			t.Sequence = s.Sequence
+		}
+		k.States[subject] = State{t.Sequence, events.Delisting{List: t.List, EntryID: t.EntryID}, t}
+	}
+	if !ours || w.Sequence < k.At.Sequence {
+		return
+	}
+	for subject, s := range k.States {
+		if safety(s.Data) > 0 && subject.Kind == events.KindEntry && !named[subject] {
+			delete(k.States, subject) // it was listed again after the snapshot, and how is not known
+		}
+	}
+}
+
+// safety ranks a state where it is not known which is newer: the safer one harms nobody.
+func safety(d events.Data) int {
+	switch d := d.(type) {
+	case events.Delisting, events.DonationRemoval:
+		return 2
+	case events.Entry:
+		if d.List.Trusted() && !d.Verified {
+			return 1
+		}
+	}
+	return 0
+}
+
+// equal reports whether two states are the same.
+func equal(a, b events.Data) bool {
+	return string(events.AppendData(nil, a)) == string(events.AppendData(nil, b))
+}

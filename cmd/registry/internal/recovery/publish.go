@@ -1,0 +1,104 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/failpoint"
+	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
+)
+
+// inFlight is how many events wait for their acknowledgements.
+const inFlight = 256
+
+// Publish publishes what p found, after the marker of a new history where one is needed. conflicts
+// counts the subjects on which somebody else has published since p was made: compare again. done, if
+// not nil, is called after each event.
+func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (conflicts int, err error) {
+	if p.history != "" {
+		if _, _, err := s.BeginHistory(ctx, p.history); err != nil {
+			return 0, err
+		}
+	}
+	if err := failpoint.Hit("recover/begun"); err != nil {
+		return 0, err
+	}
+	js, err := jetstream.New(s.JS.Conn(), jetstream.WithPublishAsyncMaxPending(inFlight))
+	if err != nil {
+		return 0, err
+	}
+	var waiting []jetstream.PubAckFuture
+	settle := func(keep int) error {
+		for len(waiting) > keep {
+			first := waiting[0]
+			waiting = waiting[1:]
+			select {
+			case <-first.Ok():
+			case err := <-first.Err():
+				if !isConflict(err) {
+					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.Refusal(s.JS.Conn(), err, first.Msg().Subject))
+				}
+				conflicts++
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if done != nil {
+				done()
+			}
+		}
+		return nil
+	}
+	for _, c := range p.Changes {
+		msg, err := c.message(s.Name)
+		if err != nil {
+			return conflicts, err
+		}
+		future, err := js.PublishMsgAsync(msg, jetstream.WithExpectLastSequencePerSubject(c.Last))
+		if err != nil {
+			return conflicts, err
+		}
+		waiting = append(waiting, future)
+		if err := settle(inFlight - 1); err != nil {
+			return conflicts, err
+		}
+		if err := failpoint.Hit("recover/published"); err != nil {
+			return conflicts, err
+		}
+	}
+	return conflicts, settle(0)
+}
+
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// message is the event that sets c's state. It says that it repeats one, so that a tombstone keeps
+// its time.
+func (c Change) message(stream string) (*nats.Msg, error) {
+	e := events.Event{ID: events.NewEventID(), Source: events.ExportSource, Type: events.TypeListed, Data: c.State.Data}
+	switch c.State.Data.(type) {
+	case events.Delisting:
+		e.Type, e.Time = events.TypeDelisted, c.State.Delisted.Time
+	case events.Views:
+		e.Type = events.TypeViewsCounted
+	case events.Donation:
+		e.Type = events.TypeDonationUpdated
+	case events.DonationRemoval:
+		e.Type = events.TypeDonationRemoved
+	}
+	payload, err := events.Encode(e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Subject.Masked(), err)
+	}
+	return &nats.Msg{Subject: c.Subject.String(), Data: payload, Header: nats.Header{
+		events.HeaderContent: {events.ContentType}, jetstream.MsgIDHeader: {e.ID}, jetstream.ExpectedStreamHeader: {stream},
+	}}, nil
+}

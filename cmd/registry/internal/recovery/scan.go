@@ -1,0 +1,114 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+)
+
+// Scanned is what a stream has.
+type Scanned struct {
+	Identity readmodel.StreamIdentity // its History is the last one that a marker began
+	States   map[events.Subject]Streamed
+}
+
+// Streamed is what a stream has of a subject.
+type Streamed struct {
+	State           // of its last valid message; Data is nil where it has none
+	Time  time.Time // when the broker stored that
+	Last  uint64    // sequence of the last message, valid or not
+}
+
+// silence is how long the broker may send nothing before a scan gives up.
+const silence = 15 * time.Second
+
+// Scan reads the stream from its start to the end that it has now, and calls each, if not nil, with
+// every message. It needs what a replica may do.
+func Scan(ctx context.Context, s leader.Stream, each func(leader.Message)) (*Scanned, error) {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &Scanned{Identity: leader.IdentityOf(info), States: map[events.Subject]Streamed{}}
+	if info.State.Msgs == 0 {
+		return found, nil
+	}
+	consumer, err := s.JS.CreateConsumer(ctx, s.Name, jetstream.ConsumerConfig{
+		Description: "registry recover", DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("consumer: %w", natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+s.Name))
+	}
+	defer func() {
+		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.RequestTimeout)
+		defer cancel()
+		_ = s.JS.DeleteConsumer(forget, s.Name, consumer.CachedInfo().Name) // or the broker forgets it in a minute
+	}()
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(2000, 8<<20))
+	if err != nil {
+		return nil, fmt.Errorf("consumer: %w", err)
+	}
+	defer messages.Stop()
+	for at, delivered := uint64(0), uint64(0); at < info.State.LastSeq; {
+		wait, cancel := context.WithTimeout(ctx, silence)
+		m, err := messages.Next(jetstream.NextContext(wait))
+		cancel()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, fmt.Errorf("the stream %s could not be read beyond %d: %w", s.Name, at, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		if delivered++; meta.Sequence.Consumer != delivered {
+			return nil, errors.New("the broker left out a message; try again")
+		}
+		at = meta.Sequence.Stream
+		one := leader.Message{Subject: m.Subject(), Sequence: at, ID: m.Headers().Get(jetstream.MsgIDHeader), Time: meta.Timestamp, Data: m.Data()}
+		found.add(one)
+		if each != nil {
+			each(one)
+		}
+		if meta.NumPending == 0 {
+			break // the last messages may be erased
+		}
+	}
+	return found, nil
+}
+
+func (s *Scanned) add(m leader.Message) {
+	if m.Subject == events.HistorySubject {
+		if h, err := events.DecodeHistory(m.Data); err == nil {
+			s.Identity.History = h.Name
+		}
+		return
+	}
+	subject, err := events.ParseSubject(m.Subject)
+	if err != nil {
+		return
+	}
+	is := s.States[subject]
+	is.Last = m.Sequence
+	if e, err := events.DecodeMessage(m.Subject, m.Data); err == nil {
+		is.State, is.Time = State{Sequence: m.Sequence, Data: e.Data}, m.Time
+		if d, ok := e.Data.(events.Delisting); ok {
+			is.Delisted = readmodel.Tombstone{List: d.List, EntryID: d.EntryID, Sequence: m.Sequence, Time: m.Time}
+			if e.Source == events.ExportSource && !e.Time.IsZero() {
+				is.Delisted.Time = e.Time
+			}
+		}
+	}
+	s.States[subject] = is
+}
