@@ -57,7 +57,7 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, tombstones %d; left out %d that were delisted or are no longer shown since the snapshot (%s)\n",
+		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, tombstones %d; left out %d that were delisted after the snapshot (%s)\n",
 			done.Entries, done.Views, done.Donations, done.Tombstones, done.LeftOut, source)
 		return err
 	})

@@ -55,7 +55,7 @@ func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return admin.WriteTombstones(out, admin.Tombstones{All: all, Epoch: m.HistoryName(), Sequence: m.Sequence})
+		return admin.WriteTombstones(out, admin.Tombstones{All: all, Epoch: m.HistoryName(), Sequence: m.Sequence, Time: m.MessageTime})
 	})
 }
 

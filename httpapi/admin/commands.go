@@ -185,10 +185,11 @@ type Tombstones struct {
 	All      []readmodel.Tombstone
 	Epoch    string
 	Sequence uint64
+	Time     time.Time // when the broker stored the message at Sequence; zero when not known
 }
 
 // WriteTombstones writes a tombstone a line and a last line, without which the text is not complete
-// (cmd/registry/CONTRACT.md#tombstones).
+// (cmd/registry/CONTRACT.md#coming-back).
 func WriteTombstones(to io.Writer, t Tombstones) error {
 	out := bufio.NewWriterSize(to, 64<<10)
 	lines := json.NewEncoder(out)
@@ -203,7 +204,10 @@ func WriteTombstones(to io.Writer, t Tombstones) error {
 		Epoch    string    `json:"epoch"`
 		Sequence uint64    `json:"sequence"`
 		Time     time.Time `json:"time"`
-	}{true, len(t.All), t.Epoch, t.Sequence, time.Now().UTC().Truncate(time.Millisecond)}
+	}{true, len(t.All), t.Epoch, t.Sequence, t.Time}
+	if end.Time.IsZero() {
+		end.Time = time.Now().UTC().Truncate(time.Millisecond)
+	}
 	if err := lines.Encode(end); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/events/failpoint"
 	"example.org/registry/events/natserr"
 	"example.org/registry/projector/leader"
 )
@@ -25,9 +24,6 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 		if _, _, err := s.BeginHistory(ctx, p.history); err != nil {
 			return 0, err
 		}
-	}
-	if err := failpoint.Hit("recover/begun"); err != nil {
-		return 0, err
 	}
 	js, err := jetstream.New(s.JS.Conn(), jetstream.WithPublishAsyncMaxPending(inFlight))
 	if err != nil {
@@ -65,9 +61,6 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 		}
 		waiting = append(waiting, future)
 		if err := settle(inFlight - 1); err != nil {
-			return conflicts, err
-		}
-		if err := failpoint.Hit("recover/published"); err != nil {
 			return conflicts, err
 		}
 	}

@@ -270,7 +270,11 @@ func (l *live) tombstones() (admin.Tombstones, error) {
 		return admin.Tombstones{}, admin.Unavailable("the read model has not caught up with the stream yet")
 	}
 	v := g.model.View()
-	return admin.Tombstones{All: v.Withdrawn(), Epoch: v.Epoch(), Sequence: v.Sequence()}, nil
+	all := admin.Tombstones{All: v.Withdrawn(), Epoch: v.Epoch(), Sequence: v.Sequence()}
+	if saved := g.store.Checkpoint(); saved.Sequence == all.Sequence {
+		all.Time = saved.MessageTime
+	}
+	return all, nil
 }
 
 // lastRejected is at most so many of the last rejected events, the highest sequence first, for the

@@ -1,0 +1,489 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/internal/recovery"
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events"
+	"example.org/registry/events/broker"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector"
+	"example.org/registry/projector/leader"
+	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
+)
+
+var (
+	nightSeed = flag.Uint64("night.seed", 0, "first seed of the worst night; 0: the fixed ones")
+	nights    = flag.Int("night.count", 4, "seeds of the worst night")
+)
+
+// The worst night: after a history of listings, amendments, verifications, delistings, withdrawn
+// trust, view totals and donations, one to three disasters in a row, with the backend publishing
+// before, between and after; then a recovery, which is interrupted first. Every subject then has its
+// newest known state, or the safer one where both sides have changed it; a replay and a follower of
+// the feed agree with the server; and a second recovery publishes nothing.
+func TestWorstNight(t *testing.T) {
+	first := *nightSeed
+	if first == 0 {
+		first = 1
+	}
+	for seed := first; seed < first+uint64(*nights); seed++ {
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t, seed)
+			for range 2 {
+				n.run()
+			}
+		})
+	}
+}
+
+// published is an event in the stream, and whether the server has read it there.
+type published struct {
+	data   events.Data
+	common bool
+	number int
+}
+
+type night struct {
+	t       *testing.T
+	rng     *rand.Rand
+	dir     string // of the broker
+	addr    string
+	broker  *broker.Broker
+	js      jetstream.JetStream
+	server  *server
+	known   map[events.Subject]published // what the server has
+	stream  []published
+	backups []backup
+	serial  int
+	told    []string
+
+	follower map[string]string // of the feed: entry by list and id
+	epoch    string
+	since    uint64
+}
+
+// backup is a copy of the broker's directory.
+type backup struct {
+	dir    string
+	stream []published
+}
+
+func newNight(t *testing.T, seed uint64) *night {
+	n := &night{t: t, rng: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), known: map[events.Subject]published{}, follower: map[string]string{}}
+	var err error
+	if n.addr, err = eventstest.Address(); err != nil {
+		t.Fatal(err)
+	}
+	n.startBroker()
+	connect := func(opts ...nats.Option) jetstream.JetStream {
+		opts = append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+		nc, err := nats.Connect("nats://"+n.addr, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return js
+	}
+	n.js = connect()
+	eventstest.Stream(t, n.js)
+	n.startServer(connect(projector.ConnectOptions()...))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(strings.Join(n.told, "; "))
+		}
+	})
+	return n
+}
+
+func (n *night) startBroker() {
+	n.broker = eventstest.Broker(n.t, func(c *broker.Config) { c.StoreDir, c.Addr = n.dir, n.addr })
+}
+
+// startServer starts a server's projection with its rebuilds.
+func (n *night) startServer(js jetstream.JetStream) {
+	data := n.t.TempDir()
+	s := newServer(Config{Stream: events.DefaultStream, DataDir: data, StreamReplicas: 1, StreamHistory: 5, Logger: discard()})
+	store, model, err := snapshots.Open(n.t.Context(), snapshots.Config{Path: s.cfg.storePath()})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	s.live.stream.Store(&leader.Stream{JS: js, Name: events.DefaultStream})
+	first := s.newGeneration(store, store, model, store.Checkpoint(), 0)
+	s.live.show(first)
+	drained := make(chan struct{})
+	following := task.Go(context.Background(), func(context.Context) error { return s.follow(drained, start(first)) })
+	n.t.Cleanup(func() {
+		close(drained)
+		_ = following.Wait()
+		_ = s.live.now().store.Close()
+	})
+	n.server = s
+}
+
+func (n *night) run() {
+	n.publish(20+n.rng.IntN(20), true)
+	n.backup()
+	n.publish(n.rng.IntN(20), true)
+	n.backup()
+	n.publish(1+n.rng.IntN(20), true) // so that every backup ends before the checkpoint
+	n.reached()
+	n.follow()
+	for range 1 + n.rng.IntN(3) {
+		n.disaster()
+	}
+	n.recover(true)
+	if left := n.recover(false); len(left.Changes) > 0 || left.Begins() {
+		n.t.Errorf("a second recovery would publish %d events, begins a history: %v", len(left.Changes), left.Begins())
+	}
+	n.compare()
+}
+
+func (n *night) tell(format string, args ...any) {
+	n.told = append(n.told, fmt.Sprintf(format, args...))
+}
+
+// frozen reports whether the server applies nothing. Once it does, the backend publishes for nobody.
+func (n *night) frozen() bool { p, _ := n.server.live.progress(); return p.Frozen }
+
+// publish publishes some events, of few subjects, so that most are changed on both sides.
+func (n *night) publish(count int, common bool) {
+	for range count {
+		d := n.data()
+		e := events.Event{ID: events.NewEventID(), Source: "/night", Type: events.TypeListed, Data: d}
+		switch d.(type) {
+		case events.Delisting:
+			e.Type = events.TypeDelisted
+		case events.Views:
+			e.Type = events.TypeViewsCounted
+		case events.Donation:
+			e.Type = events.TypeDonationUpdated
+		case events.DonationRemoval:
+			e.Type = events.TypeDonationRemoved
+		}
+		payload, err := events.Encode(e)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		eventstest.PublishRaw(n.t, n.js, d.Subject().String(), payload)
+		n.stream = append(n.stream, published{d, common, n.serial})
+		if common {
+			n.known[d.Subject()] = n.stream[len(n.stream)-1]
+		}
+	}
+	n.tell("%d published, common %v", count, common)
+}
+
+func (n *night) data() events.Data {
+	n.serial++
+	id := fmt.Sprint("e", n.rng.IntN(12))
+	list := events.Lists()[n.rng.IntN(events.NumLists)]
+	switch n.rng.IntN(10) {
+	case 0, 1, 2:
+		return events.Delisting{List: list, EntryID: id}
+	case 3:
+		return events.Views{List: list, EntryID: id, Views: int64(n.serial)}
+	case 4:
+		if n.rng.IntN(3) == 0 {
+			return events.DonationRemoval{DonationID: id}
+		}
+		at := time.Unix(1_700_000_000, 0).UTC()
+		return events.Donation{DonationID: id, Status: events.DonationStatuses()[0], Amount: fmt.Sprint(n.serial), Currency: "BTC", RequiredConfirmations: 6, CreatedAt: at, UpdatedAt: at}
+	}
+	return events.Entry{List: list, EntryID: id, ChatID: fmt.Sprint(900000 + n.serial), Name: fmt.Sprint("Osoba ", n.serial), Verified: n.rng.IntN(2) == 0,
+		ReportID: "r", ReportedAt: time.Unix(1_700_000_000, 0).UTC()}
+}
+
+// reached waits until the server has everything.
+func (n *night) reached() {
+	info, err := n.js.Stream(n.t.Context(), events.DefaultStream)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	last := info.CachedInfo().State.LastSeq
+	until(n.t, func() bool {
+		p, _ := n.server.live.progress()
+		return p.CaughtUp && !p.Frozen && p.Checkpoint >= last
+	})
+}
+
+func (n *night) restartBroker(between func()) {
+	n.broker.Shutdown()
+	between()
+	n.startBroker()
+	until(n.t, func() bool {
+		ctx, cancel := context.WithTimeout(n.t.Context(), time.Second)
+		defer cancel()
+		_, err := n.js.AccountInfo(ctx)
+		return err == nil
+	})
+}
+
+func (n *night) backup() {
+	b := backup{filepath.Join(n.t.TempDir(), "copy"), slices.Clone(n.stream)}
+	n.restartBroker(func() {
+		if err := os.CopyFS(b.dir, os.DirFS(n.dir)); err != nil {
+			n.t.Fatal(err)
+		}
+	})
+	n.backups = append(n.backups, b)
+}
+
+func (n *night) disaster() {
+	n.reachedOrFrozen()
+	switch n.rng.IntN(4) {
+	case 0:
+		n.tell("stream lost")
+		if err := n.js.DeleteStream(n.t.Context(), events.DefaultStream); err != nil {
+			n.t.Fatal(err)
+		}
+		eventstest.Stream(n.t, n.js)
+		n.stream = nil
+		until(n.t, n.frozen)
+	case 1:
+		if n.frozen() {
+			return
+		}
+		n.tell("everything erased")
+		s, err := n.js.Stream(n.t.Context(), events.DefaultStream)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if err := s.Purge(n.t.Context()); err != nil {
+			n.t.Fatal(err)
+		}
+		n.stream = nil
+		n.publish(n.rng.IntN(10), true)
+		return
+	default:
+		b := n.backups[n.rng.IntN(len(n.backups))]
+		n.tell("back to a backup of %d", len(b.stream))
+		n.restartBroker(func() {
+			if err := os.RemoveAll(n.dir); err != nil {
+				n.t.Fatal(err)
+			}
+			if err := os.CopyFS(n.dir, os.DirFS(b.dir)); err != nil {
+				n.t.Fatal(err)
+			}
+		})
+		n.stream = slices.Clone(b.stream)
+		until(n.t, n.frozen)
+	}
+	n.publish(n.rng.IntN(15), !n.frozen())
+}
+
+func (n *night) reachedOrFrozen() {
+	until(n.t, func() bool {
+		p, _ := n.server.live.progress()
+		return p.Frozen || p.Connected && p.Lag == 0
+	})
+}
+
+// recover compares and, if it may, publishes and accepts. It is interrupted at first.
+func (n *night) recover(publish bool) *recovery.Plan {
+	n.t.Helper()
+	n.reachedOrFrozen()
+	ctx := n.t.Context()
+	archive, _, err := n.server.snapshots.Archive(ctx)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer archive.Close()
+	path := filepath.Join(n.t.TempDir(), "registry.db")
+	m, err := snapshots.Unpack(ctx, archive, path)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	known, err := recovery.Read(ctx, path, m.Checkpoint)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	stream := leader.Stream{JS: n.js, Name: events.DefaultStream}
+	plan, err := recovery.Compare(ctx, stream, known)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if !publish {
+		return plan
+	}
+	n.tell("recovers: continues %v, %+v, %d unknown", plan.Continues, plan.Counts(), plan.Unknown)
+	if part := *plan; len(part.Changes) > 1 { // a kill after some of them
+		part.Changes = part.Changes[:n.rng.IntN(len(part.Changes))]
+		if _, err := recovery.Publish(ctx, stream, &part, nil); err != nil {
+			n.t.Fatal(err)
+		}
+		n.tell("killed after %d", len(part.Changes))
+		n.publish(n.rng.IntN(5), plan.Continues) // the backend is faster than the next attempt
+		if plan.Continues {
+			n.reached()
+		}
+	}
+	for range 10 {
+		if plan, err = recovery.Compare(ctx, stream, known); err != nil {
+			n.t.Fatal(err)
+		}
+		conflicts, err := recovery.Publish(ctx, stream, plan, nil)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if conflicts == 0 {
+			break
+		}
+	}
+	if !plan.Continues || n.frozen() {
+		until(n.t, n.frozen)
+		if _, err := n.server.rebuild(ctx, admin.RebuildOptions{AcceptStream: true, Yes: true}); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	return plan
+}
+
+// compare holds the server against what it should have, a replay, and a follower.
+func (n *night) compare() {
+	n.t.Helper()
+	n.reached()
+	states := map[events.Subject]published{}
+	for _, p := range n.stream {
+		states[p.data.Subject()] = p
+	}
+	v := n.server.live.now().model.View()
+	subjects := map[events.Subject]bool{}
+	for k := range n.known {
+		subjects[k] = true
+	}
+	for k := range states {
+		subjects[k] = true
+	}
+	after := map[events.Subject]published{}
+	for k := range subjects {
+		known := n.known[k]
+		if s, ok := states[k]; ok && !s.common {
+			// Changed on both sides: the safer one.
+			if known.data == nil || weight(known.data) <= weight(s.data) || n.wasCommon(known) {
+				known = s
+			}
+		}
+		after[k] = published{known.data, true, known.number}
+		want := known.data
+		if k.Kind != events.KindEntry {
+			continue
+		}
+		e, listed := want.(events.Entry)
+		shown := listed && (!e.List.Trusted() || e.Verified)
+		row := v.Entry(k.List, k.ID)
+		name := ""
+		if row != nil {
+			name, _, _ = row.Text()
+		}
+		switch {
+		case row != nil && !shown:
+			n.t.Errorf("%s is listed as %q, and should not be: %T %+v", k, name, want, want)
+		case shown && row == nil:
+			n.t.Errorf("%s is not listed, and should be as %q", k, e.Name)
+		case shown && name != e.Name:
+			n.t.Errorf("%s is listed as %q, want %q", k, name, e.Name)
+		}
+	}
+	n.replays(v)
+	n.follow()
+	if got := len(n.follower); got != v.Total() {
+		n.t.Errorf("a follower of the feed has %d entries, the lists show %d", got, v.Total())
+	}
+	for key, entry := range n.follower {
+		list, id, _ := strings.Cut(key, "/")
+		if row := v.Entry(events.List(list), id); row == nil || row.JSON() != entry {
+			n.t.Errorf("a follower of the feed has another state of %s", key)
+		}
+	}
+	// From here on what the server has is common.
+	n.known = after
+	n.stream = nil
+	for _, p := range after {
+		n.stream = append(n.stream, p)
+	}
+	n.backups = nil
+}
+
+// wasCommon reports whether the stream has had p before it changed its subject: then nothing was
+// lost.
+func (n *night) wasCommon(p published) bool {
+	return slices.ContainsFunc(n.stream, func(o published) bool { return o.common && o.number == p.number })
+}
+
+func weight(d events.Data) int {
+	switch d := d.(type) {
+	case events.Delisting, events.DonationRemoval:
+		return 2
+	case events.Entry:
+		if d.List.Trusted() && !d.Verified {
+			return 1
+		}
+	}
+	return 0
+}
+
+// replays holds a replica that starts with nothing against v.
+func (n *night) replays(v *readmodel.View) {
+	n.t.Helper()
+	m := readmodel.New()
+	p := projector.New(projector.Config{JetStream: n.js, Model: m, ReadOnly: true})
+	replay := task.Go(context.Background(), p.Run)
+	defer func() { _ = replay.Stop() }()
+	until(n.t, func() bool { return p.Progress().CaughtUp })
+	if is := m.View(); is.Digest() != v.Digest() || is.FeedDigest() != v.FeedDigest() || is.Sequence() != v.Sequence() || is.Epoch() != v.Epoch() {
+		n.t.Errorf("a replica has %s at %d of %s, the server %s at %d of %s", is.Digest(), is.Sequence(), is.Epoch(), v.Digest(), v.Sequence(), v.Epoch())
+	}
+}
+
+// follow brings the follower of the feed up to date, as a client does.
+func (n *night) follow() {
+	n.t.Helper()
+	v := n.server.live.now().model.View()
+	if v.Epoch() != n.epoch {
+		n.epoch, n.since = v.Epoch(), 0
+		clear(n.follower)
+	}
+	if n.since > v.Sequence() {
+		n.t.Errorf("a follower at %d is ahead of the server at %d, in the same history", n.since, v.Sequence())
+		return
+	}
+	for up := false; !up; {
+		page := v.Feed(n.since, 50, 1<<20)
+		for _, c := range page.Changes {
+			var change struct {
+				Entry json.RawMessage `json:"entry"`
+			}
+			if err := json.Unmarshal(c.AppendJSON(nil), &change); err != nil {
+				n.t.Fatal(err)
+			}
+			key := string(c.List) + "/" + c.ID
+			delete(n.follower, key)
+			if c.Op() == "set" {
+				n.follower[key] = string(change.Entry)
+			}
+		}
+		n.since, up = page.Until, page.UpToDate
+	}
+}
