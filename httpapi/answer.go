@@ -10,7 +10,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
@@ -157,12 +156,12 @@ type query struct {
 	list    readmodel.ListQuery
 	check   readmodel.CheckQuery
 	batch   []batchID
-	bucket  int         // of chat ids, from 0
-	feed    feedQuery   // of changes
-	entry   string      // the entry id that the path names
-	person  paste.Paste // of the person check
-	part    int         // of a reason that is too long for one page of the site, from 1
-	indexed bool        // search engines may show the page
+	bucket  int       // of chat ids, from 0
+	feed    feedQuery // of changes
+	entry   string    // the entry id that the path names
+	person  person    // of the person check
+	part    int       // of a reason that is too long for one page of the site, from 1
+	indexed bool      // search engines may show the page
 }
 
 // pageKind returns what the answer to q is.

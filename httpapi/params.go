@@ -74,14 +74,24 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 }
 
 // parsePerson reads the query string of the person check: the parameters of a check, with search as
-// people paste it (httpapi/CONTRACT.md#pastes), and with an id beside it instead of before it.
-// Without both it asks for nobody. It is a pure function.
-func (p *Public) parsePerson(raw string) (paste.Paste, error) {
+// people paste it (httpapi/CONTRACT.md#pastes), and with an id beside it that is a part of the same
+// text. Without both it asks for nobody. It is a pure function.
+func parsePerson(raw string) (person, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	ps := readParams(raw, names[:], values[:])
-	id, _ := ps.pasted(checkID, bounds.MaxID)
-	text := ps.trimmed(checkSearch)
-	return p.pastes.ReadWithID(text, id), ps.err
+	ps.pasted(checkID, bounds.MaxID) // for its bounds
+	asked := person{id: ps.trimmed(checkID), text: ps.trimmed(checkSearch)}
+	return asked, ps.err
+}
+
+// person is what a person check asks: a text, and what stands beside it in the field for an id.
+type person struct{ text, id string }
+
+func (p person) empty() bool { return p.text == "" && p.id == "" }
+
+// isSearch reports whether the check takes a turn among searches: all but a single id do.
+func (p person) isSearch() bool {
+	return p.text != "" && p.id != "" || !paste.SingleID(p.text+p.id)
 }
 
 // parseDonation reads the donation's id from a query string. It is a pure function.

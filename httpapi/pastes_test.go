@@ -86,7 +86,7 @@ func pageOfPaste() []struct{ paste, says, finds string } {
 		{"żabcia2013, maja1997", "accused", frog},
 		{"maja1997; żabcia2013", "accused", frog},
 		{"🔥płomień🔥", "accused", "scammers/emoji"},
-		{"płomień", "none", "scammers/emoji"},
+		{"płomień", "accused", "scammers/emoji"},
 		{"żabcia", "none", frog},
 		{"ryzykant", "risk", risky},
 		{"Tanie Nitro", "accused", nitro},

@@ -21,6 +21,7 @@ import (
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 	"example.org/registry/httpapi/uptime"
+	"example.org/registry/readmodel/terms"
 )
 
 // Config configures the public API. Health is required, with its Reader and Readiness.
@@ -168,12 +169,15 @@ func NewPublic(cfg Config) (*Public, error) {
 		limit:       newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		preflight:   newPreflight(),
 		sitePaths:   map[string]bool{},
-		pastes:      paste.NewReader(),
 		began:       time.Now(),
 
 		rankedIndex: cfg.Ranked,
 	}
-	var err error
+	words, err := terms.New()
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL, IsWord: words.Knows})
 	if p.compressor, err = newCompressor(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}

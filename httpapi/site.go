@@ -153,18 +153,18 @@ func (p *Public) checkPage() handler {
 	return p.cacheable(&route{
 		policy: p.checkCache, html: true,
 		parse: func(raw string) (q query, err error) {
-			q.person, err = p.parsePerson(raw)
-			q.indexed = q.person.Text == ""
+			q.person, err = parsePerson(raw)
+			q.indexed = q.person.empty()
 			return q, err
 		},
 		tag: func(at state, _ *query) *tagSet { return p.pageTags(at.view.CheckTag()+monthTag(at), at.staleSince) },
 		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
-			page := site.CheckPage{Paste: q.person, Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
+			page := site.CheckPage{Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
 			for i, l := range events.Lists() {
 				page.Entries[i] = at.view.NumEntries(l)
 			}
-			if q.person.Text != "" {
-				if err := p.decide(ctx, at.view, &page); err != nil {
+			if !q.person.empty() {
+				if err := p.decide(ctx, at.view, q.person, &page); err != nil {
 					return nil, err
 				}
 			}
@@ -173,9 +173,15 @@ func (p *Public) checkPage() handler {
 	})
 }
 
-// decide makes the verdict. Where nobody is meant, names that contain what was typed are looked
-// for: that searches texts, so it waits for its turn.
-func (p *Public) decide(ctx context.Context, view *readmodel.View, page *site.CheckPage) error {
+// decide reads what was pasted, and makes the verdict. Anything but a single id takes milliseconds,
+// so it waits for its turn.
+func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person, page *site.CheckPage) error {
+	leave, err := p.searches.enter(ctx, asked.isSearch())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	page.Paste = p.pastes.Read(asked.text, asked.id)
 	value, err := page.Decide(ctx, view)
 	if err != nil {
 		return err
@@ -184,12 +190,7 @@ func (p *Public) decide(ctx context.Context, view *readmodel.View, page *site.Ch
 	if !value.FoundNobody() {
 		return nil
 	}
-	leave, err := p.searches.enter(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return page.FindParts(ctx)
+	return page.FindParts(ctx) // searches nothing of a single id
 }
 
 // staleAfter is how old the data may be before pages say so.

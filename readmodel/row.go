@@ -54,6 +54,27 @@ func (r *Row) ID() string { return r.blob[jsonIDAt : jsonIDAt+int(r.idLen)] }
 // ChatID returns the chat-platform id of the entry.
 func (r *Row) ChatID() string { return r.chatID() }
 
+// Name returns the name of the entry.
+func (r *Row) Name() string {
+	json := r.JSON()[jsonIDAt+int(r.idLen)+len(`","name":`):]
+	return unquoted(json[:strings.Index(json, `,"id":"`)])
+}
+
+// reportID returns the number of the report, which the public JSON ends with.
+func (r *Row) reportID() string {
+	json := r.JSON()
+	return unquoted(json[strings.LastIndex(json, `,"reportId":"`)+len(`,"reportId":`) : len(json)-1])
+}
+
+// unquoted returns the text of a JSON string that appendString wrote.
+func unquoted(quoted string) string {
+	if strings.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return string(text)
+}
+
 // Sequence returns the stream sequence of the entry's last change.
 func (r *Row) Sequence() uint64 { return r.sequence }
 

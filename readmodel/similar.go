@@ -126,23 +126,25 @@ func keyRank(name, search string, n int) int {
 // key. So of a key that holds a search every other gram of the search is kept, and a look-up takes
 // the rows that have them all. Every row that is shown is also kept under its whole keys,
 // without separators: rows that are not verified are similar for an equal key alone, as those of
-// legit are imitated, and WithName looks for any row of such a key.
+// legit are imitated, and WithNames looks for any row of such a key. The number of its report is
+// kept, too.
 type similarIndex struct {
-	grams, whole maphash.Seed // random, so nobody can choose keys that collide
-	tree         btree.Tree
-	scratch      []btree.Item // of the owner
+	grams, whole, reports maphash.Seed // random, so nobody can choose keys that collide
+	tree                  btree.Tree
+	scratch               []btree.Item // of the owner
 }
 
 func newSimilarIndex() similarIndex {
-	return similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed()}
+	return similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed(), reports: maphash.MakeSeed()}
 }
 
 func (x *similarIndex) snapshot() similarIndex {
-	return similarIndex{grams: x.grams, whole: x.whole, tree: x.tree.Snapshot()}
+	return similarIndex{grams: x.grams, whole: x.whole, reports: x.reports, tree: x.tree.Snapshot()}
 }
 
 func (x *similarIndex) apply(ch rowChange) {
-	if ch.old != nil && ch.row != nil && ch.old.keys() == ch.row.keys() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
+	if ch.old != nil && ch.row != nil && ch.old.keys() == ch.row.keys() &&
+		ch.old.reportID() == ch.row.reportID() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
 		return
 	}
 	for _, it := range x.items(ch.old) {
@@ -172,13 +174,13 @@ func (x *similarIndex) items(r *Row) []btree.Item {
 	return slices.Compact(x.scratch)
 }
 
-// appendItems appends the items of r, some more than once. A row that no search can be similar to
-// has none.
+// appendItems appends the items of r, some more than once. A row that is not shown has none.
 func (x *similarIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
 	if r == nil || !r.shown() {
 		return items
 	}
 	k := r.keys()
+	items = append(items, btree.Item{Key: x.reportHash(r.reportID()), Slot: uint32(r.Ref())})
 	items = x.appendKey(items, r, k.Shape)
 	if k.Folded != k.Shape {
 		items = x.appendKey(items, r, k.Folded)
@@ -198,14 +200,11 @@ func (x *similarIndex) appendKey(items []btree.Item, r *Row, key string) []btree
 	return items
 }
 
-// wholeOf is the hash of a whole key without separators; of one that is nothing else, with single
-// spaces. So names that are equal once they are folded have one for the key Folded.
+// wholeOf is the hash of the core of a key. So names that are equal once they are folded have one
+// for the key Folded.
 func (x *similarIndex) wholeOf(key string) uint64 {
 	var room [64]byte
-	if whole := lookalike.AppendJoined(room[:0], key); len(whole) > 0 {
-		return maphash.Bytes(x.whole, whole)
-	}
-	return maphash.String(x.whole, oneSpace(key))
+	return maphash.Bytes(x.whole, lookalike.AppendCore(room[:0], key))
 }
 
 // candidates returns all rows that may be similar to k, in ascending order.
@@ -214,13 +213,6 @@ func (x *similarIndex) candidates(k *lookalike.Keys) []RowRef {
 	if k.Folded != k.Shape {
 		refs = x.appendHolding(refs, k.Folded)
 	}
-	slices.Sort(refs)
-	return slices.Compact(refs)
-}
-
-// namesakes returns all rows whose name may look like k, separators aside, in ascending order.
-func (x *similarIndex) namesakes(k *lookalike.Keys) []RowRef {
-	refs := x.appendKept(x.appendKept(nil, x.wholeOf(k.Shape)), x.wholeOf(k.Folded))
 	slices.Sort(refs)
 	return slices.Compact(refs)
 }

@@ -2,8 +2,14 @@ package readmodel
 
 import (
 	"context"
+	"hash/maphash"
+	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
+	"example.org/registry/readmodel/casefold"
 	"example.org/registry/readmodel/lookalike"
 )
 
@@ -12,34 +18,160 @@ import (
 // one.
 func (v *View) WithID(id string) []*Row {
 	var found people
-	v.withChatID(id, func(_ int, r *Row) { found.add(r, 0) })
-	return found.all()
+	v.withChatID(id, func(_ int, r *Row) { found.add(r, sameName) })
+	return found.rows()
 }
 
-// WithName returns who has this name or one that a person could take for it: whose look-alike key,
-// with or without separators, is that of name. Of each list it returns the verified entries and the
-// others, those that have the very name first, then the newest, at most MaxGroup of each. It reads
-// no text and waits for no index. Its only error is ctx's.
-func (v *View) WithName(ctx context.Context, name string) ([]*Row, error) {
-	keys, needle := lookalike.KeysOf(name), fold(name)
-	var found people
-	for i, ref := range v.similarNames.namesakes(&keys) {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		r := v.Row(ref)
-		switch own := r.keys(); {
-		case r.foldedName() == needle:
-			found.add(r, 0)
-		case own.Alike(keys), own.Joined().Alike(keys.Joined()):
-			found.add(r, 1)
+// WithNumber returns the entries that have this entry id, or this number of their report.
+func (v *View) WithNumber(number string) (found []*Row) {
+	for _, l := range events.Lists() {
+		if r := v.Entry(l, number); r != nil {
+			found = append(found, r)
 		}
 	}
-	return found.all(), nil
+	v.similarNames.find(v.similarNames.reportHash(number), func(ref RowRef) bool {
+		if r := v.Row(ref); r.reportID() == number && r.shown() && !slices.Contains(found, r) {
+			found = append(found, r)
+		}
+		return len(found) < MaxGroup
+	})
+	return found
+}
+
+// Namesake is an entry with a name that was looked up.
+type Namesake struct {
+	Row   *Row
+	Alike bool // its name only looks like it: letters, marks or separators differ
+}
+
+// The bounds of WithNames, in rows that it reads. They keep it below a millisecond.
+const (
+	maxNamesakes    = 1000 // of one name
+	maxAllNamesakes = 3000 // of all names
+)
+
+// WithNames returns for each name who has it, or one that a person could take for it: whose
+// look-alike key is the same, but for separators and what stands around it ([lookalike.AppendCore]).
+// Of each list it returns the verified entries and the others, at most MaxGroup of each: those that
+// have the very name first, then those whose name is equal but for what is invisible or stands
+// around it, then the newest. The names are as [lookalike.Visible] leaves them. It reads no text and
+// waits for no index. It is not complete where there are more rows of a name than it reads. Its only
+// error is ctx's.
+func (v *View) WithNames(ctx context.Context, names []string) (found [][]Namesake, complete bool, err error) {
+	found, complete = make([][]Namesake, len(names)), true
+	words, left := wordKeys{}, maxAllNamesakes
+	for i, name := range names {
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		sought := soughtName{keys: words.of(name), name: name}
+		read := min(left, maxNamesakes)
+		var who people
+		look := func(ref RowRef) bool {
+			if read--; read < 0 {
+				complete = false
+				return false
+			}
+			left--
+			r := v.Row(ref)
+			if rank, ok := sought.rank(r); ok {
+				who.add(r, rank)
+			}
+			return true
+		}
+		shape, folded := v.similarNames.wholeOf(sought.keys.Shape), v.similarNames.wholeOf(sought.keys.Folded)
+		v.similarNames.find(shape, look)
+		if folded != shape {
+			v.similarNames.find(folded, look)
+		}
+		found[i] = who.namesakes()
+	}
+	return found, complete, nil
+}
+
+// wordKeys remembers the keys of words, and of what stands between them: many names of a batch have
+// the same ones. The keys of a name are those of its pieces together, but for white space, which no
+// core has.
+type wordKeys map[string]lookalike.Keys
+
+func (w wordKeys) of(name string) lookalike.Keys {
+	var shape, folded []byte
+	for rest := name; rest != ""; {
+		first, _ := utf8.DecodeRuneInString(rest)
+		at, word := len(rest), isWordly(first)
+		for i, r := range rest {
+			if isWordly(r) != word {
+				at = i
+				break
+			}
+		}
+		k, ok := w[rest[:at]]
+		if !ok {
+			k = lookalike.KeysOf(rest[:at]).Joined()
+			w[rest[:at]] = k
+		}
+		shape, folded = append(shape, k.Shape...), append(folded, k.Folded...)
+		rest = rest[at:]
+	}
+	if len(shape) == 0 || len(folded) == 0 {
+		return lookalike.KeysOf(name)
+	}
+	return lookalike.Keys{Shape: string(shape), Folded: string(folded)}
+}
+
+func isWordly(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)
+}
+
+// soughtName is a name that rows are compared with.
+type soughtName struct {
+	keys                     lookalike.Keys
+	name                     string
+	shape, key, folded, bare string // made when the first row is compared
+}
+
+// The ranks of a namesake, the nearest first.
+const (
+	sameName = iota // folded
+	bareName        // folded, but for what is invisible or stands around it
+	alikeName
+	numNameRanks
+)
+
+func (s *soughtName) rank(r *Row) (rank int, ok bool) {
+	if s.folded == "" {
+		s.shape, s.key = core(s.keys.Shape), core(s.keys.Folded)
+		s.folded, s.bare = fold(s.name), bareFolded(s.name)
+	}
+	switch name := r.foldedName(); {
+	case name == s.folded:
+		return sameName, true
+	case bareFolded(name) == s.bare:
+		return bareName, true
+	}
+	k := r.keys()
+	return alikeName, core(k.Shape) == s.shape || core(k.Folded) == s.key
+}
+
+func core(key string) string { return string(lookalike.AppendCore(nil, key)) }
+
+func bareFolded(name string) string {
+	return casefold.String(lookalike.Bare(lookalike.Visible(name)))
+}
+
+// reportHash is the hash that a row is kept under for the number of its report.
+func (x *similarIndex) reportHash(number string) uint64 { return maphash.String(x.reports, number) }
+
+// find calls f with the rows that are kept under a hash, in ascending order, until it returns false.
+func (x *similarIndex) find(hash uint64, f func(RowRef) bool) {
+	x.tree.AscendFrom(hash, func(it btree.Item) bool { return it.Key == hash && f(RowRef(it.Slot)) })
 }
 
 // people is who was found, by list, verification and rank.
-type people [events.NumLists][2][2][]*Row
+type people [events.NumLists][2][numNameRanks][]*Row
 
 func (p *people) add(r *Row, rank int) {
 	if !r.shown() {
@@ -52,11 +184,25 @@ func (p *people) add(r *Row, rank int) {
 	*of = keepNewest(*of, r)
 }
 
-func (p *people) all() (found []*Row) {
+// namesakes returns who was found, at most MaxGroup of a list that are verified or not.
+func (p *people) namesakes() (found []Namesake) {
 	for _, list := range p {
 		for _, ranks := range list {
-			found = append(found, firstOf(ranks[:])...)
+			room := MaxGroup
+			for rank, rows := range ranks {
+				for _, r := range rows[:min(len(rows), room)] {
+					found = append(found, Namesake{r, rank == alikeName})
+				}
+				room -= min(len(rows), room)
+			}
 		}
+	}
+	return found
+}
+
+func (p *people) rows() (found []*Row) {
+	for _, n := range p.namesakes() {
+		found = append(found, n.Row)
 	}
 	return found
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,12 +59,22 @@ func TestWho(t *testing.T) {
 				own := lookalike.KeysOf(e.Name)
 				return fold(e.Name) == fold(name) || own.Alike(k) || own.Joined().Alike(k.Joined())
 			})
-			rows, err := m.View().WithName(context.Background(), name)
+			rows, err := withName(context.Background(), m.View(), name)
 			if got := keysOf(rows); err != nil || !slices.Equal(got, want) {
 				t.Fatalf("%q: %v %v, want %v", name, got, err, want)
 			}
 		}
 	})
+}
+
+func withName(ctx context.Context, v *View, name string) (rows []*Row, err error) {
+	found, _, err := v.WithNames(ctx, []string{name})
+	for _, namesakes := range found {
+		for _, n := range namesakes {
+			rows = append(rows, n.Row)
+		}
+	}
+	return rows, err
 }
 
 func keysOf(rows []*Row) (keys []string) {
@@ -96,7 +105,7 @@ func TestWhoHidesNobody(t *testing.T) {
 	has := func(rows []*Row, id string) bool {
 		return slices.ContainsFunc(rows, func(r *Row) bool { return r.ID() == id })
 	}
-	rows, err := m.View().WithName(context.Background(), "Bartek")
+	rows, err := withName(context.Background(), m.View(), "Bartek")
 	if err != nil || !has(rows, "0") || len(rows) != 2*MaxGroup {
 		t.Errorf("by name: %v %v", keysOf(rows), err)
 	}
@@ -105,10 +114,57 @@ func TestWhoHidesNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := m.View().WithName(ctx, strings.Repeat("b", 3)); err != nil {
-		t.Errorf("without candidates: %v", err)
-	}
-	if _, err := m.View().WithName(ctx, "bartek"); err != context.Canceled {
+	if _, err := withName(ctx, m.View(), "bartek"); err != context.Canceled {
 		t.Errorf("given up: %v", err)
+	}
+}
+
+// A name that is equal but for what is invisible or stands around it is not hidden by newer ones
+// that only look like it, and is no look-alike itself.
+func TestDressedNamesakesComeFirst(t *testing.T) {
+	m, r := New(), NewRenderer()
+	var records []Record
+	add := func(id int, name string) {
+		e := events.Entry{List: events.Scammers, EntryID: fmt.Sprint(id), ChatID: "1", Name: name, Verified: true, ReportID: fmt.Sprint("Z-", id), ReportedAt: time.Unix(int64(id), 0)}
+		records = append(records, r.Render(uint64(len(records)+1), e))
+	}
+	names := []string{"zenek\u200b77", "❤️ zenek77 ❤️", "zenek77 #0", "„Zenek77”", "zenek77#1234"}
+	for i, name := range names {
+		add(i, name)
+	}
+	for i := range 2 * MaxGroup {
+		add(100+i, "zеnek77") // with a Cyrillic е
+	}
+	m.Apply(records, uint64(len(records)))
+	found, complete, err := m.View().WithNames(context.Background(), []string{"zenek77", "nobody"})
+	if err != nil || !complete || len(found[0]) != MaxGroup || len(found[1]) != 0 {
+		t.Fatalf("%d and %d namesakes, complete %v, %v", len(found[0]), len(found[1]), complete, err)
+	}
+	for i, n := range found[0] {
+		if n.Alike != (i >= len(names)) {
+			t.Errorf("%d: %q alike %v", i, n.Row.Name(), n.Alike)
+		}
+	}
+	for _, number := range []string{"Z-3", "3"} {
+		if rows := m.View().WithNumber(number); len(rows) != 1 || rows[0].ID() != "3" {
+			t.Errorf("%s: %v", number, keysOf(rows))
+		}
+	}
+	if rows := m.View().WithNumber("Z-9"); len(rows) != 0 {
+		t.Errorf("a number that no report has: %v", keysOf(rows))
+	}
+}
+
+// However many have a name, a look-up reads so many rows of it and says that there are more.
+func TestNamesakesAreBounded(t *testing.T) {
+	m, r := New(), NewRenderer()
+	var records []Record
+	for i := range maxNamesakes + 1 {
+		records = append(records, r.Render(uint64(i+1), events.Entry{List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: "1", Name: "ania", ReportID: "R"}))
+	}
+	m.Apply(records, uint64(len(records)))
+	found, complete, err := m.View().WithNames(context.Background(), []string{"ania"})
+	if err != nil || complete || len(found[0]) != MaxGroup {
+		t.Errorf("%d namesakes, complete %v, %v", len(found[0]), complete, err)
 	}
 }

@@ -13,50 +13,28 @@ type Kind uint8
 // The kinds of a text.
 const (
 	Plain      Kind = iota
+	Number          // a number too long for an id
 	Profile         // a profile on another platform
 	Web             // a web address or a domain
 	Mail            // an e-mail address
 	Telephone       // a telephone number
 	Card            // the number of a payment card
 	Account         // the number of a bank account
-	Place           // a mention of a role or a channel, or the address of a private conversation
+	Place           // a role, a channel, a command or a time, or the address of a conversation
 	Invitation      // an invitation link: it does not say which server it is to
 )
 
-// kindOf returns the kind of a text whose content is c.
-func (rd *Reader) kindOf(text string, c *content) Kind {
-	kind := c.kind
-	for _, found := range rd.account.FindAllString(text, -1) {
-		if iban(found) {
-			kind = max(kind, Account)
-		}
-	}
-	number := strings.Join(rd.digits.FindAllString(text, -1), "")
-	if rd.telephone.MatchString(text) && isTelephone(strings.Contains(text, "+"), number) {
-		kind = max(kind, Telephone)
-	}
-	if rd.command.MatchString(text) {
-		kind = Place
-	}
-	return kind
-}
-
 // numberKind says what digits that stand together are.
-func numberKind(run string) Kind {
+func numberKind(run string, international bool) Kind {
 	switch {
 	case len(run) == 26:
 		return Account
 	case len(run) >= 13 && len(run) <= 16 && run[0] >= '3' && run[0] <= '6' && luhn(run):
 		return Card
-	case isNational(run):
+	case isNational(run), international && len(run) >= 8 && len(run) <= MinDigits:
 		return Telephone
 	}
 	return Plain
-}
-
-// isTelephone reports whether a number may be one that people call.
-func isTelephone(international bool, number string) bool {
-	return isNational(number) || international && len(number) >= 8 && len(number) <= 15
 }
 
 // isNational reports whether a number is a Polish one, with the country code or without.

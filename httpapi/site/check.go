@@ -41,11 +41,11 @@ const maxParts = 3
 // Decide looks up in a view whom the paste means, and makes the verdict. It searches no texts.
 // Where it finds nobody, FindParts may have something to add. Its error is ctx's.
 func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.Value, error) {
-	found, err := verdict.Find(ctx, view, p.Paste)
+	found, err := verdict.Find(ctx, view, &p.Paste)
 	if err != nil {
 		return "", err
 	}
-	p.view, p.verdict = view, verdict.Decide(p.Paste, found)
+	p.view, p.verdict = view, verdict.Decide(&p.Paste, found)
 	return p.verdict.Value, nil
 }
 
@@ -56,7 +56,7 @@ func (p *CheckPage) FindParts(ctx context.Context) error {
 		if len(p.parts) == maxParts {
 			break
 		}
-		if s.ID != "" || s.HasParts {
+		if s.IsID() || p.verdict.HasParts(&s) || paste.Digits(s.Text()) {
 			continue
 		}
 		found, err := p.view.Check(ctx, readmodel.CheckQuery{Search: s.Text()})
@@ -73,7 +73,6 @@ type checkView struct {
 	Form    string // where the search is asked
 	Asked   string // as typed
 	Checked []checked
-	Left    bool // more was typed than was looked at
 	Counts  []string
 	Chart   chart
 	Verdict answer
@@ -111,7 +110,7 @@ const (
 
 // Check appends the page of the person check.
 func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
-	v := checkView{Form: "/", Asked: p.Paste.Text}
+	v := checkView{Form: "/", Asked: p.Paste.Asked}
 	page := Page{Title: "Sprawdź, zanim zapłacisz", Path: "/", AsOf: p.AsOf, Finds: true,
 		About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo."}
 	if v.Asked == "" {
@@ -144,8 +143,8 @@ type match struct {
 func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	found := sortHits(p)
 	v.Verdict = wording(&p.verdict, &p.Paste, found.main)
-	v.Checked, v.Left = checkedOf(&p.verdict, &p.Paste), p.Paste.Omitted > 0
-	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.ID != "" })
+	v.Checked = checkedOf(&p.verdict, &p.Paste)
+	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.IsID() })
 	v.AskID, v.Server = askID(p, v.ByID), found.server()
 	advised := v.Verdict.Class
 	if advised == "name" {
@@ -167,7 +166,7 @@ func askID(p *CheckPage, byID bool) string {
 	if byID {
 		return ""
 	}
-	return p.Paste.Text
+	return p.Paste.Asked
 }
 
 // server reports whether all whom the verdict accuses or warns of are servers.
@@ -230,7 +229,7 @@ func sortHits(p *CheckPage) (h hits) {
 	})
 	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
 		seen[m] = true
-		h.near = append(h.near, near{m, s.As(hit)})
+		h.near = append(h.near, near{m, hit.As})
 	})
 	slices.SortStableFunc(h.main, graver)
 	slices.SortStableFunc(h.others, graver)
@@ -338,7 +337,7 @@ func rest(p *CheckPage, cut bool) (lists []option) {
 		for i, l := range events.Lists() {
 			if n[i] >= readmodel.MaxGroup || cut && n[i] > 0 {
 				name := ""
-				if s.ID == "" {
+				if !s.IsID() {
 					name = s.Text()
 				}
 				add(l, s.ID, name)

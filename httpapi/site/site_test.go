@@ -99,7 +99,7 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	for i, l := range events.Lists() {
 		p.Entries[i] = w.view.NumEntries(l)
 	}
-	p.Paste = paste.NewReader().ReadWithID(q.Search, q.ID)
+	p.Paste = paste.NewReader(paste.Config{}).Read(q.Search, q.ID)
 	value, err := p.Decide(context.Background(), w.view)
 	if err != nil {
 		t.Fatal(err)

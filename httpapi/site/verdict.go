@@ -45,9 +45,9 @@ func wording(v *verdict.Verdict, p *paste.Paste, main []match) answer {
 	case verdict.Caution:
 		a.Title, a.Text = careful(v, accusedNoun(v))
 	case verdict.Unchecked:
-		a.Title, a.Text = unchecked(v.Reason, p.Kind)
+		a.Title, a.Text = unchecked(v, p)
 	default:
-		a.Title, a.Text = "Nie ma na żadnej liście", "Nie mamy wpisu o tej nazwie. To nie znaczy, że można zaufać."
+		a.Title, a.Text = "Nie ma na żadnej liście", "Nikt o tej nazwie nie jest na liście. To nie znaczy, że można zaufać."
 		if v.Reason == verdict.ByID {
 			a.Text = "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."
 		}
@@ -87,7 +87,7 @@ func listed(v *verdict.Verdict, main []match) (title, text string) {
 // idsOf counts the ids that were typed, and those that decide.
 func idsOf(v *verdict.Verdict) (typed, deciding int) {
 	for _, s := range v.Subjects {
-		if s.ID != "" {
+		if s.IsID() && s.How == paste.Typed || s.IsID() && s.Value == v.Value {
 			typed++
 			if s.Value == v.Value {
 				deciding++
@@ -121,10 +121,10 @@ func callOf(class string) string {
 func namesOf(v *verdict.Verdict) (names []string) {
 	typed := 0
 	for _, s := range v.Subjects {
-		if s.How != paste.Guessed {
+		if s.How == paste.Typed && !v.HasParts(&s) {
 			typed++
 		}
-		if s.ID == "" && s.Value == v.Value && s.Reason == v.Reason {
+		if !s.IsID() && s.Value == v.Value && s.Reason == v.Reason {
 			names = append(names, "„"+s.Text()+"”")
 		}
 	}
@@ -185,7 +185,7 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 			"Część podanych ID jest na liście zaufanych, a pozostałych nie ma na żadnej. Sprawdź osobno konto, z którym rozmawiasz."
 	case verdict.MaybeID:
 		return "Ostrożnie! Nie wiadomo, czy to ID tej osoby",
-			"Wśród cyfr jest ID osoby zaufanej, ale są też inne. Skopiuj z profilu samo ID i sprawdź je jeszcze raz."
+			"W tekście jest ID albo numer wpisu osoby zaufanej, ale są też inne cyfry albo inny adres. Skopiuj z profilu samo ID i sprawdź je jeszcze raz."
 	case verdict.Shared:
 		return "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane",
 			"Pod tą nazwą mamy: " + tallyHits(v) + ". Z kim rozmawiasz, rozstrzyga dopiero ID."
@@ -196,12 +196,37 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 		return "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
 			"To nie jest dokładnie ta nazwa. Ktoś może podszywać się pod osobę zaufaną: porównaj nazwy litera po literze, a najlepiej porównaj ID."
 	case verdict.InSentence:
-		return "Ostrożnie! Jest tu nazwa, którą mamy w rejestrze",
-			"W tekście jest słowo, które jest nazwą z listy. Jeśli o nią chodzi, sprawdź ją samą, a najlepiej sprawdź ID."
+		return inSentence(v)
+	case verdict.Beside:
+		return "Ostrożnie! Sprawdziliśmy tylko ID",
+			"ID jest na liście zaufanych, ale obok jest coś, czego rejestr nie sprawdza: zobacz niżej. Nie wiadomo, czy należy do tej samej osoby."
 	default: // verdict.TooMany
 		return "Ostrożnie! Sprawdziliśmy tylko część tego tekstu", "Sprawdź pozostałe nazwy i ID osobno."
 	}
 }
+
+// inSentence says whose name stands in a sentence, the gravest first.
+func inSentence(v *verdict.Verdict) (title, text string) {
+	text = "Jeśli o tę nazwę chodzi, sprawdź ją samą, a najlepiej sprawdź ID. Tę samą nazwę może mieć ktoś inny."
+	name, least := "", len(grades())
+	for _, s := range v.Subjects {
+		if s.IsID() || s.Reason != verdict.InSentence {
+			continue
+		}
+		for _, h := range s.Hits {
+			if g := slices.Index(grades(), class(h.List, h.Verified)); g < least {
+				name, least = s.Text(), g
+			}
+		}
+	}
+	if least == len(grades()) {
+		return "Ostrożnie! Jest tu nazwa, którą mamy w rejestrze", text
+	}
+	return "Ostrożnie! „" + name + "” to nazwa z " + map[string]string{"scam": "listy oszustów", "risk": "listy ryzyka", "legit": "listy zaufanych"}[grades()[least]], text
+}
+
+// grades are the classes of entries, the gravest first.
+func grades() []string { return []string{"scam", "risk", "legit"} }
 
 // accusedNoun is what the accused of a verdict are called together.
 func accusedNoun(v *verdict.Verdict) forms {
@@ -233,24 +258,35 @@ func tallyHits(v *verdict.Verdict) string {
 }
 
 // unchecked says what to paste instead.
-func unchecked(why verdict.Reason, kind paste.Kind) (title, text string) {
+func unchecked(v *verdict.Verdict, p *paste.Paste) (title, text string) {
 	const instead = " Wklej nick, nazwę serwera albo ID."
-	switch {
-	case why == verdict.TooMany:
+	if ids, _ := idsOf(v); ids > 0 && v.Reason == verdict.Unknown {
+		return "Nie wszystko da się tu sprawdzić", "Tego ID nie ma na żadnej liście, ale obok jest coś, czego rejestr nie sprawdza: zobacz niżej. To nie znaczy, że można zaufać."
+	}
+	switch kind := kindOf(v); {
+	case v.Reason == verdict.TooMany:
 		return "Sprawdziliśmy tylko część tego tekstu", "Wśród tego, co sprawdziliśmy, nie ma nikogo z rejestru. Sprawdź pozostałe nazwy i ID osobno."
-	case why == verdict.Sentence:
+	case v.Reason == verdict.Sentence:
 		return "Nie wiemy, o kogo chodzi", "W tym tekście nie rozpoznaliśmy nikogo z rejestru." + " Wklej sam nick, samą nazwę serwera albo samo ID."
 	case kind == paste.Invitation:
 		return "Z zaproszenia nie da się odczytać serwera",
 			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID: w ustawieniach włącz tryb dewelopera, " +
 				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”."
 	case kind == paste.Place:
-		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału albo rozmowy." + instead
+		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału, czasu albo rozmowy." + instead
 	case kind == paste.Profile:
 		return "Tego rejestr nie sprawdza", "To profil na innej platformie, a na listach są konta i serwery na czacie." + instead
 	}
 	return "Tego rejestr nie sprawdza", "Nie sprawdzamy stron, e-maili, telefonów, kart ani rachunków." + instead +
 		" Fałszywą stronę zgłoś na incydent.cert.pl, podejrzany SMS przekaż na 8080."
+}
+
+// kindOf returns the greatest kind of what no list has.
+func kindOf(v *verdict.Verdict) (kind paste.Kind) {
+	for _, s := range v.Unchecked {
+		kind = max(kind, s.Kind)
+	}
+	return kind
 }
 
 func accounts() forms { return forms{"konto", "konta", "kont"} }
@@ -304,52 +340,100 @@ func tallied(n map[string]int) string {
 	return strings.Join(said, "")
 }
 
-// checked is one of several things that were typed, and what was found of it alone.
+// checked is one thing of the text, and what is known of it alone.
 type checked struct {
-	ID, Name string // one of them
+	ID, Name string // one of them; of what was not looked up it is Name
 	Says     string
+	Class    string // of its sign
+	gravity  int
 }
 
-// checkedOf says of each thing that was typed what was found of it, where that is more than one, or
-// not what was typed.
+// checkedOf says what was looked up, and what was not, the gravest first. A sentence is left out
+// whose words say more.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	for _, s := range v.Subjects {
-		c := checked{ID: s.ID, Says: shortly(s.Value, s.Reason)}
+		c := checked{ID: s.ID, Says: shortly(&s), Class: looks(s.Value), gravity: s.Value.Gravity()}
 		if s.ID == "" {
 			c.Name = s.Text()
 		}
-		if s.ID == "" && len(s.Hits) == 0 && (s.HasParts || v.Reason == verdict.ByID) {
-			continue // its parts say more, or the id does
+		if len(s.Hits) == 0 && !s.IsID() && (v.HasParts(&s) || v.Reason == verdict.Sentence || paste.Digits(c.Name) || len(strings.Fields(c.Name)) > paste.MaxWords) {
+			continue
 		}
 		all = append(all, c)
 	}
-	if len(all) == 1 && (all[0].ID == p.Text || all[0].Name == p.Text) {
-		return nil
+	unlooked := checked{Class: "none", gravity: verdict.Unchecked.Gravity()}
+	for _, s := range v.Unchecked {
+		unlooked.Name, unlooked.Says = p.Text[s.From:s.To], unlookedAs(s.Kind)
+		all = append(all, unlooked)
 	}
-	return all
+	if v.Omitted {
+		unlooked.Name, unlooked.Says = "", "Tekst jest dłuższy, niż sprawdzamy naraz: reszty nie sprawdziliśmy."
+		all = append(all, unlooked)
+	}
+	slices.SortStableFunc(all, func(a, b checked) int { return a.gravity - b.gravity })
+	all = slices.CompactFunc(all, func(a, b checked) bool { return a.ID == b.ID && a.Name == b.Name })
+	return all[:min(len(all), maxChecked)]
+}
+
+// maxChecked is how many things of a text a page lists.
+const maxChecked = 30
+
+// unlookedAs says why something was not looked up.
+func unlookedAs(kind paste.Kind) string {
+	switch kind {
+	case paste.Profile:
+		return "profilu na innej platformie nie sprawdzamy"
+	case paste.Web:
+		return "adresu strony nie sprawdzamy"
+	case paste.Mail:
+		return "e-maila nie sprawdzamy"
+	case paste.Telephone:
+		return "numeru telefonu nie sprawdzamy"
+	case paste.Card:
+		return "numeru karty nie sprawdzamy"
+	case paste.Account:
+		return "numeru rachunku nie sprawdzamy"
+	case paste.Place:
+		return "roli, kanału ani czasu nie sprawdzamy"
+	case paste.Invitation:
+		return "zaproszenie nie mówi, do którego serwera prowadzi"
+	}
+	return "to za długi numer na ID"
 }
 
 // shortly is what one name or id alone says.
-func shortly(v verdict.Value, why verdict.Reason) string {
+func shortly(s *verdict.Subject) string {
 	switch {
-	case v == verdict.Accused:
+	case s.Value == verdict.Accused:
 		return "na liście oszustów"
-	case v == verdict.Risk:
+	case s.Value == verdict.Risk:
 		return "na liście ryzyka"
-	case v == verdict.Trusted:
+	case s.Value == verdict.Trusted:
 		return "na liście zaufanych"
-	case v == verdict.TrustedName:
+	case s.Value == verdict.TrustedName:
 		return "nazwa osoby zaufanej"
-	case why == verdict.Shared:
+	case s.Reason == verdict.Shared:
 		return "nazwa osób zgłoszonych i zaufanych"
-	case why == verdict.LikeAccused:
+	case s.Reason == verdict.LikeAccused:
 		return "przypomina nazwę z listy"
-	case why == verdict.LikeTrusted:
+	case s.Reason == verdict.LikeTrusted:
 		return "przypomina nazwę osoby zaufanej"
-	case why == verdict.InSentence:
-		return "słowo, które jest nazwą z rejestru"
-	case why == verdict.MaybeID:
+	case s.Reason == verdict.InSentence:
+		return "jest taka nazwa " + inLists(s)
+	case s.Reason == verdict.MaybeID && s.Number != "":
+		return "numer wpisu osoby zaufanej, nie jej ID"
+	case s.Reason == verdict.MaybeID:
 		return "może ID osoby zaufanej"
 	}
 	return "nie ma na żadnej liście"
+}
+
+// inLists says on which list somebody has the name, the gravest first.
+func inLists(s *verdict.Subject) string {
+	for _, grade := range grades() {
+		if slices.ContainsFunc(s.Hits, func(h verdict.Hit) bool { return class(h.List, h.Verified) == grade }) {
+			return "na " + listOf(grade)
+		}
+	}
+	return "w rejestrze"
 }

@@ -85,8 +85,8 @@ func TestVerdictText(t *testing.T) {
 		{readmodel.CheckQuery{ID: "99"}, "Znaleziono co najmniej 20 wpisów", "tę samą nazwę"},
 		{readmodel.CheckQuery{Search: "olek"}, "Porównaj ID: tę samą nazwę może mieć ktoś inny", "co najmniej"},
 		{readmodel.CheckQuery{Search: "777"}, "Moderacja potwierdziła to zgłoszenie.", "tę samą nazwę"},
-		{readmodel.CheckQuery{ID: "olek"}, "Nie mamy wpisu o tym ID.", "nazw"},
-		{readmodel.CheckQuery{Search: "olga"}, "Nie mamy wpisu o tej nazwie. To nie znaczy, że można zaufać.", "jednak"},
+		{readmodel.CheckQuery{ID: "olek"}, "Na liście oszustów jest konto o tej nazwie", "o tym ID"},
+		{readmodel.CheckQuery{Search: "olga"}, "Nikt o tej nazwie nie jest na liście. To nie znaczy, że można zaufać.", "jednak"},
 	} {
 		said := strings.ReplaceAll(seenIn(elements(t, w.check(t, c.query), "section")[0]), "\u00a0", " ")
 		if !strings.Contains(said, c.says) || strings.Contains(said, c.saysNot) {

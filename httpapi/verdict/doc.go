@@ -5,21 +5,25 @@
 //
 // # The rules
 //
-// A typed name can be near an entry's in three ways ([Nearness]): it is the same; it is dressed,
-// with something around it or in letters of another width; or it only looks like it. The first rule
-// that holds decides.
+// A verdict accounts for the whole text: what is neither an id, nor a name that somebody has, nor
+// of a kind that is not checked, is filler. A typed name can be near an entry's in three ways
+// ([Nearness]): it is the same; it is dressed, with something around either of them or in letters of
+// another width; or it only looks like it. The first rule that holds decides.
 //
-//	ids typed                       names                            value         reason
-//	one is an accused's             any                              accused, risk ByID
-//	all are trusted persons'        theirs, or nobody's              trusted       ByID
-//	all are trusted persons'        one is another listed entry's    caution       OtherName
-//	one is on no list               one is near an accused's         caution       OtherAccount
-//	one is on no list, one trusted  any other                        caution       OtherID
-//	one is on no list               one is near a trusted person's   caution       NotTheirs
-//	none                            each decides for itself, as below, and the gravest counts
+//	ids typed                       beside them                              value         reason
+//	one is an accused's             any                                      accused, risk ByID
+//	all are trusted persons'        the name of another listed entry         caution       OtherName
+//	all are trusted persons'        digits that may be another id            caution       MaybeID
+//	all are trusted persons'        what is not checked                      caution       Beside
+//	all are trusted persons'        more than is looked at                   caution       TooMany
+//	all are trusted persons'        their own names and filler               trusted       ByID
+//	one is on no list               a name near an accused's                 caution       OtherAccount
+//	one is on no list               a trusted person's id                    caution       OtherID
+//	one is on no list               a name near a trusted person's           caution       NotTheirs
+//	none                            each name decides for itself, and the gravest counts
 //
-// Digits that only may be an id, because of what stands around them, count like a typed id if they
-// are an accused's. If they are a trusted person's, they are a caution (MaybeID).
+// Digits that only may be an id, and the number of a report or of an entry, count like a typed id
+// if they are an accused's. If they are a trusted person's, they are a caution (MaybeID).
 //
 // What a name decides by itself:
 //
@@ -29,13 +33,16 @@
 //	a trusted person's, the same                                       trusted-name   ByName
 //	like an accused's                                                  caution        LikeAccused
 //	a trusted person's, dressed, or like one's                         caution        LikeTrusted
-//	nobody's, but an @word in it is somebody's                         as that word alone, but never trusted-name
-//	nobody's, but another word of it is somebody's                     caution        InSentence
+//	a run of words in a longer text, and somebody's                    caution        InSentence
 //	nobody's                                                           none           Nobody
 //
-// If nothing was found, and the text is what the registry does not keep or more than it looks at,
-// the value is unchecked instead of none. If the value would vouch for somebody, and the text is
-// more than the registry looks at, it is caution (TooMany).
+// Words within a longer name that somebody has do not count, unless they are an accused's name and
+// the longer one is only a trusted person's without their id. A single word that the dictionary
+// knows, in lower case, is no name; but where it is an accused's, nothing is none, trusted or
+// trusted-name because of it.
+//
+// If nothing was found, the value is unchecked instead of none where there is more than is looked at
+// (TooMany), something that no list has (Unknown), or a sentence without an id (Sentence).
 //
 // A value is accused if an entry that decides is verified, and risk if none is. Of several names
 // the gravest counts, in this order: accused, caution, risk, trusted-name, unchecked, none. An
@@ -43,13 +50,13 @@
 //
 // # Promises
 //
-//   - Trusted only if ids were typed and each is a trusted person's; so never for a name, and never
-//     for a reading that was not typed.
+//   - Trusted only if ids were typed, each is a trusted person's, and nothing else is left but their
+//     own names and filler.
 //   - Accused and risk only if an accused entry has the id or the name.
-//   - Never none, nor trusted, if an id or a name that was typed is an accused's.
+//   - None only if everything was looked up.
+//   - More text never turns a warning into trusted, trusted-name or none, but that an id says whose
+//     account a shared name means.
 //   - The order in which things were typed, and in which entries were found, decides nothing.
-//   - Noise around a text never turns a warning into an all-clear, as long as all of the text is
-//     looked at.
 //
 // # Why
 //
@@ -60,5 +67,5 @@
 // # The parts
 //
 //   - verdict.go: Decide, the rules in their order.
-//   - near.go: how near a name is to an entry's. find.go: Find, who may be meant.
+//   - find.go: Find, who may be meant, and how near each is.
 package verdict

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"embed"
 	"slices"
-	"strings"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
@@ -35,7 +34,8 @@ func Values() []Value { return []Value{Accused, Caution, Risk, Trusted, TrustedN
 // FoundNobody reports whether nobody was found.
 func (v Value) FoundNobody() bool { return v == None || v == Unchecked }
 
-func (v Value) gravity() int { return slices.Index(Values(), v) }
+// Gravity orders values: the gravest is 0.
+func (v Value) Gravity() int { return slices.Index(Values(), v) }
 
 // Reason says which rule made the verdict.
 type Reason uint8
@@ -47,12 +47,13 @@ const (
 	OtherAccount               // an id on no list, beside the name of an accused
 	NotTheirs                  // an id on no list, beside a trusted person's name
 	OtherID                    // a trusted person's id, and one on no list
-	MaybeID                    // digits that may be a trusted person's id
+	MaybeID                    // digits that may be a trusted person's id, or another one beside it
 	Shared                     // accused and trusted persons have this name
 	ByName                     // a name decides
 	LikeAccused                // the name looks like an accused's
 	LikeTrusted                // the name looks like a trusted person's
-	InSentence                 // a word of the text is somebody's name
+	InSentence                 // words of the text are somebody's name
+	Beside                     // a trusted person's id, beside what no list has
 	TooMany                    // there is more in the text than is looked at
 	Unknown                    // the text is what no list has: see paste.Kind
 	Sentence                   // the text is a sentence
@@ -88,61 +89,72 @@ type Hit struct {
 // accused reports whether the entry says something bad about somebody.
 func (e *Entry) accused() bool { return e.List != events.Legit }
 
+// gravity orders entries, the gravest first.
+func (e *Entry) gravity() int {
+	switch {
+	case !e.accused():
+		return 2
+	case e.Verified:
+		return 0
+	}
+	return 1
+}
+
 // Subject is what was typed of one person or server, and what it alone says.
 type Subject struct {
-	paste.Subject
+	paste.Sought
 	Value  Value
 	Reason Reason
 	Hits   []Hit // the nearest first, of those the gravest
 }
 
+// IsID reports whether the subject is an id, or leads to an entry as one does.
+func (s *Subject) IsID() bool { return s.ID != "" || s.Number != "" }
+
 // Text returns what was typed in the reading that somebody has, or in its shortest.
 func (s *Subject) Text() string {
-	if len(s.Hits) > 0 && s.ID == "" {
+	if len(s.Hits) > 0 && !s.IsID() {
 		return s.Hits[0].As
 	}
-	return s.Subject.Text()
-}
-
-// As returns the name as it was typed, where a hit has a reading of it: what differs is to be seen.
-// A text of which the name is only a part is not shown whole.
-func (s *Subject) As(h *Hit) string {
-	if s.ID != "" || s.HasParts || s.How != paste.Typed {
-		return h.As
-	}
-	for _, n := range s.Names {
-		if !n.Cleaned && strings.Contains(n.Text, h.As) || n.Text == h.As {
-			return n.Text
-		}
-	}
-	return s.Names[0].Text
+	return s.Sought.Text()
 }
 
 // Verdict is what the page says.
 type Verdict struct {
 	Value    Value
 	Reason   Reason
-	Subjects []Subject // which were looked at and count, as in the paste
+	Subjects []Subject // what was looked up and counts, ids first
+	// Unchecked is what nobody looked up, since no list has it.
+	Unchecked []paste.Stretch
+	// Omitted says that there is more than was looked up.
+	Omitted bool
 	// Namesake says that an accused has the name of the trusted person, or one like it, whom the
 	// verdict is about.
 	Namesake bool
 }
 
-// Decide makes the verdict of a paste. found has what was found of each of its subjects: of an id,
-// who has it; of a name, who may be meant by any of its readings, and who has it as a chat id. It
-// may hold more: what is not near is passed over.
-func Decide(p paste.Paste, found [][]Entry) Verdict {
+// Decide makes the verdict of a paste and of what was found of it.
+func Decide(p *paste.Paste, found Found) Verdict {
 	q := newQuestion(p, found)
-	v := Verdict{Subjects: q.subjects}
+	v := Verdict{Subjects: q.subjects, Unchecked: q.unchecked(), Omitted: p.Omitted || !found.Complete}
 	v.Value, v.Reason = q.decide()
-	if v.Value == Trusted || v.Value == TrustedName {
-		v.Namesake = q.anyHit(func(s *Subject, h *Hit) bool { return h.accused() })
-		if p.Omitted > 0 {
-			v.Value, v.Reason = Caution, TooMany
-		}
-	}
-	if v.Value == None {
-		v.Value, v.Reason = q.unknown(v.Reason)
+	words := q.any(func(s *Subject) bool { return s.How == paste.Word })
+	switch {
+	case v.Value == Trusted && len(v.Unchecked) > 0:
+		v.Value, v.Reason = Caution, Beside
+	case v.Value == TrustedName && words:
+		v.Value, v.Reason = Caution, InSentence
+	case (v.Value == Trusted || v.Value == TrustedName) && v.Omitted:
+		v.Value, v.Reason = Caution, TooMany
+	case v.Value == Trusted, v.Value == TrustedName:
+		v.Namesake = q.anyHit(func(_ *Subject, h *Hit) bool { return h.accused() })
+	case !v.Value.FoundNobody():
+	case v.Omitted:
+		v.Value, v.Reason = Unchecked, TooMany
+	case len(v.Unchecked) > 0:
+		v.Value, v.Reason = Unchecked, Unknown
+	case words, p.Sentence && !q.any(func(s *Subject) bool { return s.IsID() }):
+		v.Value, v.Reason = Unchecked, Sentence
 	}
 	return v
 }
@@ -159,93 +171,102 @@ func (v *Verdict) About(s *Subject, h *Hit) bool {
 	return false
 }
 
-// question is what was typed, and what was found of it.
-type question struct {
-	paste    paste.Paste
-	subjects []Subject
-}
-
-func newQuestion(p paste.Paste, found [][]Entry) *question {
-	q := &question{paste: p}
-	meant := make([]bool, len(p.Subjects)) // by somebody's name
-	for i, typed := range p.Subjects {
-		s := Subject{Subject: typed, Value: None, Reason: Nobody}
-		for _, e := range found[i] {
-			if near, as := nearness(&typed, &e); near < nowhere {
-				s.Hits = append(s.Hits, Hit{e, near, as})
-			}
-		}
-		sortHits(s.Hits)
-		meant[i] = len(s.Hits) > 0
-		switch {
-		case typed.Within >= 0 && meant[typed.Within], typed.How == paste.Guessed && !meant[i]:
-			continue
-		}
-		s.takeShortID(p.Subjects)
-		q.subjects = append(q.subjects, s)
-	}
-	for i := range q.subjects {
-		q.subjects[i].judge()
-	}
-	return q
-}
-
-// takeShortID makes an id of a name of digits that is somebody's chat id, however short. Where the
-// id counts by itself already, the name is only a name.
-func (s *Subject) takeShortID(all []paste.Subject) {
-	if s.ID != "" || s.How != paste.Typed || !paste.Digits(s.Names[0].Text) {
-		return
-	}
-	id := s.Names[0].Text
-	has := func(h Hit) bool { return h.ChatID == id }
-	switch {
-	case slices.ContainsFunc(all, func(other paste.Subject) bool { return other.ID == id }):
-		s.Hits = slices.DeleteFunc(s.Hits, has)
-	case slices.ContainsFunc(s.Hits, has):
-		s.ID, s.Hits = id, slices.DeleteFunc(s.Hits, func(h Hit) bool { return !has(h) })
-	}
-}
-
-// sortHits puts the nearest first, and the gravest of those.
-func sortHits(hits []Hit) {
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(a.Near, b.Near), cmp.Compare(a.gravity(), b.gravity()), cmp.Compare(a.List, b.List))
+// HasParts reports whether a name was typed in which another one that was typed stands.
+func (v *Verdict) HasParts(s *Subject) bool {
+	return slices.ContainsFunc(v.Subjects, func(part Subject) bool {
+		return !s.IsID() && part.How == paste.Typed && !slices.Equal(part.Names, s.Names) && covered(&part, []Subject{*s}, func(*Subject) bool { return true })
 	})
 }
 
-func (e *Entry) gravity() int {
-	switch {
-	case !e.accused():
-		return 2
-	case e.Verified:
-		return 0
+// question is what was typed, and what was found of it.
+type question struct {
+	paste    *paste.Paste
+	subjects []Subject
+}
+
+// newQuestion keeps the subjects that count. Words within a name that somebody has are not another
+// name, unless they are an accused's and the whole is only a trusted person's: nobody hides behind a
+// longer name. But a person whose id is there has all of their own name.
+func newQuestion(p *paste.Paste, found Found) *question {
+	q := &question{paste: p}
+	for i, sought := range p.Sought {
+		s := Subject{Sought: sought, Hits: found.Hits[i]}
+		s.judge()
+		q.subjects = append(q.subjects, s)
 	}
-	return 1
+	var kept []Subject
+	for i := range q.subjects {
+		if q.counts(&q.subjects[i]) {
+			kept = append(kept, q.subjects[i])
+		}
+	}
+	q.subjects = kept
+	return q
+}
+
+// counts reports whether a subject is not only a part of another.
+func (q *question) counts(s *Subject) bool {
+	accuses := slices.ContainsFunc(s.Hits, func(h Hit) bool { return h.accused() })
+	switch {
+	case s.IsID() && len(s.Hits) == 0: // unless the digits are a part of an id that was typed
+		return !s.Short && s.Number == "" && (s.How == paste.Typed ||
+			!covered(s, q.subjects, func(o *Subject) bool { return o.ID != "" && o.How == paste.Typed }))
+	case s.IsID(), s.How == paste.Typed:
+		return true
+	case len(s.Hits) == 0, s.How == paste.Word && !accuses:
+		return false
+	}
+	return !covered(s, q.subjects, func(o *Subject) bool {
+		return !o.IsID() && o.How != paste.Word && len(o.Hits) > 0 &&
+			(!accuses || q.isTheirs(o) || slices.ContainsFunc(o.Hits, func(h Hit) bool { return h.accused() }))
+	})
+}
+
+// covered reports whether each place of a subject lies within a longer one of others that f accepts.
+func covered(s *Subject, others []Subject, f func(*Subject) bool) bool {
+	return !slices.ContainsFunc(s.Spans, func(at paste.Span) bool {
+		return !slices.ContainsFunc(others, func(o Subject) bool {
+			return f(&o) && slices.ContainsFunc(o.Spans, func(in paste.Span) bool { return in != at && in.Covers(at) })
+		})
+	})
+}
+
+// unchecked returns the stretches that no list has, but for those that turned out to be somebody.
+func (q *question) unchecked() []paste.Stretch {
+	return slices.DeleteFunc(slices.Clone(q.paste.Stretches), func(at paste.Stretch) bool {
+		return at.Kind == paste.Plain || q.any(func(s *Subject) bool {
+			return len(s.Hits) > 0 && slices.ContainsFunc(s.Spans, func(in paste.Span) bool { return in.Covers(at.Span) })
+		})
+	})
 }
 
 // judge says what the subject alone means.
 func (s *Subject) judge() {
+	slices.SortStableFunc(s.Hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(a.Near, b.Near), cmp.Compare(a.gravity(), b.gravity()), cmp.Compare(a.List, b.List))
+	})
+	s.Value, s.Reason = None, Nobody
 	accused, verified, trusted := nearest(s.Hits)
 	switch {
 	case len(s.Hits) == 0:
-	case s.ID != "" && accused < nowhere:
+	case s.IsID() && accused < nowhere:
 		s.Value, s.Reason = graded(verified), ByID
-	case s.ID != "" && s.How == paste.Guessed:
+	case s.IsID() && s.How != paste.Typed:
 		s.Value, s.Reason = Caution, MaybeID
-	case s.ID != "":
+	case s.IsID():
 		s.Value, s.Reason = Trusted, ByID
-	case s.How == paste.Guessed:
+	case s.How == paste.Word:
+		s.Value, s.Reason = Unchecked, InSentence
+	case s.How == paste.Maybe:
 		s.Value, s.Reason = Caution, InSentence
 	case accused <= Dressed && trusted <= accused:
 		s.Value, s.Reason = Caution, Shared
 	case accused <= Dressed:
 		s.Value, s.Reason = graded(verified), ByName
-	case trusted == Same && s.How == paste.Typed:
+	case trusted == Same:
 		s.Value, s.Reason = TrustedName, ByName
 	case accused < nowhere:
 		s.Value, s.Reason = Caution, LikeAccused
-	case s.How == paste.Named && trusted == Same:
-		s.Value, s.Reason = Caution, InSentence
 	default:
 		s.Value, s.Reason = Caution, LikeTrusted
 	}
@@ -276,41 +297,54 @@ func graded(verified bool) Value {
 // decide applies the first table of the package doc.
 func (q *question) decide() (Value, Reason) {
 	accused := None
-	typed, trusted, maybe := 0, 0, false
+	typed, trusted, maybe, others := 0, 0, false, false
 	for i := range q.subjects {
 		switch s := &q.subjects[i]; {
-		case s.ID == "":
+		case !s.IsID():
 		case s.Value == Accused || s.Value == Risk:
 			accused = graver(accused, s.Value)
-		case s.How == paste.Guessed:
-			maybe = true
-		default:
+		case s.How == paste.Typed:
 			typed++
 			if s.Value == Trusted {
 				trusted++
 			}
+		case s.Value == None:
+			others = true
+		default:
+			maybe = true
 		}
 	}
+	name := func(f func(s *Subject, h *Hit) bool) bool {
+		return q.anyHit(func(s *Subject, h *Hit) bool { return !s.IsID() && f(s, h) })
+	}
+	isAccused := func(s *Subject, h *Hit) bool { return h.accused() && s.How != paste.Word }
 	switch {
 	case accused != None:
 		return accused, ByID
 	case typed > 0 && typed == trusted:
-		if q.anyHit(func(s *Subject, h *Hit) bool { return s.ID == "" && !q.isTheirs(s) }) {
+		switch {
+		case name(func(s *Subject, _ *Hit) bool { return !q.isTheirs(s) }):
 			return Caution, OtherName
+		case others || maybe:
+			return Caution, MaybeID
 		}
 		return Trusted, ByID
-	case typed > 0 && q.anyHit(func(s *Subject, h *Hit) bool { return s.ID == "" && h.accused() }):
+	case typed > 0 && name(isAccused):
 		return Caution, OtherAccount
 	case trusted > 0:
 		return Caution, OtherID
-	case typed > 0 && q.anyHit(func(s *Subject, h *Hit) bool { return s.ID == "" }):
+	case typed > 0 && name(func(s *Subject, _ *Hit) bool { return s.How != paste.Word }):
 		return Caution, NotTheirs
 	case maybe && typed > 0:
 		return Caution, MaybeID
 	case typed > 0:
 		return None, ByID
 	}
-	return q.gravest()
+	v, r := q.gravest()
+	if v == TrustedName && others {
+		return Caution, NotTheirs
+	}
+	return v, r
 }
 
 // gravest returns what the gravest subject says.
@@ -318,7 +352,7 @@ func (q *question) gravest() (v Value, r Reason) {
 	v, r = None, Nobody
 	for i := range q.subjects {
 		s := &q.subjects[i]
-		if s.Value.gravity() < v.gravity() || s.Value == v && s.Reason < r {
+		if s.Value.Gravity() < v.Gravity() || s.Value == v && s.Reason < r {
 			v, r = s.Value, s.Reason
 		}
 	}
@@ -326,44 +360,28 @@ func (q *question) gravest() (v Value, r Reason) {
 }
 
 func graver(a, b Value) Value {
-	if b.gravity() < a.gravity() {
+	if b.Gravity() < a.Gravity() {
 		return b
 	}
 	return a
 }
 
+func (q *question) any(f func(s *Subject) bool) bool {
+	return slices.ContainsFunc(q.subjects, func(s Subject) bool { return f(&s) })
+}
+
 // anyHit reports whether f holds for a hit.
 func (q *question) anyHit(f func(s *Subject, h *Hit) bool) bool {
-	for i := range q.subjects {
-		for j := range q.subjects[i].Hits {
-			if f(&q.subjects[i], &q.subjects[i].Hits[j]) {
-				return true
-			}
-		}
-	}
-	return false
+	return q.any(func(s *Subject) bool {
+		return slices.ContainsFunc(s.Hits, func(h Hit) bool { return f(s, &h) })
+	})
 }
 
 // isTheirs reports whether a name is, however written, that of a person whose id was typed.
 func (q *question) isTheirs(name *Subject) bool {
 	return slices.ContainsFunc(name.Hits, func(h Hit) bool {
-		return !h.accused() && slices.ContainsFunc(q.subjects, func(s Subject) bool { return s.ID != "" && s.ID == h.ChatID })
+		return !h.accused() && slices.ContainsFunc(q.subjects, func(s Subject) bool {
+			return s.IsID() && s.How == paste.Typed && slices.ContainsFunc(s.Hits, func(own Hit) bool { return !own.accused() && own.ChatID == h.ChatID })
+		})
 	})
-}
-
-// maxWords is how many words a text may have that could be a name, though nobody's.
-const maxWords = 4
-
-// unknown returns the value and reason of a text of which nothing was found.
-func (q *question) unknown(why Reason) (Value, Reason) {
-	ids := slices.ContainsFunc(q.subjects, func(s Subject) bool { return s.ID != "" })
-	switch kind := q.paste.Kind; {
-	case q.paste.Omitted > 0:
-		return Unchecked, TooMany
-	case kind == paste.Card, kind == paste.Account, kind != paste.Plain && !ids:
-		return Unchecked, Unknown
-	case q.paste.Words > maxWords && !ids:
-		return Unchecked, Sentence
-	}
-	return None, why
 }

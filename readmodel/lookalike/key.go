@@ -1,6 +1,8 @@
 package lookalike
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,6 +60,60 @@ func AppendJoined(b []byte, key string) []byte {
 		}
 	}
 	return b
+}
+
+// AppendCore appends what AppendJoined makes of one key, without what people put around a name (see
+// [Bare]). Of a key that is nothing else it appends that, and of separators the key with single
+// spaces. Names that are equal when they are bare have equal cores.
+func AppendCore(b []byte, key string) []byte {
+	from := len(b)
+	b = AppendJoined(b, key)
+	if len(b) == from {
+		return append(b, strings.Join(strings.Fields(key), " ")...)
+	}
+	core := b[from:]
+	for {
+		next := bytes.TrimFunc(core, isAround)
+		if at := bytes.LastIndexByte(next, '#'); at > 0 && isTag(string(next[at+1:])) {
+			next = next[:at]
+		}
+		if len(next) == 0 {
+			return b
+		}
+		if len(next) == len(core) {
+			return b[:from+copy(b[from:], core)]
+		}
+		core = next
+	}
+}
+
+// isTag reports whether s, part of a key, may be the number of an old tag: 0, or four digits. Keys
+// have letters in place of 0 and 1.
+func isTag(s string) bool {
+	return (s == "0" || len(s) == 4 || len(s) == 1 && strings.Trim(s, "oO") == "") && strings.Trim(s, "0123456789oOl") == ""
+}
+
+// isAround reports whether r is no part of a word.
+func isAround(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '_'
+}
+
+// Bare returns a name without what people put around it: @, quotes, punctuation, emoji, and the
+// number of an old tag. A name that is nothing else stays.
+func Bare(name string) string {
+	bare := name
+	for {
+		next := strings.TrimLeftFunc(strings.TrimFunc(bare, isAround), unicode.IsMark)
+		if at := strings.LastIndexByte(next, '#'); at > 0 {
+			if tag := strings.TrimSpace(next[at+1:]); (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == "" {
+				next = next[:at]
+			}
+		}
+		if next == bare || next == "" {
+			return strings.Join(strings.Fields(cmp.Or(next, name)), " ")
+		}
+		bare = next
+	}
 }
 
 // The small capitals that a key may hold, and what they are.

@@ -60,6 +60,9 @@ func codePoints(hex string) (rs []rune) {
 // prototype is what r looks like, or "" when that is r itself.
 func prototype(r rune) string { return read().prototypes[r] }
 
+// Invisible reports whether r is shown as nothing.
+func Invisible(r rune) bool { return r >= 0xad && ignorable(r) }
+
 // ignorable says whether r is shown as nothing: the property Default_Ignorable_Code_Point.
 func ignorable(r rune) bool {
 	for _, ends := range read().ignorable {

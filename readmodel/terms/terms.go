@@ -277,6 +277,12 @@ func (s *Stemmer) spelled(folded string) (terms []string) {
 	return terms
 }
 
+// Knows reports whether the table or the lexicon has a folded word, or it is a stop word.
+func (s *Stemmer) Knows(folded string) bool {
+	_, stop := s.stop[folded]
+	return stop || s.known(nil, folded) != nil
+}
+
 // known appends what the table has for a folded word, or else the lexicon.
 func (s *Stemmer) known(terms []string, folded string) []string {
 	if of, ok := s.table[folded]; ok {

@@ -1,0 +1,124 @@
+package paste
+
+import (
+	"html"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/readmodel/lookalike"
+)
+
+// emojiMark stands for an emoji that is written as a name and a number.
+const emojiMark = "\uFFFC"
+
+// cleaned is a text in NFKC, without what is invisible or only written for a program: entities,
+// escapes, the names of emoji, and what makes an address no link.
+type cleaned struct {
+	text string
+	at   []int // where each byte, and the end, stood in the text as typed
+}
+
+// cleanedText cleans a text. It has at most MaxText code points; more reports whether the text goes
+// on after cut, an offset in the text as typed.
+func (rd *Reader) cleanedText(typed string) (c cleaned, cut int, more bool) {
+	plain, at := rd.written(typed)
+	var b strings.Builder
+	var it norm.Iter
+	it.InitString(norm.NFKC, plain)
+	for n := 0; !it.Done(); {
+		from := at[it.Pos()]
+		for _, r := range string(it.Next()) {
+			if lookalike.Invisible(r) {
+				continue
+			}
+			if n++; n > MaxText {
+				c.text, c.at = b.String(), append(c.at, from)
+				return c, from, true
+			}
+			b.WriteRune(r)
+			for range utf8.RuneLen(r) {
+				c.at = append(c.at, from)
+			}
+		}
+	}
+	c.text, c.at = b.String(), append(c.at, len(typed))
+	return c, len(typed), false
+}
+
+// written returns a text without what is written for programs, and where each byte stood.
+func (rd *Reader) written(typed string) (plain string, at []int) {
+	var b strings.Builder
+	add := func(s string, from int, moves bool) {
+		b.WriteString(s)
+		for i := range len(s) {
+			if moves {
+				at = append(at, from+i)
+			} else {
+				at = append(at, from)
+			}
+		}
+	}
+	last := 0
+	for _, m := range rd.shorthand.FindAllStringIndex(typed, -1) {
+		add(typed[last:m[0]], last, true)
+		add(rd.meaning(typed[m[0]:m[1]]), m[0], false)
+		last = m[1]
+	}
+	add(typed[last:], last, true)
+	return b.String(), append(at, len(typed))
+}
+
+// meaning returns what is meant by something that is written for a program.
+func (rd *Reader) meaning(s string) string {
+	switch {
+	case rd.emoji.MatchString(s):
+		return emojiMark
+	case s[0] == '&':
+		return html.UnescapeString(s)
+	case s[0] == '%':
+		if plain, err := url.PathUnescape(s); err == nil && utf8.ValidString(plain) && !strings.ContainsRune(plain, 0) {
+			return plain
+		}
+		return s
+	case strings.HasPrefix(strings.ToLower(s), "hxxp"):
+		return "http" + s[len("hxxp"):]
+	case strings.Contains(s, "/?"):
+		return rd.asked(s)
+	}
+	return "."
+}
+
+// asked returns what an address of the site asks for, a line for each field. Other addresses it
+// returns without escapes.
+func (rd *Reader) asked(address string) string {
+	full := address
+	if !strings.Contains(full, "://") {
+		full = "//" + full
+	}
+	u, err := url.Parse(full)
+	if err == nil && rd.isOwn(u.Host) {
+		if q := u.Query(); u.Path == "/" && utf8.ValidString(q.Get("search")+q.Get("id")) {
+			return "\n" + q.Get("search") + "\n" + q.Get("id") + "\n"
+		}
+	}
+	if plain, err := url.PathUnescape(address); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
+	return address
+}
+
+// isOwn reports whether a host is that of the site: the one of its address, or, if it has none,
+// this machine. A host that was left out is.
+func (rd *Reader) isOwn(host string) bool {
+	if strings.Trim(host, ".…") == "" {
+		return true
+	}
+	if rd.own != "" {
+		return strings.EqualFold(host, rd.own)
+	}
+	name, _, _ := strings.Cut(host, ":")
+	return name == "localhost" || name == "127.0.0.1"
+}

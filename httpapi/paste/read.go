@@ -1,0 +1,295 @@
+package paste
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"example.org/registry/readmodel/lookalike"
+)
+
+// Config configures a Reader.
+type Config struct {
+	// BaseURL is the site's own address, whose links lead to entries. Empty: this machine's.
+	BaseURL string
+	// IsWord reports whether a word, case folded, is one of the language: such a word of a sentence
+	// is no name. Nil: no word is.
+	IsWord func(folded string) bool
+}
+
+// Reader reads pastes. It never changes, and any goroutine may use it.
+type Reader struct {
+	own    string // host
+	isWord func(folded string) bool
+
+	shorthand, emoji, mention, place                    *regexp.Regexp
+	platform, inviting, user, server, elsewhere, steam  *regexp.Regexp
+	entry, number, mail, digits, swapped, account, when *regexp.Regexp
+	field, label, glued, trailing, listed, quoted, at   *regexp.Regexp
+}
+
+// labels are the words that people write before a name or an id, labelled what may follow them.
+const (
+	labels = `(?:discord|user)?\s*id|nick(?:u|iem|name)?|nazwa|login|tag|dc|discord|user|username|użytkowni(?:k|ka|czka)|` +
+		`konto|serwer|server|profil|gracz|osoba|ksywk?a|pseudonim`
+	labelled = `(?:\s+(?:użytkownika|konta|serwera|oszusta|na\s+(?:dc|discordzie)))?`
+	clock    = `(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s*[ap]m)?\b`
+	date     = `(?:[0-3]?\d[./-][0-3]?\d[./-](?:20)?\d\d|20\d\d-[01]\d-[0-3]\d)`
+	day      = `(?:przedwczoraj|wczoraj|dzisiaj|dziś|yesterday|today)`
+)
+
+// NewReader returns a reader for texts of people who use a Discord-compatible platform.
+func NewReader(cfg Config) *Reader {
+	rd := &Reader{
+		isWord:    cfg.IsWord,
+		shorthand: regexp.MustCompile(`(?i)<a?:\w+:\d+>|[^\s,;|()<>]*/\?(?:search|id)=[^\s,;|()<>]*|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,7});|(?:%[0-9a-f]{2})+|\[\.\]|\(\.\)|\[dot\]|\(dot\)|。|hxxps?://`),
+		emoji:     regexp.MustCompile(`^<a?:\w+:\d+>$`),
+		mention:   regexp.MustCompile(`<@!?(\d{1,64})>`),
+		place:     regexp.MustCompile(`<(?:@&|#|t:-?|id:)[\w:]+>|</[^<>]*:\d+>|^#[\p{L}\p{N}_-]+$|^@(?:everyone|here)$`),
+		platform:  regexp.MustCompile(`(?i)^(?:-|(?:[a-z]+\.)?discord(?:app)?\.com)$`),
+		inviting:  regexp.MustCompile(`(?i)^(?:(?:discord|dsc|invite)\.gg|discord\.me|\.gg)$`),
+		user:      regexp.MustCompile(`^/users/(\d{1,64})/*$`),
+		server:    regexp.MustCompile(`^/channels/(\d{1,64})(?:/[\d/]*)?$`),
+		elsewhere: regexp.MustCompile(`(?i)^(?:.*\.)?(?:steamcommunity|facebook|fb|instagram|tiktok|twitter|x|youtube|twitch|roblox|` +
+			`snapchat|telegram|t|vinted|allegro|allegrolokalnie|olx|ebay|paypal|reddit|github|messenger|m)\.(?:com|pl|me|tv|net)$`),
+		steam:   regexp.MustCompile(`(?i)^STEAM_\d:\d:\d+$`),
+		entry:   regexp.MustCompile(`^/wpis/(scammers|servers|legit)/([\w-]{1,64})/*$`),
+		number:  regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`),
+		mail:    regexp.MustCompile(`^(?:mailto:)?[\p{L}\p{N}._%+-]+@([\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+)$`),
+		digits:  regexp.MustCompile(`\d`),
+		swapped: regexp.MustCompile(`\b[\dOoIl]{15,20}\b`),
+		account: regexp.MustCompile(`(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b`),
+		when: regexp.MustCompile(`(?i)(?:\s[-–—]\s+)?(?:\[(?:` + date + `,?\s*)?` + clock + `\]|` + day + `(?:,?\s+(?:o|at))?\s+` + clock + `|\b` + date + `,?\s+(?:o\s+|at\s+)?` + clock +
+			`|\b` + clock + `|\b` + date + `\b)`),
+		field:    regexp.MustCompile(`(?i)(?:^|[\s,;(|/])((?:` + labels + `)` + labelled + `\s*[:=]+)`),
+		label:    regexp.MustCompile(`(?i)^(?:` + labels + `)` + labelled + `(?:\s*[:=]+\s*|\s+to:?\s+|\s+[-–—]\s+|\s+|-+|$)`),
+		glued:    regexp.MustCompile(`(?i)(?:^|[^\p{L}\p{N}_])id$`),
+		trailing: regexp.MustCompile(`(?i)\s+id\s*[-:=]*$`),
+		listed:   regexp.MustCompile(`(?m)^\s*\d{1,2}[.)]\s`),
+		quoted:   regexp.MustCompile("[\"„”“«»]([^\"„”“«»]+)[\"„”“«»]|\\(([^()]+)\\)|\\[([^\\[\\]]+)\\]|\\{([^{}]+)\\}|<([^<>]+)>|[`*_]+([^`*]+?)[`*_]+|(?:^|\\s)['’‘]([^'’‘]+)['’‘]"),
+		at:       regexp.MustCompile(`(?:^|[^\p{L}\p{N}_.@])@([^\s,;|/()\[\]{}<>"„”“«»@][^\s,;|/()\[\]{}<>"„”“«»]*)`),
+	}
+	if u, err := url.Parse(cfg.BaseURL); err == nil {
+		rd.own = u.Host
+	}
+	return rd
+}
+
+// Read reads a text and what was typed beside it in a field for an id, which are one text. Either
+// may be empty. Both are valid UTF-8.
+func (rd *Reader) Read(text, id string) (p Paste) {
+	text, id = strings.TrimSpace(text), strings.TrimSpace(id)
+	p.Text, p.Asked = strings.TrimSpace(text+"\n"+id), text
+	if text == "" {
+		p.Asked = id
+	}
+	x := &reading{rd: rd, p: &p, known: map[string]int{}, parts: map[Span]bool{}}
+	var cut int
+	x.cleaned, cut, p.Omitted = rd.cleanedText(cutTo(p.Text, MaxText))
+	if cut < len(p.Text) {
+		p.Omitted = true
+		x.cleaned.at[len(x.cleaned.at)-1] = cut
+	}
+	x.readMentions()
+	x.readAddresses()
+	x.readTimes()
+	for _, m := range x.rd.account.FindAllStringIndex(x.text, -1) {
+		if iban(x.text[m[0]:m[1]]) {
+			x.claim(Span{m[0], m[1]}, Unchecked, Account)
+		}
+	}
+	x.readDigits()
+	for _, m := range x.rd.field.FindAllStringSubmatchIndex(x.text, -1) {
+		x.claim(Span{m[2], m[3]}, Filler, Plain)
+	}
+	x.readNames()
+	x.readNumbers()
+	x.finish(cut)
+	return p
+}
+
+// readTimes reads times and dates as chats copy them, and the numbers of lists. Digits that may
+// continue a date make it a part of a number.
+func (x *reading) readTimes() {
+	continued := func(s Span) bool {
+		before, after := strings.TrimRight(x.text[:s.From], " -./"), strings.TrimLeft(x.text[s.To:], " -./")
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		return unicode.IsDigit(last) || unicode.IsDigit(first)
+	}
+	for _, m := range append(x.rd.when.FindAllStringIndex(x.text, -1), x.rd.listed.FindAllStringIndex(x.text, -1)...) {
+		if s := (Span{m[0], m[1]}); strings.ContainsAny(x.text[s.From:s.To], ":)") || !continued(s) {
+			x.bar(s, Filler, Plain)
+		}
+	}
+}
+
+// cutTo returns the first n code points of s.
+func cutTo(s string, n int) string {
+	for at := range s {
+		if n--; n < 0 {
+			return s[:at]
+		}
+	}
+	return s
+}
+
+// reading is a text while it is read. Its places are those of the cleaned text.
+type reading struct {
+	rd *Reader
+	cleaned
+	p       *Paste
+	claims  []Stretch // that are more than words, in the order of their discovery
+	bars    []Span    // whose digits are nobody's id
+	loose   []Span    // whose digits only may be an id
+	known   map[string]int
+	parts   map[Span]bool // that were sought
+	ids     int           // typed
+	lookups int
+}
+
+// claim makes a stretch of a place unless a part of it is one already.
+func (x *reading) claim(s Span, what What, kind Kind) {
+	for _, c := range x.claims {
+		if c.From < s.To && s.From < c.To {
+			return
+		}
+	}
+	x.claims = append(x.claims, Stretch{s, what, kind})
+}
+
+// bar claims a place whose digits are nobody's id beside those that are sought of it.
+func (x *reading) bar(s Span, what What, kind Kind) {
+	x.claim(s, what, kind)
+	x.bars = append(x.bars, s)
+}
+
+// seekID seeks an id, once.
+func (x *reading) seekID(id string, how How, at Span) {
+	if _, known := x.known[idKey(Sought{ID: id})]; how == Typed && !known {
+		if x.ids++; x.ids > MaxIDs {
+			x.p.Omitted = true
+			how = Maybe
+		}
+	}
+	x.add(Sought{ID: id, How: how, Spans: []Span{at}})
+}
+
+// add adds what is sought, unless it is there already: then it has one place more.
+func (x *reading) add(s Sought) {
+	keys := []string{idKey(s)}
+	if len(s.Names) > 0 {
+		keys = s.Names
+	}
+	i, ok := x.known[keys[0]]
+	for _, k := range keys[1:] {
+		if also, known := x.known[k]; !known || also != i {
+			ok = false
+		}
+	}
+	if ok {
+		old := &x.p.Sought[i]
+		old.How, old.Server = min(old.How, s.How), old.Server && s.Server
+		for _, raw := range s.Raw {
+			if !slices.Contains(old.Raw, raw) {
+				old.Raw = append(old.Raw, raw)
+			}
+		}
+		old.Spans = append(old.Spans, s.Spans...)
+		return
+	}
+	if x.lookups += len(keys); x.lookups > MaxLookups {
+		x.p.Omitted = true
+		return
+	}
+	for _, k := range keys {
+		if _, known := x.known[k]; !known {
+			x.known[k] = len(x.p.Sought)
+		}
+	}
+	x.p.Sought = append(x.p.Sought, s)
+}
+
+// idKey tells ids and numbers apart, and from names.
+func idKey(s Sought) string { return "#" + s.ID + "\n" + s.Number + "\n" + string(s.List) }
+
+// masked reports whether a place is of a stretch that no word of a name is in.
+func (x *reading) masked(at int) bool {
+	for _, c := range x.claims {
+		if c.From <= at && at < c.To {
+			return c.What != Unchecked || c.Kind == Place
+		}
+	}
+	return false
+}
+
+// isWord reports whether nothing that words are made of touches a place.
+func (x *reading) isWord(s Span) bool {
+	left, _ := utf8.DecodeLastRuneInString(x.text[:s.From])
+	right, _ := utf8.DecodeRuneInString(x.text[s.To:])
+	return !wordly(left) && !wordly(right)
+}
+
+// wordly reports whether r is part of a word.
+func wordly(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
+}
+
+// raw returns a place as it was typed, with what is invisible around it.
+func (x *reading) raw(s Span) string {
+	s = x.typed(s)
+	for s.From > 0 {
+		r, size := utf8.DecodeLastRuneInString(x.p.Text[:s.From])
+		if !lookalike.Invisible(r) {
+			break
+		}
+		s.From -= size
+	}
+	return x.p.Text[s.From:s.To]
+}
+
+// typed returns where a place stands in the text as typed.
+func (x *reading) typed(s Span) Span { return Span{x.at[s.From], x.at[s.To]} }
+
+// finish makes the stretches, and the places those of the text as typed.
+func (x *reading) finish(cut int) {
+	slices.SortFunc(x.claims, func(a, b Stretch) int { return a.From - b.From })
+	at := 0
+	add := func(to int, what What, kind Kind) {
+		from := 0
+		if n := len(x.p.Stretches); n > 0 {
+			from = x.p.Stretches[n-1].To
+		}
+		if end := x.at[to]; end > from {
+			x.p.Stretches = append(x.p.Stretches, Stretch{Span{from, end}, what, kind})
+		}
+		at = to
+	}
+	rest := func(to int) { // words, and what is between them
+		for at < to {
+			r, _ := utf8.DecodeRuneInString(x.text[at:])
+			is := wordly(r)
+			size := strings.IndexFunc(x.text[at:to], func(r rune) bool { return wordly(r) != is })
+			if size < 0 {
+				size = to - at
+			}
+			add(at+size, map[bool]What{true: Words, false: Filler}[is], Plain)
+		}
+	}
+	for _, c := range x.claims {
+		rest(c.From)
+		add(c.To, c.What, c.Kind)
+	}
+	rest(len(x.text))
+	if cut < len(x.p.Text) {
+		x.p.Stretches = append(x.p.Stretches, Stretch{Span{cut, len(x.p.Text)}, Beyond, Plain})
+	}
+	for i := range x.p.Sought {
+		for j, s := range x.p.Sought[i].Spans {
+			x.p.Sought[i].Spans[j] = x.typed(s)
+		}
+	}
+}
