@@ -8,9 +8,9 @@ import (
 // MaxChatID bounds a chat id, in characters.
 const MaxChatID = 64
 
-// checkChatID takes the chat ids that a client can ask the public API for. The API trims its
-// parameters, refuses values that a program has lost, and reads a mention or an address as the id
-// in it. An entry with any other id would be listed, and every check of it would find nobody.
+// checkChatID rejects chat ids that no client can ask the public API for: every check of such an
+// entry would find nobody. The API trims its parameters, refuses values that a program has lost, and
+// reads a mention or an address as the id in it.
 func checkChatID(s string) *Error {
 	if err := checkText("chatId", s, MaxChatID); err != nil {
 		return err
@@ -28,7 +28,7 @@ func checkChatID(s string) *Error {
 }
 
 // IsLostValue reports whether s is the text that programs make of a missing value. No user has such
-// an id, so the empty result of a check would pass for a clean one.
+// an id, so a check of it would find nobody and pass for an all-clear.
 func IsLostValue(s string) bool {
 	switch s {
 	case "undefined", "null", "NaN", "None", "nil", "[object Object]":

@@ -45,7 +45,7 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 }
 
 // disguised reports whether a path is /api/… only after percent-decoding, or has an encoded slash.
-// gin would match it, but the rules of a proxy by prefix do not see it.
+// gin would match it, past a proxy's rules for a prefix (httpapi/CONTRACT.md#errors).
 func disguised(u *url.URL) bool {
 	return u.RawPath != "" && (strings.HasPrefix(u.Path, "/api/") && !strings.HasPrefix(u.RawPath, "/api/") || strings.Contains(strings.ToLower(u.RawPath), "%2f"))
 }

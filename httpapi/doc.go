@@ -58,18 +58,21 @@
 //	text                          bound as sent                 bound of what is made of it
 //	search of a list              100; query 4,096 bytes        ~1,800 folded; admission
 //	search of a check             100, 300 with an address      ~1,800 folded, two keys of it; admission
-//	id, chatUserId, epoch, prefix 64, of a pasted one 300       compared as it is
+//	id, chatUserId, proofs, wpis  64, of a pasted id 300        compared as it is
+//	epoch, prefix                 the request head; 3           compared as it is
 //	ids                           100 ids, query 4,096 bytes    compared as they are
 //	q                             100                           ~1,800 folded; admission, 2 s, 5 suggestions
 //	numbers, choices              300                           6 digits (a sequence 19), a word of a list
-//	request headers               16 KiB in all, with the path  read once, left to right; tags and hops are not kept
+//	request headers               16 KiB in all, with the path  read once, left to right, and not kept; X-Request-Id: 64 bytes in a log
 //	the person check              300                           package paste
 //	chat ids, names, reasons      64, 200, 20,000 bytes         package events; rendering: package readmodel
-//	messages, API replies         256 KiB, 8 MiB in flight      package projector
+//	messages of the stream        256 KiB, 8 MiB in flight      package projector
+//	registry-validate             256 wait, 16 MiB in all       package projector, the decoder of events
 //	the chat platform's replies   profile 64 KiB, image 2 MiB   an avatar hash, bytes as they are: package upstream
 //	admin requests                body 64 KiB                   package admin
 //	the operator's Markdown       32 KiB or less, at the start  rendered once, its HTML is bounded: package site
 //	lines of commands' input      1 MiB                         package events, 256 KiB of it
+//	pages that a mirror reads     3 MiB                         package mirror; from readmodel.MaxReasonHTML
 //
 // # The parts
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// places are what clients hold while they wait: the followers of the feed, its long polls, or the
-// requests that wait for a sequence. No client holds more than a tenth of them, and each may hold
-// one (httpapi/CONTRACT.md#overload). Any goroutine may use them.
+// places counts the clients that wait: followers of the feed, its long polls, or requests for a
+// sequence. No client takes more than a tenth of the places, and each may take one
+// (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 type places struct {
 	most    int
 	proxies trustedProxies
@@ -80,9 +80,9 @@ func (p *places) count() int {
 // trustedProxies are the networks whose X-Forwarded-For is believed. Nil trusts none.
 type trustedProxies []netip.Prefix
 
-// knownClient returns the subnet that r comes from, and whether one client is behind it. If the
-// address is a trusted proxy's, the proxy has not told whom it asks for. Without trusted proxies, a
-// loopback, private or shared address may be that of a proxy or a gateway, which all clients share.
+// knownClient returns the subnet that r comes from, and whether it is a single client's. The address
+// of a trusted proxy is not: the proxy did not name its client. Without trusted proxies, a loopback,
+// private or shared address may be a proxy's or a gateway's, which all clients share.
 func (trusted trustedProxies) knownClient(r *http.Request) (client netip.Addr, known bool) {
 	a := trusted.client(r)
 	if len(trusted) > 0 {
@@ -98,7 +98,8 @@ func sharedAddresses() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
 }
 
-// subnet is what one reader is taken to own: an IPv4 address, or the /64 of an IPv6 address.
+// subnet returns the addresses that one client is taken to own: an IPv4 address, or the /64 of an
+// IPv6 address.
 func subnet(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a
@@ -108,7 +109,7 @@ func subnet(a netip.Addr) netip.Addr {
 }
 
 // client returns the peer's address or, when that is a trusted proxy, the rightmost address
-// in X-Forwarded-For that is not one. Anybody may have written what stands left of it. A peer
+// in X-Forwarded-For that is not one. A client may have forged what stands left of it. A peer
 // without an address (a Unix socket) gives the zero address.
 func (trusted trustedProxies) client(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -122,7 +123,7 @@ func (trusted trustedProxies) client(r *http.Request) netip.Addr {
 			comma := strings.LastIndexByte(rest, ',')
 			addr, ok := hopAddress(strings.TrimSpace(rest[comma+1:]))
 			if !ok {
-				return client // whoever wrote that is the last one we know of
+				return client // the hop that wrote this is the last known one
 			}
 			client, rest = addr, rest[:max(comma, 0)]
 		}

@@ -3,14 +3,13 @@ package readmodel
 import (
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
 	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel/benchtext"
 )
 
 // pieces are the markers of CommonMark and mixtures of them: hostile reasons repeat them.
@@ -86,10 +85,7 @@ func costOf(m *markdown, reason string) cost {
 
 // checkCost holds a rendering to the bounds of time, memory and output, without a clock. Each is
 // linear in the reason.
-func checkCost(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, m *markdown, reason string) cost {
+func checkCost(t testing.TB, m *markdown, reason string) cost {
 	t.Helper()
 	const maxSteps, maxAllocated = 150, 4000 // for each byte
 	c, size := costOf(m, reason), len(reason)
@@ -169,11 +165,6 @@ func FuzzMarkdownCost(f *testing.F) {
 
 // BenchmarkHostileMarkdown renders the costliest reasons.
 func BenchmarkHostileMarkdown(b *testing.B) {
-	cpu := func() time.Duration {
-		var r syscall.Rusage
-		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-	}
 	m := newMarkdown()
 	for _, reason := range hostileReasons() {
 		b.Run(strings.Map(func(r rune) rune {
@@ -183,11 +174,11 @@ func BenchmarkHostileMarkdown(b *testing.B) {
 			return r
 		}, reason[:5]+"~"+reason[len(reason)-5:]), func(b *testing.B) {
 			b.ReportAllocs()
-			start := cpu()
+			start := benchtext.CPUTime()
 			for b.Loop() {
 				m.render(reason)
 			}
-			b.ReportMetric(float64(cpu()-start)/float64(b.N)/1e6, "cpu-ms/op")
+			b.ReportMetric(float64(benchtext.CPUTime()-start)/float64(b.N)/1e6, "cpu-ms/op")
 		})
 	}
 }

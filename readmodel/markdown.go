@@ -24,21 +24,25 @@ import (
 // the time that it takes, so that replicas agree.
 const (
 	// maxNesting bounds how deep lists and quotes nest, and maxNestedLines that depth times the lines
-	// of the reason, which is what goldmark remembers until they end.
+	// of the reason: goldmark retains a record of each line for each block that is open.
 	maxNesting     = 16
 	maxNestedLines = 64_000
-	// maxDelimiters and maxUnlinked bound runs of *, _ and ~, and closing brackets that end no link.
+	// maxDelimiters bounds runs of *, _ and ~, and maxUnlinked closing brackets that end no link.
 	// goldmark compares each with what stands before, or reads on to the end of the line.
 	maxDelimiters = 2_000
 	maxUnlinked   = 200
+	// maxGrowth and frameHTML bound the HTML of a reason: maxGrowth bytes for each of its bytes, and
+	// frameHTML more.
+	maxGrowth = 16
+	frameHTML = 4 << 10
 )
 
-// MaxReasonHTML bounds the HTML of a reason in bytes. What has to hold rendered reasons relies on
-// it: a page of the feed, an archive, a page of the site.
-const MaxReasonHTML = 16*events.MaxReason + 4<<10
+// MaxReasonHTML bounds the HTML of any reason in bytes. The largest response that a mirror reads,
+// the largest ratio of an archive and the number of parts of a page follow from it.
+const MaxReasonHTML = maxGrowth*events.MaxReason + frameHTML
 
 // maxHTML returns the bound for a reason of that many bytes.
-func maxHTML(reason int) int { return 16*reason + 4<<10 }
+func maxHTML(reason int) int { return maxGrowth*reason + frameHTML }
 
 // markdown renders reasons (events/CONTRACT.md#mapping). goldmark rejects addresses by a list of
 // bad schemes; this is stricter: what is not http, https or mailto, or names no host, is no link. It
@@ -50,7 +54,7 @@ type markdown struct {
 	w    *bufio.Writer // onto out; given one, goldmark makes none
 }
 
-// room is what is left of the bounds in the rendering of one reason.
+// room is how much more the rendering of one reason may use of each bound.
 type room struct {
 	nesting    int
 	references int // bytes of addresses and titles that link references may still write
@@ -91,8 +95,8 @@ func newMarkdown() *markdown {
 	return m
 }
 
-// render returns the HTML of reason, at most maxHTML bytes: if markup makes more of it, its text
-// as it was written. It is written to a buffer, so there is no error to report.
+// render returns the HTML of reason. If that has more than maxHTML bytes, it returns the reason as
+// escaped text, markup included. It writes to a buffer, so there is no error to report.
 func (m *markdown) render(reason string) string {
 	m.out.Reset()
 	m.w.Reset(&m.out)
@@ -105,7 +109,7 @@ func (m *markdown) render(reason string) string {
 	return m.out.String()
 }
 
-// boundedBlocks are goldmark's parsers of blocks, those of lists and quotes bounded in depth.
+// boundedBlocks returns goldmark's parsers of blocks, and bounds the depth of lists and quotes.
 func boundedBlocks(left *room) []util.PrioritizedValue {
 	all := parser.DefaultBlockParsers()
 	for i, p := range all {
@@ -118,7 +122,7 @@ func boundedBlocks(left *room) []util.PrioritizedValue {
 	return all
 }
 
-// shallow is a parser of lists or quotes that opens none where they are nested too deep.
+// shallow parses lists or quotes. Those nested too deep stay text.
 type shallow struct {
 	parser.BlockParser
 	left *room
@@ -138,8 +142,8 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// boundedInlines are goldmark's parsers of inline markup, those whose cost grows with what stands
-// around them bounded in number.
+// boundedInlines returns goldmark's parsers of inline markup. It bounds the number of delimiters and
+// of brackets, whose cost grows with the text around them.
 func boundedInlines(left *room) []util.PrioritizedValue {
 	all := append(parser.DefaultInlineParsers(), util.Prioritized(extension.NewStrikethroughParser(), 500))
 	for i, p := range all {
@@ -153,7 +157,7 @@ func boundedInlines(left *room) []util.PrioritizedValue {
 	return all
 }
 
-// delimiters parses runs of a delimiter as long as there is room.
+// delimiters parses runs of a delimiter while there is room.
 type delimiters struct {
 	parser.InlineParser
 	left *room
@@ -171,7 +175,7 @@ func (d delimiters) Parse(parent ast.Node, block text.Reader, pc parser.Context)
 	return n
 }
 
-// links parses links and images as long as there is room.
+// links parses links and images while there is room.
 type links struct {
 	parser.InlineParser
 	left *room
@@ -242,8 +246,8 @@ func plain(w util.BufWriter, source []byte, node ast.Node) {
 	}
 }
 
-// link writes a link, or its text alone if it leads to no allowed address or its definition has
-// been repeated too often.
+// link writes a link. If its address is not allowed, or there is no room to repeat its definition,
+// it writes the link's text alone.
 func (s safeNodes) link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	n := node.(*ast.Link)
 	if !entering {
@@ -311,8 +315,8 @@ func openLink(w util.BufWriter, address []byte) {
 
 func closeLink(w util.BufWriter) { _, _ = io.WriteString(w, "</a>") }
 
-// allowed reports whether address, entities resolved, begins with one of the three schemes and goes
-// on: an address that ends after http:// has no host, and browsers would take the page's.
+// allowed reports whether address, entities resolved, begins with one of the three schemes, and
+// names a host if that is http or https. Browsers would take the page's host for a missing one.
 func allowed(address []byte) bool {
 	for _, scheme := range [...]string{"http://", "https://", "mailto:"} {
 		if len(address) >= len(scheme) && bytes.EqualFold(address[:len(scheme)], []byte(scheme)) {

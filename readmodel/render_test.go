@@ -68,8 +68,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestHostileMarkdown: whatever is written, no script, no handler, no scheme but three. The inputs
-// that are known to make Markdown parsers slow are here at the size that the contract admits.
+// TestHostileMarkdown: whatever is written, no script, no handler, no scheme but three.
 func TestHostileMarkdown(t *testing.T) {
 	t.Parallel()
 	size := 20_000
@@ -77,7 +76,7 @@ func TestHostileMarkdown(t *testing.T) {
 		size = 2000
 	}
 	var inputs []string
-	for _, s := range []string{"[", "]", "*", "_", "**a ", "`", ">", "> ", "- ", "1. ", "<", "<a ", "![", "[a](", "[a](<b", "&", "\\", "~~", "a@", "http://a.", "(", "[[]", "*a_ ", "<!--", "<?", "\t", "#", "[a]: b\n"} {
+	for _, s := range pieces() {
 		inputs = append(inputs, strings.Repeat(s, size/len(s)))
 	}
 	inputs = append(inputs, "<img src=x onerror=alert(1)>", "[x](javascript&#58;y)", "<svg/onload=x>", "[x](\x01javascript:y)", "<javascript:x>", "[x](JaVaScRiPt:y)", "[x]: javascript:y\n\n[x]")

@@ -2,8 +2,8 @@
 // uses: lists, look-alike keys, ranked search, the person check and its pages. A change raises
 // RenderVersion and the Version of package terms (readmodel/CHANGING.md#versions).
 //
-// It is that of golang.org/x/text/cases but for Cherokee, whose small letters were added to Unicode
-// after its capitals: CaseFolding.txt folds them to the capitals, and x/text swaps the two.
+// It differs from golang.org/x/text/cases in Cherokee alone. Cherokee's small letters were added to
+// Unicode after its capitals, so CaseFolding.txt folds them to the capitals. x/text swaps the two.
 package casefold
 
 import (

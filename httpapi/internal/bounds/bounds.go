@@ -45,7 +45,7 @@ const (
 )
 
 // MaxPart bounds the number of a part of a reason that is too long for one page. No reason has more
-// parts.
+// parts, because readmodel.MaxReasonHTML bounds it.
 const MaxPart = 20
 
 // Lists returns the values of list: all, and then those of events.Lists.
