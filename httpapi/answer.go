@@ -160,7 +160,6 @@ type query struct {
 	feed    feedQuery // of changes
 	entry   string    // the entry id that the path names
 	person  person    // of the person check
-	part    int       // of a reason that is too long for one page of the site, from 1
 	indexed bool      // search engines may show the page
 }
 

@@ -56,7 +56,7 @@ func TestNobodysPages(t *testing.T) {
 			t.Errorf("%s: another answer than for nobody", target)
 		}
 	}
-	for query, status := range map[string]int{"part=1": 200, "part=20": 200, "x=1": 200, "part=": 200, "part=0": 400, "part=21": 400, "part=x": 400, "%zz": 400} {
+	for query, status := range map[string]int{"x=1": 200, "%zz": 400} {
 		isPage(t, query, f.open(t, http.MethodGet, somebodysPage+"?"+query), status)
 	}
 	if a := f.open(t, http.MethodGet, somebodysPage, "Registry-Min-Sequence", "999999"); a.status != http.StatusServiceUnavailable {

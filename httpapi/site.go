@@ -11,7 +11,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
-	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -124,7 +123,7 @@ func (p *Public) entryPage(l events.List) handler {
 			return p.pageTags(row.EntryTag(), at.staleSince)
 		},
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
-			return p.site.Entry(dst, site.EntryPage{List: l, Row: at.view.Entry(l, q.entry), Part: q.part, AsOf: at.staleSince})
+			return p.site.Entry(dst, site.EntryPage{List: l, Row: at.view.Entry(l, q.entry), AsOf: at.staleSince})
 		},
 	})
 }
@@ -138,14 +137,10 @@ func entryID(c *gin.Context) (string, error) {
 	return id, nil
 }
 
-// parseEntryPage reads "<id>?<query string>": the entry, and the part of a reason that is too long
-// for one page. It is a pure function.
+// parseEntryPage reads "<id>?<query string>"; the page has no parameters. It is a pure function.
 func parseEntryPage(raw string) (q query, err error) {
 	q.entry, raw, _ = strings.Cut(raw, "?")
-	names, values := [1]string{"part"}, [1]value{}
-	p := readParams(raw, names[:], values[:])
-	q.part = p.number(0, 1, bounds.MaxPart, 1)
-	return q, p.err
+	return q, readParams(raw, nil, nil).err
 }
 
 // checkPage answers GET /, the person check. Search engines may show it while it asks for nobody.

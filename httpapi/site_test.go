@@ -19,6 +19,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
+	"example.org/registry/readmodel"
 )
 
 // serveSite starts a site whose data is up to date.
@@ -380,16 +381,21 @@ func mustRequest(target string) *http.Request {
 	return r
 }
 
-// The parts of a long reason are different pages, remembered or not.
-func TestPartsAreRemembered(t *testing.T) {
+// TestLongestReasons: the page of an entry shows the whole reason to its last link in one response,
+// remembered or not, and whatever the query says of parts.
+func TestLongestReasons(t *testing.T) {
 	f := serveSite(t)
-	f.apply(events.Entry{List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: strings.Repeat("&", 20000),
+	const last = "<ostatni@link.example>"
+	reason := strings.Repeat("<a@b>", (events.MaxReason-len(last))/len("<a@b>")) + last
+	f.apply(events.Entry{List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: reason,
 		Verified: true, ReportID: "R-long", ReportedAt: asOf()})
-	for range 3 {
-		for part, want := range map[string]string{"1": "Część 1 z 3", "2": "Część 2 z 3", "3": "Część 3 z 3", "20": "Część 3 z 3"} {
-			if a := f.open(t, http.MethodGet, "/wpis/scammers/long?part="+part); !strings.Contains(a.body, want) || len(a.body) > site.MaxPage {
-				t.Errorf("part %s: %q is not said, %d bytes", part, want, len(a.body))
-			}
+	for _, query := range []string{"", "?part=1", "?part=2", ""} {
+		a := f.open(t, http.MethodGet, "/wpis/scammers/long"+query)
+		if strings.Count(a.body, `href="mailto:a@b"`) != len(reason)/len("<a@b>")-len(last)/len("<a@b>") || !strings.Contains(a.body, `href="mailto:ostatni@link.example"`) {
+			t.Errorf("%q: not the whole reason in %d bytes", query, len(a.body))
+		}
+		if len(a.body) > site.MaxPage+readmodel.MaxReasonHTML {
+			t.Errorf("%q: %d bytes", query, len(a.body))
 		}
 	}
 }

@@ -133,7 +133,5 @@ func renderAdvice(markdown string) (a advice, size int) {
 func renderSafely(policy *bluemonday.Policy, markdown string) template.HTML {
 	var out bytes.Buffer
 	_ = goldmark.Convert([]byte(markdown), &out) // a buffer takes everything
-	t := sanitise(policy, out.String())
-	whole, _, _ := t.part(place{}, t.size)
-	return template.HTML(whole)
+	return sanitise(policy, out.String())
 }

@@ -96,8 +96,8 @@ type checkView struct {
 // single is the one entry that decides.
 type single struct {
 	*entry
-	Reason template.HTML
-	More   bool // Reason is not the whole
+	Reason  template.HTML // the whole; empty if it is longer than singleReason
+	Excerpt string        // instead of Reason
 }
 
 // Room for what a check shows of a paste, in bytes. What is left is for the frame, the advice, and
@@ -261,14 +261,15 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		found []match
 		into  *template.HTML
 	}{{found.main, &v.Exact}, {found.others, &v.Others}, {partial(p.parts), &v.Partial}} {
-		pieces, err := s.matches(part.found)
+		var shown int
+		*part.into, shown, err = fill(len(part.found), room, func(into *bytes.Buffer, i int) error {
+			return s.item(into, part.found[i].list, part.found[i].row, true)
+		})
 		if err != nil {
 			return err
 		}
-		var shown, used int
-		*part.into, shown, used = fillMost(pieces, room)
-		v.Cut = v.Cut || shown < len(pieces)
-		room -= used
+		v.Cut = v.Cut || shown < len(part.found)
+		room -= len(*part.into)
 	}
 	v.Of = partialOf(p.parts)
 	v.Rest = rest(p, v.Cut)
@@ -282,16 +283,18 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 	return s.appendSimilar(v, p.parts, room)
 }
 
-// single renders who it is.
+// single renders who it is. A reason that is too long for the answer is on the entry's page.
 func (s *Site) single(m match) (*single, error) {
 	e, err := s.entry(m.list, m.row)
 	if err != nil {
 		return nil, err
 	}
 	v := &single{entry: e}
-	read := beginning(e.DescHTML)
-	reason, _, more := sanitise(s.policy, read).part(place{}, singleReason)
-	v.Reason, v.More = template.HTML(reason), more || len(read) < len(e.DescHTML)
+	if v.Excerpt = excerpt(e.DescHTML); len(e.DescHTML) <= singleReason {
+		if whole := sanitise(s.policy, e.DescHTML); len(whole) <= singleReason {
+			v.Reason, v.Excerpt = whole, ""
+		}
+	}
 	return v, nil
 }
 
@@ -352,17 +355,6 @@ func rest(p *CheckPage, cut bool) (lists []option) {
 		}
 	}
 	return lists
-}
-
-func (s *Site) matches(found []match) ([]piece, error) {
-	pieces := make([]piece, len(found))
-	for i, m := range found {
-		var err error
-		if pieces[i], err = s.piece(m.list, m.row); err != nil {
-			return nil, err
-		}
-	}
-	return pieces, nil
 }
 
 // similarEntry is what _similar.html shows of an entry whose name only looks as if it contained the

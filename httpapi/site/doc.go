@@ -4,8 +4,9 @@
 //
 // # Promises
 //
-//   - A page is one response of at most [MaxPage] bytes, whatever reasons it shows. What does not
-//     fit is not lost: the page links to it.
+//   - A page is one response of at most [MaxPage] bytes. What does not fit is not lost: the page
+//     links to it. Only the page of an entry may be larger: it shows the whole reason, whose HTML
+//     readmodel bounds (MaxReasonHTML).
 //   - What comes from an event is text, except for reasons. Their HTML passes an allow-list here
 //     for a second time; the first is the renderer of readmodel.
 //   - A page is a function of its query, of the content it shows, of the site's Version and, where
@@ -30,15 +31,14 @@
 //
 // Lists show the beginning of a reason as plain text in three lines: a page of 60 whole reasons of
 // 20 000 bytes of Markdown would be megabytes, and a link that is cut out of sight would still get
-// the focus. The whole is on the entry's page, in parts if it is too long, since leaving the parts
-// out would hide what somebody is accused of.
+// the focus. So do answers that show several entries. The whole is on the entry's page, in one
+// response, since a page that left some of it out would hide what somebody is accused of.
 //
 // # The parts
 //
 // site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go,
 // about.go and failure.go are a page each; verdict.go says what a check found, advice.go what to do
 // about it, differ.go by which letters two names differ; entry.go renders one entry among others;
-// chart.go draws the reports a month; appeals.go knows where to appeal; fill.go decides how much of
-// each reason fits; reason.go makes a reason harmless and cuts it; polish.go has Polish numbers and
-// dates. Start with [Site.Append], then list.go and the template of the same name.
+// chart.go draws the reports a month; appeals.go knows where to appeal; reason.go makes a reason
+// harmless, or an excerpt of it; polish.go has Polish numbers and dates. Start with [Site.Append], then list.go and the template of the same name.
 package site

@@ -1,9 +1,7 @@
 package site
 
 import (
-	"bytes"
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 
@@ -12,14 +10,13 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// entry is what _entry.html shows.
+// entry is an entry as the templates show it.
 type entry struct {
 	readmodel.PublicEntry
 	List     events.List
 	Reported time.Time
 	Class    string // see class
-	Mark     template.HTML
-	Hidden   bool // the name has invisible characters
+	Hidden   bool   // the name has invisible characters
 
 	proofsShown bool // by /proofs/{id}
 }
@@ -75,31 +72,13 @@ func (e *entry) Avatar() string {
 	return "/api/chat/avatar/" + e.ChatID + "?size=128"
 }
 
-// piece renders an entry, and leaves to the page how much of the beginning of the reason it shows.
-func (s *Site) piece(l events.List, r *readmodel.Row) (piece, error) {
-	e, err := s.entry(l, r)
-	if err != nil {
-		return piece{}, err
-	}
-	var out bytes.Buffer
-	if err := s.entries.Execute(&out, e); err != nil {
-		return piece{}, fmt.Errorf("site: entry %s: %w", e.ID, err)
-	}
-	read := beginning(e.DescHTML)
-	reason := sanitise(s.policy, read)
-	if len(read) < len(e.DescHTML) {
-		reason.size = len(e.DescHTML) // more than any page shows
-	}
-	return newPiece(out.String(), reason), nil
-}
-
 func (s *Site) entry(l events.List, r *readmodel.Row) (*entry, error) {
 	public, err := r.Public()
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	return &entry{
-		PublicEntry: public, List: l, Reported: r.Reported(), Class: class(l, public.Verified), Mark: mark,
+		PublicEntry: public, List: l, Reported: r.Reported(), Class: class(l, public.Verified),
 		Hidden: lookalike.Hidden(public.Name), proofsShown: s.cfg.Proofs,
 	}, nil
 }

@@ -15,7 +15,6 @@ import (
 type EntryPage struct {
 	List events.List
 	Row  *readmodel.Row
-	Part int       // of the reason, from 1; a number that is too high means the last one
 	AsOf time.Time // as in Page
 }
 
@@ -27,7 +26,6 @@ type entryView struct {
 	Words   listWords
 	Meaning string // the state in a sentence
 	Reason  template.HTML
-	Parts   parts
 	Address string // of the page, for people who hold a print of it
 }
 
@@ -38,7 +36,7 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 		return dst, err
 	}
 	v := entryView{entry: e, Form: "/", Words: wordsOf(p.List), Meaning: meaning(p.List, e.Verified), Address: s.absolute(e.Path())}
-	v.Reason, v.Parts = whole(sanitise(s.policy, e.DescHTML), p.Part, e.Path())
+	v.Reason = sanitise(s.policy, e.DescHTML)
 	return s.Append(dst, "entry", Page{
 		Title: e.Name + " – " + e.Status(), AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
 		Share: &Share{Title: e.Name + " – wpis w rejestrze", About: v.Meaning + " " + e.When() + " " + day(e.Reported) + "."},
@@ -96,13 +94,30 @@ func (e *entry) Evidence() *evidence {
 	return &evidence{Text: "ma moderacja"}
 }
 
-// item renders an entry of a list: the beginning of its reason as text, and a link to its page.
-func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
+// fill renders as many of n entries as fit into room bytes, and returns their number.
+func fill(n, room int, render func(into *bytes.Buffer, i int) error) (body template.HTML, shown int, err error) {
+	var out bytes.Buffer
+	for ; shown < n; shown++ {
+		before := out.Len()
+		if err := render(&out, shown); err != nil {
+			return "", 0, err
+		}
+		if out.Len() > room {
+			out.Truncate(before)
+			break
+		}
+	}
+	return template.HTML(out.String()), shown, nil
+}
+
+// item renders an entry among others: the beginning of its reason as text, and a link to its page.
+// An accused entry may show where to appeal.
+func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row, appeals bool) error {
 	e, err := s.entry(l, r)
 	if err != nil {
 		return err
 	}
-	i := item{e, excerpt(e.DescHTML)}
+	i := item{e, excerpt(e.DescHTML), appeals && e.Accused()}
 	if err := s.items.Execute(into, &i); err != nil {
 		return fmt.Errorf("site: entry %s: %w", e.ID, err)
 	}
@@ -112,5 +127,6 @@ func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
 // item is what _item.html shows.
 type item struct {
 	*entry
-	Excerpt string
+	Excerpt    string
+	Appealable bool
 }

@@ -72,7 +72,7 @@ func TestTitlesAccuseNobody(t *testing.T) {
 		for name, c := range map[string]struct{ page, ends, canonical string }{
 			"start":   {w.check(t, readmodel.CheckQuery{}), " – Rejestr oszustów</title>", "/"},
 			"answer":  {w.check(t, readmodel.CheckQuery{Search: "ewa zaufana"}), " – Rejestr</title>", ""},
-			"trusted": {w.entry(t, events.Legit, "l1", 1), " – Zaufana osoba – Rejestr</title>", "/wpis/legit/l1"},
+			"trusted": {w.entry(t, events.Legit, "l1"), " – Zaufana osoba – Rejestr</title>", "/wpis/legit/l1"},
 			"list":    {w.list(t, readmodel.ListQuery{List: events.Legit}), "Osoby zaufane – Rejestr</title>", ""},
 			"others":  {w.list(t, readmodel.ListQuery{List: events.Servers}), "Zgłoszone serwery – Rejestr oszustów</title>", ""},
 		} {

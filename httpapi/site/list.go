@@ -13,6 +13,10 @@ import (
 	"example.org/registry/readmodel"
 )
 
+// entryRoom is what the entries of a list take at most, in bytes. The rest of MaxPage is for the
+// frame, the forms, and the longest search in each link.
+const entryRoom = MaxPage - 14_000
+
 // ListPage is the content of one page of a list. All of it belongs to one view.
 type ListPage struct {
 	Query   readmodel.ListQuery
@@ -67,7 +71,11 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 	if q.Limit != bounds.DefaultLimit {
 		v.Limit = q.Limit
 	}
-	shown, err := s.fillList(&v, &p)
+	var shown int
+	var err error
+	v.Entries, shown, err = fill(len(p.Found.Rows), entryRoom, func(into *bytes.Buffer, i int) error {
+		return s.item(into, q.List, p.Found.Rows[i], false)
+	})
 	if err != nil {
 		return dst, err
 	}
@@ -88,24 +96,6 @@ func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 		all = append(all, tab{one.text, number(one.count), listLink(q), one.status == chosen})
 	}
 	return all
-}
-
-// fillList renders as many entries as fit and returns their number.
-func (s *Site) fillList(v *listView, p *ListPage) (shown int, err error) {
-	var out bytes.Buffer
-	for _, r := range p.Found.Rows {
-		before := out.Len()
-		if err := s.item(&out, p.Query.List, r); err != nil {
-			return 0, err
-		}
-		if out.Len() > entryRoom {
-			out.Truncate(before)
-			break
-		}
-		shown++
-	}
-	v.Entries = template.HTML(out.String())
-	return shown, nil
 }
 
 // page says which page this is, and links to the pages before and after.

@@ -25,7 +25,8 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// MaxPage bounds a page in bytes, before compression and without its pictures.
+// MaxPage bounds a page in bytes, before compression, without its pictures and without the reason on
+// the page of an entry, which readmodel.MaxReasonHTML bounds.
 const MaxPage = 60_000
 
 //go:embed templates/*.html
@@ -73,9 +74,8 @@ type Site struct {
 	cfg     Config
 	appeals Appeals
 	pages   map[string]*template.Template
-	entries *template.Template // one entry
 	similar *template.Template // one entry of a similar name
-	items   *template.Template // one entry of a list
+	items   *template.Template // one entry among others
 	policy  *bluemonday.Policy
 	advice  map[string]advice // by class of verdict
 	about   aboutView
@@ -149,7 +149,7 @@ func New(cfg Config, more embed.FS) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	s.entries, s.similar, s.items = alone.Lookup("entry"), alone.Lookup("similar"), alone.Lookup("item")
+	s.similar, s.items = alone.Lookup("similar"), alone.Lookup("item")
 	s.version, err = s.fingerprint(more)
 	return s, err
 }

@@ -84,13 +84,13 @@ func (w *world) reports(lists ...events.List) Reports {
 }
 
 // entry is the page of an entry.
-func (w *world) entry(t testing.TB, l events.List, id string, part int) string {
+func (w *world) entry(t testing.TB, l events.List, id string) string {
 	t.Helper()
-	page, err := w.site.Entry(nil, EntryPage{List: l, Row: w.view.Entry(l, id), Part: part})
+	page, err := w.site.Entry(nil, EntryPage{List: l, Row: w.view.Entry(l, id)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return wellFormed(t, string(page))
+	return wellFormedTo(t, MaxPage+readmodel.MaxReasonHTML, string(page))
 }
 
 func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
@@ -120,11 +120,16 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 // with ids that are unique, and no larger than is promised.
 func wellFormed(t testing.TB, page string) string {
 	t.Helper()
-	if len(page) > MaxPage {
+	return wellFormedTo(t, MaxPage, page)
+}
+
+func wellFormedTo(t testing.TB, most int, page string) string {
+	t.Helper()
+	if len(page) > most {
 		t.Errorf("a page of %d bytes", len(page))
 	}
 	if strings.Contains(page, "\x00") {
-		t.Error("a mark is left in the page")
+		t.Error("a NUL in the page")
 	}
 	var open []string
 	ids := map[string]bool{}
@@ -261,11 +266,11 @@ func TestGoldenPages(t *testing.T) {
 		"list_id":          list(readmodel.ListQuery{List: events.Scammers, ID: "100000000000000003"}),
 		"list_nobody":      list(readmodel.ListQuery{List: events.Scammers, Search: `"<nikt>" & co`, Status: readmodel.StatusRisk}),
 		"list_beyond":      list(readmodel.ListQuery{List: events.Scammers, Skip: 20000}),
-		"entry_scam":       w.entry(t, events.Scammers, "s1", 1),
-		"entry_risk":       w.entry(t, events.Scammers, "s4", 1),
-		"entry_private":    w.entry(t, events.Scammers, "s3", 1),
-		"entry_server":     w.entry(t, events.Servers, "g2", 1),
-		"entry_legit":      w.entry(t, events.Legit, "l1", 1),
+		"entry_scam":       w.entry(t, events.Scammers, "s1"),
+		"entry_risk":       w.entry(t, events.Scammers, "s4"),
+		"entry_private":    w.entry(t, events.Scammers, "s3"),
+		"entry_server":     w.entry(t, events.Servers, "g2"),
+		"entry_legit":      w.entry(t, events.Legit, "l1"),
 		"error_param":      failure(http.StatusBadRequest, "Nieprawidłowy parametr: search.", "search", false),
 		"error_unknown":    failure(http.StatusNotFound, "Nie znaleziono.", "", false),
 		"error_method":     failure(http.StatusMethodNotAllowed, "Metoda niedozwolona", "", false),
@@ -334,7 +339,7 @@ func TestHostileTextsStayText(t *testing.T) {
 		for _, page := range []string{
 			w.check(t, readmodel.CheckQuery{Search: name}), w.check(t, readmodel.CheckQuery{ID: name}),
 			w.list(t, readmodel.ListQuery{List: events.Scammers, Search: name}), w.list(t, readmodel.ListQuery{List: events.Scammers, ID: name}),
-			w.entry(t, events.Scammers, "x", 1),
+			w.entry(t, events.Scammers, "x"),
 		} {
 			if n := len(elements(t, page, "script")); n != 1 {
 				t.Errorf("%q: %d scripts", name, n)
@@ -362,7 +367,7 @@ func TestSharesAccuseNobody(t *testing.T) {
 		id   string
 	}{{events.Scammers, "s1"}, {events.Scammers, "s2"}, {events.Servers, "g1"}, {events.Servers, "g2"}, {events.Legit, "l1"}} {
 		shares := 0
-		for _, m := range elements(t, w.entry(t, e.list, e.id, 1), "meta") {
+		for _, m := range elements(t, w.entry(t, e.list, e.id), "meta") {
 			if !strings.HasPrefix(attr(m, "property"), "og:") && attr(m, "name") != "description" {
 				continue
 			}

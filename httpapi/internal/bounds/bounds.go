@@ -44,10 +44,6 @@ const (
 	MaxWait        = 25 // seconds
 )
 
-// MaxPart bounds the number of a part of a reason that is too long for one page. No reason has more
-// parts, because readmodel.MaxReasonHTML bounds it.
-const MaxPart = 20
-
 // Lists returns the values of list: all, and then those of events.Lists.
 func Lists() []string {
 	words := []string{"all"}

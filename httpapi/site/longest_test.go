@@ -2,7 +2,6 @@ package site
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -37,7 +36,7 @@ func longReasons() map[string]string {
 		"quoted": strings.Repeat(">", 19990) + " dno",
 		"items":  strings.Repeat("- a\n", 5000),
 		"nested": strings.Repeat("- ", 9990) + "dno",
-		"href":   "[x](https://e.org/" + strings.Repeat("ą", 9980) + ")",
+		"href":   "[x](https://e.org/" + strings.Repeat("ą", 9900) + ")",
 		"blocks": strings.Repeat("a\n\n", 6666),
 		"code":   strings.Repeat("`a` ", 5000),
 		"heads":  strings.Repeat("# a\n", 5000),
@@ -116,39 +115,39 @@ func TestPagingEnds(t *testing.T) {
 	}
 }
 
-// The parts of a reason make up the whole of it.
+// The page of an entry shows all of a reason and its last link, whatever the reason is made of.
 func TestNothingIsLostOfAReason(t *testing.T) {
-	for name, reason := range longReasons() {
+	const last = "\n\n<ostatni@link.example>"
+	reasons := longReasons()
+	reasons["mails"] = strings.Repeat("<a@b>", 4000) // most HTML a byte
+	reasons["references"] = "[a]: http://a/" + strings.Repeat("b", 400) + "\n\n" + strings.Repeat("[a] ", 5000)
+	for name, reason := range reasons {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			reason = strings.ToValidUTF8(reason[:min(len(reason), events.MaxReason-len(last))], "") + last
 			w := newWorld(t, full(), worst(1, func(int) string { return reason })...)
-			got, of := "", 1
-			for part := 1; part <= of; part++ {
-				page := w.entry(t, events.Scammers, fmt.Sprintf("%064d", 0), part)
-				got += reasonIn(t, page)
-				for _, n := range elements(t, page, "p") {
-					if text := seenIn(n); strings.HasPrefix(text, "Część ") {
-						if _, err := fmt.Sscanf(text, "Część %d z %d", new(int), &of); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-			}
-			rows, err := w.view.List(t.Context(), readmodel.ListQuery{List: events.Scammers, Limit: 1})
+			row := w.view.Entry(events.Scammers, fmt.Sprintf("%064d", 0))
+			public, err := row.Public()
 			if err != nil {
 				t.Fatal(err)
 			}
-			public, err := rows.Rows[0].Public()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := shownText(public.DescHTML)
+			page := w.entry(t, events.Scammers, row.ID())
 			squeeze := strings.NewReplacer("\n", "")
-			if squeeze.Replace(got) != squeeze.Replace(want) {
-				t.Errorf("%d parts: %d bytes, want %d", of, len(got), len(want))
+			if got, want := squeeze.Replace(reasonIn(t, page)), squeeze.Replace(shownText(public.DescHTML)); got != want {
+				t.Errorf("%d bytes of text, want %d", len(got), len(want))
+			}
+			if strings.Count(public.DescHTML, "<a ") != strings.Count(reasonHTML(page), "<a ") || !strings.Contains(page, `href="mailto:ostatni@link.example"`) {
+				t.Errorf("links are missing in %d bytes", len(page))
 			}
 		})
 	}
+}
+
+// reasonHTML is the HTML of the reason on the page of an entry.
+func reasonHTML(page string) string {
+	_, after, _ := strings.Cut(page, `<div class="r">`)
+	reason, _, _ := strings.Cut(after, "</div>")
+	return reason
 }
 
 // shownText is the text of HTML that may be nested more deeply than a parser takes.
@@ -181,28 +180,4 @@ func reasonIn(t *testing.T, page string) string {
 		}
 	}
 	return b.String()
-}
-
-// level shares all the room there is, and no more.
-func TestLevel(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		sizes, room := make([]int, 1+rng.IntN(60)), rng.IntN(40000)
-		for i := range sizes {
-			sizes[i] = rng.IntN(20000) / (1 + rng.IntN(20))
-		}
-		at := level(sizes, room)
-		used := func(at int) (n int) {
-			for _, size := range sizes {
-				n += min(size, at) - min(size, minReason)
-			}
-			return n
-		}
-		if used(at) > room {
-			t.Fatalf("level %d of %v takes %d of %d", at, sizes, used(at), room)
-		}
-		if all := used(1 << 20); used(at) < all && used(at+1) <= room {
-			t.Fatalf("level %d of %v leaves room: %d of %d", at, sizes, used(at), room)
-		}
-	}
 }
