@@ -84,7 +84,7 @@ func reader(t testing.TB) *paste.Reader {
 	return paste.NewReader(paste.Config{BaseURL: "https://rejestr.example", IsWord: s.Knows})
 }
 
-func readAndDecide(t testing.TB, rd *paste.Reader, view *readmodel.View, text, id string) Verdict {
+func readAndDecide(t failer, rd *paste.Reader, view *readmodel.View, text, id string) Verdict {
 	t.Helper()
 	p := rd.Read(text, id)
 	found, err := Find(context.Background(), view, &p)
@@ -92,6 +92,12 @@ func readAndDecide(t testing.TB, rd *paste.Reader, view *readmodel.View, text, i
 		t.Fatal(err)
 	}
 	return Decide(&p, found)
+}
+
+// failer is a *testing.T or a *rapid.T.
+type failer interface {
+	Helper()
+	Fatal(...any)
 }
 
 type row struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the rule that nothing remains unexplained makes of a text. Written before the code.
+// What the rule that nothing remains unexplained makes of a text.
 func TestWholeText(t *testing.T) {
 	view, rd := viewOf(people()), reader(t)
 	for _, c := range []struct {
