@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 			"get":       scriptGet,
 			"occupy":    scriptOccupy,
 			"make":      scriptMake,
+			"hostile":   scriptHostile,
 			"await":     scriptAwait,
 			"ready":     scriptReady,
 			"broker":    scriptBroker,
@@ -262,6 +263,27 @@ func scriptMake(ts *testscript.TestScript, neg bool, args []string) {
 	var out strings.Builder
 	for _, e := range eventstest.Events(count, seed) {
 		text, err := events.Encode(e)
+		ts.Check(err)
+		out.Write(append(text, '\n'))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(out.String()), 0o644))
+}
+
+// scriptHostile is: hostile FILE. It writes 14 events of scammers with reasons that took gigabytes
+// to render, or became megabytes of HTML, before rendering was bounded.
+func scriptHostile(ts *testscript.TestScript, neg bool, args []string) {
+	long := "[a]: http://a/" + strings.Repeat(`"`, 9_900) + "\n\n" + strings.Repeat("[a] ", 2_500)
+	reasons := []string{
+		strings.Repeat("- ", 3_000) + "a\n" + strings.Repeat("\n", 13_900) + "x",
+		"[a]: http://a/" + strings.Repeat("b", 9_900) + "\n\n" + strings.Repeat("[a] ", 2_500),
+	}
+	for range 12 {
+		reasons = append(reasons, long)
+	}
+	var out strings.Builder
+	for i, e := range eventstest.Entries(len(reasons), 1) {
+		e.List, e.EntryID, e.ChatID, e.Reason = events.Scammers, fmt.Sprint("hostile", i+1), fmt.Sprint(100_000_000_000_000_001+i), reasons[i]
+		text, err := events.Encode(eventstest.Listed(e, 1))
 		ts.Check(err)
 		out.Write(append(text, '\n'))
 	}
