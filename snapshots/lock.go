@@ -25,7 +25,7 @@ type DirLock struct{ file *flock.Flock }
 // error matches ErrLocked; any other error says what to do.
 func LockDir(dir string) (*DirLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, lockError(dir, err)
+		return nil, lockError(dir, fmt.Errorf("cannot be made: %w", errors.Unwrap(err)))
 	}
 	path := filepath.Join(dir, lockName)
 	l := &DirLock{flock.New(path, flock.SetPermissions(0o600))}
