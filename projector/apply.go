@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.org/registry/events/failpoint"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -116,7 +116,7 @@ type batchPart struct {
 // partOf returns what may be applied of batch. A bound between two messages is reached all the
 // same: there is nothing more up to it.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
-	part, newest, records := batchPart{at: at}, leader.NewestTime(at), 0
+	part, newest, records := batchPart{at: at}, lineage.NewestTime(at), 0
 	for _, c := range batch {
 		records += len(c.records)
 	}

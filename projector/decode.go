@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 )

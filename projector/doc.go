@@ -35,7 +35,7 @@
 //     rest is not asked for again, so every such work ends.
 //   - A stream that is not ours any more freezes the projector: nothing is applied, nothing is
 //     wiped, and Progress says why. That it was put back to an older state shows also after it has
-//     outgrown the checkpoint and pushed out the message there (package leader). Only a stream that
+//     outgrown the checkpoint and pushed out the message there (package lineage). Only a stream that
 //     looked shorter than the checkpoint, and never like anything else, thaws by itself, when the
 //     checkpoint's message is back unchanged. A frozen projector looks at the stream at every poll,
 //     so that the reason it gives is the present one.

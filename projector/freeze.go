@@ -8,12 +8,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events/pause"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 )
 
 // recheckIdentity freezes, except that a stream that looks shorter is looked at twice.
-func (p *Projector) recheckIdentity(ctx context.Context, why *leader.IdentityError) {
-	if why.Kind == leader.Shorter {
+func (p *Projector) recheckIdentity(ctx context.Context, why *lineage.Error) {
+	if why.Kind == lineage.Shorter {
 		if !pause.For(ctx, p.cfg.RetryEvery) {
 			return
 		}
@@ -26,7 +26,7 @@ func (p *Projector) recheckIdentity(ctx context.Context, why *leader.IdentityErr
 
 // freeze applies nothing until ctx ends, or until a stream that only looked shorter is back. It
 // keeps looking at the stream, so that what Progress says stays true.
-func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
+func (p *Projector) freeze(ctx context.Context, why *lineage.Error) {
 	at := p.checkpoint()
 	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
 		"nothing is applied", "reason", why.Sentence, "checkpoint", at.Sequence, "epoch", at.StreamEpoch)
@@ -46,7 +46,7 @@ func (p *Projector) freeze(ctx context.Context, why *leader.IdentityError) {
 			break
 		}
 		if now == nil {
-			now = &leader.IdentityError{Sentence: "The stream " + p.cfg.Stream + " looked wrong and looks right again."}
+			now = &lineage.Error{Sentence: "The stream " + p.cfg.Stream + " looked wrong and looks right again."}
 		}
 		thaws = thaws && now.MayRecover() // once it was anything else, it did not only look shorter
 		p.reasonChanged(why, now, thaws)
@@ -75,7 +75,7 @@ func (p *Projector) setUnconfirmed(ctx context.Context, unconfirmed bool) {
 }
 
 // setFrozenTrouble tells the operator every way out.
-func (p *Projector) setFrozenTrouble(why *leader.IdentityError, thaws bool) {
+func (p *Projector) setFrozenTrouble(why *lineage.Error, thaws bool) {
 	until := "until registry recover publishes what the stream lacks and has it accepted, or registry rebuild --accept-stream takes it as it is."
 	if thaws {
 		until = "until the stream is back as it was, which ends this by itself, or " + until
@@ -85,11 +85,11 @@ func (p *Projector) setFrozenTrouble(why *leader.IdentityError, thaws bool) {
 
 // reasonChanged tells the operator that the stream is not ours for another reason. It does not log
 // a new length.
-func (p *Projector) reasonChanged(before, now *leader.IdentityError, thaws bool) {
+func (p *Projector) reasonChanged(before, now *lineage.Error, thaws bool) {
 	if now.Sentence == before.Sentence {
 		return
 	}
-	if now.Kind != leader.Shorter || before.Kind != leader.Shorter {
+	if now.Kind != lineage.Shorter || before.Kind != lineage.Shorter {
 		p.log.Warn("still frozen, for another reason", "reason", now.Sentence, "before", before.Sentence,
 			"checkpoint", p.checkpoint().Sequence)
 	}
@@ -98,7 +98,7 @@ func (p *Projector) reasonChanged(before, now *leader.IdentityError, thaws bool)
 
 // lookAgain says what is wrong with the stream now: nil when nothing is, and the checkpoint's
 // message is there, unchanged. answered is false when the broker did not answer.
-func (p *Projector) lookAgain(ctx context.Context) (now *leader.IdentityError, answered bool) {
+func (p *Projector) lookAgain(ctx context.Context) (now *lineage.Error, answered bool) {
 	err := p.VerifyStream(ctx)
 	if err == nil {
 		err = p.confirm(ctx)
@@ -131,7 +131,7 @@ func (p *Projector) confirm(ctx context.Context) error {
 	}
 	_, err := p.stream.Message(ctx, at.Sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return &leader.IdentityError{Kind: leader.Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong and is long enough again, "+
+		return &lineage.Error{Kind: lineage.Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong and is long enough again, "+
 			"but it has no message at the checkpoint %d.", p.cfg.Stream, at.Sequence)}
 	}
 	return err

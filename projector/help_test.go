@@ -20,7 +20,7 @@ import (
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/eventstest/relay"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )

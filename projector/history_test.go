@@ -7,7 +7,8 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -22,7 +23,7 @@ func TestHistoryOfReplicas(t *testing.T) {
 		t.Fatalf("feed %q, projector %+v", first, p.StreamIdentity)
 	}
 	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
-	name, at, err := stream.BeginHistory(t.Context(), first)
+	name, at, err := lineage.Begin(t.Context(), stream, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestBeginHistoryOnce(t *testing.T) {
 	for i := range names {
 		all.Go(func() {
 			var err error
-			if names[i], _, err = stream.BeginHistory(t.Context(), "A"); err != nil {
+			if names[i], _, err = lineage.Begin(t.Context(), stream, "A"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -72,7 +73,7 @@ func TestBeginHistoryOnce(t *testing.T) {
 	if n := s.info(events.DefaultStream).State.Msgs; n != 1 {
 		t.Errorf("%d markers", n)
 	}
-	second, at, err := stream.BeginHistory(t.Context(), names[0])
+	second, at, err := lineage.Begin(t.Context(), stream, names[0])
 	if err != nil || second == names[0] || at != 2 {
 		t.Errorf("the next history is %q at %d, %v", second, at, err)
 	}
@@ -85,7 +86,7 @@ func TestHistoryInCheck(t *testing.T) {
 	eventstest.Stream(t, s.js)
 	s.publish(eventstest.Events(10, 1)...)
 	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
-	name, marker, err := stream.BeginHistory(t.Context(), "A")
+	name, marker, err := lineage.Begin(t.Context(), stream, "A")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +103,10 @@ func TestHistoryInCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(info), Sequence: m.Sequence, MessageID: m.ID, MessageTime: m.Time}
+		at := readmodel.Checkpoint{StreamIdentity: lineage.Of(info), Sequence: m.Sequence, MessageID: m.ID, MessageTime: m.Time}
 		at.History = c.history
-		var wrong *leader.IdentityError
-		if err := stream.Check(t.Context(), at); errors.As(err, &wrong) == c.ours || c.ours && err != nil {
+		var wrong *lineage.Error
+		if err := lineage.Check(t.Context(), stream, at); errors.As(err, &wrong) == c.ours || c.ours && err != nil {
 			t.Errorf("%d of %q: %v", c.sequence, c.history, err)
 		}
 	}

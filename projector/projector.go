@@ -11,9 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -125,7 +126,7 @@ func (p *Projector) follow(ctx context.Context) error {
 			break
 		}
 		var unusable *unusableError
-		var identity *leader.IdentityError
+		var identity *lineage.Error
 		switch {
 		case errors.As(err, &unusable) && !p.Progress().CaughtUp:
 			return unusable.err
@@ -162,7 +163,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	p.identify(info)
 	r, err := p.newReceiver(ctx)
 	if err != nil {
-		var identity *leader.IdentityError
+		var identity *lineage.Error
 		if wrong := p.VerifyStream(ctx); errors.As(wrong, &identity) {
 			return false, wrong // a broker that makes no consumer must not hide that
 		}
@@ -229,7 +230,7 @@ func (p *Projector) Status() Status { return p.tracker.status() }
 // The error says why it is not, or that the broker did not answer. Any goroutine may call it while
 // Run runs.
 func (p *Projector) VerifyStream(ctx context.Context) error {
-	return p.stream.Check(ctx, p.checkpoint())
+	return lineage.Check(ctx, p.stream, p.checkpoint())
 }
 
 // Flush returns when the store holds at least what the model had applied when Flush was called: for

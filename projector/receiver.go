@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/projector/leader"
 )
 
 const (

@@ -15,10 +15,10 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/events/publish"
-	"example.org/registry/projector/leader"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 )

@@ -18,7 +18,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
 )
 
 // good is an event, encoded.

@@ -11,7 +11,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
 	"example.org/registry/readmodel"
 )
 

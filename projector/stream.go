@@ -8,9 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/publish"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -22,8 +23,8 @@ func (u *unusableError) Error() string { return u.err.Error() }
 func (u *unusableError) Unwrap() error { return u.err }
 
 // identity is the same as the reason to freeze.
-func (u *unusableError) identity() *leader.IdentityError {
-	return &leader.IdentityError{Sentence: "The stream cannot be used: " + u.Error() + "."}
+func (u *unusableError) identity() *lineage.Error {
+	return &lineage.Error{Sentence: "The stream cannot be used: " + u.Error() + "."}
 }
 
 func unusable(format string, args ...any) error {
@@ -38,7 +39,7 @@ func (p *Projector) ensureStream(ctx context.Context) (*jetstream.StreamInfo, er
 		return info, err
 	}
 	if at := p.checkpoint(); at.Sequence > 0 || at.StreamEpoch != "" || p.cfg.ReadOnly {
-		return nil, p.stream.Missing()
+		return nil, lineage.Missing(p.stream.Name)
 	}
 	cfg := publish.StreamConfig(p.cfg.Stream, p.cfg.Replicas, p.cfg.History, events.NewEpoch())
 	if p.cfg.Demo {
@@ -104,7 +105,7 @@ func (p *Projector) subjectsTaken(ctx context.Context) string {
 // identify keeps which stream this is, when nothing was known of one before.
 func (p *Projector) identify(info *jetstream.StreamInfo) {
 	if at := p.checkpoint(); at.StreamEpoch == "" {
-		at.StreamIdentity = leader.IdentityOf(info)
+		at.StreamIdentity = lineage.Of(info)
 		p.setCheckpoint(at)
 		p.withModel(func(m *readmodel.Model) { m.SetEpoch(at.HistoryName()) })
 	}

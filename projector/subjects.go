@@ -14,8 +14,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/pause"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 )
@@ -392,5 +393,5 @@ func (s *subjects) sameStream(ctx context.Context) bool {
 		return false
 	}
 	at := s.tracker.read(time.Now())
-	return leader.Compare(info, readmodel.Checkpoint{Sequence: at.Checkpoint, StreamIdentity: at.StreamIdentity}) == nil
+	return lineage.Compare(info, readmodel.Checkpoint{Sequence: at.Checkpoint, StreamIdentity: at.StreamIdentity}) == nil
 }

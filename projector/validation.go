@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"example.org/registry/events"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
 	"example.org/registry/readmodel"
 )
 

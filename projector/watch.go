@@ -8,8 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -158,7 +159,7 @@ func (w *watcher) answer() {
 // tail, a lost delivery.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
 	last := info.State.LastSeq
-	if err := leader.Compare(info, at); err != nil {
+	if err := lineage.Compare(info, at); err != nil {
 		w.tracker.update(func(s *Progress) { s.LastSequence = last })
 		w.recheck(err)
 		return
@@ -169,8 +170,8 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	}
 	if time.Since(w.verified) >= w.cfg.VerifyEvery || w.mayServe() {
 		w.verified = time.Now()
-		var identity *leader.IdentityError
-		if err := w.stream.CompareMessage(ctx, info, at); errors.As(err, &identity) {
+		var identity *lineage.Error
+		if err := lineage.CompareMessage(ctx, w.stream, info, at); errors.As(err, &identity) {
 			w.recheck(err)
 			return
 		}

@@ -28,10 +28,10 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/publish"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
-	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 )
 

@@ -9,7 +9,8 @@ import (
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/recovery"
 	"example.org/registry/events"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -120,7 +121,7 @@ func (c *exportCmd) askStream(p *process, m snapshots.Manifest) (since snapshots
 	}
 	defer nc.Close()
 	stream := leader.Stream{JS: js, Name: string(c.Stream)}
-	if err := stream.Check(p.ctx, m.Checkpoint); err != nil {
+	if err := lineage.Check(p.ctx, stream, m.Checkpoint); err != nil {
 		return since, fmt.Errorf("broker at %s: %w", c.Addresses(), err)
 	}
 	found, err := recovery.Scan(p.ctx, stream, nil)

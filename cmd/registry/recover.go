@@ -16,10 +16,10 @@ import (
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/recovery"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/projector/leader"
 	"example.org/registry/snapshots"
 )
 

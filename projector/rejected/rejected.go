@@ -27,9 +27,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/publish"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 )
 
 // longRequest bounds a request that takes the broker longer than others: one about every copy, or a
@@ -182,7 +183,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, natserr.Refusal(js.Conn(), err, ""))
 	}
-	return &Events{js: js, stream: stream, epoch: token(leader.IdentityOf(s.CachedInfo()).StreamEpoch)}, nil
+	return &Events{js: js, stream: stream, epoch: token(lineage.Of(s.CachedInfo()).StreamEpoch)}, nil
 }
 
 // Epoch is that of the stream, as in Copy.Epoch.

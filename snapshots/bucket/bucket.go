@@ -15,8 +15,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/projector/leader"
 	"example.org/registry/snapshots"
 )
 

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
+	"example.org/registry/projector/lineage"
 )
 
 // Plan is what a stream lacks.
@@ -61,8 +62,8 @@ func (p *Plan) Counts() (n Counts) {
 // Compare reads the stream and says what it lacks of known. A missing stream lacks everything.
 func Compare(ctx context.Context, s leader.Stream, known *Known) (*Plan, error) {
 	e := evidence{known: known, seen: known.At.History == ""}
-	checked := s.Check(ctx, known.At)
-	var other *leader.IdentityError
+	checked := lineage.Check(ctx, s, known.At)
+	var other *lineage.Error
 	if checked != nil && !errors.As(checked, &other) {
 		return nil, checked
 	}
@@ -164,7 +165,7 @@ func (e *evidence) message(m leader.Message) {
 	case m.Sequence > at.Sequence:
 		e.differs(m.Sequence)
 	case ok && m.Sequence == k.Sequence && equal(k.Data, event.Data):
-		if !m.Time.After(leader.NewestTime(at)) {
+		if !m.Time.After(lineage.NewestTime(at)) {
 			e.commonTo = max(e.commonTo, m.Sequence)
 		}
 	case ok && m.Sequence >= k.Sequence, !ok && event.Data.Subject().Kind != events.KindDonation:
@@ -228,5 +229,5 @@ func (e *evidence) knownIsNewer(k State, t Streamed) (newer, known bool) {
 	case after:
 		return false, e.side(k.Sequence, Streamed{}) == common
 	}
-	return k.Sequence > t.Sequence && !t.Time.After(leader.NewestTime(e.known.At)), false
+	return k.Sequence > t.Sequence && !t.Time.After(lineage.NewestTime(e.known.At)), false
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 )
 
 // inFlight is how many events wait for their acknowledgements.
@@ -21,7 +22,7 @@ const inFlight = 256
 // not nil, is called after each event.
 func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (conflicts int, err error) {
 	if p.history != "" {
-		if _, _, err := s.BeginHistory(ctx, p.history); err != nil {
+		if _, _, err := lineage.Begin(ctx, s, p.history); err != nil {
 			return 0, err
 		}
 	}

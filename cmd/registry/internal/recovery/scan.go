@@ -9,8 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -37,7 +38,7 @@ func Scan(ctx context.Context, s leader.Stream, each func(leader.Message)) (*Sca
 	if err != nil {
 		return nil, err
 	}
-	found := &Scanned{Identity: leader.IdentityOf(info), States: map[events.Subject]Streamed{}}
+	found := &Scanned{Identity: lineage.Of(info), States: map[events.Subject]Streamed{}}
 	if info.State.Msgs == 0 {
 		return found, nil
 	}

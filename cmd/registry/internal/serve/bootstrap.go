@@ -15,9 +15,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/snapshots"
 	"example.org/registry/snapshots/bucket"
 )
@@ -206,7 +207,7 @@ func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
 	if m.Stream != c.stream.Name {
 		return fmt.Errorf("it was made from the stream %.64q", m.Stream)
 	}
-	if err := c.stream.Check(ctx, m.Checkpoint); err != nil {
+	if err := lineage.Check(ctx, c.stream, m.Checkpoint); err != nil {
 		return err
 	}
 	if first := c.info.State.FirstSeq; m.Sequence+1 < first {

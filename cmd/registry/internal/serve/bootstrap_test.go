@@ -17,7 +17,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/projector"
-	"example.org/registry/projector/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 	"example.org/registry/snapshots/bucket"
@@ -47,7 +47,7 @@ func newStarting(t *testing.T) *starting {
 func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Object {
 	s.t.Helper()
 	at := readmodel.Checkpoint{Sequence: seq, StreamIdentity: readmodel.StreamIdentity{
-		Stream: events.DefaultStream, StreamEpoch: leader.IdentityOf(s.stream.CachedInfo()).StreamEpoch}}
+		Stream: events.DefaultStream, StreamEpoch: lineage.Of(s.stream.CachedInfo()).StreamEpoch}}
 	if m, err := s.stream.GetMsg(s.t.Context(), seq); err == nil {
 		at.MessageID, at.MessageTime = m.Header.Get(jetstream.MsgIDHeader), m.Time
 	}

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events/leader"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
-	"example.org/registry/projector/leader"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/exact"

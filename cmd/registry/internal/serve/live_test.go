@@ -14,8 +14,8 @@ import (
 
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/leader"
 	"example.org/registry/projector"
-	"example.org/registry/projector/leader"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )

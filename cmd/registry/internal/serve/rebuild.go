@@ -18,6 +18,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
 	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -322,7 +323,7 @@ func (b *rebuilding) continues() bool {
 // beginHistory names a new history, the same on every server that accepts the stream: sequences that
 // readers of the feed have seen would be used a second time (events/CONTRACT.md#histories).
 func (b *rebuilding) beginHistory(ctx context.Context) error {
-	_, marker, err := b.server.live.stream.Load().BeginHistory(ctx, b.old.projector.Progress().HistoryName())
+	_, marker, err := lineage.Begin(ctx, *b.server.live.stream.Load(), b.old.projector.Progress().HistoryName())
 	if err != nil {
 		return err
 	}

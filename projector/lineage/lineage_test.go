@@ -1,4 +1,4 @@
-package leader_test
+package lineage_test
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/projector/leader"
+	"example.org/registry/events/leader"
+	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -43,25 +44,25 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo()), Sequence: 5, MessageID: m.ID, MessageTime: m.Time}
+	good := readmodel.Checkpoint{StreamIdentity: lineage.Of(made.CachedInfo()), Sequence: 5, MessageID: m.ID, MessageTime: m.Time}
 	for name, c := range map[string]struct {
 		change func(at *readmodel.Checkpoint)
 		wrong  bool
-		kind   leader.Kind
+		kind   lineage.Kind
 	}{
 		"same":                           {func(*readmodel.Checkpoint) {}, false, 0},
 		"nothing known":                  {func(at *readmodel.Checkpoint) { *at = readmodel.Checkpoint{} }, false, 0},
-		"another epoch":                  {func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }, true, leader.Different},
-		"too short":                      {func(at *readmodel.Checkpoint) { at.Sequence = 11 }, true, leader.Shorter},
-		"another message":                {func(at *readmodel.Checkpoint) { at.MessageID = "other" }, true, leader.Different},
-		"another time":                   {func(at *readmodel.Checkpoint) { at.MessageTime = at.MessageTime.Add(1) }, true, leader.Different},
+		"another epoch":                  {func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }, true, lineage.Different},
+		"too short":                      {func(at *readmodel.Checkpoint) { at.Sequence = 11 }, true, lineage.Shorter},
+		"another message":                {func(at *readmodel.Checkpoint) { at.MessageID = "other" }, true, lineage.Different},
+		"another time":                   {func(at *readmodel.Checkpoint) { at.MessageTime = at.MessageTime.Add(1) }, true, lineage.Different},
 		"restored into a cluster":        {func(at *readmodel.Checkpoint) { at.StreamCreated = time.Unix(1, 0) }, false, 0},
 		"message gone":                   {func(at *readmodel.Checkpoint) { at.Sequence = 7 }, false, 0},
-		"message gone, made again":       {func(at *readmodel.Checkpoint) { at.Sequence, at.StreamCreated = 7, time.Unix(1, 0) }, true, leader.Different},
-		"message gone, was wrong before": {func(at *readmodel.Checkpoint) { at.Sequence, at.Unconfirmed = 7, true }, true, leader.Unproven},
-		"message gone, rewound":          {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, m.Time }, true, leader.Different},
+		"message gone, made again":       {func(at *readmodel.Checkpoint) { at.Sequence, at.StreamCreated = 7, time.Unix(1, 0) }, true, lineage.Different},
+		"message gone, was wrong before": {func(at *readmodel.Checkpoint) { at.Sequence, at.Unconfirmed = 7, true }, true, lineage.Unproven},
+		"message gone, rewound":          {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, m.Time }, true, lineage.Different},
 		"message gone, rewound and seen so before": {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime, at.Unconfirmed = 7, m.Time, true },
-			true, leader.Different},
+			true, lineage.Different},
 		"message gone, no message newer":         {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, time.Now() }, false, 0},
 		"message gone, newer ones are behind it": {func(at *readmodel.Checkpoint) { at.Sequence, at.NewestTime = 7, next.Time }, false, 0},
 		"message gone, stored by a slow clock": {func(at *readmodel.Checkpoint) {
@@ -70,19 +71,19 @@ func TestCheck(t *testing.T) {
 		"message gone, of an older program": {func(at *readmodel.Checkpoint) { at.Sequence, at.MessageTime = 7, m.Time }, false, 0},
 		"message gone, rewound, of an older program": {func(at *readmodel.Checkpoint) {
 			at.Sequence, at.MessageTime = 7, m.Time.Add(-time.Minute)
-		}, true, leader.Different},
+		}, true, lineage.Different},
 		"message gone, nothing known of it": {func(at *readmodel.Checkpoint) { at.Sequence, at.MessageTime = 7, time.Time{} }, false, 0},
 	} {
 		at := good
 		c.change(&at)
-		err := stream(js).Check(t.Context(), at)
-		var identity *leader.IdentityError
+		err := lineage.Check(t.Context(), stream(js), at)
+		var identity *lineage.Error
 		if c.wrong != errors.As(err, &identity) || !c.wrong && err != nil || c.wrong && identity.Kind != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var identity *leader.IdentityError
-	if err := (leader.Stream{JS: js, Name: "NONE"}).Check(t.Context(), good); !errors.As(err, &identity) {
+	var identity *lineage.Error
+	if err := lineage.Check(t.Context(), leader.Stream{JS: js, Name: "NONE"}, good); !errors.As(err, &identity) {
 		t.Errorf("missing: %v", err)
 	}
 }
@@ -100,7 +101,7 @@ func TestCheckOurs(t *testing.T) {
 		}
 		defer func() { _ = js.DeleteStream(context.Background(), events.DefaultStream) }()
 		var taken []readmodel.Checkpoint
-		at := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo())}
+		at := readmodel.Checkpoint{StreamIdentity: lineage.Of(made.CachedInfo())}
 		for range rapid.IntRange(1, 30).Draw(t, "messages") {
 			subject := rapid.SampledFrom([]string{"s.a", "s.b", "s.c"}).Draw(t, "subject")
 			if rapid.IntRange(0, 9).Draw(t, "purge") == 0 {
@@ -120,7 +121,7 @@ func TestCheckOurs(t *testing.T) {
 			taken = append(taken, at)
 		}
 		for _, at := range taken {
-			if err := stream(js).Check(context.Background(), at); err != nil {
+			if err := lineage.Check(context.Background(), stream(js), at); err != nil {
 				t.Fatalf("%+v: %v", at, err)
 			}
 		}
@@ -136,8 +137,8 @@ func TestCheckPurged(t *testing.T) {
 	if err := made.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	at := readmodel.Checkpoint{StreamIdentity: leader.IdentityOf(made.CachedInfo()), Sequence: 7, NewestTime: made.CachedInfo().Created}
-	if err := stream(js).Check(t.Context(), at); err != nil {
+	at := readmodel.Checkpoint{StreamIdentity: lineage.Of(made.CachedInfo()), Sequence: 7, NewestTime: made.CachedInfo().Created}
+	if err := lineage.Check(t.Context(), stream(js), at); err != nil {
 		t.Error(err)
 	}
 }
@@ -160,12 +161,12 @@ func TestCheckAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	js, direct := staleReplica(t)
 	at := readmodel.Checkpoint{Sequence: 40, MessageID: "ours", MessageTime: time.Unix(40, 0)}
-	var identity *leader.IdentityError
-	if err := stream(js).Check(t.Context(), at); !errors.As(err, &identity) {
+	var identity *lineage.Error
+	if err := lineage.Check(t.Context(), stream(js), at); !errors.As(err, &identity) {
 		t.Errorf("another message at the checkpoint: %v", err)
 	}
 	at.MessageID = "the leader's"
-	if err := stream(js).Check(t.Context(), at); err != nil {
+	if err := lineage.Check(t.Context(), stream(js), at); err != nil {
 		t.Error(err)
 	}
 	if m, err := stream(js).NextMessage(t.Context(), 1, ">"); err != nil || m.Sequence != 40 {

@@ -1,4 +1,4 @@
-package leader
+package lineage
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/readmodel"
 )
@@ -16,8 +17,8 @@ import (
 // History returns the marker of the stream's current history (events/CONTRACT.md#histories) and its
 // sequence. Where there is none, or none that can be read, the sequence is 0 and the stream's epoch
 // is the history's name.
-func (s Stream) History(ctx context.Context) (h events.History, sequence uint64, err error) {
-	h, sequence, readable, err := s.lastMarker(ctx)
+func History(ctx context.Context, s leader.Stream) (h events.History, sequence uint64, err error) {
+	h, sequence, readable, err := lastMarker(ctx, s)
 	if !readable {
 		return events.History{}, 0, err
 	}
@@ -25,8 +26,8 @@ func (s Stream) History(ctx context.Context) (h events.History, sequence uint64,
 }
 
 // lastMarker reads the last message on the markers' subject; at is 0 where there is none.
-func (s Stream) lastMarker(ctx context.Context) (h events.History, at uint64, readable bool, err error) {
-	m, err := s.get(ctx, request{Last: events.HistorySubject})
+func lastMarker(ctx context.Context, s leader.Stream) (h events.History, at uint64, readable bool, err error) {
+	m, err := s.LastMessage(ctx, events.HistorySubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return events.History{}, 0, false, nil
 	}
@@ -37,20 +38,20 @@ func (s Stream) lastMarker(ctx context.Context) (h events.History, at uint64, re
 	return h, m.Sequence, bad == nil, nil
 }
 
-// BeginHistory begins a new history of the stream, for a server or an operator that accepts it
+// Begin begins a new history of the stream, for a server or an operator that accepts it
 // although it does not continue the history previous. Where the stream's current history follows
 // previous already, that one is kept, so all that accept the stream agree. The sequence is that of
 // the marker.
-func (s Stream) BeginHistory(ctx context.Context, previous string) (name string, sequence uint64, err error) {
+func Begin(ctx context.Context, s leader.Stream, previous string) (name string, sequence uint64, err error) {
 	for {
-		h, at, readable, err := s.lastMarker(ctx)
+		h, at, readable, err := lastMarker(ctx, s)
 		if err != nil {
 			return "", 0, err
 		}
 		if readable && h.Previous == previous {
 			return h.Name, at, nil
 		}
-		name, at, err = s.publishMarker(ctx, events.History{Name: events.NewEpoch(), Previous: previous}, at)
+		name, at, err = publishMarker(ctx, s, events.History{Name: events.NewEpoch(), Previous: previous}, at)
 		var api *jetstream.APIError
 		if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
@@ -61,12 +62,12 @@ func (s Stream) BeginHistory(ctx context.Context, previous string) (name string,
 }
 
 // publishMarker publishes h if last is still the sequence of the last marker.
-func (s Stream) publishMarker(ctx context.Context, h events.History, last uint64) (string, uint64, error) {
+func publishMarker(ctx context.Context, s leader.Stream, h events.History, last uint64) (string, uint64, error) {
 	payload, err := events.EncodeHistory(h)
 	if err != nil {
 		return "", 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
 	ack, err := s.JS.PublishMsg(ctx, &nats.Msg{Subject: events.HistorySubject, Data: payload, Header: nats.Header{
 		events.HeaderContent:  {events.ContentType},
@@ -80,11 +81,11 @@ func (s Stream) publishMarker(ctx context.Context, h events.History, last uint64
 
 // compareHistory is the part of CompareMessage that no clock and no lost message can mislead: what
 // was read beyond the marker of another history is not the stream's.
-func (s Stream) compareHistory(ctx context.Context, at readmodel.Checkpoint) error {
-	h, sequence, err := s.History(ctx)
+func compareHistory(ctx context.Context, s leader.Stream, at readmodel.Checkpoint) error {
+	h, sequence, err := History(ctx, s)
 	if err != nil || sequence == 0 || sequence > at.Sequence || h.Name == at.HistoryName() {
 		return err
 	}
-	return &IdentityError{Sentence: fmt.Sprintf("The stream %s is of the history %.64s since %d, and the read model at %d is of %.64s.",
+	return &Error{Sentence: fmt.Sprintf("The stream %s is of the history %.64s since %d, and the read model at %d is of %.64s.",
 		s.Name, h.Name, sequence, at.Sequence, at.HistoryName())}
 }

@@ -1,37 +1,19 @@
-// Package leader asks a stream's leader: what the stream is like now, for one of its messages, and
-// whether it is still the stream that a checkpoint was taken from.
+// Package leader asks a stream's leader: what the stream is like now, and for its messages.
 //
 // # Promises
 //
 //   - Every answer is the leader's. An answer from a node that knows no leader is an error: it may
 //     be old.
 //   - No request takes longer than RequestTimeout, and none is sent while there is no connection.
-//   - Check compares the stream with a checkpoint in one way for everybody: the projector before
-//     and while it follows a stream, and a server that starts from a snapshot.
-//   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other
-//     brokers, and however much their clocks differ.
-//   - A stream that was rewound, and has grown past the checkpoint since, fails Check as long as it
-//     has a message at the checkpoint, or any message before the checkpoint that was stored since.
 //
 // # Why
 //
 // The client library's GetMsg uses direct access where the stream allows it, and any replica
-// answers that. A replica that lags says "no message" about a message that is there. To Check that
-// means "pushed out by newer messages of its subject", and a stream that holds another message at
-// the checkpoint would pass for ours. NextMessage decides that nothing follows the checkpoint: a
-// stale answer would skip events.
-//
-// Newer messages of its subject may have pushed out the one at the checkpoint, in our stream as in
-// a rewound one. Then time tells them apart: everything up to the checkpoint has been read, and
-// Checkpoint.NewestTime is when the newest of it was stored. A message below the checkpoint that
-// was stored later was not there to be read. The time of the checkpoint's own message would not do:
-// where the clock of one of the brokers was once fast, older messages have later times for ever.
-// The question is a STREAM.MSG.GET by time, which whoever reads messages may ask. A consumer by
-// start time would answer it too, for three requests and a state in the broker.
-//
-// What was stored since may have been pushed out as well, up to the checkpoint, or purged. Then
-// nothing is left that could tell, but Checkpoint.Unconfirmed, where the stream was seen when it
-// was shorter.
+// answers that. A replica that lags says "no message" about a message that is there. To package
+// lineage that means "pushed out by newer messages of its subject", and a stream that holds another
+// message at the checkpoint would pass for ours. NextMessage decides that nothing follows the
+// checkpoint: a stale answer would skip events. A snapshot's name that a replica does not have yet
+// would pass for one that was never stored.
 package leader
 
 import (

@@ -1,4 +1,29 @@
-package leader
+// Package lineage decides whether a stream is still the one that a checkpoint was taken from, and
+// begins and names its histories (events/CONTRACT.md#histories).
+//
+// # Promises
+//
+//   - Check compares the stream with a checkpoint in one way for everybody: the projector before
+//     and while it follows a stream, and a server that starts from a snapshot.
+//   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other
+//     brokers, and however much their clocks differ.
+//   - A stream that was rewound, and has grown past the checkpoint since, fails Check as long as it
+//     has a message at the checkpoint, or any message before the checkpoint that was stored since.
+//
+// # Why
+//
+// Newer messages of its subject may have pushed out the one at the checkpoint, in our stream as in
+// a rewound one. Then time tells them apart: everything up to the checkpoint has been read, and
+// Checkpoint.NewestTime is when the newest of it was stored. A message below the checkpoint that
+// was stored later was not there to be read. The time of the checkpoint's own message would not do:
+// where the clock of one of the brokers was once fast, older messages have later times for ever.
+// The question is a STREAM.MSG.GET by time, which every user who reads messages may ask. A consumer
+// by start time would answer it too, for three requests and a state in the broker.
+//
+// What was stored since may have been pushed out as well, up to the checkpoint, or purged. Then
+// nothing is left that could tell, but Checkpoint.Unconfirmed, where the stream was seen when it
+// was shorter.
+package lineage
 
 import (
 	"context"
@@ -10,12 +35,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/readmodel"
 )
 
-// IdentityOf returns what tells a stream from another of its name: the epoch in its metadata, else
+// Of returns what tells a stream from another of its name: the epoch in its metadata, else
 // its creation time in nanoseconds (events/CONTRACT.md#stream).
-func IdentityOf(info *jetstream.StreamInfo) readmodel.StreamIdentity {
+func Of(info *jetstream.StreamInfo) readmodel.StreamIdentity {
 	id := readmodel.StreamIdentity{
 		Stream:        info.Config.Name,
 		StreamEpoch:   info.Config.Metadata[events.MetadataEpoch],
@@ -27,14 +53,14 @@ func IdentityOf(info *jetstream.StreamInfo) readmodel.StreamIdentity {
 	return id
 }
 
-// IdentityError says that a stream is not the one that a checkpoint was taken from, or not as it
+// Error says that a stream is not the one that a checkpoint was taken from, or not as it
 // must be.
-type IdentityError struct {
+type Error struct {
 	Sentence string // for the operator
 	Kind     Kind
 }
 
-func (e *IdentityError) Error() string { return e.Sentence }
+func (e *Error) Error() string { return e.Sentence }
 
 // Kind is what is wrong with a stream.
 type Kind int
@@ -46,14 +72,14 @@ const (
 )
 
 // MayRecover says that the stream has only looked shorter than it was.
-func (e *IdentityError) MayRecover() bool { return e.Kind == Shorter || e.Kind == Unproven }
+func (e *Error) MayRecover() bool { return e.Kind == Shorter || e.Kind == Unproven }
 
 // Check compares the stream with a checkpoint: its epoch, its length, and the message at the
-// checkpoint. The error is an *IdentityError, or says why the broker did not answer.
-func (s Stream) Check(ctx context.Context, at readmodel.Checkpoint) error {
+// checkpoint. The error is an *Error, or says why the broker did not answer.
+func Check(ctx context.Context, s leader.Stream, at readmodel.Checkpoint) error {
 	info, err := s.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return s.Missing()
+		return Missing(s.Name)
 	}
 	if err != nil {
 		return err
@@ -61,24 +87,24 @@ func (s Stream) Check(ctx context.Context, at readmodel.Checkpoint) error {
 	if err := Compare(info, at); err != nil {
 		return err
 	}
-	return s.CompareMessage(ctx, info, at)
+	return CompareMessage(ctx, s, info, at)
 }
 
 // Missing returns the error for a stream that does not exist.
-func (s Stream) Missing() *IdentityError {
-	return &IdentityError{Sentence: "The stream " + s.Name + " is missing."}
+func Missing(name string) *Error {
+	return &Error{Sentence: "The stream " + name + " is missing."}
 }
 
 // Compare is the part of Check that needs nothing but what the stream says about itself. The error
-// is an *IdentityError.
+// is an *Error.
 func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
-	epoch := IdentityOf(info).StreamEpoch
+	epoch := Of(info).StreamEpoch
 	switch {
 	case at.StreamEpoch != "" && at.StreamEpoch != epoch:
-		return &IdentityError{Sentence: fmt.Sprintf("The stream %s is another one: its epoch is %.64s, not %.64s.",
+		return &Error{Sentence: fmt.Sprintf("The stream %s is another one: its epoch is %.64s, not %.64s.",
 			info.Config.Name, epoch, at.StreamEpoch)}
 	case info.State.LastSeq < at.Sequence:
-		return &IdentityError{Kind: Shorter, Sentence: fmt.Sprintf("The stream %s ends at %d, before the checkpoint %d.",
+		return &Error{Kind: Shorter, Sentence: fmt.Sprintf("The stream %s ends at %d, before the checkpoint %d.",
 			info.Config.Name, info.State.LastSeq, at.Sequence)}
 	}
 	return nil
@@ -92,27 +118,27 @@ func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 // one with the old one's metadata; messages before the checkpoint were stored after everything that
 // has been read; or it was seen to be wrong before (Checkpoint.Unconfirmed). The creation time
 // counts only here, because a restore into a cluster changes it too.
-func (s Stream) CompareMessage(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
+func CompareMessage(ctx context.Context, s leader.Stream, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if at.Sequence == 0 {
 		return nil
 	}
-	if err := s.compareHistory(ctx, at); err != nil {
+	if err := compareHistory(ctx, s, at); err != nil {
 		return err
 	}
 	m, err := s.Message(ctx, at.Sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return s.compareOthers(ctx, info, at)
+		return compareOthers(ctx, s, info, at)
 	}
 	if err == nil && (m.ID != at.MessageID || !m.Time.Equal(at.MessageTime)) {
-		return &IdentityError{Sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", s.Name, at.Sequence)}
+		return &Error{Sentence: fmt.Sprintf("The stream %s holds another message at the checkpoint %d.", s.Name, at.Sequence)}
 	}
 	return err
 }
 
 // compareOthers is CompareMessage where there is no message at the checkpoint.
-func (s Stream) compareOthers(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
+func compareOthers(ctx context.Context, s leader.Stream, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if !at.StreamCreated.IsZero() && !info.Created.Equal(at.StreamCreated) {
-		return &IdentityError{Sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
+		return &Error{Sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
 			s.Name, info.Created.UTC().Format(time.RFC3339), at.Sequence)}
 	}
 	if newest := NewestTime(at); !newest.IsZero() {
@@ -121,12 +147,12 @@ func (s Stream) compareOthers(ctx context.Context, info *jetstream.StreamInfo, a
 			return err
 		}
 		if err == nil && m.Sequence < at.Sequence {
-			return &IdentityError{Sentence: fmt.Sprintf("The stream %s was put back to an older state: message %d, before the checkpoint %d, "+
+			return &Error{Sentence: fmt.Sprintf("The stream %s was put back to an older state: message %d, before the checkpoint %d, "+
 				"was stored at %s, later than all that has been read.", s.Name, m.Sequence, at.Sequence, m.Time.UTC().Format(time.RFC3339))}
 		}
 	}
 	if at.Unconfirmed {
-		return &IdentityError{Kind: Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong before and has no message at the "+
+		return &Error{Kind: Unproven, Sentence: fmt.Sprintf("The stream %s looked wrong before and has no message at the "+
 			"checkpoint %d that would prove it right.", s.Name, at.Sequence)}
 	}
 	return nil
