@@ -167,14 +167,24 @@ func readMeta(tx *bolt.Tx) (meta, error) {
 	return m, m.usable()
 }
 
-// usable explains why this program cannot load such a store. Another render version is no reason:
+// usable explains why this program cannot read such a store. Another render version is no reason:
 // the store also holds what the text was rendered from.
 func (m meta) usable() error {
 	if m.Format != format {
 		return fmt.Errorf("format %d, not %d", m.Format, format)
 	}
-	if m.Projection != readmodel.ProjectionVersion {
-		return fmt.Errorf("projection version %d, not %d", m.Projection, readmodel.ProjectionVersion)
+	if m.Projection == 0 || m.Projection > readmodel.ProjectionVersion {
+		return fmt.Errorf("projection version %d, later than %d", m.Projection, readmodel.ProjectionVersion)
+	}
+	return nil
+}
+
+// current explains why a store of this projection must not be served, although it can be read: a
+// replay, whose bounds may be stricter now, may not give its content.
+func current(projection uint32) error {
+	if projection != readmodel.ProjectionVersion {
+		return fmt.Errorf("projection version %d, not %d: an earlier program made it; registry recover publishes what it holds",
+			projection, readmodel.ProjectionVersion)
 	}
 	return nil
 }

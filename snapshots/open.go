@@ -130,6 +130,9 @@ func (s *Store) openSaved() (err error) {
 		return err
 	}
 	m, err := metaOf(s.db)
+	if err == nil {
+		err = current(m.Projection)
+	}
 	if err != nil {
 		return classify(err)
 	}

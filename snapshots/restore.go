@@ -33,8 +33,8 @@ type RestoreConfig struct {
 	// reads nothing then and the error matches ErrExists.
 	Replace bool
 
-	// Accept may refuse the archive by its manifest, before anything is written. Nil: any is
-	// accepted.
+	// Accept may refuse the archive by its manifest, before anything is written. Nil: any of this
+	// program's projection version is accepted.
 	Accept func(Manifest) error
 }
 
@@ -51,7 +51,13 @@ func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, a
 	if err := removeIfThere(temporary); err != nil {
 		return Manifest{}, "", err
 	}
-	m, err = unpack(ctx, r, temporary, cfg.Accept)
+	m, err = unpack(ctx, r, temporary, func(m Manifest) error {
+		err := current(m.Projection)
+		if err == nil && cfg.Accept != nil {
+			err = cfg.Accept(m)
+		}
+		return err
+	})
 	if err != nil {
 		return m, "", err
 	}
