@@ -41,6 +41,15 @@
 //   - A View has no lock. Only Model.Await waits, and only its caller (promise 5).
 //   - A search answers the same with an index, with one that lags, and without (promise 6).
 //
+// # Bounds of a rendered reason
+//
+// They are those of events/CONTRACT.md#mapping, in markdown.go:
+//
+//   - Depth of lists and quotes: maxNesting, and that depth times the lines: maxNestedLines.
+//   - What link references repeat: as many bytes as the reason has.
+//   - Runs of *, _ and ~: maxDelimiters. Closing brackets that end no link: maxUnlinked.
+//   - HTML: maxHTML, and MaxReasonHTML for any reason.
+//
 // # Why
 //
 // Order is kept, not computed. Each list has a counted tree (package btree) for each of three sort
