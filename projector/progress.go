@@ -62,6 +62,9 @@ type Progress struct {
 	// SubjectsNotErased counts the subjects that have a tombstone and messages before it.
 	SubjectsNotErased int
 
+	// SubjectsLost counts the subjects that have a state in the model and no message in the stream.
+	SubjectsLost int
+
 	// LastError is a sentence when anything is not well, else empty.
 	LastError string
 }
@@ -87,6 +90,7 @@ const (
 	troubleFrozen trouble = iota
 	troubleBroker
 	troubleSession
+	troubleLoss
 	troubleDelivery
 	troubleStore
 	troubleRejects

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -223,7 +224,9 @@ func TestErasedWhileRunning(t *testing.T) {
 		}
 	}
 	s.reach(last)
-	s.progress("no lag", func(p Progress) bool { return p.Lag == 0 && p.LastError == "" })
+	s.progress("no lag, and what is lost is said", func(p Progress) bool {
+		return p.Lag == 0 && p.SubjectsLost == s.model.View().NumSubjects() && strings.Contains(p.LastError, "registry recover")
+	})
 }
 
 // A purged stream that never held anything else: caught up at its end, with nothing.

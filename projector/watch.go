@@ -35,7 +35,8 @@ type watcher struct {
 
 	overdue overdue
 	patient time.Duration // how long a message may be overdue
-	lost    uint64        // the message for which a session was begun; 0: none, or it has come
+	loss    loss
+	lost    uint64 // the message for which a session was begun; 0: none, or it has come
 }
 
 // overdue is a message that the stream has and the session has not received, though nothing keeps
@@ -66,7 +67,7 @@ func (p *Projector) watch(ctx context.Context) {
 }
 
 func (w *watcher) pollStream(ctx context.Context) {
-	at, asked := w.checkpoint(), time.Now() // before the request: the answer shows at least this moment
+	at, subjects, asked := w.checkpoint(), w.cfg.Model.View().NumSubjects(), time.Now() // before the request: the answer shows at least this moment
 	info, err := w.stream.Info(ctx)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	switch {
@@ -81,6 +82,7 @@ func (w *watcher) pollStream(ctx context.Context) {
 	switch {
 	case !missing:
 		w.compare(ctx, info, at, asked)
+		w.compareSubjects(ctx, info, subjects)
 	case at.StreamEpoch != "":
 		w.recheck(err)
 	}

@@ -26,6 +26,8 @@ type catalogue struct {
 	entries Digest // of the entries, shown or not
 	views   Digest // of the view totals, of listed entries or not
 	changed bool   // since the last publish
+
+	numCounted int // view totals, of listed entries or not
 }
 
 // notCounted stands for the view total of an entry whose views nobody has counted. Readers see 0.
@@ -153,6 +155,8 @@ func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk boo
 	c.changed = true
 	if before != notCounted {
 		c.views.sub(viewsDigest(k, before))
+	} else {
+		c.numCounted++
 	}
 	c.views.Add(digest)
 	c.keep(k.ID, r, views)

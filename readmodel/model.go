@@ -104,6 +104,7 @@ func (m *Model) Load(records []Record, checkpoint uint64) {
 				last = nil
 			}
 			c.views.Add(r.digest)
+			c.numCounted++
 			c.keep(k.ID, last, r.views)
 		case events.KindDonation:
 			m.applyDonation(r)
@@ -168,7 +169,7 @@ func (m *Model) nextView() *View {
 	v := *m.View()
 	v.sequence, v.digest, v.changes = m.checkpoint, m.Digest(), m.changes
 	v.epoch, v.feed, v.feedDigest = m.epoch, m.feed.tree.Snapshot(), m.feed.digest
-	v.tombstones = m.tombstones.counts()
+	v.tombstones, v.subjects = m.tombstones.counts(), m.numSubjects()
 	v.gone, v.goneMonths = m.tombstones.snapshot()
 	v.chatIDs, v.ranges = chatIDs{m.chatIDs.snapshot()}, m.ranges.snapshot()
 	v.similarNames = m.similarNames.snapshot()
@@ -182,6 +183,15 @@ func (m *Model) nextView() *View {
 		v.donations, m.donationsChanged = m.donations.snapshot(), false
 	}
 	return &v
+}
+
+// numSubjects returns how many subjects have a state, a tombstone included.
+func (m *Model) numSubjects() int {
+	n := numRows(&m.lists) + m.donations.count()
+	for list, gone := range m.tombstones.counts() {
+		n += gone + m.lists[list].numCounted
+	}
+	return n
 }
 
 // checkTag hashes the entries of every list.

@@ -21,6 +21,7 @@ type View struct {
 	similarNames similarIndex
 	donations    byID[*donation]
 	tombstones   [events.NumLists]int // how many
+	subjects     int                  // how many have a state
 	checkTag     string
 
 	epoch      string // of the stream
@@ -62,6 +63,10 @@ func (v *View) Total() (n int) {
 	}
 	return n
 }
+
+// NumSubjects returns how many subjects have a state: entries that are listed or have a tombstone,
+// view totals and donations. The stream has a message of each.
+func (v *View) NumSubjects() int { return v.subjects }
 
 // Tombstones returns how many entries have left the list and have not been listed again.
 func (v *View) Tombstones(l events.List) int { return v.tombstones[listIndex(l)] }

@@ -49,6 +49,14 @@ func (m Manifest) EntryCount() (n int) {
 	return n
 }
 
+// RecordCount is how many records all tables have.
+func (m Manifest) RecordCount() (n int) {
+	for _, records := range m.Records {
+		n += records
+	}
+	return n
+}
+
 // manifestOf describes a file by its meta record. Entries, Size, Packed and SHA256 are left out.
 func manifestOf(m meta, now time.Time) Manifest {
 	at := m.Checkpoint

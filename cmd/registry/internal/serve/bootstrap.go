@@ -32,7 +32,8 @@ const (
 // bootstrap makes a store from the newest good snapshot of the stream in the object store; the
 // projector replays the rest. Where there is none it does nothing: everything is replayed, which is
 // slower and equally right. It waits only for a broker that is away, since there is nothing to
-// answer from without it. The error is that of ctx or of the disk.
+// answer from without it. The error is that of ctx or of the disk, or says that what the stream has
+// lost would be answered as if it had never been there.
 func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	var js jetstream.JetStream
 	select {
@@ -44,7 +45,7 @@ func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	const waiting = "nothing is saved here; waiting for the broker"
 	s.live.starting.Store(new(waiting))
 	defer s.live.starting.Store(nil)
-	c := &candidates{nc: nc, stream: leader.Stream{JS: js, Name: s.cfg.Stream}, log: s.log, bucket: s.snapshots.bucket.Load()}
+	c := &candidates{nc: nc, acceptLoss: s.cfg.AcceptLoss, stream: leader.Stream{JS: js, Name: s.cfg.Stream}, log: s.log, bucket: s.snapshots.bucket.Load()}
 	c.setReason = func(err error) {
 		if nc.IsConnected() { // else live knows more
 			s.live.starting.Store(new(waiting + ": " + err.Error()))
@@ -59,10 +60,11 @@ func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 
 // candidates are the snapshots that a server may start from.
 type candidates struct {
-	nc     *nats.Conn
-	stream leader.Stream
-	log    *slog.Logger
-	bucket *bucket.Bucket
+	nc         *nats.Conn
+	stream     leader.Stream
+	log        *slog.Logger
+	bucket     *bucket.Bucket
+	acceptLoss bool
 
 	info  *jetstream.StreamInfo // nil: there is no stream
 	items []bucket.Object
@@ -165,7 +167,41 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 			"digest", item.Manifest.Digest, "took", time.Since(began).Round(time.Millisecond).String())
 		return nil
 	}
-	return nil
+	return c.checkLoss(ctx)
+}
+
+// checkLoss returns an error if there are snapshots of the stream's history, none of which could be
+// used, and the stream has less than the newest of them.
+func (c *candidates) checkLoss(ctx context.Context) error {
+	h, marked, err := lineage.History(ctx, c.stream)
+	if err != nil {
+		return fmt.Errorf("it is not known whether the stream has lost anything: %w", err)
+	}
+	history := lineage.Of(c.info).StreamEpoch
+	if marked > 0 {
+		history = h.Name
+	}
+	newest := slices.IndexFunc(c.items, func(o bucket.Object) bool { // in order of sequence, the last first
+		return o.Manifest.Stream == c.stream.Name && o.Manifest.HistoryName() == history
+	})
+	if newest < 0 {
+		return nil
+	}
+	m, lost := c.items[newest].Manifest, ""
+	switch has := c.info.State; {
+	case has.FirstSeq > m.Sequence+1:
+		lost = fmt.Sprintf("begins at %d, after its newest snapshot (%s, at %d)", has.FirstSeq, c.items[newest].Name, m.Sequence)
+	case has.NumSubjects < uint64(m.RecordCount()):
+		lost = fmt.Sprintf("has %d subjects, fewer than the %d of its newest snapshot (%s)", has.NumSubjects, m.RecordCount(), c.items[newest].Name)
+	default:
+		return nil
+	}
+	if c.acceptLoss {
+		c.log.Warn("starting from a stream that has lost events, as --accept-loss says: the stream " + lost)
+		return nil
+	}
+	return fmt.Errorf("the stream %s %s, and no snapshot can be used: people who are listed would be unknown. Bring back what it lost with "+
+		"registry recover, or start with --accept-loss to serve only what the stream has", c.stream.Name, lost)
 }
 
 // lost warns the operator of snapshots whose stream is gone: an empty one is about to be created.

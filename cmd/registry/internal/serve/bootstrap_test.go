@@ -30,11 +30,13 @@ type starting struct {
 	stream jetstream.Stream
 	bucket *bucket.Bucket
 	log    bytes.Buffer
+
+	acceptLoss bool // of the servers
 }
 
-func newStarting(t *testing.T) *starting {
+func newStarting(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *starting {
 	js := eventstest.Connect(t, eventstest.Broker(t))
-	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js), bucket: bucket.New(js, bucket.Config{})}
+	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js, mutate...), bucket: bucket.New(js, bucket.Config{})}
 	eventstest.Publish(t, js, eventstest.Events(50, 5)...)
 	if err := s.bucket.Create(t.Context()); err != nil {
 		t.Fatal(err)
@@ -85,19 +87,27 @@ func (s *starting) start() uint64 {
 
 func (s *starting) startIn(dir string) uint64 {
 	s.t.Helper()
+	at, err := s.try(dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return at
+}
+
+// try is startIn for a server that may refuse to start.
+func (s *starting) try(dir string) (uint64, error) {
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	cfg := Config{DataDir: dir, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log}
+	cfg := Config{DataDir: dir, AcceptLoss: s.acceptLoss, Stream: events.DefaultStream, SnapshotKeep: 1, Logger: log}
 	srv := newServer(cfg)
 	srv.snapshots.open(s.js)
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	store, _, err := srv.load(ctx, through(s.js))
 	if err != nil {
-		s.t.Fatal(err)
+		return 0, err
 	}
 	at := store.Checkpoint().Sequence
-	store.Close()
-	return at
+	return at, store.Close()
 }
 
 // An empty data directory starts from the newest good snapshot. What cannot be continued from this
@@ -181,8 +191,8 @@ func (s *starting) foreign() {
 	}
 }
 
-// A snapshot would jump a gap where the stream has lost the messages after it; everything is
-// replayed.
+// A snapshot would jump a gap where the stream has lost the messages after it. What it lost would be
+// answered as unknown, so the server does not start, unless it shall.
 func TestBootstrapJumpsNoGap(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
@@ -190,8 +200,74 @@ func TestBootstrapJumpsNoGap(t *testing.T) {
 	if err := s.stream.Purge(t.Context(), jetstream.WithPurgeSequence(30)); err != nil {
 		t.Fatal(err)
 	}
-	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream begins at 30") {
+	s.refuses("begins at 30, after its newest snapshot")
+	s.acceptLoss = true
+	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream begins at 30") || !strings.Contains(s.log.String(), "as --accept-loss says") {
 		t.Errorf("started at %d: %s", at, s.log.String())
+	}
+}
+
+// refuses lets a server begin that has to say why it does not start, and the two ways on.
+func (s *starting) refuses(why string) {
+	s.t.Helper()
+	_, err := s.try(s.t.TempDir())
+	for _, part := range []string{why, "registry recover", "--accept-loss"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			s.t.Errorf("lacks %q: %v", part, err)
+		}
+	}
+}
+
+// TestBootstrapAfterLoss: one message with Nats-Rollup: all leaves a stream of one entry. A snapshot
+// from before keeps the others; where it cannot be used, the server does not start from that stream.
+// Snapshots of another history say nothing about this one.
+func TestBootstrapAfterLoss(t *testing.T) {
+	t.Parallel()
+	rollUp := func(s *starting) {
+		s.t.Helper()
+		last := eventstest.Events(50, 5)[49]
+		_, err := s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: last.Data.Subject().String(), Data: []byte("{}"), Header: nats.Header{"Nats-Rollup": {"all"}}})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	permitted := func(c *jetstream.StreamConfig) { c.AllowRollup = true }
+	for name, c := range map[string]struct {
+		prepare func(s *starting)
+		at      uint64 // 0: from nothing
+		refused string
+	}{
+		"a snapshot of all":      {func(s *starting) { s.put(50, nil); rollUp(s) }, 50, ""},
+		"an older snapshot":      {func(s *starting) { s.put(40, nil); rollUp(s) }, 0, "begins at 51, after its newest snapshot"},
+		"chunks missing":         {func(s *starting) { s.spoilChunks(s.put(50, nil), nil) }, 0, ""},
+		"chunks missing, a loss": {func(s *starting) { s.spoilChunks(s.put(50, nil), nil); rollUp(s); s.purge("registry.>") }, 0, "after its newest snapshot"},
+		"fewer subjects": {func(s *starting) {
+			s.spoilChunks(s.put(50, nil), nil)
+			s.purge("registry.>")
+		}, 0, "has 0 subjects, fewer than the 1 of its newest snapshot"},
+		"another history": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.History = "other" }); rollUp(s) }, 0, ""},
+		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }); rollUp(s) }, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStarting(t, permitted)
+			c.prepare(s)
+			if c.refused != "" {
+				s.refuses(c.refused)
+				s.acceptLoss = true
+			}
+			if at := s.start(); at != c.at {
+				t.Errorf("started at %d, not %d: %s", at, c.at, s.log.String())
+			}
+		})
+	}
+}
+
+// purge takes every message of a subject away.
+func (s *starting) purge(subject string) {
+	s.t.Helper()
+	if err := s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
+		s.t.Fatal(err)
 	}
 }
 

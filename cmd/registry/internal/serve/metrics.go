@@ -114,6 +114,8 @@ func families() []metric {
 		func(p projector.Progress) float64 { return float64(len(p.SubjectsWithoutValidEvent)) })
 	running("subjects_not_erased", gauge, "Subjects that have a tombstone and messages before it, which are yet to be erased.",
 		func(p projector.Progress) float64 { return float64(p.SubjectsNotErased) })
+	always("stream_subjects_lost", gauge, "Subjects that have a state in the model and no message in the stream.",
+		func(s scrape) float64 { return float64(s.progress.SubjectsLost) })
 	running("events_dealt_with_total", counter, "Events that this process has dealt with, rejected ones included.",
 		func(p projector.Progress) float64 { return float64(p.Applied) })
 	running("events_rejected_total", counter, "Events that this process has rejected.",

@@ -49,6 +49,8 @@ type snapshotter struct {
 	keep     int
 	replicas int
 	busy     chan struct{} // holds one while something is being made
+	lossSeen bool          // run has noticed that the stream lost subjects; run's
+	urgent   bool          // what the stream lost may be in no snapshot; run's
 	waiting  time.Time     // since when a snapshot that is due has been waiting for an import; run's
 
 	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
@@ -126,7 +128,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 		}
 	}
 	last := ""
-	for wait := min(k.every, snapshotGrace); pause.For(ctx, wait); {
+	for wait := min(k.every, snapshotGrace); k.wait(ctx, wait); {
 		var err error
 		wait, err = k.turn(ctx)
 		if ctx.Err() != nil {
@@ -150,6 +152,26 @@ func (k *snapshotter) run(ctx context.Context) error {
 	return nil
 }
 
+// wait waits for d, or until the stream is seen to have lost subjects. It returns false when ctx has
+// ended.
+func (k *snapshotter) wait(ctx context.Context, d time.Duration) bool {
+	for end := time.Now().Add(d); time.Until(end) > 0 && !k.newLoss(); {
+		if !pause.For(ctx, min(snapshotLook, time.Until(end))) {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// newLoss reports, once for each loss, that the stream has lost subjects.
+func (k *snapshotter) newLoss() bool {
+	p, _ := k.live.now().progress()
+	seen := k.lossSeen
+	k.lossSeen = p.SubjectsLost > 0
+	k.urgent = k.lossSeen && (k.urgent || !seen)
+	return k.lossSeen && !seen
+}
+
 // mayBegin is true once the model is complete.
 func (k *snapshotter) mayBegin() bool {
 	p, running := k.live.now().progress()
@@ -167,10 +189,11 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 	if err != nil {
 		return 0, err
 	}
-	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 {
+	k.urgent = k.urgent && (newest == nil || newest.Err != nil || newest.Manifest.Sequence < p.Checkpoint)
+	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 && !k.urgent {
 		return wait, nil
 	}
-	if k.waits(k.importing(ctx), time.Now()) {
+	if !k.urgent && k.waits(k.importing(ctx), time.Now()) {
 		return min(k.every, snapshotGrace), nil
 	}
 	done, err := k.begin()
@@ -182,6 +205,7 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 	if errors.Is(err, bucket.ErrLocked) {
 		return min(k.every, snapshotGrace), nil // another replica is
 	}
+	k.urgent = k.urgent && err != nil
 	return k.every, err
 }
 

@@ -1,10 +1,15 @@
 package serve
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
@@ -121,4 +126,63 @@ func TestSnapshotTurn(t *testing.T) {
 	turn("an import that does not end", k.every, 2)
 	close(stop)
 	<-ended
+}
+
+// TestSnapshotAtOnce: when the stream has lost subjects, a server saves what it knows without waiting
+// for --snapshot-every; once, unless a snapshot has it already. Readers notice nothing, operators do.
+func TestSnapshotAtOnce(t *testing.T) {
+	t.Parallel()
+	r := project(t)
+	snapshotter := func() *snapshotter {
+		k := newSnapshotter(r.live, &indexing.Pacer{}, Config{DataDir: t.TempDir(), Logger: discard(), SnapshotEvery: time.Hour, SnapshotKeep: 5, StreamReplicas: 1})
+		k.open(r.js)
+		return k
+	}
+	k, replica := snapshotter(), snapshotter()
+	if _, err := k.turn(t.Context()); err != nil { // nothing to save yet
+		t.Fatal(err)
+	}
+	publish := func(seed uint64) {
+		seq := eventstest.Publish(t, r.js, eventstest.Events(20, seed)...)
+		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq && p.Saved == seq })
+	}
+	publish(1)
+	if _, err := k.turn(t.Context()); err != nil || k.stats.numbers().count != 1 {
+		t.Fatal("no first snapshot: ", err)
+	}
+	publish(2)
+	digest := r.live.View().Digest()
+	stream, err := r.js.Stream(t.Context(), "REGISTRY")
+	if err == nil {
+		err = stream.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- k.run(ctx) }()
+	until(t, func() bool { return k.stats.numbers().count == 2 })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	p, _ := r.live.progress()
+	if n := k.stats.numbers().newest.Manifest.Sequence; n != p.Checkpoint || k.urgent {
+		t.Errorf("the snapshot is at %d, not %d; urgent %v", n, p.Checkpoint, k.urgent)
+	}
+	if !replica.newLoss() || replica.newLoss() {
+		t.Error("a replica does not wake once")
+	}
+	if next, err := replica.turn(t.Context()); err != nil || next < time.Minute || replica.stats.numbers().count != 0 {
+		t.Errorf("a replica makes the same again: %d, %v", replica.stats.numbers().count, err)
+	}
+	if r.live.View().Digest() != digest || !strings.Contains(p.LastError, "registry recover") || p.Frozen {
+		t.Errorf("served %s, not %s; %+v", r.live.View().Digest(), digest, p)
+	}
+	lost := strings.NewReader(fmt.Sprintf("# HELP registry_stream_subjects_lost Subjects that have a state in the model and no message in the stream.\n"+
+		"# TYPE registry_stream_subjects_lost gauge\nregistry_stream_subjects_lost %d\n", r.live.View().NumSubjects()))
+	if err := testutil.CollectAndCompare(newCollector(r.live, &k.stats), lost, "registry_stream_subjects_lost"); err != nil {
+		t.Error(err)
+	}
 }
