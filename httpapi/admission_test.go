@@ -219,6 +219,35 @@ func TestSearchesAreBounded(t *testing.T) {
 	}
 }
 
+// A person check of more than a single id takes its turn as a search does; one of an id does not.
+func TestPersonChecksAreBounded(t *testing.T) {
+	f := serveSite(t)
+	f.boundSearches(1, 0, 0)
+	leave, err := f.public.searches.enter(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{
+		"search=111111111111111111":    http.StatusOK,
+		"id=111111111111111111":        http.StatusOK,
+		"search=<@111111111111111111>": http.StatusOK,
+		"":                             http.StatusOK,
+		"search=adam":                  http.StatusServiceUnavailable,
+		"search=111111111111111111,222222222222222222": http.StatusServiceUnavailable,
+		"id=adam": http.StatusServiceUnavailable,
+		"search=111111111111111111&id=222222222222222222": http.StatusServiceUnavailable,
+	} {
+		a := f.open(t, http.MethodGet, "/?"+query)
+		if a.status != want || want != http.StatusOK && a.header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %d %v, want %d", query, a.status, a.header, want)
+		}
+	}
+	leave()
+	if a := f.open(t, http.MethodGet, "/?search=adam"); a.status != http.StatusOK {
+		t.Errorf("after the turn: %d", a.status)
+	}
+}
+
 func TestSearchWaitIsBounded(t *testing.T) {
 	s := newSearches()
 	s.most, s.wait = 1, time.Nanosecond

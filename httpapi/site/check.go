@@ -78,6 +78,7 @@ type checkView struct {
 	Verdict answer
 	Advice  *advice       // nil: none for this verdict
 	AskID   string        // the name whose account is to be told by its id; empty: no need
+	IDFirst bool          // only the id can tell: the field for it stands in the banner
 	Server  bool          // whom the verdict accuses or warns of is a server
 	Single  *single       // who it is, where only one decides
 	Appeal  *entry        // whose appeal stands beside the answer
@@ -146,6 +147,7 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	v.Checked = checkedOf(&p.verdict, &p.Paste)
 	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.IsID() })
 	v.AskID, v.Server = askID(p, v.ByID), found.server()
+	v.IDFirst = p.verdict.Value == verdict.TrustedName
 	advised := v.Verdict.Class
 	if advised == "name" {
 		advised = "legit"

@@ -3,6 +3,8 @@ package verdict
 import (
 	"strings"
 	"testing"
+
+	"example.org/registry/httpapi/paste"
 )
 
 // What the rule that nothing remains unexplained makes of a text.
@@ -59,6 +61,8 @@ func TestWholeText(t *testing.T) {
 		{"oszustka " + majaID, "", Caution, OtherName},
 		{strings.Repeat("<@1>", 21) + majaID, "", Caution, OtherID},
 		{majaID + " 50", "", Caution, MaybeID},
+		{strings.Repeat("x", paste.MaxText+1), "", Unchecked, TooMany},
+		{strings.Repeat("ﷺ", 17), "", Unchecked, TooMany}, // is 18 letters each
 		{"nikt taki", "", None, Nobody},
 		{nobodyID, "", None, ByID},
 		{nobodyID + " nikt", "", None, ByID},
