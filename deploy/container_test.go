@@ -71,7 +71,7 @@ func TestImageIsTheRelease(t *testing.T) {
 	if !built {
 		t.Error("the Dockerfile does not run:", want)
 	}
-	if all[0].rest != "golang:"+strings.TrimPrefix(strings.Fields(output(t, "go", "env", "GOVERSION"))[0], "go")+"-trixie AS build" {
+	if all[0].rest != "--platform=$BUILDPLATFORM golang:"+strings.TrimPrefix(strings.Fields(output(t, "go", "env", "GOVERSION"))[0], "go")+"-trixie AS build" {
 		t.Errorf("built from %s, here %s", all[0].rest, output(t, "go", "env", "GOVERSION"))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
@@ -25,7 +26,10 @@ type DirLock struct{ file *flock.Flock }
 // error matches ErrLocked; any other error says what to do.
 func LockDir(dir string) (*DirLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, lockError(dir, fmt.Errorf("cannot be made: %w", errors.Unwrap(err)))
+		if !errors.Is(err, syscall.ENOTDIR) {
+			err = fmt.Errorf("cannot be made: %w", errors.Unwrap(err))
+		}
+		return nil, lockError(dir, err)
 	}
 	path := filepath.Join(dir, lockName)
 	l := &DirLock{flock.New(path, flock.SetPermissions(0o600))}

@@ -38,7 +38,7 @@ func TestLockDirInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := LockDir(path)
-	if err == nil || err.Error() != "data directory "+path+": cannot be made: not a directory; choose a directory with --data-dir" {
+	if err == nil || err.Error() != "data directory "+path+": not a directory; choose a directory with --data-dir" {
 		t.Errorf("lock of a file: %v", err)
 	}
 }

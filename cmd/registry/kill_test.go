@@ -250,8 +250,8 @@ type stored struct {
 	event events.Event
 }
 
-// readStream reads the whole stream. Tombstones roll up, so earlier messages of their
-// subject are gone.
+// readStream reads the whole stream, up to the end that it has now. The server erases the messages
+// before a tombstone meanwhile, so how many there are is not known before.
 func (k *killer) readStream(url string) []stored {
 	k.t.Helper()
 	nc, err := nats.Connect(url)
@@ -265,27 +265,31 @@ func (k *killer) readStream(url string) []stored {
 	}
 	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
 	defer cancel()
+	stream, err := js.Stream(ctx, events.DefaultStream)
+	if err != nil {
+		k.t.Fatal(err)
+	}
 	consumer, err := js.OrderedConsumer(ctx, events.DefaultStream, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	info, err := consumer.Info(ctx)
-	if err != nil {
-		k.t.Fatal(err)
+	state := stream.CachedInfo().State
+	k.poison = 0
+	if state.Msgs == 0 {
+		return nil
 	}
-	return k.drain(ctx, consumer, info.NumPending)
+	return k.drain(ctx, consumer, state.LastSeq)
 }
 
-func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, pending uint64) []stored {
+// drain reads up to the sequence last. The message there may be gone, but then one follows.
+func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, last uint64) (out []stored) {
 	k.t.Helper()
 	messages, err := consumer.Messages()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	defer messages.Stop()
-	out := make([]stored, 0, pending)
-	k.poison = 0
-	for range pending {
+	for at := uint64(0); at < last; {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			k.t.Fatal(err)
@@ -294,6 +298,7 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, pending
 		if err != nil {
 			k.t.Fatal(err)
 		}
+		at = meta.Sequence.Stream
 		e, err := events.DecodeMessage(msg.Subject(), msg.Data())
 		if err != nil && k.poisoned {
 			k.poison++
@@ -302,7 +307,7 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, pending
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		out = append(out, stored{meta.Sequence.Stream, e})
+		out = append(out, stored{at, e})
 	}
 	return out
 }
