@@ -38,8 +38,8 @@
 //
 // Words within a longer name that somebody has do not count, unless they are an accused's name and
 // the longer one is only a trusted person's without their id. A single word that the dictionary
-// knows, in lower case, is no name; but where it is an accused's, nothing is none, trusted or
-// trusted-name because of it.
+// knows, in lower case, is no name; but where it is somebody's, nothing is none because of it, and
+// where it is an accused's, nothing trusted or trusted-name.
 //
 // If nothing was found, the value is unchecked instead of none where there is more than is looked at
 // (TooMany), something that no list has (Unknown), or a sentence without an id (Sentence).

@@ -153,7 +153,7 @@ func Decide(p *paste.Paste, found Found) Verdict {
 		v.Value, v.Reason = Unchecked, TooMany
 	case len(v.Unchecked) > 0:
 		v.Value, v.Reason = Unchecked, Unknown
-	case words, p.Sentence && !q.any(func(s *Subject) bool { return s.IsID() }):
+	case words, q.word, p.Sentence && !q.any(func(s *Subject) bool { return s.IsID() }):
 		v.Value, v.Reason = Unchecked, Sentence
 	}
 	return v
@@ -182,6 +182,7 @@ func (v *Verdict) HasParts(s *Subject) bool {
 type question struct {
 	paste    *paste.Paste
 	subjects []Subject
+	word     bool // a word of a sentence is somebody's name, if it is one
 }
 
 // newQuestion keeps the subjects that count. Words within a name that somebody has are not another
@@ -192,6 +193,7 @@ func newQuestion(p *paste.Paste, found Found) *question {
 	for i, sought := range p.Sought {
 		s := Subject{Sought: sought, Hits: found.Hits[i]}
 		s.judge()
+		q.word = q.word || s.How == paste.Word && len(s.Hits) > 0
 		q.subjects = append(q.subjects, s)
 	}
 	var kept []Subject
