@@ -230,8 +230,17 @@ func (c *recoverCmd) accept(p *process, plan *recovery.Plan) error {
 			return err
 		}
 	}
+	// What the server itself knows is compared only if no snapshot was named, so only then does it
+	// need no look of its own at what it would lose or list again.
+	path := "/rebuild?accept-stream=true"
+	if c.Snapshot == "" {
+		path += "&yes=true"
+	}
 	var rebuilt admin.Rebuilt
-	if err := c.AskJSON(p.ctx, http.MethodPost, "/rebuild?accept-stream=true&yes=true", &rebuilt); err != nil {
+	if err := c.AskJSON(p.ctx, http.MethodPost, path, &rebuilt); err != nil && c.Snapshot != "" {
+		return fmt.Errorf("everything that the snapshot holds is published, and the server has not accepted the stream: %w; "+
+			"run registry recover without a name, which publishes what the server knows", err)
+	} else if err != nil {
 		return fmt.Errorf("everything is published, and the server has not accepted the stream: %w; run the same command again", err)
 	}
 	_, err = io.WriteString(p.stdout, summaryOf(rebuilt))

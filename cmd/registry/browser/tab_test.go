@@ -70,6 +70,8 @@ func open(t *testing.T, p *registrytest.Server, l look) *tab {
 	t.Cleanup(done)
 	tb.ctx = limited
 	call(tb, audits.Enable, cdp.Empty{})
+	// Keys reach the page although other tabs are open.
+	call(tb, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	tb.resize(l)
 	t.Cleanup(tb.finish)
 	return tb
