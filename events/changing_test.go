@@ -15,7 +15,7 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this
+// These tests fail when a change that events/CHANGING.md describes is left half done in this
 // package.
 
 // schemaOf names the schema of a type's data.
@@ -208,7 +208,7 @@ func page(t *testing.T, file string) string {
 
 // TestEventsVersion fails when schemas of events change and info.version of asyncapi.yaml does not.
 // A change that backends need not notice raises the second number, any other the first
-// (readmodel/CHANGING.md#versions).
+// (events/CHANGING.md#versions).
 func TestEventsVersion(t *testing.T) {
 	version := at(asyncAPI(t), "#/info/version")
 	schemas, err := json.Marshal(withoutTexts(schemaFiles(t)))

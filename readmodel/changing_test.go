@@ -16,7 +16,7 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// These tests fail when a change that readmodel/CHANGING.md describes is left half done in this
+// These tests fail when a change that events/CHANGING.md describes is left half done in this
 // package.
 
 // publicAs says what becomes of each field of an entry in the public JSON. Empty: it is not shown.

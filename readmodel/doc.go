@@ -131,7 +131,7 @@
 // # Versions
 //
 // ProjectionVersion and RenderVersion say what a program can read of what another one wrote. Tests
-// fail when something changes and its version does not. readmodel/CHANGING.md#versions has the
-// table of them and of the other versions; the page also says how to add a field, a parameter, a
-// list or an endpoint.
+// fail when something changes and its version does not. events/CHANGING.md#versions has the table of
+// these and the other versions; the page also explains how to add a field, a parameter, a list or an
+// endpoint.
 package readmodel

@@ -13,7 +13,7 @@ import (
 	"example.org/registry/events"
 )
 
-// Versions that a store keeps with what it holds. readmodel/CHANGING.md#versions says which change
+// Versions that a store keeps with what it holds. events/CHANGING.md#versions says which change
 // raises which.
 const (
 	// ProjectionVersion is the version of decoding and its bounds. What a store of another version

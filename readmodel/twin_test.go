@@ -75,22 +75,12 @@ func (w *twin) all() []events.Data {
 	return out
 }
 
-type twinEntry struct {
-	ID       string  `json:"_id"`
-	Name     string  `json:"name"`
-	Chat     string  `json:"id"`
-	HTML     string  `json:"descHtml"`
-	Verified bool    `json:"verified"`
-	ProofsID *string `json:"proofsId"`
-	ReportID string  `json:"reportId"`
-}
-
 func rendered(e events.Entry) string { return newMarkdown().render(e.Reason) }
 
-func public(es []events.Entry) []twinEntry {
-	out := []twinEntry{}
+func public(es []events.Entry) []PublicEntry {
+	out := []PublicEntry{}
 	for _, e := range es {
-		p := twinEntry{e.EntryID, e.Name, e.ChatID, rendered(e), e.Verified, nil, e.ReportID}
+		p := PublicEntry{ID: e.EntryID, Name: e.Name, ChatID: e.ChatID, DescHTML: rendered(e), Verified: e.Verified, ReportID: e.ReportID}
 		if e.Proofs.ID != "" {
 			p.ProofsID = &e.Proofs.ID
 		}
@@ -122,9 +112,9 @@ func (w *twin) list(q ListQuery) string {
 	page := match[min(q.Skip, len(match)):]
 	page = page[:min(q.Limit, len(page))]
 	return marshal(struct {
-		Data    []twinEntry `json:"data"`
-		Total   int         `json:"total"`
-		HasMore bool        `json:"hasMore"`
+		Data    []PublicEntry `json:"data"`
+		Total   int           `json:"total"`
+		HasMore bool          `json:"hasMore"`
 	}{public(page), len(match), q.Skip+len(page) < len(match)})
 }
 
@@ -223,8 +213,8 @@ func (w *twin) oldestUnverified(l events.List) (oldest time.Time) {
 
 func (w *twin) check(q CheckQuery) string {
 	type group struct {
-		Kind    string      `json:"kind"`
-		Entries []twinEntry `json:"entries"`
+		Kind    string        `json:"kind"`
+		Entries []PublicEntry `json:"entries"`
 	}
 	groups := []group{}
 	for _, l := range events.Lists() {
@@ -234,9 +224,9 @@ func (w *twin) check(q CheckQuery) string {
 		}
 	}
 	answer := struct {
-		Results  []group     `json:"results"`
-		Similar  []group     `json:"similar,omitempty"`
-		Imitates []twinEntry `json:"imitates,omitempty"`
+		Results  []group       `json:"results"`
+		Similar  []group       `json:"similar,omitempty"`
+		Imitates []PublicEntry `json:"imitates,omitempty"`
 	}{Results: groups}
 	for _, l := range []events.List{events.Scammers, events.Servers} {
 		if match := w.similar(l, q); len(match) > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // Every list is counted in /projection, on the page and in what registry rebuild prints
-// (readmodel/CHANGING.md#a-list).
+// (events/CHANGING.md#a-list).
 func TestEveryListIsCounted(t *testing.T) {
 	f := serve(t)
 	p := ProjectionOf(f.model.View())

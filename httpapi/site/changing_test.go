@@ -9,7 +9,7 @@ import (
 )
 
 // Every list has words and a page of its own, which the navigation and the first page lead to
-// (readmodel/CHANGING.md#a-list).
+// (events/CHANGING.md#a-list).
 func TestEveryListHasAPage(t *testing.T) {
 	w := newWorld(t, full())
 	first := w.check(t, readmodel.CheckQuery{})

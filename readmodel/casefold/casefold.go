@@ -1,6 +1,6 @@
 // Package casefold is full Unicode case folding, the one that every comparison of the registry
 // uses: lists, look-alike keys, ranked search, the person check and its pages. A change raises
-// RenderVersion and the Version of package terms (readmodel/CHANGING.md#versions).
+// RenderVersion and the Version of package terms (events/CHANGING.md#versions).
 //
 // It differs from golang.org/x/text/cases in Cherokee alone. Cherokee's small letters were added to
 // Unicode after its capitals, so CaseFolding.txt folds them to the capitals. x/text swaps the two.

@@ -36,7 +36,7 @@
 //
 // terms.Version numbers the analysis of words, and format that of entries. An index with other
 // numbers is made anew. Tests fail when an analysis changes and its number does not
-// (readmodel/CHANGING.md#the-analysis-of-ranked-search).
+// (events/CHANGING.md#the-analysis-of-ranked-search).
 //
 // # Why
 //
