@@ -22,12 +22,14 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// registry is the built program: as a release has it with REGISTRY_TESTS=all, else built as for any
-// other test.
+// registry is the built program: from a release's archive with REGISTRY_TESTS=all, else built as for
+// any other test.
 var registry string
 
-// released is the directory of that release.
+// released is the directory of that release, and releasedName what its files begin with.
 var released string
+
+const releasedName = "registry_" + testVersion + "_linux_" + runtime.GOARCH
 
 // secrets is the directory of the secrets of the installation that all tests share.
 var secrets string
@@ -65,7 +67,11 @@ func run(m *testing.M) (status int, err error) {
 	defer os.RemoveAll(dir)
 	if eventstest.Full() {
 		released = filepath.Join(dir, "release")
-		registry, err = filepath.Join(released, "registry_"+testVersion+"_linux_"+runtime.GOARCH), release("..", released)
+		registry = filepath.Join(dir, releasedName, "registry")
+		if err := release("..", released); err != nil {
+			return 1, err
+		}
+		err = exec.Command("tar", "-xzf", filepath.Join(released, releasedName+".tar.gz"), "-C", dir).Run()
 	} else {
 		registry, err = registrytest.Build(dir)
 	}

@@ -1,13 +1,15 @@
-// Command release makes the files of a version: for each platform a static binary and its CycloneDX
-// bill of materials, the licence and the notice of the dictionary that is in the binary, and the
-// SHA-256 of everything. Anybody who builds the same commit as the same version with the same Go
-// gets the same bytes:
+// Command release makes the files of a version: for each platform an archive and the CycloneDX bill
+// of materials of its binary, and the SHA-256 of everything. An archive holds the static binary, and
+// the license and the notice of the dictionary in it. Building the same commit as the same version
+// with the same Go gives the same bytes:
 //
 //	go run ./deploy/release -version v1.0.0 && (cd dist && sha256sum -c SHA256SUMS)
 package main
 
 import (
+	"archive/tar"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"flag"
@@ -26,7 +28,7 @@ func main() {
 	version := flag.String("version", "", "version, such as v1.0.0 (required)")
 	commit := flag.String("commit", "", "commit of the sources; default: what git says, or none")
 	out := flag.String("out", "dist", "directory for the files; what is in it is replaced")
-	platforms := flag.String("platforms", "linux/amd64,linux/arm64", "what to build for")
+	platforms := flag.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "what to build for")
 	flag.Parse()
 	if err := run(*version, cmp.Or(*commit, head()), *out, strings.Split(*platforms, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -41,28 +43,26 @@ func run(version, commit, out string, platforms []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	var files []string // of which there are sums
+	var files []string // named in SHA256SUMS
 	for _, platform := range platforms {
 		system, arch, _ := strings.Cut(platform, "/")
 		name := "registry_" + version + "_" + system + "_" + arch
-		binary := filepath.Join(out, name)
+		binary := filepath.Join(out, "registry")
 		if err := build(binary, version, commit, system, arch); err != nil {
 			return err
 		}
-		if err := writeBill(binary+".cdx.json", binary, version); err != nil {
+		if err := writeBill(filepath.Join(out, name+".cdx.json"), binary, version); err != nil {
 			return err
 		}
-		files = append(files, name, name+".cdx.json")
-	}
-	for _, name := range [...]string{"LICENSE.lexicon", "NOTICE.lexicon"} {
-		content, err := os.ReadFile(filepath.Join("readmodel", "terms", name))
-		if err != nil {
+		terms := filepath.Join("readmodel", "terms")
+		content := []string{binary, filepath.Join(terms, "LICENSE.lexicon"), filepath.Join(terms, "NOTICE.lexicon")}
+		if err := writeArchive(filepath.Join(out, name+".tar.gz"), name, content); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+		if err := os.Remove(binary); err != nil {
 			return err
 		}
-		files = append(files, name)
+		files = append(files, name+".tar.gz", name+".cdx.json")
 	}
 	var sums strings.Builder
 	for _, file := range files {
@@ -93,6 +93,35 @@ func head() string {
 		return ""
 	}
 	return strings.TrimSpace(string(id))
+}
+
+// writeArchive writes the files below a directory, without a time or an owner, so that the same files
+// make the same archive.
+func writeArchive(archive, directory string, files []string) (err error) {
+	out, err := os.Create(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, out.Close()) }()
+	compressed := gzip.NewWriter(out)
+	tape := tar.NewWriter(compressed)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		mode := int64(0o644)
+		if filepath.Base(file) == "registry" {
+			mode = 0o755
+		}
+		if err := tape.WriteHeader(&tar.Header{Name: directory + "/" + filepath.Base(file), Mode: mode, Size: int64(len(content))}); err != nil {
+			return err
+		}
+		if _, err := tape.Write(content); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(tape.Close(), compressed.Close())
 }
 
 // writeBill writes what the linker recorded in binary.
