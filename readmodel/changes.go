@@ -2,11 +2,12 @@ package readmodel
 
 import "slices"
 
-// changeLog is the rows that changed of late, oldest first: what an index or a cached search that
-// lags a little has yet to learn. Views share it, since items are only ever appended.
+// changeLog is the facet of recent changes, oldest first: those that an index or a cached search that
+// lags a little has yet to learn. Views share the items, since they are only ever appended.
 type changeLog struct {
-	floor uint64 // every change after this sequence is in items
-	items []loggedChange
+	floor   uint64 // every change after this sequence is in items
+	items   []loggedChange
+	content *content // nil in a view
 }
 
 // loggedChange says that a row was set or removed.
@@ -16,17 +17,20 @@ type loggedChange struct {
 	before, after filterBits
 }
 
-// maxChanges is how many changes are kept at least, if there were so many. The log grows to twice
-// that before its older half goes. Whoever lags further has to look at every row.
+// maxChanges is the minimum number of changes retained. The log grows to twice that before its older
+// half is dropped. A caller further behind must scan every row.
 const maxChanges = 1 << 15
 
-// add logs a change. The owner calls it, in the order of sequences.
-func (l *changeLog) add(sequence uint64, ch *rowChange) {
+// apply logs a change. Changes come in the order of sequences.
+func (l *changeLog) apply(ch change) {
+	if ch.rowChange == (rowChange{}) {
+		return
+	}
 	if len(l.items) == 2*maxChanges {
 		l.floor = l.items[maxChanges-1].sequence
 		l.items = append(make([]loggedChange, 0, 2*maxChanges), l.items[maxChanges:]...)
 	}
-	c := loggedChange{sequence: sequence, ref: ch.ref()}
+	c := loggedChange{sequence: ch.sequence, ref: ch.ref()}
 	if ch.old != nil {
 		c.before = ch.old.filter
 	}
@@ -35,6 +39,13 @@ func (l *changeLog) add(sequence uint64, ch *rowChange) {
 	}
 	l.items = append(l.items, c)
 }
+
+// reload forgets all changes: those in bulk were not logged.
+func (l *changeLog) reload(*scratch) { l.floor, l.items = l.content.checkpoint, nil }
+
+func (l *changeLog) compact() bool { return false }
+
+func (l *changeLog) publish(v *View) { v.changes = changeLog{floor: l.floor, items: l.items} }
 
 // since returns the changes after sequence, or false if the log no longer reaches that far back.
 func (l *changeLog) since(sequence uint64) ([]loggedChange, bool) {

@@ -1,31 +1,31 @@
-// Package readmodel is the registry as readers see it: the catalogue of entries, kept in every
-// order and under every filter that a list can be asked for, and the queries on it.
+// Package readmodel holds the registry as its clients see it: the catalog of entries, indexed for
+// every sort order and filter that a list supports, and the queries on it.
 //
-// A Renderer makes a Record of each event, once per change: Markdown, folded text, collation key
-// and public JSON. A Model applies records and publishes an immutable View behind one atomic
-// pointer. Handlers load the newest View and answer from it. Start with Model.Apply, then
+// A Renderer turns each event into a Record, once per change: rendered Markdown, folded text,
+// collation key and public JSON. A Model applies records and publishes an immutable View behind an
+// atomic pointer. Handlers load the newest View and answer from it. Start with Model.Apply, then
 // View.List.
 //
 // # Promises of the whole
 //
-// The registry makes eight promises. They are stated here once; packages, comments and tests name
+// The registry makes eight promises. They are stated here once; packages, comments and tests cite
 // them by number, as in "promise 4 (readmodel/doc.go)".
 //
 //  1. The read model is a pure function of the last valid event of every subject, among the
-//     messages that the stream still has. Events carry whole states, so applying an event twice, or
-//     events of different subjects in another order, changes nothing. No clock, no I/O and no map
-//     order takes part.
-//  2. A reader sees one state: data, total, hasMore, results and the Registry-Sequence header of
-//     one answer belong together.
-//  3. The checkpoint never goes back while a process lives. In a data directory it goes back only
+//     messages still in the stream. Each event carries complete state, so applying one twice, or
+//     reordering events of different subjects, changes nothing. No clock, I/O or map order matters.
+//  2. A client sees one state: the data, total, hasMore, results and Registry-Sequence header of a
+//     response belong together.
+//  3. The checkpoint never goes back while a process runs. In a data directory, it goes back only
 //     when an operator rebuilds.
-//  4. A snapshot plus a replay of what came after it gives what a replay from the start gives. The
+//  4. A snapshot plus a replay of later events gives the same state as a replay from the start. The
 //     digest proves it.
-//  5. Queries wait for nothing: not for the stream, a disk, the text index, an upstream or another
-//     query. The one exception is a caller who asks to wait, with Registry-Min-Sequence.
-//  6. The text index may lag; an answer may not. An index that lags, is damaged, hangs or is
-//     missing makes searches slower and never wrong; so does a cache of results.
-//  7. Unknown is never clean: until the model has caught up the answer is 503, never an empty 200.
+//  5. Queries do not wait for the stream, a disk, the text index, an upstream or another query. The
+//     one exception is a client that asks to wait, with Registry-Min-Sequence.
+//  6. The text index may lag; a response may not. An index that lags, is damaged, hangs or is
+//     missing makes searches slower, never wrong. So does the cache of results.
+//  7. Unknown is never clean: until the model has caught up, the response is 503, never an empty
+//     200.
 //  8. One bad event costs one event. Its reason, which a stranger wrote, renders within bounds of
 //     time, memory and output (events/CONTRACT.md#mapping).
 //
@@ -33,105 +33,117 @@
 //
 // This package keeps the first six as far as they concern memory:
 //
-//   - Nothing here reads a clock, does I/O or depends on the order of a map to decide an answer
-//     (promise 1).
-//   - A View never changes, and everything read from one View belongs together (promise 2).
+//   - No result depends on a clock, I/O or map order (promise 1).
+//   - A View never changes, and everything read from one View is consistent (promise 2).
 //   - The checkpoint of the published View never goes back (promise 3).
 //   - A store's records plus a replay give the Digest of a replay from the start (promise 4).
-//   - A View has no lock. Only Model.Await waits, and only its caller (promise 5).
-//   - A search answers the same with an index, with one that lags, and without (promise 6).
+//   - A View has no lock. Only Model.Await blocks, and only its caller (promise 5).
+//   - A search returns the same results with a current index, a lagging one or none (promise 6).
 //
 // # Bounds of a rendered reason
 //
-// They are those of events/CONTRACT.md#mapping, in markdown.go:
+// events/CONTRACT.md#mapping has them; markdown.go keeps them:
 //
 //   - Depth of lists and quotes: maxNesting, and that depth times the lines: maxNestedLines.
-//   - What link references repeat: as many bytes as the reason has.
+//   - Repetition by link references: as many bytes as the reason has.
 //   - Runs of *, _ and ~: maxDelimiters. Closing brackets that end no link: maxUnlinked.
 //   - HTML: maxHTML, and MaxReasonHTML for any reason.
 //
+// # Rings
+//
+// The package has three rings, and each knows only the rings inside it:
+//
+//   - The content (content.go, catalog.go, tombstones.go): rows and view totals by list, in their
+//     orders and by id, tombstones and donations. A store keeps it.
+//   - The facets (facet.go) are derived from the content and follow each change inside Apply, so
+//     every view has them exactly: similar names, chat ids with their ranges, the feed and its
+//     digest, months, and the log of recent changes. They are never stored or repaired.
+//   - Indexes may lag. They are outside, in packages that import this one.
+//
 // # Why
 //
-// Order is kept, not computed. Each list has a counted tree (package btree) for each of three sort
-// keys. A tree counts its items by what the filters ask of an entry, so any page is one descent and
-// a walk, and a total is a tree's count. The alternatives lost: sorting at each request costs 100 ms
-// at a million entries, and sorted slices rebuilt at each batch cost the writer as much. A tree for
-// each combination of filters as well held an entry in about ten trees, which is what most of the
-// memory that an import allocates went into. An amendment that does not move an entry touches no
-// tree.
+// Sort order is maintained, not computed. Each list has a counted tree (package btree) for each of
+// three sort keys. A tree counts its items by filter, so any page is one descent and a walk, and a
+// total is one of the tree's counts. The alternatives were slower: sorting on each request takes
+// 100 ms at a million entries, and rebuilding sorted slices for each batch costs the writer as
+// much. Adding a tree for each combination of filters put every entry in about ten trees, and those
+// were most of what an import allocated. An amendment that does not move an entry touches no tree.
 //
-// An entry is encoded once per change, so that a page is ready fragments joined. Marshalling thirty
-// structs at each request costs a third of the throughput.
+// Each entry is encoded once per change, so a page is a concatenation of prepared fragments.
+// Marshaling thirty structs on each request costs a third of the throughput.
 //
-// View totals are kept beside the rows, by slot, in a slice that is copied on write (cowSlice). A
-// counted view moves its entry in the orders by views and touches nothing else.
+// View totals are stored next to the rows, by slot, in a copy-on-write slice (cowSlice). A new view
+// total moves its entry in the orders by views and touches nothing else.
 //
-// How many entries were reported in each month is counted as rows come and go (monthCounts), so
-// that a chart of them costs a lookup a month. A scan for it would look at every row at each
-// change.
+// Reports per month are counted as rows come and go (months), so a chart costs one lookup per
+// month. Counting them on demand would scan every row after each change.
 //
-// Ranges of hashed chat ids are stretches of the tree of chat ids, which is ordered by their hash,
-// and Apply keeps a digest and a count of each: 96 KB in all. Their text is made when it is asked
-// for, so nothing is kept for an entry.
+// Ranges of hashed chat ids are contiguous parts of the tree of chat ids, which is ordered by hash.
+// Apply maintains a digest and a count for each range, 96 KB in total. The text of a range is built
+// on request, so ranges store nothing per entry.
 //
-// The feed of changes (feed.go) is one tree of rows and tombstones by sequence: 16 to 28 bytes of
-// each, in a tree that grows at its end. Its digest is kept by Apply, which hashes the old and the
-// new text of a row: to keep the hashes would cost 16 bytes an entry more.
+// The change feed (feed.go) is a tree of rows and tombstones ordered by sequence. It takes 16 to 28
+// bytes per item and grows only at its end. Apply maintains the feed's digest by hashing the old
+// and the new text of a row; storing the hashes would take another 16 bytes per entry.
 //
-// Entry ids, chat ids and donations are found through trees of their hashes (idIndex). A map cannot
-// be shared with a view unless it is copied whole. Donations used a second tree, tidwall/btree, for
-// that alone.
+// Entry ids, chat ids and donations are looked up in trees of their hashes (idIndex), because a map
+// cannot be shared with a View without copying all of it. Donations used to need a second kind of
+// tree, tidwall/btree, just for this.
 //
-// Tombstones are found like donations (byID). One takes up to 104 bytes for an id of 24 characters
-// and 128 for a UUID, the feed included (TestTombstoneMemory). They are no part of the digest: it
-// says what readers get.
+// Tombstones are looked up like donations (byID). A tombstone takes up to 104 bytes with an id of
+// 24 characters and 128 with a UUID, including the feed (TestTombstoneMemory). The digest does not
+// cover tombstones: it covers what clients get.
 //
-// Names sort by the Polish collation of x/text. Its tables are of Unicode 6.2, so polish maps newer
-// symbols among the old ones; else every name that starts with a newer emoji would come after ż.
+// Names are sorted by the Polish collation of x/text. Its tables are from Unicode 6.2, so polish
+// maps newer symbols to positions among the older ones. Otherwise every name that starts with a
+// newer emoji would sort after ż.
 //
-// Similar names are found by their look-alike keys (package lookalike). A row keeps those that
-// differ from its folded name, 18 bytes an entry, and a tree of grams of the keys tells which rows
-// to compare (similarIndex). At 300 000 entries that tree has 3.2 items, 51 bytes, an
-// entry; at a million it takes 0.6 s of a start's processor time. A change of name or verification costs a batch 30 µs more at a million
-// entries; other changes cost nothing. To compare every row would take 10 ms at 100 000 entries and
-// 160 at a million.
+// Similar names are found by look-alike key (package lookalike). A row stores only the keys that
+// differ from its folded name, 18 bytes per entry, and a tree of the keys' grams selects the rows
+// to compare (similarIndex). At 300,000 entries the tree has 3.2 items, or 51 bytes, per entry. At
+// a million, it takes 0.6 s of CPU time at start, and a change of name or verification adds 30 µs
+// to a batch; other changes cost nothing. Comparing every row would take 10 ms at 100,000 entries
+// and 160 ms at a million.
 //
-// A check of a name looks for similar names first. All whose name is equal are among those, so where
-// they fill a group the index is only asked who has such an id. Then it ranks what the index finds,
-// and keeps nothing: to bring a result up to date takes as long. One that nobody asked for takes
-// 0.02 ms of processor time at 100 000 entries and 0.08 at a million; of a word, which many names
-// hold, 0.7 (BenchmarkCheck). Rows are looked at in steps, many at a time, since the time is that of
-// memory (ranking): one after the other took three times as long.
+// A name check looks for similar names first. They include all equal names, so if those fill a
+// group, the check asks the index only for matching ids. It then ranks what the index finds and
+// caches nothing, because updating a cached result takes as long. A check of a new name takes 0.02
+// ms of CPU time at 100,000 entries and 0.08 ms at a million; a check of a word that many names
+// contain takes 0.7 ms (BenchmarkCheck). Rows are ranked in stages, many at a time, because memory
+// latency dominates (ranking): ranking them one by one took three times as long.
 //
 // A text search computes a set: the slots of the rows whose text contains the needle. View.matching
-// makes it from a cached result or from what the index finds, and in both cases looks at every row
-// that has changed since; without either it looks at every row. The page is then sorted out of the
-// set, or found by walking the order, whichever is cheaper. A cached result is brought up to date
-// when it is asked for again. To do that for hundreds of results at every event would cost the
-// writer more than it saves readers.
+// starts from a cached result or from the index and rescans every row that has changed since. With
+// neither, it scans every row. The page is then sorted out of the set or found by walking the
+// order, whichever is cheaper. A cached result is updated only when it is requested again: updating
+// hundreds of results on every event would cost the writer more than it saves clients.
 //
 // # Indexes
 //
-// Two indexes make searches fast, and both may lag: that of exact search (package exact, of blocks
-// of package textindex) and that of ranked search (package ranked, of bleve's). None of their life
-// is here. This package holds what they see of a model (rows.go, changes.go), what a search asks of
-// a TextIndex (search.go), and what a ranked search is (ranking.go). Package indexing says what an
-// index is, what both have in common, and how to add a third.
+// Two indexes make searches fast, and both may lag: the index of exact search (package exact, made
+// of blocks from package textindex) and the index of ranked search (package ranked, built on
+// bleve). Their lifecycle is elsewhere. This package defines what an index sees of a model
+// (rows.go, changes.go), what a search asks of a TextIndex (search.go), and what a ranked search is
+// (ranking.go). Package indexing defines what an index is, implements what both share, and explains
+// how to add a third.
 //
 // # The parts
 //
-//   - record.go, render.go, markdown.go, row.go: what becomes of an event; tombstones.go: of a
-//     delisting.
-//   - model.go, catalogue.go, lookup.go, months.go, ranges.go: the writer's side. cowslice.go and
-//     package btree are what it shares with views.
-//   - view.go, list.go, check.go, similar.go, ranking.go: what readers ask. feed.go: what has
-//     changed. search.go: the texts in a view, and their cache.
-//   - rows.go, changes.go: what an index sees. inventory.go: everything, to compare two models.
+//   - record.go, render.go, markdown.go, row.go: from an event to a row.
+//   - model.go: Apply, and the view it publishes. content.go, catalog.go, tombstones.go: the
+//     content.
+//   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one
+//     each, with the queries that it answers; who.go: more queries on similar names.
+//   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view, and its
+//     cache.
+//   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
+//     views.
+//   - rows.go: the model as an index sees it. inventory.go: all content, for comparing two models.
 //
 // # Versions
 //
 // ProjectionVersion and RenderVersion say what a program can read of what another one wrote. Tests
-// fail when something changes and its version does not. events/CHANGING.md#versions has the table of
-// these and the other versions; the page also explains how to add a field, a parameter, a list or an
-// endpoint.
+// fail when something changes and its version does not. events/CHANGING.md#versions has the table
+// of these and the other versions; the page also explains how to add a field, a parameter, a list
+// or an endpoint.
 package readmodel

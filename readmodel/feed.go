@@ -14,14 +14,21 @@ import (
 // stream has the same feed at the same sequence, and a reader may go on with another replica or
 // after a rebuild.
 
-// feed is the owner's side of it. An item's key is the sequence, its slot a RowRef: of the row or of
-// the tombstone that has this sequence. Sequences are unique, so it is never both.
+// feed is the facet of changes. The key of an item is the sequence, its slot the RowRef of the row, or
+// of the tombstone, with this sequence. Sequences are unique, so it is never both.
 type feed struct {
-	tree   btree.Tree
-	digest Digest // of the shown rows, see Row.feedDigest
+	tree    btree.Tree
+	content *content
 }
 
-// move takes what ref names from one sequence to another; 0 is nowhere.
+func (f *feed) apply(ch change) {
+	f.move(ch.stone, ch.wasStone.position(), ch.isStone.position())
+	if ch.rowChange != (rowChange{}) {
+		f.move(ch.ref(), ch.old.position(), ch.row.position())
+	}
+}
+
+// move moves the item of ref from one sequence to another; 0 is nowhere.
 func (f *feed) move(ref RowRef, from, to uint64) {
 	if from == to {
 		return
@@ -34,9 +41,34 @@ func (f *feed) move(ref RowRef, from, to uint64) {
 	}
 }
 
-// apply follows a change of one row.
-func (f *feed) apply(ch rowChange) {
-	f.move(ch.ref(), ch.old.position(), ch.row.position())
+func (f *feed) reload(s *scratch) {
+	items := s.room(f.content.numRows())
+	for r := range f.content.rows() {
+		if r.position() > 0 {
+			items = append(items, btree.Item{Key: r.sequence, Slot: uint32(r.Ref())})
+		}
+	}
+	for list := range f.content.tombstones {
+		for slot, d := range f.content.tombstones[list].values.all() {
+			if at := d.position(); at > 0 {
+				items = append(items, btree.Item{Key: at, Slot: uint32(NewRowRef(list, slot))})
+			}
+		}
+	}
+	s.sorter.Sort(items, nil, btree.ByKey)
+	f.tree.Load(items)
+}
+
+func (f *feed) compact() bool   { return f.tree.Compact(compactItems) }
+func (f *feed) publish(v *View) { v.feed = f.tree.Snapshot() }
+
+// feedDigest is the facet of the digest of all shown rows (Row.feedDigest).
+type feedDigest struct {
+	digest  Digest
+	content *content
+}
+
+func (f *feedDigest) apply(ch change) {
 	if was, is := ch.old.feedText(), ch.row.feedText(); was != is {
 		if was != "" {
 			f.digest.sub(ch.old.feedDigest())
@@ -47,36 +79,17 @@ func (f *feed) apply(ch rowChange) {
 	}
 }
 
-// reload builds the tree from everything that there is.
-func (f *feed) reload(lists *[events.NumLists]*catalogue, gone *tombstones, s *scratch) {
-	items := s.room(numRows(lists))
-	for i, c := range lists {
-		for _, r := range c.orders.rows.all() {
-			if r.position() > 0 {
-				items = append(items, btree.Item{Key: r.sequence, Slot: uint32(r.Ref())})
-			}
-		}
-		for slot, d := range gone[i].values.all() {
-			if at := d.position(); at > 0 {
-				items = append(items, btree.Item{Key: at, Slot: uint32(NewRowRef(i, slot))})
-			}
+func (f *feedDigest) reload(*scratch) {
+	f.digest = Digest{}
+	for r := range f.content.rows() {
+		if r.feedText() != "" {
+			f.digest.Add(r.feedDigest())
 		}
 	}
-	s.sorter.Sort(items, nil, btree.ByKey)
-	f.tree.Load(items)
 }
 
-// redigest makes the digest anew.
-func (f *feed) redigest(lists *[events.NumLists]*catalogue) {
-	f.digest = Digest{}
-	for _, c := range lists {
-		for _, r := range c.orders.rows.all() {
-			if r.feedText() != "" {
-				f.digest.Add(r.feedDigest())
-			}
-		}
-	}
-}
+func (f *feedDigest) compact() bool   { return false }
+func (f *feedDigest) publish(v *View) { v.feedDigest = f.digest }
 
 // position is the row's place in the feed: 0 where there is no row.
 func (r *Row) position() uint64 {

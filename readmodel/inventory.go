@@ -33,8 +33,8 @@ type inventoried struct {
 // Inventory lists what the model holds. The owner calls it, not in bulk, or another goroutine while
 // nothing is applied. It takes some 50 ns a record.
 func (m *Model) Inventory() *Inventory {
-	inv := &Inventory{Sequence: m.checkpoint, Digest: m.Digest(), tombstones: m.tombstones.all()}
-	for list, c := range m.lists {
+	inv := &Inventory{Sequence: m.content.checkpoint, Digest: m.Digest(), tombstones: m.content.tombstones.all()}
+	for list, c := range m.content.lists {
 		for slot, r := range c.orders.rows.all() {
 			if r != nil {
 				views := c.totals.get(slot)
@@ -45,7 +45,7 @@ func (m *Model) Inventory() *Inventory {
 			inv.items = append(inv.items, inventoried{id: id, views: views, count: true, list: uint8(list)})
 		}
 	}
-	m.donations.all(func(d *donation) { inv.donations = append(inv.donations, d.Donation) })
+	m.content.donations.all(func(d *donation) { inv.donations = append(inv.donations, d.Donation) })
 	return inv
 }
 

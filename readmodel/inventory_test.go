@@ -46,15 +46,15 @@ func TestInventory(t *testing.T) {
 	if got := maps.Collect(b.Inventory().All()); !maps.Equal(got, want) || len(got) != b.Inventory().Len() || len(got) < 60 {
 		t.Fatalf("inventories of %d (%d) and %d records differ", len(got), b.Inventory().Len(), len(want))
 	}
-	for name, corrupt := range map[string]func(c *catalogue, r *Row){
-		"a letter of the name": func(_ *catalogue, r *Row) { r.blob = strings.Replace(r.blob, `"name":"`, `"nbme":"`, 1) },
-		"the time":             func(_ *catalogue, r *Row) { r.reported ^= 1 },
-		"a filter":             func(c *catalogue, r *Row) { c.orders.filters.set(r.slot, r.filter^1) },
-		"the views":            func(c *catalogue, r *Row) { c.totals.set(r.slot, 1<<40) },
+	for name, corrupt := range map[string]func(c *catalog, r *Row){
+		"a letter of the name": func(_ *catalog, r *Row) { r.blob = strings.Replace(r.blob, `"name":"`, `"nbme":"`, 1) },
+		"the time":             func(_ *catalog, r *Row) { r.reported ^= 1 },
+		"a filter":             func(c *catalog, r *Row) { c.orders.filters.set(r.slot, r.filter^1) },
+		"the views":            func(c *catalog, r *Row) { c.totals.set(r.slot, 1<<40) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := inventoryModel(60, false)
-			c := m.lists[0]
+			c := m.content.lists[0]
 			for _, r := range c.orders.rows.all() {
 				if r != nil && c.totals.get(r.slot) != notCounted {
 					corrupt(c, r)

@@ -3,7 +3,6 @@ package readmodel
 import (
 	"hash/maphash"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
 )
 
@@ -47,35 +46,6 @@ func (x *idIndex) row(rows *cowSlice[*Row], id string) (found *Row) {
 func (x *idIndex) load(items []btree.Item, s *scratch) {
 	s.sorter.Sort(items, nil, btree.ByKey)
 	x.tree.Load(items)
-}
-
-// chatIDs finds the rows of a chat id, in whatever list. Its hash is that of ranges, which are
-// stretches of the tree (ranges.go). That costs no memory, and a look-up 0.2 µs. Ids may be made to
-// collide in 64 bits of SHA-256, two at a time and at great cost.
-type chatIDs struct{ idIndex }
-
-func newChatIDs() chatIDs { return chatIDs{idIndex{hash: chatKey}} }
-
-func (c *chatIDs) apply(ch rowChange) {
-	if ch.old != nil && ch.row != nil && ch.old.chatID() == ch.row.chatID() {
-		return
-	}
-	if ch.old != nil {
-		c.delete(ch.old.chatID(), uint32(ch.old.Ref()))
-	}
-	if ch.row != nil {
-		c.insert(ch.row.chatID(), uint32(ch.row.Ref()))
-	}
-}
-
-// withChatID calls f with every row, shown or not, that has that very chat id.
-func (v *View) withChatID(id string, f func(list int, r *Row)) {
-	v.chatIDs.find(id, func(n uint32) {
-		ref := RowRef(n)
-		if r := v.Row(ref); r.chatID() == id {
-			f(ref.List(), r)
-		}
-	})
 }
 
 // slotNumbers hands out the lowest numbers that it can.
@@ -148,10 +118,3 @@ func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
 func (x *byID[T]) all(f func(T)) {
 	x.ids.tree.Ascend(btree.All, 0, func(slot uint32) bool { f(x.values.get(slot)); return true })
 }
-
-type donation struct {
-	events.Donation
-	digest Digest
-}
-
-func (d *donation) id() string { return d.DonationID }

@@ -31,7 +31,7 @@ func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	counts := make([]Reports, n)
 	for i := range counts {
 		if m := last - Month(n-1-i); m >= 0 {
-			counts[i] = v.list(l).reports.get(uint32(m))
+			counts[i] = v.months.reports[listIndex(l)].get(uint32(m))
 		}
 	}
 	return counts
@@ -43,7 +43,7 @@ func (v *View) Delistings(l events.List, last Month, n int) []int32 {
 	counts := make([]int32, n)
 	for i := range counts {
 		if m := last - Month(n-1-i); m >= 0 {
-			counts[i] = v.goneMonths[listIndex(l)].get(uint32(m))
+			counts[i] = v.months.delistings[listIndex(l)].get(uint32(m))
 		}
 	}
 	return counts
@@ -59,31 +59,64 @@ func (v *View) OldestUnverified(l events.List) (time.Time, bool) {
 	return p.Rows[0].Reported(), true
 }
 
-// monthCounts counts the rows that a list shows by month. What a change costs does not depend on
-// how many rows there are.
-type monthCounts struct{ cowSlice[Reports] }
-
-// apply follows a change of one row.
-func (c *monthCounts) apply(ch rowChange) {
-	if ch.old != nil && ch.row != nil && ch.old.month() == ch.row.month() && ch.old.filter == ch.row.filter {
-		return
-	}
-	c.add(ch.old, -1)
-	c.add(ch.row, 1)
+// months is the facet of months: for each list, the shown entries by the month of their report, and
+// the tombstones by the month of their delisting. The cost of a change does not depend on the number
+// of entries.
+type months struct {
+	reports    [events.NumLists]cowSlice[Reports]
+	delistings [events.NumLists]cowSlice[int32]
+	content    *content // nil in a view
 }
 
-func (c *monthCounts) add(r *Row, n int32) {
+func (m *months) apply(ch change) {
+	if ch.old == nil || ch.row == nil || ch.old.month() != ch.row.month() || ch.old.filter != ch.row.filter {
+		m.addReport(ch.old, -1)
+		m.addReport(ch.row, 1)
+	}
+	m.addDelisting(ch.stone.List(), ch.wasStone, -1)
+	m.addDelisting(ch.stone.List(), ch.isStone, 1)
+}
+
+func (m *months) reload(*scratch) {
+	*m = months{content: m.content}
+	for r := range m.content.rows() {
+		m.addReport(r, 1)
+	}
+	for list := range m.content.tombstones {
+		m.content.tombstones[list].all(func(d *delisting) { m.addDelisting(list, d, 1) })
+	}
+}
+
+func (m *months) compact() bool { return false }
+
+func (m *months) publish(v *View) {
+	for list := range m.reports {
+		v.months.reports[list], v.months.delistings[list] = m.reports[list].snapshot(), m.delistings[list].snapshot()
+	}
+}
+
+// addReport adds n to the month of r's report, if r is shown.
+func (m *months) addReport(r *Row, n int32) {
 	if r == nil || !r.shown() {
 		return
 	}
 	at := uint32(max(r.month(), 0)) // events of earlier times are rejected
-	count := c.get(at)
+	count := m.reports[r.list].get(at)
 	if r.Verified() {
 		count.Verified += n
 	} else {
 		count.Risk += n
 	}
-	c.set(at, count)
+	m.reports[r.list].set(at, count)
+}
+
+// addDelisting adds n to the month of d. If d is nil or its time is not known, it has no month.
+func (m *months) addDelisting(list int, d *delisting, n int32) {
+	if d == nil || d.ms == 0 {
+		return
+	}
+	at := uint32(MonthOf(fromMillis(d.ms)))
+	m.delistings[list].set(at, m.delistings[list].get(at)+n)
 }
 
 // month returns the month of the report.

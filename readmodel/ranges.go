@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/btree"
 )
 
 // A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges).
@@ -119,71 +118,13 @@ func rangeLines(most int) int {
 	}
 }
 
-// applyRanges updates the sums of the chat ids in a change, which everything else has seen already.
-func (m *Model) applyRanges(ch rowChange) {
-	if ch.old != nil && ch.row != nil && ch.old.listedAs() == ch.row.listedAs() && ch.old.chatID() == ch.row.chatID() {
-		return
-	}
-	for _, r := range []*Row{ch.old, ch.row} {
-		if r == nil || r == ch.row && ch.old != nil && ch.old.chatID() == r.chatID() {
-			continue
-		}
-		id := r.chatID()
-		var others, was, is listedAs
-		m.chatIDs.find(id, func(n uint32) {
-			if ref := RowRef(n); ref != r.Ref() {
-				if other := m.lists[ref.List()].orders.rows.get(ref.Slot()); other.chatID() == id {
-					others |= other.listedAs()
-				}
-			}
-		})
-		if ch.old != nil && ch.old.chatID() == id {
-			was = ch.old.listedAs()
-		}
-		if ch.row != nil && ch.row.chatID() == id {
-			is = ch.row.listedAs()
-		}
-		m.ranges.set(hashChatID(id), others|was, others|is)
-	}
-}
-
-// reloadChatIDs makes the tree of chat ids and the sums of ranges from the rows. Each id is hashed
-// once, as if no other row had it; then those that several rows have are put right.
-func (m *Model) reloadChatIDs(s *scratch) {
-	m.ranges = rangeSums{}
-	items := s.room(numRows(&m.lists))
-	for _, c := range m.lists {
-		for _, r := range c.orders.rows.all() {
-			if r == nil {
-				continue
-			}
-			hash := hashChatID(r.chatID())
-			items = append(items, btree.Item{Key: keyOf(hash), Slot: uint32(r.Ref())})
-			m.ranges.set(hash, 0, r.listedAs())
-		}
-	}
-	m.chatIDs.load(items, s)
-	listed := map[string]listedAs{}
-	for key := range m.chatIDs.tree.Repeated() {
-		m.chatIDs.tree.Find(key, func(n uint32) {
-			ref := RowRef(n)
-			r := m.lists[ref.List()].orders.rows.get(ref.Slot())
-			m.ranges.set(hashChatID(r.chatID()), r.listedAs(), 0)
-			listed[r.chatID()] |= r.listedAs()
-		})
-	}
-	for id, as := range listed {
-		m.ranges.set(hashChatID(id), 0, as)
-	}
-}
-
 // RangeLines returns how many lines every range of the view has.
-func (v *View) RangeLines() int { return v.ranges.lines }
+func (v *View) RangeLines() int { return v.chatIDs.ranges.lines }
 
 // RangeTag returns a tag of what AppendRange appends, 32 hexadecimal digits. Like ListTag it is the
 // same wherever the content is the same.
 func (v *View) RangeTag(n int) string {
-	return contentTag(fmt.Sprintf("range %d %d", n, v.ranges.lines), v.ranges.sums.get(uint32(n)).digest)
+	return contentTag(fmt.Sprintf("range %d %d", n, v.chatIDs.ranges.lines), v.chatIDs.ranges.sums.get(uint32(n)).digest)
 }
 
 // line of a range: the suffix of a hash, a colon, what is said of the id in two hexadecimal digits,
@@ -208,7 +149,7 @@ func (v *View) AppendRange(dst []byte, n int) []byte {
 		r := v.Row(RowRef(n))
 		listed[r.chatID()] |= r.listedAs()
 	})
-	lines := make([]rangeLine, 0, v.ranges.lines)
+	lines := make([]rangeLine, 0, v.chatIDs.ranges.lines)
 	var digits [2 * sha256.Size]byte
 	for id, as := range listed {
 		if as == 0 {
@@ -220,7 +161,7 @@ func (v *View) AppendRange(dst []byte, n int) []byte {
 	}
 	real := len(lines)
 	pad := fmt.Appendf(nil, "%03xpad", n)
-	for i := 0; len(lines) < v.ranges.lines; i++ {
+	for i := 0; len(lines) < v.chatIDs.ranges.lines; i++ {
 		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
 		hex.Encode(digits[:], hash[:])
 		filler := newRangeLine(digits[:], 0)

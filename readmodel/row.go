@@ -16,7 +16,7 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Row is one entry as the catalogue keeps it, encoded once per change. It never changes; any
+// Row is one entry as the catalog keeps it, encoded once per change. It never changes; any
 // goroutine may read it. Everything textual lies in one string, so that a row costs the garbage
 // collector two objects.
 //
@@ -34,7 +34,7 @@ type Row struct {
 	jsonEnd, collEnd, nameEnd, chatEnd, textEnd uint32 // offsets into blob
 	shapeEnd, keysEnd                           uint32 // of the look-alike keys
 	chatAt                                      uint32 // where the exact chat id starts
-	slot                                        uint32 // dense number within the list, given by the catalogue
+	slot                                        uint32 // dense number within the list, given by the catalog
 	chatLen                                     uint16
 	idLen                                       uint8
 	list                                        uint8

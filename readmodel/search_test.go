@@ -95,7 +95,7 @@ func TestManySearches(t *testing.T) {
 func TestChangeLog(t *testing.T) {
 	l := changeLog{floor: 10}
 	for seq := uint64(11); seq <= 10+5*maxChanges; seq++ {
-		l.add(seq, &rowChange{row: &Row{list: 1, slot: uint32(seq)}})
+		l.apply(change{sequence: seq, rowChange: rowChange{row: &Row{list: 1, slot: uint32(seq)}}})
 	}
 	last := uint64(10 + 5*maxChanges)
 	for _, back := range []uint64{0, 1, maxChanges} {

@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
 	"example.org/registry/readmodel/lookalike"
 )
@@ -117,8 +116,8 @@ func keyRank(name, search string, n int) int {
 	}
 }
 
-// similarIndex finds the rows that may be similar to a search, or imitated by it, without a look at
-// the others. It is a tree of hashes, as idIndex is, of parts of the look-alike keys.
+// similarIndex is the facet of names: it finds the rows that may be similar to a search, or imitated by
+// it, without a look at the others. It is a tree of hashes, as idIndex is, of parts of the look-alike keys.
 //
 // A search has at least half as many code points as the key that it is similar to, so wherever it
 // lies in the key it covers a window of that length. A gram is one code point shorter than the
@@ -132,17 +131,14 @@ type similarIndex struct {
 	grams, whole, reports maphash.Seed // random, so nobody can choose keys that collide
 	tree                  btree.Tree
 	scratch               []btree.Item // of the owner
+	content               *content     // nil in a view
 }
 
-func newSimilarIndex() similarIndex {
-	return similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed(), reports: maphash.MakeSeed()}
+func newSimilarIndex(c *content) *similarIndex {
+	return &similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed(), reports: maphash.MakeSeed(), content: c}
 }
 
-func (x *similarIndex) snapshot() similarIndex {
-	return similarIndex{grams: x.grams, whole: x.whole, reports: x.reports, tree: x.tree.Snapshot()}
-}
-
-func (x *similarIndex) apply(ch rowChange) {
+func (x *similarIndex) apply(ch change) {
 	if ch.old != nil && ch.row != nil && ch.old.keys() == ch.row.keys() &&
 		ch.old.reportID() == ch.row.reportID() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
 		return
@@ -155,16 +151,19 @@ func (x *similarIndex) apply(ch rowChange) {
 	}
 }
 
-// reload builds the tree from the rows of all lists.
-func (x *similarIndex) reload(lists *[events.NumLists]*catalogue, s *scratch) {
-	items := s.room(4 * numRows(lists))
-	for _, c := range lists {
-		for _, r := range c.orders.rows.all() {
-			items = x.appendItems(items, r)
-		}
+func (x *similarIndex) reload(s *scratch) {
+	items := s.room(4 * x.content.numRows())
+	for r := range x.content.rows() {
+		items = x.appendItems(items, r)
 	}
 	s.sorter.Sort(items, nil, btree.ByKey)
 	x.tree.Load(slices.Compact(items))
+}
+
+func (x *similarIndex) compact() bool { return x.tree.Compact(compactItems) }
+
+func (x *similarIndex) publish(v *View) {
+	v.similarNames = similarIndex{grams: x.grams, whole: x.whole, reports: x.reports, tree: x.tree.Snapshot()}
 }
 
 // items returns the items of r, each once, in x.scratch.

@@ -271,14 +271,14 @@ func TestSimilarIndexFollows(t *testing.T) {
 }
 
 func sameItems(t *rapid.T, m *Model) {
+	at := slices.IndexFunc(m.facets, func(f facet) bool { _, ok := f.(*similarIndex); return ok })
+	x := m.facets[at].(*similarIndex)
 	var want []btree.Item
-	for _, c := range m.lists {
-		for _, r := range c.orders.rows.all() {
-			want = append(want, m.similarNames.items(r)...)
-		}
+	for r := range m.content.rows() {
+		want = append(want, x.items(r)...)
 	}
 	var is []btree.Item
-	m.similarNames.tree.AscendFrom(0, func(it btree.Item) bool { is = append(is, it); return true })
+	x.tree.AscendFrom(0, func(it btree.Item) bool { is = append(is, it); return true })
 	slices.SortFunc(want, btree.ByKey)
 	if !slices.Equal(is, want) {
 		t.Fatalf("the tree holds %v, want %v", is, want)
@@ -287,7 +287,7 @@ func sameItems(t *rapid.T, m *Model) {
 
 // TestEqualNamesFound: similar looks at all whose name is equal once it is folded.
 func TestEqualNamesFound(t *testing.T) {
-	x, equal := newSimilarIndex(), 0
+	x, equal := newSimilarIndex(nil), 0
 	letter := rapid.SampledFrom([]rune("aAbıIİiſsß ﬁΣςｋK._-\u00a0\u1680\u2003\u00ad\u200b\u0301\u0345\u034f가각Ǆ😀"))
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.StringOfN(letter, 1, 6, -1).Draw(t, "a")

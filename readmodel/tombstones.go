@@ -63,16 +63,10 @@ func fromMillis(ms int64) time.Time {
 }
 
 // tombstones holds the tombstones of each list. Only the model's owner uses it; views have the
-// values, for the feed, and the counts by month.
-type tombstones [events.NumLists]listTombstones
+// values, for the feed.
+type tombstones [events.NumLists]byID[*delisting]
 
-// listTombstones are the tombstones of one list.
-type listTombstones struct {
-	byID[*delisting]
-	months cowSlice[int32] // how many, by the Month of the delisting
-}
-
-// delisting is what is kept of one.
+// delisting is a tombstone as a model keeps it.
 type delisting struct {
 	entryID  string
 	sequence uint64
@@ -88,49 +82,23 @@ func newTombstones() (t tombstones) {
 	return t
 }
 
-// apply gives the entry of r a tombstone or takes it away. old is the one before, if there was one,
-// slot where it is or was, and at the sequence of the new one, 0 if there is none.
-func (t *tombstones) apply(list int, r *Record) (old *delisting, slot uint32, at uint64) {
-	if !r.Removed {
-		old, slot = t.remove(list, r.Subject.ID)
-		return old, slot, 0
+// apply gives the entry of r a tombstone, or takes it away. It returns the tombstone before and now,
+// nil if there is none, and where it is or was.
+func (t *tombstones) apply(list int, r *Record) (at RowRef, was, is *delisting) {
+	if r.Removed {
+		id := strings.Clone(r.Subject.ID) // it may be part of a longer string
+		is = &delisting{id, r.Sequence, toMillis(r.delisted)}
 	}
-	old, slot = t.set(list, r.Subject.ID, r.Sequence, r.delisted)
-	return old, slot, r.Sequence
+	was, slot := t[list].set(r.Subject.ID, is)
+	return NewRowRef(list, slot), was, is
 }
 
-// set gives an entry a tombstone in place of old, which is nil if it had none. slot is where it is.
-func (t *tombstones) set(list int, id string, sequence uint64, at time.Time) (old *delisting, slot uint32) {
-	id = strings.Clone(id) // it may be part of a longer string
-	to := &delisting{id, sequence, toMillis(at)}
-	old, slot = t[list].set(id, to)
-	t[list].countMonth(old, -1)
-	t[list].countMonth(to, 1)
-	return old, slot
-}
-
-// remove takes the tombstone of an entry away, if it has one: old, which was in slot.
-func (t *tombstones) remove(list int, id string) (old *delisting, slot uint32) {
-	old, slot = t[list].set(id, nil)
-	t[list].countMonth(old, -1)
-	return old, slot
-}
-
-// countMonth adds n to the month of d. A nil d, or one whose time is not known, has no month.
-func (t *listTombstones) countMonth(d *delisting, n int32) {
-	if d == nil || d.ms == 0 {
-		return
-	}
-	month := uint32(MonthOf(fromMillis(d.ms)))
-	t.months.set(month, t.months.get(month)+n)
-}
-
-// snapshot returns the tombstones by slot, and how many there are by month.
-func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting], months [events.NumLists]cowSlice[int32]) {
+// snapshot returns the tombstones by slot.
+func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting]) {
 	for list := range t {
-		gone[list], months[list] = t[list].values.snapshot(), t[list].months.snapshot()
+		gone[list] = t[list].values.snapshot()
 	}
-	return gone, months
+	return gone
 }
 
 // counts returns how many each list has.
@@ -152,7 +120,7 @@ func (t *tombstones) all() (out []Tombstone) {
 // Tombstones returns every tombstone, in the order of list and entry id. The owner calls it, or
 // another goroutine while nothing is applied.
 func (m *Model) Tombstones() []Tombstone {
-	all := m.tombstones.all()
+	all := m.content.tombstones.all()
 	SortTombstones(all)
 	return all
 }
@@ -180,6 +148,6 @@ func (v *View) Withdrawn() (all []Tombstone) {
 // Listed returns the stream sequence of the last change of an entry; false while it is not listed.
 // Who may call it is as with Tombstones.
 func (m *Model) Listed(k events.Subject) (sequence uint64, ok bool) {
-	r := m.lists[listIndex(k.List)].row(k.ID)
+	r := m.content.lists[listIndex(k.List)].row(k.ID)
 	return r.position(), r != nil
 }

@@ -17,7 +17,7 @@ type View struct {
 	digest       Digest
 	lists        [events.NumLists]*listView
 	chatIDs      chatIDs
-	ranges       rangeSums
+	months       months
 	similarNames similarIndex
 	donations    byID[*donation]
 	tombstones   [events.NumLists]int // how many
@@ -28,7 +28,6 @@ type View struct {
 	feed       btree.Tree
 	feedDigest Digest
 	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot
-	goneMonths [events.NumLists]cowSlice[int32]      // their number, by Month
 
 	changes changeLog
 	text    *textSearch // shared with the model and its other views
@@ -39,9 +38,8 @@ type listView struct {
 	trees           [numOrders]btree.Tree
 	rows            cowSlice[*Row]
 	filters         cowSlice[filterBits]
-	ids             idIndex           // slots by entry id
-	totals          cowSlice[int64]   // view totals, or notCounted
-	reports         cowSlice[Reports] // by Month
+	ids             idIndex         // slots by entry id
+	totals          cowSlice[int64] // view totals, or notCounted
 	tag, popularTag string
 }
 

@@ -9,19 +9,18 @@ import (
 	"example.org/registry/readmodel/btree"
 )
 
-// catalogue is one list on the owner's side: its rows, in every order and by entry id, and the view
+// catalog is one list on the owner's side: its rows, in every order and by entry id, and the view
 // totals. A view total is kept whether the entry is listed or not (events/CONTRACT.md#data).
 //
 // No map leads from entry ids to rows: beside the tree that views need anyway it took 71 bytes and
 // an object an entry, and its look-ups a fifth of a start's processor time.
-type catalogue struct {
+type catalog struct {
 	orders   *orderTrees
 	ids      idIndex          // slots by entry id
 	totals   cowSlice[int64]  // view totals by slot, notCounted where there is none
 	unlisted map[string]int64 // view totals of entries that are not listed
 	slots    slotNumbers
 	inOrder  bool // slots are in the order of entry ids, as Load gives them
-	months   monthCounts
 
 	entries Digest // of the entries, shown or not
 	views   Digest // of the view totals, of listed entries or not
@@ -47,23 +46,15 @@ func (ch *rowChange) ref() RowRef {
 	return ch.old.Ref()
 }
 
-func newCatalogue() *catalogue {
-	return &catalogue{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, inOrder: true, changed: true}
-}
-
-// numRows returns how many rows the lists have.
-func numRows(lists *[events.NumLists]*catalogue) (n int) {
-	for _, c := range lists {
-		n += c.slots.taken()
-	}
-	return n
+func newCatalog() *catalog {
+	return &catalog{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, inOrder: true, changed: true}
 }
 
 // row returns the row of that very entry id, or nil.
-func (c *catalogue) row(id string) *Row { return c.ids.row(&c.orders.rows, id) }
+func (c *catalog) row(id string) *Row { return c.ids.row(&c.orders.rows, id) }
 
 // counted returns the view total of an entry id, or notCounted. r is its row, if there is one.
-func (c *catalogue) counted(id string, r *Row) int64 {
+func (c *catalog) counted(id string, r *Row) int64 {
 	if r != nil {
 		return c.totals.get(r.slot)
 	}
@@ -73,8 +64,8 @@ func (c *catalogue) counted(id string, r *Row) int64 {
 	return notCounted
 }
 
-// keep sets the view total of an entry id.
-func (c *catalogue) keep(id string, r *Row, views int64) {
+// setTotal sets the view total of an entry id.
+func (c *catalog) setTotal(id string, r *Row, views int64) {
 	switch {
 	case r != nil:
 		c.totals.set(r.slot, views)
@@ -83,10 +74,10 @@ func (c *catalogue) keep(id string, r *Row, views int64) {
 	}
 }
 
-// put sets the row of an entry, or removes it if row is nil, and returns what that changed. It
+// setRow sets the row of an entry, or removes it if row is nil, and returns what that changed. It
 // keeps a copy of row, since the record that row belongs to is another's. In bulk it leaves the
 // orders to reload.
-func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
+func (c *catalog) setRow(id string, row *Row, bulk bool) rowChange {
 	old := c.row(id)
 	if old == nil && row == nil {
 		return rowChange{} // a removal of nothing
@@ -100,7 +91,7 @@ func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
 	c.number(ch)
 	c.inOrder = false
 	if bulk {
-		c.orders.place(ch)
+		c.orders.setRow(ch)
 	} else {
 		c.orders.apply(ch)
 	}
@@ -111,25 +102,31 @@ func (c *catalogue) put(id string, row *Row, bulk bool) rowChange {
 		c.ids.insert(id, ch.row.slot)
 		delete(c.unlisted, id)
 	}
-	c.keep(id, ch.row, views)
+	c.setTotal(id, ch.row, views)
 	return ch
 }
 
 // load adds the row of an entry that is not listed, and keeps it. It leaves orders and ids to
 // reload.
-func (c *catalogue) load(row *Row) {
+func (c *catalog) load(row *Row) {
 	ch := rowChange{row: row}
 	c.number(ch)
 	c.inOrder = c.inOrder && (row.slot == 0 || c.orders.rows.get(row.slot-1).ID() < row.ID())
-	c.orders.place(ch)
-	c.keep(row.ID(), row, notCounted)
+	c.orders.setRow(ch)
+	c.setTotal(row.ID(), row, notCounted)
 }
 
-// number gives the new row the slot of the one it replaces, or a free one, and updates digest and
-// months.
-func (c *catalogue) number(ch rowChange) {
+// loadViews adds the view total of r, which no event has counted yet. row is its entry's row, if it is
+// listed.
+func (c *catalog) loadViews(id string, row *Row, r *Record) {
+	c.views.Add(r.digest)
+	c.numCounted++
+	c.setTotal(id, row, r.views)
+}
+
+// number gives the new row the slot of the one it replaces, or a free one, and updates the digest.
+func (c *catalog) number(ch rowChange) {
 	c.changed = true
-	c.months.apply(ch)
 	if ch.old != nil {
 		c.entries.sub(ch.old.digest)
 	}
@@ -145,8 +142,8 @@ func (c *catalogue) number(ch rowChange) {
 	}
 }
 
-// count sets the view total of an entry id, listed or not.
-func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk bool) {
+// setViews sets the view total of an entry id, listed or not, from an event.
+func (c *catalog) setViews(k events.Subject, views int64, digest Digest, bulk bool) {
 	r := c.row(k.ID)
 	before := c.counted(k.ID, r)
 	if before == views {
@@ -159,7 +156,7 @@ func (c *catalogue) count(k events.Subject, views int64, digest Digest, bulk boo
 		c.numCounted++
 	}
 	c.views.Add(digest)
-	c.keep(k.ID, r, views)
+	c.setTotal(k.ID, r, views)
 	if r != nil && !bulk {
 		c.orders.apply(rowChange{r, r, max(before, 0), views})
 	}
@@ -177,9 +174,9 @@ func (s *scratch) room(n int) []btree.Item {
 	return s.items
 }
 
-// reload sorts the rows for one order: what put left undone in bulk. Several orders may be reloaded
+// reload sorts the rows for one order: what setRow left undone in bulk. Several orders may be reloaded
 // at the same time.
-func (c *catalogue) reload(o order, s *scratch) {
+func (c *catalog) reload(o order, s *scratch) {
 	items := s.room(c.slots.taken())
 	rows := &c.orders.rows
 	for slot, r := range rows.all() {
@@ -196,7 +193,7 @@ func (c *catalogue) reload(o order, s *scratch) {
 }
 
 // reloadIDs is the same for the entry ids.
-func (c *catalogue) reloadIDs(s *scratch) {
+func (c *catalog) reloadIDs(s *scratch) {
 	items := s.room(c.slots.taken())
 	for slot, r := range c.orders.rows.all() {
 		if r != nil {
@@ -207,7 +204,7 @@ func (c *catalogue) reloadIDs(s *scratch) {
 }
 
 // compact is the list's part of Model.Compact.
-func (c *catalogue) compact() bool {
+func (c *catalog) compact() bool {
 	for o := range c.orders.trees {
 		if c.orders.trees[o].Compact(compactItems) {
 			c.orders.dirty[o], c.changed = true, true
@@ -220,14 +217,13 @@ func (c *catalogue) compact() bool {
 }
 
 // publish returns the list as it is now for a view; last is what it was in the view before.
-func (c *catalogue) publish(name string, last *listView) *listView {
+func (c *catalog) publish(name string, last *listView) *listView {
 	l := &listView{
 		trees:      last.trees,
 		rows:       c.orders.rows.snapshot(),
 		filters:    c.orders.filters.snapshot(),
 		ids:        c.ids.snapshot(),
 		totals:     c.totals.snapshot(),
-		reports:    c.months.snapshot(),
 		tag:        contentTag(name, c.entries),
 		popularTag: contentTag(name+" by views", c.entries, c.views),
 	}
@@ -277,7 +273,7 @@ func (t *orderTrees) apply(ch rowChange) {
 		enters[o] = is
 		t.dirty[o] = t.dirty[o] || was || is
 	}
-	t.place(ch)
+	t.setRow(ch)
 	for o, in := range enters {
 		if in {
 			t.trees[o].Insert(order(o).item(ch.row, ch.after), t.compare[o])
@@ -291,8 +287,8 @@ func (ch *rowChange) stays(o order) bool {
 		(o != byName || ch.old.collation() == ch.row.collation())
 }
 
-// place puts the row into its slot and touches no tree.
-func (t *orderTrees) place(ch rowChange) {
+// setRow puts the row into its slot and touches no tree.
+func (t *orderTrees) setRow(ch rowChange) {
 	switch {
 	case ch.row == ch.old:
 	case ch.row != nil:
