@@ -20,9 +20,19 @@ const scanRest = 20
 // a subject's last message away, so a stream that has fewer subjects than it had, or fewer than the
 // model, has lost some: by a message with Nats-Rollup: all, by a purge, or on a disk.
 type loss struct {
-	highest uint64    // the most subjects that the stream had; what it has now once a scan missed none
-	missed  int       // by the last scan
-	next    time.Time // no scan before
+	compared bool      // once since the start: other subjects may make up for one that was lost before
+	highest  uint64    // the most subjects that the stream had; what it had at the last scan, if that missed none
+	missed   int       // by the last scan
+	next     time.Time // no scan before
+	scan     chan scan // gives the result of the scan under way; nil: none
+}
+
+// scan is the result of a scan of the stream's subjects.
+type scan struct {
+	subjects uint64 // that the stream had when it began
+	missed   int
+	err      error
+	next     time.Time // no scan before
 }
 
 // compareSubjects compares how many subjects the stream has with what it had, and with what the
@@ -31,29 +41,42 @@ type loss struct {
 //
 // The model's number is the lower bound. The stream may have more: rejected events and removed
 // donations have subjects too, and an operator may purge these. So fewer than before proves nothing
-// until the subjects have been compared by name.
+// until the subjects have been compared by name, and as many as the model has prove nothing at a
+// start: they are compared then, once.
 func (w *watcher) compareSubjects(ctx context.Context, info *jetstream.StreamInfo, inModel int) {
 	status := w.Status()
 	if w.cfg.ReadOnly || !status.CaughtUp || status.Frozen || lineage.Compare(info, w.checkpoint()) != nil {
 		return
 	}
-	now := info.State.NumSubjects
-	switch {
-	case now >= w.loss.highest && w.loss.missed == 0:
-		w.loss.highest = now
-	case time.Now().After(w.loss.next):
-		began := time.Now()
-		missed, err := w.missingSubjects(ctx)
-		w.loss.next = time.Now().Add(max(w.cfg.VerifyEvery, scanRest*time.Since(began)))
-		if err != nil {
+	l, now := &w.loss, info.State.NumSubjects
+	select {
+	case done := <-l.scan:
+		l.scan, l.next = nil, done.next
+		if done.err != nil {
 			break // asked again
 		}
-		w.loss.missed = missed
-		if missed == 0 {
-			w.loss.highest = now
+		l.compared, l.missed = true, done.missed
+		if l.missed == 0 {
+			l.highest = done.subjects
 		}
+	default:
 	}
-	w.showLoss(max(0, w.loss.missed, inModel-int(now)))
+	switch {
+	case l.compared && now >= l.highest && l.missed == 0:
+		l.highest = now
+	case l.scan == nil && time.Now().After(l.next):
+		l.scan = make(chan scan, 1)
+		w.scans.Go(func() { l.scan <- w.scanSubjects(ctx, now) })
+	}
+	w.showLoss(max(0, l.missed, inModel-int(now)))
+}
+
+// scanSubjects compares the subjects by name. It takes 5 s for each hundred thousand, while polls
+// must go on.
+func (w *watcher) scanSubjects(ctx context.Context, now uint64) scan {
+	began := time.Now()
+	missed, err := w.missingSubjects(ctx)
+	return scan{now, missed, err, time.Now().Add(max(w.cfg.VerifyEvery, scanRest*time.Since(began)))}
 }
 
 // showLoss tells the operator how many subjects are missing.

@@ -104,6 +104,29 @@ func TestOneSubjectLost(t *testing.T) {
 	s.progress("it is back", func(p Progress) bool { return p.SubjectsLost == 0 && p.LastError == "" })
 }
 
+// A subject that was lost while no server ran is missed at the start, though the stream has more
+// subjects than the model: those of rejected events and of donations that were removed.
+func TestLossBeforeStart(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	entries := eventstest.Entries(20, 1)
+	for i, e := range entries {
+		s.publish(eventstest.Listed(e, 1))
+		s.send(fmt.Sprint("registry.x.", i), "no event", nil)
+		s.publish(events.Event{ID: fmt.Sprint("d", i), Source: "test", Type: events.TypeDonationRemoved,
+			Data: events.DonationRemoval{DonationID: fmt.Sprint("d", i)}})
+	}
+	s.reach(s.publish(eventstest.Listed(entries[0], 2)))
+	s.mustStop()
+	s.purge(entries[3].Subject().String())
+	s.start()
+	s.progress("one is lost", func(p Progress) bool {
+		return p.SubjectsLost == 1 && strings.Contains(p.LastError, "has lost 1 subjects")
+	})
+	s.publish(eventstest.Listed(entries[3], 2))
+	s.progress("it is back", func(p Progress) bool { return p.SubjectsLost == 0 && p.LastError == "" })
+}
+
 // Nothing in normal operation is taken for a loss: listings, delistings and what is erased after
 // them, view totals with and without an entry, donations that are removed, rejected events, and an
 // operator who purges the subjects of these.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +37,7 @@ type watcher struct {
 	overdue overdue
 	patient time.Duration // how long a message may be overdue
 	loss    loss
+	scans   sync.WaitGroup
 	lost    uint64 // the message for which a session was begun; 0: none, or it has come
 }
 
@@ -52,6 +54,7 @@ type overdue struct {
 // nothing about the stream's identity: when in doubt it makes the session begin anew.
 func (p *Projector) watch(ctx context.Context) {
 	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
+	defer w.scans.Wait()
 	ticker := time.NewTicker(p.cfg.PollEvery)
 	defer ticker.Stop()
 	for {
