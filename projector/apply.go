@@ -186,6 +186,8 @@ func (p *Projector) save(ctx context.Context, records []readmodel.Record) error 
 	if !p.complete() {
 		at = readmodel.Checkpoint{StreamIdentity: at.StreamIdentity}
 		at.History = "" // the next replay begins before it
+	} else {
+		at.Erased = p.eraser.erased(at.Sequence)
 	}
 	return p.saver.add(ctx, p.checkpoint().Sequence, readmodel.Commit{
 		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,41 +17,49 @@ import (
 )
 
 const (
-	// maxUnerased bounds the subjects that wait to be erased. If there are more, the stream's
-	// subjects are scanned again when these are done.
+	// maxUnerased bounds the subjects that wait to be erased. If there are more, the stream is read
+	// again for the others when these are done.
 	maxUnerased = 100_000
 
 	// eraseBatch is how many subjects are erased between two checks of the stream's identity.
 	eraseBatch = 256
 )
 
-// eraser purges the messages before a tombstone (events/CONTRACT.md#erasing). A tombstone is the
-// last thing that it trusts: it purges only what lies before one that the stream still has.
+// eraser purges the messages before a tombstone (events/CONTRACT.md#erasing). It purges only what
+// lies before a tombstone that the stream still has.
 //
-// A server that may not purge only counts, and looks whether another one has.
+// Every removal that is applied waits here until it is erased, also if the entry is listed again by
+// then and the model knows of no tombstone. The checkpoint says up to which sequence nothing waits
+// (Checkpoint.Erased), so the next process reads the removals after that from the stream.
+//
+// A server that may not purge counts the subjects, and checks whether another server has purged.
 type eraser struct {
 	p     *Projector
 	may   bool
 	wake  chan struct{} // to run: something waits; holds one
-	every time.Duration // between two looks of a server that may not purge
+	every time.Duration // between two checks of a server that may not purge
 	retry time.Duration // after a request that failed
+	most  int           // that wait: maxUnerased; tests set another
 
-	mu      sync.Mutex
-	waiting map[string]uint64 // the tombstone's sequence by subject
-	scan    bool              // the stream's subjects have to be scanned
+	mu         sync.Mutex
+	waiting    map[string]uint64 // the tombstone's sequence by subject
+	unread, to uint64            // the stream has to be read for removals from unread to to; none if to is 0
 
 	failing bool // owned by run: the last step failed
 }
 
 func newEraser(p *Projector) *eraser {
-	return &eraser{p: p, may: p.cfg.Erase, every: 2 * p.cfg.RetryEvery, retry: p.cfg.RetryEvery,
-		wake: make(chan struct{}, 1), waiting: map[string]uint64{}, scan: true}
+	e := &eraser{p: p, may: p.cfg.Erase, every: 2 * p.cfg.RetryEvery, retry: p.cfg.RetryEvery, most: maxUnerased,
+		wake: make(chan struct{}, 1), waiting: map[string]uint64{}}
+	if at := p.cfg.Saved; at.Erased < at.Sequence {
+		e.unread, e.to = at.Erased+1, at.Sequence
+	}
+	return e
 }
 
-// add has the messages before each removal erased. It waits for nothing. Removals that are applied
-// before the model has caught up are found by the scan.
+// add has the messages before each removal erased. It waits for nothing.
 func (e *eraser) add(records []readmodel.Record) {
-	if e.p.cfg.ReadOnly || !e.p.Status().CaughtUp {
+	if e.p.cfg.ReadOnly {
 		return
 	}
 	added := false
@@ -62,19 +69,37 @@ func (e *eraser) add(records []readmodel.Record) {
 			added = true
 		}
 	}
-	if added {
+	if added && e.p.Status().CaughtUp {
 		e.publish()
 	}
 }
 
-func (e *eraser) put(subject string, sequence uint64) {
+// put adds a removal. If too many wait it has the removal read again, and returns false.
+func (e *eraser) put(subject string, sequence uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, ok := e.waiting[subject]; !ok && len(e.waiting) >= maxUnerased {
-		e.scan = true
-		return
+	if _, ok := e.waiting[subject]; !ok && len(e.waiting) >= e.most {
+		if e.to == 0 {
+			e.unread = sequence
+		}
+		e.unread, e.to = min(e.unread, sequence), max(e.to, sequence)
+		return false
 	}
 	e.waiting[subject] = max(sequence, e.waiting[subject])
+	return true
+}
+
+// erased returns up to which sequence nothing waits, of a checkpoint at the sequence at.
+func (e *eraser) erased(at uint64) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.to > 0 {
+		at = min(at, e.unread-1)
+	}
+	for _, sequence := range e.waiting {
+		at = min(at, sequence-1)
+	}
+	return at
 }
 
 // publish shows how many wait, and wakes run.
@@ -135,11 +160,11 @@ func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	if err := e.p.VerifyStream(ctx); err != nil {
 		return e.retry, nil // reported elsewhere
 	}
-	if err := e.find(ctx); err != nil {
+	if err := e.read(ctx); err != nil {
 		return 0, err
 	}
 	some, more := e.some()
-	if len(some) == 0 {
+	if len(some) == 0 && !more {
 		return 0, nil
 	}
 	done, failed, err := each(some, func(t tombstone) error { return e.erase(ctx, t) })
@@ -169,7 +194,7 @@ func (e *eraser) some() (some []tombstone, more bool) {
 		}
 		some = append(some, tombstone{subject, sequence})
 	}
-	return some, e.scan
+	return some, e.to > 0
 }
 
 // forget takes what is erased off the list.
@@ -190,6 +215,13 @@ var errNotErased = errors.New("not erased yet")
 
 // erase purges what lies before t, and nothing after it.
 func (e *eraser) erase(ctx context.Context, t tombstone) error {
+	first, err := e.p.stream.NextMessage(ctx, 1, t.subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && first.Sequence >= t.sequence {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	m, err := e.p.stream.Message(ctx, t.sequence)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -197,13 +229,8 @@ func (e *eraser) erase(ctx context.Context, t tombstone) error {
 	case err != nil:
 		return err
 	case m.Subject != t.subject || !removes(&m):
-		return nil // not the message that was read: the next look at the stream freezes
-	}
-	first, err := e.p.stream.NextMessage(ctx, 1, t.subject)
-	if err != nil || first.Sequence >= t.sequence {
-		return err
-	}
-	if !e.may {
+		return nil // not the message that was read: the next check of the stream freezes
+	case !e.may:
 		return errNotErased
 	}
 	return e.p.stream.PurgeBefore(ctx, t.subject, t.sequence)
@@ -215,82 +242,33 @@ func removes(m *leader.Message) bool {
 	return err == nil && ev.Type.Removes()
 }
 
-// find scans the stream's subjects, once after the start, for tombstones that have messages before
-// them: a request for each hundred thousand subjects.
-func (e *eraser) find(ctx context.Context) error {
-	e.mu.Lock()
-	scan := e.scan && len(e.waiting) < maxUnerased
-	e.mu.Unlock()
-	if !scan {
-		return nil
-	}
-	known := map[string]uint64{}
-	e.p.withModel(func(m *readmodel.Model) {
-		for _, t := range m.Tombstones() {
-			known[t.Subject().String()] = t.Sequence
-		}
-	})
-	e.mu.Lock()
-	e.scan = false
-	e.mu.Unlock()
-	err := e.scanSubjects(ctx, known)
-	if err != nil {
+// read reads some of the messages that have to be read for removals.
+func (e *eraser) read(ctx context.Context) error {
+	removable := events.Subject{Kind: events.KindEntry, List: "*", ID: "*"}.String() // donations too, and no view totals
+	for range eraseBatch {
 		e.mu.Lock()
-		e.scan = true
+		from, to := e.unread, e.to
 		e.mu.Unlock()
-	}
-	e.publish()
-	return err
-}
-
-func (e *eraser) scanSubjects(ctx context.Context, known map[string]uint64) error {
-	if len(known) > 0 {
-		for _, list := range events.Lists() {
-			prefix := events.Subject{Kind: events.KindEntry, List: list, ID: "*"}.String()
-			err := e.repeated(ctx, prefix, func(subject string) error {
-				if sequence, ok := known[subject]; ok {
-					e.put(subject, sequence)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	donations := events.Subject{Kind: events.KindDonation, ID: "*"}.String()
-	return e.repeated(ctx, donations, func(subject string) error {
-		if _, shown := e.p.cfg.Model.View().Donation(strings.TrimPrefix(subject, strings.TrimSuffix(donations, "*"))); shown {
+		if to == 0 {
 			return nil
 		}
-		last, err := e.p.stream.LastMessage(ctx, subject)
-		if err == nil && removes(&last) {
-			e.put(subject, last.Sequence)
-		}
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
-		}
-		return err
-	})
-}
-
-// repeated calls f for every subject that matches filter and has more than one message.
-func (e *eraser) repeated(ctx context.Context, filter string, f func(subject string) error) error {
-	for offset := 0; ; {
-		page, total, err := e.p.stream.Subjects(ctx, filter, offset)
-		if err != nil {
+		m, err := e.p.stream.NextMessage(ctx, from, removable)
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 			return err
 		}
-		for subject, n := range page {
-			if n < 2 {
-				continue
-			}
-			if err := f(subject); err != nil {
-				return err
-			}
+		end := err != nil || m.Sequence >= to
+		if err == nil && m.Sequence <= to && removes(&m) && !e.put(m.Subject, m.Sequence) {
+			return nil // later
 		}
-		if offset += len(page); len(page) == 0 || offset >= total {
-			return nil
+		e.mu.Lock()
+		switch {
+		case e.unread != from || e.to != to: // put has found more meanwhile
+		case end:
+			e.unread, e.to = 0, 0
+		default:
+			e.unread = m.Sequence + 1
 		}
+		e.mu.Unlock()
 	}
+	return nil
 }

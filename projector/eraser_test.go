@@ -133,6 +133,52 @@ func TestEraseAtStart(t *testing.T) {
 	s.inspect()
 }
 
+// What was said before a removal is erased after a restart too, though the entry was listed, or the
+// donation shown, again before the restart, so that the model knows of no removal.
+func TestEraseBeforeRelisting(t *testing.T) {
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.Erase = false }
+	s.start()
+	entries := eventstest.Entries(30, 3)
+	donation := func(i int, data events.Data) events.Event {
+		of := events.TypeDonationRemoved
+		if _, ok := data.(events.Donation); ok {
+			of = events.TypeDonationUpdated
+		}
+		return events.Event{ID: events.NewEventID(), Source: "test", Type: of, Data: data}
+	}
+	relist := func(from, to int) (last uint64) {
+		for i := from; i < to; i++ {
+			d := events.Donation{DonationID: fmt.Sprint("d", i), Status: "pending", Amount: "1", Currency: "PLN",
+				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
+			last = s.publish(eventstest.Listed(entries[i], 1), removal(entries[i], events.NewEventID()), eventstest.Listed(entries[i], 2),
+				donation(i, d), donation(i, events.DonationRemoval{DonationID: d.DonationID}), donation(i, d))
+		}
+		return last
+	}
+	s.reach(relist(0, 20))
+	s.progress("they wait", func(p Progress) bool { return p.SubjectsNotErased == 40 })
+	s.mustStop()
+	last := relist(20, 30) // while it is stopped
+	s.tune = nil
+	s.beforeRun = func(p *Projector) { p.eraser.most = 7 }
+	s.start()
+	s.reach(last)
+	s.until("two messages of each are left", func() bool { return s.info(events.DefaultStream).State.Msgs == 2*60 })
+	s.progress("nothing waits", func(p Progress) bool { return p.SubjectsNotErased == 0 && p.LastError == "" })
+	for subject, n := range s.counts() {
+		if n != 2 {
+			t.Errorf("%s: %d messages", subject, n)
+		}
+	}
+	last = s.publish(eventstest.Listed(entries[0], 3))
+	s.reach(last)
+	s.mustStop()
+	if at := s.store.Checkpoint(); at.Erased != at.Sequence {
+		t.Errorf("saved %+v", at)
+	}
+}
+
 // newSystemOn returns a second projector, with a store of its own, on the broker of s.
 func newSystemOn(s *system) *system {
 	other := *s

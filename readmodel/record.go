@@ -282,6 +282,10 @@ type Checkpoint struct {
 	// Unconfirmed says that the stream once looked shorter than Sequence, or like another stream,
 	// and that the message at Sequence has not been seen there, unchanged, since.
 	Unconfirmed bool `json:"doubted,omitzero"`
+
+	// Erased is the sequence up to which the messages before each tombstone have been erased from
+	// the stream. Zero when it is not known.
+	Erased uint64 `json:"erased,omitzero"`
 }
 
 // Commit is what one transaction of a store holds. The checkpoint travels with the data, so that a
