@@ -77,6 +77,15 @@ func TestBeginHistoryOnce(t *testing.T) {
 	if err != nil || second == names[0] || at != 2 {
 		t.Errorf("the next history is %q at %d, %v", second, at, err)
 	}
+	// One that comes later still is of the first history, or of the one before.
+	for _, previous := range []string{"A", names[0]} {
+		if name, at, err := lineage.Begin(t.Context(), stream, previous); err != nil || name != second || at != 2 {
+			t.Errorf("after %q comes %q at %d, %v; want %q", previous, name, at, err, second)
+		}
+	}
+	if third, at, err := lineage.Begin(t.Context(), stream, second); err != nil || third == second || at != 3 {
+		t.Errorf("the third history is %q at %d, %v", third, at, err)
+	}
 }
 
 // A checkpoint beyond the marker of another history is not of the stream, though no message is left

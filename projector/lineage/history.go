@@ -39,17 +39,23 @@ func lastMarker(ctx context.Context, s leader.Stream) (h events.History, at uint
 }
 
 // Begin begins a new history of the stream, for a server or an operator that accepts it
-// although it does not continue the history previous. Where the stream's current history follows
-// previous already, that one is kept, so all that accept the stream agree. The sequence is that of
-// the marker.
+// although it does not continue the history previous. If one of the stream's markers follows
+// previous already, the current history is kept, so all that accept the stream agree, also after
+// another one has begun. The sequence is that of the current marker.
 func Begin(ctx context.Context, s leader.Stream, previous string) (name string, sequence uint64, err error) {
 	for {
 		h, at, readable, err := lastMarker(ctx, s)
 		if err != nil {
 			return "", 0, err
 		}
-		if readable && h.Previous == previous {
-			return h.Name, at, nil
+		if readable {
+			follows, err := follows(ctx, s, previous)
+			if err != nil {
+				return "", 0, err
+			}
+			if follows {
+				return h.Name, at, nil
+			}
 		}
 		name, at, err = publishMarker(ctx, s, events.History{Name: events.NewEpoch(), Previous: previous}, at)
 		var api *jetstream.APIError
@@ -58,6 +64,23 @@ func Begin(ctx context.Context, s leader.Stream, previous string) (name string, 
 			continue // another server was faster
 		}
 		return name, at, err
+	}
+}
+
+// follows reports whether any marker of the stream follows the history previous.
+func follows(ctx context.Context, s leader.Stream, previous string) (bool, error) {
+	for from := uint64(1); ; {
+		m, err := s.NextMessage(ctx, from, events.HistorySubject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if h, bad := events.DecodeHistory(m.Data); bad == nil && h.Previous == previous {
+			return true, nil
+		}
+		from = m.Sequence + 1
 	}
 }
 

@@ -16,7 +16,7 @@
 //     known after it.
 //
 // A stream of another epoch has nothing in common. A stream that continues the checkpoint
-// (leader.Stream.Check) has everything in common. With that, for a subject with a known state S and
+// (lineage.Check) has everything in common. With that, for a subject with a known state S and
 // the stream's last state T:
 //
 //	T             S                                       the newer one is
