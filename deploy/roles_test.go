@@ -238,7 +238,7 @@ func powers() map[string]string {
 	return map[string]string{
 		"registry.scammers.x":             "publisher operator",
 		"registry.views.servers.x":        "publisher operator",
-		"registry.history":                "publisher replica snapshots operator",
+		"registry.history":                "replica snapshots operator",
 		"registry-rejected.e.1":           "replica snapshots",
 		"registry-validate":               "publisher operator",
 		"$SRV.PING":                       "operator",

@@ -74,6 +74,7 @@ type Message struct {
 	ID       string    // Nats-Msg-Id; empty without one
 	Binary   bool      // by its headers a CloudEvent in binary mode
 	Time     time.Time // when the broker stored it
+	Header   nats.Header
 	Data     []byte
 }
 
@@ -222,6 +223,6 @@ func parse(reply []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	m.ID, m.Binary = header.Get(jetstream.MsgIDHeader), events.IsBinaryMode(header)
+	m.Header, m.ID, m.Binary = header, header.Get(jetstream.MsgIDHeader), events.IsBinaryMode(header)
 	return m, nil
 }

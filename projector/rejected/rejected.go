@@ -140,7 +140,7 @@ func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy,
 	state := stream.CachedInfo().State
 	end := max(state.FirstSeq, 1, state.LastSeq-min(state.LastSeq, uint64(3*most)-1))
 	for seq := state.LastSeq; seq >= end && len(copies) < most; seq-- {
-		m, err := stream.GetMsg(ctx, seq)
+		m, err := copiesOf(js).Message(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -154,6 +154,12 @@ func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy,
 	// Copies are made side by side.
 	slices.SortFunc(copies, func(a, b Copy) int { return cmp.Compare(b.Sequence, a.Sequence) })
 	return copies, nil
+}
+
+// copiesOf returns the stream of copies as its leader knows it: a replica that lags has no copy of
+// what was rejected a moment ago.
+func copiesOf(js jetstream.JetStream) leader.Stream {
+	return leader.Stream{JS: js, Name: events.RejectedStream}
 }
 
 // openCopies returns the stream of copies; nil while there is none.
@@ -270,9 +276,7 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 	if stream == nil {
 		return Copy{}, missing
 	}
-	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
-	defer cancel()
-	m, err := stream.GetLastMsgForSubject(ctx, Copy{Epoch: e.epoch, Sequence: seq}.subject())
+	m, err := copiesOf(e.js).LastMessage(ctx, Copy{Epoch: e.epoch, Sequence: seq}.subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return Copy{}, missing
 	}

@@ -1,10 +1,12 @@
 package rejected
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"example.org/registry/events"
@@ -41,6 +43,47 @@ func TestTime(t *testing.T) {
 	}
 	found, err := r.find(t.Context(), 7)
 	if err != nil || found.Reason != want.Reason || !found.Time.Equal(stored) || !found.Truncated {
+		t.Errorf("found: %+v, %v", found, err)
+	}
+}
+
+// lagging answers direct gets as a replica does that has none of the copies yet.
+type lagging struct{ jetstream.JetStream }
+
+func (l lagging) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	s, err := l.JetStream.Stream(ctx, name)
+	return laggingStream{s}, err
+}
+
+type laggingStream struct{ jetstream.Stream }
+
+func (laggingStream) GetMsg(context.Context, uint64, ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	return nil, jetstream.ErrMsgNotFound
+}
+
+func (laggingStream) GetLastMsgForSubject(context.Context, string) (*jetstream.RawStreamMsg, error) {
+	return nil, jetstream.ErrMsgNotFound
+}
+
+// What was rejected a moment ago is found, though a replica does not have the copy yet.
+func TestLaggingReplica(t *testing.T) {
+	t.Parallel()
+	js := lagging{eventstest.Connect(t, eventstest.Broker(t))}
+	eventstest.Stream(t, js)
+	if _, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(t.Context(), js, events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.PublishMsg(t.Context(), Copy{Epoch: r.Epoch(), Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON"}.Message()); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := Last(t.Context(), js, 20); err != nil || len(last) != 1 || last[0].Reason != "not JSON" {
+		t.Errorf("last: %+v, %v", last, err)
+	}
+	if found, err := r.find(t.Context(), 7); err != nil || found.Reason != "not JSON" {
 		t.Errorf("found: %+v, %v", found, err)
 	}
 }

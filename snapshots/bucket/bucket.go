@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,6 +97,7 @@ type Object struct {
 
 	info    jetstream.ObjectInfo
 	subject string
+	put     uint64 // the name's sequence in the bucket's stream
 }
 
 // List returns every object, the newest first, and the broker's time. Objects that are still being
@@ -146,10 +148,13 @@ func (b *Bucket) Find(ctx context.Context, name string) (Object, error) {
 	return o, err
 }
 
-// Prune erases all but the newest keep snapshots of just's stream and history and returns their
-// names. The newest have the highest sequences: a clock that is set decides nothing. Prune never
-// erases just, which has just been put, and no name that other programs have put. Callers hold the
-// Lock.
+// otherHistories is how many histories of a stream, beside the present one, keep their snapshots.
+const otherHistories = 4
+
+// Prune erases all but the newest keep snapshots of just's stream and history, and all snapshots of
+// the stream's other histories but the four that were put to last. It returns their names. The
+// newest have the highest sequences: a clock that is set decides nothing. Prune never erases just,
+// which has just been put, and no name that other programs have put. Callers hold the Lock.
 func (b *Bucket) Prune(ctx context.Context, just Object, keep int) (erased []string, err error) {
 	objects, _, err := b.List(ctx)
 	if err != nil {
@@ -159,17 +164,41 @@ func (b *Bucket) Prune(ctx context.Context, just Object, keep int) (erased []str
 	if err != nil {
 		return nil, err
 	}
-	objects = slices.DeleteFunc(objects, func(o Object) bool {
-		return o.Name == just.Name || !ownName(o.Name, just.Manifest.Stream, just.Manifest.HistoryName())
-	})
-	slices.SortFunc(objects, func(a, b Object) int { return cmp.Compare(b.Name, a.Name) }) // by sequence first: see nameOf
-	for _, o := range objects[min(max(keep-1, 0), len(objects)):] {
+	for _, o := range excess(objects, just, keep) {
 		if err := s.erase(ctx, o); err != nil {
 			return erased, fmt.Errorf("%s: %w", o.Name, err)
 		}
 		erased = append(erased, o.Name)
 	}
 	return erased, nil
+}
+
+// excess returns the objects that Prune erases.
+func excess(objects []Object, just Object, keep int) (erase []Object) {
+	var own []Object
+	histories := map[string][]Object{}
+	for _, o := range objects {
+		history, ok := historyOf(o.Name, just.Manifest.Stream)
+		switch {
+		case !ok || o.Name == just.Name:
+		case history == hashOf(just.Manifest.HistoryName()):
+			own = append(own, o)
+		default:
+			histories[history] = append(histories[history], o)
+		}
+	}
+	slices.SortFunc(own, func(a, b Object) int { return cmp.Compare(b.Name, a.Name) }) // by sequence first: see nameOf
+	erase = own[min(max(keep-1, 0), len(own)):]
+	others := slices.SortedFunc(maps.Values(histories), func(a, b []Object) int { return cmp.Compare(lastPut(b), lastPut(a)) })
+	return append(erase, slices.Concat(others[min(otherHistories, len(others)):]...)...)
+}
+
+// lastPut returns where in the bucket's stream the last of objects was put.
+func lastPut(objects []Object) (last uint64) {
+	for _, o := range objects {
+		last = max(last, o.put)
+	}
+	return last
 }
 
 // RemoveOrphans erases old chunks that no name leads to, which a killed Put has left, and returns
@@ -215,24 +244,24 @@ func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 const timeLayout = "20060102T150405.000Z"
 
 // nameOf is the name of the archive with this manifest. Names of one stream and history sort by
-// sequence, digest and time.
+// sequence, digest and time. A history's name may be any text, so it appears as a hash.
 func nameOf(m snapshots.Manifest) string {
-	return fmt.Sprintf("%s%020d-%.8s-%s", lineage(m.Stream, m.HistoryName()), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
+	return fmt.Sprintf("%s-%s-%020d-%.8s-%s", m.Stream, hashOf(m.HistoryName()), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
 }
 
-// lineage is how the names of one stream and history begin. A history's name may be any text, so it
-// appears as a hash.
-func lineage(stream, history string) string {
-	return fmt.Sprintf("%s-%.4x-", stream, sha256.Sum256([]byte(history)))
-}
+func hashOf(history string) string { return fmt.Sprintf("%.4x", sha256.Sum256([]byte(history))) }
 
-// afterLineage is what follows lineage in a name that nameOf has made.
-var afterLineage = regexp.MustCompile(`^[0-9]{20}-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z$`)
+// afterStream is what follows the stream in a name that nameOf has made.
+var afterStream = regexp.MustCompile(`^-([0-9a-f]{8})-[0-9]{20}-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z$`)
 
-// ownName reports whether this program gave name to a snapshot of this stream and history.
-func ownName(name, stream, history string) bool {
-	rest, ok := strings.CutPrefix(name, lineage(stream, history))
-	return ok && afterLineage.MatchString(rest)
+// historyOf returns the hash of the history in a name that this program gave to a snapshot of this
+// stream.
+func historyOf(name, stream string) (hash string, ok bool) {
+	rest, ok := strings.CutPrefix(name, stream)
+	if parts := afterStream.FindStringSubmatch(rest); ok && parts != nil {
+		return parts[1], true
+	}
+	return "", false
 }
 
 func nameSubject(name string) string {
@@ -294,7 +323,7 @@ func (s stream) object(ctx context.Context, subject string) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	o := Object{Time: m.Time, subject: subject}
+	o := Object{Time: m.Time, subject: subject, put: m.Sequence}
 	if err := json.Unmarshal(m.Data, &o.info); err != nil {
 		name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, namePrefix))
 		o.Name, o.Err = string(name), fmt.Errorf("not an object: %w", err)

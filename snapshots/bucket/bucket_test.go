@@ -150,6 +150,31 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// The snapshots of a history that was lost are the way back, so those of the last four stay; not of
+// all that ever were, nor does a clock or a sequence decide which.
+func TestPruneOtherHistories(t *testing.T) {
+	t.Parallel()
+	b, _ := open(t, Config{})
+	var just Object
+	for i, history := range []string{"first", "second", "third", "fourth", "first", "fifth", "other", "now"} {
+		m, packed := archive(t, 3, uint64(100-i), history)
+		if m.Time = time.Unix(int64(1e9-i), 0).UTC(); history == "other" {
+			m.Stream = "OTHER"
+		}
+		var err error
+		if just, err = b.Put(t.Context(), m, bytes.NewReader(packed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone, err := b.Prune(t.Context(), just, 5)
+	if err != nil || len(gone) != 1 || !strings.HasPrefix(gone[0], "REGISTRY-"+hashOf("second")) {
+		t.Errorf("erased %v, %v", gone, err)
+	}
+	if found := names(t, b); len(found) != 7 {
+		t.Errorf("left: %v", found)
+	}
+}
+
 // Sequences decide what is old, however the broker's clock was set, and what has just been put
 // stays.
 func TestPruneBySequence(t *testing.T) {
@@ -233,11 +258,14 @@ func FuzzName(f *testing.F) {
 	f.Add(nameOf(m))
 	f.Add("REGISTRY-")
 	f.Fuzz(func(t *testing.T, name string) {
-		if ownName(name, "REGISTRY", "e") && (len(name) != len(nameOf(m)) || strings.ContainsAny(name, "\n/ ")) {
+		if _, ok := historyOf(name, "REGISTRY"); ok && (len(name) != len(nameOf(m)) || strings.ContainsAny(name, "\n/ ")) {
 			t.Errorf("%q is taken for ours", name)
 		}
-		if !ownName(nameOf(m), "REGISTRY", "e") || ownName(nameOf(m), "REGISTRY", "f") || ownName(nameOf(m), "OTHER", "e") {
+		if history, ok := historyOf(nameOf(m), "REGISTRY"); !ok || history != hashOf("e") || history == hashOf("f") {
 			t.Error("a name of ours is not known")
+		}
+		if _, ok := historyOf(nameOf(m), "OTHER"); ok {
+			t.Error("a name of another stream is taken for one of this")
 		}
 	})
 }

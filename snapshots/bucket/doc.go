@@ -11,8 +11,8 @@
 //     verifies them. A missing chunk is an error at once.
 //   - Of all processes that use the stream one holds the Lock. It needs no clock but the broker's,
 //     and a holder that dies loses it after the lease.
-//   - Prune erases only names of its own stream and history: those of a history that was lost are the
-//     way back. Sequences decide which are old, and no clock.
+//   - Prune erases only names of its own stream. Sequences decide which are old, and no clock. The
+//     snapshots of a history that was lost are the way back: those of the last four stay.
 //   - In a cluster nothing is erased because a replica that lags has no message: an acknowledgment
 //     counts, and names are read from the stream's leader.
 //
@@ -24,6 +24,10 @@
 // consumer and waits for a missing chunk until the deadline of the whole download, and its Delete
 // leaves a message for ever. Here a chunk is one acknowledged publish and one direct get, or
 // one request to the leader, so that one chunk bounds the memory.
+//
+// So the bucket's stream permits roll-ups, as the library makes it: other programs put and delete
+// with them. Package bucket sends none, and in a cluster only the role that makes snapshots may
+// publish here. What a roll-up could erase is derived from the stream of events.
 //
 // The lock is a message in the bucket's own stream, replaced by compare-and-set on its subject's
 // last sequence. A key-value bucket would be a second stream for the same compare-and-set.
