@@ -170,6 +170,58 @@ func streamFile(t *testing.T, name string) (cfg jetstream.StreamConfig) {
 	return cfg
 }
 
+// TestCreateScript: create.sh creates what is missing, and gives the stream of events an epoch of its
+// own. A stand-in for the nats command has only the rejected stream, and keeps what it is to add.
+func TestCreateScript(t *testing.T) {
+	dir := t.TempDir()
+	standIn := `#!/bin/sh
+case "$*" in
+*"stream info REGISTRY_REJECTED") ;;
+*"stream info "*) exit 1 ;;
+*) cat "$7" > "$OUT/$5" ;;
+esac`
+	if err := os.WriteFile(filepath.Join(dir, "nats"), []byte(standIn), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	epochs := map[string]bool{}
+	for range 2 {
+		added := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "sh", filepath.Join("nats", "streams", "create.sh"))
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "OUT="+added)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		files, err := os.ReadDir(added)
+		if err != nil || len(files) != 2 {
+			t.Fatal("created:", files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(filepath.Join(added, file.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var cfg jetstream.StreamConfig
+			if err := json.Unmarshal(text, &cfg); err != nil {
+				t.Fatalf("%s: %v: %s", file.Name(), err, text)
+			}
+			if epoch := cfg.Metadata[events.MetadataEpoch]; file.Name() == "REGISTRY" {
+				epochs[epoch] = len(epoch) == 32
+			}
+			if cfg.Metadata = nil; !reflect.DeepEqual(cfg, streamFile(t, file.Name())) {
+				t.Errorf("%s: %+v is not its file", file.Name(), cfg)
+			}
+		}
+	}
+	if len(epochs) != 2 {
+		t.Error("epochs:", epochs)
+	}
+	for epoch, good := range epochs {
+		if !good {
+			t.Errorf("epoch %q", epoch)
+		}
+	}
+}
+
 // TestBucketFile: the bucket's file says what the client library makes of a bucket.
 func TestBucketFile(t *testing.T) {
 	b := eventstest.Broker(t)

@@ -97,6 +97,10 @@ const (
 	codeNotStored    = 10077 // a message
 )
 
+// NotRunning is the remedy where nobody listens. The broker may be one of a cluster, or the one in a
+// server.
+const NotRunning = "start the broker (registry serve starts its own) or correct --nats-url"
+
 // Remedy returns what an operator can do about err, of a connection or a request, as the end of a
 // sentence in the imperative. It is empty where nothing but err is known, and for a refusal, which
 // says it itself.
@@ -120,7 +124,7 @@ func Remedy(err error) string {
 	case errors.Is(err, nats.ErrAuthorization):
 		return "name this user's file with --nats-creds"
 	case errors.Is(err, nats.ErrNoServers):
-		return "start it (registry serve) or correct --nats-url"
+		return NotRunning
 	}
 	switch code(err) {
 	case codeNoResources, codeNoStorage, codeNotCreated, codeNotStored:

@@ -88,7 +88,7 @@ func TestExplainAndRemedy(t *testing.T) {
 		{x509.HostnameError{Certificate: &x509.Certificate{}}, nil, "give it a valid certificate"},
 		{nats.ErrSecureConnWanted, nil, "it speaks no TLS"},
 		{nats.ErrAuthorization, nil, "name this user's file"},
-		{nats.ErrNoServers, nil, "start it"},
+		{nats.ErrNoServers, nil, "start the broker"},
 	} {
 		err := c.err
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 
 	"example.org/registry/events/natserr"
 )
@@ -60,11 +61,23 @@ func (f BrokerFlags) Check() error {
 		if err != nil {
 			return Unreadable("--"+file.flag, file.path, err)
 		}
+		if file.flag == "nats-creds" && !hasSeed(text) {
+			return fmt.Errorf("--nats-creds: %s holds no seed of a user; it must be a .creds file, or one with the seed of an nkey (SU…)", file.path)
+		}
 		if file.flag == "nats-ca" && !x509.NewCertPool().AppendCertsFromPEM(text) {
 			return fmt.Errorf("--nats-ca: %s holds no certificate; it must be PEM, as its authority gives it out", file.path)
 		}
 	}
 	return nil
+}
+
+// hasSeed reports whether a file of credentials holds a user's seed.
+func hasSeed(text []byte) bool {
+	key, err := nkeys.ParseDecoratedUserNKey(text)
+	if err == nil {
+		key.Wipe()
+	}
+	return err == nil
 }
 
 // CheckURLs rejects addresses that can never be connected to. The error shows no user and no
@@ -241,5 +254,5 @@ func connectRemedy(err error) string {
 	if errors.Is(err, errBack) {
 		return "try again"
 	}
-	return cmp.Or(natserr.Remedy(err), "start it (registry serve) or correct --nats-url")
+	return cmp.Or(natserr.Remedy(err), natserr.NotRunning)
 }

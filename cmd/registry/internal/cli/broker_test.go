@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+)
+
+// A file of credentials without a user's seed is named before anything is started.
+func TestCredentials(t *testing.T) {
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds := "-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n"
+	for name, c := range map[string]struct {
+		text string
+		good bool
+	}{
+		"seed":              {string(seed) + "\n", true},
+		"creds":             {fmt.Sprintf(creds, seed), true},
+		"empty":             {"", false},
+		"public key":        {public, false},
+		"creds, seed taken": {fmt.Sprintf(creds, ""), false},
+	} {
+		file := filepath.Join(t.TempDir(), "creds")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := BrokerFlags{NATSFlags: NATSFlags{NATSCreds: file}}.Check()
+		if c.good && err != nil || !c.good && (err == nil || !strings.Contains(err.Error(), file+" holds no seed")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
