@@ -121,7 +121,10 @@ func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, 
 	if err != nil {
 		return meta{}, err
 	}
-	defer func() { _ = tx.Rollback() }() // of a reader: it cannot fail
+	defer func() {
+		_ = tx.Rollback() // of a reader: it cannot fail
+		s.readers.Add(-1)
+	}()
 	return copyRecords(ctx, tx, path, pace)
 }
 
@@ -160,7 +163,11 @@ func (s *Store) beginRead() (*bolt.Tx, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	return s.db.Begin(false)
+	tx, err := s.db.Begin(false)
+	if err == nil {
+		s.readers.Add(1)
+	}
+	return tx, err
 }
 
 // copyBatch is how much one transaction copies, in bytes.

@@ -86,8 +86,14 @@
 // ended: while it lasts, the store cannot use pages again and grows. All this work rests between
 // stretches (ArchiveConfig.Rest), because readers need the processors.
 //
-// Records are copied, not pages. bbolt leaves deleted values in its free pages, and whoever was
-// taken off the lists must not be in later snapshots.
+// Records are copied, not pages. bbolt leaves deleted values in its free pages, and a delisted entry
+// must not be in later snapshots.
+//
+// # Deleted text
+//
+// EraseFree overwrites the free pages of the store's own file with zeros, in short write transactions
+// that write nothing else. To replace the store by the copy that an archive has made took a second
+// file of its size, and had to bring the copy up to date while saves wait.
 //
 // Each store has a random data-set id. By it, a store that opens its file again after a failed Save
 // tells its own file from one that somebody put in its place. What is derived from a store and kept
@@ -117,7 +123,8 @@
 //	errors.go    faults, damage, and what to do about the rest
 //	archive.go   Archive: copy, verify, pack; manifest.go is what stands in front of it
 //	restore.go   Restore and Unpack
-//	replace.go   the store of a rebuild
+//	replace.go   the store of a rebuild, and files that were set aside
+//	erase.go     what free pages hold
 //	export.go    everything as events
 //	lock.go      the lock of a data directory
 package snapshots

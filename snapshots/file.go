@@ -20,16 +20,16 @@ import (
 // is for a tool that looks into the file.
 const lockTimeout = time.Second
 
-// openFile opens an existing bbolt file for writing. The error is damage or the system's.
-func openFile(path string) (db *bolt.DB, err error) {
+// openFile opens an existing bbolt file for writing, and returns the file too, which closes with db.
+// The error is damage or the system's.
+func openFile(path string) (db *bolt.DB, file *os.File, err error) {
 	small, err := openToRead(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := small.Close(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var file *os.File
 	err = fault.Catch(func() (err error) {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:         lockTimeout,
@@ -50,7 +50,7 @@ func openFile(path string) (db *bolt.DB, err error) {
 	if err == nil {
 		adviseNormal(db, initialMmap)
 	}
-	return db, classify(err)
+	return db, file, classify(err)
 }
 
 // openExisting keeps bbolt from making a file where there is none.
@@ -180,6 +180,7 @@ func rename(path, aside string) error {
 	if err := failpoint.Hit("store/before-set-aside"); err != nil {
 		return err
 	}
+	stampAside(path)
 	if err := os.Rename(path, aside); err != nil {
 		return err
 	}
@@ -195,7 +196,18 @@ func keepAside(path string) (aside string, err error) {
 	if aside, err = freeName(path, replacedLabel, time.Now()); err != nil {
 		return "", err
 	}
-	return aside, secondName(path, aside)
+	if err := secondName(path, aside); err != nil {
+		return "", err
+	}
+	stampAside(aside)
+	return aside, nil
+}
+
+// stampAside makes the file's time of modification the one at which it is set aside, from which
+// RemoveSetAside counts. If that fails, it counts from the last save.
+func stampAside(path string) {
+	now := time.Now()
+	_ = os.Chtimes(path, now, now)
 }
 
 // secondName links name to the file at path. On a file system without links, such as exFAT, name

@@ -126,7 +126,7 @@ func (s *Store) create() error {
 
 // openSaved opens the file and reads its meta record.
 func (s *Store) openSaved() (err error) {
-	if s.db, err = openFile(s.path); err != nil {
+	if s.db, s.file, err = openFile(s.path); err != nil {
 		return err
 	}
 	m, err := metaOf(s.db)

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"example.org/registry/events/failpoint"
 )
@@ -87,4 +90,60 @@ func removeSecondNames(path string) error {
 		}
 	}
 	return nil
+}
+
+// RemoveSetAside removes the files next to the store at path that were set aside or replaced before a
+// moment, and logs each. It keeps the newest damaged one if keepDamaged is true: without a good store
+// there may be nothing else to look into.
+func RemoveSetAside(path string, before time.Time, keepDamaged bool, log *slog.Logger) error {
+	damaged, err := setAside(path, damagedLabel)
+	if err != nil {
+		return storeError(err)
+	}
+	replaced, err := setAside(path, replacedLabel)
+	if err != nil {
+		return storeError(err)
+	}
+	if keepDamaged && len(damaged) > 0 {
+		damaged = damaged[:len(damaged)-1]
+	}
+	for _, f := range append(damaged, replaced...) {
+		if !f.since.Before(before) {
+			continue
+		}
+		if err := removeIfThere(f.path); err != nil {
+			return storeError(err)
+		}
+		log.Info("removed a store that was set aside or replaced", "path", f.path, "since", f.since.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// asideFile is a store under another name, since a moment.
+type asideFile struct {
+	path  string
+	since time.Time
+}
+
+// setAside returns the files next to the store that have the label, the newest last.
+func setAside(path, label string) ([]asideFile, error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	var files []asideFile
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filepath.Base(path)+"."+label+"-") || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		files = append(files, asideFile{filepath.Join(filepath.Dir(path), e.Name()), info.ModTime()})
+	}
+	slices.SortFunc(files, func(a, b asideFile) int { return a.since.Compare(b.since) })
+	return files, nil
 }

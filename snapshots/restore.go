@@ -166,7 +166,7 @@ func (m Manifest) verify(ctx context.Context, path string) error {
 
 // renewDataSet gives the store at path a data-set id of its own and syncs the whole file.
 func renewDataSet(path string) error {
-	db, err := openFile(path)
+	db, _, err := openFile(path)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -42,6 +44,7 @@ type Store struct {
 	mu      sync.Mutex
 	path    string   // changes in Replace
 	db      *bolt.DB // nil while it has to be opened again, and after Close
+	file    *os.File // the one of db
 	attempt *meta    // what a failed transaction would have left; nil after a good one
 	closed  bool
 
@@ -50,6 +53,8 @@ type Store struct {
 	state  sync.Mutex
 	saved  meta
 	failed error // of the last transaction; nil after a good one
+
+	readers atomic.Int32 // read transactions of archives; it grows with mu held
 }
 
 func newStore(path string, logger *slog.Logger) *Store {
@@ -201,11 +206,11 @@ func (s *Store) ready() error {
 
 func (s *Store) reopen() error {
 	_ = s.closeFile() // it has failed already; what counts is what can be opened
-	db, err := openFile(s.path)
+	db, file, err := openFile(s.path)
 	if err != nil {
 		return err
 	}
-	s.db = db
+	s.db, s.file = db, file
 	found, err := metaOf(s.db)
 	if err != nil {
 		return classify(err)

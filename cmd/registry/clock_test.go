@@ -16,8 +16,8 @@ import (
 // (promise 1), so that setting the system's time, forwards or back, changes none of it.
 func clocked() map[string][]string {
 	return map[string][]string{
-		"events":    {"broker.go", "recover.go"},                                        // a test's broker; how often a broker is started again
-		"readmodel": {"keeper.go", "pacer.go", "builder.go", "follower.go", "store.go"}, // of packages indexing, exact and ranked
+		"events":    {"broker.go", "recover.go"},                                                    // a test's broker; how often a broker is started again
+		"readmodel": {"keeper.go", "pacer.go", "builder.go", "follower.go", "store.go", "erase.go"}, // of packages indexing, exact and ranked
 		"projector": {"catchup.go", "gather.go", "loss.go", "projector.go", "receiver.go", "rejecter.go", "saver.go", "subjects.go", "watch.go"},
 	}
 }

@@ -46,6 +46,8 @@ type serveCmd struct {
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`
 
+	KeepSetAside time.Duration `default:"168h" help:"Remove stores that were set aside or replaced after this long; the newest damaged one only once there is a good store." group:"State"`
+
 	TextIndex bool `default:"true" negatable:"" help:"Keep a text index, so that a search is fast the first time too. It is rebuilt at each start, in temporary files below the data directory. Without it the server needs about 300 bytes less memory per entry." group:"State"`
 
 	RankedIndex bool `default:"true" negatable:"" help:"Keep the index of ranked search, in the directory ranked of the data directory. Without it /api/search answers 503." group:"State"`
@@ -140,6 +142,7 @@ func (c *serveCmd) Run(p *process) error {
 		StreamHistory:  c.StreamHistory,
 		SnapshotEvery:  c.SnapshotEvery,
 		SnapshotKeep:   c.SnapshotKeep,
+		KeepSetAside:   c.KeepSetAside,
 		TextIndex:      c.TextIndex,
 		RankedIndex:    c.RankedIndex,
 		Began:          began,
@@ -183,6 +186,7 @@ func (c *serveCmd) check() error {
 		{"min-entries", c.MinEntries < 0, "0 or more"},
 		{"snapshot-every", c.SnapshotEvery != 0 && c.SnapshotEvery < time.Second, "0, or 1s or more"},
 		{"snapshot-keep", c.SnapshotKeep < 1, "1 or more"},
+		{"keep-set-aside", c.KeepSetAside < time.Second, "1s or more"},
 		{"stream-replicas", c.StreamReplicas < 1 || c.StreamReplicas > 5, "1 to 5"},
 		{"stream-history", c.StreamHistory < 0 || c.StreamHistory > 1_000_000, "0 to 1000000"},
 	} {

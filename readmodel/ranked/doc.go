@@ -56,6 +56,10 @@
 // bleve merges segments in a goroutine of its own, without rests. The next merge waits until a rest
 // has followed the last one (store.event).
 //
+// bleve keeps the words of a deleted document until it merges the document's segment, which may be
+// never. So a segment that has any and is a day old is written again: the follower adds its other
+// documents as if they had changed (overdue). That is less than bleve's ForceMerge does, and rests.
+//
 // Batches are "unsafe" to bleve: visible at once, on the disk within a tenth of a second. The index
 // is a cache of the read model, so that a lost batch costs its work again and nothing else.
 //
@@ -79,6 +83,7 @@
 //
 //   - engine.go: Engine, what the server runs. follower.go: what the index lacks, and its steps.
 //   - store.go: bleve's files, their checksums and markers, and what bleve's goroutines report.
+//   - erase.go: which files have words of deleted documents for too long.
 //   - document.go: what becomes of an entry. table.go, published.go: which rows the documents are,
 //     for searches.
 //   - search.go: questions, their order and places. suggest.go: other spellings.

@@ -25,6 +25,9 @@ type Engine struct {
 	// HangsAfter is how long a step may take without progress before the index is given up, and
 	// bleve's merges ten times as long. Zero: 30 s.
 	HangsAfter time.Duration
+	// EraseAfter is how old a file gets that has words of deleted documents, before the others in it
+	// are written again and it is removed. Zero: a day.
+	EraseAfter time.Duration
 	// Logger gets a line for each time the index is complete or made anew. Nil: none.
 	Logger *slog.Logger
 

@@ -27,8 +27,9 @@ type follower struct {
 	view   *readmodel.View // the state that the index has; nil: it is not complete yet
 	work   work            // that is under way
 	tables map[uint64]*table
-	wrote  bool // a batch, since it was opened
-	marked bool // as complete
+	wrote  bool      // a batch, since it was opened
+	marked bool      // as complete
+	looked time.Time // for segments that are overdue
 }
 
 const (
@@ -210,7 +211,15 @@ func (f *follower) Follow(ctx context.Context, w *indexing.Work, v *readmodel.Vi
 	if f.view != v {
 		return indexing.Working, nil
 	}
-	return indexing.Complete, f.tidy()
+	if err := f.tidy(); err != nil {
+		return indexing.Complete, err
+	}
+	rows, err := f.overdue(ctx, w)
+	if len(rows) > 0 {
+		f.work, f.view = work{view: v, gone: map[string]struct{}{}, rows: rows}, nil // to be shown again
+		return indexing.Working, err
+	}
+	return indexing.Complete, err
 }
 
 // health returns what bleve's goroutines have met.

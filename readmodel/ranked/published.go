@@ -38,6 +38,8 @@ type part struct {
 	lengths lengths // of the documents that are not deleted
 }
 
+var errUnknown = errors.New("it holds a document whose entry does not exist")
+
 // show publishes the index as it is now.
 func (f *follower) show(ctx context.Context, w *indexing.Work) error {
 	snapshot, err := f.store.snapshot()
@@ -50,7 +52,7 @@ func (f *follower) show(ctx context.Context, w *indexing.Work) error {
 	for _, seg := range snapshot.Segments() {
 		t := f.tables[seg.Id()]
 		if t == nil {
-			t, err = readTable(ctx, w, seg, f.view, func(string) error { return errors.New("it holds a document whose entry does not exist") })
+			t, err = readTable(ctx, w, seg, f.view, func(string) error { return errUnknown })
 			if err != nil {
 				p.release()
 				return err

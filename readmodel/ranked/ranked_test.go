@@ -56,6 +56,7 @@ type registry struct {
 	hangs    time.Duration      // likewise
 	retry    time.Duration      // likewise
 	pause    time.Duration      // likewise
+	erase    time.Duration      // likewise
 	engine   *Engine
 	stop     func()
 }
@@ -66,7 +67,7 @@ func newRegistry(t fataler, dir string) *registry {
 
 // start runs an indexer.
 func (r *registry) start() {
-	r.engine = &Engine{Dir: r.dir, Pacer: &indexing.Pacer{Busy: func() bool { return false }}, HangsAfter: r.hangs,
+	r.engine = &Engine{Dir: r.dir, Pacer: &indexing.Pacer{Busy: func() bool { return false }}, HangsAfter: r.hangs, EraseAfter: r.erase,
 		tuning: tuning{pause: r.pause, retry: r.retry, nap: time.Millisecond, at: r.at}}
 	r.engine.stemmer.Store(stemmer())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -17,6 +17,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"example.org/registry/events"
+	"example.org/registry/snapshots"
 )
 
 // ErrKept says that another process keeps the copy.
@@ -68,6 +69,7 @@ func (s state) digest() digest { return digest{s.High, s.Low} }
 // copied is the entries and the state, in a file of bbolt. One goroutine uses it.
 type copied struct {
 	db    *bbolt.DB
+	file  *os.File // the one of db
 	state state
 }
 
@@ -82,12 +84,16 @@ var (
 // openCopy opens the store, or makes a new one where there is none or one that is no good.
 func openCopy(path string) (*copied, error) {
 	c := &copied{}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWithin})
+	options := &bbolt.Options{Timeout: lockWithin, OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
+		c.file, err = os.OpenFile(path, flag, mode)
+		return c.file, err
+	}}
+	db, err := bbolt.Open(path, 0o600, options)
 	if errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrVersionMismatch) || errors.Is(err, bolterrors.ErrChecksum) {
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
-		db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWithin})
+		db, err = bbolt.Open(path, 0o600, options)
 	}
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, ErrKept
@@ -190,6 +196,14 @@ func (s *state) apply(b *bbolt.Bucket, c *change) error {
 		err = b.Delete(key)
 	}
 	s.High, s.Low = sum.high, sum.low
+	return err
+}
+
+// eraseFree ends what the store's free pages have of entries that were removed.
+func (c *copied) eraseFree() (err error) {
+	for page := 0; page >= 0 && err == nil; {
+		page, err = snapshots.ErasePart(c.db, c.file, page)
+	}
 	return err
 }
 

@@ -342,7 +342,7 @@ func (m *mirror) rest() time.Duration {
 
 func (m *mirror) write() error {
 	begun := time.Now()
-	if err := m.copy.write(m.File); err != nil {
+	if err := errors.Join(m.copy.write(m.File), m.copy.eraseFree()); err != nil {
 		return &DiskError{err}
 	}
 	m.written, m.dirty = time.Now(), false

@@ -402,3 +402,51 @@ func TestOneCopy(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Once FILE has been replaced, the store beside it has no text of entries that left their lists.
+func TestStoreForgets(t *testing.T) {
+	const canary = "KANAREKWKOPALNI"
+	file := filepath.Join(t.TempDir(), "copy.ndjson")
+	c, err := openCopy(file + ".mirror")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := c.begin("EPOCH", 0); err != nil {
+		t.Fatal(err)
+	}
+	entry := func(i int, op, text string) change {
+		return change{Sequence: uint64(i), Op: op, List: events.Scammers, EntryID: fmt.Sprint(i), ReportedAt: "2026-11-23T00:00:00Z",
+			Entry: json.RawMessage(fmt.Sprintf(`{"_id":"%d","name":%q}`, i, text))}
+	}
+	var set, gone []change
+	for i := range 300 {
+		set = append(set, entry(i, "set", strings.Repeat(canary, 1+i%200)), entry(300+i, "set", "stays"))
+		gone = append(gone, entry(i, "remove", ""))
+	}
+	for _, changes := range [][]change{set, gone} {
+		if err := c.apply([]page{{Changes: changes}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := func() int {
+		b, err := os.ReadFile(file + ".mirror")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(b, []byte(canary))
+	}
+	if stored() == 0 {
+		t.Fatal("there is nothing to forget")
+	}
+	m := &mirror{Config: Config{File: file}, copy: c}
+	if err := m.write(); err != nil {
+		t.Fatal(err)
+	}
+	if n := stored(); n > 0 {
+		t.Errorf("%d times in the store", n)
+	}
+	if b, err := os.ReadFile(file); err != nil || bytes.Count(b, []byte("stays")) != 300 || bytes.Contains(b, []byte(canary)) {
+		t.Error("the copy differs", err)
+	}
+}

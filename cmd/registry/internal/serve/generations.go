@@ -41,7 +41,7 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 		g.exact = &exact.Engine{Dir: s.cfg.indexDir(), Pacer: s.pacer, Logger: s.log}
 	}
 	if s.cfg.RankedIndex {
-		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log}
+		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log, EraseAfter: min(s.cfg.KeepSetAside, 24*time.Hour)}
 	}
 	return newGeneration(g)
 }

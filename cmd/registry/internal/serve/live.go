@@ -81,6 +81,7 @@ type live struct {
 	rebuild       atomic.Pointer[rebuilding]    // nil while none is under way
 	rebuilt       [outcomes]atomic.Uint64       // rebuilds, by how they ended
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
+	erased        atomic.Pointer[time.Time]     // when the store's free pages were erased last; nil: not yet
 	brokerTrouble atomic.Pointer[string]        // of the embedded broker; nil: none
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the broker outside; nil: there is a connection
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down

@@ -46,6 +46,7 @@ type scrape struct {
 	rebuilt    [outcomes]uint64
 
 	snapshots snapshotNumbers
+	erased    *time.Time // nil: not yet
 }
 
 // metric is one metric family. values calls emit for each of its samples; a family without samples
@@ -192,6 +193,12 @@ func families() []metric {
 		func(s scrape) float64 { return float64(s.snapshots.count) })
 	always("snapshot_failures_total", counter, "Snapshots that this process tried to make and could not.",
 		func(s scrape) float64 { return float64(s.snapshots.failures) })
+	add("store_erased_timestamp_seconds", gauge, "When the free pages of the store were erased last, in seconds since 1970. Left out before.",
+		func(s scrape, emit func(float64, ...string)) {
+			if s.erased != nil {
+				emit(unix(*s.erased))
+			}
+		})
 	return all
 }
 
@@ -225,7 +232,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 func (c *collector) scrape() scrape {
 	g := c.live.now()
-	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers()}
+	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers(), erased: c.live.erased.Load()}
 	s.progress, s.running = g.progress()
 	s.indexSequence, s.indexTrouble = g.indexState()
 	s.indexSequence = min(s.indexSequence, s.view.Sequence())

@@ -46,6 +46,7 @@ type Config struct {
 
 	SnapshotEvery time.Duration // 0: no snapshots but those that an operator asks for
 	SnapshotKeep  int
+	KeepSetAside  time.Duration // of stores that were set aside or replaced; 0: for ever
 	TextIndex     bool
 	RankedIndex   bool
 
@@ -211,6 +212,8 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	s.live.show(first)
 	making := task.Go(ctx, s.snapshots.run)
 	defer making.Stop()
+	ending := s.endRemains()
+	defer ending.Stop()
 	return s.follow(drained, start(first))
 }
 

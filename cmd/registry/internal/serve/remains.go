@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/cmd/registry/internal/task"
+	"example.org/registry/events/pause"
+	"example.org/registry/snapshots"
+)
+
+const (
+	// eraseEvery is how often the store's free pages are erased, --keep-set-aside if that is shorter.
+	eraseEvery = time.Hour
+	// remainsLook is how often the server checks what there is to end.
+	remainsLook = time.Minute
+)
+
+// remains ends what is left on this server's disk of text that has been deleted
+// (deploy/operating.md#what-remains). One goroutine uses it.
+type remains struct {
+	server *server
+
+	dataSet string    // of the store that was erased last
+	saved   uint64    // its checkpoint then
+	erased  time.Time // when that was; zero: never
+	trouble string    // logged last
+}
+
+// endRemains does so now and then until the task is stopped.
+func (s *server) endRemains() *task.Task {
+	r := &remains{server: s}
+	return task.Go(context.Background(), func(ctx context.Context) error {
+		every := remainsLook
+		if keep := s.cfg.KeepSetAside; keep > 0 {
+			every = min(every, keep)
+		}
+		for pause.For(ctx, every) {
+			r.end(ctx)
+		}
+		return nil
+	})
+}
+
+// end erases the free pages of the store and removes files that were set aside long ago.
+func (r *remains) end(ctx context.Context) {
+	err := r.erase(ctx)
+	if keep := r.server.cfg.KeepSetAside; err == nil && keep > 0 {
+		err = snapshots.RemoveSetAside(r.server.cfg.storePath(), time.Now().Add(-keep), !r.goodStore(), r.server.log)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		r.trouble = ""
+	} else if r.trouble != err.Error() {
+		r.trouble = err.Error()
+		r.server.log.Warn("what is left of deleted text cannot be removed; trying again in a minute", "error", cli.Advise(err))
+	}
+}
+
+// erase erases the free pages of a store that has been saved since it was last done.
+func (r *remains) erase(ctx context.Context) error {
+	every := eraseEvery
+	if keep := r.server.cfg.KeepSetAside; keep > 0 {
+		every = min(every, keep)
+	}
+	store := r.server.live.now().store
+	dataSet, saved := store.DataSet(), store.Checkpoint().Sequence
+	if dataSet == r.dataSet && (saved == r.saved || time.Since(r.erased) < every) {
+		return nil
+	}
+	done, err := store.EraseFree(ctx, snapshots.ArchiveConfig{Rest: r.server.pacer.Rest})
+	if done {
+		r.dataSet, r.saved, r.erased = dataSet, saved, time.Now()
+		r.server.live.erased.Store(new(r.erased))
+	}
+	return err
+}
+
+// goodStore reports whether the model is complete and the store has it.
+func (r *remains) goodStore() bool {
+	g := r.server.live.now()
+	p, running := g.progress()
+	return running && p.CaughtUp && !p.Frozen && p.Saved > 0 && g.store.Probe() == nil
+}

@@ -1,0 +1,86 @@
+package ranked
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/indexing"
+)
+
+const (
+	// eraseAfter is how old a segment gets that has words of deleted documents. bleve leaves those in
+	// it until it merges it, which may be never.
+	eraseAfter = 24 * time.Hour
+	// eraseLooks is how often in that time the follower looks for such segments.
+	eraseLooks = 24
+)
+
+// overdue returns the rows of the documents that are left in segments with deleted ones that are
+// older than the engine allows. When these rows are written again, such a segment has no documents
+// left, and bleve removes its file when it next writes.
+func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.Row, error) {
+	after := cmp.Or(f.engine.EraseAfter, eraseAfter)
+	if time.Since(f.looked) < after/eraseLooks {
+		return nil, nil
+	}
+	f.looked = time.Now()
+	snapshot, err := f.store.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	var rows []*readmodel.Row
+	inUse := 0
+	for _, seg := range snapshot.Segments() {
+		file, ok := seg.Segment().(segment.PersistedSegment)
+		if ok {
+			inUse++
+		}
+		deleted := seg.Deleted()
+		if !ok || deleted == nil || deleted.IsEmpty() {
+			continue
+		}
+		info, err := os.Stat(file.Path())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // merged meanwhile
+		} else if err != nil {
+			return nil, err
+		}
+		if time.Since(info.ModTime()) < after {
+			continue
+		}
+		t := f.tables[seg.Id()]
+		if t == nil { // merged since the index was shown last
+			if t, err = readTable(ctx, w, seg, f.view, func(string) error { return errUnknown }); err != nil {
+				return nil, err
+			}
+		}
+		for doc, ref := range t.refs {
+			if row := f.view.ShownAt(ref); ref != noRow && !deleted.Contains(uint32(doc)) && row != nil {
+				rows = append(rows, row)
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return nil, f.removeUnused(inUse)
+	}
+	return rows, nil
+}
+
+// removeUnused has bleve write, and so remove the files of segments that it does not use any more, if
+// there are more files than it uses.
+func (f *follower) removeUnused(inUse int) error {
+	files, err := filepath.Glob(filepath.Join(f.store.dir, "*.zap"))
+	if err != nil || len(files) <= inUse || f.store.unpersisted.Load() > 0 {
+		return err
+	}
+	return f.write(nil, nil)
+}

@@ -1,0 +1,105 @@
+package ranked
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// files returns the names of the index's segments.
+func (r *registry) files() map[string]bool {
+	names, err := filepath.Glob(filepath.Join(currentOf(r.dir), "*.zap"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	files := map[string]bool{}
+	for _, name := range names {
+		files[name] = true
+	}
+	return files
+}
+
+// settled waits for a condition.
+func (r *registry) settled(what string, ok func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatal(what)
+		}
+	}
+}
+
+// The words of a delisted entry leave the disk after EraseAfter, also where bleve has no reason to
+// merge; everything else is still found; and a segment without deleted documents is left alone.
+func TestErase(t *testing.T) {
+	for _, erase := range []time.Duration{time.Hour, time.Millisecond} {
+		t.Run(erase.String(), func(t *testing.T) {
+			r := newRegistry(t, t.TempDir())
+			r.erase = erase
+			var all []events.Data
+			for i := range 3000 {
+				all = append(all, entry(events.Scammers, fmt.Sprint("e", i), "Jan Kowalski", fmt.Sprint(900000000000000000+i), "nie oddał zaliczki", true))
+			}
+			all[1500] = entry(events.Scammers, "gone", "Kanarek", "910000000000000000", "kopalnia", true)
+			r.apply(all...)
+			r.start()
+			defer func() { r.stop() }()
+			r.current().Release()
+			var had map[string]bool
+			r.settled("no file", func() bool { had = r.files(); return len(had) == 1 })
+
+			r.apply(events.Delisting{List: events.Scammers, EntryID: "gone"})
+			r.current().Release()
+			kept := func() (n int) {
+				for name := range r.files() {
+					if had[name] {
+						n++
+					}
+				}
+				return n
+			}
+			if erase == time.Hour { // bleve alone
+				for i := range 40 {
+					r.apply(entry(events.Scammers, fmt.Sprint("later", i), "Anna", fmt.Sprint(920000000000000000+i), "inna", true))
+					r.current().Release()
+				}
+				if kept() != 1 {
+					t.Error("bleve removes the file by itself: there is nothing to do")
+				}
+				return
+			}
+			r.settled("the words stay on the disk", func() bool { return kept() == 0 && len(r.files()) == 1 })
+			s := r.current()
+			defer s.Release()
+			if got := total(t, s, r, "kowalski zaliczka"); got != 2999 {
+				t.Errorf("%d entries are found", got)
+			}
+			if got := total(t, s, r, "kanarek"); got != 0 {
+				t.Errorf("%d entries are found that were delisted", got)
+			}
+			again := r.files()
+			r.apply(events.Views{List: events.Scammers, EntryID: "nobody", Views: 3})
+			r.current().Release()
+			for name := range again {
+				if !r.files()[name] {
+					t.Error("a segment without deleted documents was written again")
+				}
+			}
+		})
+	}
+}
+
+// total returns how many entries a question finds.
+func total(t *testing.T, s *Searcher, r *registry, words string) int {
+	t.Helper()
+	page, err := s.Search(context.Background(), r.model.View(), readmodel.RankedQuery{Words: words, Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Total
+}

@@ -1,0 +1,101 @@
+package snapshots
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	bolt "go.etcd.io/bbolt"
+
+	"example.org/registry/readmodel/fault"
+)
+
+// erasePages is how many pages ErasePart checks.
+const erasePages = 1024
+
+// EraseFree overwrites the free pages of the store's file with zeros: bbolt leaves in them what was
+// deleted. done is false if an archive was being copied, whose pages may be among the free ones; try
+// again later. Saves wait for a part of it at most.
+func (s *Store) EraseFree(ctx context.Context, cfg ArchiveConfig) (done bool, err error) {
+	pace := &throttle{rest: cfg.Rest}
+	for page := 0; page >= 0; {
+		if err := pace.wait(ctx); err != nil {
+			return false, err
+		}
+		if page, done, err = s.erasePart(page); err != nil || !done {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// erasePart erases from page on. done is false if somebody reads.
+func (s *Store) erasePart(page int) (next int, done bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return 0, false, err
+	}
+	if s.readers.Load() > 0 {
+		return 0, false, nil
+	}
+	err = fault.Catch(func() error {
+		next, err = ErasePart(s.db, s.file, page)
+		return err
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("store: erase free pages: %w", err)
+	}
+	return next, true, nil
+}
+
+// ErasePart overwrites the free ones among the pages from page on with zeros and returns where the
+// next part begins, -1 after the last, when they are on the disk. file is the one that db has open:
+// its name may lead to another by now. There must be no reader of db. At each moment the file is as
+// good as while bbolt writes a transaction: the pages are those that it would use next.
+func ErasePart(db *bolt.DB, file *os.File, page int) (next int, err error) {
+	tx, err := db.Begin(true) // pages that earlier transactions have freed are free now
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written in it
+	size := db.Info().PageSize
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	last := int((info.Size() + int64(size) - 1) / int64(size))
+	next = min(last, page+erasePages)
+	zero, content := make([]byte, size), make([]byte, size)
+	wrote := false
+	for page = max(page, 2); page < next; page++ { // the first two say where everything is
+		p, err := tx.Page(page)
+		if err != nil {
+			return 0, err
+		}
+		if p != nil && p.Type != "free" { // nil: beyond the end, maybe of a transaction that failed
+			continue
+		}
+		at := int64(page) * int64(size)
+		n, err := file.ReadAt(content, at)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		if bytes.Equal(content[:n], zero[:n]) {
+			continue
+		}
+		wrote = true
+		if _, err := file.WriteAt(zero[:n], at); err != nil {
+			return 0, err
+		}
+	}
+	if next == last {
+		next = -1
+	}
+	if wrote {
+		return next, file.Sync()
+	}
+	return next, nil
+}
