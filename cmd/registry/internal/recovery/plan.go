@@ -22,10 +22,10 @@ type Plan struct {
 	Newer     int      // subjects of which the stream has a newer state, or one that nothing known overrules
 	Unknown   int      // subjects that both sides have changed
 
-	history string // that a marker has to follow; empty: none is needed
+	history string // that a marker has to follow; empty: none is needed, or the last one does
 }
 
-// Begins reports whether the stream becomes another history.
+// Begins reports whether publishing the plan makes the stream another history.
 func (p *Plan) Begins() bool { return p.history != "" }
 
 // Change is an event to publish.
@@ -77,8 +77,9 @@ func Compare(ctx context.Context, s leader.Stream, known *Known) (*Plan, error) 
 	e.finish(found, checked == nil)
 	p := &Plan{Continues: e.continues}
 	// Where the markers are erased, whoever replays the stream would give its sequences the first name.
-	if !p.Continues || found.Identity.HistoryName() != known.At.HistoryName() && e.markers == 0 && known.At.Sequence > 0 {
-		p.history = known.At.HistoryName()
+	name := known.At.HistoryName()
+	if !p.Continues && found.Follows != name || found.Identity.HistoryName() != name && e.markers == 0 && known.At.Sequence > 0 {
+		p.history = name
 	}
 	for subject, k := range known.States {
 		p.add(subject, k, found.States[subject], &e)

@@ -18,6 +18,7 @@ import (
 // Scanned is what a stream has.
 type Scanned struct {
 	Identity readmodel.StreamIdentity // its History is the last one that a marker began
+	Follows  string                   // the history before that one; empty if there is no marker, or none that can be read
 	States   map[events.Subject]Streamed
 }
 
@@ -91,8 +92,9 @@ func Scan(ctx context.Context, s leader.Stream, each func(leader.Message)) (*Sca
 
 func (s *Scanned) add(m leader.Message) {
 	if m.Subject == events.HistorySubject {
+		s.Follows = ""
 		if h, err := events.DecodeHistory(m.Data); err == nil {
-			s.Identity.History = h.Name
+			s.Identity.History, s.Follows = h.Name, h.Previous
 		}
 		return
 	}

@@ -304,29 +304,52 @@ func (n *night) reachedOrFrozen() {
 func (n *night) recover(publish bool) *recovery.Plan {
 	n.t.Helper()
 	n.reachedOrFrozen()
-	ctx := n.t.Context()
-	archive, _, err := n.server.snapshots.Archive(ctx)
+	known := n.snapshot()
+	if !publish {
+		return n.plan(known)
+	}
+	plan := n.publishLost(known)
+	if !plan.Continues || n.frozen() {
+		n.accept()
+	}
+	return plan
+}
+
+// snapshot is what a snapshot of the server holds.
+func (n *night) snapshot() *recovery.Known {
+	n.t.Helper()
+	archive, _, err := n.server.snapshots.Archive(n.t.Context())
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	defer archive.Close()
 	path := filepath.Join(n.t.TempDir(), "registry.db")
-	m, err := snapshots.Unpack(ctx, archive, path)
+	m, err := snapshots.Unpack(n.t.Context(), archive, path)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	known, err := recovery.Read(ctx, path, m.Checkpoint)
+	known, err := recovery.Read(n.t.Context(), path, m.Checkpoint)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	stream := leader.Stream{JS: n.js, Name: events.DefaultStream}
-	plan, err := recovery.Compare(ctx, stream, known)
+	return known
+}
+
+func (n *night) plan(known *recovery.Known) *recovery.Plan {
+	n.t.Helper()
+	plan, err := recovery.Compare(n.t.Context(), leader.Stream{JS: n.js, Name: events.DefaultStream}, known)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if !publish {
-		return plan
-	}
+	return plan
+}
+
+// publishLost publishes what the stream lacks of known. It is interrupted at first, and the backend
+// is faster than the next attempt.
+func (n *night) publishLost(known *recovery.Known) *recovery.Plan {
+	n.t.Helper()
+	ctx, stream := n.t.Context(), leader.Stream{JS: n.js, Name: events.DefaultStream}
+	plan := n.plan(known)
 	n.tell("recovers: continues %v, %+v, %d unknown", plan.Continues, plan.Counts(), plan.Unknown)
 	if part := *plan; len(part.Changes) > 1 { // a kill after some of them
 		part.Changes = part.Changes[:n.rng.IntN(len(part.Changes))]
@@ -334,15 +357,13 @@ func (n *night) recover(publish bool) *recovery.Plan {
 			n.t.Fatal(err)
 		}
 		n.tell("killed after %d", len(part.Changes))
-		n.publish(n.rng.IntN(5), plan.Continues) // the backend is faster than the next attempt
-		if plan.Continues {
+		n.publish(n.rng.IntN(5), plan.Continues)
+		if plan.Continues && !n.frozen() {
 			n.reached()
 		}
 	}
 	for range 10 {
-		if plan, err = recovery.Compare(ctx, stream, known); err != nil {
-			n.t.Fatal(err)
-		}
+		plan = n.plan(known)
 		conflicts, err := recovery.Publish(ctx, stream, plan, nil)
 		if err != nil {
 			n.t.Fatal(err)
@@ -351,13 +372,16 @@ func (n *night) recover(publish bool) *recovery.Plan {
 			break
 		}
 	}
-	if !plan.Continues || n.frozen() {
-		until(n.t, n.frozen)
-		if _, err := n.server.rebuild(ctx, admin.RebuildOptions{AcceptStream: true, Yes: true}); err != nil {
-			n.t.Fatal(err)
-		}
-	}
 	return plan
+}
+
+// accept has the server accept the stream.
+func (n *night) accept() {
+	n.t.Helper()
+	until(n.t, n.frozen)
+	if _, err := n.server.rebuild(n.t.Context(), admin.RebuildOptions{AcceptStream: true, Yes: true}); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // compare holds the server against what it should have, a replay, and a follower.
@@ -447,14 +471,20 @@ func weight(d events.Data) int {
 // replays holds a replica that starts with nothing against v.
 func (n *night) replays(v *readmodel.View) {
 	n.t.Helper()
+	if is := n.replica(); is.Digest() != v.Digest() || is.FeedDigest() != v.FeedDigest() || is.Sequence() != v.Sequence() || is.Epoch() != v.Epoch() {
+		n.t.Errorf("a replica has %s at %d of %s, the server %s at %d of %s", is.Digest(), is.Sequence(), is.Epoch(), v.Digest(), v.Sequence(), v.Epoch())
+	}
+}
+
+// replica is what a server that starts with nothing makes of the stream.
+func (n *night) replica() *readmodel.View {
+	n.t.Helper()
 	m := readmodel.New()
 	p := projector.New(projector.Config{JetStream: n.js, Model: m, ReadOnly: true})
 	replay := task.Go(context.Background(), p.Run)
 	defer func() { _ = replay.Stop() }()
 	until(n.t, func() bool { return p.Progress().CaughtUp })
-	if is := m.View(); is.Digest() != v.Digest() || is.FeedDigest() != v.FeedDigest() || is.Sequence() != v.Sequence() || is.Epoch() != v.Epoch() {
-		n.t.Errorf("a replica has %s at %d of %s, the server %s at %d of %s", is.Digest(), is.Sequence(), is.Epoch(), v.Digest(), v.Sequence(), v.Epoch())
-	}
+	return m.View()
 }
 
 // follow brings the follower of the feed up to date, as a client does.
