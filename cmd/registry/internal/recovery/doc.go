@@ -27,6 +27,11 @@
 //	new           lost, or it cannot be known             not known: both sides have changed it
 //	cannot be known                                       not known; by the broker's clock, unless one is safer
 //
+// A tombstone that a file names beside a snapshot is at a sequence of the file's stream, which may be
+// another one. A message that removes the subject at that very sequence and time proves that the
+// stream has what the file's had up to there, so that sequences decide about this and all earlier
+// tombstones. Without such a proof it is not known which is newer.
+//
 // Where it is not known, the safer state stays: a delisting, or removal, before everything else, and
 // of a trusted person the state that no list shows. Of two view totals it is the larger one, and of
 // two other states the stream's, which was published after the disaster.

@@ -14,6 +14,8 @@ type State struct {
 	Sequence uint64
 	Data     events.Data
 	Delisted readmodel.Tombstone // of a known Delisting: its time
+
+	fromFile bool // a file of tombstones names it: Sequence is that of the file's stream
 }
 
 // Known is what a read model has, and where it stands.
@@ -22,13 +24,14 @@ type Known struct {
 	States map[events.Subject]State
 
 	read map[events.Subject]State // as States was at At
+	file map[events.Subject]readmodel.Tombstone
 }
 
 // Read reads the content of a verified snapshot's store file.
 func Read(ctx context.Context, path string, at readmodel.Checkpoint) (*Known, error) {
 	k := &Known{At: at, States: map[events.Subject]State{}}
 	err := snapshots.EachState(ctx, path, func(subject events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone) {
-		k.States[subject] = State{sequence, data, gone}
+		k.States[subject] = State{Sequence: sequence, Data: data, Delisted: gone}
 	})
 	k.read = k.States
 	return k, err
@@ -45,25 +48,25 @@ type Withdrawals struct {
 // which is newer, so that all of w counts.
 func (k *Known) Add(w Withdrawals) {
 	k.States = maps.Clone(k.read)
+	k.file = make(map[events.Subject]readmodel.Tombstone, len(w.All))
 	ours := w.History == k.At.HistoryName()
-	named := map[events.Subject]bool{}
 	for _, t := range w.All {
 		subject := t.Subject()
-		named[subject] = true
-		s, ok := k.States[subject]
-		if ok && (safety(s.Data) > 0 || ours && s.Sequence >= t.Sequence) {
+		k.file[subject] = t
+		s, ok := k.read[subject]
+		if ok && ours && s.Sequence >= t.Sequence {
 			continue
 		}
-		if !ours {
-			t.Sequence = s.Sequence
+		if safety(s.Data) == 0 {
+			s.Data = events.Delisting{List: t.List, EntryID: t.EntryID}
 		}
-		k.States[subject] = State{t.Sequence, events.Delisting{List: t.List, EntryID: t.EntryID}, t}
+		k.States[subject] = State{t.Sequence, s.Data, t, true}
 	}
 	if !ours || w.Sequence < k.At.Sequence {
 		return
 	}
 	for subject, s := range k.States {
-		if safety(s.Data) > 0 && subject.Kind == events.KindEntry && !named[subject] {
+		if _, named := k.file[subject]; safety(s.Data) > 0 && subject.Kind == events.KindEntry && !named {
 			delete(k.States, subject) // it was listed again after the snapshot, and how is not known
 		}
 	}

@@ -7,12 +7,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/projector/lineage"
+	"example.org/registry/readmodel"
 )
 
 // Plan is what a stream lacks.
@@ -143,6 +145,7 @@ type evidence struct {
 	markers   int    // that are in the stream
 	seen      bool   // the marker of the known history has come, or there is none
 	continues bool
+	fileTo    uint64 // the last tombstone of the file that is in the stream; 0: none is
 }
 
 func (e *evidence) differs(sequence uint64) {
@@ -161,7 +164,11 @@ func (e *evidence) message(m leader.Message) {
 	if err != nil {
 		return
 	}
-	k, ok := e.known.read[event.Data.Subject()]
+	subject := event.Data.Subject()
+	if t, named := e.known.file[subject]; named && m.Sequence == t.Sequence && withdraws(event.Data, m.Time, t) {
+		e.fileTo = max(e.fileTo, m.Sequence)
+	}
+	k, ok := e.known.read[subject]
 	switch {
 	case m.Sequence > at.Sequence:
 		e.differs(m.Sequence)
@@ -169,9 +176,17 @@ func (e *evidence) message(m leader.Message) {
 		if !m.Time.After(lineage.NewestTime(at)) {
 			e.commonTo = max(e.commonTo, m.Sequence)
 		}
-	case ok && m.Sequence >= k.Sequence, !ok && event.Data.Subject().Kind != events.KindDonation:
+	case ok && m.Sequence >= k.Sequence, !ok && subject.Kind != events.KindDonation:
 		e.differs(m.Sequence)
 	}
+}
+
+// withdraws reports whether an event that was stored at the time is the one that t was made of.
+func withdraws(d events.Data, at time.Time, t readmodel.Tombstone) bool {
+	if _, delisted := d.(events.Delisting); delisted {
+		return at.Truncate(time.Millisecond).Equal(t.Time.Truncate(time.Millisecond))
+	}
+	return safety(d) > 0
 }
 
 // marker notes the marker of a history. Those up to the one of the known history are common.
@@ -224,6 +239,10 @@ func (e *evidence) side(sequence uint64, t Streamed) side {
 
 // knownIsNewer compares a known state with the stream's. Where known is false it is only likely.
 func (e *evidence) knownIsNewer(k State, t Streamed) (newer, known bool) {
+	if k.fromFile {
+		known = k.Sequence > 0 && k.Sequence <= e.fileTo
+		return known && k.Sequence > t.Sequence, known
+	}
 	switch e.side(t.Sequence, t) {
 	case common:
 		return k.Sequence > t.Sequence, true
