@@ -4,9 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
 )
@@ -36,10 +35,7 @@ func (p *Public) batch() handler {
 				if i > 0 {
 					dst = append(dst, ',')
 				}
-				dst, _ = jsontext.AppendQuote(append(dst, `{"id":`...), b.asked) // it is valid UTF-8
-				end := len(dst)
-				dst = found.AppendJSON(dst) // an object, which goes on where this one is
-				dst[end] = ','
+				dst = body.AppendBatched(dst, b.asked, found)
 			}
 			return append(dst, "]}"...), nil
 		},

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/readmodel"
 )
@@ -47,12 +48,12 @@ func drawChange(t *rapid.T) events.Data {
 	return e
 }
 
-func drawQuery(t *rapid.T, v *readmodel.View) (target, body string) {
+func drawQuery(t *rapid.T, v *readmodel.View) (target, want string) {
 	ctx := context.Background()
 	word := rapid.SampledFrom([]string{"", "nowy", "konto", "a"}).Draw(t, "search")
 	if word != "" && rapid.Bool().Draw(t, "check") {
 		found, _ := v.Check(ctx, readmodel.CheckQuery{Search: word})
-		return "/api/check?search=" + word, string(found.AppendJSON(nil))
+		return "/api/check?search=" + word, string(body.AppendCheck(nil, found))
 	}
 	list := rapid.SampledFrom([]events.List{events.Scammers, events.Legit}).Draw(t, "list")
 	q := readmodel.ListQuery{List: list, Search: word, Limit: rapid.SampledFrom([]int{1, 30}).Draw(t, "limit")}
@@ -61,7 +62,7 @@ func drawQuery(t *rapid.T, v *readmodel.View) (target, body string) {
 		q.Sort, order = readmodel.Popular, "popular"
 	}
 	page, _ := v.List(ctx, q)
-	return fmt.Sprintf("/api/%s?search=%s&sort=%s&limit=%d", list, word, order, q.Limit), string(page.AppendJSON(nil))
+	return fmt.Sprintf("/api/%s?search=%s&sort=%s&limit=%d", list, word, order, q.Limit), string(body.AppendPage(nil, page))
 }
 
 // The same query string asks something else on another path, however often each is asked.

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/wire"
@@ -78,7 +79,7 @@ func (p *Public) changes() handler {
 		tag:   func(at state, _ *query) *tagSet { return &at.headers.tags.feed },
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			p.followers.pages.Inc()
-			return at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage).AppendJSON(dst), nil
+			return body.AppendFeed(dst, at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage)), nil
 		},
 	})
 }

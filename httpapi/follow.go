@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.org/registry/events/pause"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
@@ -284,7 +285,7 @@ func (f *followers) eventsAfter(v *readmodel.View, since uint64, size int) event
 	p := v.Feed(since, size, size) // each change has more than a byte
 	page := eventPage{until: p.Until, upToDate: p.UpToDate}
 	for _, c := range p.Changes {
-		page.text = appendEvent(page.text, c.Sequence, c.Op(), c.AppendJSON)
+		page.text = appendEvent(page.text, c.Sequence, body.Op(c), func(dst []byte) []byte { return body.AppendChange(dst, c) })
 	}
 	return page
 }

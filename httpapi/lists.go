@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 )
 
@@ -21,7 +22,7 @@ func (p *Public) list(l events.List) handler {
 			if err != nil {
 				return nil, err
 			}
-			return found.AppendJSON(dst), nil
+			return body.AppendPage(dst, found), nil
 		},
 	})
 }
@@ -50,7 +51,7 @@ func (p *Public) check() handler {
 			if err != nil {
 				return nil, err
 			}
-			return found.AppendJSON(dst), nil
+			return body.AppendCheck(dst, found), nil
 		},
 	})
 }

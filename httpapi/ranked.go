@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
@@ -66,7 +67,7 @@ func (p *Public) ranked(c *gin.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return p.rankedAnswer(at, page.AppendJSON(nil)), nil
+	return p.rankedAnswer(at, body.AppendRanked(nil, &page)), nil
 }
 
 // searchPage answers GET /szukaj. Without words it asks for some, and needs no index.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/textindex"
 )
 
 // CheckQuery asks who somebody is, on all lists at once. ID, when not empty, takes precedence.
@@ -32,30 +31,6 @@ type Group struct {
 
 // MaxGroup is the most entries that a check shows of one list.
 const MaxGroup = 20
-
-// AppendJSON appends the result as httpapi/CONTRACT.md#check has it.
-func (c CheckResult) AppendJSON(dst []byte) []byte {
-	dst = appendGroups(append(dst, `{"results":`...), c.Groups)
-	if len(c.Similar) > 0 {
-		dst = appendGroups(append(dst, `,"similar":`...), c.Similar)
-	}
-	if len(c.Imitates) > 0 {
-		dst = appendRows(append(dst, `,"imitates":`...), c.Imitates)
-	}
-	return append(dst, '}')
-}
-
-func appendGroups(dst []byte, groups []Group) []byte {
-	dst = append(dst, '[')
-	for i, g := range groups {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, `{"kind":"`...), g.List...), `","entries":`...)
-		dst = append(appendRows(dst, g.Rows), '}')
-	}
-	return append(dst, ']')
-}
 
 // Check looks somebody up on all lists. Its only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
@@ -128,7 +103,7 @@ func (v *View) checkName(ctx context.Context, look *ranking) (found rowsByList, 
 // It keeps no result: to look at what the index finds takes no longer than to bring a result up to
 // date. Without an index it searches as a list does.
 func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row, error) {
-	q, rows := TextQuery{list, textindex.Names, look.needle}, &v.lists[list].rows
+	q, rows := TextQuery{list, TextOfNames, look.needle}, &v.lists[list].rows
 	x, changes := v.usableIndex()
 	if x == nil {
 		m, err := v.matching(ctx, q)
@@ -139,12 +114,14 @@ func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row
 		return look.best(list), nil
 	}
 	if look.full(list) {
-		q.Text = textindex.ChatIDs // only a chat id is better
+		q.Text = TextOfChatIDs // only a chat id is better
 	}
-	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
-		for _, set := range []*textindex.Set{sure, maybe} {
-			set.Each(func(slot uint16) bool { look.add(rows.get(first + uint32(slot))); return true })
-		}
+	var block uint32
+	add := func(slot uint16) bool { look.add(rows.get(block + uint32(slot))); return true }
+	err := x.Candidates(ctx, v, q, func(first uint32, sure, maybe Slots) {
+		block = first
+		sure.Each(add)
+		maybe.Each(add)
 	})
 	for _, c := range changes {
 		if c.ref.List() == list {

@@ -120,12 +120,11 @@
 //
 // # Indexes
 //
-// Two indexes make searches fast, and both may lag: the index of exact search (package exact, made
-// of blocks from package textindex) and the index of ranked search (package ranked, built on
-// bleve). Their lifecycle is elsewhere. This package defines what an index sees of a model
-// (rows.go, changes.go), what a search asks of a TextIndex (search.go), and what a ranked search is
-// (ranking.go). Package indexing defines what an index is, implements what both share, and explains
-// how to add a third.
+// Two indexes make searches fast, and both may lag: the index of exact search (package exact) and
+// the index of ranked search (package ranked, built on bleve). Their lifecycle is elsewhere. This
+// package defines what an index sees of a model (rows.go, changes.go), what a search asks of a
+// TextIndex (search.go), and what a ranked search is (ranking.go). Package indexing defines what an
+// index is, implements what both share, and explains how to add a third.
 //
 // # The parts
 //
@@ -135,7 +134,7 @@
 //   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one
 //     each, with the queries that it answers; who.go: more queries on similar names.
 //   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view, and its
-//     cache.
+//     cache; needle.go: one text in many.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.
 //   - rows.go: the model as an index sees it. inventory.go: all content, for comparing two models.

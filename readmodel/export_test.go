@@ -15,7 +15,7 @@ func Find(v *View, q TextQuery) (uint64, error) {
 
 // Scan answers q by a look at every row.
 func Scan(v *View, q TextQuery) {
-	_ = v.scan(context.Background(), q, make(slotSet, len(v.lists[q.List].rows.chunks)*chunkLen/64))
+	_ = v.scan(context.Background(), q, make(bitset, len(v.lists[q.List].rows.chunks)*chunkLen/64))
 }
 
 // ForgetSearches empties the cache.

@@ -3,7 +3,6 @@ package readmodel
 import (
 	"crypto/sha256"
 	"strconv"
-	"time"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
@@ -208,40 +207,4 @@ func (v *View) changeOf(it btree.Item) Change {
 		c.Row = r
 	}
 	return c
-}
-
-// AppendJSON appends the page as httpapi/CONTRACT.md#changes has it.
-func (p FeedPage) AppendJSON(dst []byte) []byte {
-	dst = appendString(append(dst, `{"epoch":`...), p.Epoch)
-	dst = strconv.AppendUint(append(dst, `,"since":`...), p.Since, 10)
-	dst = strconv.AppendUint(append(dst, `,"until":`...), p.Until, 10)
-	dst = strconv.AppendBool(append(dst, `,"upToDate":`...), p.UpToDate)
-	dst = append(dst, `,"changes":[`...)
-	for i, c := range p.Changes {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = c.AppendJSON(dst)
-	}
-	return append(dst, "]}"...)
-}
-
-// Op returns "set" or "remove".
-func (c Change) Op() string {
-	if c.Row == nil {
-		return "remove"
-	}
-	return "set"
-}
-
-// AppendJSON appends the change as httpapi/CONTRACT.md#changes has it.
-func (c Change) AppendJSON(dst []byte) []byte {
-	dst = strconv.AppendUint(append(dst, `{"seq":`...), c.Sequence, 10)
-	dst = append(append(dst, `,"op":"`...), c.Op()...)
-	dst = append(append(append(dst, `","list":"`...), c.List...), '"')
-	if c.Row == nil { // no id has anything to escape
-		return append(append(append(dst, `,"_id":"`...), c.ID...), `"}`...)
-	}
-	dst = c.Row.Reported().AppendFormat(append(dst, `,"reportedAt":"`...), time.RFC3339Nano)
-	return append(append(append(dst, `","entry":`...), c.Row.JSON()...), '}')
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
-	"example.org/registry/readmodel/textindex"
+	"example.org/registry/readmodel/exact/textindex"
 )
 
 // numbered is an entry with a common word.
@@ -33,25 +33,25 @@ type lagging struct {
 
 func (x lagging) Coverage(v *View) (uint64, bool) { return x.view.sequence, x.begun <= v.sequence }
 
-func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found func(uint32, *textindex.Set, *textindex.Set)) error {
+func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found func(uint32, Slots, Slots)) error {
 	*x.asked++
-	if x.ids != nil && q.Text == textindex.ChatIDs {
+	if x.ids != nil && q.Text == TextOfChatIDs {
 		*x.ids++
 	}
 	rows := x.view.lists[q.List].rows
-	for first := uint32(0); int(first) < len(rows.chunks)*chunkLen; first += textindex.BlockLen {
+	for first := uint32(0); int(first) < len(rows.chunks)*chunkLen; first += BlockLen {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		var sure, maybe textindex.Set
-		for slot := range uint16(textindex.BlockLen) {
+		for slot := range uint16(BlockLen) {
 			at := first + uint32(slot)
 			old, r := rows.get(at), v.lists[q.List].rows.get(at)
 			text := func() string {
 				switch q.Text {
-				case textindex.Names:
+				case TextOfNames:
 					return old.nameAndChat()
-				case textindex.ChatIDs:
+				case TextOfChatIDs:
 					return old.foldedChat()
 				default:
 					return old.text()
@@ -92,7 +92,7 @@ func (p *indexedPair) keep(t *rapid.T) {
 	ask := func(t *rapid.T) {
 		_, _ = p.model.View().List(context.Background(), q) // what is cached is newer than v
 		page, _ := v.List(context.Background(), q)
-		if got := string(page.AppendJSON(nil)); got != want {
+		if got := pageJSON(page); got != want {
 			t.Fatalf("an old view, %+v\n got %s\nwant %s", q, got, want)
 		}
 	}

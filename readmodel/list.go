@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
-	"example.org/registry/readmodel/textindex"
 )
 
 // Sort is the order of a list. The zero value is Newest.
@@ -69,25 +67,6 @@ type Page struct {
 	HasMore bool // entries follow after this page
 }
 
-// AppendJSON appends the page as httpapi/CONTRACT.md#lists has it: the entries' ready JSON, joined.
-func (p Page) AppendJSON(dst []byte) []byte {
-	dst = appendRows(append(dst, `{"data":`...), p.Rows)
-	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(p.Total), 10)
-	dst = strconv.AppendBool(append(dst, `,"hasMore":`...), p.HasMore)
-	return append(dst, '}')
-}
-
-func appendRows(dst []byte, rows []*Row) []byte {
-	dst = append(dst, '[')
-	for i, r := range rows {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, r.JSON()...)
-	}
-	return append(dst, ']')
-}
-
 // List answers one page of a list. Its only error is ctx's: a search stops when its reader has
 // gone.
 func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
@@ -119,7 +98,7 @@ func (v *View) Totals(ctx context.Context, q ListQuery) (t Totals, err error) {
 	case q.ID != "":
 		count = func(q *ListQuery) int { return v.listByID(q).Total }
 	case q.Search != "":
-		m, err := v.matching(ctx, TextQuery{listIndex(q.List), textindex.All, fold(q.Search)})
+		m, err := v.matching(ctx, TextQuery{listIndex(q.List), TextOfAll, fold(q.Search)})
 		if err != nil {
 			return t, err
 		}

@@ -2,7 +2,6 @@ package readmodel
 
 import (
 	"errors"
-	"strconv"
 
 	"example.org/registry/events"
 )
@@ -52,50 +51,6 @@ const (
 	InName   MatchField = "name"   // Row.Text's name
 	InReason MatchField = "reason" // Row.Text's reason
 )
-
-// AppendJSON appends the page as httpapi/CONTRACT.md#ranked has it.
-func (p *RankedPage) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"results":[`...)
-	for i, h := range p.Hits {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, `{"kind":"`...), events.Lists()[h.Row.list]...), `","entry":`...)
-		dst = append(append(dst, h.Row.JSON()...), `,"matches":[`...)
-		for j, m := range h.Matches {
-			if j > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(append(append(dst, `{"field":"`...), m.Field...), `","start":`...)
-			dst = strconv.AppendInt(dst, int64(m.Start), 10)
-			dst = strconv.AppendInt(append(dst, `,"end":`...), int64(m.End), 10)
-			dst = append(dst, '}')
-		}
-		dst = append(dst, "]}"...)
-	}
-	dst = strconv.AppendInt(append(dst, `],"total":`...), int64(p.Total), 10)
-	dst = strconv.AppendBool(append(dst, `,"hasMore":`...), p.HasMore)
-	dst = append(dst, `,"facets":{`...)
-	for i, l := range events.Lists() {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), l...), `":`...)
-		dst = strconv.AppendInt(dst, int64(p.Facets[i]), 10)
-	}
-	dst = append(dst, `},"suggestions":[`...)
-	for i, s := range p.Suggestions {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(dst, s)
-	}
-	dst = append(dst, ']')
-	if p.Relaxed {
-		dst = append(dst, `,"relaxed":true`...)
-	}
-	return append(dst, '}')
-}
 
 // Passes reports whether there is a row in a place that q's filters let through, but for q.List. It
 // does not look at the row itself.

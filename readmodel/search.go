@@ -10,51 +10,72 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/maypok86/otter/v2"
-
-	"example.org/registry/readmodel/textindex"
 )
 
 // TextQuery asks which rows of a list have a text that contains a needle.
 type TextQuery struct {
-	List   int            // index in events.Lists
-	Text   textindex.Text // all, as a search of a list looks at, or the names or ids, as a check does
-	Needle string         // folded, not empty
+	List   int    // index in events.Lists
+	Text   TextOf // all for a search of a list, names or ids for a check
+	Needle string // folded, not empty
 }
+
+// TextOf selects a part of a row's text.
+type TextOf uint8
+
+// The parts: everything, name and chat id, or chat id alone.
+const (
+	TextOfAll TextOf = iota
+	TextOfNames
+	TextOfChatIDs
+)
 
 // matcher looks for the needle of a query in rows.
 type matcher struct {
-	text   textindex.Text
-	needle textindex.Needle
+	text   TextOf
+	needle needle
 }
 
-func (q *TextQuery) matcher() matcher { return matcher{q.Text, textindex.NewNeedle(q.Needle)} }
+func (q *TextQuery) matcher() matcher { return matcher{q.Text, newNeedle(q.Needle)} }
 
 // matches reports whether the row's text contains the needle.
 func (m *matcher) matches(r *Row) bool {
 	switch m.text {
-	case textindex.ChatIDs:
-		return m.needle.In(r.foldedChat())
-	case textindex.Names:
-		return m.needle.In(r.nameAndChat())
+	case TextOfChatIDs:
+		return m.needle.in(r.foldedChat())
+	case TextOfNames:
+		return m.needle.in(r.nameAndChat())
 	default:
-		return m.needle.In(r.text())
+		return m.needle.in(r.text())
 	}
 }
 
-// TextIndex is what a search asks of a text index: the state of one at one moment. It never
-// changes, and any goroutine may use it. Package exact makes them.
+// TextIndex is what a search asks of a text index: its state at one moment. It never changes, and
+// any goroutine may use it. Package exact makes them.
 //
-// An index may lag, lack rows or fail to read its files. It must not miss a row: what it is not
-// sure of it names as possible, and the search looks at the row (promise 6).
+// An index may lag, lack rows or fail to read its files. It must not miss a row: it returns a row
+// that it is not sure of as possible, and the search reads the row (promise 6).
 type TextIndex interface {
-	// Coverage returns the sequence up to which the index knows of every change, or false if v is
-	// too old for it.
+	// Coverage returns the sequence up to which the index knows every change, or false if v is too
+	// old for it.
 	Coverage(v *View) (sequence uint64, ok bool)
-	// Candidates calls found with parts of the list's slots, in ascending order: those from first
-	// on, a multiple of textindex.BlockLen. Of the rows that have not changed since the index's
-	// sequence, those in sure match q in v, those in maybe may, and no others do. The sets are
-	// valid during the call, and found may change them. The only error is ctx's.
-	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe *textindex.Set)) error
+	// Candidates calls found for each block of the list, in ascending order; first is the first slot
+	// of the block. Of the rows that have not changed since the index's sequence, those in sure
+	// match q in v, those in maybe may, and no others do. The sets are valid during the call, and
+	// found may change them. The only error is ctx's.
+	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe Slots)) error
+}
+
+// BlockLen is the number of slots that a TextIndex reports at once.
+const BlockLen = 1 << 14
+
+// Slots is a set of slots of one block, counted from the first slot of the block.
+type Slots interface {
+	// Each calls f with the slots in ascending order until it returns false.
+	Each(f func(slot uint16) bool)
+	// Add adds a slot and reports whether it was missing.
+	Add(slot uint16) bool
+	// CopyTo writes the slots to bits, which are clear and have room for a block.
+	CopyTo(bits []uint64)
 }
 
 // UseTextIndex has searches ask x from now on, in views of the past too. Nil: none. Any goroutine
@@ -75,18 +96,17 @@ type textSearch struct {
 	cache        *otter.Cache[TextQuery, *cachedMatches]
 	bound        uint64        // of the cache, in bytes; only the model's owner uses it
 	hits, misses atomic.Uint64 // of the cache
-	bits         sync.Pool     // of *slotSet
+	bits         sync.Pool     // of *bitset
 }
 
-// slotSet is a set of slots that is made and read fast: a bit for each. Whoever takes one gives it
-// back.
-type slotSet []uint64
+// bitset is a set of slots of a list, a bit for each. The caller of takeBits puts it back.
+type bitset []uint64
 
 // takeBits returns an empty set for slots below so many.
-func (t *textSearch) takeBits(slots int) *slotSet {
-	b, ok := t.bits.Get().(*slotSet)
+func (t *textSearch) takeBits(slots int) *bitset {
+	b, ok := t.bits.Get().(*bitset)
 	if !ok {
-		b = &slotSet{}
+		b = &bitset{}
 	}
 	n := (slots + 63) / 64
 	*b = slices.Grow((*b)[:0], n)[:n]
@@ -94,7 +114,7 @@ func (t *textSearch) takeBits(slots int) *slotSet {
 	return b
 }
 
-func (b slotSet) has(slot uint32) bool {
+func (b bitset) has(slot uint32) bool {
 	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 != 0
 }
 
@@ -158,7 +178,7 @@ func (v *View) SearchCache() SearchCache {
 
 // search answers a page of the rows whose text contains what q searches for.
 func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
-	m, err := v.matching(ctx, TextQuery{listIndex(q.List), textindex.All, fold(q.Search)})
+	m, err := v.matching(ctx, TextQuery{listIndex(q.List), TextOfAll, fold(q.Search)})
 	if err != nil {
 		return Page{}, err
 	}
@@ -226,11 +246,11 @@ func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
 	x, changes := v.usableIndex()
 	chunks := len(v.lists[q.List].rows.chunks)
-	bits := v.text.takeBits((chunks*chunkLen + textindex.BlockLen - 1) / textindex.BlockLen * textindex.BlockLen)
+	bits := v.text.takeBits((chunks*chunkLen + BlockLen - 1) / BlockLen * BlockLen)
 	defer v.text.bits.Put(bits)
 	look := v.scan
 	if x != nil {
-		look = func(ctx context.Context, q TextQuery, bits slotSet) error { return v.findIndexed(ctx, x, q, bits) }
+		look = func(ctx context.Context, q TextQuery, bits bitset) error { return v.findIndexed(ctx, x, q, bits) }
 	}
 	if err := look(ctx, q, *bits); err != nil {
 		return matchSet{}, err
@@ -240,7 +260,7 @@ func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
 }
 
 // lookAgain brings bits, the answer to q before changes, to v.
-func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits slotSet) {
+func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits bitset) {
 	rows, look := &v.lists[q.List].rows, q.matcher()
 	for _, c := range changes {
 		if c.ref.List() != q.List {
@@ -256,23 +276,27 @@ func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits slotSet) {
 }
 
 // findIndexed adds the index's candidates that match.
-func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits slotSet) error {
+func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits bitset) error {
 	rows, look := &v.lists[q.List].rows, q.matcher()
-	return x.Candidates(ctx, v, q, func(first uint32, sure, maybe *textindex.Set) {
-		maybe.Each(func(slot uint16) bool {
-			if r := rows.get(first + uint32(slot)); r != nil && look.matches(r) {
-				sure.Add(slot)
-			}
-			return true
-		})
-		if at := int(first / 64); at < len(bits) { // else v is older than all of the part
+	var block uint32
+	var matching Slots
+	read := func(slot uint16) bool {
+		if r := rows.get(block + uint32(slot)); r != nil && look.matches(r) {
+			matching.Add(slot)
+		}
+		return true
+	}
+	return x.Candidates(ctx, v, q, func(first uint32, sure, maybe Slots) {
+		block, matching = first, sure
+		maybe.Each(read)
+		if at := int(first / 64); at < len(bits) { // else v is older than all of the block
 			sure.CopyTo(bits[at:])
 		}
 	})
 }
 
 // scan adds the rows of the list that match, by a look at each.
-func (v *View) scan(ctx context.Context, q TextQuery, bits slotSet) error {
+func (v *View) scan(ctx context.Context, q TextQuery, bits bitset) error {
 	look := q.matcher()
 	for n, chunk := range v.lists[q.List].rows.chunks {
 		if ctx.Err() != nil {
@@ -327,7 +351,7 @@ type matchSet struct {
 type filterCounts [bitShown << 1]int32
 
 // countFilters counts the rows in bits.
-func (l *listView) countFilters(bits slotSet) (c filterCounts) {
+func (l *listView) countFilters(bits bitset) (c filterCounts) {
 	for n, chunk := range l.filters.chunks {
 		at := n * chunkLen / 64
 		if at >= len(bits) {

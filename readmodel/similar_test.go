@@ -148,7 +148,7 @@ func TestImitates(t *testing.T) {
 		if got := strings.Join(ids, " "); got != c.want {
 			t.Errorf("%s: %q imitates %q, want %q", c.what, c.search, got, c.want)
 		}
-		if json := string(found.AppendJSON(nil)); strings.Contains(json, `,"imitates":[{"_id":"`) != (c.want != "") {
+		if json := checkJSON(found); strings.Contains(json, `,"imitates":[{"_id":"`) != (c.want != "") {
 			t.Errorf("%s: %s", c.what, json)
 		}
 	}

@@ -99,6 +99,56 @@ func marshal(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// pageJSON, checkJSON and feedJSON are what a query found, in the form of the twin's results.
+func pageJSON(p Page) string {
+	return marshal(struct {
+		Data    []json.RawMessage `json:"data"`
+		Total   int               `json:"total"`
+		HasMore bool              `json:"hasMore"`
+	}{entriesJSON(p.Rows), p.Total, p.HasMore})
+}
+
+func entriesJSON(rows []*Row) []json.RawMessage {
+	out := []json.RawMessage{}
+	for _, r := range rows {
+		out = append(out, json.RawMessage(r.JSON()))
+	}
+	return out
+}
+
+func checkJSON(c CheckResult) string {
+	type group struct {
+		Kind    string            `json:"kind"`
+		Entries []json.RawMessage `json:"entries"`
+	}
+	groups := func(all []Group) []group {
+		out := []group{}
+		for _, g := range all {
+			out = append(out, group{string(g.List), entriesJSON(g.Rows)})
+		}
+		return out
+	}
+	return marshal(struct {
+		Results  []group           `json:"results"`
+		Similar  []group           `json:"similar,omitempty"`
+		Imitates []json.RawMessage `json:"imitates,omitempty"`
+	}{groups(c.Groups), groups(c.Similar), entriesJSON(c.Imitates)})
+}
+
+func feedJSON(p FeedPage) string {
+	type change struct {
+		Sequence uint64
+		List     events.List
+		ID       string
+		Entry    json.RawMessage `json:",omitempty"`
+	}
+	changes := []change{}
+	for _, c := range p.Changes {
+		changes = append(changes, change{c.Sequence, c.List, c.ID, json.RawMessage(c.Row.feedText())})
+	}
+	return marshal([]any{p.Epoch, p.Since, p.Until, p.UpToDate, changes})
+}
+
 func has(text, needle string) bool { return strings.Contains(fold(text), fold(needle)) }
 
 func (w *twin) list(q ListQuery) string {

@@ -168,7 +168,10 @@ func content(t testing.TB, v *readmodel.View) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Write(page.AppendJSON(nil))
+		fmt.Fprint(&b, page.Total, page.HasMore)
+		for _, r := range page.Rows {
+			b.WriteString(r.JSON())
+		}
 		fmt.Fprint(&b, v.ListTag(&readmodel.ListQuery{List: l, Sort: readmodel.Popular}))
 	}
 	fmt.Fprint(&b, v.Digest(), v.CheckTag())

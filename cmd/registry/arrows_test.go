@@ -135,6 +135,24 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// TestRings keeps the indexes out of the model: they lag, and it does without them.
+func TestRings(t *testing.T) {
+	rings := 0
+	eachImport(t, func(room, file, imported string, test bool) {
+		outside := strings.HasPrefix(imported, module+"readmodel/exact") || strings.HasPrefix(imported, module+"readmodel/ranked") ||
+			strings.HasPrefix(imported, module+"readmodel/indexing")
+		if filepath.Dir(file) != filepath.Join("..", "..", "readmodel") || test {
+			return
+		}
+		if rings++; outside {
+			t.Errorf("%s must not import %s", file, imported)
+		}
+	})
+	if rings < 100 {
+		t.Errorf("readmodel has %d imports: is this test reading them?", rings)
+	}
+}
+
 // TestStrangers keeps NATS, bbolt and HTTP out of the rooms that are to know nothing of them.
 func TestStrangers(t *testing.T) {
 	eachImport(t, func(room, file, imported string, test bool) {

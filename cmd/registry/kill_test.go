@@ -22,6 +22,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/terms"
 )
@@ -568,13 +569,13 @@ func (k *killer) sameSearch(line logLine, v *readmodel.View, needle string) {
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		k.sameBody(line, fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), want.AppendJSON(nil))
+		k.sameBody(line, fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), body.AppendPage(nil, want))
 	}
 	want, err := v.Check(context.Background(), readmodel.CheckQuery{Search: needle})
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	k.sameBody(line, "/api/check?search="+url.QueryEscape(needle), want.AppendJSON(nil))
+	k.sameBody(line, "/api/check?search="+url.QueryEscape(needle), body.AppendCheck(nil, want))
 }
 
 func (k *killer) sameBody(line logLine, path string, want []byte) {

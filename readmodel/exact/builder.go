@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/exact/textindex"
 	"example.org/registry/readmodel/indexing"
-	"example.org/registry/readmodel/textindex"
 )
 
 // builder builds a text index and makes it follow the model. One goroutine owns it.

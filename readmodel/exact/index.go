@@ -6,7 +6,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/textindex"
+	"example.org/registry/readmodel/exact/textindex"
 )
 
 // index is the index of all lists at one moment: a readmodel.TextIndex made of blocks. It never
@@ -42,13 +42,13 @@ func (x *index) Coverage(v *readmodel.View) (sequence uint64, ok bool) {
 }
 
 // Candidates is part of readmodel.TextIndex.
-func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe *textindex.Set)) error {
+func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe readmodel.Slots)) error {
 	s, ok := x.scratch.Get().(*scratch)
 	if !ok {
 		s = &scratch{}
 	}
 	defer x.scratch.Put(s)
-	query := textindex.NewQuery(q.Text, q.Needle, &s.query)
+	query := textindex.NewQuery(textOf(q.Text), q.Needle, &s.query)
 	for i := range x.lists[q.List] {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -58,6 +58,21 @@ func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.T
 	}
 	return nil
 }
+
+// textOf returns the text of a block that a query is about.
+func textOf(t readmodel.TextOf) textindex.Text {
+	switch t {
+	case readmodel.TextOfNames:
+		return textindex.Names
+	case readmodel.TextOfChatIDs:
+		return textindex.ChatIDs
+	default:
+		return textindex.All
+	}
+}
+
+// A block of textindex is a block of readmodel.
+const _ = uint(textindex.BlockLen-readmodel.BlockLen) + uint(readmodel.BlockLen-textindex.BlockLen)
 
 // find sets s.sure to the slots of the part whose rows match q in v, and s.maybe to the others that
 // may.

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -513,16 +512,10 @@ func (n *night) follow() {
 	for up := false; !up; {
 		page := v.Feed(n.since, 50, 1<<20)
 		for _, c := range page.Changes {
-			var change struct {
-				Entry json.RawMessage `json:"entry"`
-			}
-			if err := json.Unmarshal(c.AppendJSON(nil), &change); err != nil {
-				n.t.Fatal(err)
-			}
 			key := string(c.List) + "/" + c.ID
 			delete(n.follower, key)
-			if c.Op() == "set" {
-				n.follower[key] = string(change.Entry)
+			if c.Row != nil {
+				n.follower[key] = c.Row.JSON()
 			}
 		}
 		n.since, up = page.Until, page.UpToDate

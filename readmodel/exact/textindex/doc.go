@@ -71,5 +71,5 @@
 //     mapped.
 //   - sieve.go: what rules out a block.
 //   - vocabulary.go: Vocabulary, the words of all blocks; grams.go: the grams of names.
-//   - set.go: Set, slots of a block; needle.go: Needle, which looks at a text itself.
+//   - set.go: Set, slots of a block.
 package textindex

@@ -1,4 +1,4 @@
-package textindex
+package readmodel
 
 import (
 	"math/rand/v2"
@@ -19,8 +19,8 @@ func FuzzNeedle(f *testing.F) {
 		if needle == "" {
 			return
 		}
-		if n := NewNeedle(needle); n.In(text) != strings.Contains(text, needle) {
-			t.Errorf("%q in %q: %v", needle, text, n.In(text))
+		if n := newNeedle(needle); n.in(text) != strings.Contains(text, needle) {
+			t.Errorf("%q in %q: %v", needle, text, n.in(text))
 		}
 	})
 }
@@ -37,9 +37,9 @@ func BenchmarkNeedle(b *testing.B) {
 	}
 	b.Run("Needle", func(b *testing.B) {
 		for i := range b.N {
-			n := NewNeedle(needles[i%256])
+			n := newNeedle(needles[i%256])
 			for _, text := range texts {
-				n.In(text)
+				n.in(text)
 			}
 		}
 	})

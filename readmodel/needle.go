@@ -1,21 +1,21 @@
-package textindex
+package readmodel
 
 import "strings"
 
-// Needle is a text that is looked for in many others. strings.Index looks for its first byte, which
-// in most languages is a common one, and stops there again and again; a Needle looks for its
-// rarest.
-type Needle struct {
+// needle is a text to search for in many others. strings.Index searches for the first byte, which is
+// a common one in most languages, and stops there again and again; a needle searches for its rarest
+// byte.
+type needle struct {
 	text string
 	at   int // of the rarest byte
 }
 
-// commonBytes are those of Polish text, the most common ones first.
+// commonBytes are the bytes of Polish text, the most common ones first.
 const commonBytes = " aioezn\xc4\xc5\xb3rwstcykdpmu\x82ljgb\x85h\x99\xbcfó"
 
-// NewNeedle chooses what to look for. The text is not empty.
-func NewNeedle(text string) Needle {
-	n, rarest := Needle{text: text}, -1
+// newNeedle chooses the byte to search for. The text is not empty.
+func newNeedle(text string) needle {
+	n, rarest := needle{text: text}, -1
 	for i := range len(text) {
 		rank := strings.IndexByte(commonBytes, text[i])
 		if rank < 0 {
@@ -28,8 +28,8 @@ func NewNeedle(text string) Needle {
 	return n
 }
 
-// In reports whether s contains the text.
-func (n *Needle) In(s string) bool {
+// in reports whether s contains the text.
+func (n *needle) in(s string) bool {
 	const tries = 16 // then s has so many of the byte that strings.Contains, which bounds its work, is as good
 	for from, tried := n.at, 0; from < len(s); tried++ {
 		if tried == tries {

@@ -1,0 +1,154 @@
+// Package body has the JSON bodies of the API's responses that show entries, as
+// httpapi/CONTRACT.md describes them. An entry is encoded once per change, by package readmodel; a
+// body joins these fragments, and its cost is the copying.
+package body
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel"
+)
+
+// AppendPage appends a page of a list (httpapi/CONTRACT.md#lists).
+func AppendPage(dst []byte, p readmodel.Page) []byte {
+	dst = appendEntries(append(dst, `{"data":`...), p.Rows)
+	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(p.Total), 10)
+	dst = strconv.AppendBool(append(dst, `,"hasMore":`...), p.HasMore)
+	return append(dst, '}')
+}
+
+// AppendCheck appends the result of a check (httpapi/CONTRACT.md#check).
+func AppendCheck(dst []byte, c readmodel.CheckResult) []byte {
+	return appendCheck(append(dst, '{'), c)
+}
+
+// AppendBatched appends the result of a check in a batch, after the id as the client wrote it
+// (httpapi/CONTRACT.md#batch).
+func AppendBatched(dst []byte, asked string, c readmodel.CheckResult) []byte {
+	dst = appendText(append(dst, `{"id":`...), asked)
+	return appendCheck(append(dst, ','), c)
+}
+
+func appendCheck(dst []byte, c readmodel.CheckResult) []byte {
+	dst = appendGroups(append(dst, `"results":`...), c.Groups)
+	if len(c.Similar) > 0 {
+		dst = appendGroups(append(dst, `,"similar":`...), c.Similar)
+	}
+	if len(c.Imitates) > 0 {
+		dst = appendEntries(append(dst, `,"imitates":`...), c.Imitates)
+	}
+	return append(dst, '}')
+}
+
+func appendGroups(dst []byte, groups []readmodel.Group) []byte {
+	dst = append(dst, '[')
+	for i, g := range groups {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, `{"kind":"`...), g.List...), `","entries":`...)
+		dst = append(appendEntries(dst, g.Rows), '}')
+	}
+	return append(dst, ']')
+}
+
+func appendEntries(dst []byte, rows []*readmodel.Row) []byte {
+	dst = append(dst, '[')
+	for i, r := range rows {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, r.JSON()...)
+	}
+	return append(dst, ']')
+}
+
+// AppendRanked appends a page of ranked search (httpapi/CONTRACT.md#ranked).
+func AppendRanked(dst []byte, p *readmodel.RankedPage) []byte {
+	dst = append(dst, `{"results":[`...)
+	for i, h := range p.Hits {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, `{"kind":"`...), h.Row.List()...), `","entry":`...)
+		dst = append(append(dst, h.Row.JSON()...), `,"matches":[`...)
+		for j, m := range h.Matches {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(append(append(dst, `{"field":"`...), m.Field...), `","start":`...)
+			dst = strconv.AppendInt(dst, int64(m.Start), 10)
+			dst = strconv.AppendInt(append(dst, `,"end":`...), int64(m.End), 10)
+			dst = append(dst, '}')
+		}
+		dst = append(dst, "]}"...)
+	}
+	dst = strconv.AppendInt(append(dst, `],"total":`...), int64(p.Total), 10)
+	dst = strconv.AppendBool(append(dst, `,"hasMore":`...), p.HasMore)
+	dst = append(dst, `,"facets":{`...)
+	for i, l := range events.Lists() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), l...), `":`...)
+		dst = strconv.AppendInt(dst, int64(p.Facets[i]), 10)
+	}
+	dst = append(dst, `},"suggestions":[`...)
+	for i, s := range p.Suggestions {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendText(dst, s)
+	}
+	dst = append(dst, ']')
+	if p.Relaxed {
+		dst = append(dst, `,"relaxed":true`...)
+	}
+	return append(dst, '}')
+}
+
+// AppendFeed appends a page of the feed (httpapi/CONTRACT.md#changes).
+func AppendFeed(dst []byte, p readmodel.FeedPage) []byte {
+	dst = appendText(append(dst, `{"epoch":`...), p.Epoch)
+	dst = strconv.AppendUint(append(dst, `,"since":`...), p.Since, 10)
+	dst = strconv.AppendUint(append(dst, `,"until":`...), p.Until, 10)
+	dst = strconv.AppendBool(append(dst, `,"upToDate":`...), p.UpToDate)
+	dst = append(dst, `,"changes":[`...)
+	for i, c := range p.Changes {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendChange(dst, c)
+	}
+	return append(dst, "]}"...)
+}
+
+// Op returns the name of what a client does with a change: "set" or "remove".
+func Op(c readmodel.Change) string {
+	if c.Row == nil {
+		return "remove"
+	}
+	return "set"
+}
+
+// AppendChange appends a change of the feed (httpapi/CONTRACT.md#changes).
+func AppendChange(dst []byte, c readmodel.Change) []byte {
+	dst = strconv.AppendUint(append(dst, `{"seq":`...), c.Sequence, 10)
+	dst = append(append(dst, `,"op":"`...), Op(c)...)
+	dst = append(append(append(dst, `","list":"`...), c.List...), '"')
+	if c.Row == nil { // no id has anything to escape
+		return append(append(append(dst, `,"_id":"`...), c.ID...), `"}`...)
+	}
+	dst = c.Row.Reported().AppendFormat(append(dst, `,"reportedAt":"`...), time.RFC3339Nano)
+	return append(append(append(dst, `","entry":`...), c.Row.JSON()...), '}')
+}
+
+// appendText quotes s, which is valid UTF-8.
+func appendText(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}
