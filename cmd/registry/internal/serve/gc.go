@@ -20,7 +20,7 @@ const (
 	// minHeadroom is how much garbage, in bytes, may gather between two collections of a small
 	// heap, less a tenth of that heap. With gcPercent alone a registry of 100,000 entries was
 	// collected more than once a second under load, which took a quarter of its CPU time.
-	minHeadroom = 384 << 20
+	minHeadroom = 512 << 20
 	// headroomEvery is how often the live heap is read. At a start the heap may double in that time.
 	headroomEvery = 100 * time.Millisecond
 	// limitPercent of the container's or the machine's memory is for the Go heap, the rest for

@@ -9,7 +9,7 @@ import (
 
 // TestPercentFor: a small heap is given the least headroom there is, a large one gcPercent.
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: 4790, 64 << 20: 590, 128 << 20: 290, 512 << 20: 65, 1 << 30: 50, 1 << 34: 50} {
+	for live, want := range map[uint64]int{0: 6390, 64 << 20: 790, 128 << 20: 390, 512 << 20: 90, 1 << 30: 50, 1 << 34: 50} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d bytes live: %d%%, want %d%%", live, got, want)
 		}
