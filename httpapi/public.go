@@ -33,6 +33,8 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// BaseURL is the own public address, which /openapi.yaml names as its server. Empty: "/".
 	BaseURL string
+	// Build identifies the program (site.Config.Build).
+	Build string
 	// AppealsURL is where accused persons appeal; the site shows it. It may have a query, and
 	// {reportId} in it is replaced by the number of the report (site.ParseAppeals). Empty: it shows
 	// none.

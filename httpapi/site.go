@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"embed"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,16 +22,11 @@ import (
 // that may fetch them.
 const robots = "User-agent: *\nDisallow:\n"
 
-// sources is this package: pages are a function of it too, and so are their tags.
-//
-//go:embed *.go
-var sources embed.FS
-
 // siteRoutes adds the site to the table of what exists.
 func (p *Public) siteRoutes(cfg Config) (err error) {
 	if p.site, err = site.New(site.Config{
-		BaseURL: cfg.BaseURL, AppealsURL: cfg.AppealsURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
-	}, sources); err != nil {
+		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
+	}); err != nil {
 		return err
 	}
 	for _, a := range p.site.Assets() { // without a rate limit: a page without its style is no page

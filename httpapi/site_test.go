@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -315,7 +314,7 @@ func TestPagesThatAreMeant(t *testing.T) {
 // Without the site nothing of it is there.
 func TestSiteOff(t *testing.T) {
 	f := serve(t)
-	s, err := site.New(site.Config{}, embed.FS{})
+	s, err := site.New(site.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

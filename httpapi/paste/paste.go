@@ -32,7 +32,6 @@
 package paste
 
 import (
-	"embed"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -41,11 +40,6 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel/casefold"
 )
-
-// Sources is this package. Pages of the site show what it reads, so their tags are made from it.
-//
-//go:embed *.go
-var Sources embed.FS
 
 // The bounds of a paste.
 const (

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,10 +18,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
-	"example.org/registry/httpapi/uptime"
-	"example.org/registry/httpapi/verdict"
-	"example.org/registry/readmodel/lookalike"
 )
 
 // MaxPage bounds a page in bytes, before compression, without its pictures and without the reason on
@@ -38,24 +33,14 @@ var assetFiles embed.FS
 //go:embed favicon.ico
 var favicon string
 
-// sources is this package itself.
-//
-//go:embed *.go about.md advice.md templates/*.html
-var sources embed.FS
-
-// ownSources are the packages that make pages and have no version of their own
-// (TestVersionCoversImports): pages are a function of them too, and so is Version.
-func ownSources() map[string]embed.FS {
-	return map[string]embed.FS{
-		"site": sources, "paste": paste.Sources, "verdict": verdict.Sources, "lookalike": lookalike.Sources, "bounds": bounds.Sources, "uptime": uptime.Sources,
-	}
-}
-
 // Config is what pages say about the service that they belong to.
 type Config struct {
 	// BaseURL is the public address of the service, without a slash at its end. Empty: pages say
 	// paths.
 	BaseURL string
+	// Build identifies the program: pages of another one may look different. Empty: their tags change
+	// with the rest of the configuration alone.
+	Build string
 	// AppealsURL is where an accused person appeals, as ParseAppeals takes it. Empty: pages name no
 	// address.
 	AppealsURL string
@@ -118,9 +103,8 @@ func (p Page) Brand() string {
 type Share struct{ Title, About string }
 
 // New reads the templates and assets. It fails for a bad AppealsURL, an advice that [CheckAdvice]
-// or a page that [CheckAbout] rejects, and if the build is broken. Pages are a function of the
-// caller's sources, more, too.
-func New(cfg Config, more embed.FS) (*Site, error) {
+// or a page that [CheckAbout] rejects, and if the build is broken.
+func New(cfg Config) (*Site, error) {
 	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
 	var err error
 	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
@@ -150,8 +134,8 @@ func New(cfg Config, more embed.FS) (*Site, error) {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	s.similar, s.items = alone.Lookup("similar"), alone.Lookup("item")
-	s.version, err = s.fingerprint(more)
-	return s, err
+	s.version = s.fingerprint()
+	return s, nil
 }
 
 // parse adds a template. A file whose name begins with _ is part of every page. Each of the others
@@ -312,27 +296,8 @@ func Favicon() []byte { return []byte(favicon) }
 // entity tag contains it.
 func (s *Site) Version() string { return s.version }
 
-func (s *Site) fingerprint(more embed.FS) (string, error) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%+v\n", s.cfg)
-	all := ownSources()
-	all["caller"] = more
-	for _, of := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintln(h, of)
-		err := fs.WalkDir(all[of], ".", func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
-				return err
-			}
-			text, err := all[of].ReadFile(name)
-			fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
-			return err
-		})
-		if err != nil {
-			return "", fmt.Errorf("site: sources: %w", err)
-		}
-	}
-	for _, a := range s.Assets() {
-		fmt.Fprintln(h, a.Path)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:6]), nil
+// fingerprint is made of what pages are a function of beside their content.
+func (s *Site) fingerprint() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s.cfg))
+	return hex.EncodeToString(sum[:6])
 }

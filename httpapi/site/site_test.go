@@ -2,17 +2,11 @@ package site
 
 import (
 	"context"
-	"embed"
 	"flag"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +29,7 @@ type world struct {
 
 func newWorld(t testing.TB, cfg Config, data ...events.Data) *world {
 	t.Helper()
-	s, err := New(cfg, embed.FS{})
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +297,7 @@ func golden(t *testing.T, name, page string) {
 
 // Data that was last known to be complete a while ago is said to be, and since when.
 func TestBanner(t *testing.T) {
-	s, err := New(Config{}, embed.FS{})
+	s, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,40 +400,9 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// TestVersionCoversImports: whatever package of ours makes pages is hashed into their version, or
-// has a version of its own that is part of the content's tag, or says nothing.
-func TestVersionCoversImports(t *testing.T) {
-	numbered := map[string]string{"events": "ProjectionVersion", "readmodel": "RenderVersion and AnswerVersion", "casefold": "RenderVersion", "pause": "says nothing"}
-	hashed := ownSources()
-	for name, files := range hashed {
-		names, err := fs.Glob(files, "*.go")
-		if err != nil || len(names) == 0 {
-			t.Fatalf("%s: no sources, %v", name, err)
-		}
-		for _, file := range names {
-			text, err := files.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, spec := range parsed.Imports {
-				imported, _ := strconv.Unquote(spec.Path.Value)
-				of := path.Base(imported)
-				if _, ok := hashed[of]; ok || numbered[of] != "" || strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(imported, "example.org/registry/") {
-					continue
-				}
-				t.Errorf("%s/%s imports %s, which no version of a page covers: see ownSources", name, file, imported)
-			}
-		}
-	}
-}
-
 // TestTitlesKeepTheirDirection: a name with bidirectional controls does not turn a title around.
 func TestTitlesKeepTheirDirection(t *testing.T) {
-	s, err := New(Config{}, embed.FS{})
+	s, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,17 +415,17 @@ func TestTitlesKeepTheirDirection(t *testing.T) {
 	}
 }
 
-// TestVersionOfSources: other sources of any room make another version.
-func TestVersionOfSources(t *testing.T) {
-	a, err := New(Config{}, embed.FS{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := New(Config{}, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Version() == b.Version() {
-		t.Error("the caller's sources do not matter")
+// TestVersion: another program or another configuration makes another version.
+func TestVersion(t *testing.T) {
+	of := map[string]Config{}
+	for _, cfg := range []Config{{}, {Build: "a"}, {Build: "b"}, {Build: "a", Proofs: true}} {
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := of[s.Version()]; ok {
+			t.Errorf("%+v and %+v have the same version", other, cfg)
+		}
+		of[s.Version()] = cfg
 	}
 }

@@ -1,18 +1,12 @@
 package uptime
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 )
-
-// Sources is this package. The page of the status shows what it counts, so its tag is made from it.
-//
-//go:embed *.go
-var Sources embed.FS
 
 // Days is how many days are kept, today included.
 const Days = 90

@@ -2,17 +2,11 @@ package verdict
 
 import (
 	"cmp"
-	"embed"
 	"slices"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
 )
-
-// Sources is this package. Pages of the site show what it decides, so their tags are made from it.
-//
-//go:embed *.go
-var Sources embed.FS
 
 // Value is the verdict in a word, as the page has it in data-verdict.
 type Value string

@@ -1,7 +1,7 @@
 package lookalike
 
 import (
-	"embed"
+	_ "embed"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,11 +11,6 @@ import (
 
 //go:embed tables.txt
 var tablesFile string
-
-// Sources is this package. Pages of the site show what it explains, so their tags are made from it.
-//
-//go:embed *.go tables.txt
-var Sources embed.FS
 
 // tables is what tables.txt says.
 type tables struct {

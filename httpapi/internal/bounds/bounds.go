@@ -4,15 +4,8 @@
 package bounds
 
 import (
-	"embed"
-
 	"example.org/registry/events"
 )
-
-// Sources is this package. Pages of the site show what it says, so their tags are made from it.
-//
-//go:embed *.go
-var Sources embed.FS
 
 // Bounds of texts, in code points.
 const (

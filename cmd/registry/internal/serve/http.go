@@ -2,10 +2,15 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -144,6 +149,12 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 	if err := registerMetrics(metrics, s.live, &s.snapshots.stats); err != nil {
 		return nil, nil, err
 	}
+	if cfg.Site {
+		if cfg.Build, err = buildID(); err != nil {
+			cfg.Build = rand.Text()
+			s.log.Warn("cannot read the program's file; clients fetch pages again after this start", "error", err)
+		}
+	}
 	cfg.Health, cfg.Logger, cfg.Metrics, cfg.AsyncAPI = s.health, s.log, metrics, events.AsyncAPI()
 	cfg.Status.Database, cfg.Ranked = s.live.database, s.live.rankedIndex
 	cfg.Uptime = uptime.Config{Path: s.cfg.statusPath()}
@@ -172,6 +183,22 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 		return nil, nil, fmt.Errorf("operators' listener: %w", err)
 	}
 	return public, operators, nil
+}
+
+// buildID returns the checksum of the program's file.
+func buildID() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, file)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // siteAddress is where operators find the public site; empty where there is none.
