@@ -436,7 +436,7 @@ func orders(t *testing.T, snapshot, admin string) []order {
 		{[]string{"snapshot", "restore", dataDir, snapshot}, readers, "restored", info + "OBJ_REGISTRY_SNAPSHOTS"},
 		{[]string{"export", snapshot}, readers, "registry.entry.listed", info + "OBJ_REGISTRY_SNAPSHOTS"},
 		{[]string{"rejected", "list"}, "operator", "registry.scammers.bad", "REGISTRY_REJECTED"},
-		{[]string{"rejected", "retry", "7"}, "", "", "REGISTRY_REJECTED"},
+		{[]string{"rejected", "retry", "200"}, "operator", "200", ""}, // the publisher lacks the copies, a replica the event's subject
 		{[]string{"rejected", "purge", "registry.scammers.nobody"}, "operator", "0 copies erased", "REGISTRY_REJECTED"},
 	}
 }
