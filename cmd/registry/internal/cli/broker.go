@@ -163,7 +163,7 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("it has no stream %s; start the server once (registry serve), which creates it; "+
-			"if it was lost, publish its events into a new one (registry publish --create-stream); or correct --stream", stream)
+			"if it was lost, bring it back with registry recover --create-stream; or correct --stream", stream)
 	case err != nil:
 		return fmt.Errorf("stream %s: %w", stream, err)
 	}

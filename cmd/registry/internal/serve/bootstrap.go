@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +67,9 @@ type candidates struct {
 	bucket     *bucket.Bucket
 	acceptLoss bool
 
-	info  *jetstream.StreamInfo // nil: there is no stream
-	items []bucket.Object
+	info    *jetstream.StreamInfo // nil: the broker has said why there is none
+	missing bool                  // there is no stream
+	items   []bucket.Object
 
 	setReason func(error) // called with the reason why there is no answer yet
 }
@@ -80,7 +82,7 @@ func (c *candidates) find(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		silent := "does not answer about the stream"
+		silent := "does not answer about the stream or its snapshots"
 		if !c.nc.IsConnected() {
 			silent = "cannot be reached"
 		}
@@ -104,16 +106,20 @@ func (c *candidates) ask(ctx context.Context) error {
 	info, err := c.stream.Info(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
+		c.missing = true
 	case err != nil && c.unanswered(err):
 		return err
 	case err != nil:
 		return nil
 	default:
-		c.info = info
+		c.info, c.missing = info, false
 	}
 	items, _, err := c.bucket.List(ctx)
-	if ignoreNone(err) != nil {
-		c.log.Warn("the object store cannot be read; replaying the whole stream", "error", err)
+	if err = ignoreNone(err); err != nil && !c.acceptLoss {
+		return fmt.Errorf("the snapshots cannot be listed, and only they tell whether the stream has lost anything (--accept-loss starts without them): %w", err)
+	}
+	if err != nil {
+		c.log.Warn("the snapshots cannot be listed; replaying the whole stream, as --accept-loss says", "error", err)
 	}
 	c.items = items
 	return nil
@@ -147,9 +153,11 @@ func emptyDir(path string) error {
 
 // restoreFirst restores the newest candidate that is good, if any.
 func (c *candidates) restoreFirst(ctx context.Context, path string) error {
+	if c.missing {
+		return c.checkMissing()
+	}
 	if c.info == nil {
-		c.lost()
-		return nil
+		return nil // for the projector to report
 	}
 	slices.SortStableFunc(c.items, func(a, b bucket.Object) int { return cmp.Compare(b.Manifest.Sequence, a.Manifest.Sequence) })
 	for _, item := range c.items {
@@ -170,29 +178,40 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 	return c.checkLoss(ctx)
 }
 
-// checkLoss returns an error if there are snapshots of the stream's history, none of which could be
-// used, and the stream has less than the newest of them.
+// checkLoss returns an error if there are snapshots of the stream, none of which could be used, and
+// the stream has less than the newest of them. Those of the stream's current history know best. If
+// there are none of it, its marker may be lost too, so the newest of each history counts.
 func (c *candidates) checkLoss(ctx context.Context) error {
 	h, marked, err := lineage.History(ctx, c.stream)
 	if err != nil {
 		return fmt.Errorf("it is not known whether the stream has lost anything: %w", err)
 	}
-	history := lineage.Of(c.info).StreamEpoch
-	if marked > 0 {
-		history = h.Name
+	newest := map[string]bucket.Object{} // by history
+	for _, o := range c.items {          // in order of sequence, the last first
+		name := o.Manifest.HistoryName()
+		if _, has := newest[name]; !has && o.Manifest.Stream == c.stream.Name && o.Manifest.StreamEpoch == lineage.Of(c.info).StreamEpoch {
+			newest[name] = o
+		}
 	}
-	newest := slices.IndexFunc(c.items, func(o bucket.Object) bool { // in order of sequence, the last first
-		return o.Manifest.Stream == c.stream.Name && o.Manifest.HistoryName() == history
-	})
-	if newest < 0 {
-		return nil
+	if o, has := newest[h.Name]; has && marked > 0 {
+		newest = map[string]bucket.Object{h.Name: o}
 	}
-	m, lost := c.items[newest].Manifest, ""
+	for _, name := range slices.Sorted(maps.Keys(newest)) {
+		if err := c.compare(newest[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare returns an error if the stream has less than a snapshot of it.
+func (c *candidates) compare(o bucket.Object) error {
+	lost := ""
 	switch has := c.info.State; {
-	case has.FirstSeq > m.Sequence+1:
-		lost = fmt.Sprintf("begins at %d, after its newest snapshot (%s, at %d)", has.FirstSeq, c.items[newest].Name, m.Sequence)
-	case has.NumSubjects < uint64(m.RecordCount()):
-		lost = fmt.Sprintf("has %d subjects, fewer than the %d of its newest snapshot (%s)", has.NumSubjects, m.RecordCount(), c.items[newest].Name)
+	case c.beginsAfter(o.Manifest):
+		lost = fmt.Sprintf("begins at %d, after its newest snapshot (%s, at %d)", has.FirstSeq, o.Name, o.Manifest.Sequence)
+	case has.NumSubjects < uint64(o.Manifest.RecordCount()):
+		lost = fmt.Sprintf("has %d subjects, fewer than the %d of its newest snapshot (%s)", has.NumSubjects, o.Manifest.RecordCount(), o.Name)
 	default:
 		return nil
 	}
@@ -204,16 +223,25 @@ func (c *candidates) checkLoss(ctx context.Context) error {
 		"registry recover, or start with --accept-loss to serve only what the stream has", c.stream.Name, lost)
 }
 
-// lost warns the operator of snapshots whose stream is gone: an empty one is about to be created.
-func (c *candidates) lost() {
-	for _, item := range c.items {
-		if item.Manifest.Stream == c.stream.Name {
-			c.log.Error("the stream is missing, and there are snapshots of it; creating and serving an empty one: "+
-				"if it was lost, stop the backend and bring it back: registry export NAME --tombstones FILE | registry publish -, where FILE is what "+
-				"registry tombstones last printed", "name", item.Name)
-			return
-		}
+// beginsAfter reports whether messages between the snapshot and the stream's first may be lost.
+func (c *candidates) beginsAfter(m snapshots.Manifest) bool {
+	return c.info.State.FirstSeq > m.Sequence+1
+}
+
+// checkMissing returns an error if there are snapshots of a stream that is not there: an empty one
+// would be created and answered from.
+func (c *candidates) checkMissing() error {
+	i := slices.IndexFunc(c.items, func(o bucket.Object) bool { return o.Manifest.Stream == c.stream.Name })
+	switch {
+	case i < 0:
+		return nil
+	case c.acceptLoss:
+		c.log.Warn("the stream is missing, and there are snapshots of it; creating and serving an empty one, as --accept-loss says", "name", c.items[i].Name)
+		return nil
 	}
+	return fmt.Errorf("the stream %s is missing, and there are snapshots of it (such as %s): people who are listed would be unknown. Bring it back with "+
+		"registry recover NAME --create-stream, and --tombstones FILE beside it, or start with --accept-loss to serve an empty one "+
+		"(with the embedded broker, do this first and set --min-entries)", c.stream.Name, c.items[i].Name)
 }
 
 // restore makes the store out of one snapshot, if both its object and the archive itself say that
@@ -246,8 +274,8 @@ func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
 	if err := lineage.Check(ctx, c.stream, m.Checkpoint); err != nil {
 		return err
 	}
-	if first := c.info.State.FirstSeq; m.Sequence+1 < first {
-		return fmt.Errorf("it is at %d, and the stream begins at %d: what was in between may be lost to it", m.Sequence, first)
+	if c.beginsAfter(m) {
+		return fmt.Errorf("it is at %d, and the stream begins at %d: what was in between may be lost to it", m.Sequence, c.info.State.FirstSeq)
 	}
 	return nil
 }

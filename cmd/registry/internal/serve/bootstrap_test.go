@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -220,7 +221,7 @@ func (s *starting) refuses(why string) {
 
 // TestBootstrapAfterLoss: one message with Nats-Rollup: all leaves a stream of one entry. A snapshot
 // from before keeps the others; where it cannot be used, the server does not start from that stream.
-// Snapshots of another history say nothing about this one.
+// Snapshots of another stream say nothing about this one.
 func TestBootstrapAfterLoss(t *testing.T) {
 	t.Parallel()
 	rollUp := func(s *starting) {
@@ -245,8 +246,9 @@ func TestBootstrapAfterLoss(t *testing.T) {
 			s.spoilChunks(s.put(50, nil), nil)
 			s.purge("registry.>")
 		}, 0, "has 0 subjects, fewer than the 1 of its newest snapshot"},
-		"another history": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.History = "other" }); rollUp(s) }, 0, ""},
-		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }); rollUp(s) }, 0, ""},
+		"the marker lost, too": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.History = "other" }); rollUp(s) }, 0, "after its newest snapshot"},
+		"another epoch":        {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }); rollUp(s) }, 0, ""},
+		"another stream":       {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }); rollUp(s) }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -366,7 +368,8 @@ func TestRemake(t *testing.T) {
 	}
 }
 
-// Without a bucket, or a stream, there is nothing to start from.
+// Without a bucket there is nothing to start from, and without a stream that has snapshots the server
+// does not start.
 func TestBootstrapWithNothing(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
@@ -378,9 +381,12 @@ func TestBootstrapWithNothing(t *testing.T) {
 	if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
 		t.Fatal(err)
 	}
-	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream is missing, and there are snapshots of it") {
+	s.refuses("is missing, and there are snapshots of it")
+	s.acceptLoss = true
+	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "serving an empty one, as --accept-loss says") {
 		t.Errorf("started at %d: %s", at, s.log.String())
 	}
+	s.acceptLoss = false
 	if err := s.js.DeleteObjectStore(t.Context(), bucket.Name); err != nil {
 		t.Fatal(err)
 	}
@@ -398,13 +404,39 @@ func TestBootstrapWithoutBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	waits(t, nc, "cannot be reached")
+	waits(t, nc, "cannot be reached", "")
+}
+
+// Without its snapshots nothing tells whether a stream has lost anything: a server waits until they
+// can be listed.
+func TestBootstrapWithoutSnapshots(t *testing.T) {
+	t.Parallel()
+	denied := &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.*.OBJ_" + bucket.Name}}
+	srv := eventstest.Server(t, &natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Users: []*natsserver.User{
+		{Username: "all", Password: "all"}, {Username: "blind", Password: "blind", Permissions: &natsserver.Permissions{Publish: denied}}}})
+	if !srv.ReadyForConnections(patience) {
+		t.Fatal("the broker does not start")
+	}
+	connect := func(user string) *nats.Conn {
+		nc, err := nats.Connect(srv.ClientURL(), nats.UserInfo(user, user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	js, err := jetstream.New(connect("all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Stream(t, js)
+	waits(t, connect("blind"), "does not answer about the stream or its snapshots", "--accept-loss")
 }
 
 // A node that knows no leader of the stream is a broker that is away: what it knows may be old.
 func TestBootstrapWithoutLeader(t *testing.T) {
 	t.Parallel()
-	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream")
+	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream", "leader")
 }
 
 // through is what bootstrap waits for, when it is there.
@@ -415,8 +447,8 @@ func through(js jetstream.JetStream) <-chan jetstream.JetStream {
 }
 
 // waits says whether a server with nothing saved waits for the broker, with why in the log, until
-// it is stopped.
-func waits(t *testing.T, nc *nats.Conn, why string) {
+// it is stopped, and part of the reason in its readiness.
+func waits(t *testing.T, nc *nats.Conn, why, part string) {
 	t.Helper()
 	said := make(logLines, 1)
 	srv := newServer(Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: slog.New(slog.NewTextHandler(said, nil))})
@@ -441,7 +473,7 @@ func waits(t *testing.T, nc *nats.Conn, why string) {
 	}
 	until(t, func() bool { // the reason beside it, where the broker is there
 		reason := srv.live.readiness().Reason
-		return strings.Contains(reason, "waiting for the broker") && (!nc.IsConnected() || strings.Contains(reason, "leader"))
+		return strings.Contains(reason, "waiting for the broker") && strings.Contains(reason, part)
 	})
 	cancel()
 	if err := <-ended; err == nil {
