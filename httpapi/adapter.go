@@ -14,12 +14,13 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/verdict"
 )
 
 // handler returns the answer to a request, or why there is none. It writes nothing itself. Of an
 // answer beside an error only the state is sent.
-type handler func(c *gin.Context) (answer, error)
+type handler func(c *gin.Context) (respond.Response, error)
 
 // adapt makes gin call a handler. It counts the request, turns an error into the answer of the
 // table in errors.go, and a panic into an error.
@@ -35,11 +36,11 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 		}
 		a, err := answered(c)
 		if err != nil {
-			p.fail(c, route, a.at, err)
+			p.fail(c, route, a, err)
 			return
 		}
-		if err := p.send(c, &a); err != nil {
-			p.fail(c, route, state{}, err)
+		if err := p.sender.Send(c, &a); err != nil {
+			p.fail(c, route, respond.Response{}, err)
 		}
 	}
 }
@@ -55,12 +56,26 @@ func limitedBy(limit *rateLimit, h handler) handler {
 	if limit == nil {
 		return h
 	}
-	return func(c *gin.Context) (answer, error) {
+	return func(c *gin.Context) (respond.Response, error) {
 		if err := limit.take(c.Request); err != nil {
-			return answer{}, err
+			return respond.Response{}, err
 		}
 		return h(c)
 	}
+}
+
+// otherMethod answers a request for a documented path by another method than GET: 204 to a
+// preflight, 405 to anything else (httpapi/CONTRACT.md#methods). gin has set Allow.
+func (p *Public) otherMethod(c *gin.Context) (respond.Response, error) {
+	if !respond.IsPreflight(c.Request) {
+		return respond.Response{}, errMethod
+	}
+	c.Writer.Header().Del("Allow")
+	return respond.Response{
+		Finish: p.preflight,
+		Cache:  &respond.Policy{}, // a preflight has a cache of its own
+		More:   []string{"Access-Control-Allow-Headers", "Registry-Min-Sequence, If-None-Match"},
+	}, nil
 }
 
 // finish ends a request. adapt defers it, since recover works only in the deferred function itself.
@@ -96,31 +111,32 @@ func (p *Public) recovered(c *gin.Context, route string, v any) {
 	if connection != nil {
 		h["Connection"] = connection
 	}
-	p.fail(c, route, state{}, err)
+	p.fail(c, route, respond.Response{}, err)
 }
 
-// fail answers with the error's row of the table in errors.go.
-func (p *Public) fail(c *gin.Context, route string, at state, err error) {
+// fail answers with the error's row of the table in errors.go, and with the state of the response
+// that came with the error.
+func (p *Public) fail(c *gin.Context, route string, with respond.Response, err error) {
 	r := replyTo(err)
 	if r.status == http.StatusInternalServerError {
 		p.logFailure(c.Request.Context(), route, err)
 	}
-	a := answer{status: r.status, at: at}
+	a := respond.Response{Status: r.status, At: with.At, NoStore: with.NoStore}
 	if r.retryAfter != "" {
-		a.more = []string{"Retry-After", r.retryAfter}
+		a.More = []string{"Retry-After", r.retryAfter}
 	}
 	body := r.appendJSON(nil)
 	if !p.failsAsPage(c.Request.URL.Path, r.status) {
-		a.more = append(a.more, errorHeader, r.code)
+		a.More = append(a.More, errorHeader, r.code)
 	} else {
-		a.page = hiddenPage
+		a.Page = respond.HiddenPage
 		if r.again() {
-			a.more = append(a.more, "Refresh", r.retryAfter)
+			a.More = append(a.More, "Refresh", r.retryAfter)
 		}
 		body = p.failurePage(c, r, blamed(err))
 	}
-	a.content = newContent(body)
-	_ = p.send(c, &a) // an answer without a tag has nothing that can fail
+	a.Body = respond.NewBody(body)
+	_ = p.sender.Send(c, &a) // an answer without a tag has nothing that can fail
 }
 
 // logRequest logs one request, as Config.RequestLog says.
@@ -185,7 +201,7 @@ type statusCount struct {
 }
 
 // newMetrics registers with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *bodyCache, f *followers) *metrics {
+func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *followers) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
@@ -210,9 +226,9 @@ func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *ga
 			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", s.count),
 			measure("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", g.ready),
 			measure("registry_remembered_pages", "Answers that are remembered because they were asked for again.",
-				func() float64 { return float64(b.cache.EstimatedSize()) }),
+				func() float64 { return float64(b.Len()) }),
 			measure("registry_remembered_pages_bytes", "Memory of the remembered answers, by estimate.",
-				func() float64 { return float64(b.cache.WeightedSize()) }))
+				func() float64 { return float64(b.Size()) }))
 	}
 	return m
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -36,6 +37,14 @@ type state struct {
 	// so; else zero.
 	staleSince time.Time
 	month      readmodel.Month // that it is now, on pages of the site
+}
+
+// mark returns a with the headers of the state that it was computed from.
+func (s state) mark(a respond.Response) respond.Response {
+	if a.NoStore = s.noStore; s.headers != nil {
+		a.At = &s.headers.Stamp
+	}
+	return a
 }
 
 // gate decides whether a request may be answered, and from which state. Any goroutine may use it.

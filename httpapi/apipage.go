@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/httpapi/apidoc"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 )
 
@@ -22,8 +23,8 @@ type apiPage struct {
 
 // addressedPage is the page with an address.
 type addressedPage struct {
-	address string
-	answer
+	address  string
+	response respond.Response
 }
 
 // apiPage adds the page. Its address is baseURL or, without one, the one that the request used.
@@ -47,18 +48,18 @@ func (p *Public) apiPage(baseURL string) error {
 
 // answer answers with the address of the request. No shared cache may keep it, and the last one is
 // remembered.
-func (a *apiPage) answer(c *gin.Context) (answer, error) {
+func (a *apiPage) answer(c *gin.Context) (respond.Response, error) {
 	address := requestAddress(c.Request)
 	last := a.last.Load()
 	if last == nil || last.address != address {
 		last = &addressedPage{address, a.at(address, "private, max-age=300")}
 		a.last.Store(last)
 	}
-	return last.answer, nil
+	return last.response, nil
 }
 
 // at returns the page with an address in it.
-func (a *apiPage) at(address, cacheControl string) answer {
+func (a *apiPage) at(address, cacheControl string) respond.Response {
 	return pageDocument(cacheControl, bytes.ReplaceAll(a.body, []byte(apidoc.Address), []byte(html.EscapeString(address))))
 }
 

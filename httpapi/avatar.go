@@ -1,29 +1,39 @@
 package httpapi
 
 import (
+	"strings"
+
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/respond"
 )
 
 // avatars is where the pictures are. Nothing may run in any answer there, failures included.
 const avatars = "/api/chat/avatar/"
 
+// isAvatar reports whether a path is that of an avatar: nothing in a picture may run
+// (httpapi/CONTRACT.md#avatars).
+func isAvatar(path string) bool {
+	user, ok := strings.CutPrefix(path, avatars)
+	return ok && user != "" && !strings.Contains(user, "/")
+}
+
 // avatar answers GET /api/chat/avatar/{chatUserId}, always with a picture
 // (httpapi/CONTRACT.md#avatars). It needs no read model.
-func (p *Public) avatar(c *gin.Context) (answer, error) {
+func (p *Public) avatar(c *gin.Context) (respond.Response, error) {
 	user := c.Param("chatUserId")
 	size, err := parseAvatar(user, c.Request.URL.RawQuery)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	picture, err := p.upstreams.Avatar(c.Request.Context(), user, size)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
-	a := answer{cache: cached("public, max-age=3600"), media: []string{picture.Type}, content: newContent(picture.Bytes)}
+	a := respond.Response{Cache: respond.Cached("public, max-age=3600"), Media: []string{picture.Type}, Body: respond.NewBody(picture.Bytes)}
 	if picture.Failed {
-		a.cache = cached("public, max-age=60")
+		a.Cache = respond.Cached("public, max-age=60")
 	}
 	return a, nil
 }

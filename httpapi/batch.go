@@ -7,6 +7,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -19,12 +20,12 @@ type batchID struct {
 // batch answers GET /api/check/batch (httpapi/CONTRACT.md#batch).
 func (p *Public) batch() handler {
 	return p.cacheable(&route{
-		policy: cached("private, max-age=10"),
+		policy: respond.Cached("private, max-age=10"),
 		parse: func(raw string) (q query, err error) {
 			q.batch, err = parseBatch(raw)
 			return q, err
 		},
-		tag: func(at state, _ *query) *tagSet { return &at.headers.tags.check },
+		tag: func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			dst = append(dst, `{"results":[`...)
 			for i, b := range q.batch {

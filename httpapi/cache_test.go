@@ -11,6 +11,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -18,7 +19,7 @@ import (
 // encoding and with what in between, an answer is what the model says at that moment.
 func TestRememberedAnswersAreTrue(t *testing.T) {
 	f := serve(t)
-	f.public.bodies, _ = newBodyCache(64 << 10) // so small that answers are forgotten, too
+	f.public.bodies, _ = respond.NewCache[query](64 << 10) // so small that answers are forgotten, too
 	outer := t
 	rapid.Check(t, func(t *rapid.T) {
 		for range 20 {
@@ -90,11 +91,11 @@ func TestRememberedAnswersAreNotBuilt(t *testing.T) {
 	p := f.public.bodies
 	ask := func() {
 		view := f.model.View()
-		tags := newTagSet(view.ListTag(&readmodel.ListQuery{List: events.Scammers}))
-		saved, _ := p.find(bodyKey{raw: "limit=3"}, func(string) (query, error) { return query{}, nil })
-		if saved.of(&tags) == nil {
+		tags := respond.NewTags(view.ListTag(&readmodel.ListQuery{List: events.Scammers}))
+		saved, _ := p.Find(respond.Key{Raw: "limit=3"}, func(string) (query, error) { return query{}, nil })
+		if saved.For(&tags) == nil {
 			built++
-			p.save(saved, &tags, []byte("body"))
+			p.Save(saved, &tags, []byte("body"))
 		}
 	}
 	for range 5 {

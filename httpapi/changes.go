@@ -14,6 +14,7 @@ import (
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
@@ -39,20 +40,20 @@ type feedBody struct {
 
 // feed answers GET /api/changes: where the feed is (httpapi/CONTRACT.md#changes). It has no tag,
 // since it names the moment.
-func (p *Public) feed(c *gin.Context) (answer, error) {
+func (p *Public) feed(c *gin.Context) (respond.Response, error) {
 	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	at, err := p.gate.admit(c.Request)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
-	a, err := asJSON(feedBody{
-		Epoch: at.view.Epoch(), Sequence: at.view.Sequence(), LastChange: at.view.LastChange(), AsOf: at.headers.asOfText[0],
+	a, err := respond.JSON(feedBody{
+		Epoch: at.view.Epoch(), Sequence: at.view.Sequence(), LastChange: at.view.LastChange(), AsOf: at.headers.AsOf[0],
 		Entries: countEntries(at.view), Digest: at.view.FeedDigest().String(),
 	})
-	a.at, a.cache = at, p.feedCache
-	return a, err
+	a.Cache = p.feedCache
+	return at.mark(a), err
 }
 
 // entryCounts is how many entries the lists show.
@@ -76,7 +77,7 @@ func (p *Public) changes() handler {
 			return q, err
 		},
 		admit: func(c *gin.Context, q *query) (state, error) { return p.awaitChange(c, &q.feed) },
-		tag:   func(at state, _ *query) *tagSet { return &at.headers.tags.feed },
+		tag:   func(at state, _ *query) *respond.Tags { return &at.headers.tags.feed },
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			p.followers.pages.Inc()
 			return body.AppendFeed(dst, at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage)), nil

@@ -76,24 +76,25 @@
 //
 // # The parts
 //
-// Start with [Public.routes] (public.go), then one handler in lists.go, then answer.go.
+// Start with [Public.routes] (public.go), then one handler in lists.go, then route.go.
 //
-//	public.go, adapter.go                        routes, and what gin is needed for
+//	public.go                                    routes
 //	lists.go, batch.go, ranges.go, ranked.go, changes.go, donations.go, status.go, avatar.go, site.go,
 //	apipage.go, documents.go                     handlers, each in the file of its subject
 //	follow.go                                    those who wait for changes or follow them
-//	params.go, negotiate.go                      what a request asks for
+//	params.go                                    what a request asks for
 //	admission.go, health.go                      whether, and from which state, it is answered
 //	places.go                                    who the client is, and its share of places to wait
-//	answer.go, cache.go, headers.go, cors.go     bodies, tags and headers
+//	adapter.go, route.go, state.go               from a handler to its response, and what it shares
 //	errors.go                                    the table of errors
 //
-// There is one way to answer: a handler parses, asks the model and returns an answer, or why there
-// is none; send makes the headers, the tag, the encoding and the 304 of it, and failures go the
-// same way. Answers of lists, checks and their pages come from cacheable, which remembers them.
-// Streams are the exception: once the head is sent, follow.go writes most events below net/http.
+// There is one way to respond: a handler parses, asks the model and returns a [respond.Response] or
+// an error; package respond sends it. Errors go the same way. Responses of lists, checks and their
+// pages come from cacheable, which caches them. Streams are the exception: once the head is sent,
+// follow.go writes most events below net/http.
 //
-// Beside this package stand wire (connections), upstream (status probes and avatars), site (pages),
-// paste (what people paste into their search), verdict (what the site says of it), apidoc
-// (openapi.yaml as a page) and admin (the operators' listener).
+// Next to this package are respond (how responses are sent), body (the JSON of entries), wire
+// (connections), upstream (status probes and avatars), site (pages), paste (what people paste into
+// their search), verdict (what the site says of it), apidoc (openapi.yaml as a page) and admin (the
+// operators' listener).
 package httpapi

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/respond"
 )
 
 //go:embed openapi.yaml
@@ -36,29 +37,29 @@ func (p *Public) apiDocuments(cfg Config) {
 }
 
 // document returns an answer with a body that never changes.
-func document(media, cacheControl string, body []byte) answer {
-	return answer{media: []string{media}, cache: cached(cacheControl), tags: tagsOf(body), content: newContent(body)}
+func document(media, cacheControl string, body []byte) respond.Response {
+	return respond.Response{Media: []string{media}, Cache: respond.Cached(cacheControl), Tags: respond.TagsOf(body), Body: respond.NewBody(body)}
 }
 
 // pageDocument returns a page that never changes and that search engines may show.
-func pageDocument(cacheControl string, body []byte) answer {
-	return answer{page: indexedPage, cache: cached(cacheControl), tags: tagsOf(body), content: newContent(body)}
+func pageDocument(cacheControl string, body []byte) respond.Response {
+	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(cacheControl), Tags: respond.TagsOf(body), Body: respond.NewBody(body)}
 }
 
 // always returns a handler with the one answer.
-func always(a answer) handler {
-	return func(*gin.Context) (answer, error) { return a, nil }
+func always(a respond.Response) handler {
+	return func(*gin.Context) (respond.Response, error) { return a, nil }
 }
 
 // proofs answers GET /proofs/{id} with the address of the proofs page, below base. The id is
 // checked, so nothing in it leads to another address.
 func proofs(base string) handler {
-	return func(c *gin.Context) (answer, error) {
+	return func(c *gin.Context) (respond.Response, error) {
 		id := c.Param("id")
 		if !events.IsID(id) {
-			return answer{}, errNotFound
+			return respond.Response{}, errNotFound
 		}
-		return redirect(http.StatusFound, base+"/"+id), nil
+		return respond.Redirect(http.StatusFound, base+"/"+id), nil
 	}
 }
 
@@ -68,9 +69,9 @@ const securityTxtValid = 180 * 24 * time.Hour
 
 // securityTxt answers GET /.well-known/security.txt (RFC 9116).
 func (p *Public) securityTxt(cfg Config) handler {
-	return func(*gin.Context) (answer, error) {
+	return func(*gin.Context) (respond.Response, error) {
 		text := securityTxt(cfg.Contact, cfg.BaseURL, time.Now())
-		return answer{media: []string{plainText}, cache: cached("public, max-age=3600"), content: newContent([]byte(text))}, nil
+		return respond.Response{Media: []string{plainText}, Cache: respond.Cached("public, max-age=3600"), Body: respond.NewBody([]byte(text))}, nil
 	}
 }
 

@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/gin-gonic/gin"
+import (
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/httpapi/respond"
+)
 
 // donationBody is the body of a donation's status.
 type donationBody struct {
@@ -16,23 +20,22 @@ type donationBody struct {
 
 // donation answers GET /api/donate/status. Nothing of it is cached or logged: whoever knows a
 // donation's id may see it, and nobody else (httpapi/CONTRACT.md#donations).
-func (p *Public) donation(c *gin.Context) (answer, error) {
+func (p *Public) donation(c *gin.Context) (respond.Response, error) {
 	id, err := parseDonation(c.Request.URL.RawQuery)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	at, err := p.gate.admit(c.Request)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	d, known := at.view.Donation(id)
 	if !known {
-		return answer{at: at}, errNotFound
+		return at.mark(respond.Response{}), errNotFound
 	}
-	a, err := asJSON(donationBody{
+	a, err := respond.JSON(donationBody{
 		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
 		stamp(d.CreatedAt), stamp(d.UpdatedAt),
 	})
-	a.at = at
-	return a, err
+	return at.mark(a), err
 }

@@ -20,6 +20,7 @@ import (
 
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/body"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
@@ -298,25 +299,25 @@ func appendEvent(dst []byte, id uint64, name string, data func([]byte) []byte) [
 }
 
 // stream answers GET /api/changes/{epoch}/events (httpapi/CONTRACT.md#changes).
-func (p *Public) stream(c *gin.Context) (answer, error) {
+func (p *Public) stream(c *gin.Context) (respond.Response, error) {
 	q, err := parseStream(c.Param("epoch"), c.Request.URL.RawQuery, c.Request.Header["Last-Event-Id"])
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	at, err := p.reachFeed(c, &q)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	leave, err := p.followers.join(p.followers.following, c.Request)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
-	return answer{at: at, more: []string{"X-Accel-Buffering", "no"}, finish: func(c *gin.Context) {
+	return at.mark(respond.Response{More: []string{"X-Accel-Buffering", "no"}, Finish: func(c *gin.Context) {
 		defer leave()
 		s := newStream(c, p.followers, q)
 		defer s.timer.Stop()
 		s.run()
-	}}, nil
+	}}), nil
 }
 
 // parseStream reads where a stream begins: after the last event that the reader has, else after

@@ -124,11 +124,11 @@ func TestStateHeadersBelongToTheirView(t *testing.T) {
 	for _, i := range []int{0, 1, 0, 2, 2, 1, 1, 0} {
 		for _, at := range []time.Time{asOf(), asOf().Add(time.Duration(i) * time.Second)} {
 			h := cache.of(views[i], at)
-			if h.sequence[0] != strconv.FormatUint(views[i].Sequence(), 10) || h.asOfText[0] != stamp(at) {
-				t.Errorf("view %d at %v: %v %v", i, at, h.sequence, h.asOfText)
+			if h.Sequence[0] != strconv.FormatUint(views[i].Sequence(), 10) || h.AsOf[0] != stamp(at) {
+				t.Errorf("view %d at %v: %v %v", i, at, h.Sequence, h.AsOf)
 			}
-			if h.tags.check.quoted[identity] != `"`+views[i].CheckTag()+`"` {
-				t.Errorf("view %d: tag %s", i, h.tags.check.quoted[identity])
+			if h.tags.check.Plain() != `"`+views[i].CheckTag()+`"` {
+				t.Errorf("view %d: tag %s", i, h.tags.check.Plain())
 			}
 		}
 	}

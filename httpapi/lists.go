@@ -5,6 +5,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -16,7 +17,7 @@ func (p *Public) list(l events.List) handler {
 			q.list, err = parseList(l, raw)
 			return q, err
 		},
-		tag: func(at state, q *query) *tagSet { return at.headers.tags.list(&q.list) },
+		tag: func(at state, q *query) *respond.Tags { return at.headers.tags.list(&q.list) },
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			found, err := p.searchList(ctx, at.view, q.list)
 			if err != nil {
@@ -45,7 +46,7 @@ func (p *Public) check() handler {
 			q.check, err = parseCheck(raw)
 			return q, err
 		},
-		tag: func(at state, _ *query) *tagSet { return &at.headers.tags.check },
+		tag: func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			found, err := p.searchPerson(ctx, at.view, q.check)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -62,7 +63,7 @@ func serveLarge(t testing.TB) *fixture {
 			Reason: "Powód " + strings.Repeat("zażółć ", 20), ReportID: "R", ReportedAt: asOf()})
 	}
 	f.apply(more...)
-	if a, b := len(f.get(t, largeTarget).raw), len(f.get(t, smallTarget).raw); a < 2*minEncoded || b >= minEncoded {
+	if a, b := len(f.get(t, largeTarget).raw), len(f.get(t, smallTarget).raw); a < 2*respond.MinEncoded || b >= respond.MinEncoded {
 		t.Fatalf("bodies of %d and %d bytes", a, b)
 	}
 	return f

@@ -18,6 +18,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 	"example.org/registry/httpapi/uptime"
@@ -124,11 +125,11 @@ type Public struct {
 	logger      *slog.Logger
 	requestLog  bool
 	metrics     *metrics
-	fixed       fixed
-	listCache   *policy
-	checkCache  *policy
-	feedCache   *policy
-	recordCache *policy
+	sender      *respond.Sender
+	listCache   *respond.Policy
+	checkCache  *respond.Policy
+	feedCache   *respond.Policy
+	recordCache *respond.Policy
 	gate        gate
 	followers   *followers
 	searches    *searches
@@ -136,9 +137,7 @@ type Public struct {
 	rankedIndex func() RankedIndex
 	limit       *rateLimit // nil: none
 	preflight   gin.HandlerFunc
-	compressor  *compressor
-	buffers     buffers
-	bodies      *bodyCache
+	bodies      *respond.Cache[query]
 	routeCount  uint8 // of cacheable routes; fixed after construction
 	upstreams   *upstream.Services
 	uptime      *uptime.Recorder
@@ -160,16 +159,15 @@ func NewPublic(cfg Config) (*Public, error) {
 		engine:      newEngine(),
 		logger:      logger,
 		requestLog:  cfg.RequestLog,
-		fixed:       newFixed(),
 		listCache:   listPolicy(cfg.StaleIfError, cfg.Health.MaxStaleness),
-		checkCache:  cached("public, s-maxage=10"),
-		feedCache:   cached("public, s-maxage=5"),
-		recordCache: cached("public, s-maxage=3600"),
+		checkCache:  respond.Cached("public, s-maxage=10"),
+		feedCache:   respond.Cached("public, s-maxage=5"),
+		recordCache: respond.Cached("public, s-maxage=3600"),
 		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
 		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events"), logger),
 		searches:    newSearches(),
 		limit:       newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
-		preflight:   newPreflight(),
+		preflight:   respond.NewPreflight(),
 		sitePaths:   map[string]bool{},
 		began:       time.Now(),
 
@@ -180,10 +178,10 @@ func NewPublic(cfg Config) (*Public, error) {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL, IsWord: words.Knows})
-	if p.compressor, err = newCompressor(); err != nil {
+	if p.sender, err = respond.NewSender(isAvatar); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	if p.bodies, err = newBodyCache(maxBodies); err != nil {
+	if p.bodies, err = respond.NewCache[query](respond.MaxBodies); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.followers)
@@ -286,12 +284,12 @@ func newEngine() *gin.Engine {
 // never to serve stale answers; CDN-Cache-Control takes that back for caches that know it. Such a
 // cache comes back after 10 s, since an answer costs so little here, and shows nobody for longer
 // than 30 s after they were delisted, while a server answers.
-func listPolicy(staleIfError, maxStaleness time.Duration) *policy {
+func listPolicy(staleIfError, maxStaleness time.Duration) *respond.Policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)
 	}
-	return &policy{
-		cache: []string{"public, s-maxage=30, stale-while-revalidate=300"},
-		cdn:   []string{"max-age=10, stale-while-revalidate=20, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10)},
+	return &respond.Policy{
+		Control: []string{"public, s-maxage=30, stale-while-revalidate=300"},
+		CDN:     []string{"max-age=10, stale-while-revalidate=20, stale-if-error=" + strconv.FormatInt(int64(staleIfError/time.Second), 10)},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -24,7 +25,7 @@ func (p *Public) ranges() handler {
 	return p.cacheable(&route{
 		policy: p.checkCache,
 		parse:  func(raw string) (q query, err error) { return q, scanQuery(raw, nil, nil) },
-		tag:    func(at state, _ *query) *tagSet { return &at.headers.tags.check },
+		tag:    func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
 		build: func(_ context.Context, at state, _ *query, dst []byte) ([]byte, error) {
 			text, err := json.Marshal(rangesBody{readmodel.RangeVersion, readmodel.NumRanges, at.view.RangeLines(), countEntries(at.view)})
 			return append(dst, text...), err
@@ -35,9 +36,9 @@ func (p *Public) ranges() handler {
 // rangeOf answers GET /api/ranges/{prefix}. No log and no metric names the prefix.
 func (p *Public) rangeOf() handler {
 	return p.cacheable(&route{
-		policy: &policy{cache: []string{"public, s-maxage=30, no-transform"}, cdn: p.listCache.cdn, asIs: true},
+		policy: &respond.Policy{Control: []string{"public, s-maxage=30, no-transform"}, CDN: p.listCache.CDN, AsIs: true},
 		media:  []string{plainText}, name: rangePrefix, parse: parseRange,
-		tag: func(at state, q *query) *tagSet { return new(newTagSet(at.view.RangeTag(q.bucket))) },
+		tag: func(at state, q *query) *respond.Tags { return new(respond.NewTags(at.view.RangeTag(q.bucket))) },
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			return at.view.AppendRange(dst, q.bucket), nil
 		},

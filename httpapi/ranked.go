@@ -11,6 +11,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -58,20 +59,20 @@ func parseRanked(raw string) (readmodel.RankedQuery, error) {
 }
 
 // ranked answers GET /api/search (httpapi/CONTRACT.md#ranked).
-func (p *Public) ranked(c *gin.Context) (answer, error) {
+func (p *Public) ranked(c *gin.Context) (respond.Response, error) {
 	q, err := parseRanked(c.Request.URL.RawQuery)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	at, page, err := p.searchRanked(c, q)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	return p.rankedAnswer(at, body.AppendRanked(nil, &page)), nil
 }
 
 // searchPage answers GET /szukaj. Without words it asks for some, and needs no index.
-func (p *Public) searchPage(c *gin.Context) (answer, error) {
+func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
 	q, err := parseRanked(c.Request.URL.RawQuery)
 	var at rankedState
 	var found readmodel.RankedPage
@@ -82,28 +83,28 @@ func (p *Public) searchPage(c *gin.Context) (answer, error) {
 		at, found, err = p.searchRanked(c, q)
 	}
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
-	asOf := staleSince(time.UnixMilli(at.headers.asOf))
+	asOf := staleSince(at.headers.Time)
 	body, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: asOf})
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	a := p.rankedAnswer(at, body)
-	a.page = hiddenPage
+	a.Page = respond.HiddenPage
 	if at.index == 0 {
-		a.more = nil
+		a.More = nil
 	}
 	return a, nil
 }
 
 // rankedAnswer is an answer whose tag is of the body, since the order depends on more than the
 // content.
-func (p *Public) rankedAnswer(at rankedState, body []byte) answer {
-	return answer{
-		cache: p.checkCache, at: at.state, tags: tagsOf(body), content: newContent(body),
-		more: []string{"Registry-Index-Sequence", strconv.FormatUint(at.index, 10)},
-	}
+func (p *Public) rankedAnswer(at rankedState, body []byte) respond.Response {
+	return at.mark(respond.Response{
+		Cache: p.checkCache, Tags: respond.TagsOf(body), Body: respond.NewBody(body),
+		More: []string{"Registry-Index-Sequence", strconv.FormatUint(at.index, 10)},
+	})
 }
 
 // rankedState is what an answer of ranked search is computed from.

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
 
@@ -27,20 +28,20 @@ type recordMonth struct {
 }
 
 // ownRecord answers GET /api/record (httpapi/CONTRACT.md#record).
-func (p *Public) ownRecord(c *gin.Context) (answer, error) {
+func (p *Public) ownRecord(c *gin.Context) (respond.Response, error) {
 	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	at, err := p.gate.admit(c.Request)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
-	a, err := asJSON(recordOf(at.view, readmodel.MonthOf(time.Now())))
+	a, err := respond.JSON(recordOf(at.view, readmodel.MonthOf(time.Now())))
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
-	a.at, a.cache, a.tags = at, p.recordCache, tagsOf(a.content.plain())
-	return a, nil
+	a.Cache, a.Tags = p.recordCache, respond.TagsOf(a.Body.Plain())
+	return at.mark(a), nil
 }
 
 // recordOf counts the months that end with last.

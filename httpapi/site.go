@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
 )
@@ -68,7 +69,7 @@ func (p *Public) listPage(l events.List) handler {
 			q.list, err = parseList(l, raw)
 			return q, err
 		},
-		tag: func(at state, q *query) *tagSet {
+		tag: func(at state, q *query) *respond.Tags {
 			return p.pageTags(at.view.ListTag(&q.list)+monthTag(at), at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
@@ -109,7 +110,7 @@ func (p *Public) entryPage(l events.List) handler {
 	return p.cacheable(&route{
 		policy: p.checkCache, html: true, name: entryID,
 		parse: parseEntryPage,
-		tag: func(at state, q *query) *tagSet {
+		tag: func(at state, q *query) *respond.Tags {
 			row := at.view.Entry(l, q.entry)
 			if row == nil {
 				return nil
@@ -146,7 +147,9 @@ func (p *Public) checkPage() handler {
 			q.indexed = q.person.empty()
 			return q, err
 		},
-		tag: func(at state, _ *query) *tagSet { return p.pageTags(at.view.CheckTag()+monthTag(at), at.staleSince) },
+		tag: func(at state, _ *query) *respond.Tags {
+			return p.pageTags(at.view.CheckTag()+monthTag(at), at.staleSince)
+		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
 			page := site.CheckPage{Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
 			for i, l := range events.Lists() {
@@ -194,24 +197,24 @@ func staleSince(asOf time.Time) time.Time {
 }
 
 // pageTags are the tags of the page that the site makes of a content.
-func (p *Public) pageTags(content string, asOf time.Time) *tagSet {
+func (p *Public) pageTags(content string, asOf time.Time) *respond.Tags {
 	tag := content + "-" + p.site.Version()
 	if !asOf.IsZero() {
 		tag += "-" + strconv.FormatInt(asOf.Unix(), 36)
 	}
-	return new(newTagSet(tag))
+	return new(respond.NewTags(tag))
 }
 
 // unknownPath leads to the page whose path was meant, if the site has one. Else it is 404.
-func (p *Public) unknownPath(c *gin.Context) (answer, error) {
+func (p *Public) unknownPath(c *gin.Context) (respond.Response, error) {
 	meant := p.pageMeant(c.Request.URL.Path)
 	if meant == "" || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-		return answer{}, errNotFound
+		return respond.Response{}, errNotFound
 	}
 	if raw := c.Request.URL.RawQuery; raw != "" {
 		meant += "?" + raw
 	}
-	return redirect(http.StatusMovedPermanently, meant), nil
+	return respond.Redirect(http.StatusMovedPermanently, meant), nil
 }
 
 // pageMeant is the page that path differs from by slashes at its end or by capital letters, or "".

@@ -357,19 +357,19 @@ func BenchmarkPages(b *testing.B) {
 	b.Run("entry", func(b *testing.B) { handle(b, p, "/wpis/scammers/e0000007", http.StatusOK) })
 	b.Run("entry/new", func(b *testing.B) {
 		for b.Loop() {
-			p.bodies.cache.InvalidateAll()
+			p.bodies.Clear()
 			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/wpis/scammers/e0000007"))
 		}
 	})
 	b.Run("list/new", func(b *testing.B) {
 		for b.Loop() {
-			p.bodies.cache.InvalidateAll()
+			p.bodies.Clear()
 			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/scammers"))
 		}
 	})
 	b.Run("check/new", func(b *testing.B) {
 		for b.Loop() {
-			p.bodies.cache.InvalidateAll()
+			p.bodies.Clear()
 			p.ServeHTTP(&sink{header: http.Header{}}, mustRequest("/?id=900000000000000007"))
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 	"example.org/registry/httpapi/uptime"
@@ -25,17 +26,17 @@ type statusCheck struct {
 }
 
 // status answers GET /api/status. It needs no read model.
-func (p *Public) status(c *gin.Context) (answer, error) {
+func (p *Public) status(c *gin.Context) (respond.Response, error) {
 	round, err := p.latestRound(c)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	body := statusBody{CheckedAt: stamp(round.CheckedAt)}
 	for _, c := range round.Components {
 		body.Checks = append(body.Checks, statusCheck{c.ID, c.OK, c.Latency.Milliseconds()})
 	}
-	a, err := asJSON(body)
-	a.cache = cached(statusCache)
+	a, err := respond.JSON(body)
+	a.Cache = respond.Cached(statusCache)
 	return a, err
 }
 
@@ -43,10 +44,10 @@ func (p *Public) status(c *gin.Context) (answer, error) {
 const statusCache = "public, s-maxage=15"
 
 // statusPage answers GET /status with the same round.
-func (p *Public) statusPage(c *gin.Context) (answer, error) {
+func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
 	round, err := p.latestRound(c)
 	if err != nil {
-		return answer{}, err
+		return respond.Response{}, err
 	}
 	checks := make([]site.Component, len(round.Components))
 	for i, c := range round.Components {
@@ -54,7 +55,7 @@ func (p *Public) statusPage(c *gin.Context) (answer, error) {
 	}
 	_, _, notReady := p.gate.health.View()
 	page, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
-	return answer{page: indexedPage, cache: cached(statusCache), content: newContent(page)}, err
+	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(statusCache), Body: respond.NewBody(page)}, err
 }
 
 // latestRound checks the query and returns the round of probes to answer with.

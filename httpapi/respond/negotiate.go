@@ -1,4 +1,4 @@
-package httpapi
+package respond
 
 import (
 	"bytes"
@@ -24,13 +24,12 @@ const (
 	numEncodings
 )
 
-// minEncoded is the size in bytes from which a body is worth encoding
-// (httpapi/CONTRACT.md#caching).
-const minEncoded = 1024
+// MinEncoded is the size in bytes from which a body is encoded (httpapi/CONTRACT.md#caching).
+const MinEncoded = 1024
 
-// worth returns e, or identity for a body that is too small to encode.
-func (e encoding) worth(body []byte) encoding {
-	if len(body) < minEncoded {
+// orIdentity returns e, or identity for a body that is too small to encode.
+func (e encoding) orIdentity(body []byte) encoding {
+	if len(body) < MinEncoded {
 		return identity
 	}
 	return e
@@ -101,13 +100,14 @@ func weight(parameter string) int {
 	return int(q * 1000)
 }
 
-// tagSet is the entity tag of a content, for each encoding.
-type tagSet struct {
+// Tags is the entity tag of a content, for each encoding.
+type Tags struct {
 	quoted [numEncodings]string   // without W/
 	header [numEncodings][]string // header values, shared: not to be changed
 }
 
-func newTagSet(tag string) (t tagSet) {
+// NewTags returns the tags of a content that tag names.
+func NewTags(tag string) (t Tags) {
 	for e := range numEncodings {
 		t.quoted[e] = `"` + tag + e.suffix() + `"`
 		t.header[e] = []string{t.quoted[e]}
@@ -115,35 +115,38 @@ func newTagSet(tag string) (t tagSet) {
 	return t
 }
 
-// tagsOf returns the tags of a body that nothing shorter names.
-func tagsOf(body []byte) *tagSet {
+// Plain returns the tag of the content as it is, quoted.
+func (t *Tags) Plain() string { return t.quoted[identity] }
+
+// TagsOf returns the tags of a body that nothing shorter names.
+func TagsOf(body []byte) *Tags {
 	sum := sha256.Sum256(body)
-	return new(newTagSet(hex.EncodeToString(sum[:16])))
+	return new(NewTags(hex.EncodeToString(sum[:16])))
 }
 
-// held tells which variants of a content a reader has, by its If-None-Match.
-type held struct {
+// clientTags tells which variants of a content a client has, by its If-None-Match.
+type clientTags struct {
 	variants [numEncodings]bool
-	any      bool // at least one, or the reader said *
+	any      bool // at least one, or the client sent *
 }
 
-// held compares weakly, as RFC 9110, 13.1.2 defines If-None-Match. It ignores what follows a
-// malformed tag.
-func (t *tagSet) held(lines []string) (h held) {
+// matchClient compares weakly, as RFC 9110, 13.1.2 defines If-None-Match. It ignores everything after
+// a malformed tag.
+func (t *Tags) matchClient(lines []string) (client clientTags) {
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "*" {
-			h.any = true
+			client.any = true
 			continue
 		}
 		for tag, rest := nextTag(line); tag != ""; tag, rest = nextTag(rest) {
 			for e := range numEncodings {
 				if tag == t.quoted[e] {
-					h.variants[e], h.any = true, true
+					client.variants[e], client.any = true, true
 				}
 			}
 		}
 	}
-	return h
+	return client
 }
 
 // nextTag cuts the first entity tag, without W/, off a list of tags. tag is "" when there is none.
@@ -160,12 +163,12 @@ func nextTag(list string) (tag, rest string) {
 	return list[:end+2], list[end+2:]
 }
 
-// settles reports whether the answer is 304 without a look at the body, for a reader who accepts e.
-// It is not settled for a reader who holds no encoded variant but accepts one: the tag that the 304
-// carries then depends on whether the body is large enough to encode.
-func (h held) settles(e encoding) bool {
-	large := h.variants[gzipped] || h.variants[zstandard]
-	return h.any && (e == identity || large)
+// isNotModified reports whether the response to a client that accepts e is a 304 regardless of the
+// body. It is false if the client accepts an encoded variant but has none: the tag of that 304
+// depends on whether the body is large enough to encode.
+func (client clientTags) isNotModified(e encoding) bool {
+	large := client.variants[gzipped] || client.variants[zstandard]
+	return client.any && (e == identity || large)
 }
 
 // compressor encodes whole bodies. Any goroutine may use it.

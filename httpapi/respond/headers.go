@@ -1,0 +1,141 @@
+package respond
+
+import (
+	"bytes"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/httpapi/wire"
+)
+
+// setHeaders sets the headers that a 200 and a 304 have in common. Those that many answers share
+// are spliced in preformatted, where the connection allows it.
+func (s *Sender) setHeaders(c *gin.Context, r *Response, e encoding) {
+	h := c.Writer.Header()
+	if r.Tags != nil {
+		h["Etag"] = r.Tags.header[e]
+	}
+	conn := wire.ConnOf(c.Request)
+	if r.Lines != nil && conn != nil && !r.NoStore {
+		conn.InsertHeader(r.Lines.at(r.At, func(h http.Header) { s.sharedHeaders(h, r) }))
+	} else {
+		s.sharedHeaders(h, r)
+	}
+	if s.sandboxed(c.Request.URL.Path) {
+		h["Content-Security-Policy"] = s.fixed.sandbox
+	}
+	for i := 0; i < len(r.More); i += 2 {
+		h[r.More[i]] = r.More[i+1 : i+2 : i+2]
+	}
+}
+
+// sharedHeaders sets the headers that no other request for the same answer changes. It does not
+// look at Origin: a shared cache may give any answer to anybody (httpapi/CONTRACT.md#cors). Vary
+// does not depend on the body's size: a 304 is sent without knowing it, and one address may be
+// small today and large tomorrow.
+func (s *Sender) sharedHeaders(h http.Header, r *Response) {
+	f := &s.fixed
+	h["Access-Control-Allow-Origin"] = f.anyOrigin
+	h["Access-Control-Expose-Headers"] = f.exposed
+	h["X-Content-Type-Options"] = f.nosniff
+	if r.Page != IndexedPage { // no accusation of anybody may be found by a search engine
+		h["X-Robots-Tag"] = f.robots
+	}
+	if r.Page != NoPage {
+		h["Content-Security-Policy"] = f.policy
+		h["Referrer-Policy"] = f.referrer
+		h["Cross-Origin-Opener-Policy"] = f.opener
+	}
+	if at := r.At; at != nil {
+		h["Registry-Sequence"] = at.Sequence
+		h["Registry-As-Of"] = at.AsOf
+		if r.Page != NoPage { // a page from a cache tells its reader by this how old its data is; see site.js
+			h["Last-Modified"] = []string{at.Time.UTC().Format(http.TimeFormat)}
+		}
+	}
+	switch {
+	case r.Tags != nil && r.Cache.AsIs:
+		h["Vary"] = f.varySequence
+	case r.Tags != nil && r.At != nil:
+		h["Vary"] = f.varyState
+	case r.Tags != nil:
+		h["Vary"] = f.varyEncoding
+	case r.Cache != nil && r.At != nil:
+		h["Vary"] = f.varySequence
+	}
+	if r.Cache == nil || r.NoStore {
+		h["Cache-Control"] = f.noStore
+		if r.Cache != nil && r.Cache.AsIs {
+			h["Cache-Control"] = f.noStoreAsIs
+		}
+		return
+	}
+	h["Cache-Control"] = r.Cache.Control
+	if r.Cache.CDN != nil {
+		h["Cdn-Cache-Control"] = r.Cache.CDN
+	}
+}
+
+// fixed holds header values that never change. All answers share them: nobody may change an element
+// of a slice.
+type fixed struct {
+	anyOrigin, exposed, nosniff, robots          []string
+	json, html, noStore, varyState, varyEncoding []string
+	varySequence, noStoreAsIs                    []string
+	policy, referrer, opener, sandbox            []string // policy to opener: of pages
+	encodings                                    [numEncodings][]string
+}
+
+func newFixed() fixed {
+	return fixed{
+		anyOrigin:    []string{"*"},
+		exposed:      []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"},
+		nosniff:      []string{"nosniff"},
+		robots:       []string{"noindex, nofollow"},
+		json:         []string{"application/json; charset=utf-8"},
+		html:         []string{"text/html; charset=utf-8"},
+		noStore:      []string{"no-store"},
+		varyState:    []string{"Accept-Encoding, Registry-Min-Sequence"},
+		varyEncoding: []string{"Accept-Encoding"},
+		varySequence: []string{"Registry-Min-Sequence"},
+		noStoreAsIs:  []string{"no-store, no-transform"},
+		policy: []string{"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+			"img-src 'self'; script-src 'self'; style-src 'self'"},
+		referrer:  []string{"no-referrer"}, // addresses of pages name persons
+		opener:    []string{"same-origin"},
+		sandbox:   []string{"default-src 'none'; sandbox"}, // nothing may run in a picture (httpapi/CONTRACT.md#avatars)
+		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
+	}
+}
+
+// Stamp has the headers that tell which state of the registry a response was computed from. Many
+// responses share one: its values never change.
+type Stamp struct {
+	Sequence []string  // Registry-Sequence
+	AsOf     []string  // Registry-As-Of
+	Time     time.Time // of AsOf, in whole milliseconds
+}
+
+// Lines caches a route's shared headers at the newest state, formatted. Any goroutine may use it.
+type Lines struct{ last atomic.Pointer[linesAt] }
+
+type linesAt struct {
+	state *Stamp
+	text  []byte
+}
+
+// at returns the lines of what set sets, which the caller must not change.
+func (l *Lines) at(state *Stamp, set func(http.Header)) []byte {
+	if last := l.last.Load(); last != nil && last.state == state {
+		return last.text
+	}
+	h := http.Header{}
+	set(h)
+	var text bytes.Buffer
+	_ = h.Write(&text) // a buffer takes everything
+	l.last.Store(&linesAt{state, text.Bytes()})
+	return text.Bytes()
+}

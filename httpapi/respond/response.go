@@ -1,0 +1,172 @@
+package respond
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/httpapi/wire"
+)
+
+// Response is a handler's response. [Sender.Send] derives the headers from it; handlers set none. The
+// zero value is an uncacheable 200 with no body.
+type Response struct {
+	Status  int      // zero: 200
+	Media   []string // Content-Type; nil: that of JSON or, of a page, HTML
+	Page    Page
+	Cache   *Policy  // nil: no cache may keep it
+	At      *Stamp   // the state of the registry that it was computed from; nil: none
+	NoStore bool     // no cache may keep it, whatever Cache is
+	Tags    *Tags    // nil: it has no tag, and is never 304 or encoded
+	More    []string // headers of this response alone: names as net/http spells them, each before its value
+	Body    *Body    // nil: Build makes it or, without Build, the body is empty
+	// Build appends the body, and is not called for a 304 that needs no body.
+	Build func(dst []byte) ([]byte, error)
+	// Lines cache the formatted headers of responses that differ from this one in Status, More, Tags
+	// and body alone. If nil, there is no cache.
+	Lines *Lines
+	// Finish writes what follows the headers, in place of status and body. If nil, Send does.
+	Finish gin.HandlerFunc
+}
+
+// Page distinguishes pages of the site from responses of the API.
+type Page uint8
+
+// The kinds of a page.
+const (
+	NoPage      Page = iota
+	HiddenPage       // no search engine may show it
+	IndexedPage      // search engines may show it
+	NumPages
+)
+
+// Policy is the caching headers of a response.
+type Policy struct {
+	Control []string // Cache-Control
+	CDN     []string // CDN-Cache-Control; nil: none
+	AsIs    bool     // never encoded, by a cache either: the length must not reveal the content
+}
+
+// Cached returns a policy of one Cache-Control header.
+func Cached(cacheControl string) *Policy { return &Policy{Control: []string{cacheControl}} }
+
+// JSON returns a response with v as its body.
+func JSON(v any) (Response, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return Response{}, fmt.Errorf("encode the response: %w", err)
+	}
+	return Response{Body: NewBody(body)}, nil
+}
+
+// Redirect returns a response that leads elsewhere.
+func Redirect(status int, location string) Response {
+	return Response{Status: status, Cache: Cached("public, max-age=300"), More: []string{"Location", location}}
+}
+
+// Sender sends responses. Any goroutine may use it.
+type Sender struct {
+	fixed      fixed
+	compressor *compressor
+	buffers    buffers
+	sandboxed  func(path string) bool
+}
+
+// NewSender returns a Sender. At paths for which sandboxed returns true, nothing in a response may
+// run, not even if a browser opens it by itself.
+func NewSender(sandboxed func(path string) bool) (*Sender, error) {
+	comp, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
+	return &Sender{fixed: newFixed(), compressor: comp, sandboxed: sandboxed}, nil
+}
+
+// Send sends r, or a 304 to a client that has its body.
+func (s *Sender) Send(c *gin.Context, r *Response) error {
+	e, client := identity, clientTags{}
+	if r.Tags != nil {
+		if !r.Cache.AsIs {
+			e = negotiate(c.Request.Header["Accept-Encoding"])
+		}
+		client = r.Tags.matchClient(c.Request.Header["If-None-Match"])
+	}
+	body := r.Body
+	if r.Build != nil && !client.isNotModified(e) {
+		buf := s.buffers.get()
+		built, err := r.Build((*buf)[:0])
+		if err != nil {
+			s.buffers.put(buf, *buf)
+			return err
+		}
+		defer s.buffers.put(buf, built)
+		body = NewBody(built)
+	}
+	if body != nil {
+		e = e.orIdentity(body.Plain())
+	}
+	if client.any {
+		s.setHeaders(c, r, e)
+		c.Writer.WriteHeader(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	v, err := body.encoded(e, s.compressor)
+	if err != nil {
+		return err
+	}
+	s.setHeaders(c, r, e)
+	if r.Finish != nil {
+		r.Finish(c)
+		return nil
+	}
+	s.write(c, r, body != nil, e, v)
+	return nil
+}
+
+func (s *Sender) write(c *gin.Context, r *Response, hasBody bool, e encoding, v *variant) {
+	h := c.Writer.Header()
+	h["Content-Length"] = v.length
+	if e != identity {
+		h["Content-Encoding"] = s.fixed.encodings[e]
+	}
+	switch {
+	case !hasBody:
+	case r.Media != nil:
+		h["Content-Type"] = r.Media
+	case r.Page != NoPage:
+		h["Content-Type"] = s.fixed.html
+	default:
+		h["Content-Type"] = s.fixed.json
+	}
+	if r.Status != 0 {
+		c.Writer.WriteHeader(r.Status)
+	}
+	wire.ConnOf(c.Request).JoinWrites(len(v.body))
+	c.Writer.WriteHeaderNow()
+	_, _ = c.Writer.Write(v.body) // fails only when the client has gone
+}
+
+// maxPooled is the size in bytes of the largest buffer that is kept for the next response.
+const maxPooled = 1 << 20
+
+// buffers is a pool of buffers to build bodies in. Any goroutine may use it.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) get() *[]byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return p
+	}
+	return new(make([]byte, 0, 16<<10))
+}
+
+// put takes back the buffer of get, which has grown into used. Its bytes are no longer in use.
+func (b *buffers) put(p *[]byte, used []byte) {
+	if cap(used) <= maxPooled {
+		*p = used[:0]
+		b.pool.Put(p)
+	}
+}

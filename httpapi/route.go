@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"example.org/registry/httpapi/respond"
+	"example.org/registry/readmodel"
+)
+
+// route has the shared parts of the cacheable responses of one path: lists and checks, as JSON and
+// as pages of the site. It does not change once [Public.cacheable] has it.
+type route struct {
+	number uint8 // tells the query strings of routes apart
+	policy *respond.Policy
+	html   bool     // a page of the site
+	media  []string // nil: that of JSON or, of a page, HTML
+	// name checks and returns the part of the path that belongs to the query, which then is
+	// "<name>?<query string>". Nil: none does.
+	name  func(c *gin.Context) (string, error)
+	lines [respond.NumPages]respond.Lines
+	// parse reads a query string. It is a pure function, and its only error is a paramError.
+	parse func(raw string) (query, error)
+	// admit returns the state to answer from. Nil: gate.admit does.
+	admit func(c *gin.Context, q *query) (state, error)
+	// tag names the content that an answer is made of. Nil: there is none, and the answer is 404.
+	tag func(at state, q *query) *respond.Tags
+	// build appends the body. Its only errors are errBusy and that of ctx.
+	build func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error)
+}
+
+// query is a query string as the route understands it.
+type query struct {
+	list    readmodel.ListQuery
+	check   readmodel.CheckQuery
+	batch   []batchID
+	bucket  int       // of chat ids, from 0
+	feed    feedQuery // of changes
+	entry   string    // the entry id that the path names
+	person  person    // of the person check
+	indexed bool      // search engines may show the page
+}
+
+// page returns the kind of page that the answer to q is.
+func (r *route) page(q *query) respond.Page {
+	switch {
+	case !r.html:
+		return respond.NoPage
+	case q.indexed:
+		return respond.IndexedPage
+	}
+	return respond.HiddenPage
+}
+
+// cacheable returns the handler of a route. A query string that was asked before is not parsed
+// again. A bad one is refused even while no answer is possible.
+func (p *Public) cacheable(r *route) handler {
+	p.routeCount++
+	r.number = p.routeCount
+	return func(c *gin.Context) (respond.Response, error) {
+		key := respond.Key{Route: r.number, Raw: c.Request.URL.RawQuery}
+		if r.name != nil {
+			name, err := r.name(c)
+			if err != nil {
+				return respond.Response{}, err
+			}
+			key.Raw = name + "?" + key.Raw
+		}
+		saved, err := p.bodies.Find(key, r.parse)
+		if err != nil {
+			return respond.Response{}, err
+		}
+		at, err := p.admit(c, r, saved.Query)
+		if err != nil {
+			return respond.Response{}, err
+		}
+		if r.admit != nil { // others may have been answered meanwhile
+			if saved, err = p.bodies.Find(key, r.parse); err != nil {
+				return respond.Response{}, err
+			}
+		}
+		if r.html {
+			at.staleSince = staleSince(at.headers.Time)
+			at.month = readmodel.MonthOf(time.Now())
+		}
+		tags := r.tag(at, saved.Query)
+		if tags == nil {
+			return respond.Response{}, errNotFound
+		}
+		kind := r.page(saved.Query)
+		a := at.mark(respond.Response{Page: kind, Media: r.media, Cache: r.policy, Tags: tags, Lines: &r.lines[kind]})
+		if a.Body = saved.For(tags); a.Body == nil {
+			a.Build = p.builder(c.Request.Context(), r, at, tags, saved)
+		}
+		return a, nil
+	}
+}
+
+func (p *Public) admit(c *gin.Context, r *route, q *query) (state, error) {
+	if r.admit != nil {
+		return r.admit(c, q)
+	}
+	return p.gate.admit(c.Request)
+}
+
+// builder returns what makes the body of an answer and remembers it.
+func (p *Public) builder(ctx context.Context, r *route, at state, tags *respond.Tags, saved *respond.Saved[query]) func([]byte) ([]byte, error) {
+	return func(dst []byte) ([]byte, error) {
+		body, err := r.build(ctx, at, saved.Query, dst)
+		if err == nil {
+			p.bodies.Save(saved, tags, body)
+		}
+		return body, err
+	}
+}
