@@ -2,20 +2,37 @@ package paste
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 
 	"example.org/registry/events"
 )
 
-// readMentions reads mentions, and what has the form of one but is nobody.
+// readMentions reads mentions and emoji, and what has the form of a mention but is nobody. Nothing
+// but the platform's own number is barred there.
 func (x *reading) readMentions() {
 	for _, m := range x.rd.mention.FindAllStringSubmatchIndex(x.text, -1) {
-		x.bar(Span{m[0], m[1]}, Identity, Plain)
-		x.seekID(x.text[m[2]:m[3]], Typed, Span{m[0], m[1]})
+		x.understood(Span{m[0], m[1]}, Plain)
+		x.seekID(Sought{ID: x.text[m[2]:m[3]], Spans: []Span{{m[0], m[1]}}})
 	}
-	for _, m := range x.rd.place.FindAllStringIndex(x.text, -1) {
-		x.bar(Span{m[0], m[1]}, Unchecked, Place)
+	for _, m := range x.rd.place.FindAllStringSubmatchIndex(x.text, -1) {
+		x.claim(Span{m[0], m[1]}, Unchecked, Place)
+		for i := 2; i < len(m); i += 2 {
+			number := Span{m[i], m[i+1]}
+			x.bars, x.masks = append(x.bars, number), append(x.masks, number)
+		}
+	}
+	for _, m := range x.rd.emoji.FindAllStringSubmatchIndex(x.p.Text, -1) {
+		if at := slices.Index(x.at, m[0]); at >= 0 {
+			for _, s := range []string{x.p.Text[m[2]:m[3]], x.p.Text[m[4]:m[5]]} {
+				mark := []Span{{at, at + len(emojiMark)}}
+				x.add(Sought{Names: []string{s}, How: Maybe, Spans: mark})
+				if isRun(s) {
+					x.seekID(Sought{ID: s, Short: true, How: Maybe, Spans: mark})
+				}
+			}
+		}
 	}
 }
 
@@ -23,77 +40,83 @@ func (x *reading) readMentions() {
 // white space, brackets, quotes and what parts names.
 func (x *reading) readAddresses() {
 	ends := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|()[]{}<>\"„”“«»", r) }
-	for at := 0; at < len(x.text); {
-		size := strings.IndexFunc(x.text[at:], ends)
-		if size < 0 {
-			size = len(x.text) - at
-		}
-		word := x.text[at : at+size]
+	at := 0
+	for word := range strings.FieldsFuncSeq(x.text, ends) {
+		at += strings.Index(x.text[at:], word)
 		bare := strings.TrimLeft(word, "/*`'’")
 		if strings.HasPrefix(word, "/wpis/") {
 			bare = word
 		}
-		from := at + size - len(bare)
-		bare = strings.TrimRight(bare, ".:!?*`'’")
-		if bare != "" {
+		from := at + len(word) - len(bare)
+		if bare = strings.TrimRight(bare, ".:!?#/*`'’"); bare != "" {
 			x.readAddress(Span{from, from + len(bare)}, bare)
 		}
-		for at += size; at < len(x.text) && strings.IndexFunc(x.text[at:], ends) == 0; {
-			at += len(string([]rune(x.text[at:])[:1]))
-		}
+		at += len(word)
 	}
 }
 
+// readAddress reads a word that may be an address. Of an address that is understood, a query or a
+// fragment is not.
 func (x *reading) readAddress(span Span, word string) {
-	foreign := func(kind Kind) {
+	foreign := func(span Span, kind Kind) {
 		x.claim(span, Unchecked, kind)
 		x.loose = append(x.loose, span)
 	}
 	if m := x.rd.mail.FindStringSubmatch(word); m != nil && isDomain(m[1]) {
-		foreign(Mail)
+		foreign(span, Mail)
 		return
 	}
-	scheme, host, path := cutAddress(word)
-	path, query := cutQuery(path)
-	platform := x.rd.platform.MatchString(host)
+	a := x.rd.address.FindStringSubmatch(word)
+	scheme, host, path, tail := strings.ToLower(a[1]), a[2], a[3], a[4]
+	known := Span{span.From, span.To - len(tail)}
+	ours := scheme == "" || scheme == "http" || scheme == "https" || scheme == "discord"
+	platform := ours && x.rd.platform.MatchString(host)
 	name, _, _ := strings.Cut(host, ":")
-	switch user, server := x.rd.user.FindStringSubmatch(path), x.rd.server.FindStringSubmatch(path); {
-	case x.readEntry(span, host, path):
+	switch user, server, entry := x.rd.user.FindStringSubmatch(path), x.rd.server.FindStringSubmatch(path), x.rd.entry.FindStringSubmatch(path); {
+	case entry != nil && ours && x.rd.isOwn(host):
+		x.understood(known, Plain)
+		x.add(Sought{Number: entry[2], List: events.List(entry[1]), Spans: []Span{known}})
 	case platform && user != nil:
-		x.loose = append(x.loose, span)
-		span.To -= len(query)
-		x.claim(span, Identity, Plain)
-		x.seekID(user[1], Typed, span)
+		x.understood(known, Plain)
+		x.seekID(Sought{ID: user[1], Spans: []Span{known}})
 	case platform && server != nil:
-		x.bar(span, Identity, Place)
-		x.add(Sought{ID: server[1], Server: true, Spans: []Span{span}})
-	case platform && strings.HasPrefix(path, "/channels/@me"):
-		x.bar(span, Unchecked, Place)
+		x.understood(known, Place)
+		x.add(Sought{ID: server[1], Server: true, Spans: []Span{known}})
+	case platform && x.rd.talk.MatchString(path):
+		x.claim(known, Unchecked, Place)
+		x.bars = append(x.bars, known)
+	case entry != nil: // may mean the entry, of another address of the site
+		x.add(Sought{Number: entry[2], List: events.List(entry[1]), How: Maybe, Spans: []Span{known}})
+		foreign(span, Web)
+		return
 	case x.rd.inviting.MatchString(host) && path != "", platform && strings.HasPrefix(path, "/invite/"):
-		foreign(Invitation)
+		foreign(span, Invitation)
+		return
 	case x.rd.steam.MatchString(word), x.rd.elsewhere.MatchString(name):
-		foreign(Profile)
-	case host != "-" && (platform || scheme || strings.HasPrefix(strings.ToLower(host), "www.") || isDomain(name) || isNumeric(name)):
-		foreign(Web)
+		foreign(span, Profile)
+		return
+	case hasAddress(word):
+		foreign(span, Web)
+		return
+	default:
+		return
+	}
+	if tail != "" {
+		foreign(Span{known.To, span.To}, Web)
 	}
 }
 
-// readEntry reads an address of an entry's page. On a host that is not the site's own it only may
-// mean the entry.
-func (x *reading) readEntry(span Span, host, path string) bool {
-	m := x.rd.entry.FindStringSubmatch(path)
-	if m == nil {
-		return false
+// hasAddress reports whether a web address or a domain stands anywhere in a word.
+func hasAddress(word string) bool {
+	if strings.Contains(word, "://") || strings.HasPrefix(strings.ToLower(word), "www.") {
+		return true
 	}
-	how := Typed
-	if !x.rd.isOwn(host) {
-		how = Maybe
-		x.loose = append(x.loose, span)
-		x.claim(span, Unchecked, Web)
+	for host := range strings.FieldsFuncSeq(word, func(r rune) bool { return !wordly(r) && r != '.' && r != '-' }) {
+		if a, err := netip.ParseAddr(host); isDomain(strings.Trim(host, ".")) || err == nil && a.Is4() {
+			return true
+		}
 	}
-	x.bar(span, Identity, Plain)
-	x.add(Sought{Number: m[2], List: events.List(m[1]), How: how, Spans: []Span{span}})
-	return true
+	return false
 }
 
 // readNumbers seeks words that may be the number of a report or of an entry. Anybody may take one
@@ -101,33 +124,8 @@ func (x *reading) readEntry(span Span, host, path string) bool {
 func (x *reading) readNumbers() {
 	for _, m := range x.rd.number.FindAllStringIndex(x.text, -1) {
 		word, span := x.text[m[0]:m[1]], Span{m[0], m[1]}
-		if strings.ContainsAny(word, "0123456789") && !Digits(word) && !x.masked(span.From) && x.isWord(span) {
+		if strings.ContainsAny(word, "0123456789") && !Digits(word) && !within(x.masks, span) && x.isWord(span) {
 			x.add(Sought{Number: word, How: Maybe, Spans: []Span{span}})
 		}
 	}
-}
-
-// cutAddress splits a word into its host, with the port, and what follows it, and reports whether
-// it has a scheme.
-func cutAddress(word string) (scheme bool, host, path string) {
-	if at := strings.Index(word, "://"); at > 0 {
-		scheme, word = true, word[at+3:]
-	}
-	if at := strings.IndexAny(word, "/?#\\"); at >= 0 {
-		return scheme, word[:at], word[at:]
-	}
-	return scheme, word, ""
-}
-
-func cutQuery(path string) (before, query string) {
-	if at := strings.IndexAny(path, "?#"); at >= 0 {
-		return path[:at], path[at:]
-	}
-	return path, ""
-}
-
-// isNumeric reports whether a host is an IPv4 address.
-func isNumeric(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Is4()
 }

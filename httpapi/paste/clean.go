@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -74,15 +75,16 @@ func (rd *Reader) written(typed string) (plain string, at []int) {
 // meaning returns what is meant by something that is written for a program.
 func (rd *Reader) meaning(s string) string {
 	switch {
-	case rd.emoji.MatchString(s):
+	case s[0] == '<':
 		return emojiMark
 	case s[0] == '&':
 		return html.UnescapeString(s)
 	case s[0] == '%':
-		if plain, err := url.PathUnescape(s); err == nil && utf8.ValidString(plain) && !strings.ContainsRune(plain, 0) {
-			return plain
+		plain, err := url.PathUnescape(s)
+		if isOdd := func(r rune) bool { return unicode.IsControl(r) || r < utf8.RuneSelf && wordly(r) }; err != nil || !utf8.ValidString(plain) || strings.ContainsFunc(plain, isOdd) {
+			return s // a percentage, say
 		}
-		return s
+		return plain
 	case strings.HasPrefix(strings.ToLower(s), "hxxp"):
 		return "http" + s[len("hxxp"):]
 	case strings.Contains(s, "/?"):
@@ -91,17 +93,21 @@ func (rd *Reader) meaning(s string) string {
 	return "."
 }
 
-// asked returns what an address of the site asks for, a line for each field. Other addresses it
-// returns without escapes.
+// asked returns what an address of the site asks for, a line for each field. Another address, or
+// one with anything else in it, it returns without escapes.
 func (rd *Reader) asked(address string) string {
 	full := address
 	if !strings.Contains(full, "://") {
 		full = "//" + full
 	}
 	u, err := url.Parse(full)
-	if err == nil && rd.isOwn(u.Host) {
-		if q := u.Query(); u.Path == "/" && utf8.ValidString(q.Get("search")+q.Get("id")) {
-			return "\n" + q.Get("search") + "\n" + q.Get("id") + "\n"
+	if err == nil && rd.isOwn(u.Host) && u.Path == "/" && u.User == nil && u.Fragment == "" {
+		q, err := url.ParseQuery(u.RawQuery)
+		text := "\n" + strings.Join(q["search"], "\n") + "\n" + strings.Join(q["id"], "\n") + "\n"
+		delete(q, "search")
+		delete(q, "id")
+		if err == nil && len(q) == 0 && utf8.ValidString(text) {
+			return text
 		}
 	}
 	if plain, err := url.PathUnescape(address); err == nil && utf8.ValidString(plain) {

@@ -9,164 +9,203 @@ import (
 // group is a run of digits in a text.
 type group struct {
 	Span
-	run         string // its digits, as 0 to 9
-	left, right bool   // a letter touches it
-	loose       bool   // it stands in an address that is not the platform's
+	run      string // its digits, as 0 to 9, and ? for a number that is none of them
+	lettered bool   // a letter touches it, or stands for one of its digits
+	loose    bool   // it stands in an address that is not the platform's
+	aside    bool   // of a time, a date or a list, or letters alone that may stand for digits
 }
 
-// digit returns the value of a decimal digit of any script.
+// isOne reports whether the group may be an id by itself, or a part of one, that was typed.
+func (g *group) isOne() bool { return !g.lettered && !g.loose && !g.aside }
+
+// digit returns the digit that a number of any script is, and ? for another number.
 func digit(r rune) (value byte, ok bool) {
-	if r >= '0' && r <= '9' {
-		return byte(r - '0'), true
-	}
-	if r < utf8.RuneSelf || !unicode.Is(unicode.Nd, r) {
+	switch {
+	case r >= '0' && r <= '9':
+		return byte(r), true
+	case r < utf8.RuneSelf || !unicode.IsNumber(r):
 		return 0, false
+	case unicode.Is(unicode.Nd, r):
+		zero := r
+		for unicode.Is(unicode.Nd, zero-1) { // scripts have their digits in tens, some of them side by side
+			zero--
+		}
+		return '0' + byte(r-zero)%10, true
+	case r == '⓿', r == '🄋', r == '🄌':
+		return '0', true
 	}
-	for zero := r; ; zero-- { // scripts have their digits in tens, some of them side by side
-		if !unicode.Is(unicode.Nd, zero-1) {
-			return byte(r-zero) % 10, true
+	for _, one := range "❶➀➊⓵" { // circled, and of no compatibility
+		if r >= one && r < one+9 {
+			return '1' + byte(r-one), true
 		}
 	}
+	return '?', true
 }
 
-// groups returns the runs of digits of a text. Letters that people write for digits count as digits
-// in a word that has no others, and more digits than those.
-func (rd *Reader) groups(text string) (all []group) {
-	swapped := map[int]byte{}
-	for _, m := range rd.swapped.FindAllStringIndex(text, -1) {
-		word := text[m[0]:m[1]]
-		if letters := len(word) - len(rd.digits.FindAllString(word, -1)); 0 < letters && letters <= len(word)/2 {
+// swapped returns the letters that stand for digits: those of words with nothing but such letters
+// and digits.
+func swapped(text string) map[int]byte {
+	all, at := map[int]byte{}, 0
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		at += strings.Index(text[at:], word)
+		if strings.Trim(word, "0123456789OoIl") == "" {
 			for i := range len(word) {
-				swapped[m[0]+i] = strings.NewReplacer("O", "0", "o", "0", "I", "1", "l", "1").Replace(word[i : i+1])[0] - '0'
+				switch word[i] {
+				case 'O', 'o':
+					all[at+i] = '0'
+				case 'I', 'l':
+					all[at+i] = '1'
+				}
 			}
 		}
+		at += len(word)
 	}
+	return all
+}
+
+// chains returns the runs of digits of a text: those of a chain have no letter between them. Marks
+// within a run, such as that of a keycap, do not end it.
+func (x *reading) chains() (all [][]group) {
+	swaps := swapped(x.text)
+	var chain []group
+	var g group
 	var run []byte
-	from := 0
+	letters := 0 // of the run that stand for digits
 	end := func(to int, after rune) {
-		if len(run) > 0 {
-			g := group{Span: Span{from, to}, run: string(run), right: lettered(after)}
-			first, _ := utf8.DecodeLastRuneInString(text[:from])
-			g.left = lettered(first) && !rd.glued.MatchString(text[max(0, from-4):from])
-			_, odd := swapped[from]
-			g.left = g.left || odd
-			all, run = append(all, g), nil
+		if len(run) == 0 {
+			return
 		}
+		g.To, g.run = to, string(run)
+		g.lettered = g.lettered || unicode.IsLetter(after) || letters > 0
+		g.aside = letters == len(run) || within(x.asides, g.Span)
+		g.loose = within(x.loose, g.Span)
+		chain, run, letters = append(chain, g), nil, 0
 	}
-	for i, r := range text {
+	before := ' '
+	for i, r := range x.text {
 		d, ok := digit(r)
-		if s, is := swapped[i]; is {
+		if s, is := swaps[i]; is {
 			d, ok = s, true
+			letters++
 		}
-		if !ok {
-			end(i, r)
-		} else {
-			if len(run) == 0 {
-				from = i
+		switch {
+		case within(x.bars, Span{i, i + 1}):
+			end(i, ' ')
+			before = ' '
+			continue
+		case ok && len(run) == 0:
+			g = group{Span: Span{From: i}, lettered: lettered(before) && !x.rd.glued.MatchString(x.text[max(0, i-4):i])}
+			run = []byte{d}
+		case ok:
+			run = append(run, d)
+		case unicode.IsMark(r) && len(run) > 0:
+		case unicode.IsLetter(r):
+			if end(i, r); len(chain) > 0 {
+				all, chain = append(all, chain), nil
 			}
-			run = append(run, d+'0')
+		default:
+			end(i, r)
 		}
+		before = r
 	}
-	end(len(text), ' ')
+	if end(len(x.text), ' '); len(chain) > 0 {
+		all = append(all, chain)
+	}
 	return all
 }
 
 func lettered(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 
-// separates reports whether people write s between the digits of one id.
-func separates(s string) bool {
-	return utf8.RuneCountInString(s) <= 3 && strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.Is(unicode.Pd, r) || strings.ContainsRune("-.,_/\\'’‘`´()[]{}−", r)
-	}) == ""
-}
-
-func isRun(s string) bool { return len(s) >= MinDigits && len(s) <= MaxDigits }
-
-// readDigits seeks every grouping of digits that makes an id. A chain is groups with only separators
-// between them. A group that has the digits of an id by itself is typed, and so are all of the
-// others between two of those together; any other grouping only may be an id.
-func (x *reading) readDigits() {
-	groups := x.rd.groups(x.text)
-	for len(groups) > 0 {
-		n := 1
-		for n < len(groups) && continues(groups[n-1], groups[n]) && separates(x.text[groups[n-1].To:groups[n].From]) && !x.barred(groups[n-1].To-1, groups[n].From+1) {
-			n++
-		}
-		if !x.barred(groups[0].From, groups[0].To) {
-			x.readChain(groups[:n])
-		}
-		groups = groups[n:]
-	}
-}
-
-// continues reports whether a group may go on with the number of the one before. Digits at the end
-// of a name do not belong to an id beside it that is whole.
-func continues(before, g group) bool {
-	return !before.right && !g.left && !(before.left && isRun(g.run))
-}
-
-// barred reports whether a stretch whose digits are nobody's id lies between two places.
-func (x *reading) barred(from, to int) bool {
-	for _, b := range x.bars {
-		if b.From < to && from < b.To {
+// within reports whether a place lies within one of others.
+func within(others []Span, s Span) bool {
+	for _, o := range others {
+		if o.Covers(s) {
 			return true
 		}
 	}
 	return false
 }
 
-func (x *reading) readChain(chain []group) {
-	for i := range chain {
-		for _, l := range x.loose {
-			chain[i].loose = chain[i].loose || l.Covers(chain[i].Span)
+func isRun(s string) bool { return len(s) >= MinDigits && len(s) <= MaxDigits && Digits(s) }
+
+// maxGap is how many code points stand at most between two groups of one number.
+const maxGap = 3
+
+// readDigits seeks every grouping of digits that makes an id, whatever stands between them but
+// letters. A group that has the digits of an id by itself is typed, and so are the neighbors between
+// two of those together; any other grouping only may be an id. Where a time, or digits of a word, is
+// a part of the grouping, it counts only where somebody has that id.
+func (x *reading) readDigits() {
+	chains, left := x.chains(), 0
+	for _, chain := range chains {
+		for from := 0; from < len(chain); {
+			to := from + 1
+			for to < len(chain) && x.continues(&chain[to-1], &chain[to]) {
+				to++
+			}
+			left += x.readNumber(chain[from:to])
+			from = to
+		}
+		for from := range chain {
+			run, odd := "", false
+			for to := from; to < len(chain) && len(run) <= MaxDigits; to++ {
+				odd = odd || chain[to].aside || chain[to].lettered
+				if run += chain[to].run; isRun(run) {
+					x.seekID(Sought{ID: run, Short: chain[to].aside || odd && from < to, How: Maybe, Spans: []Span{{chain[from].From, chain[to].To}}})
+				}
+			}
 		}
 	}
-	for from := 0; from < len(chain); {
-		to := from + 1
-		for !isRun(chain[from].run) && !chain[from].left && to < len(chain) && !isRun(chain[to].run) && !chain[to].right {
-			to++
-		}
-		x.readNumber(chain[from:to])
-		from = to
-	}
-	for from := range chain {
-		run := ""
-		for to := from; to < len(chain) && len(run) <= MaxDigits; to++ {
-			if run += chain[to].run; isRun(run) {
-				x.seekID(run, Maybe, Span{chain[from].From, chain[to].To})
+	if left >= MinDigits { // words among the digits of an id do not make it nothing
+		for i, c := range x.claims {
+			if c.Kind == Figure {
+				x.claims[i].Kind = Number
 			}
 		}
 	}
 }
 
-// readNumber reads groups that are one number together.
-func (x *reading) readNumber(groups []group) {
+// continues reports whether two groups of a chain are of one number, as people write numbers.
+func (x *reading) continues(a, b *group) bool {
+	return a.isOne() && b.isOne() && !isRun(a.run) && !isRun(b.run) && utf8.RuneCountInString(x.text[a.To:b.From]) <= maxGap
+}
+
+// readNumber reads groups that are one number together, and returns how many digits are left that
+// are of no kind.
+func (x *reading) readNumber(groups []group) (left int) {
 	run, typed := "", true
 	for _, g := range groups {
 		run += g.run
-		typed = typed && !g.left && !g.right && !g.loose
+		typed = typed && g.isOne()
 	}
 	span := Span{groups[0].From, groups[len(groups)-1].To}
 	kind := numberKind(run, strings.HasSuffix(x.text[:span.From], "+") || strings.HasPrefix(run, "00"))
-	if isRun(run) && typed {
-		x.seekID(run, Typed, span)
-	}
 	switch {
-	case isRun(run):
+	case isRun(run) && typed:
 		for _, g := range groups {
-			kind = max(kind, numberKind(g.run, false))
+			if kind = max(kind, numberKind(g.run, false)); strings.HasSuffix(x.text[:g.From], "+") {
+				kind = Telephone
+			}
+		}
+		x.seekID(Sought{ID: run, Spans: []Span{span}})
+		if len(groups) == 1 { // groups may be parts of names
+			x.masks = append(x.masks, span)
 		}
 		x.claim(span, Identity, kind)
-		return
 	case kind != Plain && typed:
 		x.claim(span, Unchecked, kind)
-		return
-	}
-	for _, g := range groups {
-		if kind := numberKind(g.run, false); kind != Plain && typed {
-			x.claim(g.Span, Unchecked, kind)
-		} else if len(g.run) > MaxDigits {
-			x.claim(g.Span, Unchecked, Number)
+	default:
+		for _, g := range groups {
+			switch kind := numberKind(g.run, false); {
+			case len(g.run) > MaxDigits || !Digits(g.run):
+				x.claim(g.Span, Unchecked, Number)
+			case kind != Plain && typed:
+				x.claim(g.Span, Unchecked, kind)
+			case typed:
+				x.claim(g.Span, Unchecked, Figure)
+				left += len(g.run)
+			}
 		}
 	}
+	return left
 }

@@ -21,17 +21,15 @@ func (x *reading) readNames() {
 			x.add(Sought{Names: []string{s.ID}, Raw: []string{s.ID}, Spans: slices.Clone(s.Spans)})
 		}
 	}
-	whole := Span{0, len(x.text)}
-	x.seekName(x.text, []string{x.p.Text}, whole)
+	x.seekName(x.text, []string{x.p.Text}, []Span{{0, len(x.text)}})
+	x.readParts(Span{0, len(x.text)}, ",;|\r\n")
 	without := func(separators string, leave func(Stretch) bool) { // some stretches
 		pieces := x.pieces(leave)
-		var left, raw []string
+		var raw []string
 		for _, s := range pieces {
-			left, raw = append(left, x.text[s.From:s.To]), append(raw, x.raw(s))
+			raw = append(raw, x.raw(s))
 		}
-		if whole := strings.Join(left, " "); len(left) > 0 {
-			x.seekName(whole, []string{strings.Join(raw, " ")}, Span{pieces[0].From, pieces[len(pieces)-1].To})
-		}
+		x.seekName(x.joined(pieces), []string{strings.Join(raw, " ")}, pieces)
 		for _, s := range pieces {
 			x.readParts(s, ",;|\r\n")
 			x.readParts(s, separators)
@@ -39,36 +37,57 @@ func (x *reading) readNames() {
 	}
 	without(",;|\r\n", func(s Stretch) bool { return s.What == Identity })
 	without(",;|\r\n", func(s Stretch) bool { return s.What == Identity || s.What == Filler })
-	without(",;|\r\n/", func(Stretch) bool { return true })
+	without(",;|\r\n/", func(s Stretch) bool { return s.Kind != Figure })
 	for _, m := range x.rd.quoted.FindAllStringSubmatchIndex(x.text, -1) {
 		for i := 2; i < len(m); i += 2 {
 			x.seekPart(Span{max(m[i], 0), max(m[i+1], 0)})
 		}
 	}
 	for _, m := range x.rd.at.FindAllStringSubmatchIndex(x.text, -1) {
-		if !x.masked(m[2]) {
-			x.seekPart(Span{m[2], m[3]})
+		if s := (Span{m[2], m[3]}); !within(x.masks, s) {
+			x.seekPart(s)
 		}
 	}
 	x.readRuns()
 }
 
 // pieces returns what is left of the text without the stretches that leave accepts.
-func (x *reading) pieces(leave func(Stretch) bool) (left []Span) {
-	claims := slices.DeleteFunc(slices.Clone(x.claims), func(s Stretch) bool { return !leave(s) })
-	slices.SortFunc(claims, func(a, b Stretch) int { return a.From - b.From })
-	at := 0
-	for _, c := range append(claims, Stretch{Span: Span{len(x.text), len(x.text)}}) {
-		if s := x.trimmed(Span{at, c.From}); s.From < s.To {
-			left = append(left, s)
+func (x *reading) pieces(leave func(Stretch) bool) []Span {
+	var without []Span
+	for _, c := range x.claims {
+		if leave(c) {
+			without = append(without, c.Span)
 		}
-		at = c.To
 	}
+	slices.SortFunc(without, byPlace)
+	return x.outside(Span{0, len(x.text)}, without)
+}
+
+// outside returns what is left of a place without others, which are in their order.
+func (x *reading) outside(s Span, others []Span) (left []Span) {
+	add := func(from, to int) {
+		if piece := x.trimmed(Span{from, to}); piece.From < piece.To {
+			left = append(left, piece)
+		}
+	}
+	at := s.From
+	for _, o := range others {
+		if o.From < s.To && o.To > at {
+			add(at, o.From)
+			at = o.To
+		}
+	}
+	add(at, s.To)
 	return left
 }
 
+func byPlace(a, b Span) int { return a.From - b.From }
+
 // trimmed returns a place without white space around it.
 func (x *reading) trimmed(s Span) Span {
+	if s.From >= s.To {
+		return s
+	}
 	text := x.text[s.From:s.To]
 	s.From += len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
 	s.To = s.From + len(strings.TrimSpace(text))
@@ -89,22 +108,19 @@ func (x *reading) readParts(s Span, separators string) {
 	}
 }
 
-// seekPart seeks a part of the text, unless it is nothing but punctuation, or a label of an id: "ID
-// 9900…" names nobody.
+// seekPart seeks a part of the text, unless it is nothing but punctuation. Beside an id, the part
+// that is only a label names nobody.
 func (x *reading) seekPart(s Span) {
 	text := x.text[s.From:s.To]
-	if x.parts[s] {
-		return
+	if !x.parts[s] && strings.ContainsFunc(text, wordly) && (x.ids == 0 || x.rd.label.FindString(text) != text) {
+		x.seekName(text, []string{x.raw(s)}, []Span{s})
 	}
 	x.parts[s] = true
-	if strings.ContainsFunc(text, wordly) && (x.ids == 0 || x.rd.label.FindString(text) != text) {
-		x.seekName(text, []string{x.raw(s)}, s)
-	}
 }
 
 // seekName seeks a name that was typed, in all of its readings.
-func (x *reading) seekName(text string, raw []string, at Span) {
-	s := Sought{Spans: []Span{at}}
+func (x *reading) seekName(text string, raw []string, at []Span) {
+	s := Sought{Spans: at}
 	all := x.rd.readings(text)
 	for _, reading := range all {
 		if name := lookalike.Bare(reading); isName(name) && !slices.Contains(s.Names, name) {
@@ -127,7 +143,7 @@ func (x *reading) seekName(text string, raw []string, at Span) {
 	}
 	for _, r := range s.Raw {
 		if Digits(r) && len(r) <= maxID && !isRun(r) {
-			x.add(Sought{ID: r, Short: true, Spans: []Span{at}})
+			x.add(Sought{ID: r, Short: true, Spans: at})
 		}
 	}
 }
@@ -143,13 +159,15 @@ func (rd *Reader) readings(text string) (all []string) {
 		return all
 	}
 	at := "@"
-	for {
+	for range maxReadings {
 		next := strings.TrimSpace(strings.Trim(text, around))
 		next = next[len(rd.listed.FindString(next)):]
 		if label := rd.label.FindString(next); label != "" && label != next {
 			next = next[len(label):]
 		}
-		next = rd.trailing.ReplaceAllString(next, "")
+		if at := rd.trailing.FindStringIndex(next[max(0, len(next)-10):]); at != nil {
+			next = next[:max(0, len(next)-10)+at[0]]
+		}
 		if after, ok := strings.CutPrefix(next, at); ok && at != "" {
 			next, at = after, "" // one
 		}
@@ -159,20 +177,27 @@ func (rd *Reader) readings(text string) (all []string) {
 		text = next
 		all = append(all, text)
 	}
+	return all
 }
+
+// maxReadings is how often a name loses what stands around it. Its words are sought anyway.
+const maxReadings = 8
 
 // word is a word of the text: a run of what words are made of. Several of them may stand without
 // white space between them; then they count as one.
 type word struct {
 	Span
-	number int // counts words between white space, and on past what no name reaches over
+	number int  // counts words between white space
+	odd    bool // what stands before it looks like letters
+	figure bool // it is a number
 }
 
 // maxPieces is how many pieces a run of words has at most, where no white space parts them.
 const maxPieces = 3 * MaxWords
 
-// readRuns seeks every run of 1 to MaxWords words.
+// readRuns seeks every run of 1 to MaxWords words, whatever stands between them.
 func (x *reading) readRuns() {
+	slices.SortFunc(x.masks, byPlace)
 	words := x.words()
 	for size := range len(words) {
 		found := false
@@ -185,10 +210,7 @@ func (x *reading) readRuns() {
 				x.p.Omitted = true
 				return
 			}
-			if x.isCode(Span{first.From, last.To}) {
-				continue
-			}
-			if x.seekRun(Span{first.From, last.To}, size == 0); x.lookups > MaxLookups {
+			if x.seekRun(words[i : i+size+1]); x.lookups > MaxLookups {
 				return
 			}
 		}
@@ -198,31 +220,28 @@ func (x *reading) readRuns() {
 	}
 }
 
-// isCode reports whether a place is of the code of an invitation, which is nobody's name.
-func (x *reading) isCode(s Span) bool {
-	return slices.ContainsFunc(x.claims, func(c Stretch) bool { return c.Kind == Invitation && c.From < s.From && c.Covers(s) })
-}
-
 func (x *reading) words() (all []word) {
-	number, within, from := 0, false, 0
+	number, from := 0, -1
 	end := func(to int) {
-		if within {
-			all = append(all, word{Span{from, to}, number})
+		if from >= 0 {
+			w := word{Span: Span{from, to}, number: number, figure: !strings.ContainsFunc(x.text[from:to], unicode.IsLetter)}
+			if n := len(all); n > 0 {
+				w.figure = w.figure && all[n-1].number < number
+				w.odd = lookalike.KeysOf(x.text[all[n-1].To:from]).Joined() != lookalike.Keys{}
+			}
+			all = append(all, w)
 		}
-		within = false
+		from = -1
 	}
 	for at, r := range x.text {
+		masked := within(x.masks, Span{at, at + 1})
 		switch {
-		case x.masked(at):
-			if end(at); len(all) > 0 && all[len(all)-1].number >= number {
-				number += MaxWords
-			}
-		case wordly(r):
-			if !within {
-				within, from = true, at
+		case !masked && wordly(r):
+			if from < 0 {
+				from = at
 			}
 		default:
-			if end(at); (unicode.IsSpace(r) || strings.ContainsRune(",;|", r)) && len(all) > 0 && all[len(all)-1].number == number {
+			if end(at); (masked || unicode.IsSpace(r) || strings.ContainsRune(",;|", r)) && len(all) > 0 && all[len(all)-1].number == number {
 				number++
 			}
 		}
@@ -231,19 +250,55 @@ func (x *reading) words() (all []word) {
 	return all
 }
 
-// seekRun seeks a run of words. A number, a label or a part of an address is no name by itself.
-func (x *reading) seekRun(at Span, single bool) {
-	name, how := x.text[at.From:at.To], Maybe
-	if single {
-		folded := casefold.String(name)
-		switch {
-		case !strings.ContainsFunc(name, unicode.IsLetter), x.rd.label.FindString(name) == name, slices.Contains([]string{"https", "http", "www"}, folded):
-			return
-		case x.rd.isWord != nil && !strings.ContainsFunc(name, unicode.IsUpper) && x.rd.isWord(folded):
-			how = Word
+// seekRun seeks a run of words as it stands. If what is between them looks like letters, or is a
+// number, it also seeks the words without that. A word of the language, a label or a number is no
+// name by itself.
+func (x *reading) seekRun(run []word) {
+	at := Span{run[0].From, run[len(run)-1].To}
+	pieces, how := x.outside(at, x.masks), Maybe
+	if len(run) == 1 && x.isFiller(x.text[at.From:at.To]) {
+		how = Word
+	}
+	x.seekWords(pieces, how)
+	var words []Span
+	odd := false
+	for i, w := range run {
+		within := 0 < i && i < len(run)-1
+		if odd = odd || 0 < i && w.odd || within && w.figure; !within || !w.figure {
+			words = append(words, w.Span)
 		}
 	}
-	if name = spaced(name); isName(name) {
-		x.add(Sought{Names: []string{name}, How: how, Spans: []Span{at}})
+	if odd {
+		x.seekWords(words, how)
+	}
+}
+
+func (x *reading) seekWords(places []Span, how How) {
+	if name := spaced(x.joined(places)); isName(name) {
+		x.add(Sought{Names: []string{name}, How: how, Spans: places})
+	}
+}
+
+// joined returns what stands in places, with spaces between it.
+func (x *reading) joined(places []Span) string {
+	if len(places) == 1 {
+		return x.text[places[0].From:places[0].To]
+	}
+	var all []string
+	for _, s := range places {
+		all = append(all, x.text[s.From:s.To])
+	}
+	return strings.Join(all, " ")
+}
+
+// isFiller reports whether a word of a longer text is no name, unless somebody has it.
+func (x *reading) isFiller(word string) bool {
+	switch folded := casefold.String(word); {
+	case !strings.ContainsFunc(word, unicode.IsLetter), x.rd.label.FindString(word) == word:
+		return true
+	case folded == "https", folded == "http", folded == "www":
+		return true
+	default:
+		return x.rd.isWord != nil && !strings.ContainsFunc(word, unicode.IsUpper) && x.rd.isWord(folded)
 	}
 }

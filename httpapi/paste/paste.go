@@ -5,8 +5,10 @@
 // # Promises
 //
 //   - The stretches cover every character of the text exactly once, in its order.
-//   - Every grouping of digits that makes [MinDigits] to [MaxDigits] is sought, and every run of 1
-//     to [MaxWords] words, anywhere.
+//   - Every grouping of digits that makes [MinDigits] to [MaxDigits] is sought, whatever stands
+//     between them but letters, and every run of 1 to [MaxWords] words, whatever stands between them.
+//   - Only what is understood hides what is in it: mentions, the platform's and the site's own
+//     addresses without a query, the numbers of roles, channels, commands and times.
 //   - What exceeds the bounds sets [Paste.Omitted]; nothing is dropped in silence.
 //   - Only the first [MaxText] code points are read, before normalization and after it, in time
 //     linear in them.
@@ -77,7 +79,7 @@ func (s Span) Covers(other Span) bool { return s.From <= other.From && other.To 
 type Sought struct {
 	ID     string
 	Server bool        // the id counts only for a server
-	Short  bool        // the id has not the digits of one: it counts only where somebody has it
+	Short  bool        // the id counts only where somebody has it: too few digits, or some of a time or a word
 	Number string      // an entry id, or the number of a report
 	List   events.List // with an own address: the list of the entry
 	Names  []string    // the name in its readings, without what is invisible

@@ -66,9 +66,10 @@ func TestRead(t *testing.T) {
 		{"&lt;@!" + one + "&gt;", Plain, []string{"#" + one}},
 		{"%3C%40" + one + "%3E", Plain, []string{"#" + one}},
 		{"<@&" + one + ">", Place, []string{"-#" + one, "-?#" + one}},
-		{"<t:" + one + ":R>", Place, []string{"-#" + one, "-?#" + one}},
+		{"<t:1700000000:R>", Place, []string{"-1700000000"}},
+		{"<t:" + one + ":R>", Plain, []string{"#" + one}},
 		{"</kup:" + one + ">", Place, []string{"-#" + one, "-?#" + one}},
-		{"<:pepe:" + one + ">", Plain, []string{"-#" + one, "-?#" + one}},
+		{"<:pepe:" + one + ">", Plain, []string{"-#" + one, "?pepe"}},
 		{"https://discord.com/channels/" + two + "/" + one, Place, []string{"#" + two, "-#" + one, "-?#" + one}},
 		{"https://discord.com/users/" + one, Plain, []string{"#" + one}},
 		{"https://discord.com/users/" + one + "/../" + two, Web, []string{"?#" + one, "?#" + two, "-#" + one}},
@@ -94,7 +95,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("%q: %s: want %q", c.text, seen(&p), want)
 			}
 		}
-		if got := p.Kind(func(Stretch) bool { return true }); got != c.kind {
+		if got := p.Kind(func(s Stretch) bool { return s.Kind != Figure }); got != c.kind {
 			t.Errorf("%q: kind %d, want %d", c.text, got, c.kind)
 		}
 	}

@@ -25,10 +25,10 @@ type Reader struct {
 	own    string // host
 	isWord func(folded string) bool
 
-	shorthand, emoji, mention, place                    *regexp.Regexp
-	platform, inviting, user, server, elsewhere, steam  *regexp.Regexp
-	entry, number, mail, digits, swapped, account, when *regexp.Regexp
-	field, label, glued, trailing, listed, quoted, at   *regexp.Regexp
+	shorthand, emoji, mention, place, address         *regexp.Regexp
+	platform, inviting, user, server, talk, elsewhere *regexp.Regexp
+	steam, entry, number, mail, account, when         *regexp.Regexp
+	field, label, glued, trailing, listed, quoted, at *regexp.Regexp
 }
 
 // labels are the words that people write before a name or an id, labelled what may follow them.
@@ -45,22 +45,22 @@ const (
 func NewReader(cfg Config) *Reader {
 	rd := &Reader{
 		isWord:    cfg.IsWord,
-		shorthand: regexp.MustCompile(`(?i)<a?:\w+:\d+>|[^\s,;|()<>]*/\?(?:search|id)=[^\s,;|()<>]*|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,7});|(?:%[0-9a-f]{2})+|\[\.\]|\(\.\)|\[dot\]|\(dot\)|。|hxxps?://`),
-		emoji:     regexp.MustCompile(`^<a?:\w+:\d+>$`),
+		shorthand: regexp.MustCompile(`(?i)<a?:\w+:\d{15,20}>|[^\s,;|()<>]*/\?(?:search|id)=[^\s,;|()<>]*|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,7});|(?:%[0-9a-f]{2})+|\[\.\]|\(\.\)|\[dot\]|\(dot\)|。|hxxps?://`),
+		emoji:     regexp.MustCompile(`<a?:(\w+):(\d{15,20})>`),
 		mention:   regexp.MustCompile(`<@!?(\d{1,64})>`),
-		place:     regexp.MustCompile(`<(?:@&|#|t:-?|id:)[\w:]+>|</[^<>]*:\d+>|^#[\p{L}\p{N}_-]+$|^@(?:everyone|here)$`),
+		place:     regexp.MustCompile(`(<(?:@&|#)\d{1,20}>|<t:-?\d{1,13}(?::[A-Za-z])?>)|</[^<>:]*(:\d{1,20})>|<id:[a-z-]+>|^#[\p{L}_-][\p{L}\p{N}_-]*$|^@(?:everyone|here)$`),
+		address:   regexp.MustCompile(`^(?:([A-Za-z][A-Za-z0-9+.-]*)://)?([^/?#\\]*)([^?#]*)(.*)$`),
 		platform:  regexp.MustCompile(`(?i)^(?:-|(?:[a-z]+\.)?discord(?:app)?\.com)$`),
 		inviting:  regexp.MustCompile(`(?i)^(?:(?:discord|dsc|invite)\.gg|discord\.me|\.gg)$`),
 		user:      regexp.MustCompile(`^/users/(\d{1,64})/*$`),
-		server:    regexp.MustCompile(`^/channels/(\d{1,64})(?:/[\d/]*)?$`),
+		server:    regexp.MustCompile(`^/channels/(\d{1,64})(?:/\d{1,20}){0,2}/*$`),
+		talk:      regexp.MustCompile(`^/channels/@me(?:/\d{1,20}){0,2}/*$`),
 		elsewhere: regexp.MustCompile(`(?i)^(?:.*\.)?(?:steamcommunity|facebook|fb|instagram|tiktok|twitter|x|youtube|twitch|roblox|` +
 			`snapchat|telegram|t|vinted|allegro|allegrolokalnie|olx|ebay|paypal|reddit|github|messenger|m)\.(?:com|pl|me|tv|net)$`),
 		steam:   regexp.MustCompile(`(?i)^STEAM_\d:\d:\d+$`),
 		entry:   regexp.MustCompile(`^/wpis/(scammers|servers|legit)/([\w-]{1,64})/*$`),
 		number:  regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`),
 		mail:    regexp.MustCompile(`^(?:mailto:)?[\p{L}\p{N}._%+-]+@([\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+)$`),
-		digits:  regexp.MustCompile(`\d`),
-		swapped: regexp.MustCompile(`\b[\dOoIl]{15,20}\b`),
 		account: regexp.MustCompile(`(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b`),
 		when: regexp.MustCompile(`(?i)(?:\s[-–—]\s+)?(?:\[(?:` + date + `,?\s*)?` + clock + `\]|` + day + `(?:,?\s+(?:o|at))?\s+` + clock + `|\b` + date + `,?\s+(?:o\s+|at\s+)?` + clock +
 			`|\b` + clock + `|\b` + date + `\b)`),
@@ -111,20 +111,25 @@ func (rd *Reader) Read(text, id string) (p Paste) {
 	return p
 }
 
-// readTimes reads times and dates as chats copy them, and the numbers of lists. Digits that may
-// continue a date make it a part of a number.
+// readTimes reads times and dates as chats copy them, and the numbers of lists. Digits that touch
+// more digits are a part of a number.
 func (x *reading) readTimes() {
-	continued := func(s Span) bool {
-		before, after := strings.TrimRight(x.text[:s.From], " -./"), strings.TrimLeft(x.text[s.To:], " -./")
-		last, _ := utf8.DecodeLastRuneInString(before)
-		first, _ := utf8.DecodeRuneInString(after)
-		return unicode.IsDigit(last) || unicode.IsDigit(first)
-	}
 	for _, m := range append(x.rd.when.FindAllStringIndex(x.text, -1), x.rd.listed.FindAllStringIndex(x.text, -1)...) {
-		if s := (Span{m[0], m[1]}); strings.ContainsAny(x.text[s.From:s.To], ":)") || !continued(s) {
-			x.bar(s, Filler, Plain)
+		s := Span{m[0], m[1]}
+		if !within(x.bars, s) && !x.isNumber(s.From) && !x.isNumber(s.To) {
+			x.claim(s, Filler, Plain)
+			x.asides, x.masks = append(x.asides, s), append(x.masks, s)
 		}
 	}
+}
+
+// isNumber reports whether a place is in the midst of a number: digits before it and after it have no
+// more than a mark between them.
+func (x *reading) isNumber(at int) bool {
+	const marks = "-.:/"
+	before, _ := utf8.DecodeLastRuneInString(strings.TrimRight(x.text[:at], marks))
+	after, _ := utf8.DecodeRuneInString(strings.TrimLeft(x.text[at:], marks))
+	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
 // cutTo returns the first n code points of s.
@@ -143,8 +148,10 @@ type reading struct {
 	cleaned
 	p       *Paste
 	claims  []Stretch // that are more than words, in the order of their discovery
-	bars    []Span    // whose digits are nobody's id
+	bars    []Span    // whose digits are nobody's id, or sought already
+	masks   []Span    // whose words are in no name
 	loose   []Span    // whose digits only may be an id
+	asides  []Span    // whose digits count only for an id that somebody has
 	known   map[string]int
 	parts   map[Span]bool // that were sought
 	ids     int           // typed
@@ -161,21 +168,21 @@ func (x *reading) claim(s Span, what What, kind Kind) {
 	x.claims = append(x.claims, Stretch{s, what, kind})
 }
 
-// bar claims a place whose digits are nobody's id beside those that are sought of it.
-func (x *reading) bar(s Span, what What, kind Kind) {
-	x.claim(s, what, kind)
-	x.bars = append(x.bars, s)
+// understood claims a mention or an address whose meaning is known: nothing else stands in it.
+func (x *reading) understood(s Span, kind Kind) {
+	x.claim(s, Identity, kind)
+	x.bars, x.masks = append(x.bars, s), append(x.masks, s)
 }
 
-// seekID seeks an id, once.
-func (x *reading) seekID(id string, how How, at Span) {
-	if _, known := x.known[idKey(Sought{ID: id})]; how == Typed && !known {
+// seekID seeks an id. Beyond MaxIDs it only may be one.
+func (x *reading) seekID(s Sought) {
+	if _, known := x.known[idKey(s)]; s.How == Typed && !known {
 		if x.ids++; x.ids > MaxIDs {
 			x.p.Omitted = true
-			how = Maybe
+			s.How = Maybe
 		}
 	}
-	x.add(Sought{ID: id, How: how, Spans: []Span{at}})
+	x.add(s)
 }
 
 // add adds what is sought, unless it is there already: then it has one place more.
@@ -190,9 +197,9 @@ func (x *reading) add(s Sought) {
 			ok = false
 		}
 	}
-	if ok {
+	if ok && !differs(&x.p.Sought[i], &s) {
 		old := &x.p.Sought[i]
-		old.How, old.Server = min(old.How, s.How), old.Server && s.Server
+		old.How, old.Server, old.Short = min(old.How, s.How), old.Server && s.Server, old.Short && s.Short
 		for _, raw := range s.Raw {
 			if !slices.Contains(old.Raw, raw) {
 				old.Raw = append(old.Raw, raw)
@@ -210,21 +217,21 @@ func (x *reading) add(s Sought) {
 			x.known[k] = len(x.p.Sought)
 		}
 	}
+	s.Spans = slices.Clone(s.Spans)
 	x.p.Sought = append(x.p.Sought, s)
+}
+
+// differs reports whether two names that are equal but for what is around them were typed in
+// different ways, each in a place of its own.
+func differs(a, b *Sought) bool {
+	return len(b.Raw) > 0 && !slices.ContainsFunc(b.Raw, func(raw string) bool { return slices.Contains(a.Raw, raw) }) &&
+		!slices.ContainsFunc(b.Spans, func(s Span) bool {
+			return slices.ContainsFunc(a.Spans, func(in Span) bool { return in.From < s.To && s.From < in.To })
+		})
 }
 
 // idKey tells ids and numbers apart, and from names.
 func idKey(s Sought) string { return "#" + s.ID + "\n" + s.Number + "\n" + string(s.List) }
-
-// masked reports whether a place is of a stretch that no word of a name is in.
-func (x *reading) masked(at int) bool {
-	for _, c := range x.claims {
-		if c.From <= at && at < c.To {
-			return c.What != Unchecked || c.Kind == Place
-		}
-	}
-	return false
-}
 
 // isWord reports whether nothing that words are made of touches a place.
 func (x *reading) isWord(s Span) bool {

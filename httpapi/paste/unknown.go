@@ -13,7 +13,8 @@ type Kind uint8
 // The kinds of a text.
 const (
 	Plain      Kind = iota
-	Number          // a number too long for an id
+	Figure          // a number too short for an id; beside words it says nothing
+	Number          // a number too long for an id, or several that may be one together
 	Profile         // a profile on another platform
 	Web             // a web address or a domain
 	Mail            // an e-mail address

@@ -56,7 +56,7 @@ func (p *CheckPage) FindParts(ctx context.Context) error {
 		if len(p.parts) == maxParts {
 			break
 		}
-		if s.IsID() || p.verdict.HasParts(&s) || paste.Digits(s.Text()) {
+		if s.IsID() || s.HasParts || paste.Digits(s.Text()) {
 			continue
 		}
 		found, err := p.view.Check(ctx, readmodel.CheckQuery{Search: s.Text()})

@@ -121,7 +121,7 @@ func callOf(class string) string {
 func namesOf(v *verdict.Verdict) (names []string) {
 	typed := 0
 	for _, s := range v.Subjects {
-		if s.How == paste.Typed && !v.HasParts(&s) {
+		if s.How == paste.Typed && !s.HasParts {
 			typed++
 		}
 		if !s.IsID() && s.Value == v.Value && s.Reason == v.Reason {
@@ -193,6 +193,10 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 		return "Ostrożnie! Ta nazwa przypomina nazwę z listy",
 			"To nie jest dokładnie ta nazwa: niżej widać, czym się różnią. Może to być ta sama osoba albo ktoś inny, więc porównaj ID."
 	case verdict.LikeTrusted:
+		if ids, _ := idsOf(v); ids > 0 {
+			return "Ostrożnie! To ID osoby zaufanej, ale nazwa tylko przypomina jej nazwę",
+				"To nie jest dokładnie nazwa tej osoby. Sprawdź, czy konto, z którym rozmawiasz, ma to ID: skopiuj je z jego profilu."
+		}
 		return "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
 			"To nie jest dokładnie ta nazwa. Ktoś może podszywać się pod osobę zaufaną: porównaj nazwy litera po literze, a najlepiej porównaj ID."
 	case verdict.InSentence:
@@ -356,7 +360,7 @@ func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 		if s.ID == "" {
 			c.Name = s.Text()
 		}
-		if len(s.Hits) == 0 && !s.IsID() && (v.HasParts(&s) || v.Reason == verdict.Sentence || paste.Digits(c.Name) || len(strings.Fields(c.Name)) > paste.MaxWords) {
+		if len(s.Hits) == 0 && !s.IsID() && (s.HasParts || v.Reason == verdict.Sentence || paste.Digits(c.Name) || len(strings.Fields(c.Name)) > paste.MaxWords) {
 			continue
 		}
 		all = append(all, c)
@@ -381,6 +385,8 @@ const maxChecked = 30
 // unlookedAs says why something was not looked up.
 func unlookedAs(kind paste.Kind) string {
 	switch kind {
+	case paste.Figure:
+		return "to za mało cyfr na ID"
 	case paste.Profile:
 		return "profilu na innej platformie nie sprawdzamy"
 	case paste.Web:

@@ -46,7 +46,7 @@ func TestVerdict(t *testing.T) {
 		"ewa": "Taką nazwę ma osoba zaufana", "basia": "Nie ma wpisu o dokładnie takiej nazwie", "nikt": "Nie ma na żadnej liście",
 		"Ad\u200bam": "Na liście oszustów jest konto o tej nazwie", "Ewа": "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
 		"1": "Ostrożnie! To konto jest na liście ryzyka", "2": "Uwaga! To konto jest na liście oszustów", "3": "Ostrożnie! Ten serwer jest na liście ryzyka",
-		"4": "Uwaga! Ten serwer jest na liście oszustów", "5": "Ostrożnie! To konto jest na liście ryzyka", "discord.gg/klub": "Z zaproszenia nie da się odczytać serwera",
+		"4": "Uwaga! Ten serwer jest na liście oszustów", "5": "Ostrożnie! To konto jest na liście ryzyka", "discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
 		"https://example.org": "Tego rejestr nie sprawdza",
 	} {
 		page := w.check(t, readmodel.CheckQuery{Search: search})

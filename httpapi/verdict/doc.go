@@ -16,6 +16,8 @@
 //	all are trusted persons'        digits that may be another id            caution       MaybeID
 //	all are trusted persons'        what is not checked                      caution       Beside
 //	all are trusted persons'        more than is looked at                   caution       TooMany
+//	all are trusted persons'        a name that only looks like theirs       caution       LikeTrusted
+//	all are trusted persons'        a word that may be another's name        caution       InSentence
 //	all are trusted persons'        their own names and filler               trusted       ByID
 //	one is on no list               a name near an accused's                 caution       OtherAccount
 //	one is on no list               a trusted person's id                    caution       OtherID
@@ -36,10 +38,12 @@
 //	a run of words in a longer text, and somebody's                    caution        InSentence
 //	nobody's                                                           none           Nobody
 //
-// Words within a longer name that somebody has do not count, unless they are an accused's name and
-// the longer one is only a trusted person's without their id. A single word that the dictionary
-// knows, in lower case, is no name; but where it is somebody's, nothing is none because of it, and
-// where it is an accused's, nothing trusted or trusted-name.
+// Words within a longer name that somebody has do not count. Two kinds do: an accused's name within
+// the name of a trusted person whose id was not typed, and one that only stands in a label.
+//
+// Of a longer text, a word in lower case that the dictionary knows, a number and a label are no
+// names. If one is the name of an accused, or of anybody but the persons whose ids were typed, the
+// verdict is not trusted; if it is anybody's, the verdict is not none.
 //
 // If nothing was found, the value is unchecked instead of none where there is more than is looked at
 // (TooMany), something that no list has (Unknown), or a sentence without an id (Sentence).

@@ -131,8 +131,10 @@ func pastes() []row {
 	// A trusted person's id.
 	add(Trusted, ByID, majaID, "<@"+majaID+">", "<@!"+majaID+">", "https://discord.com/users/"+majaID, "discord.com/users/"+majaID, "ID: "+majaID, "id"+majaID,
 		"9901-8151-2848-0107-0687", "9901 8151 2848 0107 0687", "9901.8151.2848.0107.0687", "9901_8151_2848_0107_0687", "9901,8151,2848,0107,0687", "9901'8151'2848'0107'0687",
-		"maja1997 "+majaID, "𝗺𝗮𝗷𝗮𝟭𝟵𝟵𝟳 "+majaID, "Maja.1997 <@"+majaID+">", majaID+" nikt taki", "Kwasny Joystick / "+joyID, majaID+" "+joyID, majaID+", "+joyID,
+		"maja1997 "+majaID, "𝗺𝗮𝗷𝗮𝟭𝟵𝟵𝟳 "+majaID, majaID+" nikt taki", majaID+" "+joyID, majaID+", "+joyID,
 		"Cichy Ślimak 990001112223334457", "xX_mati_Xx 990001112223334458", "7", "<@"+majaID+"> to ktoś?")
+	// A trusted person's id under a name that only looks like theirs.
+	add(Caution, LikeTrusted, "Maja.1997 <@"+majaID+">", "Kwasny Joystick / "+joyID, "mаja1997 "+majaID, "maja 1997 "+majaID)
 	// A trusted person's id under somebody else's name.
 	add(Caution, OtherName, "nocny.ryś "+majaID, majaID+" nocny.ryś", "nocny.rys "+majaID, "@nocny.ryś <@"+majaID+">", "maja1997 "+joyID, "czy <@"+majaID+"> to nocny.ryś?",
 		"maja1997, żabcia2013, "+majaID, "bartek "+majaID)

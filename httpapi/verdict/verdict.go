@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
@@ -100,6 +101,8 @@ type Subject struct {
 	Value  Value
 	Reason Reason
 	Hits   []Hit // the nearest first, of those the gravest
+	// HasParts says that a name that was typed stands within this one.
+	HasParts bool
 }
 
 // IsID reports whether the subject is an id, or leads to an entry as one does.
@@ -130,13 +133,18 @@ type Verdict struct {
 // Decide makes the verdict of a paste and of what was found of it.
 func Decide(p *paste.Paste, found Found) Verdict {
 	q := newQuestion(p, found)
-	v := Verdict{Subjects: q.subjects, Unchecked: q.unchecked(), Omitted: p.Omitted || !found.Complete}
+	v := Verdict{Subjects: q.subjects, Omitted: p.Omitted || !found.Complete}
 	v.Value, v.Reason = q.decide()
+	least := paste.Number
+	if v.Value == Trusted { // not even a price stays unexplained
+		least = paste.Figure
+	}
+	v.Unchecked = q.unchecked(least)
 	words := q.any(func(s *Subject) bool { return s.How == paste.Word })
 	switch {
 	case v.Value == Trusted && len(v.Unchecked) > 0:
 		v.Value, v.Reason = Caution, Beside
-	case v.Value == TrustedName && words:
+	case v.Value == Trusted && q.word, v.Value == TrustedName && words:
 		v.Value, v.Reason = Caution, InSentence
 	case (v.Value == Trusted || v.Value == TrustedName) && v.Omitted:
 		v.Value, v.Reason = Caution, TooMany
@@ -165,18 +173,11 @@ func (v *Verdict) About(s *Subject, h *Hit) bool {
 	return false
 }
 
-// HasParts reports whether a name was typed in which another one that was typed stands.
-func (v *Verdict) HasParts(s *Subject) bool {
-	return slices.ContainsFunc(v.Subjects, func(part Subject) bool {
-		return !s.IsID() && part.How == paste.Typed && !slices.Equal(part.Names, s.Names) && covered(&part, []Subject{*s}, func(*Subject) bool { return true })
-	})
-}
-
 // question is what was typed, and what was found of it.
 type question struct {
 	paste    *paste.Paste
 	subjects []Subject
-	word     bool // a word of a sentence is somebody's name, if it is one
+	word     bool // a word of a sentence is the name of somebody else, if it is one
 }
 
 // newQuestion keeps the subjects that count. Words within a name that somebody has are not another
@@ -187,9 +188,9 @@ func newQuestion(p *paste.Paste, found Found) *question {
 	for i, sought := range p.Sought {
 		s := Subject{Sought: sought, Hits: found.Hits[i]}
 		s.judge()
-		q.word = q.word || s.How == paste.Word && len(s.Hits) > 0
 		q.subjects = append(q.subjects, s)
 	}
+	q.word = q.any(func(s *Subject) bool { return s.How == paste.Word && len(s.Hits) > 0 && q.theirs(s) > Dressed })
 	var kept []Subject
 	for i := range q.subjects {
 		if q.counts(&q.subjects[i]) {
@@ -197,7 +198,22 @@ func newQuestion(p *paste.Paste, found Found) *question {
 		}
 	}
 	q.subjects = kept
+	q.findParts()
 	return q
+}
+
+// findParts finds the names that have others in them.
+func (q *question) findParts() {
+	var typed []*Subject
+	for i := range q.subjects {
+		if s := &q.subjects[i]; !s.IsID() && s.How == paste.Typed {
+			typed = append(typed, s)
+		}
+	}
+	for i := range q.subjects {
+		s := &q.subjects[i]
+		s.HasParts = !s.IsID() && slices.ContainsFunc(typed, func(part *Subject) bool { return part != s && within(part, s) })
+	}
 }
 
 // counts reports whether a subject is not only a part of another.
@@ -214,23 +230,52 @@ func (q *question) counts(s *Subject) bool {
 	}
 	return !covered(s, q.subjects, func(o *Subject) bool {
 		return !o.IsID() && o.How != paste.Word && len(o.Hits) > 0 &&
-			(!accuses || q.isTheirs(o) || slices.ContainsFunc(o.Hits, func(h Hit) bool { return h.accused() }))
+			(s.How != paste.Word || strings.Contains(paste.Folded(o.Text()), paste.Folded(s.Text()))) && // not only their label
+			(!accuses || q.theirs(o) <= Dressed || slices.ContainsFunc(o.Hits, func(h Hit) bool { return h.accused() }))
 	})
 }
 
 // covered reports whether each place of a subject lies within a longer one of others that f accepts.
 func covered(s *Subject, others []Subject, f func(*Subject) bool) bool {
-	return !slices.ContainsFunc(s.Spans, func(at paste.Span) bool {
-		return !slices.ContainsFunc(others, func(o Subject) bool {
-			return f(&o) && slices.ContainsFunc(o.Spans, func(in paste.Span) bool { return in != at && in.Covers(at) })
-		})
-	})
+	for _, at := range s.Spans {
+		in := false
+		for i := range others {
+			if in = covers(&others[i], at) && f(&others[i]); in {
+				break
+			}
+		}
+		if !in {
+			return false
+		}
+	}
+	return true
 }
 
-// unchecked returns the stretches that no list has, but for those that turned out to be somebody.
-func (q *question) unchecked() []paste.Stretch {
+// within reports whether each place of a part lies within a longer one of a subject.
+func within(part, s *Subject) bool {
+	for _, at := range part.Spans {
+		if !covers(s, at) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether a place lies within a longer one of a subject.
+func covers(s *Subject, at paste.Span) bool {
+	for _, in := range s.Spans {
+		if in != at && in.Covers(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// unchecked returns the stretches of a kind, least or greater, that no list has, but for those that
+// turned out to be somebody.
+func (q *question) unchecked(least paste.Kind) []paste.Stretch {
 	return slices.DeleteFunc(slices.Clone(q.paste.Stretches), func(at paste.Stretch) bool {
-		return at.Kind == paste.Plain || q.any(func(s *Subject) bool {
+		return at.Kind < least || q.any(func(s *Subject) bool {
 			return len(s.Hits) > 0 && slices.ContainsFunc(s.Spans, func(in paste.Span) bool { return in.Covers(at.Span) })
 		})
 	})
@@ -319,8 +364,10 @@ func (q *question) decide() (Value, Reason) {
 		return accused, ByID
 	case typed > 0 && typed == trusted:
 		switch {
-		case name(func(s *Subject, _ *Hit) bool { return !q.isTheirs(s) }):
+		case q.any(func(s *Subject) bool { return !s.IsID() && len(s.Hits) > 0 && q.theirs(s) == nowhere }):
 			return Caution, OtherName
+		case q.any(func(s *Subject) bool { return !s.IsID() && len(s.Hits) > 0 && q.theirs(s) == Alike }):
+			return Caution, LikeTrusted
 		case others || maybe:
 			return Caution, MaybeID
 		}
@@ -373,11 +420,19 @@ func (q *question) anyHit(f func(s *Subject, h *Hit) bool) bool {
 	})
 }
 
-// isTheirs reports whether a name is, however written, that of a person whose id was typed.
-func (q *question) isTheirs(name *Subject) bool {
-	return slices.ContainsFunc(name.Hits, func(h Hit) bool {
-		return !h.accused() && slices.ContainsFunc(q.subjects, func(s Subject) bool {
-			return s.IsID() && s.How == paste.Typed && slices.ContainsFunc(s.Hits, func(own Hit) bool { return !own.accused() && own.ChatID == h.ChatID })
-		})
-	})
+// theirs returns how near a name is to that of a person whose id was typed: nowhere if it is nearer
+// to an accused's, or only looks like both.
+func (q *question) theirs(name *Subject) Nearness {
+	own := nowhere
+	for _, h := range name.Hits {
+		if !h.accused() && q.any(func(s *Subject) bool {
+			return s.IsID() && s.How == paste.Typed && slices.ContainsFunc(s.Hits, func(o Hit) bool { return !o.accused() && o.ChatID == h.ChatID })
+		}) {
+			own = min(own, h.Near)
+		}
+	}
+	if accused, _, _ := nearest(name.Hits); accused < own || accused == Alike && own == Alike {
+		return nowhere
+	}
+	return own
 }

@@ -1,7 +1,6 @@
 package lookalike
 
 import (
-	"bytes"
 	"cmp"
 	"strings"
 	"unicode"
@@ -31,8 +30,8 @@ func KeysOf(s string) Keys {
 	}
 }
 
-// Joined returns the keys without what only separates: dots, underscores, hyphens and white space.
-// Small capitals, which confusables.txt lacks, become letters.
+// Joined returns the keys without what only separates: all but letters, numbers and marks. Small
+// capitals, which confusables.txt lacks, become letters.
 func (k Keys) Joined() Keys { return Keys{Shape: joined(k.Shape), Folded: joined(k.Folded)} }
 
 func joined(key string) string {
@@ -43,10 +42,10 @@ func joined(key string) string {
 // AppendJoined appends what Joined makes of one key.
 func AppendJoined(b []byte, key string) []byte {
 	for _, r := range key {
-		if r == '.' || r == '_' || r == '-' || unicode.IsSpace(r) {
+		if r == '_' || isAround(r) {
 			continue
 		}
-		at := -1
+	at := -1
 		if r >= utf8.RuneSelf {
 			at = strings.IndexRune(smallCapitals, r)
 		}
@@ -62,29 +61,23 @@ func AppendJoined(b []byte, key string) []byte {
 	return b
 }
 
-// AppendCore appends what AppendJoined makes of one key, without what people put around a name (see
-// [Bare]). Of a key that is nothing else it appends that, and of separators the key with single
-// spaces. Names that are equal when they are bare have equal cores.
+// AppendCore appends what AppendJoined makes of one key without the number of an old tag. Of a key
+// that is nothing else it appends the key with single spaces. Names that are equal when they are
+// [Bare] have equal cores.
 func AppendCore(b []byte, key string) []byte {
 	from := len(b)
-	b = AppendJoined(b, key)
-	if len(b) == from {
+	name := strings.TrimRightFunc(key, isAround)
+	for {
+		at := strings.LastIndexByte(name, '#')
+		if at <= 0 || !isTag(strings.TrimSpace(name[at+1:])) || strings.IndexFunc(name[:at], isWordly) < 0 {
+			break
+		}
+		name = strings.TrimRightFunc(name[:at], isAround)
+	}
+	if b = AppendJoined(b, name); len(b) == from {
 		return append(b, strings.Join(strings.Fields(key), " ")...)
 	}
-	core := b[from:]
-	for {
-		next := bytes.TrimFunc(core, isAround)
-		if at := bytes.LastIndexByte(next, '#'); at > 0 && isTag(string(next[at+1:])) {
-			next = next[:at]
-		}
-		if len(next) == 0 {
-			return b
-		}
-		if len(next) == len(core) {
-			return b[:from+copy(b[from:], core)]
-		}
-		core = next
-	}
+	return b
 }
 
 // isTag reports whether s, part of a key, may be the number of an old tag: 0, or four digits. Keys
@@ -92,6 +85,8 @@ func AppendCore(b []byte, key string) []byte {
 func isTag(s string) bool {
 	return (s == "0" || len(s) == 4 || len(s) == 1 && strings.Trim(s, "oO") == "") && strings.Trim(s, "0123456789oOl") == ""
 }
+
+func isWordly(r rune) bool { return !isAround(r) }
 
 // isAround reports whether r is no part of a word.
 func isAround(r rune) bool {
