@@ -45,7 +45,7 @@ func AppendJoined(b []byte, key string) []byte {
 		if r == '_' || isAround(r) {
 			continue
 		}
-	at := -1
+		at := -1
 		if r >= utf8.RuneSelf {
 			at = strings.IndexRune(smallCapitals, r)
 		}
