@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,20 +25,28 @@ import (
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	var buckets []*Bucket
-	for _, js := range cluster(t) {
+	nodes, clients := cluster(t)
+	for _, js := range clients {
 		b := New(js, Config{Replicas: 3})
 		b.orphanAfter = time.Nanosecond
 		buckets = append(buckets, b)
 	}
-	created := time.NewTicker(20 * time.Millisecond)
-	defer created.Stop()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
 	err := buckets[0].Create(t.Context())
 	for tries := 0; err != nil && tries < 1000; tries++ {
-		<-created.C
+		<-again.C
 		err = buckets[0].Create(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		for tries := 0; !answersDirectGets(t, node); tries++ {
+			if <-again.C; tries == 1000 {
+				t.Fatalf("%s does not answer direct gets", node.Name())
+			}
+		}
 	}
 	content := bytes.Repeat([]byte("x"), 2000)
 	for n := range uint64(60) {
@@ -64,8 +73,19 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// answersDirectGets reports whether a node answers direct gets of the bucket. A replica does so about
+// a second after the bucket is made.
+func answersDirectGets(t *testing.T, node *server.Server) bool {
+	t.Helper()
+	found, err := node.Subsz(&server.SubszOptions{Subscriptions: true, Test: directGet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(found.Subs, func(d server.SubDetail) bool { return d.Subject == directGet })
+}
+
 // cluster starts three brokers and connects to each.
-func cluster(t *testing.T) (clients []jetstream.JetStream) {
+func cluster(t *testing.T) (nodes []*server.Server, clients []jetstream.JetStream) {
 	t.Helper()
 	var routes []*url.URL
 	for range 3 {
@@ -75,7 +95,6 @@ func cluster(t *testing.T) (clients []jetstream.JetStream) {
 		}
 		routes = append(routes, &url.URL{Scheme: "nats", Host: addr})
 	}
-	var nodes []*server.Server
 	for i, route := range routes {
 		var port int
 		if _, err := fmt.Sscan(route.Port(), &port); err != nil {
@@ -99,5 +118,5 @@ func cluster(t *testing.T) (clients []jetstream.JetStream) {
 		}
 		clients = append(clients, js)
 	}
-	return clients
+	return nodes, clients
 }
