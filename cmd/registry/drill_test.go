@@ -20,8 +20,8 @@ import (
 )
 
 // deploy/operating.md, "Everything is lost but a snapshot file": the whole data directory is lost,
-// the broker's store included. What was exported from a snapshot file is published into the stream
-// that a new server made, and the content is the file's to the last record.
+// the broker's store included. What the file has is published into the stream that a new server
+// made, and the content is the file's to the last record.
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
@@ -38,9 +38,14 @@ func TestDrill(t *testing.T) {
 		t.Errorf("the file says %q, not digest %s", said, want.Digest)
 	}
 
-	second := d.start("second.log")
-	d.publish(second, d.run("export", d.file, "--tombstones="+tombstones))
-	if got := d.projection(second); got.Digest != want.Digest || got.Entries != want.Entries || got.StreamEpoch == want.StreamEpoch {
+	broker, err := eventstest.Address() // which the log names when the server is ready
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := d.startUntil("listening", "second.log", "--min-entries=250", "--embedded-nats-addr="+broker)
+	d.run("recover", d.file, "--tombstones="+tombstones, "--nats-url=nats://"+broker, "--admin-addr="+second.Admin, "--yes")
+	d.run("ready", "--wait=60s", "--admin-addr="+second.Admin)
+	if got := d.settled(second); got.Digest != want.Digest || got.Entries != want.Entries || got.StreamEpoch == want.StreamEpoch {
 		t.Errorf("after the drill %v, before %v", got, want)
 	}
 	second.stop(t)
@@ -56,7 +61,6 @@ func TestDrillRestored(t *testing.T) {
 	d.publish(first, drillEvents(t))
 	want := d.projection(first)
 	d.run("snapshot", "create", "--admin-addr="+first.Admin, "--output="+d.file)
-	tombstones := d.tombstones(first)
 	first.stop(t)
 	if err := os.RemoveAll(d.data); err != nil {
 		t.Fatal(err)
@@ -66,16 +70,15 @@ func TestDrillRestored(t *testing.T) {
 	if got := d.projection(second); got.Digest != want.Digest || got.LastError == nil || !strings.Contains(*got.LastError, "missing") {
 		t.Errorf("restored, without a stream: %v", got)
 	}
-	d.runWith(strings.NewReader(d.run("export", d.file, "--tombstones="+tombstones)), "publish", "--create-stream", "--nats-url="+second.NATS, "-")
-	d.run("rebuild", "--accept-stream", "--admin-addr="+second.Admin)
+	d.run("recover", "--create-stream", "--nats-url="+second.NATS, "--admin-addr="+second.Admin, "--yes")
 	if got := d.settled(second); got.Digest != want.Digest {
 		t.Errorf("after the drill %v, before %v", got, want)
 	}
 	second.stop(t)
 }
 
-// "The stream is lost": the server serves it, frozen, and what it has is published into a new
-// stream. Nothing needs --yes, and nothing is lost.
+// "The stream was lost, erased, or came back from a backup": the server serves what it has, frozen,
+// and publishes it into a new stream. Nothing is lost, and a repetition publishes nothing.
 func TestDrillStreamsLost(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
@@ -87,22 +90,24 @@ func TestDrillStreamsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := d.start("second.log")
-	saved := d.run("export", "--admin-addr="+second.Admin)
-	if said := d.runWith(strings.NewReader(saved), "publish", "--create-stream", "--nats-url="+second.NATS, "-"); !strings.Contains(said, " 0 bad lines") {
-		t.Errorf("publish says %q", said)
+	recover := func(more ...string) string {
+		return d.run(append([]string{"recover", "--nats-url=" + second.NATS, "--admin-addr=" + second.Admin}, more...)...)
 	}
-	if got := d.projection(second); got.Digest != want.Digest || got.Checkpoint != want.Checkpoint {
+	if said := recover("--dry-run"); !strings.Contains(said, "the stream is missing; to publish: 300 listings") {
+		t.Errorf("recover --dry-run says %q", said)
+	}
+	if got := d.projection(second); got.Digest != want.Digest || got.Checkpoint != want.Checkpoint || got.LastError == nil ||
+		!strings.Contains(*got.LastError, "registry recover") {
 		t.Errorf("until it is accepted %v, before %v", got, want)
 	}
-	d.run("rebuild", "--accept-stream", "--admin-addr="+second.Admin)
-	if got := d.settled(second); got.Digest != want.Digest || got.Entries != want.Entries {
+	recover("--create-stream", "--yes")
+	if got := d.settled(second); got.Digest != want.Digest || got.Entries != want.Entries || got.StreamEpoch == want.StreamEpoch {
 		t.Errorf("after the drill %v, before %v", got, want)
 	}
-	// A stream that is there stays as it is.
-	d.runWith(strings.NewReader(saved), "publish", "--create-stream", "--nats-url="+second.NATS, "-")
-	if got := d.settled(second); got.StreamEpoch == want.StreamEpoch {
-		t.Errorf("published once more: %v", got)
+	if said := recover("--yes"); !strings.Contains(said, "published: 0") {
+		t.Errorf("a second recover says %q", said)
 	}
+	d.run("verify", "--nats-url="+second.NATS, "--admin-addr="+second.Admin)
 	second.stop(t)
 }
 
@@ -110,9 +115,7 @@ func TestDrillStreamsLost(t *testing.T) {
 func (d *drill) tombstones(of drilled) string {
 	d.t.Helper()
 	path := d.file + ".tombstones"
-	if err := os.WriteFile(path, []byte(d.run("tombstones", "--admin-addr="+of.Admin)), 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	d.run("tombstones", "--admin-addr="+of.Admin, "--output="+path)
 	return path
 }
 
@@ -133,23 +136,27 @@ type drilled struct {
 	logLine
 }
 
-func (d *drill) start(log string) drilled {
+func (d *drill) start(log string) drilled { return d.startUntil("ready", log) }
+
+// startUntil starts a server and waits for a line of its log, "listening" or "ready".
+func (d *drill) startUntil(line, log string, flags ...string) drilled {
 	d.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	c, err := startChild(self, d.dir, filepath.Join(d.dir, log), os.Environ(), "--data-dir="+d.data, "--snapshot-every=0")
+	c, err := startChild(self, d.dir, filepath.Join(d.dir, log), os.Environ(),
+		append([]string{"--data-dir=" + d.data, "--snapshot-every=0"}, flags...)...)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { c.end(os.Kill) })
-	line, ok := c.await("ready")
+	l, ok := c.await(line)
 	if !ok {
 		text, _ := os.ReadFile(c.log)
-		d.t.Fatalf("not ready: %s", text)
+		d.t.Fatalf("not %s: %s", line, text)
 	}
-	return drilled{c, line}
+	return drilled{c, l}
 }
 
 func (c drilled) stop(t *testing.T) {
