@@ -72,7 +72,7 @@ func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo
 	if pending == 0 {
 		p.pollNow() // the last messages may have been erased
 	}
-	if pending >= bulkFrom && pending >= uint64(p.cfg.Model.View().Total()/bulkPortion) {
+	if pending >= uint64(p.cfg.Limits.Bulk) && pending >= uint64(p.cfg.Model.View().Total()/bulkPortion) {
 		p.bulk = true
 		p.withModel((*readmodel.Model).BeginBulk)
 	}

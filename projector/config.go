@@ -80,6 +80,18 @@ type Config struct {
 	// RetryEvery is the wait after a failed Save, a failed copy of a rejected event, and between
 	// two looks at a stream that seems shorter than the checkpoint. 0: 1 s.
 	RetryEvery time.Duration
+
+	// Limits bound what is under way. Only tests set them: small ones bring about in a small stream
+	// what else takes a large one.
+	Limits Limits
+}
+
+// Limits are counts of messages and records. A limit of 0 has its default.
+type Limits struct {
+	Pull    int // messages requested at once. 0: 2 000
+	Queued  int // messages received and not yet handed to a worker. 0: 4 096
+	Bulk    int // the backlog from which the orders are sorted once at its end. 0: 2 000
+	Waiting int // records that wait for the store. 0: 65 536
 }
 
 // nowhere is the store of a replay that leaves no trace.
@@ -97,6 +109,10 @@ func (c Config) withDefaults() Config {
 	c.SaveEvery = cmp.Or(c.SaveEvery, 250*time.Millisecond)
 	c.SaveCount = cmp.Or(c.SaveCount, 1000)
 	c.RetryEvery = cmp.Or(c.RetryEvery, time.Second)
+	c.Limits.Pull = cmp.Or(c.Limits.Pull, pullMessages)
+	c.Limits.Queued = cmp.Or(c.Limits.Queued, maxQueued)
+	c.Limits.Bulk = cmp.Or(c.Limits.Bulk, bulkFrom)
+	c.Limits.Waiting = cmp.Or(c.Limits.Waiting, maxWaiting)
 	if c.ReadOnly {
 		c.Store = nowhere{}
 	}

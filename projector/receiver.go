@@ -54,6 +54,7 @@ type receiver struct {
 	js       jetstream.JetStream
 	stream   string
 	consumer jetstream.Consumer
+	pull     int    // messages requested at once
 	pending  uint64 // messages that the consumer had to deliver when it was made
 
 	received atomic.Uint64 // the stream sequence of the last message that came
@@ -92,8 +93,9 @@ func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 		js:       p.js,
 		stream:   p.cfg.Stream,
 		consumer: c,
+		pull:     p.cfg.Limits.Pull,
 		pending:  c.CachedInfo().NumPending,
-		queue:    newQueue(maxQueued, maxInFlight),
+		queue:    newQueue(p.cfg.Limits.Queued, maxInFlight),
 		ordered:  make(chan *chunk, maxDecoding),
 		trouble:  make(chan error, 1),
 	}, nil
@@ -112,7 +114,7 @@ func (r *receiver) start(ctx context.Context, workers chan<- *chunk) (err error)
 	})
 	r.running.Go(func() { r.dispatch(ctx, workers) })
 	r.consume, err = r.consumer.Consume(r.handle,
-		jetstream.PullMaxMessagesWithBytesLimit(pullMessages, r.inFlight()),
+		jetstream.PullMaxMessagesWithBytesLimit(r.pull, r.inFlight()),
 		jetstream.PullHeartbeat(heartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { r.fail(err) }))
 	if err != nil {

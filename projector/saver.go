@@ -85,7 +85,7 @@ func (s *saver) wakeUp() {
 func (s *saver) awaitRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		room, full := s.room, len(s.waiting)+s.saving > maxWaiting
+		room, full := s.room, len(s.waiting)+s.saving > s.cfg.Limits.Waiting
 		s.mu.Unlock()
 		if !full {
 			s.tracker.setTrouble(troubleBacklog, "")

@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/leader"
+	"example.org/registry/events/publish"
+	"example.org/registry/projector/lineage"
+)
+
+// broker is a real one, its directory, copies of it, and a connection past the wire.
+type broker struct {
+	dir    string
+	kept   int // messages of a subject
+	copies map[string]copied
+
+	server *server.Server
+	js     jetstream.JetStream
+}
+
+// copied is a copy of the broker's directory, and what its stream had.
+type copied struct {
+	twin   *twin
+	ledger ledger
+	kept   int
+}
+
+func (w *world) startBroker() {
+	s, err := server.NewServer(&server.Options{
+		DontListen: true, NoSigs: true, NoLog: true, ServerName: "sim", JetStream: true, DisableJetStreamBanner: true,
+		StoreDir: w.broker.dir, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 30,
+	})
+	w.must(err)
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		w.t.Fatal("the broker does not start")
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(0))
+	w.must(err)
+	js, err := jetstream.New(nc)
+	w.must(err)
+	w.mu.Lock()
+	w.broker.server, w.broker.js = s, js
+	w.mu.Unlock()
+	w.wire.setDown(false)
+}
+
+func (w *world) stopBroker() {
+	w.wire.setDown(true) // no handshake with a broker that is about to end
+	synctest.Wait()
+	w.broker.js.Conn().Close()
+	w.broker.server.Shutdown()
+	w.broker.server.WaitForShutdown()
+}
+
+// restartBroker stops the broker, lets between change its directory, and starts it.
+func (w *world) restartBroker(between func()) {
+	w.stopBroker()
+	if between != nil {
+		between()
+	}
+	time.Sleep(w.between(time.Millisecond, 3*time.Second))
+	w.startBroker()
+}
+
+func (w *world) dial() (net.Conn, error) { return w.broker.server.InProcessConn() }
+
+// stream asks past the wire.
+func (w *world) stream() leader.Stream {
+	return leader.Stream{JS: w.broker.js, Name: events.DefaultStream}
+}
+
+// makeStream makes the event stream, empty.
+func (w *world) makeStream(epoch string) {
+	w.broker.kept = 2 + w.rng.IntN(4)
+	_, err := eventstest.Create(context.Background(), w.broker.js, publish.StreamConfig(events.DefaultStream, 1, w.broker.kept, epoch))
+	w.must(err)
+}
+
+// copyBroker keeps a copy of the broker's directory.
+func (w *world) copyBroker(name string) {
+	w.must(copyDir(w.broker.dir, w.broker.dir+"."+name))
+	w.broker.copies[name] = copied{w.twin.clone(), w.ledger.clone(), w.broker.kept}
+}
+
+// restoreBroker puts a copy back.
+func (w *world) restoreBroker(name string) *twin {
+	c := w.broker.copies[name]
+	w.must(copyDir(w.broker.dir+"."+name, w.broker.dir))
+	w.broker.kept = c.kept
+	return c.twin.clone()
+}
+
+func copyDir(from, to string) error {
+	return errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from)))
+}
+
+// random is one message on its way to the stream: mostly an event, now and then poison.
+func (w *world) random() (m *nats.Msg, data events.Data) {
+	lists := events.Lists()
+	list, id := lists[w.rng.IntN(len(lists))], fmt.Sprint("e", w.rng.IntN(w.keys))
+	switch kind := w.rng.IntN(20); {
+	case kind < 9:
+		data = w.entry(list, id)
+	case kind < 13:
+		data = events.Delisting{List: list, EntryID: id}
+	case kind < 16:
+		data = events.Views{List: list, EntryID: id, Views: int64(w.count)}
+	case kind < 17:
+		data = events.Donation{DonationID: id, Status: events.DonationStatuses()[0], Amount: "1", Currency: "EUR", CreatedAt: time.Now(), UpdatedAt: time.Now()}
+	case kind < 18:
+		data = events.DonationRemoval{DonationID: id}
+	case kind < 19:
+		return w.message(events.Subject{Kind: events.KindEntry, List: list, ID: id}.String(), []byte(`{"specversion":"1.0"}`)), nil
+	default:
+		return w.message("registry.unknown."+id, []byte("{}")), nil
+	}
+	return w.event(data), data
+}
+
+func (w *world) entry(list events.List, id string) events.Entry {
+	return events.Entry{List: list, EntryID: id, ChatID: "9", Name: fmt.Sprint("N", w.count), Reason: "r", Verified: true, ReportID: "R", ReportedAt: time.Now()}
+}
+
+func (w *world) message(subject string, payload []byte) *nats.Msg {
+	w.count++
+	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{}}
+	if w.rng.IntN(3) > 0 {
+		m.Header.Set(jetstream.MsgIDHeader, fmt.Sprint("id", w.count))
+	}
+	return m
+}
+
+func (w *world) event(data events.Data) *nats.Msg {
+	e := events.Event{ID: fmt.Sprint("id", w.count+1), Source: "urn:sim", Type: events.TypeListed, Time: time.Now(), Data: data}
+	switch data.(type) {
+	case events.Delisting:
+		e.Type = events.TypeDelisted
+	case events.Views:
+		e.Type = events.TypeViewsCounted
+	case events.Donation:
+		e.Type = events.TypeDonationUpdated
+	case events.DonationRemoval:
+		e.Type = events.TypeDonationRemoved
+	}
+	b, err := events.Encode(e)
+	w.must(err)
+	return w.message(data.Subject().String(), b)
+}
+
+// publish publishes a random message and notes it.
+func (w *world) publish() {
+	m, data := w.random()
+	w.send(m, data)
+}
+
+// send publishes m and notes it once it is acknowledged.
+func (w *world) send(m *nats.Msg, data events.Data) uint64 {
+	ack, err := w.broker.js.PublishMsg(context.Background(), m)
+	w.must(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stored[ack.Sequence] = time.Now()
+	if data == nil {
+		w.twin.reject(m.Subject, ack.Sequence, w.broker.kept)
+		return ack.Sequence
+	}
+	d, err := events.DecodeMessage(m.Subject, m.Data)
+	w.must(err)
+	r := w.render.Render(ack.Sequence, d.Data)
+	if r.Tombstone() {
+		stored, err := w.stream().Message(context.Background(), ack.Sequence)
+		w.must(err)
+		r = r.DelistedAt(stored.Time)
+	}
+	if r.Subject.Kind == events.KindEntry {
+		w.ledger.listed(r.Subject, ack.Sequence, r.Removed)
+	}
+	w.twin.apply(m.Subject, r)
+	return ack.Sequence
+}
+
+// purge has an operator erase a subject; of the last message, where tail is set.
+func (w *world) purge(tail bool) {
+	names := w.twin.names()
+	if len(names) == 0 {
+		return
+	}
+	name := names[w.rng.IntN(len(names))]
+	if tail {
+		m, err := w.stream().Message(context.Background(), w.twin.end)
+		if err != nil {
+			return // purged already
+		}
+		name = m.Subject
+	}
+	s, err := w.broker.js.Stream(context.Background(), events.DefaultStream)
+	w.must(err)
+	w.must(s.Purge(context.Background(), jetstream.WithPurgeSubject(name)))
+	w.twin.purge(name)
+	w.mu.Lock()
+	clear(w.stored) // what is erased is passed over
+	w.mu.Unlock()
+	w.tally.hit("subject purged")
+	if tail {
+		w.tally.hit("tail purged")
+	}
+	w.say("purged %s", name)
+}
+
+// replay makes the twin anew from what the stream has.
+func (w *world) replay() *twin {
+	t := newTwin()
+	ctx, s := context.Background(), w.stream()
+	for next := uint64(1); ; {
+		m, err := s.NextMessage(ctx, next, ">")
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break
+		}
+		w.must(err)
+		next = m.Sequence + 1
+		d, err := events.DecodeMessage(m.Subject, m.Data)
+		switch {
+		case m.Subject == events.HistorySubject:
+		case err != nil:
+			t.reject(m.Subject, m.Sequence, w.broker.kept+1) // the stream still has what is before it
+		default:
+			r := w.render.Render(m.Sequence, d.Data)
+			if r.Tombstone() {
+				r = r.DelistedAt(m.Time)
+			}
+			t.apply(m.Subject, r)
+		}
+	}
+	info, err := s.Info(ctx)
+	w.must(err)
+	t.end = info.State.LastSeq
+	return t
+}
+
+// rewind puts the broker back to a copy, and reuses some of the sequences.
+func (w *world) rewind(name string, more int) {
+	w.say("rewound to %d from %d", w.broker.copies[name].twin.end, w.twin.end)
+	w.tally.hit("stream rewound")
+	w.noteTrouble()
+	w.restartBroker(func() {
+		w.copyBroker("newest")
+		w.setTwin(w.restoreBroker(name))
+	})
+	w.rewoundTo = min(w.rewoundTo, w.twin.end)
+	w.ledger.rewound(w.twin.end)
+	for range more {
+		w.publish()
+	}
+	w.untouched = w.untouched && more == 0
+}
+
+// undo puts the broker back to what it was before the last rewind.
+func (w *world) undo() {
+	w.noteTrouble()
+	w.restartBroker(func() { w.setTwin(w.restoreBroker("newest")) })
+	w.ledger = w.broker.copies["newest"].ledger.clone()
+	w.undone = true
+	w.say("put back to %d", w.twin.end)
+}
+
+// remake deletes the stream and makes it again, or not.
+func (w *world) remake(epoch string, more int) {
+	w.say("stream deleted")
+	w.tally.hit("stream deleted")
+	w.noteTrouble()
+	w.remade, w.rewoundTo, w.untouched = true, 0, false
+	w.must(w.broker.js.DeleteStream(context.Background(), events.DefaultStream))
+	w.setTwin(newTwin())
+	w.ledger.rewound(0)
+	time.Sleep(w.between(0, 2*time.Second))
+	w.makeStream(epoch)
+	for range more {
+		w.publish()
+	}
+	w.say("stream made again with epoch %s, up to %d", epoch, w.twin.end)
+}
+
+func (w *world) epoch() string {
+	info, err := w.stream().Info(context.Background())
+	w.must(err)
+	return lineage.Of(info).StreamEpoch
+}
+
+// begin has another server accept the stream as a new history.
+func (w *world) begin(previous string) {
+	_, at, err := lineage.Begin(context.Background(), w.stream(), previous)
+	w.must(err)
+	w.tally.hit("history begun")
+	w.say("history begun at %d after %s", at, previous)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.twin.end = max(w.twin.end, at)
+}
+
+func (w *world) storePath() string { return filepath.Join(w.dir, "registry.db") }

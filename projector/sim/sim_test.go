@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server/ats"
+)
+
+var (
+	simFor  = flag.Duration("sim", 0, "run new seeds for so long, instead of the first twenty")
+	simSeed = flag.Uint64("sim.seed", 0, "the first seed; 0: 1, or with -sim one of the clock's")
+	simLog  = flag.Bool("sim.log", false, "print what happened in each seed")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ats.Register() // its goroutine waits on a channel made outside: begun in a bubble, it would stop the clock
+	os.Exit(m.Run())
+}
+
+// seeds is how many seeds each go test runs, and stepsPerSeed how long one is.
+const (
+	seeds        = 20
+	stepsPerSeed = 60
+)
+
+// found are seeds that found something once, with what that was.
+func found() map[uint64]string { return map[uint64]string{} }
+
+// TestSimulation runs seeds, and demands that each fault came about.
+func TestSimulation(t *testing.T) {
+	began, tally, steps := time.Now(), newTally(), 0
+	run := func(seed uint64) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			w := simulate(t, seed, tally, plan(seed)...)
+			steps += w.steps
+			if *simLog {
+				t.Log("\n" + w.log.String())
+			}
+			if len(w.bad) > 0 {
+				t.Fatalf("FOUND seed %d after %s: %s\n%s", seed, time.Since(began).Round(time.Millisecond), w.bad[0], w.log.tail())
+			}
+		})
+	}
+	first := max(*simSeed, 1)
+	if *simFor > 0 {
+		if *simSeed == 0 {
+			first = uint64(time.Now().Unix())
+		}
+		for seed := first; time.Since(began) < *simFor && !t.Failed(); seed++ {
+			run(seed)
+		}
+	} else {
+		for seed := range found() {
+			run(seed)
+		}
+		for seed := first; seed < first+seeds; seed++ {
+			run(seed)
+		}
+		if missing := tally.missing(); len(missing) > 0 && !t.Failed() && flag.Lookup("test.run").Value.String() == "" {
+			t.Errorf("never came about: %q", missing)
+		}
+	}
+	took := time.Since(began)
+	t.Logf("%d steps in %s, %.0f a minute%s", steps, took.Round(time.Millisecond), float64(steps)/took.Minutes(), tally)
+}
+
+// plan is what happens in a seed: random steps with a scenario among them, for a day or two.
+func plan(seed uint64) []func(*world) {
+	all := scenarios()
+	day := func(w *world) {
+		at := w.rng.IntN(stepsPerSeed)
+		for i := range stepsPerSeed {
+			if i == at {
+				s := all[seed%uint64(len(all))]
+				w.settle()
+				w.say("scenario %s", s.name)
+				s.run(w)
+			}
+			if len(w.bad) > 0 {
+				return
+			}
+			w.step()
+		}
+		if len(w.bad) == 0 {
+			w.settle()
+		}
+	}
+	if seed%5 == 0 {
+		return []func(*world){day, day}
+	}
+	return []func(*world){day}
+}

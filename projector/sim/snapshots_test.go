@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/leader"
+	"example.org/registry/projector/lineage"
+	"example.org/registry/snapshots"
+	"example.org/registry/snapshots/bucket"
+)
+
+// keep is how many snapshots stay.
+const keep = 3
+
+// snapshot puts a snapshot of the store into the bucket, as cmd/registry does, and judges it: R13.
+// An error is the broker's.
+func (w *world) snapshot() error {
+	pr := w.server
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	b := bucket.New(pr.js, bucket.Config{Holder: "sim"})
+	if err := b.Create(ctx); err != nil {
+		return err
+	}
+	ctx, lock, err := b.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	a, err := pr.store.Archive(ctx, snapshots.ArchiveConfig{TempDir: w.dir})
+	w.must(err)
+	defer a.Close()
+	o, err := b.Put(ctx, a.Manifest, a.Reader())
+	if err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	w.tally.hit("snapshot put")
+	w.say("snapshot %s put", o.Name)
+	w.checkSnapshot(o)
+	if _, err := b.Prune(ctx, o, keep); err != nil {
+		return err
+	}
+	w.checkSnapshot(o)
+	_, err = b.RemoveOrphans(ctx)
+	return err
+}
+
+// abandonLock has a server die that holds the bucket's lock.
+func (w *world) abandonLock() error {
+	ctx, die := context.WithCancel(context.Background())
+	defer die()
+	b := bucket.New(w.broker.js, bucket.Config{Holder: "dead"})
+	err := b.Create(ctx)
+	if err == nil {
+		_, _, err = b.Lock(ctx)
+	}
+	w.say("the holder of the lock dies: %v", err)
+	return err
+}
+
+// newestSnapshot is the one with the highest sequence.
+func (w *world) newestSnapshot() (bucket.Object, error) {
+	all, _, err := bucket.New(w.broker.js, bucket.Config{}).List(context.Background())
+	if err != nil || len(all) == 0 {
+		return bucket.Object{}, cmp.Or(err, bucket.ErrNotFound)
+	}
+	return slices.MaxFunc(all, func(a, b bucket.Object) int { return cmp.Compare(a.Manifest.Sequence, b.Manifest.Sequence) }), nil
+}
+
+// checkSnapshot looks past the wire: what was put must be there, and good.
+func (w *world) checkSnapshot(o bucket.Object) {
+	ctx := context.Background()
+	b := bucket.New(w.broker.js, bucket.Config{})
+	found, err := b.Find(ctx, o.Name)
+	if err != nil {
+		w.violation("R13: the snapshot %s that was put: %v", o.Name, err)
+		return
+	}
+	r, err := b.Open(ctx, found)
+	w.must(err)
+	path := filepath.Join(w.dir, "unpacked")
+	defer os.Remove(path)
+	m, err := snapshots.Unpack(ctx, r, path)
+	if err != nil {
+		w.violation("R13: the snapshot %s does not unpack: %v", o.Name, err)
+	} else if m.Digest != o.Manifest.Digest {
+		w.violation("R13: the snapshot %s has another digest", o.Name)
+	}
+}
+
+// bootstrap makes the store from the newest snapshot that the stream continues, if any.
+func (w *world) bootstrap(ctx context.Context, js jetstream.JetStream) error {
+	b, s := bucket.New(js, bucket.Config{}), leader.Stream{JS: js, Name: w.stream().Name}
+	objects, _, err := b.List(ctx)
+	if err != nil {
+		w.say("no bucket: %v", err)
+		return nil
+	}
+	slices.SortStableFunc(objects, func(a, b bucket.Object) int { return cmp.Compare(b.Manifest.Sequence, a.Manifest.Sequence) })
+	for _, o := range objects {
+		if o.Err != nil || lineage.Check(ctx, s, o.Manifest.Checkpoint) != nil {
+			continue
+		}
+		r, err := b.Open(ctx, o)
+		if err != nil {
+			continue
+		}
+		_, _, err = snapshots.Restore(ctx, r, snapshots.RestoreConfig{Path: w.storePath()})
+		if err == nil || errors.Is(err, snapshots.ErrNotSynced) {
+			w.tally.hit("snapshot restored")
+			w.say("restored from %s", o.Name)
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.org/registry/readmodel"
+)
+
+// world is everything in one seed: broker, wire, server, twin, and what the judge knows.
+type world struct {
+	t      *testing.T
+	seed   uint64
+	rng    *rand.Rand
+	dir    string // of the server's data, and for temporary files
+	tally  *tally
+	log    logBuffer
+	began  time.Time // of the day
+	render *readmodel.Renderer
+
+	broker broker
+	wire   *wire
+	server *process // nil while it is stopped
+
+	keys  int // entries of a list that there are
+	count int // messages made
+	steps int // taken
+
+	mu        sync.Mutex // for what the disk's goroutine reads: broker.js, twin, trouble, copied, known
+	twin      *twin
+	ledger    ledger
+	stored    map[uint64]time.Time // when messages were stored, as long as nothing erases any
+	copied    map[uint64]bool      // rejected events that were looked for
+	lastSaved uint64               // by the server that is stopped
+
+	// What was done to the stream, until the judge has looked at the outcome.
+	trouble        bool     // anything: it may be another stream than the server's
+	remade         bool     // deleted and made again
+	spoiled        bool     // its settings are unusable
+	undone         bool     // put back to what it was
+	untouched      bool     // nothing was published since it was put back to an older state
+	known          []uint64 // where the server stood, in memory and on disk
+	rewoundTo      uint64   // up to here it is as it was
+	setBack        bool     // the clock went back
+	mustStayFrozen bool     // the server froze, had time to save that, and must not forget it
+
+	bad []string // violations
+}
+
+func newWorld(seed uint64, dir string, tally *tally) *world {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return &world{
+		seed: seed, rng: rng, dir: dir, tally: tally, render: readmodel.NewRenderer(),
+		broker: broker{dir: filepath.Join(dir, "broker"), copies: map[string]copied{}},
+		keys:   4 + rng.IntN(12),
+		twin:   newTwin(), ledger: ledger{}, stored: map[uint64]time.Time{}, copied: map[uint64]bool{}, untouched: true,
+	}
+}
+
+// day runs f in a bubble, whose clock begins where that of the day before began: it is set back.
+func (w *world) day(t *testing.T, f func()) {
+	runtime.GC() // twice: the client library pools timers, and one of another bubble is fatal
+	runtime.GC()
+	synctest.Test(t, func(t *testing.T) {
+		w.t, w.began = t, time.Now()
+		w.wire = newWire(w.rng.Uint64(), w.tally, w.dial)
+		clear(w.stored)
+		w.startBroker()
+		if _, err := w.stream().Info(t.Context()); err != nil {
+			w.makeStream("epoch1")
+			for range w.rng.IntN(100) {
+				w.publish()
+			}
+			w.calm()
+		} else {
+			w.setBack = true
+			w.tally.hit("clock set back")
+		}
+		w.start()
+		f()
+		w.stop(false)
+		w.stopBroker()
+		time.Sleep(time.Minute) // for what the wire and the broker still hold
+	})
+}
+
+// stuckAfter bounds the real time of a seed.
+const stuckAfter = 3 * time.Minute
+
+// simulate runs the days of one seed, and returns its world. Each is a sequence of steps, until a
+// rule is violated.
+func simulate(t *testing.T, seed uint64, tally *tally, days ...func(*world)) *world {
+	t.Helper()
+	base := "/dev/shm" // files in memory, where there is that
+	if _, err := os.Stat(base); err != nil {
+		base = t.TempDir()
+	}
+	dir, err := os.MkdirTemp(base, "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w := newWorld(seed, dir, tally)
+	stuck := time.AfterFunc(stuckAfter, func() { // on the real clock
+		panic(fmt.Sprintf("seed %d: the bubble's clock stands still: a mutex is held over a wait\n%s", seed, w.log.tail()))
+	})
+	defer stuck.Stop()
+	for _, day := range days {
+		if len(w.bad) == 0 {
+			w.day(t, func() { day(w) })
+		}
+	}
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("seed %d: %v\n%s", w.seed, err, w.log.tail())
+	}
+}
+
+func (w *world) say(format string, args ...any) {
+	fmt.Fprintf(&w.log, "t=%s SIM %s\n", time.Since(w.began), fmt.Sprintf(format, args...))
+}
+
+func (w *world) violation(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.say("VIOLATION %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bad = append(w.bad, text)
+}
+
+// saved is the checkpoint on the disk.
+func (w *world) saved() uint64 {
+	if w.server == nil {
+		return w.lastSaved
+	}
+	return w.server.store.Checkpoint().Sequence
+}
+
+func (w *world) between(a, b time.Duration) time.Duration {
+	return a + time.Duration(w.rng.Int64N(int64(b-a)))
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// logBuffer keeps a log. Any goroutine may write to it.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// tail is the end of the log.
+func (l *logBuffer) tail() string {
+	s := l.String()
+	return s[max(0, len(s)-6000):]
+}
