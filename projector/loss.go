@@ -76,7 +76,11 @@ func (w *watcher) compareSubjects(ctx context.Context, info *jetstream.StreamInf
 func (w *watcher) scanSubjects(ctx context.Context, now uint64) scan {
 	began := time.Now()
 	missed, err := w.missingSubjects(ctx)
-	return scan{now, missed, err, time.Now().Add(max(w.cfg.VerifyEvery, scanRest*time.Since(began)))}
+	rest := w.cfg.VerifyEvery
+	if err == nil { // to wait for an answer that did not come was no work
+		rest = max(rest, scanRest*time.Since(began))
+	}
+	return scan{now, missed, err, time.Now().Add(rest)}
 }
 
 // showLoss tells the operator how many subjects are missing.

@@ -219,9 +219,7 @@ func (w *world) unwell() string {
 	case p.SubjectsNotErased > 0:
 		return fmt.Sprintf("%d subjects are not erased", p.SubjectsNotErased)
 	case p.SubjectsLost > lost:
-		info, _ := w.stream().Info(context.Background())
-		return fmt.Sprintf("%d subjects are said to be lost, and %d are; the stream has %d, the twin's stream %d, the view %d", p.SubjectsLost, lost,
-			info.State.NumSubjects, len(w.twin.names()), w.server.model.View().NumSubjects())
+		return fmt.Sprintf("%d subjects are said to be lost, and %d are; the stream has lost %q", p.SubjectsLost, lost, w.reallyLost())
 	case p.LastError != "" && !(p.SubjectsLost > 0 && strings.Contains(p.LastError, " has lost ")):
 		return "error: " + p.LastError
 	}
@@ -242,6 +240,18 @@ func (w *world) lost() (n int) {
 		}
 	})
 	return n
+}
+
+// reallyLost asks the stream which of the model's subjects it has lost.
+func (w *world) reallyLost() (names []string) {
+	w.server.p.Inspect(func(m *readmodel.Model) {
+		for k := range m.Inventory().Subjects() {
+			if _, err := w.stream().LastMessage(context.Background(), k.String()); err != nil {
+				names = append(names, k.String())
+			}
+		}
+	})
+	return names
 }
 
 // compare compares the model with the twin, subject by subject, and the stream with what must be

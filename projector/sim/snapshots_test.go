@@ -45,11 +45,11 @@ func (w *world) snapshot() error {
 	}
 	w.tally.hit("snapshot put")
 	w.say("snapshot %s put", o.Name)
-	w.checkSnapshot(o)
+	w.checkSnapshot(w.broker.js, o) // past the wire
 	if _, err := b.Prune(ctx, o, keep); err != nil {
 		return err
 	}
-	w.checkSnapshot(o)
+	w.checkSnapshot(w.broker.js, o) // past the wire
 	_, err = b.RemoveOrphans(ctx)
 	return err
 }
@@ -76,17 +76,20 @@ func (w *world) newestSnapshot() (bucket.Object, error) {
 	return slices.MaxFunc(all, func(a, b bucket.Object) int { return cmp.Compare(a.Manifest.Sequence, b.Manifest.Sequence) }), nil
 }
 
-// checkSnapshot looks past the wire: what was put must be there, and good.
-func (w *world) checkSnapshot(o bucket.Object) {
+// checkSnapshot reads a snapshot that was put: it must be there, and good.
+func (w *world) checkSnapshot(js jetstream.JetStream, o bucket.Object) {
 	ctx := context.Background()
-	b := bucket.New(w.broker.js, bucket.Config{})
+	b := bucket.New(js, bucket.Config{})
 	found, err := b.Find(ctx, o.Name)
 	if err != nil {
 		w.violation("R13: the snapshot %s that was put: %v", o.Name, err)
 		return
 	}
 	r, err := b.Open(ctx, found)
-	w.must(err)
+	if err != nil {
+		w.violation("R13: the snapshot %s cannot be opened: %v", o.Name, err)
+		return
+	}
 	path := filepath.Join(w.dir, "unpacked")
 	defer os.Remove(path)
 	m, err := snapshots.Unpack(ctx, r, path)
