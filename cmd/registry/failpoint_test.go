@@ -4,8 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -154,20 +152,6 @@ func publishPoison(url string) {
 	defer nc.Close()
 	_ = nc.Publish("registry.scammers.poison", []byte("{"))
 	_ = nc.Flush()
-}
-
-// askAdmin waits for the end of what it asks for, or the server's.
-func askAdmin(admin, path string) {
-	r, err := http.NewRequest(http.MethodPost, "http://"+admin+path, nil)
-	if err != nil {
-		return
-	}
-	r.Header.Set("Registry-Admin", "1")
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	if answer, err := client.Do(r); err == nil {
-		_, _ = io.Copy(io.Discard, answer.Body) // the server may die meanwhile
-		answer.Body.Close()
-	}
 }
 
 // nothingLeft looks for temporary files after a start.

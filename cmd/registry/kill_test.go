@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -657,5 +658,19 @@ func TestIndexFolder(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(elsewhere, "kept")); string(text) != "kept" {
 			t.Errorf("mess %d: what a link led to: %q %v", i, text, err)
 		}
+	}
+}
+
+// askAdmin waits for the end of what it asks for, or the server's.
+func askAdmin(admin, path string) {
+	r, err := http.NewRequest(http.MethodPost, "http://"+admin+path, nil)
+	if err != nil {
+		return
+	}
+	r.Header.Set("Registry-Admin", "1")
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	if answer, err := client.Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body) // the server may die meanwhile
+		answer.Body.Close()
 	}
 }
