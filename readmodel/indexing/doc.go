@@ -34,7 +34,7 @@
 // shows that nothing hangs. What it returns says when to call it again. An error is a sentence of
 // Trouble and a line of the log; what then depends on Keeper.SetAside. An index in memory that only
 // could not be written (exact search) has none: it stays in use, and Follow is called again. An
-// index of files (ranked search) may be damaged: it is closed, set aside and made anew.
+// index of files (ranked search) may be damaged: it is closed, removed and made anew.
 //
 // Last, start it in newGeneration and index of package serve, and add its sequence and trouble to
 // /projection and /metrics there.

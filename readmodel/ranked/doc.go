@@ -9,12 +9,12 @@
 //     facets count those alone. An entry that has changed since the index's sequence is looked at,
 //     and left out if it no longer has the words. So whoever is delisted is never shown, whatever
 //     the index still holds.
-//   - An index that is of another stream, data set or version, ahead of the model, damaged,
-//     incomplete or hanging is set aside and made anew, and Trouble says why. Meanwhile there is no
-//     index, and nothing else notices.
+//   - An index that is of another stream, data set or version, ahead of the model, found damaged by
+//     bleve, or hanging is removed and made anew. Meanwhile there is no index, and nothing else
+//     notices.
 //   - The process may die at any moment. The next one compares every document with the model, and
-//     adds what the index lacks. An index that was being opened is made anew, so that files which
-//     kill the process do so once.
+//     adds what the index lacks. If the process died while an index was being opened, that index is
+//     made anew, so that files which kill the process do so once.
 //   - Readers and imports do not wait for ranked search: see least.
 //
 // # The index
@@ -74,15 +74,19 @@
 // # bleve 2.6.0
 //
 // It is imported without its root package, which starts goroutines at import. What it does not do
-// is done here: it verifies no checksum (damagedFiles), may fault in a goroutine of its own where
-// its bbolt file is damaged (opening), may wait for ever for the lock of its directory
-// (bolt_timeout), and reports the death of a background goroutine only to a callback (store.fail).
+// is done here: it may fault in a goroutine of its own where its bbolt file is damaged (opening), may
+// wait for ever for the lock of its directory (bolt_timeout), and reports the death of a background
+// goroutine only to a callback (store.fail). It opens an index whose segments it cannot load as an
+// empty one. It verifies no checksum: of 150 segments with one flipped bit it noticed 66 when it read
+// them, and none of the others changed the answers of a test. An operator who doubts the disk
+// removes the directory.
+//
 // The two tables of callbacks are global; registering guards them.
 //
 // # The parts
 //
 //   - engine.go: Engine, what the server runs. follower.go: what the index lacks, and its steps.
-//   - store.go: bleve's files, their checksums and markers, and what bleve's goroutines report.
+//   - store.go: bleve's files, the mark of an opening, and what bleve's goroutines report.
 //   - erase.go: which files have words of deleted documents for too long.
 //   - document.go: what becomes of an entry. table.go, published.go: which rows the documents are,
 //     for searches.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ import (
 // Engine keeps the index of ranked search of one model. Its fields are set before Run; any
 // goroutine may call the other methods.
 type Engine struct {
-	// Dir is where the index is kept and, for a while, the one that it replaces.
+	// Dir is where the index is kept.
 	Dir string
 	// Pacer holds the work to its share of the processors. Required.
 	Pacer *indexing.Pacer
@@ -57,8 +58,8 @@ const (
 	nap = 100 * time.Millisecond
 )
 
-// Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is set
-// aside and made anew. An Engine runs once, and for a directory one at a time.
+// Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is
+// removed and made anew. An Engine runs once, and for a directory one at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 	k := &e.keeper
 	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
@@ -73,7 +74,7 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 	}
 	k.SetAside = func() error {
 		e.withdraw(nil)
-		return setAside(e.Dir)
+		return os.RemoveAll(filesOf(e.Dir))
 	}
 	k.Run(ctx, m)
 }

@@ -13,7 +13,7 @@ import (
 
 // files returns the names of the index's segments.
 func (r *registry) files() map[string]bool {
-	names, err := filepath.Glob(filepath.Join(currentOf(r.dir), "*.zap"))
+	names, err := filepath.Glob(filepath.Join(filesOf(r.dir), "*.zap"))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -2,10 +2,10 @@ package ranked
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -28,7 +28,6 @@ type follower struct {
 	work   work            // that is under way
 	tables map[uint64]*table
 	wrote  bool      // a batch, since it was opened
-	marked bool      // as complete
 	looked time.Time // for segments that are overdue
 }
 
@@ -62,7 +61,7 @@ func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
 		}
 	}()
 	f.analyst.analyzer = f.engine.stemmer.Load().Analyzer()
-	if f.store, err = openStore(currentOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning); err != nil {
+	if f.store, err = openStore(filesOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning); err != nil {
 		return err
 	}
 	if err := f.restore(); err != nil {
@@ -93,14 +92,11 @@ func (f *follower) restore() error {
 		return fmt.Errorf("its metadata: %w", err)
 	}
 	if raw == nil && len(snapshot.Segments()) == 0 {
-		if f.store.has(complete) {
-			return errors.New("it is empty, although it was complete")
-		}
 		return nil // a new one
 	}
-	st, err := decodeState(raw)
-	if err != nil {
-		return err
+	var st state
+	if err := json.Unmarshal(raw, &st); err != nil {
+		return fmt.Errorf("its metadata: %w", err)
 	}
 	want := newState(f.state.Identity)
 	want.Complete, want.Sequence, want.Digest = st.Complete, st.Sequence, st.Digest
@@ -117,8 +113,7 @@ func (f *follower) restore() error {
 	return nil
 }
 
-// compare finds out what the index lacks of v by a look at every document and every row. Its error
-// says what an index that had come to its sequence would not lack, or would not have.
+// compare finds out what the index lacks of v by a look at every document and every row.
 func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.View) (lacks work, err error) {
 	snapshot, err := f.store.snapshot()
 	if err != nil {
@@ -138,24 +133,19 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 			return lacks, err
 		}
 		for _, ref := range t.refs {
-			if ref != noRow && !have[ref.List()].CheckedAdd(ref.Slot()) {
-				return lacks, errors.New("it has an entry twice")
+			if ref != noRow {
+				have[ref.List()].Add(ref.Slot())
 			}
 		}
 		f.tables[seg.Id()] = t
 	}
 	v.ShownRows(func(r *readmodel.Row) bool {
-		if have[r.Ref().List()].Contains(r.Ref().Slot()) {
-			return true
+		if !have[r.Ref().List()].Contains(r.Ref().Slot()) {
+			lacks.rows = append(lacks.rows, r)
 		}
-		if f.state.Complete && r.Sequence() <= f.state.Sequence {
-			err = errors.New("entries are missing from it")
-			return false
-		}
-		lacks.rows = append(lacks.rows, r)
 		return true
 	})
-	return lacks, err
+	return lacks, nil
 }
 
 // changes returns what has changed since the view that the index has.
@@ -264,19 +254,11 @@ func (f *follower) write(documents []document, gone []string) error {
 	return f.store.write(documents, gone, &f.state)
 }
 
-// tidy does what an index that is complete leaves to do.
+// tidy writes an empty batch where one is of use: the first batch on the disk ends the opening, and
+// bleve removes the files of merged segments when it next writes.
 func (f *follower) tidy() error {
-	switch {
-	case !f.wrote, f.store.merged.Load():
-		// The first batch proves that the files are sound. bleve removes those of merged segments
-		// when it next writes.
-		return f.write(nil, nil)
-	case !f.marked && f.store.unpersisted.Load() == 0:
-		f.marked = true
-		if err := os.RemoveAll(asideOf(f.engine.Dir)); err != nil {
-			f.engine.keeper.Log().Warn("the former index of ranked search cannot be removed", "error", err)
-		}
-		return f.store.mark(complete)
+	if f.wrote && !f.store.merged.Load() {
+		return nil
 	}
-	return nil
+	return f.write(nil, nil)
 }

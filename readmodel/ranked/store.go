@@ -3,13 +3,9 @@ package ranked
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,7 +14,6 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
-	segment "github.com/blevesearch/scorch_segment_api/v2"
 
 	"example.org/registry/events/failpoint"
 	"example.org/registry/readmodel"
@@ -29,7 +24,7 @@ import (
 
 // format is the version of what a document holds; that of the analysis is terms.Version. An index
 // of other ones is made anew. TestFormat fails when documents change and format does not.
-const format = 2
+const format = 3
 
 // Identity tells what an index was made from. An index of another identity is made anew.
 type Identity struct {
@@ -55,20 +50,6 @@ func newState(id Identity) state {
 }
 
 const stateKey = "registry"
-
-// encode returns the state as it is stored: JSON after its checksum.
-func (s *state) encode() []byte {
-	text, _ := json.Marshal(s) // of numbers and strings
-	return append(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(text)), text...)
-}
-
-func decodeState(b []byte) (s state, err error) {
-	if len(b) < 4 || binary.BigEndian.Uint32(b) != crc32.ChecksumIEEE(b[4:]) {
-		return s, errors.New("its metadata is damaged or missing")
-	}
-	err = json.Unmarshal(b[4:], &s)
-	return s, err
-}
 
 // The bounds of a disk that answers.
 const (
@@ -100,7 +81,7 @@ type store struct {
 	persisted   chan struct{}             // holds one: a batch has reached the disk
 }
 
-// openStore opens the index in dir, or makes an empty one. It verifies the checksum of every file.
+// openStore opens the index in dir, or makes an empty one.
 func openStore(dir string, pacer *indexing.Pacer, t tuning) (s *store, err error) {
 	s = &store{
 		dir: dir, queue: index.NewAnalysisQueue(1), merges: make(chan struct{}),
@@ -118,17 +99,13 @@ func openStore(dir string, pacer *indexing.Pacer, t tuning) (s *store, err error
 }
 
 func (s *store) open(nap time.Duration) error {
-	if s.has(opening) {
+	if s.isOpening() {
 		return errors.New("the process ended while it was being opened")
-	}
-	damaged, err := damagedFiles(s.dir)
-	if err != nil {
-		return err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	if err := s.mark(opening); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, opening), nil, 0o600); err != nil {
 		return err
 	}
 	made, err := s.newScorch(nap)
@@ -139,16 +116,6 @@ func (s *store) open(nap time.Duration) error {
 	if err := made.Open(); err != nil {
 		s.scorch = nil // it has closed itself, and cannot be closed again
 		return err
-	}
-	snapshot, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	defer snapshot.Close()
-	for _, seg := range snapshot.Segments() {
-		if p, ok := seg.Segment().(segment.PersistedSegment); ok && damaged[filepath.Base(p.Path())] {
-			return fmt.Errorf("%s is damaged", filepath.Base(p.Path()))
-		}
 	}
 	close(s.merges)
 	return nil
@@ -189,7 +156,7 @@ func (s *store) fail(err error, _ string) {
 	}
 }
 
-// event holds a merge back until the files have been verified and a rest has followed the last
+// event holds a merge back until the index is open and a rest has followed the last
 // merge. It also notes when one begins and ends. Within a merge, which is bleve's own, there is no
 // rest: with 100 000 documents it takes up to a second.
 func (s *store) event(e scorch.Event) bool {
@@ -229,11 +196,15 @@ func (s *store) write(documents []document, gone []string, st *state) error {
 	for i := range documents {
 		batch.Update(&documents[i])
 	}
-	batch.SetInternal([]byte(stateKey), st.encode())
+	text, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
+	batch.SetInternal([]byte(stateKey), text)
 	s.unpersisted.Add(1)
 	batch.SetPersistedCallback(func(err error) {
 		if s.unpersisted.Add(-1); err == nil {
-			_ = s.unmark(opening) // else the next opening sets the index aside
+			s.opened()
 		}
 		select {
 		case s.persisted <- struct{}{}:
@@ -299,90 +270,22 @@ func (s *store) close() {
 func (s *store) closeScorch(closed chan<- struct{}) {
 	defer close(closed)
 	if s.scorch.Close() == nil {
-		_ = s.unmark(opening)
+		s.opened()
 	}
 }
 
-// damagedFiles returns the names of the index's files whose checksum is wrong: bleve writes one
-// into each and never looks at it. Files that it was still writing when the process died are among
-// them; it does not refer to those.
-func damagedFiles(dir string) (map[string]bool, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.zap"))
-	if err != nil {
-		return nil, fmt.Errorf("ranked search: %w", err)
-	}
-	damaged := map[string]bool{}
-	for _, name := range names {
-		ok, err := intact(name)
-		if err != nil {
-			return nil, fmt.Errorf("ranked search: %w", err)
-		}
-		if !ok {
-			damaged[filepath.Base(name)] = true
-		}
-	}
-	return damaged, nil
-}
+// opening is the name of an empty file beside the index's. It is there from before bleve looks at
+// the files until a batch has reached the disk: a fault in one of bleve's goroutines ends the
+// process. The next opening finds it and fails, so that the index is made anew.
+const opening = "opening"
 
-// intact reports whether the last four bytes of a file are the checksum of what is before them.
-func intact(name string) (bool, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || info.Size() < 4 {
-		return false, err
-	}
-	sum := crc32.NewIEEE()
-	if _, err := io.CopyBuffer(sum, io.LimitReader(file, info.Size()-4), make([]byte, 256<<10)); err != nil {
-		return false, err
-	}
-	var want [4]byte
-	if _, err := io.ReadFull(file, want[:]); err != nil {
-		return false, err
-	}
-	return sum.Sum32() == binary.BigEndian.Uint32(want[:]), nil
-}
-
-// setAside makes room for a new index in dir. The former one stays beside it until the new one is
-// complete.
-func setAside(dir string) error {
-	if err := os.RemoveAll(asideOf(dir)); err != nil {
-		return fmt.Errorf("ranked search: %w", err)
-	}
-	if err := os.Rename(currentOf(dir), asideOf(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("ranked search: %w", err)
-	}
-	return nil
-}
-
-// The markers: files of no content beside the index's.
-const (
-	// complete says that the index was complete on the disk once: bleve opens one whose files are
-	// gone as an empty one.
-	complete = "complete"
-	// opening is there from before bleve looks at the files until a batch has reached the disk: a
-	// fault in one of bleve's goroutines ends the process. Whatever the reason was, the next
-	// opening finds the marker and sets the index aside.
-	opening = "opening"
-)
-
-func (s *store) mark(marker string) error {
-	if err := os.WriteFile(filepath.Join(s.dir, marker), nil, 0o600); err != nil {
-		return fmt.Errorf("ranked search: %w", err)
-	}
-	return nil
-}
-
-func (s *store) unmark(marker string) error { return os.Remove(filepath.Join(s.dir, marker)) }
-
-func (s *store) has(marker string) bool {
-	_, err := os.Stat(filepath.Join(s.dir, marker))
+func (s *store) isOpening() bool {
+	_, err := os.Stat(filepath.Join(s.dir, opening))
 	return err == nil
 }
 
-// Both are inside the directory, which may be a disk of its own.
-func currentOf(dir string) string { return filepath.Join(dir, "current") }
-func asideOf(dir string) string   { return filepath.Join(dir, "aside") }
+func (s *store) opened() { _ = os.Remove(filepath.Join(s.dir, opening)) } // if it stays, the next opening makes the index anew
+
+// filesOf returns where bleve keeps the index of an Engine whose Dir is dir. It can be removed, also
+// if dir is a disk of its own.
+func filesOf(dir string) string { return filepath.Join(dir, "current") }
