@@ -1,0 +1,138 @@
+//go:build !race
+
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"example.org/registry/events/eventstest"
+)
+
+// TestPowerCut cuts the power at any moment of a run with publishing, a snapshot, a rebuild and a
+// stop, and at any moment of the recovery from such a cut. The run is recorded by strace; its replay
+// makes the states of the disk that a cut may leave. In each the server starts, nothing that was
+// acknowledged is lost, and every answer is right (promises 3 and 4).
+func TestPowerCut(t *testing.T) {
+	strace := findStrace(t)
+	states := 4
+	if eventstest.Full() {
+		states = 100
+	}
+	k := newFailing(t)
+	run := k.record(strace, true)
+	k.noSyncLoses(run)
+	for n := range states {
+		rng := rand.New(rand.NewPCG(uint64(n), 38))
+		s, bound := k.state(run, rng, false, n%3 == 2)
+		if n%4 == 3 { // and again while it recovers
+			base, err := filesOf(filepath.Join(s.dir, "data"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := s.record(strace, false)
+			again.base = base
+			s, _ = k.state(again, rng, false, n%3 == 2)
+			s.acked = k.ackedUpTo(bound)
+		}
+		s.outlive(n)
+		if t.Failed() {
+			t.Fatalf("state %d", n)
+		}
+	}
+}
+
+// record runs the server on the killer's directory under strace, busy or only until it is ready.
+func (k *killer) record(strace string, busy bool) *recording {
+	k.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	program, trace := filepath.Join(k.dir, "registry"), filepath.Join(k.dir, "trace")
+	_ = os.Symlink(self, program)
+	args := []string{"strace", "-f", "-qq", "-y", "-xx", "-s", "20000000", "-o", trace, "-e",
+		"trace=openat,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate,fallocate,renameat,renameat2,unlinkat,linkat,copy_file_range,sendfile"}
+	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
+		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")), append(args, program, "serve"), "--stream-history=0")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	line, ok := c.await("ready")
+	if ok && busy {
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(150), 1)...)
+		askAdmin(line.Admin, "/snapshots")
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(50), 2)...)
+		askAdmin(line.Admin, "/rebuild?yes=true")
+		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(50), 3)...)
+	}
+	endTraced(c)
+	text, err := os.ReadFile(trace)
+	if err != nil || !ok {
+		k.t.Fatal("nothing recorded: ", err)
+	}
+	r := &recording{root: filepath.Join(k.dir, "data")}
+	if r.calls, err = parseTrace(string(text), r.root); err != nil {
+		k.t.Fatal(err)
+	}
+	return r
+}
+
+// state makes a state that a cut may leave, and a killer for it. bound is the last sequence that
+// was acknowledged by then.
+func (k *killer) state(r *recording, rng *rand.Rand, noSync, posix bool) (s *killer, bound uint64) {
+	k.t.Helper()
+	s = &killer{t: k.t, rng: rng, dir: k.t.TempDir(), pool: k.pool}
+	point := len(r.calls)/20 + rng.IntN(len(r.calls)-len(r.calls)/20)
+	bound, err := r.cut(point, rng, noSync, posix, filepath.Join(s.dir, "data"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	s.acked = k.ackedUpTo(bound)
+	return s, bound
+}
+
+func (k *killer) ackedUpTo(bound uint64) (some []sent) {
+	for _, a := range k.acked {
+		if a.seq > 0 && a.seq <= bound {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// outlive starts the server, compares it with the stream, and stops it.
+func (k *killer) outlive(round int) {
+	k.t.Helper()
+	c := k.start(round)
+	line := k.ready(c)
+	stream := k.readStream(line.NATS)
+	k.nothingLost(stream)
+	k.digestIsReplays(line, stream)
+	k.answersAreRight(line, naive(stream))
+	if status := c.end(syscall.SIGTERM); status != 0 {
+		k.t.Errorf("stopped with status %d", status)
+	}
+}
+
+// noSyncLoses shows that the replay can lose events: on a disk that ignores syncs it does.
+func (k *killer) noSyncLoses(r *recording) {
+	k.t.Helper()
+	for n := range 20 {
+		s, bound := k.state(r, rand.New(rand.NewPCG(uint64(n), 1)), true, false)
+		c := s.start(n)
+		line, ok := c.await("ready")
+		lost := !ok && bound > 0
+		if ok {
+			lost = uint64(len(s.readStream(line.NATS))) < uint64(len(s.acked))
+		}
+		c.end(os.Kill)
+		if lost {
+			return
+		}
+	}
+	k.t.Error("a disk that ignores syncs loses nothing: the replay shows nothing")
+}
