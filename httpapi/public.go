@@ -40,6 +40,9 @@ type Config struct {
 	// {reportId} in it is replaced by the number of the report (site.ParseAppeals). Empty: it shows
 	// none.
 	AppealsURL string
+	// ReportURL is where somebody reports a fraud (site.CheckReports); the site shows it. Empty: it
+	// shows none.
+	ReportURL string
 	// Advice is what to do now, as the site shows it: Markdown (httpapi/CONTRACT.md#advice). Empty:
 	// the site's own.
 	Advice string
@@ -96,6 +99,9 @@ func (cfg *Config) check() error {
 	}
 	if _, err := site.ParseAppeals(cfg.AppealsURL); err != nil {
 		return fmt.Errorf("httpapi: Config.AppealsURL: %w", err)
+	}
+	if err := site.CheckReports(cfg.ReportURL); err != nil {
+		return fmt.Errorf("httpapi: Config.ReportURL: %w", err)
 	}
 	if err := site.CheckAdvice(cfg.Advice); err != nil {
 		return fmt.Errorf("httpapi: Config.Advice: %w", err)
@@ -178,7 +184,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL, IsWord: words.Knows})
-	if p.sender, err = respond.NewSender(isAvatar); err != nil {
+	if p.sender, err = respond.NewSender(isAvatar, site.StylePolicy()); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	if p.bodies, err = respond.NewCache[query](respond.MaxBodies); err != nil {

@@ -26,7 +26,7 @@ const robots = "User-agent: *\nDisallow:\n"
 // siteRoutes adds the site to the table of what exists.
 func (p *Public) siteRoutes(cfg Config) (err error) {
 	if p.site, err = site.New(site.Config{
-		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
+		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, ReportURL: cfg.ReportURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
 	}); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ const closing = "Host: registry.example\r\nConnection: close\r\n\r\n"
 // has a byte of a body.
 func TestHeadOnTheWire(t *testing.T) {
 	f := serve(t, withSite)
-	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of): .*\r\n")
+	date := regexp.MustCompile("(?m)^(Date|Last-Modified|Registry-As-Of|Server-Timing): .*\r\n")
 	headOf := func(method, target, encoding string) (head, body string) {
 		t.Helper()
 		got := f.rawRequest(t, method+" "+target+" HTTP/1.1\r\nAccept-Encoding: "+encoding+"\r\n"+closing)

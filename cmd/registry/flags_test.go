@@ -48,6 +48,8 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		{nil, "serve --appeals-url https://x/{id}", "--appeals-url"},
 		{nil, "serve --appeals-url https://{reportId}.x/", "--appeals-url"},
 		{nil, "serve --appeals-url mailto:a@b.example", "--appeals-url"},
+		{nil, "serve --report-url https://x/{reportId}", "--report-url"},
+		{nil, "serve --report-url nonsense", "--report-url"},
 		{nil, "serve --proofs-url nonsense", "--proofs-url"},
 		{nil, "serve --rate-limit=-1", "--rate-limit"},
 		{nil, "serve --rate-limit=NaN", "--rate-limit"},

@@ -29,6 +29,7 @@ type serveCmd struct {
 	BaseURL        cli.URL       `name:"base-url" placeholder:"URL" empty:"" help:"Public address of this service, for the OpenAPI document and the examples on the site's API page. Without it they use the address of the request." group:"Listeners"`
 	ProofsURL      cli.URL       `name:"proofs-url" placeholder:"URL" empty:"" help:"Where the pages with proofs are: /proofs/{id} redirects to URL/{id}. Without it those addresses are 404." group:"Listeners"`
 	AppealsURL     cli.Appeals   `name:"appeals-url" placeholder:"URL" empty:"" help:"Where an accused person appeals. The site links to it with every accused entry; {reportId} in it is replaced by the number of the report." group:"Listeners"`
+	ReportURL      cli.Reports   `name:"report-url" placeholder:"URL" empty:"" help:"Where somebody reports a fraud. The site links to it where nothing was found, and on its first page." group:"Listeners"`
 	AdviceFile     string        `placeholder:"FILE" empty:"" help:"Markdown file that says what to do now, shown below the answers of the person check. Without it the site shows its own advice." group:"Listeners"`
 	AboutFile      string        `placeholder:"FILE" empty:"" help:"Markdown file for the page /o-rejestrze: who runs the registry, how to reach them and what they do with data. Without it the page says what the program does." group:"Listeners"`
 	Contact        cli.Contact   `name:"security-contact" placeholder:"ADDRESS" help:"Where to report vulnerabilities, for security.txt: a mailto:, https: or tel: address (default: security@ the host of --base-url)." group:"Listeners"`
@@ -117,6 +118,7 @@ func (c *serveCmd) Run(p *process) error {
 			BaseURL:        string(c.BaseURL),
 			ProofsURL:      string(c.ProofsURL),
 			AppealsURL:     string(c.AppealsURL),
+			ReportURL:      string(c.ReportURL),
 			Advice:         advice,
 			About:          about,
 			Contact:        string(c.Contact),

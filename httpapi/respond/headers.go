@@ -54,6 +54,7 @@ func (s *Sender) sharedHeaders(h http.Header, r *Response) {
 		h["Registry-As-Of"] = at.AsOf
 		if r.Page != NoPage { // a page from a cache tells its reader by this how old its data is; see site.js
 			h["Last-Modified"] = []string{at.Time.UTC().Format(http.TimeFormat)}
+			h["Server-Timing"] = []string{`asof;desc="` + at.AsOf[0] + `"`}
 		}
 	}
 	switch {
@@ -89,7 +90,8 @@ type fixed struct {
 	encodings                                    [numEncodings][]string
 }
 
-func newFixed() fixed {
+// newFixed returns the values. Pages may contain styles that the source admits.
+func newFixed(style string) fixed {
 	return fixed{
 		anyOrigin:    []string{"*"},
 		exposed:      []string{"Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After"},
@@ -103,7 +105,7 @@ func newFixed() fixed {
 		varySequence: []string{"Registry-Min-Sequence"},
 		noStoreAsIs:  []string{"no-store, no-transform"},
 		policy: []string{"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
-			"img-src 'self'; script-src 'self'; style-src 'self'"},
+			"img-src 'self'; script-src 'self'; style-src 'self' " + style},
 		referrer:  []string{"no-referrer"}, // addresses of pages name persons
 		opener:    []string{"same-origin"},
 		sandbox:   []string{"default-src 'none'; sandbox"}, // nothing may run in a picture (httpapi/CONTRACT.md#avatars)

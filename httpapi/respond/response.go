@@ -76,13 +76,14 @@ type Sender struct {
 }
 
 // NewSender returns a Sender. At paths for which sandboxed returns true, nothing in a response may
-// run, not even if a browser opens it by itself.
-func NewSender(sandboxed func(path string) bool) (*Sender, error) {
+// run, not even if a browser opens it by itself. style is a source expression, as in 'sha256-…', of
+// what styles pages may contain.
+func NewSender(sandboxed func(path string) bool, style string) (*Sender, error) {
 	comp, err := newCompressor()
 	if err != nil {
 		return nil, err
 	}
-	return &Sender{fixed: newFixed(), compressor: comp, sandboxed: sandboxed}, nil
+	return &Sender{fixed: newFixed(style), compressor: comp, sandboxed: sandboxed}, nil
 }
 
 // Send sends r, or a 304 to a client that has its body.

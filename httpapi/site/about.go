@@ -13,7 +13,7 @@ import (
 // of it.
 const (
 	MaxAbout     = 32 << 10
-	maxAboutHTML = MaxPage - 12_000
+	maxAboutHTML = MaxPage - 22_000
 )
 
 //go:embed about.md

@@ -27,6 +27,9 @@ type advice struct {
 	Folded []fold
 }
 
+// paid is the part for people who have paid already.
+func (a advice) paid() *fold { return &a.Folded[len(a.Folded)-1] }
+
 // fold is a part that opens when its title is clicked.
 type fold struct {
 	Title string
@@ -34,23 +37,28 @@ type fold struct {
 }
 
 // adviceHeadings are the level-two headings of an advice, with the class of the verdict that they
-// belong to; serverAdvice is for a server that is accused, confirmed or not.
+// belong to; serverAdvice is for a server that is accused, confirmed or not, and paidAdvice for
+// every verdict.
 func adviceHeadings() map[string]string {
-	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Serwer": serverAdvice, "Zaufana osoba": "legit", "Brak wpisu": "none"}
+	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Serwer": serverAdvice, "Zaufana osoba": "legit", "Brak wpisu": "none", paidHeading: paidAdvice}
 }
 
-const serverAdvice = "server"
+const (
+	serverAdvice = "server"
+	paidAdvice   = "paid"
+	paidHeading  = "Kto już zapłacił"
+	paidTitle    = "Już po wpłacie lub podaniu danych? Zrób to teraz"
+)
 
-// adviceFor returns what to do after a verdict of that class, which is about a server or not; nil
-// where there is nothing. A text without a part for servers has for them what it has for persons.
+// adviceFor returns what to do after a verdict of that class, which is about a server or not. A text without a part for servers has for them what it has for persons.
 func (s *Site) adviceFor(class string, server bool) *advice {
 	if a, ok := s.advice[serverAdvice]; ok && server && (class == "scam" || class == "risk") {
 		return &a
 	}
-	if a, ok := s.advice[class]; ok {
-		return &a
+	if class == "name" {
+		class = "legit"
 	}
-	return nil
+	return new(s.advice[class])
 }
 
 // CheckAdvice rejects what cannot be the advice of a site (httpapi/CONTRACT.md#advice). Empty: the
@@ -74,22 +82,63 @@ func readAdvice(markdown string) (map[string]advice, error) {
 	if !slices.ContainsFunc(sections, known) { // one advice for all
 		intro, sections = markdown, nil
 		for title := range headings {
-			sections = append(sections, adviceSection{title: title})
+			if title != paidHeading {
+				sections = append(sections, adviceSection{title: title})
+			}
 		}
 	}
 	all := map[string]advice{}
+	paid, own := paidFold(sections)
+	if own && len(paid.Text) > maxAdviceHTML {
+		return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", len(paid.Text), paidHeading, maxAdviceHTML)
+	}
 	for _, section := range sections {
 		class := headings[section.title]
 		if class == "" {
-			return nil, fmt.Errorf("has the heading %q; known are Oszustwo, Ryzyko, Serwer, Zaufana osoba and Brak wpisu", section.title)
+			return nil, fmt.Errorf("has the heading %q; known are Oszustwo, Ryzyko, Serwer, Zaufana osoba, Brak wpisu and Kto już zapłacił", section.title)
+		}
+		if class == paidAdvice {
+			continue
 		}
 		a, size := renderAdvice(intro + "\n" + section.text)
+		if own {
+			size += len(paid.Title) + len(paid.Text)
+		}
 		if size > maxAdviceHTML {
 			return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", size, section.title, maxAdviceHTML)
 		}
 		all[class] = a
 	}
+	for _, class := range headings {
+		a, ok := all[class]
+		if class == paidAdvice || class == serverAdvice && !ok {
+			continue
+		}
+		if own || len(a.Folded) == 0 { // an advice may have folded what to do then under a title of its own
+			a.Folded = append(a.Folded, paid)
+		}
+		all[class] = a
+	}
 	return all, nil
+}
+
+// paidFold is for people who have paid already, which every verdict shows. own reports whether the
+// sections have it; else it is that of the default advice.
+func paidFold(sections []adviceSection) (f fold, own bool) {
+	isPaid := func(s adviceSection) bool { return s.title == paidHeading }
+	own = slices.ContainsFunc(sections, isPaid)
+	if !own {
+		_, sections = cutAt(defaultAdvice, "## ")
+	}
+	i := slices.IndexFunc(sections, isPaid)
+	return fold{paidTitle, renderSafely(advicePolicy(), sections[i].text)}, own
+}
+
+// advicePolicy lets phones call and write to the numbers of an advice.
+func advicePolicy() *bluemonday.Policy {
+	policy := newPolicy()
+	policy.AllowURLSchemes("tel", "sms")
+	return policy
 }
 
 // adviceSection is what stands below a heading.
@@ -117,8 +166,7 @@ func cutAt(text, prefix string) (before string, sections []adviceSection) {
 }
 
 func renderAdvice(markdown string) (a advice, size int) {
-	policy := newPolicy()
-	policy.AllowURLSchemes("tel")
+	policy := advicePolicy()
 	now, folded := cutAt(markdown, "### ")
 	a.Now = renderSafely(policy, now)
 	size = len(a.Now)

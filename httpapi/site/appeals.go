@@ -36,6 +36,16 @@ func ParseAppeals(address string) (Appeals, error) {
 	return Appeals{address[:at], address[at:]}, nil
 }
 
+// CheckReports rejects what cannot be the address where somebody reports a fraud: it is like that of
+// appeals, without {reportId}, for there is no report yet. Empty is nowhere.
+func CheckReports(address string) error {
+	if strings.Contains(address, reportPlace) {
+		return errors.New("a report that is yet to be made has no " + reportPlace)
+	}
+	_, err := ParseAppeals(address)
+	return err
+}
+
 // For returns the address with the number of a report, or "" for nowhere. With an empty number it is the
 // address for somebody who has none yet.
 func (a Appeals) For(reportID string) string {

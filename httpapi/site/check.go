@@ -77,9 +77,10 @@ type checkView struct {
 	Chart   chart
 	Verdict answer
 	Advice  *advice       // nil: none for this verdict
-	AskID   string        // the name whose account is to be told by its id; empty: no need
-	IDFirst bool          // only the id can tell: the field for it stands in the banner
-	Server  bool          // whom the verdict accuses or warns of is a server
+	AskID   *askID        // the field in the banner for the id that is missing; nil: none is
+	Warning *warning      // to copy into a chat; nil: it is none
+	Report  bool          // this may be somebody to report
+	Paid    *fold         // on the first page: for people who have paid already
 	Single  *single       // who it is, where only one decides
 	Appeal  *entry        // whose appeal stands beside the answer
 	Exact   template.HTML // entries that decide, where several do
@@ -94,6 +95,12 @@ type checkView struct {
 	Words   string   // for ranked search, where this search found nothing or much; empty: no use
 }
 
+// askID is the field for an id.
+type askID struct {
+	Keep   string // what was typed, to be checked together with the id; empty: nothing
+	Server bool   // the id is a server's
+}
+
 // single is the one entry that decides.
 type single struct {
 	*entry
@@ -104,7 +111,7 @@ type single struct {
 // Room for what a check shows of a paste, in bytes. What is left is for the frame, the advice, and
 // the paste itself in every link.
 const (
-	checkRoom    = MaxPage - 26_000
+	checkRoom    = MaxPage - 37_000
 	differRoom   = 8_000
 	singleReason = 6_000
 )
@@ -115,12 +122,14 @@ func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
 	page := Page{Title: "Sprawdź, zanim zapłacisz", Path: "/", AsOf: p.AsOf, Finds: true,
 		About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo."}
 	if v.Asked == "" {
-		page.Canonical, page.Share = "/", &Share{page.Title, page.About}
+		page.Canonical, page.Share = "/", &Share{Title: page.Title, About: page.About, Picture: "share-home.png"}
+		v.Paid = s.advice["none"].paid()
 		v.Counts, v.Chart = counts(p.Entries), newChart("Zgłoszenia w ostatnich 12 miesiącach", p.Reports, tallChart)
 	} else if err := s.answer(&v, &p); err != nil {
 		return dst, err
 	} else {
-		page.Title, page.About = v.Verdict.Title, ""
+		share := shareOf(v.Verdict.Value, v.Single)
+		page.Answers, page.Title, page.About, page.Share = true, v.Verdict.Title, share.About, &share
 	}
 	page.Data = v
 	return s.Append(dst, "check", page)
@@ -146,29 +155,23 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	v.Verdict = wording(&p.verdict, &p.Paste, found.main)
 	v.Checked = checkedOf(&p.verdict, &p.Paste)
 	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.IsID() })
-	v.AskID, v.Server = askID(p, v.ByID), found.server()
-	v.IDFirst = p.verdict.Value == verdict.TrustedName
-	advised := v.Verdict.Class
-	if advised == "name" {
-		advised = "legit"
+	if !v.ByID {
+		v.AskID = missingID(p, found.server())
 	}
-	v.Advice = s.adviceFor(advised, v.Server)
+	v.Advice, v.Report = s.adviceFor(v.Verdict.Class, found.server()), p.verdict.Value.FoundNobody()
 	if v.Differ, err = differences(p, found.near); err != nil {
 		return err
 	}
 	return s.show(v, p, found)
 }
 
-// askID returns the name whose account is to be told by its id, where only names were typed.
-func askID(p *CheckPage, byID bool) string {
-	switch p.verdict.Value {
-	case verdict.None, verdict.Unchecked, verdict.Trusted:
-		return ""
+// missingID is the field for the id that a paste without one lacks. What is not checked would hide
+// the answer to the id.
+func missingID(p *CheckPage, server bool) *askID {
+	if p.verdict.Value == verdict.Unchecked {
+		return &askID{Server: kindOf(&p.verdict) == paste.Invitation}
 	}
-	if byID {
-		return ""
-	}
-	return p.Paste.Asked
+	return &askID{Keep: p.Paste.Asked, Server: server}
 }
 
 // server reports whether all whom the verdict accuses or warns of are servers.
@@ -262,9 +265,17 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 	for _, part := range []struct {
 		found []match
 		into  *template.HTML
-	}{{found.main, &v.Exact}, {found.others, &v.Others}, {partial(p.parts), &v.Partial}} {
+		rows  bool // a line each
+	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {partial(p.parts), &v.Partial, true}} {
+		n := len(part.found)
+		if part.rows {
+			n = min(n, maxRows)
+		}
 		var shown int
-		*part.into, shown, err = fill(len(part.found), room, func(into *bytes.Buffer, i int) error {
+		*part.into, shown, err = fill(n, room, func(into *bytes.Buffer, i int) error {
+			if part.rows {
+				return s.row(into, part.found[i].list, part.found[i].row)
+			}
 			return s.item(into, part.found[i].list, part.found[i].row, true)
 		})
 		if err != nil {
@@ -282,8 +293,15 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		v.Verdict.Title = "Nie ma wpisu o dokładnie takiej nazwie"
 		v.Verdict.Text = "Ten tekst jest częścią nazwy lub ID innych wpisów. To mogą być inne osoby, więc porównaj ID."
 	}
-	return s.appendSimilar(v, p.parts, room)
+	if err := s.appendSimilar(v, p.parts, room); err != nil {
+		return err
+	}
+	v.Warning = warningOf(v.Verdict.Value, v.Single, checkLink(v.Asked))
+	return nil
 }
+
+// maxRows is how many entries a check shows that decide nothing.
+const maxRows = 10
 
 // single renders who it is. A reason that is too long for the answer is on the entry's page.
 func (s *Site) single(m match) (*single, error) {

@@ -41,14 +41,15 @@ func status(l events.List, verified bool) string {
 	switch {
 	case l.Trusted():
 		return "Zaufana osoba"
-	case l == events.Servers && verified:
-		return "Serwer: zgłoszenie potwierdzone"
 	case verified:
-		return "Zgłoszenie potwierdzone przez moderację"
+		return "Potwierdzone"
 	default:
-		return "Ryzyko: zgłoszenie niesprawdzone"
+		return "Niesprawdzone"
 	}
 }
+
+// Long reports whether the name may be cut off where it stands first.
+func (e *entry) Long() bool { return len(e.Name) > 60 }
 
 // Accused reports whether the entry says something bad about somebody.
 func (e *entry) Accused() bool { return !e.List.Trusted() }

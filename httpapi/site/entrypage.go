@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 )
 
@@ -24,7 +25,11 @@ type entryView struct {
 	Form    string // where the next search is asked
 	Asked   string // what it begins with: nothing
 	Words   listWords
+	Title   string // as the verdict of its id says it
 	Meaning string // the state in a sentence
+	Advice  *advice
+	Warning *warning // nil: it warns of nobody
+	Report  bool     // never: it is somebody who is listed
 	Reason  template.HTML
 	Address string // of the page, for people who hold a print of it
 }
@@ -35,12 +40,27 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
+	server := p.List == events.Servers
 	v := entryView{entry: e, Form: "/", Words: wordsOf(p.List), Meaning: meaning(p.List, e.Verified), Address: s.absolute(e.Path())}
-	v.Reason = sanitise(s.policy, e.DescHTML)
+	v.Title, v.Advice, v.Reason = onList(e.Class, server), s.adviceFor(e.Class, server), sanitise(s.policy, e.DescHTML)
+	value, of := valueOf(e.Class), &single{entry: e}
+	v.Warning = warningOf(value, of, e.Path())
+	share := shareOf(value, of)
 	return s.Append(dst, "entry", Page{
-		Title: e.Name + " – " + e.Status(), AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
-		Share: &Share{Title: e.Name + " – wpis w rejestrze", About: v.Meaning + " " + e.When() + " " + day(e.Reported) + "."},
+		Title: e.Name + " – " + standing(p.List, e.Verified), AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
+		About: share.About, Share: &share, Answers: true,
 	})
+}
+
+// valueOf is the verdict of an entry of that class, where nothing else is known.
+func valueOf(class string) verdict.Value {
+	switch class {
+	case "scam":
+		return verdict.Accused
+	case "risk":
+		return verdict.Risk
+	}
+	return verdict.Trusted
 }
 
 // EntryPath returns the address of an entry's page.
@@ -50,6 +70,17 @@ func EntryPath(l events.List, entryID string) string {
 
 // Path returns the address of the entry's page.
 func (e *entry) Path() string { return EntryPath(e.List, e.ID) }
+
+// standing is the state of an entry in the title of its page.
+func standing(l events.List, verified bool) string {
+	switch {
+	case l.Trusted():
+		return "osoba zaufana"
+	case verified:
+		return "zgłoszenie potwierdzone"
+	}
+	return "zgłoszenie niesprawdzone"
+}
 
 // meaning says in a sentence what the state of an entry means.
 func meaning(l events.List, verified bool) string {
@@ -119,6 +150,18 @@ func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row, appeals
 	}
 	i := item{e, excerpt(e.DescHTML), appeals && e.Accused()}
 	if err := s.items.Execute(into, &i); err != nil {
+		return fmt.Errorf("site: entry %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// row renders an entry in a line, with a link to its page.
+func (s *Site) row(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
+	e, err := s.entry(l, r)
+	if err != nil {
+		return err
+	}
+	if err := s.rows.Execute(into, e); err != nil {
 		return fmt.Errorf("site: entry %s: %w", e.ID, err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package site
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,9 +17,10 @@ type Failure struct {
 	Hint  string // what to do
 	Again bool   // the browser will reload the page by itself
 
-	Form  string // where the search is asked again. Empty: there is no form
-	Words bool   // it is ranked search
-	Asked string // the text in it
+	Form  string   // where the search is asked again. Empty: there is no form
+	Words bool     // it is ranked search
+	Asked string   // the text in it
+	Found []string // ids and names within a text that is too long, to be checked by themselves
 }
 
 // Failed is an answer that is none. Status and Text are those of the API.
@@ -44,6 +47,7 @@ func FailureOf(failed Failed) Page {
 			f.Title, f.Text = "Tego tekstu nie da się wyszukać", "Wpisz zwykły tekst, najwyżej "+number(most)+" znaków."
 			if utf8.RuneCountInString(strings.TrimSpace(failed.Search)) > most {
 				f.Title, f.Text = "Za długi tekst", "Wpisz najwyżej "+number(most)+" znaków."
+				f.Found = within(validText(failed.Search))
 			}
 			f.Form, f.Words, f.Asked = failed.Path, failed.Param == "q", validText(failed.Search)
 		}
@@ -70,6 +74,32 @@ func FailureOf(failed Failed) Page {
 
 // busy is the API's text for work that is refused instead of queued (httpapi/CONTRACT.md#overload).
 const busy = "Serwer jest przeciążony."
+
+// maxWithin is how much of a long text is offered to be checked by itself.
+const maxWithin = 12
+
+var (
+	longDigits = regexp.MustCompile(`(?:^|[^0-9])([0-9]{15,20})(?:[^0-9]|$)`)
+	atName     = regexp.MustCompile(`@([\pL\pN_][\pL\pN_.\-]{1,31})`)
+)
+
+// within returns the ids and the @names of a long text, the ids first.
+func within(text string) (found []string) {
+	add := func(one string) {
+		if len(found) < maxWithin && !slices.Contains(found, one) {
+			found = append(found, one)
+		}
+	}
+	for _, id := range longDigits.FindAllStringSubmatch(text, -1) {
+		add(id[1])
+	}
+	for _, name := range atName.FindAllStringSubmatch(text, -1) {
+		if !longDigits.MatchString(name[1]) {
+			add(strings.TrimRight(name[1], ".-"))
+		}
+	}
+	return found
+}
 
 // validText returns what of a text can stand in a field. None of it is cut off.
 func validText(text string) string {

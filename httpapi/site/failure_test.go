@@ -1,6 +1,7 @@
 package site
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -72,9 +73,9 @@ func TestTitlesAccuseNobody(t *testing.T) {
 		for name, c := range map[string]struct{ page, ends, canonical string }{
 			"start":   {w.check(t, readmodel.CheckQuery{}), " – Rejestr oszustów</title>", "/"},
 			"answer":  {w.check(t, readmodel.CheckQuery{Search: "ewa zaufana"}), " – Rejestr</title>", ""},
-			"trusted": {w.entry(t, events.Legit, "l1"), " – Zaufana osoba – Rejestr</title>", "/wpis/legit/l1"},
-			"list":    {w.list(t, readmodel.ListQuery{List: events.Legit}), "Osoby zaufane – Rejestr</title>", ""},
-			"others":  {w.list(t, readmodel.ListQuery{List: events.Servers}), "Zgłoszone serwery – Rejestr oszustów</title>", ""},
+			"trusted": {w.entry(t, events.Legit, "l1"), " – osoba zaufana – Rejestr</title>", "/wpis/legit/l1"},
+			"list":    {w.list(t, readmodel.ListQuery{List: events.Legit}), "Zaufani – Rejestr</title>", ""},
+			"others":  {w.list(t, readmodel.ListQuery{List: events.Servers}), "Serwery – Rejestr oszustów</title>", ""},
 		} {
 			if !strings.Contains(c.page, c.ends) {
 				t.Errorf("%s: the title does not end with %q", name, c.ends)
@@ -84,5 +85,24 @@ func TestTitlesAccuseNobody(t *testing.T) {
 				t.Errorf("%s below %q: canonical said: %v", name, base, said)
 			}
 		}
+	}
+}
+
+// Of a text that is too long, the ids and @names in it can be checked by themselves.
+func TestWithinLongTexts(t *testing.T) {
+	w := newWorld(t, full())
+	text := "Hej <@100000000000000001>, pisał @Zenon.Łotr. i <@100000000000000001> @x, 5, 123456789012345678901234 " + strings.Repeat("bla ", 100)
+	page := failure(t, w, Failed{Status: http.StatusBadRequest, Param: "search", Path: "/", Search: text})
+	var links []string
+	for _, a := range elements(t, page, "a") {
+		if strings.HasPrefix(attr(a, "href"), "/?search=") {
+			links = append(links, seenIn(a))
+		}
+	}
+	if got := strings.Join(links, " "); got != "100000000000000001 Zenon.Łotr" {
+		t.Errorf("offered: %q", got)
+	}
+	if many := within(strings.Repeat("12345678901234567 1234567890123456 ", 2) + strings.Repeat("@ab @cd @ef @gh @ij @kl @mn @op @qr @st @uv @wx", 1)); len(many) != maxWithin {
+		t.Errorf("%d are offered", len(many))
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // entryRoom is what the entries of a list take at most, in bytes. The rest of MaxPage is for the
 // frame, the forms, and the longest search in each link.
-const entryRoom = MaxPage - 14_000
+const entryRoom = MaxPage - 24_000
 
 // ListPage is the content of one page of a list. All of it belongs to one view.
 type ListPage struct {
@@ -91,7 +91,7 @@ func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 		status readmodel.Status
 		text   string
 		count  int
-	}{{readmodel.StatusAll, "Wszystkie", t.All}, {readmodel.StatusVerified, "Potwierdzone", t.Verified}, {readmodel.StatusRisk, "Ryzyko", t.Risk}} {
+	}{{readmodel.StatusAll, "Wszystkie", t.All}, {readmodel.StatusVerified, "Lista oszustów", t.Verified}, {readmodel.StatusRisk, "Lista ryzyka", t.Risk}} {
 		q.Status = one.status
 		all = append(all, tab{one.text, number(one.count), listLink(q), one.status == chosen})
 	}
@@ -158,26 +158,25 @@ func listLink(q readmodel.ListQuery) string {
 // listWords are the Polish words for a list.
 type listWords struct {
 	Path, Title, About, Lead, Find string
-	Short                          string // in a tab
-	Noun                           forms  // for one entry, several, many
+	Noun                           forms // for one entry, several, many
 }
 
 func wordsOf(l events.List) listWords {
 	switch l {
 	case events.Servers:
-		return listWords{"/servers", "Zgłoszone serwery", "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
-			"Serwery, które ktoś zgłosił jako podejrzane o oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
-			"Nazwa serwera, ID lub słowo z opisu", "Serwery",
+		return listWords{"/servers", "Serwery", "Lista serwerów zgłoszonych jako podejrzane o oszustwo.",
+			"Zgłoszenia potwierdzone są na liście oszustów, a niesprawdzone na liście ryzyka.",
+			"Nazwa serwera, ID lub słowo z opisu",
 			forms{"zgłoszony serwer", "zgłoszone serwery", "zgłoszonych serwerów"}}
 	case events.Legit:
-		return listWords{"/legit", "Osoby zaufane", "Lista osób zaufanych.",
-			"Osoby, do których kont moderacja nie miała zastrzeżeń w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko. Oszuści chętnie się pod nie podszywają, więc zawsze porównaj ID konta.",
-			"Nick, ID lub słowo z opisu", "Zaufani",
+		return listWords{"/legit", "Zaufani", "Lista osób zaufanych.",
+			"Moderacja nie miała zastrzeżeń do ich kont w dniu wpisu. Oszuści się pod nich podszywają, więc zawsze porównaj ID.",
+			"Nick, ID lub słowo z opisu",
 			forms{"osoba zaufana", "osoby zaufane", "osób zaufanych"}}
 	default:
-		return listWords{"/scammers", "Zgłoszone osoby", "Lista osób zgłoszonych jako podejrzane o oszustwo.",
-			"Osoby, które ktoś zgłosił jako podejrzane o oszustwo. Część zgłoszeń moderacja potwierdziła, pozostałe (ryzyko) czekają na sprawdzenie.",
-			"Nick, ID lub słowo z opisu", "Osoby",
+		return listWords{"/scammers", "Zgłoszeni", "Lista osób zgłoszonych jako podejrzane o oszustwo.",
+			"Zgłoszenia potwierdzone są na liście oszustów, a niesprawdzone na liście ryzyka.",
+			"Nick, ID lub słowo z opisu",
 			forms{"zgłoszona osoba", "zgłoszone osoby", "zgłoszonych osób"}}
 	}
 }

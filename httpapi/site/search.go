@@ -114,7 +114,7 @@ func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	tabs := []tab{{Text: "Wszystkie", Chosen: chosen == ""}}
 	for i, l := range events.Lists() {
 		q.List = l
-		tabs = append(tabs, tab{wordsOf(l).Short, number(counts[i]), searchLink(q), l == chosen})
+		tabs = append(tabs, tab{wordsOf(l).Title, number(counts[i]), searchLink(q), l == chosen})
 		all += counts[i]
 	}
 	q.List = ""

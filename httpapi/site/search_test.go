@@ -89,10 +89,10 @@ func TestSearchGroups(t *testing.T) {
 		entry(events.Scammers, "s1", "scammer 1"), entry(events.Scammers, "s2", "scammer 2"))
 	place := regexp.MustCompile(`<h2 class="group">(.*?)</h2>|<h3><a href="/wpis/\w+/(\w+)"`)
 	for _, c := range []struct{ hits, want string }{
-		{"l1 v1 s1 l2 s2", "Zgłoszone serwery: v1 Zgłoszone osoby: s1 s2 Osoby zaufane: l1 l2"},
-		{"s1 l1 v1", "Zgłoszone osoby: s1 Zgłoszone serwery: v1 Osoby zaufane: l1"},
-		{"l1! s1 l2", "Osoby zaufane: l1 l2 Zgłoszone osoby: s1"},
-		{"s1 l1! v1", "Zgłoszone osoby: s1 Zgłoszone serwery: v1 Osoby zaufane: l1"},
+		{"l1 v1 s1 l2 s2", "Serwery: v1 Zgłoszeni: s1 s2 Zaufani: l1 l2"},
+		{"s1 l1 v1", "Zgłoszeni: s1 Serwery: v1 Zaufani: l1"},
+		{"l1! s1 l2", "Zaufani: l1 l2 Zgłoszeni: s1"},
+		{"s1 l1! v1", "Zgłoszeni: s1 Serwery: v1 Zaufani: l1"},
 		{"l1 l2", "l1 l2"},
 	} {
 		var p readmodel.RankedPage

@@ -22,7 +22,7 @@ import (
 
 // MaxPage bounds a page in bytes, before compression, without its pictures and without the reason on
 // the page of an entry, which readmodel.MaxReasonHTML bounds.
-const MaxPage = 60_000
+const MaxPage = 70_000
 
 //go:embed templates/*.html
 var templateFiles embed.FS
@@ -44,6 +44,9 @@ type Config struct {
 	// AppealsURL is where an accused person appeals, as ParseAppeals takes it. Empty: pages name no
 	// address.
 	AppealsURL string
+	// ReportURL is where somebody reports a fraud, as CheckReports takes it. Empty: pages name no
+	// address.
+	ReportURL string
 	// Proofs says that /proofs/{id} exists.
 	Proofs bool
 	// Advice is what to do now, as Markdown (httpapi/CONTRACT.md#advice). Empty: the one of this
@@ -61,6 +64,7 @@ type Site struct {
 	pages   map[string]*template.Template
 	similar *template.Template // one entry of a similar name
 	items   *template.Template // one entry among others
+	rows    *template.Template // one entry among others, in a line
 	policy  *bluemonday.Policy
 	advice  map[string]advice // by class of verdict
 	about   aboutView
@@ -84,6 +88,8 @@ type Page struct {
 	Named bool
 	// Finds says that the page has a search field, #q.
 	Finds bool
+	// Answers says that the page links to its style sheet after its answer, which needs none of it.
+	Answers bool
 	// AsOf is when stale data was last known to be complete. Zero: the data is up to date.
 	AsOf time.Time
 	// Data is passed to the page's own template.
@@ -98,17 +104,16 @@ func (p Page) Brand() string {
 	return "Rejestr oszustów"
 }
 
-// Share is what Open Graph tags say of a page: https://ogp.me. People see it beside a link, without
-// having opened the page, so it accuses nobody of what nobody has confirmed.
-type Share struct{ Title, About string }
-
-// New reads the templates and assets. It fails for a bad AppealsURL, an advice that [CheckAdvice]
-// or a page that [CheckAbout] rejects, and if the build is broken.
+// New reads the templates and assets. It fails for a bad AppealsURL or ReportURL, an advice that
+// [CheckAdvice] or a page that [CheckAbout] rejects, and if the build is broken.
 func New(cfg Config) (*Site, error) {
 	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
 	var err error
 	if s.appeals, err = ParseAppeals(cfg.AppealsURL); err != nil {
 		return nil, fmt.Errorf("site: AppealsURL: %w", err)
+	}
+	if err := CheckReports(cfg.ReportURL); err != nil {
+		return nil, fmt.Errorf("site: ReportURL: %w", err)
 	}
 	if s.advice, err = readAdvice(cfg.Advice); err != nil {
 		return nil, fmt.Errorf("site: advice: %w", err)
@@ -134,6 +139,7 @@ func New(cfg Config) (*Site, error) {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	s.similar, s.items = alone.Lookup("similar"), alone.Lookup("item")
+	s.rows = alone.Lookup("row")
 	s.version = s.fingerprint()
 	return s, nil
 }
@@ -167,9 +173,6 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 		return dst, fmt.Errorf("site: no page %q", name)
 	}
 	p.Title = withoutBidi(p.Title)
-	if p.Share != nil {
-		p.Share = &Share{withoutBidi(p.Share.Title), p.Share.About}
-	}
 	out := bytes.NewBuffer(dst)
 	if err := t.ExecuteTemplate(out, "frame", p); err != nil {
 		return dst, fmt.Errorf("site: page %q: %w", name, err)
@@ -191,10 +194,12 @@ func withoutBidi(title string) string {
 func (s *Site) funcs() template.FuncMap {
 	return template.FuncMap{
 		"asset":     func(name string) (string, error) { return s.assetPath(name) },
+		"style":     inlineStyle,
 		"absolute":  s.absolute,
 		"based":     func() bool { return s.cfg.BaseURL != "" },
 		"appeal":    s.appeals.For,
 		"appeals":   func() string { return s.appeals.For("") },
+		"reports":   func() string { return s.cfg.ReportURL },
 		"day":       day,
 		"groups":    groups,
 		"iso":       iso,

@@ -1,8 +1,8 @@
 package site
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,12 +41,10 @@ type statusRow struct {
 
 // historyView is the days of a component.
 type historyView struct {
-	Good, Some, Bad, Unknown string // paths: a bar for each day of that kind
+	Good, Some, Bad, Unknown string // paths: a square for each day of that kind
 	Share                    string // of the probes that were answered; empty: there were none
 	Of                       string // the days that there are probes of, in words; empty: all
-	Trouble                  string // the days with failures, in words
-	Line                     string // path of the latencies
-	Today, Longest           string // latencies; empty: none
+	Trouble                  string // the latest days with failures, in words
 }
 
 // incident is the last time that something did not answer. The zero value is none.
@@ -116,38 +114,37 @@ func millis(d time.Duration) string {
 	return number(int(d.Milliseconds())) + "\u00a0ms"
 }
 
-// The pictures of a history are as wide as many units a day, and stretched.
+// The picture of a history is as wide as many units a day, and stretched. Squares differ in shape,
+// too: a short outage splits one, a long one fills the whole height, and an unknown day is low.
 const (
 	dayWidth   = 4
-	barHeight  = 32
-	lineHeight = 36
 	fewOf      = 20 // failures of less than one in so many are few
+	maxTrouble = 3
 )
 
 func newHistoryView(c uptime.Component) *historyView {
 	h := &historyView{}
 	var good, some, bad, unknown strings.Builder
 	var troubled []string
-	var longest time.Duration
 	checks, failures, days := 0, 0, 0
 	for i, d := range c.Days {
-		into, height := &good, 24
+		into, shape := &good, "M%d 4v28"
 		switch {
 		case d.Checks == 0:
-			into, height = &unknown, 3
+			into, shape = &unknown, "M%d 22v10"
 		case d.Failures*fewOf >= d.Checks:
-			into, height = &bad, barHeight
+			into, shape = &bad, "M%d 0v32"
 		case d.Failures > 0:
-			into, height = &some, 28
+			into, shape = &some, "M%d 4v11m0 6v11"
 		}
-		fmt.Fprintf(into, "M%d %dv%d", i*dayWidth+dayWidth/2, barHeight-height, height)
+		fmt.Fprintf(into, shape, i*dayWidth+dayWidth/2)
 		if d.Failures > 0 {
 			troubled = append(troubled, fmt.Sprintf("%s (bez odpowiedzi %s z %s prób)", day(d.Start), number(d.Failures), number(d.Checks)))
 		}
 		if d.Checks > 0 {
 			days++
 		}
-		checks, failures, longest = checks+d.Checks, failures+d.Failures, max(longest, d.Latency)
+		checks, failures = checks+d.Checks, failures+d.Failures
 	}
 	h.Good, h.Some, h.Bad, h.Unknown = good.String(), some.String(), bad.String(), unknown.String()
 	if checks > 0 {
@@ -156,36 +153,12 @@ func newHistoryView(c uptime.Component) *historyView {
 			h.Of = "dane z " + forms{"dnia", "dni", "dni"}.count(days)
 		}
 	}
-	h.Trouble = strings.Join(troubled, ", ")
-	if today := c.Days[len(c.Days)-1]; today.Checks > today.Failures {
-		h.Today = cmp.Or(millis(today.Latency), "poniżej 1\u00a0ms")
+	slices.Reverse(troubled)
+	h.Trouble = strings.Join(troubled[:min(len(troubled), maxTrouble)], ", ")
+	if more := len(troubled) - maxTrouble; more > 0 {
+		h.Trouble += " i jeszcze " + forms{"dzień", "dni", "dni"}.count(more)
 	}
-	h.Longest, h.Line = millis(longest), latencyLine(c.Days, longest)
 	return h
-}
-
-// latencyLine is a path through the days' latencies, if there are several. Days without one
-// interrupt it.
-func latencyLine(days []uptime.Day, longest time.Duration) string {
-	var b strings.Builder
-	step, points := byte('M'), 0
-	for i, d := range days {
-		if d.Checks == d.Failures {
-			step = 'M'
-			continue
-		}
-		y := lineHeight - 2 - int(d.Latency*(lineHeight-4)/max(longest, time.Millisecond))
-		fmt.Fprintf(&b, "%c%d %d", step, i*dayWidth+dayWidth/2, y)
-		if step == 'M' {
-			b.WriteString("h0") // a day between two without one is a dot
-		}
-		step = 'L'
-		points++
-	}
-	if points < 2 {
-		return "" // a dot is no line
-	}
-	return b.String()
 }
 
 // share returns part of whole in percent. It is 100% only if nothing is missing.

@@ -15,6 +15,7 @@ type answer struct {
 	Class string // of its look: scam, risk, legit, name or none
 	Title string
 	Text  string
+	Fakes bool // where to report what is not checked here belongs to it
 }
 
 // looks returns the class of a value's look.
@@ -40,12 +41,12 @@ func wording(v *verdict.Verdict, p *paste.Paste, main []match) answer {
 	case verdict.Accused, verdict.Risk, verdict.Trusted:
 		a.Title, a.Text = listed(v, main)
 	case verdict.TrustedName:
-		a.Title = "Taką nazwę ma osoba zaufana"
+		a.Title = "Sprawdź ID: taką nazwę ma osoba zaufana"
 		a.Text = "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."
 	case verdict.Caution:
 		a.Title, a.Text = careful(v, accusedNoun(v))
 	case verdict.Unchecked:
-		a.Title, a.Text = unchecked(v, p)
+		a.Title, a.Text, a.Fakes = unchecked(v, p)
 	default:
 		a.Title, a.Text = "Nie ma na żadnej liście", "Nikt o tej nazwie nie jest na liście. To nie znaczy, że można zaufać."
 		if v.Reason == verdict.ByID {
@@ -139,11 +140,7 @@ func namesOf(v *verdict.Verdict) (names []string) {
 func titleOf(class string, same []match, names []string, byID bool) string {
 	list, noun, call := listOf(class), nounOf(same), callOf(class)
 	if byID {
-		this := "To konto"
-		if noun == servers() {
-			this = "Ten serwer"
-		}
-		return call + this + " jest na " + list
+		return onList(class, noun == servers())
 	}
 	whose := "o tej nazwie"
 	switch len(names) {
@@ -162,6 +159,15 @@ func titleOf(class string, same []match, names []string, byID bool) string {
 		count = noun.count(len(same))
 	}
 	return call + "Na " + list + " " + verb + " " + count + " " + whose
+}
+
+// onList says that the account or server of an id is on a list.
+func onList(class string, server bool) string {
+	this := "To konto"
+	if server {
+		this = "Ten serwer"
+	}
+	return callOf(class) + this + " jest na " + listOf(class)
 }
 
 // careful says what points two ways.
@@ -262,27 +268,26 @@ func tallyHits(v *verdict.Verdict) string {
 }
 
 // unchecked says what to paste instead.
-func unchecked(v *verdict.Verdict, p *paste.Paste) (title, text string) {
+func unchecked(v *verdict.Verdict, p *paste.Paste) (title, text string, fakes bool) {
 	const instead = " Wklej nick, nazwę serwera albo ID."
 	if ids, _ := idsOf(v); ids > 0 && v.Reason == verdict.Unknown {
-		return "Nie wszystko da się tu sprawdzić", "Tego ID nie ma na żadnej liście, ale obok jest coś, czego rejestr nie sprawdza: zobacz niżej. To nie znaczy, że można zaufać."
+		return "Nie wszystko da się tu sprawdzić", "Tego ID nie ma na żadnej liście, ale obok jest coś, czego rejestr nie sprawdza: zobacz niżej. To nie znaczy, że można zaufać.", false
 	}
 	switch kind := kindOf(v); {
 	case v.Reason == verdict.TooMany:
-		return "Sprawdziliśmy tylko część tego tekstu", "Wśród tego, co sprawdziliśmy, nie ma nikogo z rejestru. Sprawdź pozostałe nazwy i ID osobno."
+		return "Sprawdziliśmy tylko część tego tekstu", "Wśród tego, co sprawdziliśmy, nie ma nikogo z rejestru. Sprawdź pozostałe nazwy i ID osobno.", false
 	case v.Reason == verdict.Sentence:
-		return "Nie wiemy, o kogo chodzi", "W tym tekście nie rozpoznaliśmy nikogo z rejestru." + " Wklej sam nick, samą nazwę serwera albo samo ID."
+		return "Nie wiemy, o kogo chodzi", "W tym tekście nie rozpoznaliśmy nikogo z rejestru." + " Wklej sam nick, samą nazwę serwera albo samo ID.", false
 	case kind == paste.Invitation:
 		return "Z zaproszenia nie da się odczytać serwera",
 			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID: w ustawieniach włącz tryb dewelopera, " +
-				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”."
+				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”.", false
 	case kind == paste.Place:
-		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału, czasu albo rozmowy." + instead
+		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału, czasu albo rozmowy." + instead, false
 	case kind == paste.Profile:
-		return "Tego rejestr nie sprawdza", "To profil na innej platformie, a na listach są konta i serwery na czacie." + instead
+		return "Tego rejestr nie sprawdza", "To profil na innej platformie, a na listach są konta i serwery na czacie." + instead, false
 	}
-	return "Tego rejestr nie sprawdza", "Nie sprawdzamy stron, e-maili, telefonów, kart ani rachunków." + instead +
-		" Fałszywą stronę zgłoś na incydent.cert.pl, podejrzany SMS przekaż na 8080."
+	return "Tego rejestr nie sprawdza", "Nie sprawdzamy stron, e-maili, telefonów, kart ani rachunków." + instead, true
 }
 
 // kindOf returns the greatest kind of what no list has.

@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 	)
 	for search, want := range map[string]string{
 		"ADAM": "Na liście oszustów jest konto o tej nazwie", "klub": "Ostrożnie! Na liście ryzyka jest serwer o tej nazwie", "Sklep": "Na liście oszustów jest serwer o tej nazwie",
-		"ewa": "Taką nazwę ma osoba zaufana", "basia": "Nie ma wpisu o dokładnie takiej nazwie", "nikt": "Nie ma na żadnej liście",
+		"ewa": "Sprawdź ID: taką nazwę ma osoba zaufana", "basia": "Nie ma wpisu o dokładnie takiej nazwie", "nikt": "Nie ma na żadnej liście",
 		"Ad\u200bam": "Na liście oszustów jest konto o tej nazwie", "Ewа": "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
 		"1": "Ostrożnie! To konto jest na liście ryzyka", "2": "Uwaga! To konto jest na liście oszustów", "3": "Ostrożnie! Ten serwer jest na liście ryzyka",
 		"4": "Uwaga! Ten serwer jest na liście oszustów", "5": "Ostrożnie! To konto jest na liście ryzyka", "discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
@@ -93,7 +93,7 @@ func TestVerdictText(t *testing.T) {
 			t.Errorf("%+v: %q, want %q, not %q", c.query, said, c.says, c.saysNot)
 		}
 	}
-	if page := w.check(t, readmodel.CheckQuery{ID: "99"}); !strings.Contains(page, `<a href="/servers?id=99">Zgłoszone serwery</a>`) {
+	if page := w.check(t, readmodel.CheckQuery{ID: "99"}); !strings.Contains(page, `<a href="/servers?id=99">Serwery</a>`) {
 		t.Error("no link to the rest of an id's entries")
 	}
 }

@@ -39,11 +39,11 @@ func sights() []sight {
 		{name: "check", path: "/", status: 200, says: []string{"Sprawdź"}, also: []check{byKeyboard, printed}},
 		{name: "check-hit", path: "/?search=99000000000000000000", status: 200, says: []string{"na liście oszustów", harmfulName, "R-<b>0"}, also: []check{printed}},
 		{name: "check-risk", path: "/?search=99000000000000000001", status: 200, says: []string{"na liście ryzyka"}},
-		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"Taką nazwę ma osoba zaufana", "ID konta, z którym rozmawiasz"}},
+		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"taką nazwę ma osoba zaufana", "ID konta, z którym rozmawiasz"}},
 		{name: "check-trusted", path: "/?search=99000000000000000007", status: 200, says: []string{"na liście zaufanych", "To jeszcze nie gwarancja"}},
 		{name: "check-other", path: search("maja1997 111111111111111111"), status: 200, says: []string{"Tego ID nie ma na żadnej liście", "maja1997"}},
 		{name: "check-telephone", path: search("600 700 800"), status: 200, says: []string{"Tego rejestr nie sprawdza"}},
-		{name: "check-part", path: search("ran"), status: 200, says: []string{"To mogą być inne osoby"}, also: []check{copiesIDs}},
+		{name: "check-part", path: search("ran"), status: 200, says: []string{"To mogą być inne osoby"}},
 		{name: "check-similar", path: search("Administrator Wsparcia"), status: 200, says: []string{"przypomina nazwę z listy", similarName}, also: []check{byKeyboard, printed}},
 		{name: "check-nobody", path: search("nikt taki nie istnieje"), status: 200, says: []string{"Nie ma na żadnej liście", "nie znaczy"}},
 		{name: "check-imitates", path: search("zаufana \"osoba\" <b>"), status: 200, says: []string{"tylko przypomina nazwę osoby zaufanej", "z cyrylicy (2. znak)"}, also: []check{printed}},
@@ -51,21 +51,21 @@ func sights() []sight {
 		{name: "check-invitation", path: search("https://discord.gg/abc"), status: 200, says: []string{"Z zaproszenia nie da się odczytać serwera"}},
 		{name: "check-open", path: "/?search=99000000000000000000", status: 200, says: []string{"828 828 828"}, open: true},
 		{name: "check-bad", path: search(strings.Repeat("x", 301)), status: 400, says: []string{"300 znaków"}},
-		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszone osoby", harmfulName, "wpis"}, also: []check{copiesIDs, showsNames}},
+		{name: "scammers", path: "/scammers", status: 200, says: []string{"Zgłoszeni", harmfulName, "wpis"}, also: []check{copiesIDs, showsNames}},
 		{name: "scammers-empty", path: "/scammers?search=nikt+taki+nie+istnieje", status: 200, says: []string{"0"}},
 		{name: "scammers-one", path: "/scammers?id=" + strings.Repeat("9", 64), status: 200, says: []string{longName}, also: []check{byKeyboard, printed}},
 		{name: "scammers-page", path: "/scammers?skip=30&proofs=with", status: 200, says: []string{"Strona 2 z", "Z dowodami"}},
 		{name: "scammers-beyond", path: "/scammers?skip=19980", status: 200, says: []string{"Nie ma tylu stron"}},
-		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"Zgłoszenie potwierdzone przez moderację", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}, also: []check{printed}},
-		{name: "entry-risk", path: "/wpis/scammers/browser-3", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", longName, "Odwołaj się"}},
-		{name: "entry-server", path: "/wpis/servers/browser-6", status: 200, says: []string{"Ryzyko: zgłoszenie niesprawdzone", "Co zgłoszono"}},
-		{name: "entry-legit", path: "/wpis/legit/browser-7", status: 200, says: []string{"Zaufana osoba", "Nr wpisu"}, also: []check{printed}},
+		{name: "entry", path: "/wpis/scammers/browser-0", status: 200, says: []string{"To konto jest na liście oszustów", "Co zrobić teraz", harmfulName, "Zobacz dowody", "21 listopada 2026", "R-<b>0"}, also: []check{printed}},
+		{name: "entry-risk", path: "/wpis/scammers/browser-3", status: 200, says: []string{"To konto jest na liście ryzyka", longName, "Odwołaj się"}},
+		{name: "entry-server", path: "/wpis/servers/browser-6", status: 200, says: []string{"Ten serwer jest na liście ryzyka", "Co zgłoszono"}},
+		{name: "entry-legit", path: "/wpis/legit/browser-7", status: 200, says: []string{"To konto jest na liście zaufanych", "Nr wpisu"}, also: []check{printed}},
 		{name: "entry-nobody", path: "/wpis/scammers/browser-7", status: 404, says: []string{"Tego wpisu nie ma w rejestrze: mógł zostać usunięty. To nie jest zarzut wobec nikogo."}},
 		{name: "words", path: "/szukaj", status: 200, says: []string{"Szukaj po słowach"}},
 		{name: "servers", path: "/servers?sort=az&status=risk&limit=10", status: 200, says: []string{"Serwery"}},
 		{name: "legit", path: "/legit?skip=30&limit=10", status: 200, says: []string{"zaufan"}, also: []check{byKeyboard}},
 		{name: "words-found", path: "/szukaj?q=konto", status: 200, says: []string{"Wszystkie", "Zaufani"}, also: []check{copiesIDs}},
-		{name: "about", path: "/o-rejestrze", status: 200, says: []string{"O rejestrze", "nie podał jeszcze, kim jest", "Co rejestr przechowuje"}},
+		{name: "about", path: "/o-rejestrze", status: 200, says: []string{"O rejestrze", "wersja pokazowa", "Kto prowadzi rejestr"}},
 		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}, also: []check{byKeyboard, printed}},
 		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}, also: []check{byKeyboard}},
 		{name: "api-open", path: "/api", status: 200, says: []string{"0–20000, domyślnie 0"}, open: true},
@@ -239,13 +239,16 @@ func copiesIDs(tb *tab, s sight) {
 func TestStaleBanner(t *testing.T) {
 	t.Parallel()
 	const hours = `Date.now = (now => () => now() + %d * 3_600_000)(Date.now);`
-	old := `Object.defineProperty(Document.prototype, "lastModified", {get: () => new Date(performance.timeOrigin - 7_200_000).toLocaleString("en-US", {hour12: false}).replace(",", "")});`
+	const zone = `Object.defineProperty(Document.prototype, "lastModified", {get: () => new Date(performance.timeOrigin - 7_200_000).toLocaleString("en-US", {hour12: false}).replace(",", "")});`
+	const age = `performance.getEntriesByType = () => [{serverTiming: %s}];`
+	old := fmt.Sprintf(age, `[{name: "asof", description: new Date(performance.timeOrigin - 7_200_000).toISOString()}]`)
+	hidden := fmt.Sprintf(age, `[]`) + zone
 	for name, c := range map[string]struct {
 		script string
 		stale  bool
 	}{
 		"fast": {fmt.Sprintf(hours, 5), false}, "right": {"", false}, "slow": {fmt.Sprintf(hours, -5), false},
-		"old": {old, true}, "old-fast": {old + fmt.Sprintf(hours, 5), true},
+		"old": {old, true}, "other-zone": {zone, false}, "hidden": {hidden, true}, "old-fast": {old + fmt.Sprintf(hours, 5), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

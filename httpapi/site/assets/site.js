@@ -27,14 +27,39 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
   });
 }
 
+// Buttons that copy a warning for a chat, with a link that makes it current.
+for (const button of document.querySelectorAll('button[data-warning]')) {
+  const label = button.textContent;
+  button.addEventListener('click', async () => {
+    const text = `${button.dataset.warning} ${new URL(button.dataset.link, location.href)}`;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const field = document.createElement('textarea');
+      field.value = text;
+      button.after(field);
+      field.select();
+      document.execCommand('copy');
+      field.remove();
+    }
+    button.textContent = 'Skopiowano';
+    said.textContent = 'Skopiowano ostrzeżenie z linkiem';
+    setTimeout(() => {
+      button.textContent = label;
+      said.textContent = '';
+    }, 2000);
+  });
+}
+
 // A page from a cache says so when it is older than a minute. The reader's clock only raises the question: the server's
-// answers it, by the Date of any answer. document.lastModified has no zone, so in the hour that a clock change repeats it
-// means the later one.
+// answers it, by the Date of any answer. Server-Timing has no time zone that a reader's settings could bend. Where a browser
+// hides it there is document.lastModified, which in the hour that a clock change repeats means the later one.
 (async () => {
   const stale = document.getElementById('nieaktualne');
-  let asOf = new Date(document.lastModified);
+  const told = performance.getEntriesByType('navigation')[0]?.serverTiming?.find(t => t.name === 'asof');
+  let asOf = new Date(told?.description ?? document.lastModified);
   const later = new Date(+asOf + 3_600_000);
-  if (later.toLocaleTimeString() === asOf.toLocaleTimeString()) asOf = later;
+  if (!told && later.toLocaleTimeString() === asOf.toLocaleTimeString()) asOf = later;
   if (!stale || !stale.hidden || !(Date.now() - asOf > 60_000)) return;
   let now = Date.now() - 600_000; // where nobody answers: ten minutes that the clock may be wrong by
   try {
@@ -79,6 +104,10 @@ showLocalTimes(document);
   };
   fill();
   addEventListener('beforeprint', fill);
+  const folded = () => document.querySelectorAll('main details:not([open])');
+  let opened = [];
+  addEventListener('beforeprint', () => { for (const e of opened = [...folded()]) e.open = true; });
+  addEventListener('afterprint', () => { for (const e of opened) e.open = false; });
 }
 
 // Addresses without what goes without saying are easier to read and to share.

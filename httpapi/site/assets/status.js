@@ -7,6 +7,7 @@ const fresh = document.querySelector('[data-fresh]');
   const every = 15_000;
   const button = document.createElement('button');
   button.type = 'button';
+  button.className = 'second';
   const live = document.querySelector('.refresh');
   live.append(button);
   let timer;

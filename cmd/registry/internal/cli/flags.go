@@ -117,6 +117,18 @@ func (a *Appeals) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Reports is an http or https address that may have a query. Empty: there is none.
+type Reports string
+
+// UnmarshalText leaves the check to the site, which links to the address.
+func (r *Reports) UnmarshalText(text []byte) error {
+	if err := site.CheckReports(string(text)); err != nil {
+		return fmt.Errorf("not an address like https://registry.example/report: %w", err)
+	}
+	*r = Reports(text)
+	return nil
+}
+
 // Contact is an address that people can write to or call: a mailto:, https: or tel: URL.
 type Contact string
 

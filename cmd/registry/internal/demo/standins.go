@@ -20,10 +20,11 @@ import (
 
 // StandIns are small servers on loopback that play the services outside the demonstration: the
 // guard service, the chat platform with pictures of some users, the coin network, and the
-// moderators' pages with proofs and for appeals.
+// moderators' pages with proofs, for appeals and for reports.
 type StandIns struct {
 	Guard, Chat, Coin string // addresses
-	Proofs, Appeals   string // as --proofs-url and --appeals-url take them
+	// As --proofs-url, --appeals-url and --report-url take them.
+	Proofs, Appeals, Reports string
 
 	servers []*http.Server
 	ended   chan error // one message a server
@@ -35,7 +36,7 @@ func StartStandIns() (*StandIns, error) {
 	stands := []struct {
 		address *string
 		handler http.Handler
-	}{{&s.Guard, plain("guard")}, {&s.Chat, chat()}, {&s.Coin, plain("coin network")}, {&s.Proofs, proofs()}, {&s.Appeals, appeals()}}
+	}{{&s.Guard, plain("guard")}, {&s.Chat, chat()}, {&s.Coin, plain("coin network")}, {&s.Proofs, proofs()}, {&s.Appeals, appeals()}, {&s.Reports, reports()}}
 	s.ended = make(chan error, len(stands))
 	for _, one := range stands {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,6 +51,7 @@ func StartStandIns() (*StandIns, error) {
 	}
 	s.Proofs += "/dowody"
 	s.Appeals += "/odwolanie?nr={reportId}"
+	s.Reports += "/zgloszenie"
 	return s, nil
 }
 
@@ -95,6 +97,15 @@ func appeals() http.Handler {
 	return mux
 }
 
+// reports plays the form for reports.
+func reports() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /zgloszenie", func(w http.ResponseWriter, _ *http.Request) {
+		page(w, "Zgłoszenie oszustwa", "Tu moderacja przyjęłaby zgłoszenie: ID konta, opis i zrzuty rozmowy. W wersji pokazowej nikt go nie czyta.")
+	})
+	return mux
+}
+
 // page writes a small page in Polish.
 func page(w http.ResponseWriter, title, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -125,11 +136,39 @@ func chat() http.Handler {
 	return mux
 }
 
-// picture is a PNG of one colour, which no drawn default picture is.
+// picture is a PNG of a person as children draw them: a head and shoulders before a wall. Its
+// colours are none of a verdict's.
 func picture(id string, size int) []byte {
 	sum := sha256.Sum256([]byte(id))
-	shade := color.RGBA{sum[1], sum[2], sum[3], 255}
+	walls := [...]color.RGBA{{0x2f, 0x6f, 0xb5, 255}, {0x4a, 0x5b, 0xc4, 255}, {0x74, 0x50, 0xc0, 255}, {0x1f, 0x86, 0xa0, 255}, {0x51, 0x69, 0x7a, 255}, {0x9a, 0x46, 0xab, 255}}
+	skins := [...]color.RGBA{{0xf3, 0xd3, 0xbd, 255}, {0xe0, 0xb0, 0x90, 255}, {0xa8, 0x75, 0x56, 255}, {0x6f, 0x4a, 0x38, 255}}
+	hairs := [...]color.RGBA{{0x2b, 0x23, 0x22, 255}, {0x5a, 0x3d, 0x2b, 255}, {0xd8, 0xc0, 0x8a, 255}, {0x8a, 0x8f, 0x99, 255}}
+	shirts := [...]color.RGBA{{0xe8, 0xec, 0xf2, 255}, {0x22, 0x2b, 0x3a, 255}, {0xbf, 0xcf, 0xe8, 255}, {0xcf, 0xc4, 0xe6, 255}}
+	ink := color.RGBA{0x22, 0x1c, 0x1c, 255}
+	img := image.NewPaletted(image.Rect(0, 0, size, size), color.Palette{
+		walls[int(sum[1])%len(walls)], skins[int(sum[2])%len(skins)], hairs[int(sum[3])%len(hairs)], shirts[int(sum[4])%len(shirts)], ink})
+	oval := func(x, y, cx, cy, rx, ry float64) bool { return (x-cx)*(x-cx)/(rx*rx)+(y-cy)*(y-cy)/(ry*ry) <= 1 }
+	long := 0.24 + float64(sum[5]%3)*0.08 // how far the hair falls
+	for py := range size {
+		for px := range size {
+			x, y := (float64(px)+.5)/float64(size), (float64(py)+.5)/float64(size)
+			shade := uint8(0)
+			switch {
+			case oval(x, y, .42, .45, .025, .03) || oval(x, y, .58, .45, .025, .03) || oval(x, y, .5, .57, .06, .018):
+				shade = 4
+			case oval(x, y, .5, .48, .19, .23) && y > .33+.06*float64(sum[6]%2):
+				shade = 1
+			case oval(x, y, .5, .42, .24, long):
+				shade = 2
+			case oval(x, y, .5, 1.02, .4, .3):
+				shade = 3
+			case oval(x, y, .5, .7, .08, .12):
+				shade = 1
+			}
+			img.SetColorIndex(px, py, shade)
+		}
+	}
 	var out bytes.Buffer
-	_ = png.Encode(&out, image.NewPaletted(image.Rect(0, 0, size, size), color.Palette{shade})) // a buffer takes everything
+	_ = png.Encode(&out, img) // a buffer takes everything
 	return out.Bytes()
 }

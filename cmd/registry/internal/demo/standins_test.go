@@ -37,6 +37,7 @@ func TestStandIns(t *testing.T) {
 	for address, want := range map[string]string{
 		s.Proofs + "/dowod-1": "<h1>Dowody dowod-1</h1>",
 		strings.ReplaceAll(s.Appeals, "{reportId}", "Z-%3Cb%3E"): "<h1>Odwołanie od zgłoszenia Z-&lt;b&gt;</h1>",
+		s.Reports: "<h1>Zgłoszenie oszustwa</h1>",
 	} {
 		if status, body, err := ask(address); err != nil || status != http.StatusOK || !bytes.Contains(body, []byte(want)) {
 			t.Errorf("%s: %d %q %v", address, status, body, err)

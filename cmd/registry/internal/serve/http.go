@@ -119,6 +119,12 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 		}
 		return cfg, func() {}, nil
 	}
+	if cfg.About == "" {
+		cfg.About = demo.About
+	}
+	if err := demo.WriteHistory(s.cfg.statusPath(), time.Now()); err != nil {
+		return cfg, nil, err
+	}
 	stands, err := demo.StartStandIns()
 	if err != nil {
 		return cfg, nil, err
@@ -129,7 +135,7 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 		value string
 	}{
 		{"guard", &cfg.Status.Guard, stands.Guard}, {"chat", &cfg.Status.Chat, stands.Chat}, {"coin", &cfg.Status.Coin, stands.Coin},
-		{"proofs", &cfg.ProofsURL, stands.Proofs}, {"appeals", &cfg.AppealsURL, stands.Appeals},
+		{"proofs", &cfg.ProofsURL, stands.Proofs}, {"appeals", &cfg.AppealsURL, stands.Appeals}, {"reports", &cfg.ReportURL, stands.Reports},
 	} {
 		if *one.field == "" {
 			*one.field = one.value

@@ -1,0 +1,48 @@
+package demo
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"example.org/registry/httpapi/uptime"
+)
+
+// About is a sample of what an operator writes about themselves, as --about-file takes it.
+//
+//go:embed about.md
+var About string
+
+// WriteHistory writes the history of the status page for the 89 days before the one of now, with an
+// outage of two services, unless the file is there already.
+func WriteHistory(path string, now time.Time) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	recorder := uptime.NewRecorder(uptime.Config{Path: path})
+	today := now.UTC().Truncate(24 * time.Hour)
+	for at := today.AddDate(0, 0, 1-uptime.Days); at.Before(today); at = at.Add(15 * time.Minute) {
+		ago := today.Sub(at)
+		failed := func(days, hours int) bool { // an outage so many days ago, for so many hours
+			begin := time.Duration(days) * 24 * time.Hour
+			return ago <= begin && ago > begin-time.Duration(hours)*time.Hour
+		}
+		recorder.Record(at, []uptime.Check{
+			{ID: "database", OK: true, Latency: time.Millisecond},
+			{ID: "guard", OK: !failed(41, 5), Latency: 24 * time.Millisecond},
+			{ID: "chat", OK: !failed(17, 1) && !failed(66, 1), Latency: 90 * time.Millisecond},
+			{ID: "coin", OK: true, Latency: 310 * time.Millisecond},
+		})
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	recorder.Run(ended, nil) // saves
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("demonstration: history of the status: %w", err)
+	}
+	return nil
+}

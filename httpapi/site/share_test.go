@@ -1,0 +1,150 @@
+package site
+
+import (
+	"bytes"
+	"image/png"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"example.org/registry/events"
+	"example.org/registry/httpapi/verdict"
+	"example.org/registry/readmodel"
+)
+
+// metas are the contents of a page's meta elements, by their name.
+func metas(t *testing.T, page string) map[string]string {
+	all := map[string]string{}
+	for _, n := range elements(t, page, "meta") {
+		all[attr(n, "name")+attr(n, "property")] = attr(n, "content")
+	}
+	return all
+}
+
+// What chats show of a link says the verdict, the date and the last digits of the id, and never a
+// name: they keep it when the entry is delisted.
+func TestPreviewsNameNobody(t *testing.T) {
+	w := newWorld(t, full(), people()...)
+	check := func(search string) string { return w.check(t, readmodel.CheckQuery{Search: search}) }
+	for name, c := range map[string]struct {
+		page, picture, title, about string
+	}{
+		"accused":      {check("100000000000000001"), "accused", "Uwaga! To konto jest na liście oszustów", "ID kończy się na …0001. Zgłoszono 1\u00a0marca\u00a02026. Porównaj całe ID na stronie."},
+		"server":       {check("200000000000000001"), "accused", "Uwaga! Ten serwer jest na liście oszustów", "ID kończy się na …0001."},
+		"risk":         {check("ćma"), "risk", "Ostrożnie! To konto jest na liście ryzyka", "ID kończy się na …0002."},
+		"trusted":      {check("300000000000000001"), "trusted", "To konto jest na liście zaufanych", "ID kończy się na …0001. Na liście od 7\u00a0marca\u00a02026."},
+		"trusted-name": {check("ewa zaufana"), "trusted-name", "Taką nazwę ma osoba zaufana: sprawdź ID", ""},
+		"several":      {check("100000000000000003"), "accused", "Uwaga! Wynik: na liście oszustów", "Otwórz"},
+		"caution":      {check("zen0n lotr"), "caution", "Ostrożnie! Coś się tu nie zgadza", "Otwórz"},
+		"unchecked":    {check("600 700 800"), "unchecked", "Tego nie da się tu sprawdzić", "Otwórz"},
+		"none":         {check("kowalski"), "none", "Nie ma na żadnej liście", "Otwórz"},
+		"entry":        {w.entry(t, events.Scammers, "s1"), "accused", "Uwaga! To konto jest na liście oszustów", "ID kończy się na …0001."},
+		"short id":     {w.entry(t, events.Servers, "g2"), "risk", "Ostrożnie! Ten serwer jest na liście ryzyka", "Zgłoszono 6\u00a0marca\u00a02026."},
+		"home":         {w.check(t, readmodel.CheckQuery{}), "home", "Sprawdź, zanim zapłacisz", "Wpisz nick"},
+	} {
+		all := metas(t, c.page)
+		picture := strings.HasPrefix(all["og:image"], "https://rejestr.example.org/assets/share-"+c.picture+".")
+		if !picture || !strings.HasPrefix(all["og:title"], c.title) || !strings.HasPrefix(all["og:description"], c.about) || all["description"] != all["og:description"] {
+			t.Errorf("%s: %q", name, all)
+		}
+		for _, said := range all {
+			for _, d := range people() {
+				e := d.(events.Entry)
+				if strings.Contains(said, e.Name) || strings.Contains(said, e.ChatID) {
+					t.Errorf("%s: a preview says %q", name, said)
+				}
+			}
+		}
+		if color := all["theme-color"]; len(color) != len("#a1141d") || (color == "#a1141d") != (c.picture == "accused") || (color == "#11603a") != (c.picture == "trusted") {
+			t.Errorf("%s: the colour is %q", name, color)
+		}
+	}
+}
+
+// There is a picture of every verdict, as large as chats want it and small to send.
+func TestPictures(t *testing.T) {
+	assets, err := readAssets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range append(verdict.Values(), "home") {
+		body := assets["share-"+string(v)+".png"].Body
+		cfg, err := png.DecodeConfig(bytes.NewReader(body))
+		if err != nil || cfg.Width != 1200 || cfg.Height != 630 || len(body) > 20_000 {
+			t.Errorf("%s: %d x %d, %d bytes, %v", v, cfg.Width, cfg.Height, len(body), err)
+		}
+	}
+}
+
+// A warning is there to copy where the verdict warns, with a link, and without a name, which could
+// ping people or be a link.
+func TestWarnings(t *testing.T) {
+	ping := person(events.Scammers, "p", "900000000000000009", "@everyone https://evil.example", "", true, events.Proofs{}, 1)
+	w := newWorld(t, full(), append(people(), ping)...)
+	check := func(search string) string { return w.check(t, readmodel.CheckQuery{Search: search}) }
+	for name, c := range map[string]struct{ page, text, link string }{
+		"accused":      {check("100000000000000001"), "Uwaga! To konto jest na liście oszustów. ID: 100000000000000001. Porównaj ID, zanim zapłacisz:", "/wpis/scammers/s1"},
+		"ping":         {check(ping.Name), "Uwaga! To konto jest na liście oszustów. ID: 900000000000000009. Porównaj ID, zanim zapłacisz:", "/wpis/scammers/p"},
+		"caution":      {check("zen0n lotr"), "Ostrożnie! Coś się tu nie zgadza. Porównaj ID, zanim zapłacisz:", "/?search=zen0n+lotr"},
+		"entry":        {w.entry(t, events.Scammers, "s1"), "Uwaga! To konto jest na liście oszustów. ID: 100000000000000001. Porównaj ID, zanim zapłacisz:", "/wpis/scammers/s1"},
+		"trusted":      {check("300000000000000001"), "", ""},
+		"trusted name": {check("ewa zaufana"), "", ""},
+		"none":         {check("kowalski"), "", ""},
+		"legit entry":  {w.entry(t, events.Legit, "l1"), "", ""},
+	} {
+		var found []*html.Node
+		for _, n := range elements(t, c.page, "button") {
+			if attr(n, "data-warning") != "" {
+				found = append(found, n)
+			}
+		}
+		switch {
+		case c.text == "" && len(found) == 0:
+		case len(found) != 1 || attr(found[0], "data-warning") != c.text || attr(found[0], "data-link") != c.link:
+			t.Errorf("%s: %d warnings, want %q and %q", name, len(found), c.text, c.link)
+		}
+	}
+}
+
+// Nobody looks for where to report a fraud in vain, if it is known.
+func TestReportLinks(t *testing.T) {
+	const link = `href="https://reports.example.org/oszustwo">Zgłoś oszustwo</a>`
+	for _, cfg := range []Config{full(), {}} {
+		w := newWorld(t, cfg, people()...)
+		for search, want := range map[string]bool{"": true, "kowalski": true, "600 700 800": true, "1": true, "100000000000000001": false, "ewa zaufana": false} {
+			if got := strings.Contains(w.check(t, readmodel.CheckQuery{Search: search}), link); got != (want && cfg.ReportURL != "") {
+				t.Errorf("%q, report url %q: %v", search, cfg.ReportURL, got)
+			}
+		}
+	}
+	for address, want := range map[string]string{"https://x/{reportId}": "{reportId}", "mailto:a@b.example": "http", "javascript:alert(1)": "http"} {
+		if err := CheckReports(address); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// Where an id is missing, the field for it stands in the banner, before advice and appeal. It keeps
+// the name that was typed, but nothing that would hide the answer.
+func TestMissingIDIsAsked(t *testing.T) {
+	w := newWorld(t, full(), people()...)
+	for search, want := range map[string]struct {
+		label string
+		keeps bool
+	}{
+		"zenon łotr": {"ID konta, z którym rozmawiasz", true}, "ćma": {"ID konta", true}, "Darmowe Nitro": {"ID tego serwera", true},
+		"ewa zaufana": {"ID konta", true}, "zen0n lotr": {"ID konta", true}, "kowalski": {"ID konta", true}, "600 700 800": {"ID konta", false},
+		"https://discord.gg/abc": {"ID tego serwera", false},
+		"100000000000000001":     {}, "300000000000000001": {}, "700000000000000001": {},
+	} {
+		page := w.check(t, readmodel.CheckQuery{Search: search})
+		_, banner, _ := strings.Cut(page, "<section class=\"verdict")
+		banner, _, _ = strings.Cut(banner, "</section>")
+		asks := strings.Contains(banner, `<label for="qid">`+want.label)
+		keeps := strings.Contains(banner, `<input type="hidden" name="search" value="`+search+`">`)
+		if asks != (want.label != "") || keeps != want.keeps || strings.Contains(page, `id="qid"`) != asks {
+			t.Errorf("%s: asked %v, kept %v: %s", search, asks, keeps, banner)
+		}
+	}
+}
