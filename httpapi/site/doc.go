@@ -39,6 +39,7 @@
 // site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go,
 // about.go and failure.go are a page each; verdict.go says what a check found, advice.go what to do
 // about it, differ.go by which letters two names differ; entry.go renders one entry among others;
-// chart.go draws the reports a month; appeals.go knows where to appeal; reason.go makes a reason
+// chart.go draws the reports a month; share.go says what chats show of a link, and the warning to
+// copy; appeals.go knows where to appeal; reason.go makes a reason
 // harmless, or an excerpt of it; polish.go has Polish numbers and dates. Start with [Site.Append], then list.go and the template of the same name.
 package site

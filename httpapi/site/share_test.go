@@ -133,8 +133,8 @@ func TestMissingIDIsAsked(t *testing.T) {
 		label string
 		keeps bool
 	}{
-		"zenon łotr": {"ID konta, z którym rozmawiasz", true}, "ćma": {"ID konta", true}, "Darmowe Nitro": {"ID tego serwera", true},
-		"ewa zaufana": {"ID konta", true}, "zen0n lotr": {"ID konta", true}, "kowalski": {"ID konta", true}, "600 700 800": {"ID konta", false},
+		"zenon łotr": {"ID rozmówcy", true}, "ćma": {"ID rozmówcy", true}, "Darmowe Nitro": {"ID tego serwera", true},
+		"ewa zaufana": {"ID rozmówcy", true}, "zen0n lotr": {"ID rozmówcy", true}, "kowalski": {"ID rozmówcy", true}, "600 700 800": {"ID rozmówcy", false},
 		"https://discord.gg/abc": {"ID tego serwera", false},
 		"100000000000000001":     {}, "300000000000000001": {}, "700000000000000001": {},
 	} {

@@ -64,13 +64,13 @@ const strange = `(() => {
 	for (const e of document.querySelectorAll("*")) {
 		const name = e.localName, src = e.getAttribute("src"), href = e.getAttribute("href");
 		for (const a of e.attributes) if (a.name.startsWith("on") || a.name === "style") found.push(name + " " + a.name);
-		if (["iframe", "object", "embed", "style", "base", "math", "video", "audio"].includes(name)) found.push(name);
+		if (["iframe", "object", "embed", "style", "base", "math", "video", "audio"].includes(name) && !(name === "style" && e.parentElement === document.head)) found.push(name);
 		if (name === "svg" && (!e.closest("[aria-hidden=true]") || e.querySelector("script, a, image, use, foreignObject, animate, set"))) found.push(name);
 		if (name === "script" && (!src?.startsWith("/assets/") || e.textContent)) found.push("script " + src);
 		if (name === "img" && !src.startsWith("/api/chat/avatar/")) found.push("img " + src);
 		if (name === "link" && !/^\/(assets\/|favicon)/.test(href) && !(e.rel === "canonical" && href === location.pathname)) found.push("link " + href);
 		if (name === "a" && !/^(\/|#|https:\/\/(appeals|proofs)\.example\.org\/|\?)/.test(href)) {
-			if (!/^(https?:|mailto:|tel:)/.test(href)) found.push("a " + href);
+			if (!/^(https?:|mailto:|tel:|sms:)/.test(href)) found.push("a " + href);
 			const rel = (e.getAttribute("rel") ?? "").split(" ");
 			for (const want of ["nofollow", "noreferrer"]) if (!rel.includes(want)) found.push("a without " + want + ": " + href);
 		}

@@ -39,7 +39,7 @@ func sights() []sight {
 		{name: "check", path: "/", status: 200, says: []string{"Sprawdź"}, also: []check{byKeyboard, printed}},
 		{name: "check-hit", path: "/?search=99000000000000000000", status: 200, says: []string{"na liście oszustów", harmfulName, "R-<b>0"}, also: []check{printed}},
 		{name: "check-risk", path: "/?search=99000000000000000001", status: 200, says: []string{"na liście ryzyka"}},
-		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"taką nazwę ma osoba zaufana", "ID konta, z którym rozmawiasz"}},
+		{name: "check-legit", path: search(`Zaufana "Osoba" <b>`), status: 200, says: []string{"taką nazwę ma osoba zaufana", "ID rozmówcy"}},
 		{name: "check-trusted", path: "/?search=99000000000000000007", status: 200, says: []string{"na liście zaufanych", "To jeszcze nie gwarancja"}},
 		{name: "check-other", path: search("maja1997 111111111111111111"), status: 200, says: []string{"Tego ID nie ma na żadnej liście", "maja1997"}},
 		{name: "check-telephone", path: search("600 700 800"), status: 200, says: []string{"Tego rejestr nie sprawdza"}},
