@@ -33,9 +33,9 @@ type Config struct {
 	// be created. Replicas 0: 1. An existing stream is never altered.
 	Replicas, History int
 
-	// Erase says that this server purges the messages before a tombstone
-	// (events/CONTRACT.md#erasing). Without it, it only counts them.
-	Erase bool
+	// Erase reports whether this server may now purge the messages before a tombstone
+	// (events/CONTRACT.md#erasing). Otherwise it only counts them. Nil: never.
+	Erase func() bool
 
 	// Demo says that the stream is, or shall be, the demonstration's.
 	Demo bool

@@ -35,7 +35,7 @@ const (
 // A server that may not purge counts the subjects, and checks whether another server has purged.
 type eraser struct {
 	p     *Projector
-	may   bool
+	may   func() bool
 	wake  chan struct{} // to run: something waits; holds one
 	every time.Duration // between two checks of a server that may not purge
 	retry time.Duration // after a request that failed
@@ -230,7 +230,7 @@ func (e *eraser) erase(ctx context.Context, t tombstone) error {
 		return err
 	case m.Subject != t.subject || !removes(&m):
 		return nil // not the message that was read: the next check of the stream freezes
-	case !e.may:
+	case e.may == nil || !e.may():
 		return errNotErased
 	}
 	return e.p.stream.PurgeBefore(ctx, t.subject, t.sequence)

@@ -113,7 +113,7 @@ func TestErase(t *testing.T) {
 // A server starts from a store that has the tombstones, on a stream that nothing was erased of.
 func TestEraseAtStart(t *testing.T) {
 	s := newSystem(t)
-	s.tune = func(c *Config) { c.Erase = false }
+	s.tune = func(c *Config) { c.Erase = nil }
 	s.start()
 	entries := eventstest.Entries(600, 3) // more than are erased at once
 	for _, e := range entries {
@@ -137,7 +137,7 @@ func TestEraseAtStart(t *testing.T) {
 // donation shown, again before the restart, so that the model knows of no removal.
 func TestEraseBeforeRelisting(t *testing.T) {
 	s := newSystem(t)
-	s.tune = func(c *Config) { c.Erase = false }
+	s.tune = func(c *Config) { c.Erase = nil }
 	s.start()
 	entries := eventstest.Entries(30, 3)
 	donation := func(i int, data events.Data) events.Event {

@@ -135,7 +135,7 @@ func (w *world) startFrom(bootstrap func(context.Context, jetstream.JetStream) e
 	pr.store, pr.model, pr.saved = store, model, store.Checkpoint()
 	pr.disk = &disk{Store: store, w: w, rng: rand.New(rand.NewPCG(w.seed, 2)), saved: pr.saved.Sequence}
 	cfg := projector.Config{
-		JetStream: pr.js, History: w.broker.kept, Erase: true, Model: model, Store: pr.disk, Saved: pr.saved, Workers: 2,
+		JetStream: pr.js, History: w.broker.kept, Erase: func() bool { return true }, Model: model, Store: pr.disk, Saved: pr.saved, Workers: 2,
 		Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Duration("t", time.Since(w.began))

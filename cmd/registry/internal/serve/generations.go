@@ -18,15 +18,18 @@ import (
 // other, from its start. Rejected events up to known have been logged.
 func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	model *readmodel.Model, saved readmodel.Checkpoint, known uint64) *generation {
+	var made *generation
 	g := generation{
 		model: model,
 		store: store,
 		projector: projector.New(projector.Config{
-			JetStream:  s.live.stream.Load().JS,
-			Stream:     s.cfg.Stream,
-			Replicas:   s.cfg.StreamReplicas,
-			History:    s.cfg.StreamHistory,
-			Erase:      s.cfg.embedded() || s.cfg.SnapshotEvery > 0, // in a cluster: the role that writes
+			JetStream: s.live.stream.Load().JS,
+			Stream:    s.cfg.Stream,
+			Replicas:  s.cfg.StreamReplicas,
+			History:   s.cfg.StreamHistory,
+			Erase: func() bool { // not while a rebuild may yet be refused; in a cluster: the role that writes
+				return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.now() == made
+			},
 			Demo:       s.cfg.Demo,
 			Model:      model,
 			Store:      saver,
@@ -43,7 +46,8 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	if s.cfg.RankedIndex {
 		g.ranked = &ranked.Engine{Dir: s.cfg.rankedDir(), Pacer: s.pacer, Logger: s.log, EraseAfter: min(s.cfg.KeepSetAside, 24*time.Hour)}
 	}
-	return newGeneration(g)
+	made = newGeneration(g)
+	return made
 }
 
 // patienceAfter is how long the projector may still wait for the broker before it shows the saved

@@ -153,10 +153,24 @@ func (b *rebuilding) permitted(ctx context.Context) error {
 	case !p.CaughtUp && !p.Frozen:
 		return admin.Unavailable("the read model has not caught up with the stream yet")
 	}
+	if err := b.streamWhole(); err != nil {
+		return err
+	}
 	if err := b.streamThere(ctx); err != nil {
 		return err
 	}
 	return b.enoughMemory()
+}
+
+// streamWhole refuses a stream that has lost subjects, which only the old model still has. A frozen
+// server does not look: its stream is judged by what it has.
+func (b *rebuilding) streamWhole() error {
+	p := b.old.projector.Progress()
+	if p.SubjectsLost == 0 || p.Frozen || b.options.Yes {
+		return nil
+	}
+	return admin.Refused(fmt.Sprintf("the stream has lost %d subjects, which this server still has and a rebuild would not; "+
+		"registry recover publishes them; or repeat with --yes if that is right", p.SubjectsLost))
 }
 
 // streamThere refuses a missing stream before a replay creates it: the backend would publish into a
@@ -279,6 +293,9 @@ func (b *rebuilding) catchUp(ctx context.Context) error {
 
 // judge compares the two models as readers see them (cmd/registry/CONTRACT.md#rebuild).
 func (b *rebuilding) judge() error {
+	if err := b.streamWhole(); err != nil {
+		return err
+	}
 	was, is := b.old.model.View(), b.fresh.model.View()
 	all := 0
 	for _, list := range events.Lists() {
@@ -379,15 +396,17 @@ func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
 	if err := b.judge(); err != nil {
 		return err
 	}
-	if !continues {
-		if err := b.beginHistory(ctx); err != nil {
-			return err
-		}
-	}
 	if err := b.save(ctx); err != nil {
 		return err
 	}
-	return b.judgeRecords()
+	if err := b.judgeRecords(); err != nil || continues {
+		return err
+	}
+	// Nothing is refused any more: a refused rebuild leaves no marker.
+	if err := b.beginHistory(ctx); err != nil {
+		return err
+	}
+	return b.save(ctx)
 }
 
 // judgeRecords is judge for the records that no list shows: donations and view totals.

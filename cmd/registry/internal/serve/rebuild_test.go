@@ -2,12 +2,16 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
@@ -93,4 +97,77 @@ func (r projecting) rebuilding(t *testing.T) *rebuilding {
 		}
 	})
 	return b
+}
+
+// A rebuild that is refused changes nothing: it erases nothing while it reads the stream, and the
+// marker of a new history is the last thing that it publishes.
+func TestRefusedRebuildChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := project(t)
+	js := eventstest.Connect(t, r.broker)
+	b := r.rebuilding(t)
+	for i, e := range eventstest.Entries(2, 1) {
+		eventstest.Publish(t, js, eventstest.Listed(e, i), events.Event{ID: events.NewEventID(), Source: "/test", Type: events.TypeDelisted,
+			Data: events.Delisting{List: e.List, EntryID: e.EntryID}})
+		until(t, func() bool { return b.fresh.projector.Progress().SubjectsNotErased == i+1 })
+	}
+	if n := state(t, js).Msgs; n != 4 {
+		t.Errorf("%d messages of 4 are left", n)
+	}
+
+	n := newNight(t, 1)
+	entries := eventstest.Events(20, 1)
+	eventstest.Publish(t, n.js, entries...)
+	for i := range 5 {
+		eventstest.Publish(t, n.js, events.Event{ID: events.NewEventID(), Source: "/test", Type: events.TypeDonationUpdated,
+			Data: events.Donation{DonationID: fmt.Sprint("d", i), Status: events.DonationPending, Amount: "1", Currency: "PLN",
+				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
+	}
+	until(t, func() bool { return n.server.live.now().store.Records()["donations"] == 5 })
+	if err := n.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	eventstest.Stream(t, n.js)
+	last := eventstest.Publish(t, n.js, entries...)
+	until(t, n.frozen)
+	_, err := n.server.rebuild(t.Context(), admin.RebuildOptions{AcceptStream: true})
+	if err == nil || !strings.Contains(err.Error(), "donations would go from 5 records to 0") {
+		t.Error(err)
+	}
+	if is := state(t, n.js).LastSeq; is != last {
+		t.Errorf("the stream ends at %d, and ended at %d before", is, last)
+	}
+}
+
+func state(t *testing.T, js jetstream.JetStream) jetstream.StreamState {
+	t.Helper()
+	s, err := js.Stream(t.Context(), events.DefaultStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().State
+}
+
+// A rebuild from a stream that has lost subjects would lose what only the model still has.
+func TestRebuildFromStreamWithLoss(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, 1)
+	all := eventstest.Events(50, 5)
+	eventstest.Publish(t, n.js, all...)
+	n.reached()
+	s, err := n.js.Stream(t.Context(), events.DefaultStream)
+	if err == nil {
+		err = s.Purge(t.Context(), jetstream.WithPurgeSubject(all[49].Data.Subject().String()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { p, _ := n.server.live.progress(); return p.SubjectsLost == 1 })
+	_, err = n.server.rebuild(t.Context(), admin.RebuildOptions{})
+	if err == nil || !strings.Contains(err.Error(), "the stream has lost 1 subjects") || !strings.Contains(err.Error(), "registry recover") {
+		t.Error(err)
+	}
+	if _, err := n.server.rebuild(t.Context(), admin.RebuildOptions{Yes: true}); err != nil {
+		t.Error(err)
+	}
 }
