@@ -48,7 +48,7 @@ func (x *reading) readAddresses() {
 			bare = word
 		}
 		from := at + len(word) - len(bare)
-		if bare = strings.TrimRight(bare, ".:!?#/*`'’"); bare != "" {
+		if bare = strings.TrimRight(bare, ".:!?#/*`'’-_~+=&@\\…"); bare != "" {
 			x.readAddress(Span{from, from + len(bare)}, bare)
 		}
 		at += len(word)
@@ -73,8 +73,9 @@ func (x *reading) readAddress(span Span, word string) {
 	platform := ours && x.rd.platform.MatchString(host)
 	name, _, _ := strings.Cut(host, ":")
 	switch user, server, entry := x.rd.user.FindStringSubmatch(path), x.rd.server.FindStringSubmatch(path), x.rd.entry.FindStringSubmatch(path); {
-	case entry != nil && ours && x.rd.isOwn(host):
-		x.understood(known, Plain)
+	case entry != nil && ours && x.rd.isOwn(host): // of nobody, unless the entry is there
+		x.claim(known, Unchecked, Web)
+		x.bars, x.masks = append(x.bars, known), append(x.masks, known)
 		x.add(Sought{Number: entry[2], List: events.List(entry[1]), Spans: []Span{known}})
 	case platform && user != nil:
 		x.understood(known, Plain)
@@ -85,17 +86,13 @@ func (x *reading) readAddress(span Span, word string) {
 	case platform && x.rd.talk.MatchString(path):
 		x.claim(known, Unchecked, Place)
 		x.bars = append(x.bars, known)
-	case entry != nil: // may mean the entry, of another address of the site
-		x.add(Sought{Number: entry[2], List: events.List(entry[1]), How: Maybe, Spans: []Span{known}})
-		foreign(span, Web)
-		return
 	case x.rd.inviting.MatchString(host) && path != "", platform && strings.HasPrefix(path, "/invite/"):
 		foreign(span, Invitation)
 		return
 	case x.rd.steam.MatchString(word), x.rd.elsewhere.MatchString(name):
 		foreign(span, Profile)
 		return
-	case hasAddress(word):
+	case hasAddress(word), x.rd.entries.MatchString(word):
 		foreign(span, Web)
 		return
 	default:
@@ -112,16 +109,28 @@ func hasAddress(word string) bool {
 		return true
 	}
 	for host := range strings.FieldsFuncSeq(word, func(r rune) bool { return !wordly(r) && r != '.' && r != '-' }) {
-		if a, err := netip.ParseAddr(host); isDomain(strings.Trim(host, ".")) || err == nil && a.Is4() {
+		host = strings.Trim(host, ".-")
+		if a, err := netip.ParseAddr(host); err == nil && a.Is4() {
 			return true
+		}
+		for at, r := range host + "." { // a sentence may go on behind it
+			if (r == '.' || r == '-') && isDomain(host[:at]) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// readNumbers seeks words that may be the number of a report or of an entry. Anybody may take one
-// for a name, so it only may mean the entry.
+// readNumbers seeks words that may be the number of a report or of an entry, and what may be the end
+// of an entry's address. Anybody may take one for a name, so it only may mean the entry.
 func (x *reading) readNumbers() {
+	for _, m := range x.rd.entries.FindAllStringSubmatchIndex(x.text, -1) {
+		if span := (Span{m[0], m[1]}); !within(x.masks, span) {
+			number := strings.TrimRight(x.text[m[4]:m[5]], "-_")
+			x.add(Sought{Number: number, List: events.List(x.text[m[2]:m[3]]), How: Maybe, Spans: []Span{span}})
+		}
+	}
 	for _, m := range x.rd.number.FindAllStringIndex(x.text, -1) {
 		word, span := x.text[m[0]:m[1]], Span{m[0], m[1]}
 		if strings.ContainsAny(word, "0123456789") && !Digits(word) && !within(x.masks, span) && x.isWord(span) {

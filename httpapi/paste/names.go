@@ -183,8 +183,8 @@ func (rd *Reader) readings(text string) (all []string) {
 // maxReadings is how often a name loses what stands around it. Its words are sought anyway.
 const maxReadings = 8
 
-// word is a word of the text: a run of what words are made of. Several of them may stand without
-// white space between them; then they count as one.
+// word is a run of letters, digits, marks and underscores. Words without white space between them
+// have the same number.
 type word struct {
 	Span
 	number int  // counts words between white space
@@ -260,15 +260,17 @@ func (x *reading) seekRun(run []word) {
 		how = Word
 	}
 	x.seekWords(pieces, how)
-	var words []Span
 	odd := false
 	for i, w := range run {
-		within := 0 < i && i < len(run)-1
-		if odd = odd || 0 < i && w.odd || within && w.figure; !within || !w.figure {
-			words = append(words, w.Span)
-		}
+		odd = odd || i > 0 && (w.odd || i < len(run)-1 && w.figure)
 	}
 	if odd {
+		var words []Span
+		for i, w := range run {
+			if i == 0 || i == len(run)-1 || !w.figure {
+				words = append(words, w.Span)
+			}
+		}
 		x.seekWords(words, how)
 	}
 }

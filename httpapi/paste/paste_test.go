@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 		{"a, b / c | d", Plain, []string{"a", "b", "c", "d"}},
 		{"kuba.pl:oszust", Web, []string{"?kuba.pl"}},
 		{"kuba.pl#0 " + one, Web, []string{"#" + one, "kuba.pl"}},
-		{"https://rejestr.example/wpis/scammers/demo-1", Plain, []string{"!demo-1"}},
+		{"https://rejestr.example/wpis/scammers/demo-1", Web, []string{"!demo-1"}},
 		{"https://evil.example/wpis/legit/demo-1", Web, []string{"?!demo-1"}},
 		{"https://rejestr.example/?search=nocny.ry%C5%9B&id=5", Plain, []string{"nocny.ryś"}},
 		{"zgłoszenie Z-101248", Plain, []string{"?!Z-101248"}},

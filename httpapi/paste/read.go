@@ -25,10 +25,10 @@ type Reader struct {
 	own    string // host
 	isWord func(folded string) bool
 
-	shorthand, emoji, mention, place, address         *regexp.Regexp
-	platform, inviting, user, server, talk, elsewhere *regexp.Regexp
-	steam, entry, number, mail, account, when         *regexp.Regexp
-	field, label, glued, trailing, listed, quoted, at *regexp.Regexp
+	shorthand, emoji, mention, place, address          *regexp.Regexp
+	platform, inviting, user, server, talk, elsewhere  *regexp.Regexp
+	entries, steam, entry, number, mail, account, when *regexp.Regexp
+	field, label, glued, trailing, listed, quoted, at  *regexp.Regexp
 }
 
 // labels are the words that people write before a name or an id, labelled what may follow them.
@@ -45,7 +45,7 @@ const (
 func NewReader(cfg Config) *Reader {
 	rd := &Reader{
 		isWord:    cfg.IsWord,
-		shorthand: regexp.MustCompile(`(?i)<a?:\w+:\d{15,20}>|[^\s,;|()<>]*/\?(?:search|id)=[^\s,;|()<>]*|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,7});|(?:%[0-9a-f]{2})+|\[\.\]|\(\.\)|\[dot\]|\(dot\)|。|hxxps?://`),
+		shorthand: regexp.MustCompile(`(?i)<a?:\w+:\d{15,20}>|[^\s,;|()<>\[\]{}"'&?!~]*/\?(?:search|id)=[^\s,;|()<>\[\]{}"]*|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,7});|(?:%[0-9a-f]{2})+|\[\.\]|\(\.\)|\[dot\]|\(dot\)|。|hxxps?://`),
 		emoji:     regexp.MustCompile(`<a?:(\w+):(\d{15,20})>`),
 		mention:   regexp.MustCompile(`<@!?(\d{1,64})>`),
 		place:     regexp.MustCompile(`(<(?:@&|#)\d{1,20}>|<t:-?\d{1,13}(?::[A-Za-z])?>)|</[^<>:]*(:\d{1,20})>|<id:[a-z-]+>|^#[\p{L}_-][\p{L}\p{N}_-]*$|^@(?:everyone|here)$`),
@@ -59,6 +59,7 @@ func NewReader(cfg Config) *Reader {
 			`snapchat|telegram|t|vinted|allegro|allegrolokalnie|olx|ebay|paypal|reddit|github|messenger|m)\.(?:com|pl|me|tv|net)$`),
 		steam:   regexp.MustCompile(`(?i)^STEAM_\d:\d:\d+$`),
 		entry:   regexp.MustCompile(`^/wpis/(scammers|servers|legit)/([\w-]{1,64})/*$`),
+		entries: regexp.MustCompile(`/wpis/(scammers|servers|legit)/([\w-]{1,64})`),
 		number:  regexp.MustCompile(`[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*`),
 		mail:    regexp.MustCompile(`^(?:mailto:)?[\p{L}\p{N}._%+-]+@([\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+)$`),
 		account: regexp.MustCompile(`(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b`),
@@ -197,7 +198,7 @@ func (x *reading) add(s Sought) {
 			ok = false
 		}
 	}
-	if ok && !differs(&x.p.Sought[i], &s) {
+	if ok {
 		old := &x.p.Sought[i]
 		old.How, old.Server, old.Short = min(old.How, s.How), old.Server && s.Server, old.Short && s.Short
 		for _, raw := range s.Raw {
@@ -219,15 +220,6 @@ func (x *reading) add(s Sought) {
 	}
 	s.Spans = slices.Clone(s.Spans)
 	x.p.Sought = append(x.p.Sought, s)
-}
-
-// differs reports whether two names that are equal but for what is around them were typed in
-// different ways, each in a place of its own.
-func differs(a, b *Sought) bool {
-	return len(b.Raw) > 0 && !slices.ContainsFunc(b.Raw, func(raw string) bool { return slices.Contains(a.Raw, raw) }) &&
-		!slices.ContainsFunc(b.Spans, func(s Span) bool {
-			return slices.ContainsFunc(a.Spans, func(in Span) bool { return in.From < s.To && s.From < in.To })
-		})
 }
 
 // idKey tells ids and numbers apart, and from names.

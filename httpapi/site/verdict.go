@@ -357,8 +357,8 @@ type checked struct {
 	gravity  int
 }
 
-// checkedOf says what was looked up, and what was not, the gravest first. A sentence is left out
-// whose words say more.
+// checkedOf lists what was looked up and what was not, the gravest first. It leaves out a text that
+// nobody has as a name if its parts are listed, or if it is a sentence.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	for _, s := range v.Subjects {
 		c := checked{ID: s.ID, Says: shortly(&s), Class: looks(s.Value), gravity: s.Value.Gravity()}

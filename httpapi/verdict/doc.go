@@ -38,8 +38,8 @@
 //	a run of words in a longer text, and somebody's                    caution        InSentence
 //	nobody's                                                           none           Nobody
 //
-// Words within a longer name that somebody has do not count. Two kinds do: an accused's name within
-// the name of a trusted person whose id was not typed, and one that only stands in a label.
+// If somebody has a longer name, the words within it do not count. An accused's name counts also
+// within the name of a trusted person whose id was not typed, and in a label before any name.
 //
 // Of a longer text, a word in lower case that the dictionary knows, a number and a label are no
 // names. If one is the name of an accused, or of anybody but the persons whose ids were typed, the

@@ -78,7 +78,11 @@ func fill(slot, thing string) string { return strings.Replace(slot, "{}", thing,
 func TestAccusedIDHidesNowhere(t *testing.T) {
 	rd, view := reader(t), viewOf(people())
 	rapid.Check(t, func(t *rapid.T) {
-		thing := drawDigits(t, rapid.SampledFrom([]string{frogID, lynxID, "990001112223334446", riskyID}).Draw(t, "id"))
+		thing := rapid.OneOf(rapid.Custom(func(t *rapid.T) string {
+			return drawDigits(t, rapid.SampledFrom([]string{frogID, lynxID, "990001112223334446", riskyID}).Draw(t, "id"))
+		}), rapid.Map(rapid.SampledFrom([]string{"", "-", "~", "=", "…", "]", "/", "\u200b", "#", "?"}), func(after string) string {
+			return "https://rejestr.example/wpis/scammers/lynx" + after
+		})).Draw(t, "thing")
 		text := fill(rapid.SampledFrom(append(trustedSlots(), neutralSlots()...)).Draw(t, "slot"), thing)
 		if v := readAndDecide(t, rd, view, text, ""); v.Value != Accused && v.Value != Risk && v.Value != Caution {
 			t.Fatalf("%q: %s %d", text, v.Value, v.Reason)
@@ -117,7 +121,7 @@ func TestForeignThingIsNotGreen(t *testing.T) {
 	rd, view := reader(t), viewOf(people())
 	rapid.Check(t, func(t *rapid.T) {
 		thing := rapid.OneOf(
-			rapid.SampledFrom([]string{"evil.pl", "https://evil.pl", "https://evil.com/https://discord.com/users/" + majaID, "evil.com/users/" + majaID, "evil.com*https://discord.com/users/" + majaID,
+			rapid.SampledFrom([]string{"evil.pl", "https://evil.pl", "https://evil.com/https://discord.com/users/" + majaID, "evil.com/users/" + majaID, "evil.pl-to", "evil.pl.jest", "https://rejestr.example/wpis/legit/nikt", "evil.com*https://discord.com/users/" + majaID,
 				"evil://discord.com/users/" + majaID, "https://discord.com@evil.com/users/" + majaID, "jan@wp.pl", "discord.gg/abc", "600 700 800", "+48 600-700-800", "4111 1111 1111 1111", "t.me/ktos", "<@&" + otherID + ">",
 				"<@" + nobodyID + ">", "zen.on", "Kwaśny Joystick ", "mаja1997", "MAJA_1997", "maja 1997", "ᴍᴀᴊᴀ1997", "mаja1997#0", "1111", "11111111", "፩፪፫፬፭፮፯፰፱፩፪፫፬፭፮፯፰"}),
 			rapid.Custom(func(t *rapid.T) string { return drawDigits(t, nobodyID) }),
@@ -154,7 +158,7 @@ func TestMoreTextClearsNobody(t *testing.T) {
 		}
 		w := readAndDecide(t, rd, view, text, "")
 		told := w.Value == Trusted && (v.Reason == LikeTrusted || v.Reason == InSentence || v.Reason == OtherName || strings.Contains(a, b)) || // by the id whose name it is
-			w.Value == TrustedName && v.Reason == InSentence // since it stands alone, too
+			w.Value == TrustedName && (v.Reason == InSentence || v.Reason == LikeTrusted) // since it stands alone, as it is
 		if (w.Value == Trusted || w.Value == TrustedName || w.Value == None) && !told {
 			t.Fatalf("%q: %s %d, and %q: %s %d", a, v.Value, v.Reason, text, w.Value, w.Reason)
 		}
