@@ -112,49 +112,23 @@ type value struct {
 	repeated bool
 }
 
-// scanQuery splits a raw query string by the rules of url.ParseQuery and fills values[i] with the
-// parameter names[i]. Others are ignored, but must be well formed. Its only error is the invalid
-// parameter "query": longer than bounds.MaxQuery, a bad escape, or a semicolon. url.ParseQuery
-// would make a map and a slice for each name of each request.
+// scanQuery parses a raw query string and sets values[i] to the parameter names[i]. Others are
+// ignored, but must be well formed. Its only error is the invalid parameter "query": longer than
+// bounds.MaxQuery, a bad escape, or a semicolon.
 func scanQuery(raw string, names []string, values []value) error {
 	if len(raw) > bounds.MaxQuery {
 		return invalid("query")
 	}
-	for raw != "" {
-		var pair string
-		if pair, raw, _ = strings.Cut(raw, "&"); pair == "" {
-			continue
-		}
-		name, text, err := unescapePair(pair)
-		if err != nil {
-			return err
-		}
-		for i := range names {
-			if names[i] != name {
-				continue
-			}
-			if v := &values[i]; v.given {
-				v.repeated = true
-			} else {
-				v.text, v.given = text, true
-			}
+	all, err := url.ParseQuery(raw)
+	if err != nil {
+		return invalid("query")
+	}
+	for i, name := range names {
+		if given := all[name]; len(given) > 0 {
+			values[i] = value{text: given[0], given: true, repeated: len(given) > 1}
 		}
 	}
 	return nil
-}
-
-func unescapePair(pair string) (name, text string, err error) {
-	if strings.Contains(pair, ";") {
-		return "", "", invalid("query")
-	}
-	rawName, rawText, _ := strings.Cut(pair, "=")
-	if name, err = url.QueryUnescape(rawName); err != nil {
-		return "", "", invalid("query")
-	}
-	if text, err = url.QueryUnescape(rawText); err != nil {
-		return "", "", invalid("query")
-	}
-	return name, text, nil
 }
 
 // params reads the parameters of one request, one after the other, and keeps the first error. So
