@@ -251,7 +251,16 @@ func (x *reading) raw(s Span) string {
 }
 
 // typed returns where a place stands in the text as typed.
-func (x *reading) typed(s Span) Span { return Span{x.at[s.From], x.at[s.To]} }
+func (x *reading) typed(s Span) Span { return Span{x.at[s.From], x.end(s.To)} }
+
+// end returns where a place ends in the text as typed, after all that was typed for its last
+// character.
+func (x *reading) end(to int) int {
+	for 0 < to && to < len(x.text) && x.at[to] == x.at[to-1] {
+		to++
+	}
+	return x.at[to]
+}
 
 // finish makes the stretches, and the places those of the text as typed.
 func (x *reading) finish(cut int) {
@@ -262,8 +271,10 @@ func (x *reading) finish(cut int) {
 		if n := len(x.p.Stretches); n > 0 {
 			from = x.p.Stretches[n-1].To
 		}
-		if end := x.at[to]; end > from {
+		if end := x.end(to); end > from {
 			x.p.Stretches = append(x.p.Stretches, Stretch{Span{from, end}, what, kind})
+		} else if n := len(x.p.Stretches); n > 0 && kind > x.p.Stretches[n-1].Kind { // of the same escape
+			x.p.Stretches[n-1].What, x.p.Stretches[n-1].Kind = what, kind
 		}
 		at = to
 	}

@@ -56,6 +56,8 @@ func TestWholeText(t *testing.T) {
 		{"https://rejestr.example/wpis/legit/maja", "", Trusted, ByID},
 		{"https://evil.example/wpis/legit/maja", "", Caution, MaybeID},
 		{"https://rejestr.example/?search=nocny.ry%C5%9B", "", Accused, ByName},
+		{majaID + " https://rejestr.example/?search=nocny.ry%C5%9B&/ x", "", Caution, OtherName},
+		{majaID + " https://rejestr.example/?search=nikt&/ x", "", Caution, Beside},
 		{"Z-bartek1", "", Accused, ByID},
 		{"to jest ta oszustka", "", Unchecked, Sentence},
 		{"oszustka " + majaID, "", Caution, OtherName},
