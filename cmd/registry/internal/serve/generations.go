@@ -23,13 +23,11 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 		model: model,
 		store: store,
 		projector: projector.New(projector.Config{
-			JetStream: s.live.stream.Load().JS,
-			Stream:    s.cfg.Stream,
-			Replicas:  s.cfg.StreamReplicas,
-			History:   s.cfg.StreamHistory,
-			Erase: func() bool { // not while a rebuild may yet be refused; in a cluster: the role that writes
-				return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.now() == made
-			},
+			JetStream:  s.live.stream.Load().JS,
+			Stream:     s.cfg.Stream,
+			Replicas:   s.cfg.StreamReplicas,
+			History:    s.cfg.StreamHistory,
+			Erase:      func() bool { return s.mayErase(made) },
 			Demo:       s.cfg.Demo,
 			Model:      model,
 			Store:      saver,
@@ -48,6 +46,12 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	}
 	made = newGeneration(g)
 	return made
+}
+
+// mayErase reports whether g may purge the messages before tombstones: in a cluster the role that
+// writes may, and no generation before it is shown, since a rebuild may yet be refused.
+func (s *server) mayErase(g *generation) bool {
+	return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.now() == g
 }
 
 // patienceAfter is how long the projector may still wait for the broker before it shows the saved

@@ -111,9 +111,11 @@ func TestRefusedRebuildChangesNothing(t *testing.T) {
 			Data: events.Delisting{List: e.List, EntryID: e.EntryID}})
 		until(t, func() bool { return b.fresh.projector.Progress().SubjectsNotErased == i+1 })
 	}
-	if n := state(t, js).Msgs; n != 4 {
-		t.Errorf("%d messages of 4 are left", n)
+	if n := state(t, js).Msgs; n != 4 || r.mayErase(b.fresh.generation) {
+		t.Errorf("%d messages of 4 are left, and a model that is not shown may erase", n)
 	}
+	r.live.show(b.fresh.generation)
+	until(t, func() bool { return state(t, js).Msgs == 2 })
 
 	n := newNight(t, 1)
 	entries := eventstest.Events(20, 1)
