@@ -176,7 +176,7 @@ func classes() []class {
 			return pick(d.rng, []string{"http://127.0.0.1:8080/wpis/" + string(d.scam.List) + "/" + d.scam.EntryID, d.scam.EntryID, "zgłoszenie " + d.scam.ReportID, "http://localhost/?search=" + d.scam.ChatID})
 		}),
 		pasted("roles, times, commands", grey, func(d *draw) string {
-			return fmt.Sprintf(pick(d.rng, []string{"<@&%s>", "<t:%s:R>", "</x:%s>", "<#%s>", "https://discord.com/channels/@me/%s"}), pick(d.rng, []string{d.loyal.ChatID, d.scam.ChatID}))
+			return fmt.Sprintf(pick(d.rng, []string{"<@&%s>", "</x:%s>", "<#%s>", "https://discord.com/channels/@me/%s"}), pick(d.rng, []string{d.loyal.ChatID, d.scam.ChatID}))
 		}),
 		pasted("a number before a grouped id", red, func(d *draw) string {
 			id := d.scam.ChatID
