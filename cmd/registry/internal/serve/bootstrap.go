@@ -178,9 +178,9 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 	return c.checkLoss(ctx)
 }
 
-// checkLoss returns an error if there are snapshots of the stream, none of which could be used, and
-// the stream has less than the newest of them. Those of the stream's current history know best. If
-// there are none of it, its marker may be lost too, so the newest of each history counts.
+// checkLoss returns an error if no snapshot of the stream could be used and the stream has less than
+// the newest one. Snapshots of the stream's current history count. Where it has none, its marker may
+// be lost too, so the newest snapshot of each history counts.
 func (c *candidates) checkLoss(ctx context.Context) error {
 	h, marked, err := lineage.History(ctx, c.stream)
 	if err != nil {

@@ -41,7 +41,7 @@ type Config struct {
 	EmbeddedAddr, EmbeddedConfig string          // of the embedded broker; config may be empty
 	Stream                       string          // required
 	StreamReplicas               int             // of a stream that is created
-	AcceptLoss                   bool            // serve a stream that has less than its snapshots, none of which can be used
+	AcceptLoss                   bool            // serve a stream that has less than its snapshots, although none of them can be used
 	StreamHistory                int             // messages kept of a subject in a stream that is created; 0: all
 
 	SnapshotEvery time.Duration // 0: no snapshots but those that an operator asks for
