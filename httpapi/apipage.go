@@ -14,53 +14,74 @@ import (
 	"example.org/registry/httpapi/site"
 )
 
-// apiPage is the documentation of the API: openapi.yaml as a page, with examples that name this
-// service's address. Any goroutine may use it.
-type apiPage struct {
-	body []byte // with apidoc.Address as the address
-	last atomic.Pointer[addressedPage]
+// addressed is a document that names this service's address. Any goroutine may use it.
+type addressed struct {
+	body     []byte // with apidoc.Address as the address
+	plain    bool   // neither HTML nor XML
+	response func(cacheControl string, body []byte) respond.Response
+	last     atomic.Pointer[addressedAt]
 }
 
-// addressedPage is the page with an address.
-type addressedPage struct {
+// addressedAt is the response with an address.
+type addressedAt struct {
 	address  string
 	response respond.Response
 }
 
-// apiPage adds the page. Its address is baseURL or, without one, the one that the request used.
-func (p *Public) apiPage(baseURL string) error {
+// apiPages adds what is for developers: openapi.yaml as a page, the pages and files of the bots, and
+// the description for search fields of browsers.
+func (p *Public) apiPages(baseURL string) error {
 	doc, err := apidoc.Read(openAPI(baseURL))
 	if err != nil {
 		return err
 	}
-	page := &apiPage{}
-	page.body, err = p.site.Append(nil, "api", site.Page{Title: "API dla programistów", Path: "/api", About: doc.Summary, Data: doc})
-	if err != nil {
-		return err
+	for _, page := range []struct{ template, title, path, about string }{
+		{"api", "API dla programistów", "/api", doc.Summary},
+		{"bots", "Bot na Discorda", site.BotsPath, "Gotowy bot, który mówi moderatorom, kto z serwera jest na liście oszustów."},
+		{"ranges", "Bot, który nie mówi, o kogo pyta", site.RangesPath, "Jak sprawdzać każdego, kto wchodzi na serwer, i nikomu nie mówić, kto wszedł."},
+	} {
+		body, err := p.site.Append(nil, page.template, site.Page{Title: page.title, Path: page.path, About: page.about, Data: doc})
+		if err != nil {
+			return err
+		}
+		p.sitePage(page.path, (&addressed{body: body, response: pageDocument}).handler(baseURL))
 	}
-	if baseURL == "" {
-		p.sitePage("/api", page.answer)
-		return nil
+	for _, bot := range doc.DiscordBots.Programs {
+		file := &addressed{body: []byte(bot.Code), plain: true, response: documentOf(plainText)}
+		p.get(site.BotsPath+"/discordbot."+bot.ID, file.handler(baseURL))
 	}
-	p.sitePage("/api", always(page.at(baseURL, "public, max-age=300")))
+	search := &addressed{body: site.OpenSearch(), response: documentOf("application/opensearchdescription+xml")}
+	p.get(site.OpenSearchPath, search.handler(baseURL))
 	return nil
 }
 
-// answer answers with the address of the request. No shared cache may keep it, and the last one is
-// remembered.
-func (a *apiPage) answer(c *gin.Context) (respond.Response, error) {
-	address := requestAddress(c.Request)
-	last := a.last.Load()
-	if last == nil || last.address != address {
-		last = &addressedPage{address, a.at(address, "private, max-age=300")}
-		a.last.Store(last)
-	}
-	return last.response, nil
+func documentOf(media string) func(cacheControl string, body []byte) respond.Response {
+	return func(cacheControl string, body []byte) respond.Response { return document(media, cacheControl, body) }
 }
 
-// at returns the page with an address in it.
-func (a *apiPage) at(address, cacheControl string) respond.Response {
-	return pageDocument(cacheControl, bytes.ReplaceAll(a.body, []byte(apidoc.Address), []byte(html.EscapeString(address))))
+// handler names baseURL or, if it is empty, the address of the request. No shared cache may keep such
+// a response, and the last one is remembered.
+func (a *addressed) handler(baseURL string) handler {
+	if baseURL != "" {
+		return always(a.at(baseURL, "public, max-age=300"))
+	}
+	return func(c *gin.Context) (respond.Response, error) {
+		address := requestAddress(c.Request)
+		last := a.last.Load()
+		if last == nil || last.address != address {
+			last = &addressedAt{address, a.at(address, "private, max-age=300")}
+			a.last.Store(last)
+		}
+		return last.response, nil
+	}
+}
+
+// at returns the document with an address in it.
+func (a *addressed) at(address, cacheControl string) respond.Response {
+	if !a.plain {
+		address = html.EscapeString(address)
+	}
+	return a.response(cacheControl, bytes.ReplaceAll(a.body, []byte(apidoc.Address), []byte(address)))
 }
 
 // hostPattern is what the Host header of a request for a page looks like.

@@ -20,7 +20,7 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// vectorsFile has what clients in any language can be tested with. The page /api links to it.
+// vectorsFile has what clients in any language can be tested with. The page /boty/zakresy links to it.
 const vectorsFile = "site/assets/vectors.json"
 
 // vectors is that file. Registry, the ids of IDs, and Answers are written by hand; the server says
@@ -193,7 +193,7 @@ func (b *botFront) reset() {
 	b.asked, b.named, b.known, b.faults = map[string]int{}, map[string]int{}, 0, nil
 }
 
-// The bots of the page /api are run as they stand on it. They say what the vectors want, name nobody
+// The bots of the page /boty/zakresy are run as they stand on it. They say what the vectors want, name nobody
 // who is on no list, ask nothing where the id was lost, and ask for no range twice.
 func TestBotsOfTheAPIPage(t *testing.T) {
 	eventstest.Long(t)
@@ -203,7 +203,7 @@ func TestBotsOfTheAPIPage(t *testing.T) {
 	front := &botFront{f: f, answers: v.Answers}
 	server := httptest.NewServer(front)
 	defer server.Close()
-	page := f.getFrom(t, "http://"+f.addr+"/api")
+	page := f.getFrom(t, "http://"+f.addr+"/boty/zakresy")
 	page = strings.ReplaceAll(page, "http://"+f.addr, server.URL)
 	keep := regexp.MustCompile(`(?mi)^((?:const )?\s*keep\s*=\s*)30`)
 	for language, command := range map[string][]string{

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -211,7 +212,7 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 	dir := t.TempDir()
 	page := f.getFrom(t, front.URL+"/api")
 	for _, language := range []string{"sh", "mjs", "py", "go"} {
-		code := exampleOf(t, page, language)
+		code := exampleOf(t, page, "check-"+language)
 		if !strings.Contains(code, front.URL+"/api/check?id=") || !strings.Contains(code, exampleID) {
 			t.Errorf("%s does not ask at %s for %s:\n%s", language, front.URL, exampleID, code)
 		}
@@ -287,7 +288,7 @@ func TestExamplesOfTheAPIPageGuardThemselves(t *testing.T) {
 	}
 	program(t, "curl")
 	for language, values := range lost {
-		code, dir := exampleOf(t, page, language), t.TempDir()
+		code, dir := exampleOf(t, page, "check-"+language), t.TempDir()
 		quoted := `"` + exampleID + `"`
 		if language == "sh" {
 			quoted = "'" + exampleID + "'"
@@ -336,7 +337,7 @@ func exampleOf(t *testing.T, page, name string) string {
 	if !found || !ended {
 		t.Fatalf("no example %q on the page", name)
 	}
-	return html.UnescapeString(code)
+	return html.UnescapeString(regexp.MustCompile(`</?span[^>]*>`).ReplaceAllString(code, ""))
 }
 
 func sameJSON(t *testing.T, a, b string) bool {

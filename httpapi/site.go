@@ -45,7 +45,7 @@ func (p *Public) siteRoutes(cfg Config) (err error) {
 		return err
 	}
 	p.sitePage(site.AboutPath, always(pageDocument("public, max-age=300", about)))
-	if err := p.apiPage(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
+	if err := p.apiPages(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
 		return err
 	}
 	p.get("/.well-known/security.txt", p.securityTxt(cfg))

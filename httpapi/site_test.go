@@ -326,7 +326,7 @@ func TestSiteOff(t *testing.T) {
 // Assets may be kept for ever: their names hold a hash of what is in them.
 func TestAssets(t *testing.T) {
 	f := serveSite(t)
-	home := f.open(t, http.MethodGet, "/").body + f.open(t, http.MethodGet, "/api").body + f.open(t, http.MethodGet, "/status").body
+	home := f.open(t, http.MethodGet, "/").body + f.open(t, http.MethodGet, "/boty/zakresy").body + f.open(t, http.MethodGet, "/status").body
 	for _, a := range f.public.site.Assets() {
 		got := f.open(t, http.MethodGet, a.Path)
 		if got.status != http.StatusOK || got.body != string(a.Body) || got.header.Get("Content-Type") != a.Type ||

@@ -23,6 +23,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -37,9 +38,10 @@ type Doc struct {
 	Headers          []string // of every answer
 	Groups           []Group
 	Schemas          []Schema
-	Programs         []Program // the same check in several languages
-	Bots             []Program // and a bot that asks for ranges
-	SampleAnswer     string    // JSON, indented
+	Programs         Programs      // the same check in several languages
+	Bots             Programs      // a bot that asks for ranges
+	DiscordBots      Programs      // a bot for the chat platform, with the libraries that people use
+	SampleAnswer     template.HTML // JSON, indented
 }
 
 // Group has the operations of one tag, in the order of the document.
@@ -86,6 +88,7 @@ type Field struct {
 	ID, Name           string
 	Choices            []string // nil: a text or a number
 	Default            string
+	Value              string // what the first example asks; of a choice, else Default
 	Number             bool
 	Least, Most, Width string // bounds of a number and of a text's length; empty: none
 	Required           bool
@@ -116,11 +119,14 @@ func Read(document []byte) (*Doc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
-	if doc.Programs, err = programs("check"); err != nil {
-		return nil, fmt.Errorf("examples: %w", err)
+	if doc.Programs, err = programs("check", "Przykład", languages()); err != nil {
+		return nil, err
 	}
-	if doc.Bots, err = programs("bot"); err != nil {
-		return nil, fmt.Errorf("examples: %w", err)
+	if doc.Bots, err = programs("bot", "Bot", languages()); err != nil {
+		return nil, err
+	}
+	if doc.DiscordBots, err = programs("discordbot", "Bot na Discorda", libraries()); err != nil {
+		return nil, err
 	}
 	if doc.SampleAnswer, err = sampleAnswer(); err != nil {
 		return nil, fmt.Errorf("examples: %w", err)
@@ -199,6 +205,7 @@ func (in *openAPI) operation(path string, get openOperation) (Operation, error) 
 			o.Form = append(o.Form, p.field(o.ID))
 		}
 	}
+	o.fill()
 	if inPath {
 		o.Form = nil
 	}
@@ -211,6 +218,22 @@ func (in *openAPI) operation(path string, get openOperation) (Operation, error) 
 		o.Answers = append(o.Answers, r.answer(status))
 	}
 	return o, nil
+}
+
+// fill puts the values of the first example with parameters into the form.
+func (o *Operation) fill() {
+	for _, e := range o.Examples {
+		_, raw, _ := strings.Cut(e.Path, "?")
+		values, err := url.ParseQuery(raw)
+		if err != nil || len(values) == 0 {
+			continue
+		}
+		for i := range o.Form {
+			f := &o.Form[i]
+			f.Value = cmp.Or(values.Get(f.Name), f.Value)
+		}
+		return
+	}
 }
 
 func (r openResponse) answer(status string) Answer {
@@ -233,6 +256,9 @@ func (p openParameter) field(operation string) Field {
 	}
 	if p.Schema.Default != nil {
 		f.Default = fmt.Sprint(p.Schema.Default)
+	}
+	if f.Choices != nil {
+		f.Value = f.Default
 	}
 	f.Least, f.Most, f.Width = text(p.Schema.Minimum), text(p.Schema.Maximum), text(p.Schema.MaxLength)
 	return f

@@ -1,7 +1,9 @@
 package apidoc
 
 import (
+	"html"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +159,51 @@ func TestBrokenDocuments(t *testing.T) {
 	} {
 		if doc, err := Read([]byte(text)); err == nil {
 			t.Errorf("%s: %+v", name, doc)
+		}
+	}
+}
+
+// Colors change nothing of the code: without its tags, the HTML is the program.
+func TestColored(t *testing.T) {
+	doc, err := Read(own(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := regexp.MustCompile(`</?span[^>]*>`)
+	for _, set := range []Programs{doc.Programs, doc.Bots, doc.DiscordBots} {
+		for _, p := range set.Programs {
+			if got := html.UnescapeString(tags.ReplaceAllString(string(p.HTML), "")); got != p.Code {
+				t.Errorf("%s-%s: the page shows another program", set.Name, p.ID)
+			}
+		}
+	}
+	for code, want := range map[string]string{
+		`return "a // b" // c`: `<span class="k">return</span> <span class="s">&#34;a // b&#34;</span><span class="c"> // c</span>`,
+		`x=${a#b} # c`:         `x=${a#b}<span class="c"> # c</span>`,
+		`a < "<b>\""`:          `a &lt; <span class="s">&#34;&lt;b&gt;\&#34;&#34;</span>`,
+		`informing`:            `informing`,
+	} {
+		if got := string(colored(code)); got != want {
+			t.Errorf("%s: %s, want %s", code, got, want)
+		}
+	}
+}
+
+// Forms are filled with the first example that has parameters, so that the first click shows something.
+func TestFormsAreFilled(t *testing.T) {
+	doc, err := Read(own(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]map[string]string{
+		"/api/check":       {"search": "nitro", "id": ""},
+		"/api/check/batch": {"ids": "99016474520097277832,1"},
+		"/api/scammers":    {"sort": "popular", "limit": "3", "status": "all"},
+	} {
+		for _, f := range operations(doc)[path].Form {
+			if value, named := want[f.Name]; named && f.Value != value {
+				t.Errorf("%s: %s is %q, want %q", path, f.Name, f.Value, value)
+			}
 		}
 	}
 }

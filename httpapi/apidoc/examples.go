@@ -1,6 +1,13 @@
 package apidoc
 
-import "embed"
+import (
+	"embed"
+	"fmt"
+	"html"
+	"html/template"
+	"regexp"
+	"strings"
+)
 
 // Address stands for the service's own address in the examples. Whoever shows the page replaces it.
 const Address = "https://registry.example"
@@ -10,24 +17,65 @@ const Address = "https://registry.example"
 //go:embed _examples
 var exampleFiles embed.FS
 
-// Program is an example of a whole program in one language.
-type Program struct{ ID, Language, Code string }
+// Program is an example of a whole program in one language. HTML is Code in color.
+type Program struct {
+	ID, Language, Code string
+	HTML               template.HTML
+}
 
-// programs returns the example of that name in every language.
-func programs(name string) ([]Program, error) {
-	all := []Program{{ID: "sh", Language: "curl"}, {ID: "mjs", Language: "JavaScript"}, {ID: "py", Language: "Python"}, {ID: "go", Language: "Go"}}
+// Programs is one example in several languages. Name begins the ids of its elements.
+type Programs struct {
+	Name, Label string
+	Programs    []Program
+}
+
+// languages are those of the examples.
+func languages() []Program {
+	return []Program{{ID: "sh", Language: "curl"}, {ID: "mjs", Language: "JavaScript"}, {ID: "py", Language: "Python"}, {ID: "go", Language: "Go"}}
+}
+
+// libraries are those of the Discord bots.
+func libraries() []Program {
+	return []Program{{ID: "mjs", Language: "discord.js"}, {ID: "py", Language: "discord.py"}}
+}
+
+// programs returns the example of the files name.* in each of the languages.
+func programs(name, label string, all []Program) (Programs, error) {
 	for i := range all {
 		text, err := exampleFiles.ReadFile("_examples/" + name + "." + all[i].ID)
 		if err != nil {
-			return nil, err
+			return Programs{}, fmt.Errorf("examples: %w", err)
 		}
 		all[i].Code = string(text)
+		all[i].HTML = colored(all[i].Code)
 	}
-	return all, nil
+	return Programs{name, label, all}, nil
+}
+
+// tokens are what is colored in all of the examples' languages, each a group: comments, strings and
+// keywords. A # begins a comment only after white space, since it is also in expansions of the shell.
+var tokens = regexp.MustCompile(`(?m)(^//.*|\s//.*|^#.*|\s#.*)|("""[^"]*"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\]|\\.)*'|` + "`[^`]*`" + `)|\b(` +
+	`and|as|async|await|break|case|catch|class|const|continue|def|default|defer|do|done|elif|else|esac|except|export|false|False|fi|finally|for|from|func|function|` +
+	`global|go|if|import|in|is|let|local|map|new|nil|None|not|null|of|or|package|raise|range|return|select|struct|switch|then|throw|true|True|try|type|typeof|undefined|var|while|with)\b`)
+
+// colored returns code as HTML. Its text is the code.
+func colored(code string) template.HTML {
+	var out strings.Builder
+	end := 0
+	for _, at := range tokens.FindAllStringSubmatchIndex(code, -1) {
+		for i, class := range []string{"c", "s", "k"} {
+			if from, to := at[2+2*i], at[3+2*i]; from >= 0 {
+				fmt.Fprintf(&out, `%s<span class="%s">%s</span>`, html.EscapeString(code[end:from]), class, html.EscapeString(code[from:to]))
+				end = to
+			}
+		}
+	}
+	out.WriteString(html.EscapeString(code[end:]))
+	return template.HTML(out.String()) //nolint:gosec // every part is escaped
 }
 
 // sampleAnswer returns what the examples' request is answered with where somebody is found.
-func sampleAnswer() (string, error) {
+func sampleAnswer() (template.HTML, error) {
 	text, err := exampleFiles.ReadFile("_examples/answer.json")
-	return string(text), err
+	return colored(string(text)), err
 }

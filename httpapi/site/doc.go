@@ -37,7 +37,7 @@
 // # The parts
 //
 // site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go,
-// about.go and failure.go are a page each; verdict.go says what a check found, advice.go what to do
+// about.go and failure.go are a page each (httpapi makes those for developers); verdict.go says what a check found, advice.go what to do
 // about it, differ.go by which letters two names differ; entry.go renders one entry among others;
 // chart.go draws the reports a month; share.go says what chats show of a link, and the warning to
 // copy; appeals.go knows where to appeal; reason.go makes a reason

@@ -297,6 +297,20 @@ func mediaType(ext string) (kind string, known bool) {
 // Favicon returns the site's icon, an ICO file with 16, 32 and 48 pixels.
 func Favicon() []byte { return []byte(favicon) }
 
+// The paths of the pages about bots, and of the description for browsers. [OpenSearch] is its text.
+const (
+	BotsPath       = "/boty"
+	RangesPath     = "/boty/zakresy"
+	OpenSearchPath = "/opensearch.xml"
+)
+
+//go:embed opensearch.xml
+var openSearch string
+
+// OpenSearch describes the search to browsers, which offer it in their address bar. It names the
+// service as the examples of apidoc do.
+func OpenSearch() []byte { return []byte(openSearch) }
+
 // Version changes whenever a page may look different although its content is the same. Every page's
 // entity tag contains it.
 func (s *Site) Version() string { return s.version }

@@ -69,6 +69,8 @@ func sights() []sight {
 		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}, also: []check{byKeyboard, printed}},
 		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}, also: []check{byKeyboard}},
 		{name: "api-open", path: "/api", status: 200, says: []string{"0–20000, domyślnie 0"}, open: true},
+		{name: "bots", path: "/boty", status: 200, says: []string{"discordbot.mjs", "nie banuj"}, also: []check{byKeyboard}},
+		{name: "bots-ranges", path: "/boty/zakresy", status: 200, says: []string{"o kogo pyta", "registry-id-v1"}, also: []check{byKeyboard}},
 		{name: "missing", path: "/nie-ma", status: 404, says: []string{"Nie ma takiej strony"}},
 		{name: "loading", path: search("ktoś"), status: 503, says: []string{"wczytywanie"}, loading: true},
 		{name: "loading-status", path: "/status", status: 200, says: []string{"Rejestr nie odpowiada", "Nie sprawdzamy"}, loading: true},

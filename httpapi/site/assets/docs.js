@@ -80,7 +80,7 @@ for (const button of document.querySelectorAll('[data-copy-code]')) {
   button.hidden = false;
   button.setAttribute('aria-live', 'polite');
   button.addEventListener('click', async () => {
-    button.textContent = await copied(button.parentElement.querySelector('code')) ? 'Skopiowano' : 'Zaznaczono';
-    setTimeout(() => { button.textContent = 'Kopiuj'; }, 2000);
+    button.firstChild.data = await copied(button.parentElement.querySelector('code')) ? 'Skopiowano' : 'Zaznaczono';
+    setTimeout(() => { button.firstChild.data = 'Kopiuj'; }, 2000);
   });
 }
