@@ -80,7 +80,7 @@ func sampleAnswers(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := regexp.MustCompile(`(?s)data-example="(sh|json)">(.*?)</code>`).FindAllSubmatch(page, -1)
+	shown := regexp.MustCompile(`(?s)data-example="(check-sh|json)">(.*?)</code>`).FindAllSubmatch(page, -1)
 	if len(shown) != 2 {
 		t.Fatalf("%d examples on the page", len(shown))
 	}
@@ -89,8 +89,9 @@ func sampleAnswers(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tags := regexp.MustCompile(`</?span[^>]*>`) // of the colors
 	var got, want any
-	if err := errors.Join(json.Unmarshal(body, &got), json.Unmarshal([]byte(html.UnescapeString(string(shown[1][2]))), &want)); err != nil {
+	if err := errors.Join(json.Unmarshal(body, &got), json.Unmarshal([]byte(html.UnescapeString(tags.ReplaceAllString(string(shown[1][2]), ""))), &want)); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
