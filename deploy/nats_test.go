@@ -93,7 +93,7 @@ func TestNodeConfiguration(t *testing.T) {
 	if want := "4222 8222 6222 registry [nats-0:6222 nats-1:6222 nats-2:6222]"; listeners != want {
 		t.Errorf("%s, want %s", listeners, want)
 	}
-	if !opts.JetStream || opts.StoreDir != "/data" || opts.ServerName != "nats-0" || opts.SystemAccount != "SYS" || len(opts.Nkeys) != 6 {
+	if !opts.JetStream || opts.StoreDir != "/data" || opts.ServerName != "nats-0" || opts.SystemAccount != "SYS" || len(opts.Nkeys) != 7 {
 		t.Errorf("JetStream %v in %q, name %q, system account %q, %d users", opts.JetStream, opts.StoreDir, opts.ServerName, opts.SystemAccount, len(opts.Nkeys))
 	}
 	if opts.Cluster.Username != "route" || len(opts.Cluster.Password) < 20 || opts.Routes[0].User.String() != url.UserPassword("route", opts.Cluster.Password).String() {

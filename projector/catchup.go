@@ -47,16 +47,16 @@ func (p *Projector) aim(next phase, asked time.Time, end uint64) {
 	p.phase, p.asked, p.target = next, asked, end
 }
 
-// beginCatchUp notes how much there is to do, and decides how. info was asked for at the moment
+// beginCatchUp notes how much there is to do, and decides how. The stream ended at end at the moment
 // asked.
-func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo, asked time.Time, pending uint64) {
+func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo, end uint64, asked time.Time, pending uint64) {
 	at := p.checkpoint()
 	p.rejecter.setEpoch(at.StreamEpoch)
 	switch {
 	case p.phase == unasked:
-		p.aim(toStart, asked, info.State.LastSeq)
+		p.aim(toStart, asked, end)
 	case p.phase == toStart && at.Sequence >= p.target: // and the session before could not ask for the end
-		p.aim(toPresent, asked, info.State.LastSeq)
+		p.aim(toPresent, asked, end)
 	}
 	p.log.Info("following the stream", "epoch", at.StreamEpoch, "checkpoint", at.Sequence,
 		"lastSequence", info.State.LastSeq, "pending", pending)
@@ -91,13 +91,12 @@ func (p *Projector) endBulk() {
 // (seen with nats-server 2.15.2: 1 pending after the last message).
 func (p *Projector) reachTarget(ctx context.Context, at uint64) {
 	if p.phase < toPresent {
-		asked := time.Now()
-		info, err := p.stream.Info(ctx)
+		end, asOf, err := p.askEnd(ctx)
 		if err != nil {
 			p.recheck(err) // the next session asks again
 			return
 		}
-		p.aim(toPresent, asked, info.State.LastSeq)
+		p.aim(toPresent, asOf, end)
 	}
 	if at >= p.target {
 		p.finishCatchUp(p.asked)

@@ -60,7 +60,7 @@
 //
 // # The parts
 //
-// Run keeps six kinds of goroutine, and waits for all of them:
+// Run keeps seven kinds of goroutine, and waits for all of them:
 //
 //	follow   owns the model. It makes a session: verify the stream, receive, apply, until anything
 //	         is out of order; then another one. While nothing waits, it has the model compacted.
@@ -72,6 +72,7 @@
 //	eraser   purges the messages before a tombstone, and tells how many wait. (eraser.go)
 //	watch    asks the broker twice a second how long the stream is: lag, AsOf, erased tails, lost
 //	         deliveries, identity. (watch.go)
+//	origin   asks a mirror's origin the same, which the mirror cannot know. (mirror.go)
 //
 // Package leader asks the broker about the stream; package rejected has the form of a copy, and the
 // operator's view.

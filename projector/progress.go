@@ -90,6 +90,7 @@ const (
 	troubleFrozen trouble = iota
 	troubleBroker
 	troubleSession
+	troubleOrigin
 	troubleLoss
 	troubleDelivery
 	troubleStore

@@ -43,6 +43,8 @@ type Projector struct {
 
 	bound bound // how far messages are applied
 
+	origin atomic.Pointer[leader.Stream] // what the stream mirrors; nil: not known, or it is no mirror
+
 	receiving atomic.Pointer[receiver] // the session's, once it is followed; else nil. Written by follow only.
 
 	// at is the checkpoint of the model. Written by follow only.
@@ -101,6 +103,7 @@ func (p *Projector) Run(ctx context.Context) error {
 		group.Go(func() error { decodeChunks(ctx, p.chunks, p.log); return nil })
 	}
 	group.Go(func() error { p.watch(ctx); return nil })
+	group.Go(func() error { p.watchOrigin(ctx); return nil })
 	group.Go(func() error { p.eraser.run(ctx); return nil })
 	group.Go(func() error { return p.follow(ctx) })
 	err := group.Wait()
@@ -160,6 +163,9 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	if err := p.acceptStream(info); err != nil {
 		return false, err
 	}
+	if err := p.findOrigin(info); err != nil {
+		return false, err
+	}
 	p.identify(info)
 	r, err := p.newReceiver(ctx)
 	if err != nil {
@@ -177,7 +183,11 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	}
 	p.setUnconfirmed(ctx, false)
 	p.keepCreated(info)
-	p.beginCatchUp(ctx, info, asked, r.pending)
+	end, asOf, err := p.whole(ctx, info, asked)
+	if err != nil {
+		return false, err
+	}
+	p.beginCatchUp(ctx, info, end, asOf, r.pending)
 	defer func() {
 		if ctx.Err() == nil { // nobody reads a model that is being left: do not sort it
 			p.endBulk()
@@ -226,11 +236,14 @@ func (p *Projector) Progress() Progress { return p.tracker.read(time.Now()) }
 // Run.
 func (p *Projector) Status() Status { return p.tracker.status() }
 
-// VerifyStream asks the broker whether the stream is still the one that the model was made from.
-// The error says why it is not, or that the broker did not answer. Any goroutine may call it while
+// VerifyStream asks the broker whether the stream, and a mirror's origin if that answers, is still
+// the one that the model was made from. The error says why it is not, or that the broker did not answer. Any goroutine may call it while
 // Run runs.
 func (p *Projector) VerifyStream(ctx context.Context) error {
-	return lineage.Check(ctx, p.stream, p.checkpoint())
+	if err := lineage.Check(ctx, p.stream, p.checkpoint()); err != nil {
+		return err
+	}
+	return p.verifyOrigin(ctx)
 }
 
 // Flush returns when the store holds at least what the model had applied when Flush was called: for

@@ -130,7 +130,7 @@ func (p *Projector) acceptStream(info *jetstream.StreamInfo) error {
 	if err := p.refuse(info); err != nil {
 		return err
 	}
-	want := publish.StreamConfig(p.cfg.Stream, p.cfg.Replicas, p.cfg.History, "")
+	want := asMirror(info.Config, publish.StreamConfig(p.cfg.Stream, p.cfg.Replicas, p.cfg.History, ""))
 	for _, d := range append(differences(info.Config, want), additions(info.Config)...) {
 		p.log.Warn("stream differs from the one this program would create",
 			"option", d.option, "expected", d.expected, "found", d.found)
@@ -143,6 +143,7 @@ func (p *Projector) acceptStream(info *jetstream.StreamInfo) error {
 const (
 	changeConfig = "change the stream's configuration"
 	makeAnew     = "the broker cannot take that back: publish the events into a new stream made without it"
+	makeMirror   = "delete the mirror and make one of all that its origin has"
 )
 
 // refuse returns an unusableError for a stream that would lose last states, or is not for this
@@ -162,6 +163,7 @@ func (p *Projector) refuse(info *jetstream.StreamInfo) error {
 		{c.MaxMsgs > 0, fmt.Sprintf("MaxMsgs %d: old events would be dropped", c.MaxMsgs), changeConfig},
 		{c.Discard != jetstream.DiscardNew, "discard policy old: a full stream would drop events instead of refusing new ones", changeConfig},
 		{c.Retention != jetstream.LimitsPolicy, fmt.Sprintf("retention %s: events would go once delivered", c.Retention), retention},
+		{part(c.Mirror) != "", part(c.Mirror), makeMirror},
 	} {
 		if l.loses {
 			return unusable("stream %s has %s; %s", c.Name, l.what, l.remedy)
@@ -228,7 +230,7 @@ func additions(c jetstream.StreamConfig) (found []difference) {
 			found = append(found, difference{option, expected, is})
 		}
 	}
-	add(c.Mirror != nil || len(c.Sources) > 0, "origin", "published to", "a mirror or with sources")
+	add(len(c.Sources) > 0, "origin", "published to, or a mirror", "with sources")
 	add(c.SubjectTransform != nil, "subject transform", "none", c.SubjectTransform)
 	add(c.DiscardNewPerSubject, "discard new per subject", false, true)
 	add(c.NoAck, "no ack", false, true)

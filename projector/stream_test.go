@@ -202,11 +202,11 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 	}
 }
 
-// The broker has one node here: replicas, mirrors and sealed streams are compared without it.
+// The broker has one node here: replicas, streams with sources and sealed ones are compared without it.
 func TestReplicasAndOrigin(t *testing.T) {
 	want := publish.StreamConfig(events.DefaultStream, 1, 0, "e")
 	c := want
-	c.Replicas, c.Mirror, c.Sealed = 3, &jetstream.StreamSource{Name: "FAR"}, true
+	c.Replicas, c.Sources, c.Sealed = 3, []*jetstream.StreamSource{{Name: "FAR"}}, true
 	found := append(differences(c, want), additions(c)...)
 	if len(found) != 3 || found[0].option != "replicas" || found[1].option != "origin" || found[2].option != "sealed" {
 		t.Errorf("found %v", found)

@@ -170,7 +170,7 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 		return
 	}
 	w.tracker.update(func(s *Progress) { s.LastSequence = max(last, s.Checkpoint) })
-	if !w.Status().Frozen {
+	if !w.Status().Frozen && info.Config.Mirror == nil { // where a mirror's stream ends only its origin knows
 		w.tracker.ended(last, asked)
 	}
 	if time.Since(w.verified) >= w.cfg.VerifyEvery || w.mayServe() {

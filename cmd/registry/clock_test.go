@@ -18,7 +18,7 @@ func clocked() map[string][]string {
 	return map[string][]string{
 		"events":    {"broker.go", "recover.go"},                                                    // a test's broker; how often a broker is started again
 		"readmodel": {"keeper.go", "pacer.go", "builder.go", "follower.go", "store.go", "erase.go"}, // of packages indexing, exact and ranked
-		"projector": {"catchup.go", "gather.go", "loss.go", "projector.go", "receiver.go", "rejecter.go", "saver.go", "subjects.go", "watch.go"},
+		"projector": {"gather.go", "loss.go", "mirror.go", "projector.go", "receiver.go", "rejecter.go", "saver.go", "subjects.go", "watch.go"},
 	}
 }
 

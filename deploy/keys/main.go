@@ -28,7 +28,7 @@ func main() {
 
 // roles are the users of accounts.conf.
 func roles() []string {
-	return []string{"publisher", "replica", "snapshots", "operator", "emergency", "sys"}
+	return []string{"publisher", "replica", "snapshots", "edge", "operator", "emergency", "sys"}
 }
 
 // run writes the seeds (<role>.nk), admin-token, and nats.env, which holds what the NATS nodes

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"example.org/registry/events"
@@ -48,6 +49,14 @@ type Stream struct {
 	Name string
 }
 
+// prefix is what the subjects of JetStream's API begin with: another one in another domain.
+func (s Stream) prefix() string {
+	if other := s.JS.Options().APIPrefix; other != "" {
+		return strings.TrimSuffix(other, ".") + "."
+	}
+	return jetstream.DefaultAPIPrefix
+}
+
 // Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or
 // says why there was no answer that counts.
 func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
@@ -58,7 +67,7 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	defer cancel()
 	stream, err := s.JS.Stream(ctx, s.Name)
 	if err != nil {
-		return nil, natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+s.Name)
+		return nil, natserr.Explain(s.JS.Conn(), err, s.prefix()+"STREAM.INFO."+s.Name)
 	}
 	info := stream.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
@@ -163,7 +172,7 @@ func (s Stream) api(ctx context.Context, timeout time.Duration, what string, bod
 	if err != nil {
 		return err
 	}
-	subject := jetstream.DefaultAPIPrefix + what + "." + s.Name
+	subject := s.prefix() + what + "." + s.Name
 	m, err := nc.RequestWithContext(ctx, subject, data)
 	if err != nil {
 		return natserr.Explain(nc, err, subject)
@@ -182,7 +191,7 @@ func (s Stream) get(ctx context.Context, r request) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	subject := jetstream.DefaultAPIPrefix + "STREAM.MSG.GET." + s.Name
+	subject := s.prefix() + "STREAM.MSG.GET." + s.Name
 	reply, err := nc.RequestWithContext(ctx, subject, body)
 	if err != nil {
 		return Message{}, natserr.Explain(nc, err, subject)

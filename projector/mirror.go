@@ -1,0 +1,161 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events/leader"
+	"example.org/registry/events/pause"
+	"example.org/registry/projector/lineage"
+)
+
+// A stream may be a mirror of another one, its origin (events/CONTRACT.md#mirrors). It has the
+// origin's messages under the origin's sequences, some time later. What it cannot know is asked of
+// the origin: where the stream ends, and whether it is still the one that was mirrored. An origin
+// that does not answer is waited for; what was complete once is served meanwhile.
+
+// findOrigin keeps which stream this one mirrors, if any.
+func (p *Projector) findOrigin(info *jetstream.StreamInfo) error {
+	m := info.Config.Mirror
+	if m == nil || p.cfg.ReadOnly || p.origin.Load() != nil {
+		return nil
+	}
+	js := p.js
+	if m.External != nil && m.External.APIPrefix != "" {
+		var err error
+		if js, err = jetstream.NewWithAPIPrefix(p.js.Conn(), m.External.APIPrefix); err != nil {
+			return unusable("stream %s: the origin's API prefix %q: %w", info.Config.Name, m.External.APIPrefix, err)
+		}
+	}
+	p.origin.Store(&leader.Stream{JS: js, Name: m.Name})
+	return nil
+}
+
+// whole asks where the stream ends, and when that was known: asOf is zero where it is not. info was
+// asked for at the moment asked. The error is that of an origin that does not answer a model that
+// has never been complete.
+func (p *Projector) whole(ctx context.Context, info *jetstream.StreamInfo, asked time.Time) (end uint64, asOf time.Time, err error) {
+	origin := p.origin.Load()
+	if origin == nil {
+		return info.State.LastSeq, asked, nil
+	}
+	asked = time.Now()
+	end, err = lastMessage(ctx, *origin)
+	switch {
+	case err == nil:
+		return end, asked, nil
+	case p.complete():
+		return info.State.LastSeq, time.Time{}, nil
+	}
+	return 0, time.Time{}, fmt.Errorf("the stream %s mirrors %s, which does not answer, and only that knows whether the mirror is complete: %w",
+		info.Config.Name, origin.Name, err)
+}
+
+// askEnd is whole for who has not asked for the stream yet.
+func (p *Projector) askEnd(ctx context.Context) (end uint64, asOf time.Time, err error) {
+	asked := time.Now()
+	info, err := p.stream.Info(ctx)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	return p.whole(ctx, info, asked)
+}
+
+// lastMessage returns the sequence of the stream's last message, 0 if it has none. What was erased
+// after that does not come to a mirror.
+func lastMessage(ctx context.Context, s leader.Stream) (uint64, error) {
+	m, err := s.LastMessage(ctx, ">")
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, nil
+	case errors.Is(err, nats.ErrNoResponders):
+		return 0, errors.New("no broker that has it can be reached")
+	}
+	return m.Sequence, err
+}
+
+// verifyOrigin asks whether the origin is still the stream that the model was made from. A mirror
+// goes on with whatever has its origin's name and is longer. The error is a *lineage.Error.
+func (p *Projector) verifyOrigin(ctx context.Context) error {
+	origin := p.origin.Load()
+	if origin == nil {
+		return nil
+	}
+	at := p.checkpoint()
+	at.StreamCreated = time.Time{} // the mirror's
+	var identity *lineage.Error
+	if err := lineage.Check(ctx, *origin, at); errors.As(err, &identity) {
+		return &lineage.Error{Kind: identity.Kind, Sentence: fmt.Sprintf("The stream %s is a mirror, and its origin is not the same any more: %s",
+			p.stream.Name, identity.Sentence)}
+	}
+	return nil
+}
+
+// watchOrigin asks the origin where it ends, every PollEvery, in a goroutine of its own: the way to
+// it may be long, and no poll of the mirror waits for that.
+func (p *Projector) watchOrigin(ctx context.Context) {
+	verified, away := time.Now(), false
+	for pause.For(ctx, p.cfg.PollEvery) {
+		origin := p.origin.Load()
+		if origin == nil || p.Status().Frozen {
+			continue
+		}
+		asked := time.Now()
+		end, err := lastMessage(ctx, *origin)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			p.tracker.ended(end, asked)
+		}
+		away = p.originAnswers(origin.Name, err, away)
+		if time.Since(verified) < p.cfg.VerifyEvery {
+			continue
+		}
+		verified = time.Now()
+		if err := p.verifyOrigin(ctx); err != nil {
+			p.recheck(err)
+		}
+	}
+}
+
+// originAnswers tells the operator whether the origin answers, and returns whether it is away.
+func (p *Projector) originAnswers(name string, err error, was bool) (away bool) {
+	switch away = err != nil && p.js.Conn().IsConnected(); {
+	case away && !was:
+		p.log.Warn("the mirror's origin does not answer; what the mirror has is served", "origin", name, "error", err)
+	case was && err == nil:
+		p.log.Info("the mirror's origin answers again", "origin", name)
+	}
+	sentence := ""
+	if away {
+		sentence = fmt.Sprintf("The origin %s of the mirror %s does not answer, so newer events are missing: %v.", name, p.stream.Name, err)
+	}
+	p.tracker.setTrouble(troubleOrigin, sentence)
+	return away || was && err != nil
+}
+
+// asMirror takes from want what a mirror of a stream cannot have.
+func asMirror(c, want jetstream.StreamConfig) jetstream.StreamConfig {
+	if c.Mirror != nil {
+		want.Subjects, want.Duplicates, want.AllowAtomicPublish = nil, c.Duplicates, false
+	}
+	return want
+}
+
+// part says why a mirror lacks some of its origin's messages, or nothing.
+func part(m *jetstream.StreamSource) string {
+	switch {
+	case m == nil:
+	case m.FilterSubject != "" || len(m.SubjectTransforms) > 0:
+		return "a mirror's filter: some events would not come"
+	case m.OptStartSeq > 0 || m.OptStartTime != nil:
+		return "a mirror's start: older events would not come"
+	}
+	return ""
+}
