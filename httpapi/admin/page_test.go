@@ -50,7 +50,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"something is wrong", sentence, "1 234 553", "1 234 567", "61 s", "epoch-1", f.model.View().Digest().String(),
-		"25 000 a second", "90 s left", `<progress max="2000" value="500"`, "<td>77</td>", "2 000 at most", "4 096",
+		"25 000 a second", "90 s left", `<progress max="2000" value="500"`, `<td data-name="Sequence">77</td>`, "2 000 at most", "4 096",
 		`points="0.0,99.0 300.0,49.5 600.0,0.0"`, "<span>2 000</span><span>1 000</span><span>0</span>", "<span>10:15</span><span>10:17 UTC</span>",
 		`<rect x="302.0" y="9.9" width="298.0" height="89.1"/>`, `<rect x="2.0" y="69.3" width="298.0" height="29.7"/>`, "90 in the last one, 90 at most, 120 in all",
 		`<a href="https://registry.example.org/">Public site</a>`, "[U&#43;202E]gnp.exe[U&#43;200B]", "2026-11-21 10:15:00",

@@ -178,9 +178,9 @@ func TestColored(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]string{
-		`return "a // b" // c`: `<span class="k">return</span> <span class="s">&#34;a // b&#34;</span><span class="c"> // c</span>`,
-		`x=${a#b} # c`:         `x=${a#b}<span class="c"> # c</span>`,
-		`a < "<b>\""`:          `a &lt; <span class="s">&#34;&lt;b&gt;\&#34;&#34;</span>`,
+		`return "a // b" // c`: `<span class="t-key">return</span> <span class="t-str">&#34;a // b&#34;</span><span class="t-rem"> // c</span>`,
+		`x=${a#b} # c`:         `x=${a#b}<span class="t-rem"> # c</span>`,
+		`a < "<b>\""`:          `a &lt; <span class="t-str">&#34;&lt;b&gt;\&#34;&#34;</span>`,
 		`informing`:            `informing`,
 	} {
 		if got := string(colored(code)); got != want {

@@ -49,7 +49,7 @@ func programs(name, label string, all []Program) (Programs, error) {
 		all[i].Code = string(text)
 		all[i].HTML = colored(all[i].Code)
 	}
-	return Programs{name, label, all}, nil
+	return Programs{Name: name, Label: label, Programs: all}, nil
 }
 
 // tokens are what is colored in all of the examples' languages, each a group: comments, strings and
@@ -63,7 +63,7 @@ func colored(code string) template.HTML {
 	var out strings.Builder
 	end := 0
 	for _, at := range tokens.FindAllStringSubmatchIndex(code, -1) {
-		for i, class := range []string{"c", "s", "k"} {
+		for i, class := range []string{"t-rem", "t-str", "t-key"} {
 			if from, to := at[2+2*i], at[3+2*i]; from >= 0 {
 				fmt.Fprintf(&out, `%s<span class="%s">%s</span>`, html.EscapeString(code[end:from]), class, html.EscapeString(code[from:to]))
 				end = to

@@ -48,6 +48,9 @@ func TestAPIIsTriedInPlace(t *testing.T) {
 	if shown := eval[string](tb, `document.querySelector("#listScammers .answer").innerText`); !strings.Contains(shown, "200") || !strings.Contains(shown, "Registry-Sequence") {
 		t.Errorf("status and headers are not told: %s", cut(shown, 300))
 	}
+	if filled := eval[string](tb, `const field = document.querySelector("#check-search"); const was = field.value; field.value = ""; was`); filled != "nitro" {
+		t.Errorf("the form is filled with %q", filled)
+	}
 	tb.do(chromedp.SendKeys(chromedp.CSS("#check-search"), "99000000000000000000"), click("#check form button"))
 	tb.until(`document.querySelector("#check .answer pre")?.textContent.includes('"kind": "scammers"')`)
 	tb.do(click("#avatar .examples a"))
@@ -66,12 +69,14 @@ func TestAPIExamplesAreChosen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tb := prepare(open(t, shared.site, phone(false)))
-			tb.get("/api")
-			for _, language := range []string{"py", "go", "mjs", "sh"} {
-				tb.do(click("label[for=jezyk-"+language+"]"), click("label[for=bot-"+language+"]"))
-				shown := eval[string](tb, `[...document.querySelectorAll(".tabs code")].filter(e => e.checkVisibility()).map(e => e.dataset.example).join()`)
-				if shown != language+",bot-"+language {
-					t.Errorf("after a click on %s the examples shown are %q", language, shown)
+			for path, example := range map[string]string{"/boty/zakresy": "bot-", "/api": "check-"} {
+				tb.get(path)
+				for _, language := range []string{"py", "go", "mjs", "sh"} {
+					tb.do(click("label[for=" + example + language + "]"))
+					shown := eval[string](tb, `[...document.querySelectorAll(".langs code")].filter(e => e.checkVisibility()).map(e => e.dataset.example).join()`)
+					if shown != example+language {
+						t.Errorf("%s: after a click on %s the examples shown are %q", path, language, shown)
+					}
 				}
 			}
 			copies := eval[int](tb, `[...document.querySelectorAll("[data-copy-code]")].filter(e => e.checkVisibility()).length`)
@@ -81,8 +86,9 @@ func TestAPIExamplesAreChosen(t *testing.T) {
 				}
 				return
 			}
-			tb.do(click("#jezyk-sh + label + .code [data-copy-code]"))
-			tb.until(`document.querySelector("[data-copy-code]").textContent !== "Kopiuj"`)
+			tb.get("/api")
+			tb.do(click("#check-sh + label + .code [data-copy-code]"))
+			tb.until(`document.querySelector("[data-copy-code]").firstChild.data !== "Kopiuj"`)
 		})
 	}
 }

@@ -228,9 +228,12 @@ func (tb *tab) buttons(name, selector string) {
 	}
 }
 
-// copiesIDs: every card has one link to its page, and a button that copies the id.
+// copiesIDs: every card has one link to its page, and a button that copies the id and says whose.
 func copiesIDs(tb *tab, s sight) {
-	tb.buttons("Kopiuj ID", ".copyid")
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`) // as selectors have them
+	for _, name := range eval[[]string](tb, `[...new Set([...document.querySelectorAll("article.e h3")].map(e => e.textContent))]`) {
+		tb.buttons("Kopiuj ID: "+strings.Join(strings.Fields(name), " "), `article.e .copyid[aria-label="Kopiuj ID: `+quoted.Replace(name)+`"]`)
+	}
 	for _, many := range eval[[]string](tb, `[...document.querySelectorAll("article.e")].filter(e => e.querySelectorAll("a[href^='/wpis/']").length !== 1 || !e.querySelector(".id")).map(e => e.textContent.slice(0, 80))`) {
 		tb.t.Errorf("%s: not one link: %s", s.path, many)
 	}
