@@ -51,7 +51,6 @@ func recordOf(v *readmodel.View, last readmodel.Month) recordBody {
 		month := last - readmodel.Month(recordMonths-1-i)
 		body.Months[i].Month = month.Start().Format("2006-01")
 	}
-	var oldest time.Time
 	for _, l := range events.Lists() {
 		if l.Trusted() {
 			continue
@@ -63,12 +62,19 @@ func recordOf(v *readmodel.View, last readmodel.Month) recordBody {
 		for i, n := range v.Delistings(l, last, recordMonths) {
 			body.Months[i].Delisted += n
 		}
-		if at, ok := v.OldestUnverified(l); ok && (oldest.IsZero() || at.Before(oldest)) {
-			oldest = at
-		}
 	}
-	if !oldest.IsZero() {
+	if oldest := oldestUnverified(v); !oldest.IsZero() {
 		body.OldestUnverified = new(stamp(oldest))
 	}
 	return body
+}
+
+// oldestUnverified is the time of the oldest report that waits on a list that accuses; zero: none.
+func oldestUnverified(v *readmodel.View) (oldest time.Time) {
+	for _, l := range events.Lists() {
+		if at, ok := v.OldestUnverified(l); ok && !l.Trusted() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	return oldest
 }

@@ -40,11 +40,7 @@ func (p *Public) siteRoutes(cfg Config) (err error) {
 	}
 	p.sitePage("/szukaj", p.searchPage)
 	p.sitePage("/status", p.statusPage)
-	about, err := p.site.About(nil)
-	if err != nil {
-		return err
-	}
-	p.sitePage(site.AboutPath, always(pageDocument("public, max-age=300", about)))
+	p.sitePage(site.AboutPath, p.aboutPage)
 	if err := p.apiPages(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
 		return err
 	}
@@ -84,6 +80,26 @@ func (p *Public) listPage(l events.List) handler {
 			return p.site.List(dst, site.ListPage{Query: q.list, Found: found, Totals: totals, Reports: reports(at, l), AsOf: at.staleSince})
 		},
 	})
+}
+
+// aboutPage answers GET /o-rejestrze. Until the data are there it leaves out the registry's record:
+// who runs the registry, and where to appeal, is said at any time.
+func (p *Public) aboutPage(*gin.Context) (respond.Response, error) {
+	var record *site.Record
+	now := time.Now()
+	if view, _, err := p.gate.health.View(); err == nil {
+		record = &site.Record{OldestUnverified: oldestUnverified(view)}
+		accusing := []events.List{events.Scammers, events.Servers}
+		record.Reports = reports(state{view: view, month: readmodel.MonthOf(now)}, accusing...)
+		record.Reports.Gone = make([]int32, site.ChartMonths)
+		for _, l := range accusing {
+			for i, n := range view.Delistings(l, record.Reports.Last, site.ChartMonths) {
+				record.Reports.Gone[i] += n
+			}
+		}
+	}
+	page, err := p.site.About(nil, record, now)
+	return pageDocument("public, max-age=300", page), err
 }
 
 // reports counts the reports of the months that a chart shows.

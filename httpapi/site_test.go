@@ -271,8 +271,16 @@ func TestAboutPage(t *testing.T) {
 	if !strings.Contains(a.body, "<strong>Fundacja</strong>") || a.header.Get("X-Robots-Tag") != "" || a.header.Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("%v %s", a.header, a.body)
 	}
+	const record = `href="/api/record"`
+	if !strings.Contains(a.body, record) || !strings.Contains(a.body, "usunięte: ") {
+		t.Errorf("no record: %s", a.body)
+	}
 	f.set(func(s *Readiness) { s.Ready = false })
-	isPage(t, "while loading", f.open(t, http.MethodGet, "/o-rejestrze"), http.StatusOK)
+	a = f.open(t, http.MethodGet, "/o-rejestrze")
+	isPage(t, "while loading", a, http.StatusOK)
+	if strings.Contains(a.body, record) || !strings.Contains(a.body, "Co zostaje po usunięciu wpisu") {
+		t.Errorf("while loading: %s", a.body)
+	}
 	f.set(func(s *Readiness) { s.Ready = true })
 	for _, target := range append(sitePages(), somebodysPage, "/szukaj", "/status", "/api", "/nikt", "/?search=adam", "/scammers?limit=0") {
 		if a := f.open(t, http.MethodGet, target); !strings.Contains(a.body, `<a href="/o-rejestrze">O rejestrze</a>`) {

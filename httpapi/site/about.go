@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -23,6 +24,20 @@ var defaultAbout string
 type aboutView struct {
 	Before   template.HTML
 	Sections []aboutSection
+	Record   *recordView // nil: not known yet
+}
+
+// Record is what the registry says about itself.
+type Record struct {
+	Reports          Reports   // and what was taken off
+	OldestUnverified time.Time // zero: nothing waits
+}
+
+// recordView is what about.html shows of it.
+type recordView struct {
+	Chart   chart
+	Oldest  time.Time
+	Waiting string // for how long the oldest waits
 }
 
 // aboutSection is what stands below a heading of the first kind, and its parts below those of the
@@ -86,8 +101,14 @@ func checkMarkdown(markdown string, limit int) error {
 // AboutPath is where the page about the registry is.
 const AboutPath = "/o-rejestrze"
 
-// About appends the page about the registry: who runs it, what it keeps, what the accused can do.
-func (s *Site) About(dst []byte) ([]byte, error) {
-	return s.Append(dst, "about", Page{Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath, Data: s.about,
+// About appends the page about the registry: who runs it, what it keeps, what the accused can do,
+// and its own record as of now. A nil record is left out: the rest must be readable without the data.
+func (s *Site) About(dst []byte, r *Record, now time.Time) ([]byte, error) {
+	v := s.about
+	if r != nil {
+		v.Record = &recordView{Chart: newChart("Zgłoszenia i usunięcia w ostatnich 12 miesiącach", r.Reports, lowChart), Oldest: r.OldestUnverified}
+		v.Record.Waiting = forms{"dzień", "dni", "dni"}.count(int(max(0, now.Sub(r.OldestUnverified)) / (24 * time.Hour)))
+	}
+	return s.Append(dst, "about", Page{Title: "O rejestrze", Path: AboutPath, Canonical: AboutPath, Data: v,
 		About: "Kto prowadzi rejestr, skąd są wpisy, co rejestr przechowuje i jak się odwołać."})
 }

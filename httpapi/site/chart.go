@@ -13,6 +13,7 @@ const ChartMonths = 12
 type Reports struct {
 	Last   readmodel.Month
 	Counts []readmodel.Reports // at most ChartMonths
+	Gone   []int32             // how many entries were taken off in each; nil: not shown
 }
 
 // chart is what _chart.html shows. The zero value: nothing, because there is nothing to show.
@@ -20,6 +21,7 @@ type chart struct {
 	Title          string
 	Bars           []bar
 	Verified, Risk string // of all months
+	Gone           string // taken off in all months; empty: not shown
 	Most           string // what the highest bar stands for, where bars have no numbers
 	Height, Bottom int    // of all, and where the bars stand
 	Label          int    // where the names of the months stand
@@ -28,10 +30,12 @@ type chart struct {
 // bar is one month. Lengths are in CSS pixels and in percents of the width.
 type bar struct {
 	Name, Short               string // of the month
-	Verified, Risk            int32
+	Verified, Risk, Gone      int32
 	Total                     string // above the bar; empty if there is no room
 	X, Middle, Width          string
-	Top, Between, Solid, Open int // Between is where the part that waits ends and the confirmed one begins
+	GoneX, GoneWidth          string // of the bar beside it
+	Top, Between, Solid, Open int    // Between is where the part that waits ends and the confirmed one begins
+	GoneTop, GoneHeight       int
 	Above                     int // where the number stands
 }
 
@@ -46,24 +50,34 @@ const (
 
 // newChart draws the months of r, the highest bar so many pixels high.
 func newChart(title string, r Reports, height int) chart {
-	highest, verified, risk := 0, 0, 0
+	highest, verified, risk, gone := 0, 0, 0, 0
 	for _, n := range r.Counts {
 		highest = max(highest, int(n.Verified)+int(n.Risk))
 		verified += int(n.Verified)
 		risk += int(n.Risk)
+	}
+	for _, n := range r.Gone {
+		highest = max(highest, int(n))
+		gone += int(n)
 	}
 	if highest == 0 {
 		return chart{}
 	}
 	bottom := chartTop + height
 	c := chart{Title: title, Height: bottom + chartLabel + chartEnd, Bottom: bottom, Label: bottom + chartLabel, Verified: number(verified), Risk: number(risk)}
+	if r.Gone != nil {
+		c.Gone = number(gone)
+	}
 	if highest >= 1000 { // four digits are wider than a bar on a phone
 		c.Most = number(highest)
 	}
 	for i, n := range r.Counts {
 		b := newBar(r.Last-readmodel.Month(len(r.Counts)-1-i), n, height, highest)
+		if r.Gone != nil {
+			b.Gone, b.GoneHeight = r.Gone[i], barLength(r.Gone[i], height, highest)
+		}
 		b.stand(bottom)
-		b.place(i, len(r.Counts))
+		b.place(i, len(r.Counts), r.Gone != nil)
 		if total := int(n.Verified) + int(n.Risk); c.Most == "" && total > 0 {
 			b.Total = number(total)
 		}
@@ -75,14 +89,15 @@ func newChart(title string, r Reports, height int) chart {
 func newBar(m readmodel.Month, n readmodel.Reports, height, highest int) bar {
 	at := m.Start()
 	b := bar{Name: monthName(at.Month()) + " " + fmt.Sprint(at.Year()), Short: shortMonth(at.Month()), Verified: n.Verified, Risk: n.Risk}
-	length := func(n int32) int {
-		if n == 0 {
-			return 0
-		}
-		return max(1, int(n)*height/highest) // what is there is seen
-	}
-	b.Solid, b.Open = length(n.Verified), length(n.Risk)
+	b.Solid, b.Open = barLength(n.Verified, height, highest), barLength(n.Risk, height, highest)
 	return b
+}
+
+func barLength(n int32, height, highest int) int {
+	if n == 0 {
+		return 0
+	}
+	return max(1, int(n)*height/highest) // what is there is seen
 }
 
 // stand puts the bar on the line at bottom.
@@ -90,11 +105,16 @@ func (b *bar) stand(bottom int) {
 	b.Between = bottom - b.Solid
 	b.Top = b.Between - b.Open
 	b.Above = b.Top - 4
+	b.GoneTop = bottom - b.GoneHeight
 }
 
-// place puts the bar into the i-th of n columns.
-func (b *bar) place(i, n int) {
+// place puts the bar into the i-th of n columns, with room for what was taken off beside it or not.
+func (b *bar) place(i, n int, beside bool) {
 	column := 100 / float64(n)
 	percent := func(x float64) string { return fmt.Sprintf("%.2f%%", x) }
 	b.X, b.Middle, b.Width = percent(column*(float64(i)+.17)), percent(column*(float64(i)+.5)), percent(column*.66)
+	if beside {
+		b.X, b.Middle, b.Width = percent(column*(float64(i)+.1)), percent(column*(float64(i)+.35)), percent(column*.5)
+		b.GoneX, b.GoneWidth = percent(column*(float64(i)+.66)), percent(column*.22)
+	}
 }

@@ -23,8 +23,18 @@ func TestCharts(t *testing.T) {
 		for range ChartMonths {
 			r.Counts = append(r.Counts, readmodel.Reports{Verified: n.Draw(t, "verified"), Risk: n.Draw(t, "risk")})
 		}
+		if rapid.Bool().Draw(t, "gone") {
+			for range ChartMonths {
+				r.Gone = append(r.Gone, n.Draw(t, "taken off"))
+			}
+		}
 		c := newChart("Zgłoszenia", r, lowChart)
 		if len(c.Bars) == 0 {
+			for _, n := range r.Gone {
+				if n != 0 {
+					t.Fatalf("no chart of %v", r.Gone)
+				}
+			}
 			for _, n := range r.Counts {
 				if n != (readmodel.Reports{}) {
 					t.Fatalf("no chart of %v", r.Counts)
@@ -35,6 +45,9 @@ func TestCharts(t *testing.T) {
 		for i, b := range c.Bars {
 			if b.Top < chartTop-2 || b.Top+b.Open != b.Between || b.Between+b.Solid != c.Bottom || c.Height <= c.Label {
 				t.Fatalf("%+v in %+v", b, c)
+			}
+			if b.GoneTop < chartTop || b.GoneTop+b.GoneHeight != c.Bottom || r.Gone != nil && (b.GoneHeight > 0) != (r.Gone[i] > 0) {
+				t.Fatalf("%+v of %v", b, r.Gone)
 			}
 			if (b.Solid > 0) != (r.Counts[i].Verified > 0) || (b.Open > 0) != (r.Counts[i].Risk > 0) {
 				t.Fatalf("%+v of %+v", b, r.Counts[i])
