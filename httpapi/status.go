@@ -55,7 +55,7 @@ func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
 	}
 	_, _, notReady := p.gate.health.View()
 	page, err := p.site.Append(nil, "status", site.StatusPage(checks, notReady == nil, round.CheckedAt))
-	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(statusCache), Body: respond.NewBody(page)}, err
+	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(statusCache), Tags: respond.TagsOf(page), Body: respond.NewBody(page)}, err
 }
 
 // latestRound checks the query and returns the round of probes to answer with.

@@ -21,7 +21,9 @@ import (
 )
 
 // MaxPage bounds a page in bytes, before compression, without its pictures and without the reason on
-// the page of an entry, which readmodel.MaxReasonHTML bounds.
+// the page of an entry, which readmodel.MaxReasonHTML bounds. 10,000 of it are for the style that each
+// page contains, and 48,000 for an operator's page about the registry, as the contract promises. The
+// pages for developers are the program's own, and not bounded.
 const MaxPage = 70_000
 
 //go:embed templates/*.html
