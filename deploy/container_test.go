@@ -262,7 +262,7 @@ func TestImages(t *testing.T) {
 			t.Errorf("compose.yaml: %s:%s is not pinned", image[0], image[1])
 		}
 	}
-	if manifests != 4 || len(compose) != 5 {
+	if manifests != 6 || len(compose) != 5 {
 		t.Error(manifests, "images in manifests,", len(compose), "in compose.yaml")
 	}
 }

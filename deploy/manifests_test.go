@@ -185,12 +185,16 @@ func TestPods(t *testing.T) {
 	labels := map[string]any{}
 	var pods int
 	for _, doc := range manifests(t) {
-		pod := at(doc, "spec", "template", "spec")
+		template := at(doc, "spec", "template")
+		if doc["kind"] == "CronJob" {
+			template = at(doc, "spec", "jobTemplate", "spec", "template")
+		}
+		pod := at(template, "spec")
 		if pod == nil {
 			continue
 		}
 		pods++
-		labels[fmt.Sprint(at(doc, "spec", "template", "metadata", "labels", "app"))] = true
+		labels[fmt.Sprint(at(template, "metadata", "labels", "app"))] = true
 		container := at(pod, "containers", 0)
 		for _, want := range []struct {
 			of    any
@@ -211,7 +215,7 @@ func TestPods(t *testing.T) {
 			checkReplica(t, doc, container)
 		}
 	}
-	if pods != 4 {
+	if pods != 6 {
 		t.Error(pods, "kinds of pods")
 	}
 	for _, doc := range manifests(t) {
@@ -224,6 +228,31 @@ func TestPods(t *testing.T) {
 		}
 		if selector != nil && labels[fmt.Sprint(selector)] != true {
 			t.Errorf("%v %v selects %v, which no pod is", doc["kind"], name(doc), selector)
+		}
+	}
+}
+
+// TestBackups runs the commands of the backups against a server with a token: each leaves its file.
+func TestBackups(t *testing.T) {
+	t.Parallel()
+	token := filepath.Join(secrets, "admin-token")
+	r := serve(t, "--demo", "--admin-token-file="+token)
+	if err := r.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range documents(t, "kubernetes/backup.yaml") {
+		if doc["kind"] != "CronJob" {
+			continue
+		}
+		args, _ := at(doc, "spec", "jobTemplate", "spec", "template", "spec", "containers", 0, "args").([]any)
+		dir := t.TempDir()
+		var line []string
+		for _, arg := range args {
+			line = append(line, strings.Replace(fmt.Sprint(arg), "/backup", dir, 1))
+		}
+		output(t, registry, append(line, "--admin-addr="+strings.TrimPrefix(r.Admin, "http://"), "--admin-token-file="+token)...)
+		if info, err := os.Stat(line[len(line)-1]); err != nil || info.Size() == 0 {
+			t.Errorf("%v left no file: %v", name(doc), err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ def reached($all):
     | if ($next | length) == ($have | length) then $next else $next | more end;
   more;
 .definitions as $all
-| ["Deployment", "StatefulSet", "Job", "Service", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "HorizontalPodAutoscaler",
+| ["Deployment", "StatefulSet", "Job", "CronJob", "PersistentVolumeClaim", "Service", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "HorizontalPodAutoscaler",
    "NetworkPolicy", "Ingress"] as $kinds
 | ($all | to_entries | map(select(
     (.value."x-kubernetes-group-version-kind" // [] | any(.kind as $k | $kinds | index($k))) and (.key | test("[.](v1|v2)[.]"))) | .key)) as $roots
