@@ -82,8 +82,8 @@ func TestAsyncAPIMessages(t *testing.T) {
 			continue
 		}
 		found[typ] = true
-		pinned := m.(map[string]any)["payload"].(map[string]any)["allOf"].([]any)[1]
-		if got := at(pinned, "#/properties/type/const"); got != typ {
+		ref, _ := at(m, "#/payload/$ref").(string)
+		if got := at(at(doc, ref), "#/properties/type/const"); got != typ {
 			t.Errorf("%s has a payload of type %v", typ, got)
 		}
 		if want := addressOf(events.Type(typ)); channel[name] != want {
@@ -144,7 +144,7 @@ func inDocument(v any) any {
 				continue
 			}
 			if ref, ok := e.(string); ok && k == "$ref" {
-				e = strings.Replace(ref, "urn:registry:schema:", "#/components/schemas/", 1)
+				e = strings.Replace(strings.Replace(ref, "#/", "/", 1), "urn:registry:schema:", "#/components/schemas/", 1)
 			}
 			out[k] = inDocument(e)
 		}
@@ -182,7 +182,9 @@ func writeSchemas(t *testing.T, want map[string]any) {
 			if strings.HasPrefix(line, "$schema:") || strings.HasPrefix(line, "$id:") {
 				continue
 			}
-			line = strings.Replace(line, `urn:registry:schema:`, `'#/components/schemas/`, 1)
+			if before, name, found := strings.Cut(line, `urn:registry:schema:`); found {
+				line = strings.TrimSuffix(before, `"`) + `'#/components/schemas/` + strings.Replace(strings.Replace(name, `"`, "", 1), "#/", "/", 1)
+			}
 			if strings.Contains(line, "'#/") {
 				line = strings.TrimRight(line, "\n") + "'\n"
 			}

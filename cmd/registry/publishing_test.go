@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/projector"
@@ -29,6 +31,33 @@ func TestPublishingJavaScript(t *testing.T) {
 		}
 		t.Skip("left out: node or @nats-io below REGISTRY_NPM is missing")
 	}
+	dir := t.TempDir()
+	p := publishingProgram(t, "js", filepath.Join(dir, "publish.mjs"))
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), node, "publish.mjs")
+	cmd.Dir = dir
+	p.publishes(t, cmd)
+}
+
+// TestPublishingGo compiles the program of events/PUBLISHING.md and runs it.
+func TestPublishingGo(t *testing.T) {
+	if eventstest.RaceDetector {
+		t.Skip("left out with the race detector: it sees nothing of other programs")
+	}
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "main.go")
+	p := publishingProgram(t, "go", file)
+	p.publishes(t, exec.CommandContext(t.Context(), "go", "run", file))
+}
+
+// pageProgram is a broker and a stream for a program of events/PUBLISHING.md.
+type pageProgram struct{ js jetstream.JetStream }
+
+// publishingProgram writes the page's program in a language to file, for a broker of the test.
+func publishingProgram(t *testing.T, language, file string) pageProgram {
+	t.Helper()
 	b := eventstest.Broker(t)
 	js := eventstest.Connect(t, b)
 	eventstest.Stream(t, js)
@@ -36,25 +65,24 @@ func TestPublishingJavaScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
-	program := regexp.MustCompile("(?s)```js\n(.*?)```").FindStringSubmatch(page(t, "events/PUBLISHING.md"))
+	t.Cleanup(stop)
+	program := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(page(t, "events/PUBLISHING.md"))
 	if program == nil || !strings.Contains(program[1], "nats://127.0.0.1:4222") {
-		t.Fatal("no program in JavaScript in events/PUBLISHING.md")
+		t.Fatal("no program in events/PUBLISHING.md in", language)
 	}
-	dir := t.TempDir()
-	script := strings.Replace(program[1], "nats://127.0.0.1:4222", b.ClientURL(), 1)
-	if err := os.WriteFile(filepath.Join(dir, "publish.mjs"), []byte(script), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(program[1], "nats://127.0.0.1:4222", b.ClientURL(), 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), node, "publish.mjs")
-	cmd.Dir = dir
+	return pageProgram{js}
+}
+
+// publishes wants cmd to publish one valid event, and to print its sequence.
+func (p pageProgram) publishes(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "1" {
 		t.Fatalf("%v: %s, want the sequence 1", err, out)
 	}
-	stream, err := js.Stream(t.Context(), events.DefaultStream)
+	stream, err := p.js.Stream(t.Context(), events.DefaultStream)
 	if err != nil {
 		t.Fatal(err)
 	}
