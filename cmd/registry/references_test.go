@@ -218,7 +218,7 @@ func TestTablesOfComments(t *testing.T) {
 // elsewhere names files of Go that comments cite from other projects, whose sources a reader can
 // open.
 func elsewhere(path string) bool {
-	for _, module := range []string{"nats.go", "server/", "jetstream/", "net/http/", "runtime/"} {
+	for _, module := range []string{"nats.go", "com/nats-io/", "server/", "jetstream/", "net/http/", "runtime/"} {
 		if strings.HasPrefix(path, module) {
 			return true
 		}
