@@ -13,7 +13,7 @@ import (
 // totals. A view total is kept whether the entry is listed or not (events/CONTRACT.md#data).
 //
 // No map leads from entry ids to rows: beside the tree that views need anyway it took 71 bytes and
-// an object an entry, and its look-ups a fifth of a start's processor time.
+// an object an entry, and its look-ups a fifth of a start's CPU time.
 type catalog struct {
 	orders   *orderTrees
 	ids      idIndex          // slots by entry id
@@ -232,7 +232,7 @@ func (c *catalog) publish(name string, last *listView) *listView {
 	return l
 }
 
-// orderTrees is the rows of one list, by slot, and a tree for every order of those that the list
+// orderTrees is the rows of one list, by slot, and a tree forevery order of those that the list
 // shows.
 type orderTrees struct {
 	rows    cowSlice[*Row]

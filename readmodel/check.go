@@ -153,7 +153,7 @@ func (l *ranking) add(r *Row) {
 func (l *ranking) look() {
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
 	for _, r := range l.waiting {
-		l.touched += r.blob[r.collEnd] // so memory is asked for all names at once: saves 40 %
+		l.touched += r.blob[r.collEnd] // so memory is asked for all names at once: saves 40%
 	}
 	for _, r := range l.waiting {
 		rank, ok := r.rank(l.needle)

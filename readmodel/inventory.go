@@ -31,7 +31,7 @@ type inventoried struct {
 }
 
 // Inventory lists what the model holds. The owner calls it, not in bulk, or another goroutine while
-// nothing is applied. It takes some 50 ns a record.
+// nothing is applied. It takes about 50 ns a record.
 func (m *Model) Inventory() *Inventory {
 	inv := &Inventory{Sequence: m.content.checkpoint, Digest: m.Digest(), tombstones: m.content.tombstones.all()}
 	for list, c := range m.content.lists {

@@ -7,7 +7,7 @@ import (
 )
 
 // idIndex finds numbers by string ids: a tree by the ids' hashes. A map could not be shared with a
-// view without a copy of the whole. Ids may collide: whoever finds checks the id.
+// view without a copy of the whole. Ids may collide, so the caller checks the id.
 type idIndex struct {
 	hash func(id string) uint64
 	tree btree.Tree

@@ -7,7 +7,7 @@ import (
 )
 
 // Month is a calendar month in UTC, counted from January 1970, which is 0. Reports are of 1970 to
-// 2200 (events/CONTRACT.md#data), so a list has fewer than 2 800 months.
+// 2200 (events/CONTRACT.md#data), so a list has fewer than 2,800 months.
 type Month int
 
 // MonthOf returns the month that t is in.
@@ -25,7 +25,7 @@ type Reports struct {
 	Risk     int32 // not verified
 }
 
-// Reports counts the entries that the list shows by the month of their report: n months, of which
+// Reports counts the entries that the list shows by the month of their report: n months, and
 // the last is last. It looks up n numbers, however many entries there are.
 func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	counts := make([]Reports, n)

@@ -146,8 +146,8 @@ type PublicEntry struct {
 	PrivateProofs bool `json:"-"`
 }
 
-// Public parses the row's JSON, for pages that show its parts. It takes microseconds; whoever wants
-// the JSON itself calls JSON. An error means a row that this program did not write.
+// Public parses the row's JSON, for pages that show its parts. It takes microseconds. For
+// the raw JSON, call JSON. An error means a row that this program did not write.
 func (r *Row) Public() (PublicEntry, error) {
 	p := PublicEntry{PrivateProofs: r.filter&bitPrivate != 0}
 	if err := json.Unmarshal([]byte(r.JSON()), &p); err != nil {

@@ -55,7 +55,7 @@ func (v *View) ShownRows(f func(*Row) bool) {
 }
 
 // ChangedSince returns the places whose rows have changed after sequence, some of them twice, or
-// false if that is no longer known: the last 32 768 changes are, and none from before the model was
+// false if that is no longer known: the last 32,768 changes are, and none from before the model was
 // loaded.
 func (v *View) ChangedSince(sequence uint64) (refs []RowRef, ok bool) {
 	changes, ok := v.changes.since(sequence)

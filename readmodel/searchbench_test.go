@@ -60,7 +60,7 @@ func wordyEntry(r *benchtext.Texts, i int) events.Entry {
 	return e
 }
 
-// renderAll renders entries of consecutive sequences, on all processors.
+// renderAll renders entries of consecutive sequences, on all CPUs.
 func renderAll(first uint64, es []events.Entry) []readmodel.Record {
 	records, procs := make([]readmodel.Record, len(es)), runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
@@ -77,7 +77,7 @@ func renderAll(first uint64, es []events.Entry) []readmodel.Record {
 }
 
 // BenchmarkSearch asks a model what nobody asked before, and says how many times as long a look at
-// every row takes, in processor time: run one size with -bench 'Search/n=100000/'.
+// every row takes, in CPU time: run one size with -bench 'Search/n=100000/'.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
@@ -104,7 +104,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 // BenchmarkCheck looks up names that nobody asked for before: of an entry, of nobody, and one of
-// digits, which half of all chat ids could hold. It reports processor time, which other processes
+// digits, which half of all chat ids could hold. It reports CPU time, which other processes
 // do not disturb: run one size with -bench 'Check/n=1000000/'.
 func BenchmarkCheck(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {

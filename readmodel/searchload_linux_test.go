@@ -21,7 +21,7 @@ import (
 )
 
 // BenchmarkDifferent asks ten thousand different things in a row, in every order and at any page,
-// of which most are hostile. ns/op is for all of them.
+// most of them hostile. ns/op is for all of them.
 func BenchmarkDifferent(b *testing.B) {
 	m := wordy(100_000)
 	indexed(b, m)
@@ -76,7 +76,7 @@ func different(r *rand.Rand, v *readmodel.View, i int) string {
 }
 
 // BenchmarkWhileChanging asks at a steady pace what nobody asked before, or asks the same again and
-// again, in turns with nothing and with 1 000 entries a second changing. It reports processor time,
+// again, in turns with nothing and with 1,000 entries a second changing. It reports CPU time,
 // which other processes do not disturb, and by the clock (at) what else keeps a reader waiting.
 // ns/op says nothing.
 func BenchmarkWhileChanging(b *testing.B) {
@@ -176,7 +176,7 @@ func pacedReaders(ctx context.Context, m *readmodel.Model, needle func(*rand.Ran
 	group.Wait()
 }
 
-// threadTime is the processor time of the calling thread.
+// threadTime is the CPU time of the calling thread.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)

@@ -441,8 +441,8 @@ func named(names []string) *View {
 	return m.EndBulk()
 }
 
-// TestDisguises guards the contract's similar: of 1 000 names, whoever is searched for under a
-// disguise is found, and whoever is on a list under one is found by his name.
+// TestDisguises guards the contract's similar: of 1,000 names, an entry that is searched for under a
+// disguise is found, and one that is listed under a disguise is found by its name.
 func TestDisguises(t *testing.T) {
 	t.Parallel()
 	names := 1000

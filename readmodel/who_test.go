@@ -18,7 +18,7 @@ func whoNames() []string {
 	return []string{"maja", "Maja", "mаja", "m.aja", "MAJA_", "ma ja", "zenon", "zenоn", "...", "ᴍᴀᴊᴀ", "I-lona", "llona", "ilona"}
 }
 
-// Whoever has an id, or a name that looks the same without separators, is found, whatever happened
+// An entry with an id, or a name that looks the same without separators, is found, whatever happened
 // to the entries before.
 func TestWho(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

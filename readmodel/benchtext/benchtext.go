@@ -54,7 +54,7 @@ func (t *Texts) Reason() string {
 // Name returns a word and a number.
 func (t *Texts) Name() string { return fmt.Sprintf("%s%d", t.word(), t.IntN(9999)) }
 
-// CPUTime returns the time that the process has spent on all processors.
+// CPUTime returns the time that the process has spent on all CPUs.
 func CPUTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -12,21 +12,21 @@
 //     changing the tree.
 //   - Snapshot takes constant time, Insert and Delete touch one path from the root, and a walk from
 //     position n skips the n items by their counts.
-//   - The tree never looks at rows. Whoever inserts or deletes passes the comparison, which may.
+//   - The tree never looks at rows. Callers of Insert and Delete pass the comparison, which may.
 //
 // # Why
 //
 // The read model began with tidwall/btree. Its items have to be, or point to, what the comparison
-// reads. An Item holds no pointer, and a walk by position needs no row. At 300 000 entries that took
-// a collection from 380 ms to 45 ms of processor time, a tree from 33 to 16 bytes an item after a
+// reads. An Item holds no pointer, and a walk by position needs no row. At 300,000 entries that took
+// a collection from 380 ms to 45 ms of CPU time, a tree from 33 to 16 bytes an item after a
 // load, and the sorting at a start from 0.89 s to 0.62 s. Sort makes that less again: all that a
-// start takes at a million entries went from 13.1 s of processor time to 9.4.
+// start takes at a million entries went from 13.1 s of CPU time to 9.4.
 //
 // A batch of changes to a large tree copies a leaf for nearly each of them, so nodes are small, one
 // object each and without gaps. A node of 64 items of 16 bytes each, in two objects, took twice the
 // bytes a change and a quarter more an item.
 //
-// After an import of a million entries such copies kept 835 MB, of which 225 were live. With Compact
+// After an import of a million entries such copies kept 835 MB; 225 MB were live. With Compact
 // the process held 1.7 GB instead of 2.3, two and a half minutes after the import.
 package btree
 
@@ -76,7 +76,7 @@ const (
 	// maxItems bounds a node's items: a leaf fills 512 bytes and a branch 1024, size classes of the
 	// allocator.
 	maxItems = 38
-	// minItems is the size below which a node looks for a neighbour to join.
+	// minItems is the size below which a node looks for a neighbor to join.
 	minItems = maxItems / 4
 	// loadItems leaves room for the first inserts after a Load, which would else split every node.
 	loadItems = maxItems - maxItems/8

@@ -99,7 +99,7 @@ func TestTree(t *testing.T) {
 				}
 			},
 			"remove": func(t *rapid.T) {
-				run := rapid.Bool().Draw(t, "run") // neighbours, so that nodes empty
+				run := rapid.Bool().Draw(t, "run") // neighbors, so that nodes empty
 				at := 0
 				for range min(len(twin), rapid.IntRange(1, 600).Draw(t, "n")) {
 					if at = min(at, len(twin)-1); !run {
@@ -301,7 +301,7 @@ func TestSortText(t *testing.T) {
 	}
 }
 
-// BenchmarkTree measures what the read model does most: amending a tree of which a snapshot was
+// BenchmarkTree measures what the read model does most: amending a tree after a snapshot of it was
 // just taken, reading a page far into it, and finding an item by a hash.
 func BenchmarkTree(b *testing.B) {
 	const n = 300_000

@@ -48,8 +48,8 @@ const (
 	largeEvery = 5 * time.Second
 	// smallEvery is the same of a small block.
 	smallEvery = time.Second / 5
-	// maxSmall bounds a small block, in slots. With 1 000 changes a second all over seven parts,
-	// the small blocks and the large ones take a fifth of a processor each.
+	// maxSmall bounds a small block, in slots. With 1,000 changes a second all over seven parts,
+	// the small blocks and the large ones take a fifth of a CPU each.
 	maxSmall = 1024
 	// tickEvery is how many rows are indexed between two looks at the model: some milliseconds.
 	tickEvery = 512
@@ -283,7 +283,7 @@ func (b *builder) prepare(p *part) (into *textindex.Builder, only *textindex.Set
 }
 
 // maxVocabulary bounds the vocabulary, in bytes, whatever the texts are. Made-up reasons, one word
-// in sixty of which is new, take 7 bytes an entry.
+// in sixty of them new, take 7 bytes an entry.
 func (b *builder) maxVocabulary() int {
 	parts := 0
 	for _, list := range b.index.lists {

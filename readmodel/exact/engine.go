@@ -15,7 +15,7 @@ import (
 type Engine struct {
 	// Dir is where the index's files are made. What else is there is removed.
 	Dir string
-	// Pacer holds the work to its share of the processors. Required.
+	// Pacer holds the work to its share of the CPUs. Required.
 	Pacer *indexing.Pacer
 	// Logger gets one line when the index is first complete and one for each failure. Nil: none.
 	Logger *slog.Logger

@@ -174,7 +174,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestVocabularyRenewed: words of texts that are gone do not stay for ever. Once the vocabulary has
+// TestVocabularyRenewed: words of texts that are gone do not stay forever. Once the vocabulary has
 // doubled, every block is built with a new one, and the index is right all the time.
 func TestVocabularyRenewed(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPacer: however many work at once, together they take an eighth of the processors while the
+// TestPacer: however many work at once, together they take an eighth of the CPUs while the
 // server is busy, and all they like while it is not.
 func TestPacer(t *testing.T) {
 	const work, slices = 10 * time.Millisecond, 300 // of each worker
@@ -167,7 +167,7 @@ func TestRetried(t *testing.T) {
 	})
 }
 
-// TestSetAside: after a failure an index with SetAside is closed, set aside and opened anew, a
+// TestSetAside: after a failure an index with SetAside is closed, set aside and opened again, a
 // stale one at once.
 func TestSetAside(t *testing.T) {
 	for name, c := range map[string]struct {

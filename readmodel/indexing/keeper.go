@@ -48,7 +48,7 @@ type Keeper struct {
 	// itself. Then Open is called again. Nil: the index stays as it is, and
 	// Follow, or Open if that has failed, is called again.
 	SetAside func() error
-	// Pacer holds the work to its share of the processors. Required.
+	// Pacer holds the work to its share of the CPUs. Required.
 	Pacer *Pacer
 	// Pause is how long changes gather before they are followed together.
 	Pause time.Duration
@@ -66,7 +66,7 @@ type Keeper struct {
 	renewed  atomic.Uint64
 }
 
-// Stale means that an index is not one of this model: it is made anew without a wait, and nothing
+// Stale means that an index is not one of this model: it is rebuilt without a wait, and nothing
 // is wrong.
 type Stale struct{ Reason string }
 
@@ -164,7 +164,7 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 // searches look at; 0 while it never was.
 func (k *Keeper) Sequence() uint64 { return k.sequence.Load() }
 
-// Renewed returns how often the index has been set aside and made anew.
+// Renewed returns how often the index has been set aside and rebuilt.
 func (k *Keeper) Renewed() uint64 { return k.renewed.Load() }
 
 // Trouble returns a sentence that says what is wrong with the index, or "".

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// busyShare is the share of the processors that background work takes while the server is busy.
+	// busyShare is the share of the CPUs that background work takes while the server is busy.
 	busyShare = 1.0 / 8
 	// busyEvery is how often Pacer.Busy is called.
 	busyEvery = 300 * time.Millisecond
@@ -18,11 +18,11 @@ const (
 	slice = 5 * time.Millisecond
 )
 
-// Pacer holds background work, such as that of indexes, to an eighth of the processors while the
+// Pacer holds background work, such as that of indexes, to an eighth of the CPUs while the
 // server is busy: after a slice of work it rests in proportion. Set Busy before its use. Any goroutine
 // may use it.
 type Pacer struct {
-	// Busy reports whether others want the processors. One goroutine at a time calls it. Nil: they
+	// Busy reports whether others want the CPUs. One goroutine at a time calls it. Nil: they
 	// always do.
 	Busy func() bool
 
@@ -31,7 +31,7 @@ type Pacer struct {
 	limiter *rate.Limiter // of microseconds of work
 }
 
-// Rest rests for work that has taken one processor for so long. It returns early when ctx ends.
+// Rest rests for work that has taken one CPU for so long. It returns early when ctx ends.
 func (p *Pacer) Rest(ctx context.Context, worked time.Duration) {
 	for ; worked > 0 && ctx.Err() == nil; worked -= slice {
 		limiter := p.current()

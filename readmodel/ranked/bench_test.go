@@ -124,7 +124,7 @@ func (r *registry) ask(b *testing.B, question func() string) {
 	}
 }
 
-// changes reports how much of a processor a thousand changes a second take, everything included.
+// changes reports how much of a CPU a thousand changes a second take, everything included.
 func (r *registry) changes(b *testing.B, texts *benchtext.Texts, n int) {
 	const seconds = 8
 	made := make([]events.Data, 1000*seconds)

@@ -7,14 +7,14 @@
 //
 //   - Every entry of an answer is one of the view's, with its text of the view, and totals and
 //     facets count those alone. An entry that has changed since the index's sequence is looked at,
-//     and left out if it no longer has the words. So whoever is delisted is never shown, whatever
+//     and left out if it no longer has the words. So a delisted entry is never shown, whatever
 //     the index still holds.
 //   - An index that is of another stream, data set or version, ahead of the model, found damaged by
-//     bleve, or hanging is removed and made anew. Meanwhile there is no index, and nothing else
+//     bleve, or hanging is removed and rebuilt. Meanwhile there is no index, and nothing else
 //     notices.
 //   - The process may die at any moment. The next one compares every document with the model, and
 //     adds what the index lacks. If the process died while an index was being opened, that index is
-//     made anew, so that files which kill the process do so once.
+//     rebuilt, so that files which kill the process do so once.
 //   - Readers and imports do not wait for ranked search: see least.
 //
 // # The index
@@ -29,13 +29,13 @@
 //
 // For each segment a table in memory says which row each document was made from: 8 bytes a
 // document. Segments do not change, so a table is made once. Opening an index reads every document:
-// 0.12 s at 100 000 entries, and 2.1 to 2.6 s at 1 000 000 in a server that has just become ready.
+// 0.12 s at 100,000 entries, and 2.1 to 2.6 s at 1,000,000 in a server that has just become ready.
 // Files that kept the tables made that 0.01 and 0.5 s, with 420 lines.
 //
 // # The analysis
 //
 // terms.Version numbers the analysis of words, and format that of entries. An index with other
-// numbers is made anew. Tests fail when an analysis changes and its number does not
+// numbers is rebuilt. Tests fail when an analysis changes and its number does not
 // (events/CHANGING.md#the-analysis-of-ranked-search).
 //
 // # Why
@@ -63,23 +63,23 @@
 // Batches are "unsafe" to bleve: visible at once, on the disk within a tenth of a second. The index
 // is a cache of the read model, so that a lost batch costs its work again and nothing else.
 //
-// Measured by BenchmarkRanked at a million entries, on two processors that others used now and then:
-// 14 thousand entries a second, 67 µs of processor time and 194 bytes on the disk each, 26 MiB of
+// Measured by BenchmarkRanked at a million entries, on two CPUs that others used now and then:
+// 14 thousand entries a second, 67 µs of CPU time and 194 bytes on the disk each, 26 MiB of
 // heap; a question of two words p50 2.4 ms, p99 19 ms, ten frequent words p99 16 ms. A suggestion
-// took 10 ms, and 1000 changes a second a sixth of a processor, before package terms had its
+// took 10 ms, and 1000 changes a second a sixth of a CPU, before package terms had its
 // lexicon.
 // With every written word in the dictionary of words, rather than only those that are not their own
-// term, the disk took 330 bytes an entry at 100 000 instead of 237.
+// term, the disk took 330 bytes an entry at 100,000 instead of 237.
 //
 // # bleve 2.6.0
 //
 // It is imported without its root package, which starts goroutines at import. What it does not do
 // is done here: it may fault in a goroutine of its own where its bbolt file is damaged (opening), may
-// wait for ever for the lock of its directory (bolt_timeout), and reports the death of a background
+// wait forever for the lock of its directory (bolt_timeout), and reports the death of a background
 // goroutine only to a callback (store.fail). It opens an index whose segments it cannot load as an
 // empty one. It verifies no checksum: of 150 segments with one flipped bit it noticed 66 when it read
-// them, and none of the others changed the answers of a test. An operator who doubts the disk
-// removes the directory.
+// them. A search over one of the others may miss entries; what it finds is always checked against
+// the row. An operator who doubts the disk removes the directory.
 //
 // The two tables of callbacks are global; registering guards them.
 //

@@ -145,7 +145,7 @@ func decodeStamp(b []byte) (s stamp, err error) {
 type analyst struct {
 	analyzer   *terms.Analyzer
 	tokens     []terms.Token
-	remembered map[string][]analysed // by what stands between two spaces of a reason
+	remembered map[string][]analyzed // by what stands between two spaces of a reason
 	places     map[string]int        // of the terms of the field under way, in terms
 	pace       func()                // called often, since it may rest; nil: nothing
 
@@ -157,9 +157,9 @@ type analyst struct {
 	counts    []*index.TokenFreq // by frequency
 }
 
-// analysed is a term of a token and, with the first, the token's key in the dictionary of words, or
+// analyzed is a term of a token and, with the first, the token's key in the dictionary of words, or
 // "".
-type analysed struct{ term, key string }
+type analyzed struct{ term, key string }
 
 // term is a term of a field of a document. Its count is zero where it is not scored.
 type term struct {
@@ -176,7 +176,7 @@ const maxRemembered = 1 << 15
 // begin forgets the batch before and makes room for another.
 func (a *analyst) begin(rows int) {
 	if a.remembered == nil {
-		a.remembered, a.places = map[string][]analysed{}, map[string]int{}
+		a.remembered, a.places = map[string][]analyzed{}, map[string]int{}
 	}
 	if cap(a.documents) < rows {
 		a.documents = make([]document, 0, rows)
@@ -192,7 +192,7 @@ func (a *analyst) end() {
 	}
 }
 
-// add analyses a row for the batch, which has room for it.
+// add analyzes a row for the batch, which has room for it.
 func (a *analyst) add(r *readmodel.Row) error {
 	name, reason, err := r.Text()
 	if err != nil {
@@ -207,7 +207,7 @@ func (a *analyst) add(r *readmodel.Row) error {
 		d.fields[i].begin = len(a.terms)
 		clear(a.places)
 		each(text, i == inReason, func(text string) {
-			for _, t := range a.analyse(text, i) {
+			for _, t := range a.analyze(text, i) {
 				s.lengths[i]++
 				a.count(t.term)
 				if t.key != "" {
@@ -248,9 +248,9 @@ func each(text string, split bool, f func(string)) {
 	}
 }
 
-// analyse returns the tokens of a piece of text. Words of reasons come again and again, so that
+// analyze returns the tokens of a piece of text. Words of reasons come again and again, so that
 // they are remembered.
-func (a *analyst) analyse(text string, field int) []analysed {
+func (a *analyst) analyze(text string, field int) []analyzed {
 	if field == inReason {
 		if known, ok := a.remembered[text]; ok {
 			return known
@@ -260,11 +260,11 @@ func (a *analyst) analyse(text string, field int) []analysed {
 		}
 	}
 	a.tokens = a.analyzer.Tokens(a.tokens[:0], text)
-	all := make([]analysed, 0, len(a.tokens))
+	all := make([]analyzed, 0, len(a.tokens))
 	for i := range a.tokens {
 		t := &a.tokens[i]
 		for n, term := range t.Terms {
-			one := analysed{term: fieldTerm(field, term)}
+			one := analyzed{term: fieldTerm(field, term)}
 			if key := wordKey(t); n == 0 && field != inID && !slices.Contains(t.Terms, t.Plain) && len(key) <= maxWord {
 				one.key = key
 			}
@@ -317,7 +317,7 @@ func allDigits(s string) bool {
 	return true
 }
 
-// document is an analysed row as bleve takes it.
+// document is an analyzed row as bleve takes it.
 type document struct {
 	analyst *analyst
 	id      string

@@ -21,7 +21,7 @@ import (
 type Engine struct {
 	// Dir is where the index is kept.
 	Dir string
-	// Pacer holds the work to its share of the processors. Required.
+	// Pacer holds the work to its share of the CPUs. Required.
 	Pacer *indexing.Pacer
 	// HangsAfter is how long a step may take without progress before the index is given up, and
 	// bleve's merges ten times as long. Zero: 30 s.
@@ -29,7 +29,7 @@ type Engine struct {
 	// EraseAfter is how old a file gets that has words of deleted documents, before the others in it
 	// are written again and it is removed. Zero: a day.
 	EraseAfter time.Duration
-	// Logger gets a line for each time the index is complete or made anew. Nil: none.
+	// Logger gets a line for each time the index is complete or rebuilt. Nil: none.
 	Logger *slog.Logger
 
 	tuning tuning
@@ -59,7 +59,7 @@ const (
 )
 
 // Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is
-// removed and made anew. An Engine runs once, and for a directory one at a time.
+// removed and rebuilt. An Engine runs once, and for a directory one at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 	k := &e.keeper
 	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
@@ -85,7 +85,7 @@ func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
 // Trouble returns a sentence that says what is wrong with the index, or "".
 func (e *Engine) Trouble() string { return e.keeper.Trouble() }
 
-// Renewed returns how often the index has been made anew because something was wrong with it.
+// Renewed returns how often the index has been rebuilt because something was wrong with it.
 func (e *Engine) Renewed() uint64 { return e.keeper.Renewed() }
 
 // publish gives searches p in place of what they had, unless p's follower has been given up.
@@ -99,7 +99,7 @@ func (e *Engine) publish(p *published) {
 	old.release()
 }
 
-// withdraw takes away what f has published, and gives it up. Nil: whoever published.
+// withdraw withdraws and releases the index that f published. If f is nil, it withdraws any.
 func (e *Engine) withdraw(f *follower) {
 	e.mu.Lock()
 	var old *published

@@ -20,7 +20,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// some is a registry of n entries, all of which have the word "oszust".
+// some is a registry of n entries that all have the word "oszust".
 func some(t testing.TB, n int) *registry {
 	t.Helper()
 	r := newRegistry(t, t.TempDir())
@@ -81,7 +81,7 @@ func TestReopens(t *testing.T) {
 	}
 }
 
-// TestAnother: an index of another stream, data set or version, or of a later state, is made anew.
+// TestAnother: an index of another stream, data set or version, or of a later state, is rebuilt.
 func TestAnother(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r *registry){
@@ -165,7 +165,7 @@ func TestDamage(t *testing.T) {
 func (r *registry) isOpening() bool { return (&store{dir: filesOf(r.dir)}).isOpening() }
 
 // TestDiedWhileOpening: a process that ended before bleve had written anything may have been killed
-// by the files. The next one removes them and makes the index anew, once; where nothing went
+// by the files. The next one removes them and rebuilds the index, once; where nothing went
 // wrong the index stays.
 func TestDiedWhileOpening(t *testing.T) {
 	t.Parallel()
@@ -194,7 +194,7 @@ func TestDiedWhileOpening(t *testing.T) {
 const damagedDir = "REGISTRY_TEST_DAMAGED"
 
 // TestDeadlyDamage: whatever is wrong with bleve's bbolt file, the process dies of it once at most.
-// The next one makes the index anew.
+// The next one rebuilds the index.
 func TestDeadlyDamage(t *testing.T) {
 	if dir := os.Getenv(damagedDir); dir != "" {
 		r := some(t, 300)
@@ -295,7 +295,7 @@ func TestEndsInSpiteOfDamage(t *testing.T) {
 }
 
 // TestHangs: a batch, or a merge, that does not come back is given up, with its goroutine, and the
-// index made anew.
+// index rebuilt.
 func TestHangs(t *testing.T) {
 	for _, point := range []string{"before-batch", "merged"} {
 		t.Run(filepath.Base(point), func(t *testing.T) {

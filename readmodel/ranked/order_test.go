@@ -16,7 +16,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// inflected are the words of TestOrder: each line is one word in some of its forms, of which none
+// inflected are the words of TestOrder: each line is one word in some of its forms, and none
 // is another word's. They are taken from a grammar, not from the tables of package terms.
 func inflected() [][]string {
 	var words [][]string

@@ -289,7 +289,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// reference is ranked search without an index: it analyses everything.
+// reference is ranked search without an index: it analyzes everything.
 type reference struct {
 	analyzer *terms.Analyzer
 	rows     []*readmodel.Row

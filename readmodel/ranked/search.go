@@ -52,7 +52,7 @@ func (a *Searcher) Sequence() uint64 { return a.sequence }
 
 // Search answers a page of the entries of v that have every word of q or, where none has, all but
 // one. v must have been loaded after Acquire. The error is ctx's or readmodel.ErrNoRanking: v is
-// too old, of another model or too far ahead, or the index is faulty. A faulty index is made anew.
+// too old, of another model or too far ahead, or the index is faulty. A faulty index is rebuilt.
 func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
 	if !v.SameModel(a.view) || v.Sequence() < a.sequence {
 		return page, readmodel.ErrNoRanking
@@ -89,7 +89,7 @@ type search struct {
 	reads    int                       // rows that were looked at for a spelling
 }
 
-// maxChanged bounds the changed rows that one question analyses. Beyond them, what was changed a
+// maxChanged bounds the changed rows that one question analyzes. Beyond them, what was changed a
 // moment ago is missing from the answer.
 const maxChanged = 256
 
@@ -123,7 +123,7 @@ func (w *word) has(terms []string) bool {
 	return slices.ContainsFunc(terms, func(term string) bool { return slices.Contains(w.terms, term) })
 }
 
-// words analyses a text into its words, each once, but those that say little where others are.
+// words analyzes a text into its words, each once, but those that say little where others are.
 func (s *search) words(text string) ([]word, error) {
 	var words []word
 	tokens := s.analyzer.Tokens(nil, text)
@@ -144,8 +144,8 @@ func (s *search) words(text string) ([]word, error) {
 	return words, nil
 }
 
-// addTerms adds the terms of the words that differ from w in their diacritics alone: whoever types
-// without them means those, and whoever types them may look for texts without. Words that are one
+// addTerms adds the terms of the words that differ from w in their diacritics alone: a text typed
+// without them means those, and one typed with them may mean texts without. Words that are one
 // of their terms have been found.
 func (s *search) addTerms(w *word) error {
 	return s.eachWord(wordField, []byte(w.plain), []byte(w.plain+"\x01"), nil, func(key string, _ uint64) error {
@@ -298,7 +298,7 @@ func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, 
 	return e, s.match(e, q)
 }
 
-// relaxedFrom is how many words a question has at least of which a document may lack one, where
+// relaxedFrom is the fewest words of a query that let a document lack one of them, where
 // none has all.
 const relaxedFrom = 3
 

@@ -23,10 +23,10 @@ import (
 )
 
 // format is the version of what a document holds; that of the analysis is terms.Version. An index
-// of other ones is made anew. TestFormat fails when documents change and format does not.
+// of other ones is rebuilt. TestFormat fails when documents change and format does not.
 const format = 3
 
-// Identity tells what an index was made from. An index of another identity is made anew.
+// Identity tells what an index was made from. An index of another identity is rebuilt.
 type Identity struct {
 	StreamEpoch string `json:"streamEpoch"`
 	DataSet     string `json:"dataSet"` // of the store (package snapshots): new at every rebuild and restore
@@ -158,7 +158,7 @@ func (s *store) fail(err error, _ string) {
 
 // event holds a merge back until the index is open and a rest has followed the last
 // merge. It also notes when one begins and ends. Within a merge, which is bleve's own, there is no
-// rest: with 100 000 documents it takes up to a second.
+// rest: with 100,000 documents it takes up to a second.
 func (s *store) event(e scorch.Event) bool {
 	switch e.Kind {
 	case scorch.EventKindPreMergeCheck:
@@ -276,7 +276,7 @@ func (s *store) closeScorch(closed chan<- struct{}) {
 
 // opening is the name of an empty file beside the index's. It is there from before bleve looks at
 // the files until a batch has reached the disk: a fault in one of bleve's goroutines ends the
-// process. The next opening finds it and fails, so that the index is made anew.
+// process. The next opening finds it and fails, so that the index is rebuilt.
 const opening = "opening"
 
 func (s *store) isOpening() bool {
@@ -284,7 +284,7 @@ func (s *store) isOpening() bool {
 	return err == nil
 }
 
-func (s *store) opened() { _ = os.Remove(filepath.Join(s.dir, opening)) } // if it stays, the next opening makes the index anew
+func (s *store) opened() { _ = os.Remove(filepath.Join(s.dir, opening)) } // if it stays, the next opening rebuilds the index
 
 // filesOf returns where bleve keeps the index of an Engine whose Dir is dir. It can be removed, also
 // if dir is a disk of its own.

@@ -211,7 +211,7 @@ func (s *search) near(w *word) ([]spelling, error) {
 	return near, nil
 }
 
-// automata returns what makes automata of a number of edits, of which a swap of two letters is one.
+// automata returns a builder of automata for a number of edits; a swap of two letters is one edit.
 // It takes milliseconds to make.
 func (e *Engine) automata(edits int) (*levenshtein.LevenshteinAutomatonBuilder, error) {
 	kept := &e.builders[edits-1]
@@ -284,7 +284,7 @@ func (s *search) hasWord(ref readmodel.RowRef, folded string) (bool, error) {
 	return slices.ContainsFunc(tokens, func(t terms.Token) bool { return t.Folded == folded }), nil
 }
 
-// plainAutomaton lets the keys of the dictionary of words through of which the part before the zero
+// plainAutomaton accepts the keys of the dictionary of words whose part before the zero
 // byte is near.
 type plainAutomaton struct{ near *levenshtein.DFA }
 

@@ -19,7 +19,7 @@
 //     the words that it may be. "zadal" is zadał and żądał.
 //  7. What is left are loan words and names. Their stem is guessed: the word without its ending.
 //
-// A question is analysed the same way, except that every word without diacritics means all the
+// A question is analyzed the same way, except that every word without diacritics means all the
 // words that it may be, known or not ([Analyzer.Meant]). An index keeps [Token.Plain] beside the
 // terms, to find words that neither table nor lexicon knows whatever their diacritics.
 //
@@ -31,7 +31,7 @@
 // # Why
 //
 // Endings alone do not tell the forms of a Polish word. Given a form that is asked and one that is
-// written, a stemmer that goes by endings (Stempel) matched 54 % of the pairs of the field's nouns,
-// 45 % of its verbs, 68 % of its adjectives and 36 % of its slang, without the handwritten table.
+// written, a stemmer that goes by endings (Stempel) matched 54% of the pairs of the field's nouns,
+// 45% of its verbs, 68% of its adjectives and 36% of its slang, without the handwritten table.
 // With the lexicon all pairs of TestPairs match, with and without diacritics.
 package terms

@@ -18,7 +18,7 @@ import (
 )
 
 // Version numbers the analysis: the tables, the lexicon, the stop words and the code. An index of
-// another Version is made anew (package ranked). TestVersion fails when the analysis changes and
+// another Version is rebuilt (package ranked). TestVersion fails when the analysis changes and
 // Version does not.
 const Version = 4
 

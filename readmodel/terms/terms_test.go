@@ -40,7 +40,7 @@ func paradigms(t *testing.T, name string) map[string][][]string {
 	return of
 }
 
-// TestPairs: whoever asks for one form of a word finds every other, with and without marks;
+// TestPairs: a query for one form of a word finds every other, with and without marks;
 // unrelated words are kept apart.
 func TestPairs(t *testing.T) {
 	a := analyzer(t)

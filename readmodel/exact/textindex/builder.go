@@ -68,7 +68,7 @@ const (
 	// maxBlock bounds a block to five times what typical entries take. Texts that no longer fit are
 	// left out.
 	maxBlock = BlockLen * 2048
-	// maxNotes bounds the notes of a block, of which a word and its boundary take one each.
+	// maxNotes bounds the notes of a block. A word and its boundary take one each.
 	maxNotes = BlockLen * 1024
 	// maxNew bounds what one text adds to the vocabulary, in bytes: some two hundred new words. A
 	// text of more is left out, so it costs each search a look, and no memory.

@@ -55,14 +55,14 @@
 // Blocks are mapped files, not Go memory: the garbage collector would need twice as much, and the
 // system can take their pages back.
 //
-// Without sieves, a check of a name looked up grams in every block, 62 of them at 1 000 000 entries;
+// Without sieves, a check of a name looked up grams in every block, 62 of them at 1,000,000 entries;
 // most checks of a name with a number now look them up in one to five. It takes two bytes an entry.
 // Together with a single look at each row it took the names that nobody had asked for, similar ones
-// among them, from 4 078 checks a second to 27 677, one build after the other on two processors. Runs
+// among them, from 4,078 checks a second to 27,677, one build after the other on two CPUs. Runs
 // of five characters let twice as many blocks through.
 //
 // Maps number grams and words. Hash tables of the package's own, of 4 bytes an item, saved no time:
-// an index of a million entries took 4.7 s of processor time with either.
+// an index of a million entries took 4.7 s of CPU time with either.
 //
 // # The parts
 //

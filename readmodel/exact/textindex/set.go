@@ -159,7 +159,7 @@ func (s *Set) addList(list []byte, within *Set) {
 			d = d&0x7f | uint(list[i])<<7
 		}
 		next += d
-		slot := uint16(next % BlockLen) // a damaged list may go on for ever
+		slot := uint16(next % BlockLen) // a damaged list may go on forever
 		if within == nil || within.Has(slot) {
 			s.Add(slot)
 		}

@@ -24,7 +24,7 @@ func NewVocabulary() *Vocabulary {
 func (v *Vocabulary) Bytes() int { return len(v.words.text) + len(v.boundaries.text) }
 
 // Sort sorts all words, which makes searches as fast as they get: until then they look through the
-// latest quarter. It takes some 0.1 s a megabyte.
+// latest quarter. It takes about 0.1 s a megabyte.
 func (v *Vocabulary) Sort() {
 	v.words.publishSorted(0)
 	v.boundaries.publishSorted(0)

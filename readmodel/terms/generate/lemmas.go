@@ -78,7 +78,7 @@ func (d *dictionary) verbsOf(participle string) []string {
 	return nil
 }
 
-// adjective returns the first form of an adjective of which every form is an entry, or else the
+// adjective returns the first form of an adjective whose forms are all entries, or else the
 // word itself.
 func (d *dictionary) adjective(word string) string {
 	for _, ending := range [...]string{"ego", "emu", "ymi", "ych", "ej", "ym", "a", "ą", "e"} {
@@ -143,7 +143,7 @@ func (d *dictionary) forms() map[string][]string {
 }
 
 // withinAnother reports whether every form of a lemma is one of another lemma too: zakupy is within
-// zakup, and potwierdzenie within potwierdzić. Whoever asks for the one means the other already.
+// zakup, and potwierdzenie within potwierdzić. A query for the one already means the other.
 func withinAnother(lemma string, its []string, forms map[string][]string) bool {
 	others := slices.DeleteFunc(slices.Clone(forms[its[0]]), func(l string) bool { return l == lemma })
 	for _, form := range its[1:] {

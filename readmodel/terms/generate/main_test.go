@@ -153,7 +153,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestWithin: a lemma of which every form is one of another's is that one; of two that have the
+// TestWithin: a lemma whose forms are all forms of another is that one; of two that have the
 // same forms one is left.
 func TestWithin(t *testing.T) {
 	const aff = "SET ISO8859-2\nSFX N Y 2\nSFX N 0 y .\nSFX N 0 ów .\nSFX P Y 1\nSFX P y ów y\nSFX Q Y 1\nSFX Q y 0 y\n"

@@ -128,7 +128,7 @@ func rule(form, lemma string) string {
 }
 
 // Write writes a lexicon of the lemmas of forms. The same forms give the same bytes. It leaves out
-// forms that are too long, and those that have, or of which a lemma has, letters that a lexicon
+// forms that are too long, and forms where the form or a lemma has letters that a lexicon
 // cannot have. It returns how many these are.
 func Write(w io.Writer, source string, lemmas map[string][]string) (left int, err error) {
 	type form struct {
