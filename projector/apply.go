@@ -229,7 +229,7 @@ func (p *Projector) moveOver(e erasure) bool {
 	return true
 }
 
-// bound is how far messages are applied. Whoever changes the model holds mu, so nothing is applied
+// bound is how far messages are applied. Every change of the model holds mu, so nothing is applied
 // any more once Hold has returned.
 type bound struct {
 	mu      sync.Mutex

@@ -14,7 +14,7 @@ import (
 
 const benchEvents = 60_000
 
-// BenchmarkCatchUp replays a stream of 60 000 entries into an empty model, with the store, beside a
+// BenchmarkCatchUp replays a stream of 60,000 entries into an empty model, with the store, beside a
 // broker in the same process: events a second until the model may be served.
 func BenchmarkCatchUp(b *testing.B) {
 	s := newSystem(b)
@@ -67,7 +67,7 @@ func BenchmarkLive(b *testing.B) {
 	b.ReportMetric(float64(b.N)*n/took.Seconds(), "events/s")
 }
 
-// BenchmarkLatency is the time from the acknowledgement of one event to its view, when quiet.
+// BenchmarkLatency is the time from the acknowledgment of one event to its view, when quiet.
 func BenchmarkLatency(b *testing.B) {
 	s := newSystem(b)
 	s.tune = productionPace

@@ -73,7 +73,7 @@ type Config struct {
 	// followed. If 0, it is 10 s.
 	PatienceAtStart time.Duration
 
-	// SaveEvery and SaveCount bound how long applied events wait for the store. 0: 250 ms, 1 000.
+	// SaveEvery and SaveCount bound how long applied events wait for the store. 0: 250 ms, 1,000.
 	SaveEvery time.Duration
 	SaveCount int
 
@@ -88,10 +88,10 @@ type Config struct {
 
 // Limits are counts of messages and records. A limit of 0 has its default.
 type Limits struct {
-	Pull    int // messages requested at once. 0: 2 000
-	Queued  int // messages received and not yet handed to a worker. 0: 4 096
-	Bulk    int // the backlog from which the orders are sorted once at its end. 0: 2 000
-	Waiting int // records that wait for the store. 0: 65 536
+	Pull    int // messages requested at once. 0: 2,000
+	Queued  int // messages received and not yet handed to a worker. 0: 4,096
+	Bulk    int // the backlog from which the orders are sorted once at its end. 0: 2,000
+	Waiting int // records that wait for the store. 0: 65,536
 }
 
 // nowhere is the store of a replay that leaves no trace.
@@ -122,7 +122,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConnectOptions are the options of a connection that a Projector uses: it reconnects for ever,
+// ConnectOptions are the options of a connection that a Projector uses: it reconnects forever,
 // notices a dead broker within seconds, and fails requests at once while there is none instead of
 // keeping them for later.
 func ConnectOptions() []nats.Option {

@@ -66,7 +66,7 @@
 //	         is out of order; then another one. While nothing waits, it has the model compacted.
 //	         (projector.go, stream.go, receiver.go, gather.go, apply.go, catchup.go, freeze.go)
 //	workers  decode and render chunks of messages. (decode.go)
-//	saver    gives the store what has been applied, within 250 ms or 1 000 events. (saver.go)
+//	saver    gives the store what has been applied, within 250 ms or 1,000 events. (saver.go)
 //	rejecter copies rejected events; beside that it finds subjects that have no valid event left.
 //	         (rejecter.go, subjects.go)
 //	eraser   purges the messages before a tombstone, and tells how many wait. (eraser.go)
@@ -80,13 +80,13 @@
 // # Memory
 //
 // Bounded: 8 MiB in flight from the broker (one message, if the broker takes longer ones), 8 MiB
-// received and queued, 16 MiB being decoded, 65 536 records waiting for the store, 4 096 rejections
+// received and queued, 16 MiB being decoded, 65,536 records waiting for the store, 4,096 rejections
 // waiting to be copied. At a bound, the part before it waits; at the end of the chain the broker
-// does. 10 000 subjects wait to be examined; more are not examined.
+// does. 10,000 subjects wait to be examined; more are not examined.
 //
 // # Why
 //
-// A session is an ordered consumer made by hand: no acknowledgements, state in the broker's memory,
+// A session is an ordered consumer made by hand: no acknowledgments, state in the broker's memory,
 // started after the checkpoint, a check that its deliveries have no gap, and a new one whenever
 // anything is out of order. A gap shows when the next delivery comes; that the last one is lost,
 // watch finds out. The client library has one ready-made, but it holds its lock while it backs off

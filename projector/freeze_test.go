@@ -174,7 +174,7 @@ func TestStreamRecreated(t *testing.T) {
 	}
 }
 
-// A stream made again with the old one's metadata, and grown past a checkpoint of which the new one
+// A stream made again with the old one's metadata, past a checkpoint for which the new one
 // has no message: while the projector runs, and, frozen before or not, when it starts.
 func TestStreamMadeAgainWithItsEpoch(t *testing.T) {
 	for _, running := range []bool{true, false} {

@@ -6,7 +6,7 @@ import (
 )
 
 // A batch is what is there, at most maxBatch messages. Each batch copies the tree nodes that it
-// changes, so large ones are cheaper: a tenth less an event at 100 000 entries, more at a million.
+// changes, so large ones are cheaper: a tenth less an event at 100,000 entries, more at a million.
 // While busyMessages or more come in gatherFor, a batch also takes what comes in the next
 // gatherFor. The model does not depend on where batches end.
 const (

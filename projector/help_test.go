@@ -28,7 +28,7 @@ import (
 // patience bounds every wait of these tests. Nothing should need it.
 const patience = 60 * time.Second
 
-// system is a broker, a store and a projector between them, each of which can be stopped and
+// system is a broker, a store and a projector between them, and each can be stopped and
 // started again.
 type system struct {
 	t      testing.TB

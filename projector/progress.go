@@ -54,7 +54,7 @@ type Progress struct {
 	Rejected, RejectedHere uint64
 
 	// SubjectsWithoutValidEvent are subjects of the contract whose every retained message was
-	// rejected, sorted, at most 1 000, donations without their ids: a rebuild would not know their
+	// rejected, sorted, at most 1,000, donations without their ids: a rebuild would not know their
 	// last state. A subject that is purged leaves the list within seconds (ten are looked at in a
 	// poll).
 	SubjectsWithoutValidEvent []string

@@ -32,7 +32,7 @@ type Projector struct {
 	chunks   chan *chunk   // from the session's receiver to the workers
 	poll     chan struct{} // to watch: poll now; holds one
 	erased   chan erasure  // from watch to the session
-	restart  chan error    // to the session: why to begin anew, which verifies the stream; holds one
+	restart  chan error    // to the session: why to begin again, which verifies the stream; holds one
 
 	// Owned by follow.
 	phase    phase     // of catching up at start
@@ -213,7 +213,7 @@ func (p *Projector) sessionLost(err error, news bool) {
 	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
 }
 
-// recheck makes the session begin anew, which verifies the stream first. Any goroutine may call it.
+// recheck makes the session begin again, which verifies the stream first. Any goroutine may call it.
 func (p *Projector) recheck(err error) {
 	select {
 	case p.restart <- errors.New("to be verified again: " + err.Error()): // not wrapped: the next session decides
@@ -247,7 +247,7 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 }
 
 // Flush returns when the store holds at least what the model had applied when Flush was called: for
-// whoever is about to copy the store. It does not wait for SaveEvery. The error is that of ctx, or
+// a caller about to copy the store. It does not wait for SaveEvery. The error is that of ctx, or
 // of a write that failed meanwhile. Before the model has caught up once, and while Run does not
 // run, it waits for ctx. Any goroutine may call it.
 func (p *Projector) Flush(ctx context.Context) error {

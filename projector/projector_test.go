@@ -81,7 +81,7 @@ func TestCatchUp(t *testing.T) {
 	last := s.publish(eventstest.Events(bulkFrom+bulkFrom/4, 3)...)
 	held := make(chan struct{})
 	release := sync.OnceFunc(func() { close(held) })
-	defer release() // else a failure would wait for ever
+	defer release() // else a failure would wait forever
 	s.wrap = func(st Store) Store {
 		return storeFunc(func(c readmodel.Commit) error {
 			if c.Checkpoint.Sequence != 0 && !s.p.Progress().CaughtUp {

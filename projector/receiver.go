@@ -160,7 +160,7 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		Time:     meta.Timestamp,
 		Data:     msg.Data(),
 	}}
-	r.received.Store(m.Sequence) // first: whoever finds the message in the stream knows that it has come
+	r.received.Store(m.Sequence) // first: a check that finds the message in the stream must see that it has come
 	r.queue.push(m)
 }
 
@@ -185,7 +185,7 @@ func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 	}
 }
 
-// close deletes the consumer and waits for everything that start began. What has not been applied
+// close deletes the consumer and waits foreverything that start began. What has not been applied
 // is dropped: the next session receives it again.
 func (r *receiver) close(log *slog.Logger) {
 	r.queue.close()

@@ -118,7 +118,7 @@ func (r *rejecter) push(ctx context.Context, c rejected.Copy) error {
 	return nil
 }
 
-// broadcast wakes whoever waits for a change of what waits. r.mu is held.
+// broadcast wakes all goroutines that wait for the queue to change. The caller must hold r.mu.
 func (r *rejecter) broadcast() {
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -232,7 +232,7 @@ func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 // atOnce bounds the requests that each has under way.
 const atOnce = 32
 
-// each calls f for every item, for several at once, and returns those for which it succeeded, those
+// each calls f forevery item, for several at once, and returns those for which it succeeded, those
 // for which it failed, both in their order, and the first error.
 func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
 	errs := make([]error, len(items))

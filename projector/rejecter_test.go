@@ -191,7 +191,7 @@ func TestRejectedStreamDeleted(t *testing.T) {
 	s.progress("second copy", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
 }
 
-// Subjects of which nothing valid is left are named, also after a restart, until a good event
+// Subjects without a valid message are named, also after a restart, until a good event
 // comes.
 func TestSubjectsWithoutValidEvent(t *testing.T) {
 	s := newSystem(t)

@@ -165,7 +165,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// Whoever has seen a batch in the model finds it in the store after Flush, also at the moment when
+// A batch that has been seen in the model is in the store after Flush, also at the moment when
 // the projector's checkpoint has not moved yet.
 func TestFlushBetweenModelAndCheckpoint(t *testing.T) {
 	s := newSystem(t)

@@ -222,8 +222,8 @@ func differences(c, want jetstream.StreamConfig) (found []difference) {
 }
 
 // additions are settings that the contract does not name and that stand in somebody's way: of
-// publishers (sealed, a full subject, no acknowledgements), of the events' subjects, of the
-// consumers of more than so many replicas, or of what an acknowledgement promises.
+// publishers (sealed, a full subject, no acknowledgments), of the events' subjects, of the
+// consumers of more than so many replicas, or of what an acknowledgment promises.
 func additions(c jetstream.StreamConfig) (found []difference) {
 	add := func(set bool, option string, expected, is any) {
 		if set {

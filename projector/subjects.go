@@ -348,7 +348,7 @@ func (s *subjects) recheck(ctx context.Context) {
 	}
 	s.rechecked = time.Now()
 	turn := s.nextTurn()
-	_, _, _ = each(slices.Collect(maps.Keys(turn)), func(subject string) error { // whoever gets no answer has another turn
+	_, _, _ = each(slices.Collect(maps.Keys(turn)), func(subject string) error { // a subject without an answer has another turn
 		_, err := s.stream.NextMessage(ctx, 1, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) && s.sameStream(ctx) {
 			s.clear(subject)

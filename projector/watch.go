@@ -51,7 +51,7 @@ type overdue struct {
 }
 
 // watch asks the broker, every PollEvery and when told to, how long the stream is. It decides
-// nothing about the stream's identity: when in doubt it makes the session begin anew.
+// nothing about the stream's identity: when in doubt it makes the session begin again.
 func (p *Projector) watch(ctx context.Context) {
 	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
 	defer w.scans.Wait()
@@ -100,7 +100,7 @@ func (w *watcher) noAnswer(err error) {
 		err = fmt.Errorf("%w: %w", err, last)
 	}
 	what := unanswered(err)
-	if !w.away { // logged first: whoever reads the sentence finds the line
+	if !w.away { // logged first: then a reader of the sentence finds the line
 		w.log.Warn(what+"; "+w.meanwhile(), "error", err)
 	}
 	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")

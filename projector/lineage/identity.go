@@ -3,7 +3,7 @@
 //
 // # Promises
 //
-//   - Check compares the stream with a checkpoint in one way for everybody: the projector before
+//   - Check compares the stream with a checkpoint in one way foreverybody: the projector before
 //     and while it follows a stream, and a server that starts from a snapshot.
 //   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other
 //     brokers, and however much their clocks differ.
@@ -16,7 +16,7 @@
 // a rewound one. Then time tells them apart: everything up to the checkpoint has been read, and
 // Checkpoint.NewestTime is when the newest of it was stored. A message below the checkpoint that
 // was stored later was not there to be read. The time of the checkpoint's own message would not do:
-// where the clock of one of the brokers was once fast, older messages have later times for ever.
+// where the clock of one of the brokers was once fast, older messages have later times forever.
 // The question is a STREAM.MSG.GET by time, which every user who reads messages may ask. A consumer
 // by start time would answer it too, for three requests and a state in the broker.
 //

@@ -186,7 +186,7 @@ func TestCheckAsksTheLeader(t *testing.T) {
 }
 
 // staleReplica connects to what answers as a cluster does in which a replica of the stream lags:
-// the leader has one message, and whoever answers direct access, which direct counts, has none.
+// the leader has one message, and the one that answers direct access, which direct counts, has none.
 func staleReplica(t *testing.T) (js jetstream.JetStream, direct *atomic.Int32) {
 	t.Helper()
 	s := eventstest.Server(t, &server.Options{})

@@ -289,7 +289,7 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 
 // Purge erases the copies under subject, or those of events that were published on subject, and
 // returns how many there were. The subject may have wildcards (CheckPattern). The events stay in
-// their stream, and whoever replays it copies them again.
+// their stream, and a replay copies them again.
 func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error) {
 	defer func() { err = e.refusal(err) }()
 	stream, err := openCopies(ctx, e.js)

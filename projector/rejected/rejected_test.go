@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Whoever shows a copy shows the time at which its event was stored, and not that of the copy.
+// A copy is shown with the time at which its event was stored, not that of the copy.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	js := eventstest.Connect(t, eventstest.Broker(t))

@@ -221,7 +221,7 @@ func (w *world) purge(tail bool) {
 	w.say("purged %s", name)
 }
 
-// replay makes the twin anew from what the stream has.
+// replay makes the twin again from what the stream has.
 func (w *world) replay() *twin {
 	t := newTwin()
 	ctx, s := context.Background(), w.stream()

@@ -159,7 +159,7 @@ func (w *world) leaderless() {
 	w.wire.set(faults{})
 }
 
-// moveStream puts the stream back to a copy, makes one, or makes it anew.
+// moveStream puts the stream back to a copy, makes one, or makes it again.
 func (w *world) moveStream() {
 	switch k := w.rng.IntN(8); {
 	case k == 0:
