@@ -140,7 +140,7 @@ func (g *gate) ready() float64 {
 // pass through it. Any goroutine may use it.
 //
 // A full queue means overload: it refuses searches that have waited long, queues no more than run,
-// and leaves one processor free to accept connections, if there is another. Overload ends once
+// and leaves one CPU free to accept connections, if there is another. Overload ends once
 // nothing has been refused for a while.
 type searches struct {
 	most  int           // how many run at once
@@ -168,7 +168,7 @@ type waitingSearch struct {
 // calm is how long nothing may be refused before overload is over.
 const calm = 500 * time.Millisecond
 
-// newSearches lets one search run for each processor, and 64 more wait for a second.
+// newSearches lets one search run for each CPU, and 64 more wait for a second.
 func newSearches() *searches {
 	return &searches{most: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), limit: 64, wait: time.Second}
 }

@@ -125,7 +125,7 @@ func TestMinSequenceTimesOut(t *testing.T) {
 	}
 }
 
-// Frozen, waiting is in vain: the answer is immediate. A long wait would exceed the test's time.
+// Frozen, waiting is useless: the answer is immediate. A long wait would exceed the test's time.
 func TestMinSequenceFrozen(t *testing.T) {
 	f := serve(t)
 	f.public.gate.wait = time.Hour
@@ -266,7 +266,7 @@ func TestSearchWaitIsBounded(t *testing.T) {
 }
 
 // More searches than may wait are overload: those that have waited for long are refused, too, and
-// then as many run as leave a processor free, and as many wait, until nothing had to be refused for
+// then as many run as leave a CPU free, and as many wait, until nothing had to be refused for
 // a while.
 func TestSearchOverload(t *testing.T) {
 	s := &searches{most: 2, limit: 3, wait: time.Hour}
@@ -313,7 +313,7 @@ func TestSearchOverload(t *testing.T) {
 		w.since = w.since.Add(-s.wait / 5)
 	}
 	s.mu.Unlock()
-	leaves[0]() // one processor is left free
+	leaves[0]() // one CPU is left free
 	count(1, 3)
 	leaves[1]()
 	refused := 0
@@ -343,7 +343,7 @@ func TestSearchOverload(t *testing.T) {
 	count(0, 0)
 }
 
-// Whoever enters, leaves, gives up or is refused, in whatever order: as many run as may, nobody is
+// Whatever the order in which searches enter, leave or are refused: as many run as may, none is
 // forgotten, and the counts end at zero.
 func TestSearchesCount(t *testing.T) {
 	s := &searches{most: 3, limit: 4, wait: 2 * time.Millisecond}

@@ -88,7 +88,7 @@ func (a *addressed) at(address, cacheControl string) respond.Response {
 var hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // requestAddress returns the scheme and host that r was sent to, as far as it says. A proxy that
-// speaks TLS to clients says so in X-Forwarded-Proto; whoever lies in it misleads only themselves.
+// speaks TLS to clients says so in X-Forwarded-Proto; a client that forges it misleads only itself.
 func requestAddress(r *http.Request) string {
 	if len(r.Host) > 255 || !hostPattern.MatchString(r.Host) {
 		return apidoc.Address

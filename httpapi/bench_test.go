@@ -145,7 +145,7 @@ func BenchmarkRatio(b *testing.B) {
 	}
 }
 
-// BenchmarkPageRatio is BenchmarkRatio for remembered pages of the site, at 100 000 entries.
+// BenchmarkPageRatio is BenchmarkRatio for remembered pages of the site, at 100,000 entries.
 func BenchmarkPageRatio(b *testing.B) {
 	p := busyAPI(b, 100_000, func(cfg *Config) { cfg.Site = true })
 	for name, target := range map[string]string{

@@ -83,7 +83,7 @@ func TestEveryPathHasItsOwnQueries(t *testing.T) {
 	}
 }
 
-// The third answer to a query of the same content is not built anew. Once the content has changed,
+// The third answer to a query of the same content is not built again. Once the content has changed,
 // it is.
 func TestRememberedAnswersAreNotBuilt(t *testing.T) {
 	f := serve(t)

@@ -118,7 +118,7 @@ func (d *discordFront) breakDown(down bool) {
 
 // The Discord bots of the page /boty are run as they stand there, with the real libraries, against a
 // stand-in for the platform. They tell moderators of everyone who is listed, whether they join, were
-// there before, or are listed later; of everyone who is cleared; and of whom they could not check.
+// there before, or are listed later; of everyone who is cleared; and of all they could not check.
 // They say nothing twice, name nobody to the registry who is not listed, and do nothing else.
 func TestDiscordBots(t *testing.T) {
 	eventstest.Long(t)

@@ -18,7 +18,7 @@ type donationBody struct {
 	UpdatedAt             string `json:"updatedAt"`
 }
 
-// donation answers GET /api/donate/status. Nothing of it is cached or logged: whoever knows a
+// donation answers GET /api/donate/status. Nothing of it is cached or logged: anyone who knows a
 // donation's id may see it, and nobody else (httpapi/CONTRACT.md#donations).
 func (p *Public) donation(c *gin.Context) (respond.Response, error) {
 	id, err := parseDonation(c.Request.URL.RawQuery)

@@ -43,7 +43,7 @@ func TestEntryPages(t *testing.T) {
 	}
 }
 
-// Whoever no list shows has no page, and neither has what is no entry id.
+// An entry that no list shows has no page, and neither has text that is no entry id.
 func TestNobodysPages(t *testing.T) {
 	f := serveSite(t)
 	f.apply(events.Entry{List: events.Legit, EntryID: "unseen", ChatID: "1", Name: "Niezweryfikowana", ReportID: "r"})

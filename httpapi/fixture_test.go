@@ -66,7 +66,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 	f.addr = listen(t, wire.NewServer(public, cfg.Logger))
 	t.Cleanup(public.EndFollowing) // first: the server waits for followers
 	f.client = &http.Client{
-		Timeout:       30 * time.Second, // no test waits for ever
+		Timeout:       30 * time.Second, // no test waits forever
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

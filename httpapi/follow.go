@@ -31,7 +31,7 @@ import (
 // the writer no more than one who waits. It starts with the first reader and ends with Close. Any
 // goroutine may use it.
 //
-// That goroutine also makes the events of a change, once, and has them written, on all processors, to
+// That goroutine also makes the events of a change, once, and has them written, on all CPUs, to
 // every connection that takes them at once. That costs less than waking a goroutine for each
 // (deploy/capacity.md). A reader whose connection is full goes on in its handler's goroutine until
 // it is up to date again.
@@ -71,7 +71,7 @@ const (
 	// paceOf times the number of readers is the least time between two changes that readers are told
 	// of. It bounds what telling them takes, however fast changes come (deploy/capacity.md).
 	paceOf = 25 * time.Microsecond
-	// minPart is how many followers are worth a processor of their own.
+	// minPart is how many followers are worth a CPU of their own.
 	minPart = 64
 	// minPace bounds what watching costs while nobody waits.
 	minPace = time.Millisecond
@@ -174,8 +174,8 @@ func (f *followers) watch(ctx context.Context) {
 }
 
 // tell makes is the news, and sends the streams that are up to date what has changed since was. One
-// that does not take all of it at once, or has to look for itself, is handed back. Two processors
-// take a fifth off the median time to 1 000 followers that one needs (BenchmarkFollowers).
+// that does not take all of it at once, or has to look for itself, is handed back. Two CPUs
+// take a fifth off the median time to 1,000 followers that one needs (BenchmarkFollowers).
 func (f *followers) tell(was, is *readmodel.View) {
 	f.liveMu.Lock()
 	defer f.liveMu.Unlock()

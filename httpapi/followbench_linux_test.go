@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// crowd is followers of the feed that take no processor time: sockets of which the system notes
+// crowd is followers of the feed that take no CPU time: sockets for which the system notes
 // when bytes came in, and which are read later.
 type crowd []int
 
@@ -78,8 +78,8 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkFollowers measures the way from an event that is applied to the sockets of a thousand
-// followers, the processor time that takes, and the server's memory for them. Then the lists'
-// throughput beside them, on all processors and with the lists' client on the same, while changes
+// followers, the CPU time that takes, and the server's memory for them. Then the lists'
+// throughput beside them, on all CPUs and with the lists' client on the same, while changes
 // come at a steady rate. What the followers themselves cost is not in any of it.
 func BenchmarkFollowers(b *testing.B) {
 	const n = 1000

@@ -33,7 +33,7 @@ func feedAPI(b *testing.B, n int) (p *Public, addr string, publish func() uint64
 	}
 }
 
-// BenchmarkFeedRatio is BenchmarkRatio for polls that find nothing, at 100 000 entries.
+// BenchmarkFeedRatio is BenchmarkRatio for polls that find nothing, at 100,000 entries.
 func BenchmarkFeedRatio(b *testing.B) {
 	p, addr, _ := feedAPI(b, 100_000)
 	target := changesOf + "?since=100000"
@@ -48,7 +48,7 @@ func BenchmarkFeedRatio(b *testing.B) {
 }
 
 // BenchmarkFirstSync reads everything in pages of 1000, over HTTP. entries/s at a million entries
-// want to be 17 000 at least: 60 s.
+// want to be 17,000 at least: 60 s.
 func BenchmarkFirstSync(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Every answer that the API has, in full: go test ./httpapi -update writes them anew.
+// Every answer that the API has, in full: go test ./httpapi -update writes them again.
 func TestGoldenAnswers(t *testing.T) {
 	f := serve(t)
 	for name, target := range map[string]string{
@@ -116,9 +116,9 @@ func golden(t *testing.T, name, body string) {
 }
 
 // TestAnswerVersion fails when a list or a check of the same content is another than before and
-// readmodel.AnswerVersion is the same: readers would keep the old one, whose tag is then good for
-// ever. The names and hashes of the golden answers are in testdata/answers.txt, which -update
-// writes anew, but never with another hash under the same number.
+// readmodel.AnswerVersion is the same: readers would keep the old one, whose tag is then good
+// forever. The names and hashes of the golden answers are in testdata/answers.txt, which -update
+// writes again, but never with another hash under the same number.
 func TestAnswerVersion(t *testing.T) {
 	const file = "testdata/answers.txt"
 	number := fmt.Sprintf("AnswerVersion %d, RenderVersion %d", readmodel.AnswerVersion, readmodel.RenderVersion)

@@ -20,7 +20,7 @@ type Reader interface {
 type Readiness struct {
 	Ready  bool   // has caught up once (httpapi/CONTRACT.md#readiness)
 	Reason string // why it is not ready, in English, for /readyz
-	Frozen bool   // applies nothing any more: to wait for a sequence is in vain
+	Frozen bool   // applies nothing any more: waiting for a sequence is useless
 	// Stopping makes /readyz fail, so that nobody new is sent here. Requests that are here are
 	// answered.
 	Stopping bool

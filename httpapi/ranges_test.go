@@ -84,7 +84,7 @@ func TestBadRanges(t *testing.T) {
 	}
 }
 
-// BenchmarkRangeRatio is BenchmarkRatio for a remembered range, at 100 000 entries.
+// BenchmarkRangeRatio is BenchmarkRatio for a remembered range, at 100,000 entries.
 func BenchmarkRangeRatio(b *testing.B) {
 	p := busyAPI(b, 100_000)
 	const target = "/api/ranges/abc"

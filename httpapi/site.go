@@ -121,7 +121,7 @@ func monthTag(at state) string { return "-" + strconv.FormatInt(int64(at.month),
 const entryPages = "/wpis/"
 
 // entryPage answers GET /wpis/{list}/{entryId}. Its tag changes with the entry alone. Caches keep
-// it no longer than a check, so that whoever is taken off a list is soon gone.
+// it no longer than a check, so that a delisted entry is soon gone.
 func (p *Public) entryPage(l events.List) handler {
 	return p.cacheable(&route{
 		policy: p.checkCache, html: true, name: entryID,

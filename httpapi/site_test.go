@@ -331,7 +331,7 @@ func TestSiteOff(t *testing.T) {
 	}
 }
 
-// Assets may be kept for ever: their names hold a hash of what is in them.
+// Assets may be kept forever: their names hold a hash of what is in them.
 func TestAssets(t *testing.T) {
 	f := serveSite(t)
 	home := f.open(t, http.MethodGet, "/").body + f.open(t, http.MethodGet, "/boty/zakresy").body + f.open(t, http.MethodGet, "/status").body

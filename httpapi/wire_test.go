@@ -145,7 +145,7 @@ func TestPipelinedRequests(t *testing.T) {
 	}
 }
 
-// Whoever waits for other people's servers waits longer than a request may take to arrive: the
+// A request for another server's data waits longer than a request may take to arrive: the
 // server must not take the reader for one who has left.
 func TestWaitingOutlastsTheReadTimeout(t *testing.T) {
 	const picture = "\x89PNG\r\n\x1a\npicture"

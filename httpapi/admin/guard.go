@@ -21,7 +21,7 @@ const (
 const maxBody = 64 << 10
 
 // guard keeps pages in an operator's browser away from next (httpapi/CONTRACT.md#admin). A page
-// that points a name of its own at this address is recognised by Host, one that sends requests
+// that points a name of its own at this address is recognized by Host, one that sends requests
 // across origins by Origin or Sec-Fetch-Site. There is no CORS: a preflight is just a wrong method.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Address stands for the service's own address in the examples. Whoever shows the page replaces it.
+// Address stands for the service's own address in the examples. The page's handler replaces it.
 const Address = "https://registry.example"
 
 // The leading _ keeps the Go command from taking the example in Go for a package of this module.

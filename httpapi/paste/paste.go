@@ -61,7 +61,7 @@ type How uint8
 // The ways in which something stands in a text.
 const (
 	// Typed is an id whose digits stand together, and a name that is the whole text or a part of it,
-	// quoted, labelled, or an @word.
+	// quoted, labeled, or an @word.
 	Typed How = iota
 	// Maybe is a run of words of a longer text, and digits that only may be an id.
 	Maybe
@@ -123,7 +123,7 @@ type Stretch struct {
 // Paste is a text with its stretches, and what is sought of it.
 type Paste struct {
 	Text      string // as typed, a line for each field
-	Asked     string // of the field for everything, or else of that for an id
+	Asked     string // of the field foreverything, or else of that for an id
 	Stretches []Stretch
 	Sought    []Sought // ids first
 	Omitted   bool     // there is more in the text than is looked up

@@ -31,14 +31,14 @@ type Reader struct {
 	field, label, glued, trailing, listed, quoted, at  *regexp.Regexp
 }
 
-// labels are the words that people write before a name or an id, labelled what may follow them.
+// labels are the words that people write before a name or an id, labeled what may follow them.
 const (
 	labels = `(?:discord|user)?\s*id|nick(?:u|iem|name)?|nazwa|login|tag|dc|discord|user|username|użytkowni(?:k|ka|czka)|` +
 		`konto|serwer|server|profil|gracz|osoba|ksywk?a|pseudonim`
-	labelled = `(?:\s+(?:użytkownika|konta|serwera|oszusta|na\s+(?:dc|discordzie)))?`
-	clock    = `(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s*[ap]m)?\b`
-	date     = `(?:[0-3]?\d[./-][0-3]?\d[./-](?:20)?\d\d|20\d\d-[01]\d-[0-3]\d)`
-	day      = `(?:przedwczoraj|wczoraj|dzisiaj|dziś|yesterday|today)`
+	labeled = `(?:\s+(?:użytkownika|konta|serwera|oszusta|na\s+(?:dc|discordzie)))?`
+	clock   = `(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s*[ap]m)?\b`
+	date    = `(?:[0-3]?\d[./-][0-3]?\d[./-](?:20)?\d\d|20\d\d-[01]\d-[0-3]\d)`
+	day     = `(?:przedwczoraj|wczoraj|dzisiaj|dziś|yesterday|today)`
 )
 
 // NewReader returns a reader for texts of people who use a Discord-compatible platform.
@@ -65,8 +65,8 @@ func NewReader(cfg Config) *Reader {
 		account: regexp.MustCompile(`(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b`),
 		when: regexp.MustCompile(`(?i)(?:\s[-–—]\s+)?(?:\[(?:` + date + `,?\s*)?` + clock + `\]|` + day + `(?:,?\s+(?:o|at))?\s+` + clock + `|\b` + date + `,?\s+(?:o\s+|at\s+)?` + clock +
 			`|\b` + clock + `|\b` + date + `\b)`),
-		field:    regexp.MustCompile(`(?i)(?:^|[\s,;(|/])((?:` + labels + `)` + labelled + `\s*[:=]+)`),
-		label:    regexp.MustCompile(`(?i)^(?:` + labels + `)` + labelled + `(?:\s*[:=]+\s*|\s+to:?\s+|\s+[-–—]\s+|\s+|-+|$)`),
+		field:    regexp.MustCompile(`(?i)(?:^|[\s,;(|/])((?:` + labels + `)` + labeled + `\s*[:=]+)`),
+		label:    regexp.MustCompile(`(?i)^(?:` + labels + `)` + labeled + `(?:\s*[:=]+\s*|\s+to:?\s+|\s+[-–—]\s+|\s+|-+|$)`),
 		glued:    regexp.MustCompile(`(?i)(?:^|[^\p{L}\p{N}_])id$`),
 		trailing: regexp.MustCompile(`(?i)\s+id\s*[-:=]*$`),
 		listed:   regexp.MustCompile(`(?m)^\s*\d{1,2}[.)]\s`),

@@ -25,12 +25,12 @@
 // too, and it shows what the API answered at the same sequence. Assets have a hash of their content
 // in their names, so caches keep them forever.
 //
-// The verdict, whose it is, what to do and where to appeal come before the reason, because whoever
-// reads this is in a hurry and on a phone: with the form and the facts first, the verdict began at
+// The verdict, whose it is, what to do and where to appeal come before the reason: a visitor who
+// reads this is in a hurry and on a phone. With the form and the facts first, the verdict began at
 // half the screen.
 //
 // Lists show the beginning of a reason as plain text in three lines: a page of 60 whole reasons of
-// 20 000 bytes of Markdown would be megabytes, and a link that is cut out of sight would still get
+// 20,000 bytes of Markdown would be megabytes, and a link that is cut out of sight would still get
 // the focus. So do answers that show several entries. The whole is on the entry's page, in one
 // response, since a page that left some of it out would hide what somebody is accused of.
 //

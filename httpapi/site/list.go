@@ -43,7 +43,7 @@ type listView struct {
 	Entries template.HTML
 	Newer   string // link; empty: none
 	Older   string
-	Last    string // link to the last page, for whoever is beyond it
+	Last    string // link to the last page, for visitors beyond it
 	TooFar  bool   // there are more entries than paging reaches
 }
 

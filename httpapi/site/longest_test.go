@@ -24,7 +24,7 @@ func worst(n int, reason func(i int) string) []events.Data {
 	return out
 }
 
-// longReasons are of 20 000 bytes each, the contract's bound.
+// longReasons are of 20,000 bytes each, the contract's bound.
 func longReasons() map[string]string {
 	long := map[string]string{
 		"words":  strings.Repeat("słowo ", 2857),

@@ -32,7 +32,7 @@ type searchView struct {
 	Suggestions []option
 	Newer       string // link; empty: none
 	Older       string
-	First       string // link to the first page, for whoever is beyond the last
+	First       string // link to the first page, for visitors beyond the last
 	TooFar      bool   // there are more hits than paging reaches
 }
 

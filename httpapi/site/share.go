@@ -89,7 +89,7 @@ func lastDigits(id string) string {
 	return "…" + id[len(id)-4:]
 }
 
-// colorOf is the colour of a verdict's banner, which chats draw beside a preview.
+// colorOf is the color of a verdict's banner, which chats draw beside a preview.
 func colorOf(value verdict.Value) string {
 	switch looks(value) {
 	case "scam":

@@ -107,7 +107,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Nobody looks for where to report a fraud in vain, if it is known.
+// Every visitor finds where to report a fraud, if it is known.
 func TestReportLinks(t *testing.T) {
 	const link = `href="https://reports.example.org/oszustwo">Zgłoś oszustwo</a>`
 	for _, cfg := range []Config{full(), {}} {

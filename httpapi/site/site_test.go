@@ -224,7 +224,7 @@ func people() []events.Data {
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Every state of every page, in full: go test ./httpapi/site -update writes them anew.
+// Every state of every page, in full: go test ./httpapi/site -update writes them again.
 func TestGoldenPages(t *testing.T) {
 	w := newWorld(t, full(), people()...)
 	check := func(search string) string { return w.check(t, readmodel.CheckQuery{Search: search}) }

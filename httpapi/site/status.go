@@ -34,7 +34,7 @@ type statusView struct {
 type statusRow struct {
 	Name, About string
 	Class, Mark string // for the style
-	State       string // in words, because colour alone is not enough
+	State       string // in words, because color alone is not enough
 	Latency     string // empty: below a millisecond, or no answer
 	History     *historyView
 }

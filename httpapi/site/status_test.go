@@ -10,7 +10,7 @@ import (
 
 func someRound() time.Time { return time.Date(2026, time.November, 21, 10, 15, 3, 0, time.UTC) }
 
-// A state that is only coloured is none; what nobody checks has not failed; the registry itself
+// A state that is only colored is none; what nobody checks has not failed; the registry itself
 // comes first.
 func TestStatusWords(t *testing.T) {
 	ok := func(id string) Component {

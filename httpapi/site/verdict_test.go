@@ -98,7 +98,7 @@ func TestVerdictText(t *testing.T) {
 	}
 }
 
-// A check has at most MaxPage bytes, whoever is found by whatever reading, whom it imitates, and
+// A check has at most MaxPage bytes, whatever is found by whichever reading, whom it imitates, and
 // what an operator advises.
 func TestChecksAreBounded(t *testing.T) {
 	dear := strings.Repeat("о", 60) + strings.Repeat("&", 30) // Cyrillic

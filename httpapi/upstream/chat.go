@@ -146,12 +146,12 @@ func (p *chatPlatform) picture(ctx context.Context, user, name string, size int)
 	if err != nil {
 		return picture{}, err
 	}
-	return recognise(body)
+	return recognize(body)
 }
 
-// recognise accepts an image by its bytes, whatever it was called. SVG is none of the four: it can
+// recognize accepts an image by its bytes, whatever it was called. SVG is none of the four: it can
 // hold scripts.
-func recognise(data []byte) (picture, error) {
+func recognize(data []byte) (picture, error) {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/webp", "image/gif":
 		return picture{kind, data}, nil

@@ -145,7 +145,7 @@ func TestAvatarsThatNobodyIsAskedFor(t *testing.T) {
 	serve(t).wantAvatar(t, someUser, 128, "", "", false) // no platform
 }
 
-// The four kinds are recognised by their bytes, whatever they are called.
+// The four kinds are recognized by their bytes, whatever they are called.
 func TestPicturesPassedOn(t *testing.T) {
 	img := image.NewPaletted(image.Rect(0, 0, 2, 2), palette.WebSafe)
 	encoded := func(encode func(*bytes.Buffer) error) string {
@@ -370,7 +370,7 @@ func FuzzPicture(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := recognise(data)
+		p, err := recognize(data)
 		if err != nil {
 			return
 		}

@@ -135,8 +135,8 @@ func leadsTo(addresses ...string) func(*dnsmessage.Message) {
 	}
 }
 
-// A name that leads inside gives no connection, whoever gave it that address and however often
-// it changes; one that does not resolve, or takes for ever to, costs no more than the timeout.
+// A name that leads inside gives no connection, whatever gave it that address and however often
+// it changes; one that does not resolve, or takes forever to, costs no more than the timeout.
 func TestNamesThatLeadInside(t *testing.T) {
 	inside := misbehave(t, sends(`{"avatar":"x"}`))
 	_, port, err := net.SplitHostPort(inside.Listener.Addr().String())

@@ -4,7 +4,7 @@
 // # Promises
 //
 //   - A reader waits 6 s at most, and always gets an answer: a status, or a picture.
-//   - A question is asked once for everybody who waits for it, in work that no reader owns: neither
+//   - A question is asked once foreverybody who waits for it, in work that no reader owns: neither
 //     a crowd nor a reader who leaves changes what the others get. [Services.Close] ends that work
 //     and waits for it.
 //   - Servers are taken for hostile. Sizes, headers, time, connections and addresses are bounded
@@ -12,7 +12,7 @@
 //     public DNS never leads to an address that is not public; a picture is passed on only if its
 //     bytes are those of a PNG, JPEG, WebP or GIF.
 //   - Logs and metrics show our own words: no user's id, no token, no address, no text of theirs.
-//   - An id's drawn picture never changes: people recognise each other by it.
+//   - An id's drawn picture never changes: people recognize each other by it.
 //
 // The rules are in httpapi/CONTRACT.md#status and httpapi/CONTRACT.md#avatars.
 //
@@ -31,7 +31,7 @@
 // Drawn pictures are smoothed by counting 4×4 samples a pixel, without a graphics library: integers
 // alone give the same pixels on every machine, which golang.org/x/image/vector does not promise.
 // Runs of samples are counted, not single ones: drawing 512 pixels takes 1.0 ms (and encoding them
-// 1.4), where asking each of the four million samples takes 25 ms, and whoever invents ids could
+// 1.4), where asking each of the four million samples takes 25 ms, and clients that invent ids could
 // make us draw without end.
 //
 // # Memory

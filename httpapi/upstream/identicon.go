@@ -107,7 +107,7 @@ func identiconPalette(sum [sha256.Size]byte) color.Palette {
 type geometry struct {
 	half   int   // half the side of a cell
 	margin int   // before the first cell
-	chord  []int // by distance from the centre of a circle of radius half: half its width there
+	chord  []int // by distance from the center of a circle of radius half: half its width there
 }
 
 func newGeometry(size int) geometry {
@@ -173,8 +173,8 @@ func addRun(counts []uint8, start, end int) {
 	}
 }
 
-// identiconColours are pairs of paper and ink as 0xRRGGBB: a light and a dark one each of sixteen
-// hues between teal and plum, and grays. None is red, amber or green: those are the colours of
+// identiconColors are pairs of paper and ink as 0xRRGGBB: a light and a dark one each of sixteen
+// hues between teal and plum, and grays. None is red, amber or green: those are the colors of
 // verdicts. The order is part of every picture.
 func identiconColours() [16][2]uint32 {
 	return [...][2]uint32{

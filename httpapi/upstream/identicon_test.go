@@ -32,7 +32,7 @@ func drawn(t testing.TB, id string, size int) (picture, *image.Paletted) {
 	return p, img.(*image.Paletted)
 }
 
-// An id looks the same for ever. Pixels are compared and not files: another version of Go may
+// An id looks the same forever. Pixels are compared and not files: another version of Go may
 // compress otherwise. go test ./httpapi/upstream -run Golden -update writes new files, which nobody
 // should ever have to do.
 func TestGoldenIdenticons(t *testing.T) {

@@ -135,7 +135,7 @@ func gzipBomb(_ *hostile, w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// pngText begins like a PNG, which is what a picture is recognised by.
+// pngText begins like a PNG, which is what a picture is recognized by.
 const pngText = "\x89PNG\r\n\x1a\n"
 
 // impatient is a timeout: short for what hangs, so that the test is, else the real one.

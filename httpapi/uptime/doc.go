@@ -15,10 +15,10 @@
 // # Why
 //
 // Days are summed up as they go, because the page shows days, and a mean is a sum and a count. To
-// keep each of the 130 000 rounds of 90 days would take megabytes, and a time series database more
+// keep each of the 130,000 rounds of 90 days would take megabytes, and a time series database more
 // than the registry itself.
 //
-// The whole history is one file of some 10 KB, written every 5 minutes and at the end, and renamed.
+// The whole history is one file of about 10 KB, written every 5 minutes and at the end, and renamed.
 // So there is nothing to compact or to migrate, a rebuild does not concern it, and a crash loses
 // 5 minutes.
 package uptime

@@ -65,7 +65,7 @@
 // # Why
 //
 // A name is whatever its bearer types: anybody can take a trusted person's. So only an id can
-// vouch. A reading that was made of the text can warn and accuse, but not vouch: whoever tidies
+// vouch. A reading that was made of the text can warn and accuse, but not vouch: a person who tidies
 // "maja<zero width>1997" up to maja1997 and then vouches for it does the impostor's work.
 //
 // # The parts

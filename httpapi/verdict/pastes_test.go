@@ -162,7 +162,7 @@ func pastes() []row {
 	// An accused name with an id that nobody has reported.
 	add(Caution, OtherAccount, "nocny.ryś "+nobodyID, nobodyID+" nocny.ryś", "żabcia2013 <@"+nobodyID+">", "ryzykant "+nobodyID, "zabcia2013 "+nobodyID, "Cichy Ślimak "+nobodyID,
 		"nocny.ryś, maja1997, "+nobodyID, "@nocny.ryś "+majaID+" "+nobodyID, "oszukał mnie nocny.ryś "+nobodyID)
-	// Neighbours of an address are not swallowed with it.
+	// Neighbors of an address are not swallowed with it.
 	of := func(id string) string { return "https://discord.com/users/" + id }
 	add(Accused, ByID, of(lynxID)+" "+of(majaID), of(majaID)+" "+of(lynxID), of(lynxID)+","+of(majaID), of(majaID)+","+of(lynxID), of(lynxID)+"|"+of(majaID), of(lynxID)+" i "+of(majaID),
 		of(lynxID)+" "+of(nobodyID), of(majaID)+"/ "+lynxID, of(majaID)+"? "+lynxID, of(majaID)+"?x="+lynxID, of(majaID)+"|"+lynxID, of(majaID)+"#"+lynxID, majaID+" "+lynxID+"@discord.com",

@@ -138,7 +138,7 @@ func TestNoiseClearsNobody(t *testing.T) {
 	})
 }
 
-// A reading that was not typed never vouches, whoever was found for it, and nothing accuses where
+// A reading that was not typed never vouches, whatever was found for it, and nothing accuses where
 // nobody is accused.
 func TestOnlyTypedReadingsVouch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

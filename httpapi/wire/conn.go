@@ -242,7 +242,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // Close sends the held bytes, then closes.
 func (c *Conn) Close() error {
-	_ = c.flush() // whoever closes no longer cares what arrives
+	_ = c.flush() // the caller no longer cares what arrives
 	err := c.Conn.Close()
 	if c.release != nil {
 		c.release()

@@ -19,15 +19,15 @@
 //
 // # Why
 //
-// A page is some 12 KB. net/http sends its head and its body in two system calls, and half the cost
+// A page is about 12 KB. net/http sends its head and its body in two system calls, and half the cost
 // of answering is in system calls: one call instead of two answers a fifth more pages a second. A
 // look-up is small. There the header costs: net/http copies, sorts and writes every line of every
 // answer, although most lines are the same in all answers of a route until the model changes.
-// Callers format these once and [Conn.InsertHeader] splices them in, which saves 15 % of the
-// processor time of a look-up. A larger write buffer, the obvious alternative to joining, cannot be
+// Callers format these once and [Conn.InsertHeader] splices them in, which saves 15% of the
+// CPU time of a look-up. A larger write buffer, the obvious alternative to joining, cannot be
 // configured in net/http.
 //
 // net/http sets eight deadlines for each request, and Conn passes each on. To note them and set
-// only those that a call waits for saved at most 5 to 8 % of a look-up's processor time, in 75
+// only those that a call waits for saved at most 5 to 8% of a look-up's CPU time, in 75
 // lines.
 package wire

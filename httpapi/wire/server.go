@@ -57,7 +57,7 @@ func LimitConnections(l net.Listener, n int) net.Listener {
 
 const (
 	ownDescriptors = 128     // kept free for the store, the broker, upstreams and the admin listener
-	mostByDefault  = 1 << 14 // an idle connection costs some 10 KB of memory
+	mostByDefault  = 1 << 14 // an idle connection costs about 10 KB of memory
 )
 
 // connectionsFor leaves ownDescriptors free, or half of a very small limit.

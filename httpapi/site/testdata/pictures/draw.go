@@ -98,7 +98,7 @@ func picture(name string, width, height int) (image.Image, error) {
 	return cut, nil
 }
 
-// reduce keeps the 16 most frequent colours.
+// reduce keeps the 16 most frequent colors.
 func reduce(p image.Image) image.Image {
 	counts := map[color.Color]int{}
 	b := p.Bounds()
