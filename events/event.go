@@ -93,7 +93,7 @@ type Entry struct {
 	EntryID    string // [A-Za-z0-9_-]{1,64}
 	ChatID     string // 1 to 64 characters
 	Name       string // 1 to 200 characters
-	Reason     string // Markdown, at most 20 000 bytes, may be empty
+	Reason     string // Markdown, at most 20,000 bytes, may be empty
 	Verified   bool
 	Proofs     Proofs
 	ReportID   string    // 1 to 64 characters

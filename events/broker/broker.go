@@ -30,7 +30,7 @@ type Config struct {
 
 	// ConfigFile is a nats.conf that says who may connect: authorization or accounts with
 	// users (passwords or nkeys), tls, and limits for clients. Any other top-level setting
-	// is an error, and so are no users at all. Empty: whoever reaches Addr may do everything.
+	// is an error, and so are no users at all. If empty, every client may do everything.
 	ConfigFile string
 
 	// Account is the account of ConfigFile that holds the registry's streams. Empty: the only one
@@ -169,8 +169,8 @@ func (b *Broker) ClientURL() string {
 }
 
 // Connect opens a connection through memory that may do everything in the registry's account,
-// whether or not the broker listens or has users. Options come after the defaults (reconnect for
-// ever) and may replace them. The caller closes the connection.
+// whether or not the broker listens or has users. Options come after the defaults (reconnect
+// forever) and may replace them. The caller closes the connection.
 func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	all := []nats.Option{nats.InProcessServer(b), nats.MaxReconnects(-1)}
 	if b.current.Load().internal != (credentials{}) {

@@ -123,7 +123,7 @@ func TestSyncsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Nobody is served what a disk does not confirm, and whoever reads the error knows why.
+// No client is served what a disk does not confirm, and the error says why.
 func TestRefusesWhatCannotBeSynced(t *testing.T) {
 	dir := written(t)
 	block := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs", "1.blk")

@@ -50,7 +50,7 @@ func Address() (string, error) {
 }
 
 // ClientLeak ignores a goroutine that the client library leaks: when an ObjectStore.Put ends before
-// this goroutine has begun, it blocks for ever on a nil channel (nats.go 1.55.0; seen once, on a
+// this goroutine has begun, it blocks forever on a nil channel (nats.go 1.55.0; seen once, on a
 // busy machine). A connection that is left open has other goroutines, which show.
 func ClientLeak() goleak.Option {
 	return goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")

@@ -249,7 +249,7 @@ func TestPublishAgainAfterARunThatWasKilled(t *testing.T) {
 	r.lastAreThoseOf(t, all)
 }
 
-// Whichever acknowledgement is lost, of the old state, of the duplicate or of the state stored once
+// Whichever acknowledgment is lost, of the old state, of the duplicate or of the state stored once
 // more, the order holds.
 func TestPublishAgainWithALostAcknowledgement(t *testing.T) {
 	all := states(eventstest.Entries(1, 7)[0], 2, true)

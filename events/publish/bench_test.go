@@ -10,7 +10,7 @@ import (
 	"example.org/registry/events/publish"
 )
 
-// The goal of the project is 20 000 events/s into the broker that syncs before it acknowledges.
+// The goal of the project is 20,000 events/s into the broker that syncs before it acknowledges.
 func BenchmarkPublishAll(b *testing.B) {
 	for _, bc := range []struct {
 		name   string

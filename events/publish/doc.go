@@ -17,9 +17,9 @@
 // knows one of the messages.
 //
 // Single messages go through the asynchronous publishing of nats.go, with bounds of the Publisher's
-// own. A window of 84 lines in its place published 36 700 known events a second instead of 34 100
+// own. A window of 84 lines in its place published 36,700 known events a second instead of 34,100
 // (medians of five, within the noise, with fewer allocations); neither limits anything, since the
-// goal is 20 000 into a broker that syncs.
+// goal is 20,000 into a broker that syncs.
 //
 // A Run remembers the highest sequence of each subject because the broker's table of duplicates is
 // not enough: see order.

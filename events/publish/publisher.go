@@ -24,7 +24,7 @@ type Config struct {
 	// whichever has the subject.
 	Stream string
 
-	// Timeout bounds the wait for one acknowledgement. 0: 10 seconds.
+	// Timeout bounds the wait for one acknowledgment. 0: 10 seconds.
 	Timeout time.Duration
 
 	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1000, the
@@ -56,14 +56,14 @@ func New(js jetstream.JetStream, cfg Config) *Publisher {
 	}
 	p := &Publisher{js: js, cfg: cfg}
 	if js != nil {
-		// Bounds and handlers of js belong to whoever made it. The error is for options that these
+		// Bounds and handlers of js belong to its maker. The error is for options that these
 		// are not.
 		p.async, _ = jetstream.New(js.Conn(), jetstream.WithPublishAsyncMaxPending(maxBatch), jetstream.WithPublishAsyncTimeout(cfg.Timeout))
 	}
 	return p
 }
 
-// Ack is the broker's acknowledgement: the event is stored.
+// Ack is the broker's acknowledgment: the event is stored.
 type Ack struct {
 	Sequence  uint64 // in the stream; of the first copy when Duplicate
 	Duplicate bool   // the stream had an event of this id within the last two minutes
@@ -83,7 +83,7 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 
 // Republish publishes a payload that was rejected on subject once more, as it is and under a new
 // message id, on condition that the subject's last message has the sequence lastSubjectSequence, 0
-// for none; else the error is ErrConflict. Calling it again after a lost acknowledgement gives
+// for none; else the error is ErrConflict. Calling it again after a lost acknowledgment gives
 // ErrConflict too: the last message may be the caller's own. It does not validate: another version
 // of the registry may accept what this one rejects.
 func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestMain draws fewer sequences where not everything is to be tried: each one takes the broker
-// some 50 ms.
+// about 50 ms.
 func TestMain(m *testing.M) {
 	if !eventstest.Full() {
 		_ = flag.Set("rapid.checks", "25") // a flag on the command line comes later and wins

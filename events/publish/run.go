@@ -54,7 +54,7 @@ func (e *MessageError) Unwrap() error { return e.Err }
 // contract, nothing is sent. The error is a *MessageError; what the summary counts is stored
 // nevertheless.
 //
-// It sends atomic batches, each of which the broker syncs once. A batch that the stream refuses (it
+// It sends atomic batches. The broker syncs once for each. A batch that the stream refuses (it
 // knows a message already, or takes no batches) or does not acknowledge is sent again message by
 // message with the same ids, many at a time but never two of one subject. A message that the broker
 // takes for a duplicate of one stored before the run's earlier messages of its subject is sent once
@@ -106,7 +106,7 @@ func (o *order) outdated(subject string, a Ack) bool {
 	return a.Duplicate && a.Sequence < o.highest[maphash.String(o.seed, subject)]
 }
 
-// add notes an acknowledgement, of a batch too: its members' sequences are at most the one
+// add notes an acknowledgment, of a batch too: its members' sequences are at most the one
 // acknowledged, and nothing else is stored between them.
 func (o *order) add(subject string, a Ack) {
 	key := maphash.String(o.seed, subject)

@@ -89,7 +89,7 @@ func (s *sender) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
 }
 
 // atomically sends msgs as one batch: all are stored, or none. done is false when they must be sent
-// singly: the batch was refused, or nobody knows, because the acknowledgement is lost. err is the
+// singly: the batch was refused, or nobody knows, because the acknowledgment is lost. err is the
 // context's, or matches natserr.ErrRefused.
 func (s *sender) atomically(ctx context.Context, msgs []*nats.Msg) (done bool, err error) {
 	id := rand.Text()
@@ -148,7 +148,7 @@ func parseAck(reply []byte) (Ack, error) {
 	return Ack{answer.Sequence, answer.Duplicate}, nil
 }
 
-// count adds one acknowledgement, of one message or of a batch.
+// count adds one acknowledgment, of one message or of a batch.
 func (s *sender) count(a Ack, msgs ...*nats.Msg) {
 	if a.Duplicate {
 		s.sum.Duplicates += len(msgs)
@@ -249,7 +249,7 @@ func wait(ctx context.Context, f jetstream.PubAckFuture) (Ack, error) {
 
 // withoutID is msg as the broker stores it whatever it knows (events/CONTRACT.md#publishing: the
 // header may be missing). An id made up for it would say that there is another event. Without one,
-// a repetition after a lost acknowledgement is stored twice, which changes nothing.
+// a repetition after a lost acknowledgment is stored twice, which changes nothing.
 func withoutID(msg *nats.Msg) *nats.Msg {
 	header := maps.Clone(msg.Header)
 	header.Del(jetstream.MsgIDHeader)

@@ -18,7 +18,7 @@ import (
 )
 
 // Relay passes bytes on between its clients and one address. Its methods may be called from any
-// goroutine; whoever starts it ends it with Close.
+// goroutine; the caller ends it with Close.
 type Relay struct {
 	listener net.Listener
 	to       string
