@@ -30,7 +30,7 @@ type ArchiveConfig struct {
 	TempDir string
 
 	// Rest is called after each stretch of work, with its length, and rests so that readers keep the
-	// processors. Nil: the work never rests.
+	// CPUs. Nil: the work never rests.
 	Rest func(ctx context.Context, worked time.Duration)
 
 	// Workers is the number of goroutines that decode. 0: GOMAXPROCS.
@@ -130,7 +130,7 @@ func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, 
 
 // copyRecords writes the records that tx sees into the file at path, which is empty or not there.
 // It does not copy pages (bbolt's WriteTo): free ones still hold
-// what was deleted, and whoever was taken off the lists must not travel on in snapshots. m is the
+// what was deleted, and delisted entries must not travel on in snapshots. m is the
 // meta record.
 func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle) (m meta, err error) {
 	if err := fault.Catch(func() error { m, err = readMeta(tx); return err }); err != nil {
@@ -273,7 +273,7 @@ type throttle struct {
 func (t *throttle) wait(ctx context.Context) error {
 	if worked := time.Since(t.since); t.rest != nil && worked >= workFor {
 		if !t.since.IsZero() {
-			t.rest(ctx, min(worked, 2*workFor)) // what took longer was no work but waiting for a processor
+			t.rest(ctx, min(worked, 2*workFor)) // what took longer was no work but waiting for a CPU
 		}
 		t.since = time.Now()
 	}

@@ -131,7 +131,7 @@ func TestArchiveCancelled(t *testing.T) {
 	}
 }
 
-// Packing that fails or is cancelled returns an error and leaves nothing.
+// Packing that fails or is canceled returns an error and leaves nothing.
 func TestPackFails(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(t.TempDir(), "file")

@@ -63,7 +63,7 @@ func fill(b *testing.B, path string, n int) {
 	}
 }
 
-// BenchmarkSave saves 1 000 records spread over a store of 100 000.
+// BenchmarkSave saves 1,000 records spread over a store of 100,000.
 func BenchmarkSave(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "registry.db")
 	const n = 100_000

@@ -62,7 +62,7 @@
 // failed:
 //
 //   - If the fsync of the data pages failed, the old meta page is still in place, and earlier
-//     transactions synced its pages. The retry writes its own pages anew.
+//     transactions synced its pages. The retry writes its own pages again.
 //   - If the fsync of the meta page failed, the file shows the new state, whose data pages are on
 //     disk, but the disk may still hold an older meta page. If the power fails before two more
 //     transactions have replaced both meta pages, the older one may lead to pages that have been
@@ -84,7 +84,7 @@
 //
 // The copy of the store comes from one read transaction, and is verified and packed after that has
 // ended: while it lasts, the store cannot use pages again and grows. All this work rests between
-// stretches (ArchiveConfig.Rest), because readers need the processors.
+// stretches (ArchiveConfig.Rest), because readers need the CPUs.
 //
 // Records are copied, not pages. bbolt leaves deleted values in its free pages, and a delisted entry
 // must not be in later snapshots.

@@ -83,7 +83,7 @@ const sumSize = 4
 var errChecksum = errors.New("checksum does not match")
 
 // checksum covers bucket, key and value: a record under another key or in another bucket is as
-// wrong as a changed one. It is a CRC-32C, which processors compute faster than memory delivers the
+// wrong as a changed one. It is a CRC-32C, which CPUs compute faster than memory delivers the
 // bytes.
 func checksum(bucket string, key, value []byte) uint32 {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, by the library
@@ -122,7 +122,7 @@ type meta struct {
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 
-	// DataSet tells stores apart: 32 hexadecimal digits, random for every store that is made, be it
+	// DataSet tells stores apart: 32 hexadecimal digits, random forevery store that is made, be it
 	// empty, by a rebuild or by a restore.
 	DataSet string `json:"dataSet"`
 

@@ -16,7 +16,7 @@ import (
 // A store and an archive that an earlier program wrote still open, and answer as a replay does.
 // Each is as written on 2026-11-22, from sample(12) and a checkpoint that was unconfirmed, which a
 // store keeps and a manifest does not: store format 2, archive format 1, projection 1, render 3. A
-// new format gets a directory of its own; never write these anew.
+// new format gets a directory of its own; never write these again.
 func TestGoldenFiles(t *testing.T) {
 	const projection, digest = 1, "a25f75d2bb8b421b5e0ac6c2720fac21"
 	twin := readmodel.New()

@@ -221,7 +221,7 @@ func asides(t testing.TB, path string) []string {
 	return found
 }
 
-// newRand is seeded anew each time; the seed is logged.
+// newRand is seeded again each time; the seed is logged.
 func newRand(t *testing.T) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

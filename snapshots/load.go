@@ -50,7 +50,7 @@ type batch struct {
 type pipe struct {
 	free   chan *batch
 	walked chan *batch // to the workers
-	inTurn chan *batch // the same, to whoever takes the records in the order of the walk
+	inTurn chan *batch // the same, to the goroutine that takes the records in the order of the walk
 }
 
 func newPipe(batches int) *pipe {

@@ -161,7 +161,7 @@ func (s *Store) dropUnfinished() error {
 }
 
 // fill fills a model with the store's records and compares it with the digest and the counts that
-// were saved (promise 4, readmodel/doc.go). If l renders anew, it returns what was rendered too.
+// were saved (promise 4, readmodel/doc.go). If l renders again, it returns what was rendered too.
 func (s *Store) fill(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		model.BeginBulk()

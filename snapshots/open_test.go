@@ -71,7 +71,7 @@ func TestLoadMany(t *testing.T) {
 	}
 }
 
-// However far a load has come when it is cancelled, it ends.
+// However far a load has come when it is canceled, it ends.
 func TestLoadCancelled(t *testing.T) {
 	t.Parallel()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
@@ -359,7 +359,7 @@ func TestZeroedPages(t *testing.T) {
 	}
 }
 
-// A reference that leads out of the file, or a page that goes on for ever, is damage.
+// A reference that leads out of the file, or a page that goes on forever, is damage.
 func TestReferencesBeyond(t *testing.T) {
 	t.Parallel()
 	file, want := saved(t)

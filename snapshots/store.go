@@ -125,7 +125,7 @@ func (s *Store) Close() error {
 }
 
 // closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked on a damaged
-// page in that, and again when it rolled back, it keeps its locks for ever. An archive that is being
+// page in that, and again when it rolled back, it keeps its locks forever. An archive that is being
 // copied keeps them until it is done.
 const closeWithin = 2 * time.Second
 

@@ -127,7 +127,7 @@ func TestFailedSave(t *testing.T) {
 	}
 }
 
-// A transaction that never ends, as after two panics of bbolt, keeps neither Save nor Close for ever.
+// A transaction that never ends, as after two panics of bbolt, keeps neither Save nor Close forever.
 func TestCloseStuck(t *testing.T) {
 	t.Parallel()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))

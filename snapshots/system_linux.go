@@ -38,7 +38,7 @@ func readAhead(path string) {
 
 // adviseNormal takes back bbolt's advice that the map of db is read at random, with which each page that
 // is not in memory is a read of its own. Without it the system notices by itself where reads are at
-// random. 10 000 000 entries, a file of 13 GB, were loaded in 65 s instead of 288 on a machine of 23 GB,
+// random. 10,000,000 entries, a file of 13 GB, were loaded in 65 s instead of 288 on a machine of 23 GB,
 // where file and model do not fit together.
 func adviseNormal(db *bolt.DB, length int64) {
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, db.Info().Data, uintptr(length), unix.MADV_NORMAL)

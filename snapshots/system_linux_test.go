@@ -131,7 +131,7 @@ func TestFileInUse(t *testing.T) {
 	}
 }
 
-// asNobody runs f with file permissions of an ordinary user, whoever runs the test.
+// asNobody runs f with file permissions of an ordinary user, also if root runs the test.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})

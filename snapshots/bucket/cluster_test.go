@@ -21,7 +21,7 @@ import (
 )
 
 // In a cluster of three, a replica may be a moment behind the acknowledgment. A snapshot that is put
-// stays whole, whichever nodes the clients are connected to, and whoever removes orphans next.
+// stays whole, whichever nodes the clients are connected to, and whichever removes orphans next.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	var buckets []*Bucket

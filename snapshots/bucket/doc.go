@@ -3,7 +3,7 @@
 //
 // # Promises
 //
-//   - A name stands for one content for ever: it has the stream, its history, the sequence, the
+//   - A name stands for one content forever: it has the stream, its history, the sequence, the
 //     digest and the time in it, and Put never puts anything under a name that exists.
 //   - What List returns was complete when it was put. A Put that ends half-way, by an error or kill
 //     -9, leaves chunks that no name leads to. RemoveOrphans erases them when they are old.
@@ -20,9 +20,9 @@
 //
 // Objects are laid out as the client library's object store does it, so that "nats object" and any
 // such library can list, fetch and delete them. The library also makes the bucket. Put and Open are
-// our own, because the library's Put keeps up to 4 000 chunks in flight, its Get needs a push
+// our own, because the library's Put keeps up to 4,000 chunks in flight, its Get needs a push
 // consumer and waits for a missing chunk until the deadline of the whole download, and its Delete
-// leaves a message for ever. Here a chunk is one acknowledged publish and one direct get, or
+// leaves a message forever. Here a chunk is one acknowledged publish and one direct get, or
 // one request to the leader, so that one chunk bounds the memory.
 //
 // So the bucket's stream permits roll-ups, as the library makes it: other programs put and delete

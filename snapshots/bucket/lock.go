@@ -144,7 +144,7 @@ func (l *Lock) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := l.write(context.WithoutCancel(ctx), l.held()) // uncancelled, to learn its sequence
+		err := l.write(context.WithoutCancel(ctx), l.held()) // uncanceled, to learn its sequence
 		switch {
 		case err == nil:
 			renewed = began
