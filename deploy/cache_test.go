@@ -169,8 +169,8 @@ func TestCacheForgets(t *testing.T) {
 	}
 }
 
-// TestCacheBoundsRanges: while an answer is fresh, which is for ever here and for 10 s otherwise, a
-// replica sees each of the 4 096 ranges at most once, however readers ask.
+// TestCacheBoundsRanges: while an answer is fresh, which is forever here and for 10 s otherwise, a
+// replica sees each of the 4,096 ranges at most once, however readers ask.
 func TestCacheBoundsRanges(t *testing.T) {
 	t.Parallel()
 	r := serve(t, "--demo")
@@ -494,7 +494,7 @@ func TestSimulatedHitRatio(t *testing.T) {
 	}
 	for _, rate := range []float64{10, 100, 1000, 10_000} {
 		l, c := lists().reaching(rate), checks().reaching(rate)
-		row := fmt.Sprintf("| %.0f | %.1f %% | %.1f %% | %.0f |", rate, 100*(1-l/(rate*lists().share)), 100*(1-c/(rate*checks().share)), l+c)
+		row := fmt.Sprintf("| %.0f | %.1f%% | %.1f%% | %.0f |", rate, 100*(1-l/(rate*lists().share)), 100*(1-c/(rate*checks().share)), l+c)
 		if !strings.Contains(string(page), row) {
 			t.Error("not in capacity.md:", row)
 		}

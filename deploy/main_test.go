@@ -85,7 +85,7 @@ func run(m *testing.M) (status int, err error) {
 	return m.Run(), nil
 }
 
-// release makes a release of the sources in root, for this processor.
+// release makes a release of the sources in root, for this CPU.
 func release(root, dir string) error {
 	cmd := exec.Command("go", "run", "./deploy/release", "-version", testVersion, "-commit", "0123abcd", "-platforms", "linux/"+runtime.GOARCH, "-out", dir)
 	cmd.Dir = root
@@ -136,7 +136,7 @@ func serve(t *testing.T, flags ...string) *registrytest.Server {
 	return start(t, exec.Command(registry, args...))
 }
 
-// start is serve for a command of which the caller knows more.
+// start is serve for a command that the caller has prepared.
 func start(t *testing.T, cmd *exec.Cmd) *registrytest.Server {
 	t.Helper()
 	r, err := registrytest.Start(cmd, filepath.Join(t.TempDir(), "log"), nil)

@@ -45,8 +45,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestLicences: the licence and the notice of the dictionary are in the image, and in a release.
-func TestLicences(t *testing.T) {
+// TestLicenses: the license and the notice of the dictionary are in the image, and in a release.
+func TestLicenses(t *testing.T) {
 	for _, name := range [...]string{"LICENSE.lexicon", "NOTICE.lexicon"} {
 		want, err := os.ReadFile(filepath.Join("..", "readmodel", "terms", name))
 		if err != nil {

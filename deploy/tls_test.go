@@ -237,7 +237,7 @@ func awaitReason(t *testing.T, r *registrytest.Server, says string) {
 	})
 }
 
-// TestTLSWhereThereIsNone: whoever speaks TLS to a broker without it is told so.
+// TestTLSWhereThereIsNone: a client that speaks TLS to a broker without it gets a clear error.
 func TestTLSWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	c := startNode(t)
