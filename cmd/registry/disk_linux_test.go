@@ -41,7 +41,7 @@ type disk struct {
 	path string
 }
 
-// mountDisk mounts a disk of a size, of which a directory is seen at path. Where tests may not
+// mountDisk mounts a disk of a size, and shows one of its directories at path. Where tests may not
 // mount it skips the test, and fails it in CI.
 func mountDisk(t *testing.T, path, size string) *disk {
 	t.Helper()
@@ -195,7 +195,7 @@ func (f *full) right() {
 	f.answersAreRight(f.line, naive(stream))
 }
 
-// end stops the readers, none of whom was ever turned away, kills the server, and compares what
+// end stops the readers, which must never have been turned away, kills the server, and compares what
 // starts again with the stream.
 func (f *full) end() {
 	f.t.Helper()
@@ -213,7 +213,7 @@ func (f *full) end() {
 }
 
 // TestDisks: one part of the server is on a disk that fails under it. What was acknowledged and
-// applied is served exactly, to readers of whom none is turned away; /projection and the commands
+// applied is served exactly, and no reader is turned away; /projection and the commands
 // name the trouble; the log stays quiet; nothing is left behind. When the disk works again so does
 // everything, in the same process and after a kill (httpapi/CONTRACT.md#readiness; promises 4 and 5,
 // readmodel/doc.go).

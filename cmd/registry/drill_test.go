@@ -262,7 +262,7 @@ func (d *drill) projection(of drilled) (p drillState) {
 }
 
 // settled returns the projection once nothing is wrong: after a rebuild the index of ranked search
-// is made anew first.
+// is rebuilt first.
 func (d *drill) settled(of drilled) drillState {
 	d.t.Helper()
 	for until := time.Now().Add(patience); ; {

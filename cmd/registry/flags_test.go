@@ -20,7 +20,7 @@ import (
 // start runs the program inside the test.
 func start(t *testing.T, env map[string]string, args ...string) (stdout string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a command line that is wrongly accepted must not serve for ever
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a command line that is wrongly accepted must not serve forever
 	defer cancel()
 	var out, complaints bytes.Buffer
 	getenv := func(name string) string {

@@ -314,7 +314,7 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, last ui
 	return out
 }
 
-// nothingLost looks for every acknowledged event. One that is not there must have been rolled up
+// nothingLost looks forevery acknowledged event. One that is not there must have been rolled up
 // by a later tombstone of its subject.
 func (k *killer) nothingLost(stream []stored) {
 	k.t.Helper()
@@ -418,7 +418,7 @@ func (k *killer) get(address string, into any) {
 	}
 }
 
-// newFailing is a killer of which each run is the same.
+// newFailing is a killer whose runs are all the same.
 func newFailing(t *testing.T) *killer {
 	return &killer{t: t, rng: rand.New(rand.NewPCG(1, 1)), dir: t.TempDir(), pool: eventstest.Entries(40, 1)}
 }

@@ -22,7 +22,7 @@ import (
 
 const programName = "registry"
 
-// main turns a signal into a cancelled context and an error into an exit status, nothing else.
+// main turns a signal into a canceled context and an error into an exit status, nothing else.
 func main() {
 	// net/http's client writes to the standard logger what a server sends unasked. The program
 	// itself logs with slog.

@@ -46,7 +46,7 @@ const (
 // Lists and look-ups by id beside them, and the searches that are answered, keep their times; the
 // others get 503 and Retry-After at once; two seconds later all is as before.
 //
-// Something else on the machine may want its processors meanwhile, so that a round that fails is no
+// Something else on the machine may want its CPUs meanwhile, so that a round that fails is no
 // proof: three that do are.
 func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
 	eventstest.Long(t)
@@ -105,7 +105,7 @@ func (o *overload) round(t *testing.T) (wrong []string) {
 	if float64(refused) < 0.2*float64(answered+refused) {
 		complain("%d searches were answered and %d refused: that was no overload", answered, refused)
 	}
-	// One processor stays free of searches, which leaves half of two; and tests run beside this
+	// One CPU stays free of searches, which leaves half of two; and tests run beside this
 	// one.
 	if got := float64(answered) / overloadFor.Seconds(); got < capacity/4 {
 		complain("%.0f searches a second were answered, of %.0f that can be", got, capacity)

@@ -153,7 +153,7 @@ func (s *stand) reader(stop context.Context, n int, asked, wrong *atomic.Int64) 
 	}
 }
 
-// views publishes view totals and amendments, with the server's acknowledgement of each, until stop
+// views publishes view totals and amendments, with the server's acknowledgment of each, until stop
 // ends.
 func (s *stand) views(stop context.Context, p *publish.Publisher, pool []events.Entry) (last uint64) {
 	for n := 0; stop.Err() == nil; n++ {
@@ -247,7 +247,7 @@ func (s *stand) waiter(stop context.Context, wrong *atomic.Int64) {
 }
 
 // The server is killed at random moments of a rebuild and started again: it has the old model or
-// the new one, of which each is whole, and nothing of the attempt is left.
+// the new one, each of them whole, and nothing of the attempt is left.
 func TestKillDuringRebuild(t *testing.T) {
 	s := newStand(t)
 	s.fill(2000, 13)

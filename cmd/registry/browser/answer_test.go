@@ -195,7 +195,7 @@ func TestFoldedAdviceOpens(t *testing.T) {
 	tb.wants("Bank:", "Karta:", "Hasło i kody:", "Policja:", "CERT Polska:")
 }
 
-// TestLargestPaint measures the largest paint on a slow phone: a processor that is four times
+// TestLargestPaint measures the largest paint on a slow phone: a CPU that is four times
 // slower, and slow 4G. Only a machine with nothing else to do can hold it to the time, so the test
 // logs it, and fails far beyond.
 func TestLargestPaint(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// until waits until an expression is true in the page. It asks anew each time: a poll inside the
+// until waits until an expression is true in the page. It asks again each time: a poll inside the
 // page ends with an error if the page is only being loaded.
 func (tb *tab) until(expression string) {
 	tb.t.Helper()

@@ -81,7 +81,7 @@ func run(m *testing.M) (status int, err error) {
 	return m.Run(), nil
 }
 
-// tools finds what the tests need beyond Go. Whoever sets REGISTRY_AXE wants them to run.
+// tools finds what the tests need beyond Go. If REGISTRY_AXE is set, they must run.
 func tools() (chromium, axe string, missing error) {
 	file := os.Getenv("REGISTRY_AXE")
 	if file == "" {

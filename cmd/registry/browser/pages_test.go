@@ -121,7 +121,7 @@ func TestPages(t *testing.T) {
 			tb := open(t, s.program(), phone(false))
 			tb.see(s)
 			tb.harmless()
-			for _, l := range []look{phone(false), desk(true)} { // colours do not depend on the width
+			for _, l := range []look{phone(false), desk(true)} { // colors do not depend on the width
 				tb.resize(l)
 				tb.fits(l.width)
 				tb.accessible()

@@ -24,7 +24,7 @@ import (
 	"example.org/registry/cmd/registry/registrytest"
 )
 
-// look is a screen and the colours that its reader prefers.
+// look is a screen and the colors that its reader prefers.
 type look struct {
 	width, height int64 // in CSS pixels
 	dark, mobile  bool

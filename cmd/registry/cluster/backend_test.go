@@ -34,7 +34,7 @@ type backend struct {
 	poisons   []poison
 	report    *report
 
-	// calm is held for reading by whoever causes traffic, for one request or batch, and for writing
+	// calm is read-locked for each request or batch of traffic, and write-locked
 	// while everything is compared. It guards content and twin, too.
 	calm  sync.RWMutex
 	twin  *eventstest.Twin
@@ -51,9 +51,9 @@ func newBackend(js jetstream.JetStream, entries, batch int, seed uint64, r *repo
 		batch: batch, content: newContent(entries, seed), poisons: poisons, report: r, twin: eventstest.NewTwin()}, err
 }
 
-// publishing starts a backend of 300 entries that publishes some 100 events a second, one by one.
+// publishing starts a backend of 300 entries that publishes about 100 events a second, one by one.
 // It returns when the registry has content. end, which the test must call before it looks at the
-// twin, waits for the last acknowledgement.
+// twin, waits for the last acknowledgment.
 func publishing(t *testing.T, js jetstream.JetStream) (b *backend, end func()) {
 	t.Helper()
 	b, err := newBackend(js, 300, 1, 6, newReport(t))
@@ -81,7 +81,7 @@ func (b *backend) seed(ctx context.Context) error {
 	return nil
 }
 
-// run publishes rate events a second until done is closed. It waits for acknowledgements until ctx
+// run publishes rate events a second until done is closed. It waits for acknowledgments until ctx
 // ends.
 func (b *backend) run(ctx context.Context, done <-chan struct{}, rate int) {
 	for ctx.Err() == nil {
@@ -217,7 +217,7 @@ func (b *backend) publishRaw(ctx context.Context, p poison, id string) (*jetstre
 }
 
 // content draws events that keep the registry's content at one size: texts keep their lengths, and
-// whoever leaves makes room for whoever left longest ago. One goroutine at a time may use it.
+// the entry that leaves makes room for the longest absent one. One goroutine at a time may use it.
 type content struct {
 	rng       *rand.Rand
 	run       string // makes event ids unique

@@ -68,7 +68,7 @@ func follow(b *testing.B, c *nodes, last uint64, done func()) {
 	b.Cleanup(consuming.Stop)
 }
 
-// processorTime returns the processor time that the nodes have used. Linux counts it in ticks of 10
+// processorTime returns the CPU time that the nodes have used. Linux counts it in ticks of 10
 // ms.
 func (c *nodes) processorTime(b *testing.B) (sum time.Duration) {
 	b.Helper()

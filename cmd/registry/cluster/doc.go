@@ -28,7 +28,7 @@
 //   - a rebuild works.
 //
 // At the end it compares the least of the second quarter with the least of the last. Goroutines and
-// descriptors may have grown by 2, the live heap after a collection by 2 %, both of a read model
+// descriptors may have grown by 2, the live heap after a collection by 2%, both of a read model
 // that has grown old and of a fresh one.
 //
 // # Why
@@ -48,7 +48,7 @@
 // # Running
 //
 // The tests are long: REGISTRY_TESTS=all runs them, with few of each fault and 30 s of soak, whose
-// few samples may differ by 10 % of heap. Two flags of this package ask for more. -soak sets how
+// few samples may differ by 10% of heap. Two flags of this package ask for more. -soak sets how
 // long TestSoak runs, and repeats each fault as often as deploy/README.md reports; -seed draws
 // again what an earlier soak drew, though not at the same moments. -v logs the times to heal.
 // -artifacts keeps logs, a heap profile of every quiet point, and all data.

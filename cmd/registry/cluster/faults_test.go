@@ -119,7 +119,7 @@ func (s *system) taken(fault string, round int) {
 }
 
 // pauseLeader stops the leader until another node leads and is ahead, and lets it go on. For a
-// moment it takes itself for the leader of a shorter stream, and tells whoever asks.
+// moment it takes itself for the leader of a shorter stream, and tells its clients so.
 func (s *system) pauseLeader(round int) {
 	s.t.Helper()
 	n := s.nodes.leader(s.js)

@@ -33,7 +33,7 @@ type readers struct {
 // paths are a few lists and checks.
 var paths = []string{"/api/scammers?limit=5", "/api/servers?sort=az&limit=5", "/api/check?search=kowalski", "/api/legit", "/api/scammers?search=state&limit=2"}
 
-// reading starts one reader, with some 200 requests a second. end stops it and fails the test if it
+// reading starts one reader, with about 200 requests a second. end stops it and fails the test if it
 // got no answers. replica says that one replica answers, and not a balancer.
 func reading(t *testing.T, base string, replica bool) (r *readers, end func()) {
 	t.Helper()

@@ -65,7 +65,7 @@ func TestReplicas(t *testing.T) {
 
 // snapshotted reports whether there is a snapshot at the sequence or after it.
 func snapshotted(js jetstream.JetStream, sequence uint64) bool {
-	// The library's List waits for ever if the last object is pruned while it lists, so the caller
+	// The library's List waits forever if the last object is pruned while it lists, so the caller
 	// asks again.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -76,7 +76,7 @@ func (b *balancer) watch(ctx context.Context, all func() []*replica) {
 }
 
 // TestRollingRestart: two replicas behind a balancer are restarted one after the other while
-// readers ask and events arrive. No reader notices, with -soak during 100 000 answers.
+// readers ask and events arrive. No reader notices, with -soak during 100,000 answers.
 func TestRollingRestart(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -4,7 +4,7 @@
 // from outside: the cluster and its soak, the browser, the files of deploy. It knows the program's
 // log and its signals, nothing else of it.
 //
-// Every method may be called from any goroutine. Whoever starts a process ends it with End.
+// Every method may be called from any goroutine. The caller ends each process with End.
 package registrytest
 
 import (
@@ -125,7 +125,7 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 	in := bufio.NewScanner(stderr)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		_, _ = fmt.Fprintln(file, in.Text()) // whoever reads it misses it
+		_, _ = fmt.Fprintln(file, in.Text()) // a test that reads the file misses the line
 		if each != nil {
 			each(in.Text())
 		}

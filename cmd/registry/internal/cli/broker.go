@@ -136,7 +136,7 @@ type PrepareFunc func(ctx context.Context, js jetstream.JetStream, stream string
 // with a line that says what to do. prepare may be nil. name is the command's, for the broker's
 // log. The caller closes the connection.
 func (f StreamFlags) Open(ctx context.Context, name string, prepare PrepareFunc) (*nats.Conn, jetstream.JetStream, error) {
-	// A broker that restarts during a long import is waited for, but not for ever.
+	// A broker that restarts during a long import is waited for, but not forever.
 	nc, err := f.Connect(name, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-// Package demo is what registry serve --demo shows: some 2 000 invented entries, and stand-ins for
+// Package demo is what registry serve --demo shows: about 2,000 invented entries, and stand-ins for
 // the services outside.
 //
 // # Promises

@@ -13,7 +13,7 @@ import (
 // Search is a text that finds somebody in the demonstration.
 const Search = "nitro"
 
-// Sizes of the demonstration. The lists show 2 000 entries, less the few that are delisted again.
+// Sizes of the demonstration. The lists show 2,000 entries, less the few that are delisted again.
 const (
 	scammers  = 1480
 	servers   = 320

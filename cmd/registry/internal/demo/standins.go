@@ -137,7 +137,7 @@ func chat() http.Handler {
 }
 
 // picture is a PNG of a person as children draw them: a head and shoulders before a wall. Its
-// colours are none of a verdict's.
+// colors are none of a verdict's.
 func picture(id string, size int) []byte {
 	sum := sha256.Sum256([]byte(id))
 	walls := [...]color.RGBA{{0x2f, 0x6f, 0xb5, 255}, {0x4a, 0x5b, 0xc4, 255}, {0x74, 0x50, 0xc0, 255}, {0x1f, 0x86, 0xa0, 255}, {0x51, 0x69, 0x7a, 255}, {0x9a, 0x46, 0xab, 255}}

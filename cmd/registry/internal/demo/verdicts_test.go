@@ -192,7 +192,7 @@ func inArabic(digits string) string {
 	return strings.Map(func(r rune) rune { return r - '0' + '٠' }, digits)
 }
 
-// Every kind of paste gets a right answer, whoever is in it.
+// Every kind of paste gets a right answer, whatever it names.
 func TestVerdictsByClass(t *testing.T) {
 	p := newPeople(t)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -160,7 +160,7 @@ func (c *copied) update(s state, do func(*bbolt.Tx, *state) error) error {
 	return err
 }
 
-// apply adds pages, of which each begins where the one before ends.
+// apply adds pages. Each must begin where the one before ends.
 func (c *copied) apply(pages []page) error {
 	return c.update(c.state, func(tx *bbolt.Tx, s *state) error {
 		b := tx.Bucket(entriesBucket)

@@ -9,7 +9,7 @@
 //   - What has arrived is kept in a store beside the file, with the position up to which it has. A
 //     process that is killed goes on from there.
 //   - Once the registry has answered, only two things end the mirror: an error of the disk, and a
-//     copy that still differs after it was fetched anew. All else is waited out.
+//     copy that still differs after it was fetched again. All else is waited out.
 //   - One process keeps a copy: the store is locked.
 //
 // # Why
@@ -20,7 +20,7 @@
 //
 // Replicas lag differently, so a copy is compared only where it has come as far as everything that
 // any answer has named. The file is written for at most a tenth of the time: one of a gigabyte is
-// not written anew for each change.
+// not written again for each change.
 //
 // mirror.go decides what is next, feed.go asks, copy.go keeps. Start with Run.
 package mirror

@@ -58,7 +58,7 @@ func (e *DiskError) Error() string { return e.Err.Error() }
 func (e *DiskError) Unwrap() error { return e.Err }
 
 // ErrDiffers says that a copy is not what the server says it has, although it has just been made
-// anew.
+// again.
 var ErrDiffers = errors.New("the copy differs from what the server says it has, also after it was fetched anew")
 
 // Run keeps the copy until ctx ends, whose error it returns, or with Once until it is up to date.
@@ -116,7 +116,7 @@ type mirror struct {
 	pendingBytes int
 	pendingSince time.Time
 
-	anew    bool // the copy has to be made anew
+	anew    bool // the copy has to be rebuilt
 	remade  bool // it has been, and has not been compared since
 	level   bool // it has come as far as everything that was named
 	dirty   bool // the file is not the copy, as far as is known

@@ -312,7 +312,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A copy that differs is made anew, once. A store that is damaged, or lacks what the feed said
+// A copy that differs is rebuilt, once. A store that is damaged, or lacks what the feed said
 // before, does not stay so.
 func TestDiffers(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@
 // of a trusted person the state that no list shows. Of two view totals it is the larger one, and of
 // two other states the stream's, which was published after the disaster.
 //
-// A donation that the model does not have, and of which the stream has a common message, was removed.
+// A donation that the model lacks, and whose subject has a common message in the stream, was removed.
 //
 // # Promises
 //

@@ -21,7 +21,7 @@ import (
 type Plan struct {
 	Changes   []Change // by subject
 	Continues bool     // the stream continues what is known
-	Newer     int      // subjects of which the stream has a newer state, or one that nothing known overrules
+	Newer     int      // subjects whose state in the stream is newer, or overruled by nothing known
 	Unknown   int      // subjects that both sides have changed
 
 	history string // that a marker has to follow; empty: none is needed, or the last one does
@@ -78,7 +78,7 @@ func Compare(ctx context.Context, s leader.Stream, known *Known) (*Plan, error) 
 	}
 	e.finish(found, checked == nil)
 	p := &Plan{Continues: e.continues}
-	// Where the markers are erased, whoever replays the stream would give its sequences the first name.
+	// Where the markers are erased, a replay would give the stream's sequences the first name.
 	name := known.At.HistoryName()
 	if !p.Continues && found.Follows != name || found.Identity.HistoryName() != name && e.markers == 0 && known.At.Sequence > 0 {
 		p.history = name

@@ -14,7 +14,7 @@ import (
 	"example.org/registry/projector/lineage"
 )
 
-// inFlight is how many events wait for their acknowledgements.
+// inFlight is how many events wait for their acknowledgments.
 const inFlight = 256
 
 // Publish publishes what p found, after the marker of a new history where one is needed. conflicts

@@ -313,7 +313,7 @@ func TestBootstrapInPlaceOfDamage(t *testing.T) {
 	}
 }
 
-// A save that meets damage has the store made anew from the stream, while the model is served. What
+// A save that meets damage has the store rebuilt from the stream, while the model is served. What
 // is saved then is what a restart loads.
 func TestRemake(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 
 const (
 	// More requests or changes a second than these make the server busy. A request of a list takes
-	// some 30 µs of CPU time, a first search a millisecond.
+	// about 30 µs of CPU time, a first search a millisecond.
 	busyRequests = 10
 	busyChanges  = 500
 
@@ -15,7 +15,7 @@ const (
 	muchLag     = 1000 // stream sequences that are yet to be dealt with
 )
 
-// busy returns a function that reports whether readers or the stream want the processors, by what has
+// busy returns a function that reports whether readers or the stream want the CPUs, by what has
 // happened since it was last called. One goroutine at a time calls it.
 func (l *live) busy() func() bool {
 	var at time.Time

@@ -42,6 +42,6 @@
 //	rebuild.go      another generation, and the swap
 //	snapshots.go    when snapshots are made, and which are kept
 //	metrics.go      what /metrics has beside those of the packages
-//	demand.go       whether readers and the stream want the processors
+//	demand.go       whether readers and the stream want the CPUs
 //	gc.go           the settings of the garbage collector
 package serve

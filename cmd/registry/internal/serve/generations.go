@@ -98,10 +98,10 @@ func (r *running) stop(s *server) error {
 
 const (
 	// indexAfter is how often an index checks whether the model has caught up. Until then the
-	// processors belong to what readers wait for.
+	// CPUs belong to what readers wait for.
 	indexAfter = 50 * time.Millisecond
 	// indexStops bounds the wait for the indexes when the process stops. Each is a cache that the
-	// next start can make anew, and a disk can block for ever.
+	// next start can rebuild, and a disk can block forever.
 	indexStops = 5 * time.Second
 )
 

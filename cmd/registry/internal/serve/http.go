@@ -32,7 +32,7 @@ const (
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
-	// profileWithin bounds an answer of the operators' listener. A processor profile takes half a
+	// profileWithin bounds an answer of the operators' listener. A CPU profile takes half a
 	// minute by default.
 	profileWithin = 2 * time.Minute
 )
@@ -262,8 +262,8 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 const lookEvery = 20 * time.Millisecond
 
 // announce shows how far the server is while it catches up, and says "ready" when lists and checks
-// are answered: in the log or, to a person, in a few lines. That comes after "listening": whoever
-// starts other programs by the log reads the two in this order.
+// are answered: in the log or, to a person, in a few lines. That comes after "listening": scripts
+// start other programs by the log, and read the two in this order.
 func (s *server) announce(ctx context.Context) error {
 	if err := s.catchUp(ctx); err != nil || ctx.Err() != nil {
 		return err

@@ -101,7 +101,7 @@ func newLive() *live {
 // always belong together (promise 2, readmodel/doc.go).
 func (l *live) show(g *generation) { l.current.Swap(g).replace() }
 
-// now is the current generation. Whoever reads several parts calls it once.
+// now is the current generation. Call it once to read several parts of one generation.
 func (l *live) now() *generation { return l.current.Load() }
 
 // View is the newest state; that of an empty model while the saved one is being loaded.

@@ -46,7 +46,7 @@ type Config struct {
 
 	SnapshotEvery time.Duration // 0: no snapshots but those that an operator asks for
 	SnapshotKeep  int
-	KeepSetAside  time.Duration // of stores that were set aside or replaced; 0: for ever
+	KeepSetAside  time.Duration // of stores that were set aside or replaced; 0: forever
 	TextIndex     bool
 	RankedIndex   bool
 
@@ -126,7 +126,7 @@ type server struct {
 	snapshots *snapshotter
 	pacer     *indexing.Pacer       // of the indexes and archives
 	rebuilds  *rebuilds             // requests of operators
-	damaged   chan *snapshots.Store // holds one of which a save has found that it is damaged
+	damaged   chan *snapshots.Store // holds one that a save has found damaged
 	listeners listeners
 	listening chan struct{} // closed once the log says so
 }

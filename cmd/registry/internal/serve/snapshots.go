@@ -30,7 +30,7 @@ const (
 	flushWithin = 10 * time.Second
 	// snapshotLook is how often the loop checks whether it may begin.
 	snapshotLook = 500 * time.Millisecond
-	// snapshotGrace is how long after its start a server leaves the processors to the readers, and
+	// snapshotGrace is how long after its start a server leaves the CPUs to the readers, and
 	// how long it waits after a failure, and before it looks again whether an import has ended;
 	// --snapshot-every where that is shorter.
 	snapshotGrace = time.Minute
@@ -117,7 +117,7 @@ func (k *snapshotter) connected() bool {
 }
 
 // run makes snapshots at intervals until ctx ends (cmd/registry/CONTRACT.md#snapshots). Replicas of
-// one stream share the interval: the age of the newest counts, whoever made it.
+// one stream share the interval: the age of the newest counts, whichever made it.
 func (k *snapshotter) run(ctx context.Context) error {
 	if k.every <= 0 {
 		return nil
@@ -411,7 +411,7 @@ type snapshotStats struct {
 }
 
 type snapshotNumbers struct {
-	newest   bucket.Object // of our stream, whoever made it; no name: none is known
+	newest   bucket.Object // of our stream, of any replica; no name: none is known
 	took     time.Duration
 	count    uint64 // made by this process
 	failures uint64

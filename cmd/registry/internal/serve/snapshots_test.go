@@ -32,7 +32,7 @@ func TestSnapshotWaits(t *testing.T) {
 		{3 * time.Hour, false, false}, // it has ended
 		{4 * time.Hour, true, true},
 		{5 * time.Hour, true, false}, // it does not end
-		{6 * time.Hour, true, true},  // so the next one waits anew
+		{6 * time.Hour, true, true},  // so the next one waits again
 	} {
 		if got := k.waits(c.importing, began.Add(c.after)); got != c.want {
 			t.Errorf("after %s, importing %v: waits %v", c.after, c.importing, got)
