@@ -1,0 +1,112 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.org/registry/events/eventstest"
+)
+
+// leftOut are commands of the pages that TestCommandsOfThePages does not run, by how they begin,
+// each with the reason.
+func leftOut() map[string]string {
+	return map[string]string{
+		"go run ./deploy/keys":                   "main_test.go runs it",
+		"go run ./cmd/registry publish":          "roles_test.go publishes with that key",
+		"go run ./deploy/release":                "main_test.go runs it",
+		"go test ":                               "a test of its own",
+		"REGISTRY_TESTS=all go test":             "a test of its own",
+		"sudo chown":                             "needs root and the containers' user",
+		"docker compose":                         "needs a container engine",
+		"kubectl ":                               "needs a cluster",
+		"for role in":                            "needs a cluster",
+		"NATS_NKEY=edge.nk":                      "edge_test.go runs the script",
+		"registry serve --stream EDGE":           "edge_test.go starts it",
+		"registry serve --min-entries N":         "the drills of cmd/registry start it",
+		"registry snapshot restore NAME --force": "needs a stopped server; the drills of cmd/registry do it",
+		"curl -s http://127.0.0.1:8081":          "needs that port; the other tests ask /projection",
+	}
+}
+
+// commandsOf returns the commands of a page's indented blocks, each in a line.
+func commandsOf(t *testing.T, file string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := strings.ReplaceAll(string(text), "\\\n", " ")
+	for _, line := range regexp.MustCompile(`(?m)^ {4,7}((?:registry|go|sudo|docker|kubectl|for|curl|jq|[A-Z_]+=\S+ (?:sh|go)) .*)$`).FindAllStringSubmatch(joined, -1) {
+		all = append(all, line[1])
+	}
+	return all
+}
+
+// TestCommandsOfThePages runs the commands of README.md and operating.md in the order in which they
+// stand there, in a shell, against a server. Each that cannot run here is left out with a reason.
+func TestCommandsOfThePages(t *testing.T) {
+	t.Parallel()
+	program(t, "jq")
+	address, err := eventstest.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, "--demo", "--embedded-nats-addr="+address)
+	if err := r.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(registry, filepath.Join(dir, "registry")); err != nil {
+		t.Fatal(err)
+	}
+	sh := func(line string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "REGISTRY_NATS_URL=nats://"+address,
+			"REGISTRY_ADMIN_ADDR="+strings.TrimPrefix(r.Admin, "http://"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+		return string(out)
+	}
+	sh("registry snapshot create && registry snapshot create --output registry.snapshot && registry tombstones --output tombstones.ndjson")
+	name := regexp.MustCompile(`(?m)^REGISTRY\S+`).FindString(sh("registry snapshot list"))
+	fill := strings.NewReplacer("FILE", "registry.snapshot", "NAME", name)
+	ran, used := 0, map[string]bool{}
+	for _, line := range slices.Concat(commandsOf(t, "README.md"), commandsOf(t, "operating.md")) {
+		reason := ""
+		for begin := range leftOut() {
+			if strings.HasPrefix(line, begin) {
+				reason, used[begin] = begin, true
+			}
+		}
+		if reason != "" {
+			continue
+		}
+		line, _, _ = strings.Cut(line, "  #")
+		line = strings.TrimSpace(line)
+		switch { // what a person would be asked on a terminal; what there is none of here
+		case strings.HasPrefix(line, "registry recover") && !strings.Contains(line, "--dry-run"), strings.HasPrefix(line, "registry rebuild"):
+			line += " --yes"
+		case strings.Contains(line, "SEQUENCE…"):
+			continue // roles_test.go retries one
+		}
+		sh(fill.Replace(strings.ReplaceAll(line, "SUBJECT…", "registry.scammers.nobody")))
+		ran++
+	}
+	if ran < 15 {
+		t.Error("only", ran, "commands were run")
+	}
+	for begin := range leftOut() {
+		if !used[begin] {
+			t.Errorf("no page has %q any more", begin)
+		}
+	}
+}
