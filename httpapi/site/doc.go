@@ -6,7 +6,7 @@
 //
 //   - A page is one response of at most [MaxPage] bytes. What does not fit is not lost: the page
 //     links to it. The page of an entry may be larger: it shows the whole reason, whose HTML
-//     readmodel bounds (MaxReasonHTML). So is /api, of which visitors decide nothing.
+//     readmodel bounds (MaxReasonHTML). So is /api: visitors decide nothing by it.
 //   - What comes from an event is text, except for reasons. Their HTML passes an allow-list here
 //     for a second time; the first is the renderer of readmodel.
 //   - A page is a function of its query, of the content it shows, of the site's Version and, where
