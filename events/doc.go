@@ -23,7 +23,7 @@
 // Decoding walks the tokens of a strict JSON reader instead of unmarshalling into structs. It needs
 // to know which members were there (all are required, and null is no value), to name the one at
 // fault, and to be cheap: one pass when type comes before data, as Encode writes it. Unmarshalling
-// needed a pointer forevery member, and two passes.
+// needed a pointer for every member, and two passes.
 //
 // One validate checks everything that comes in or goes out. Decoding checks only what is lost
 // afterwards: presence, JSON types, and how a number or a time is written.

@@ -153,7 +153,7 @@ func TestTypeScript(t *testing.T) {
 	output(t, dir, 2, tsc, "--strict", "--noEmit", "--target", "es2022", "answers.ts")
 }
 
-// typedProgram asks foreverything and writes each answer down as a constant of its type.
+// typedProgram asks for everything and writes each answer down as a constant of its type.
 func typedProgram(t *testing.T, f *fixture) (program string, paths map[string]bool) {
 	var out strings.Builder
 	out.WriteString(`import type { paths } from "./registry";

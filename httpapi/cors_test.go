@@ -32,7 +32,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A preflight is answered with these bytes forevery client: clients and caches have seen them.
+// A preflight is answered with these bytes for every client: clients and caches have seen them.
 func TestPreflightOnTheWire(t *testing.T) {
 	f := serve(t)
 	const (

@@ -273,7 +273,7 @@ func (c *notingConn) take() (writes []notedWrite, deadline bool) {
 	return writes, c.deadline
 }
 
-// A reader has its time forevery 32 KiB, and for the end. While nothing is sent there is no
+// A reader has its time for every 32 KiB, and for the end. While nothing is sent there is no
 // deadline, which would keep watch from writing.
 func TestDeadlinesOfStreams(t *testing.T) {
 	f := serve(t)

@@ -185,7 +185,7 @@ func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 	}
 }
 
-// close deletes the consumer and waits foreverything that start began. What has not been applied
+// close deletes the consumer and waits for everything that start began. What has not been applied
 // is dropped: the next session receives it again.
 func (r *receiver) close(log *slog.Logger) {
 	r.queue.close()

@@ -232,7 +232,7 @@ func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 // atOnce bounds the requests that each has under way.
 const atOnce = 32
 
-// each calls f forevery item, for several at once, and returns those for which it succeeded, those
+// each calls f for every item, for several at once, and returns those for which it succeeded, those
 // for which it failed, both in their order, and the first error.
 func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
 	errs := make([]error, len(items))

@@ -232,7 +232,7 @@ func (c *catalog) publish(name string, last *listView) *listView {
 	return l
 }
 
-// orderTrees is the rows of one list, by slot, and a tree forevery order of those that the list
+// orderTrees is the rows of one list, by slot, and a tree for every order of those that the list
 // shows.
 type orderTrees struct {
 	rows    cowSlice[*Row]

@@ -22,7 +22,7 @@ import (
 	"example.org/registry/readmodel/casefold"
 )
 
-// twin is the naive read model: the last event of every subject, and a scan and a sort forevery
+// twin is the naive read model: the last event of every subject, and a scan and a sort for every
 // question. It shares with the real one only Fold and the rendering of Markdown, which have
 // tables of their own (look-alike keys it makes itself, out of Unicode's files).
 type twin struct {

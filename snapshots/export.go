@@ -16,7 +16,7 @@ import (
 )
 
 // ExportFailed is the line that ends an export which could not be finished. It is not an event, so
-// that publishing what came before fails instead of passing foreverything.
+// that publishing what came before fails instead of passing for everything.
 const ExportFailed = "# export failed: this is not everything\n"
 
 // Since is what has become of entries since the exported file was made. The zero value says that

@@ -122,7 +122,7 @@ type meta struct {
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 
-	// DataSet tells stores apart: 32 hexadecimal digits, random forevery store that is made, be it
+	// DataSet tells stores apart: 32 hexadecimal digits, random for every store that is made, be it
 	// empty, by a rebuild or by a restore.
 	DataSet string `json:"dataSet"`
 

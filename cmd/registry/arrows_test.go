@@ -66,7 +66,7 @@ func testsMay(room string) []string {
 	return nil
 }
 
-// eachImport calls fn forevery import of every Go file below the rooms.
+// eachImport calls fn for every import of every Go file below the rooms.
 func eachImport(t *testing.T, fn func(room, file, imported string, test bool)) {
 	t.Helper()
 	root := filepath.Join("..", "..")

@@ -314,7 +314,7 @@ func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, last ui
 	return out
 }
 
-// nothingLost looks forevery acknowledged event. One that is not there must have been rolled up
+// nothingLost looks for every acknowledged event. One that is not there must have been rolled up
 // by a later tombstone of its subject.
 func (k *killer) nothingLost(stream []stored) {
 	k.t.Helper()

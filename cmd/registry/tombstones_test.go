@@ -232,7 +232,7 @@ type world struct {
 	gone map[events.Subject]time.Time
 }
 
-// isExactly asks foreverybody in every way.
+// isExactly asks for everybody in every way.
 func (d *drill) isExactly(s drilled, people []events.Entry, w world) {
 	d.t.Helper()
 	until(d.t, func() bool { p := d.projection(s); return p.IndexSequence >= p.Checkpoint })

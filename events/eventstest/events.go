@@ -196,7 +196,7 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 }
 
 // Unset returns the names of the fields of T, a struct, that are zero in each of the values. A test
-// that draws values forevery field learns so of a field that was added later.
+// that draws values for every field learns so of a field that was added later.
 func Unset[T any](values []T) (names []string) {
 	for i := range reflect.TypeFor[T]().NumField() {
 		set := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })

@@ -123,7 +123,7 @@ type Stretch struct {
 // Paste is a text with its stretches, and what is sought of it.
 type Paste struct {
 	Text      string // as typed, a line for each field
-	Asked     string // of the field foreverything, or else of that for an id
+	Asked     string // of the field for everything, or else of that for an id
 	Stretches []Stretch
 	Sought    []Sought // ids first
 	Omitted   bool     // there is more in the text than is looked up

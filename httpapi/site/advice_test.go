@@ -7,7 +7,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// The site's own advice has something forevery verdict that has an entry, and is folded where it
+// The site's own advice has something for every verdict that has an entry, and is folded where it
 // is long.
 func TestOwnAdvice(t *testing.T) {
 	all, err := readAdvice("")

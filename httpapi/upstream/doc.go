@@ -4,7 +4,7 @@
 // # Promises
 //
 //   - A reader waits 6 s at most, and always gets an answer: a status, or a picture.
-//   - A question is asked once foreverybody who waits for it, in work that no reader owns: neither
+//   - A question is asked once for everybody who waits for it, in work that no reader owns: neither
 //     a crowd nor a reader who leaves changes what the others get. [Services.Close] ends that work
 //     and waits for it.
 //   - Servers are taken for hostile. Sizes, headers, time, connections and addresses are bounded

@@ -64,7 +64,7 @@ var (
 	errBusy = errors.New("upstream: too many calls")
 )
 
-// shared runs work once foreverybody who asks for its key meanwhile.
+// shared runs work once for everybody who asks for its key meanwhile.
 type shared[V any] struct {
 	work    *background
 	slots   chan struct{} // one for each piece of work that may run at once

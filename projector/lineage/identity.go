@@ -3,7 +3,7 @@
 //
 // # Promises
 //
-//   - Check compares the stream with a checkpoint in one way foreverybody: the projector before
+//   - Check compares the stream with a checkpoint in one way for everybody: the projector before
 //     and while it follows a stream, and a server that starts from a snapshot.
 //   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other
 //     brokers, and however much their clocks differ.

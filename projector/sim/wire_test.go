@@ -243,7 +243,7 @@ func (f *frame) with(head, body []byte) []byte {
 	return b.Bytes()
 }
 
-// eachFrame calls take forevery frame until from ends.
+// eachFrame calls take for every frame until from ends.
 func eachFrame(from io.Reader, take func(*frame)) {
 	r := bufio.NewReaderSize(from, 64<<10)
 	for {
