@@ -23,6 +23,10 @@ func (x *reading) readMentions() {
 			x.bars, x.masks = append(x.bars, number), append(x.masks, number)
 		}
 	}
+	for _, m := range x.rd.marker.FindAllStringIndex(x.text, -1) { // no number in one is known to be a person's
+		x.claim(Span{m[0], m[1]}, Unchecked, Place)
+		x.loose = append(x.loose, Span{m[0], m[1]})
+	}
 	for _, m := range x.rd.emoji.FindAllStringSubmatchIndex(x.p.Text, -1) {
 		if at := slices.Index(x.at, m[0]); at >= 0 {
 			for _, s := range []string{x.p.Text[m[2]:m[3]], x.p.Text[m[4]:m[5]]} {

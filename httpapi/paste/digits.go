@@ -204,6 +204,8 @@ func (x *reading) readNumber(groups []group) (left int) {
 			case typed:
 				x.claim(g.Span, Unchecked, Figure)
 				left += len(g.run)
+			case g.lettered && !g.aside: // a part of a name, or of an id with letters in it
+				x.claim(g.Span, Unchecked, Figure)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 		{"%3C%40" + one + "%3E", Plain, []string{"#" + one}},
 		{"<@&" + one + ">", Place, []string{"-#" + one, "-?#" + one}},
 		{"<t:1700000000:R>", Place, []string{"-1700000000"}},
-		{"<t:" + one + ":R>", Plain, []string{"#" + one}},
+		{"<t:" + one + ":R>", Place, []string{"?#" + one, "-#" + one}},
 		{"</kup:" + one + ">", Place, []string{"-#" + one, "-?#" + one}},
 		{"<:pepe:" + one + ">", Plain, []string{"-#" + one, "?pepe"}},
 		{"https://discord.com/channels/" + two + "/" + one, Place, []string{"#" + two, "-#" + one, "-?#" + one}},

@@ -25,7 +25,7 @@ type Reader struct {
 	own    string // host
 	isWord func(folded string) bool
 
-	shorthand, emoji, mention, place, address          *regexp.Regexp
+	shorthand, emoji, mention, place, marker, address  *regexp.Regexp
 	platform, inviting, user, server, talk, elsewhere  *regexp.Regexp
 	entries, steam, entry, number, mail, account, when *regexp.Regexp
 	field, label, glued, trailing, listed, quoted, at  *regexp.Regexp
@@ -49,6 +49,7 @@ func NewReader(cfg Config) *Reader {
 		emoji:     regexp.MustCompile(`<a?:(\w+):(\d{15,20})>`),
 		mention:   regexp.MustCompile(`<@!?(\d{1,64})>`),
 		place:     regexp.MustCompile(`(<(?:@&|#)\d{1,20}>|<t:-?\d{1,13}(?::[A-Za-z])?>)|</[^<>:]*(:\d{1,20})>|<id:[a-z-]+>|^#[\p{L}_-][\p{L}\p{N}_-]*$|^@(?:everyone|here)$`),
+		marker:    regexp.MustCompile(`<(?:t|id):[^<>]*>`),
 		address:   regexp.MustCompile(`^(?:([A-Za-z][A-Za-z0-9+.-]*)://)?([^/?#\\]*)([^?#]*)(.*)$`),
 		platform:  regexp.MustCompile(`(?i)^(?:-|(?:[a-z]+\.)?discord(?:app)?\.com)$`),
 		inviting:  regexp.MustCompile(`(?i)^(?:(?:discord|dsc|invite)\.gg|discord\.me|\.gg)$`),

@@ -17,6 +17,7 @@
 //	all are trusted persons'        what is not checked                      caution       Beside
 //	all are trusted persons'        more than is looked at                   caution       TooMany
 //	all are trusted persons'        a name that only looks like theirs       caution       LikeTrusted
+//	all are trusted persons'        theirs with more letters, or fewer       caution       LikeTrusted
 //	all are trusted persons'        a word that may be another's name        caution       InSentence
 //	all are trusted persons'        their own names and filler               trusted       ByID
 //	one is on no list               a name near an accused's                 caution       OtherAccount

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
@@ -177,7 +178,8 @@ func (v *Verdict) About(s *Subject, h *Hit) bool {
 type question struct {
 	paste    *paste.Paste
 	subjects []Subject
-	word     bool // a word of a sentence is the name of somebody else, if it is one
+	unknown  []string // names in the text, of words that the dictionary does not know, that nobody has
+	word     bool     // a word of a sentence is the name of somebody else, if it is one
 }
 
 // newQuestion keeps the subjects that count. Words within a name that somebody has are not another
@@ -188,6 +190,9 @@ func newQuestion(p *paste.Paste, found Found) *question {
 	for i, sought := range p.Sought {
 		s := Subject{Sought: sought, Hits: found.Hits[i]}
 		s.judge()
+		if len(s.Hits) == 0 && s.How != paste.Word {
+			q.unknown = append(q.unknown, s.Names...)
+		}
 		q.subjects = append(q.subjects, s)
 	}
 	q.word = q.any(func(s *Subject) bool { return s.How == paste.Word && len(s.Hits) > 0 && q.theirs(s) > Dressed })
@@ -370,6 +375,8 @@ func (q *question) decide() (Value, Reason) {
 			return Caution, LikeTrusted
 		case others || maybe:
 			return Caution, MaybeID
+		case q.grown():
+			return Caution, LikeTrusted
 		}
 		return Trusted, ByID
 	case typed > 0 && name(isAccused):
@@ -388,6 +395,27 @@ func (q *question) decide() (Value, Reason) {
 		return Caution, NotTheirs
 	}
 	return v, r
+}
+
+// grown reports whether words of the text are a trusted person's name with letters more or fewer at
+// an end, such as another account has.
+func (q *question) grown() bool {
+	odd := func(r rune) bool {
+		return !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, r) && !strings.ContainsRune(" _.-", r)
+	}
+	return q.anyHit(func(s *Subject, h *Hit) bool {
+		if !s.IsID() {
+			return false
+		}
+		own := paste.Folded(h.Name)
+		return slices.ContainsFunc(q.unknown, func(name string) bool {
+			if strings.Count(name, " ") != strings.Count(own, " ") || strings.ContainsFunc(name, odd) {
+				return false
+			}
+			name = paste.Folded(name)
+			return strings.Contains(name, own) || len(own)-len(name) <= 2 && len(name) > 2 && strings.Contains(own, name)
+		})
+	})
 }
 
 // gravest returns what the gravest subject says.

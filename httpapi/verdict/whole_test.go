@@ -32,7 +32,7 @@ func TestWholeText(t *testing.T) {
 		{"nocny.ryś", "", Accused, ByName},
 		{"", "nocny.ryś", Accused, ByName},
 		{"nikt", "nocny.ryś", Accused, ByName},
-		{"nocny.ryś77", majaID, Trusted, ByID},
+		{"nocny.ryś77", majaID, Caution, Beside},
 		{majaID, "nocny.ryś", Caution, OtherName},
 		{"9900407190 5771670591", "", Accused, ByID},
 		{"nr 2, 9900 4071 9057 7167 0591", "", Accused, ByID},
