@@ -6,7 +6,7 @@ import (
 )
 
 // BenchmarkCostliest reads and decides texts of the greatest size that cost much. Each may take 5 ms of
-// processor time.
+// CPU time.
 func BenchmarkCostliest(b *testing.B) {
 	rd, view := reader(b), viewOf(people())
 	for name, text := range map[string]string{
