@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// canaries are the words of the entry that TestRemains delists, as written, folded, and its chat id.
+func canaries() []string { return []string{"KANAREKWKOPALNI", "kanarekwkopalni", "918273645546372819"} }
+
+func hasCanary(b []byte) bool {
+	for _, word := range canaries() {
+		if bytes.Contains(b, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// remaining are the places in which something could remain of a delisted entry.
+type remaining struct {
+	*drill
+	server drilled
+	copy   string // of registry mirror
+}
+
+// places returns, for each row of deploy/operating.md#what-remains that has an end, what reads its bytes.
+func (r *remaining) places() map[string]func() []byte {
+	data := func(name string) func() []byte { return func() []byte { return r.files(filepath.Join(r.data, name)) } }
+	return map[string]func() []byte{
+		"answers":             r.answers,
+		"registry.db":         func() []byte { return r.files(filepath.Join(r.data, "registry.db")) },
+		"text index":          data("index"),
+		"ranked search":       data("ranked"),
+		"stores set aside":    data("registry.db.*"),
+		"stream":              r.stream,
+		"new snapshots":       r.snapshot,
+		"exports":             func() []byte { return []byte(r.run("export", "--admin-addr="+r.server.Admin)) },
+		"mirror":              func() []byte { return r.mirrored("") },
+		"the mirror's store":  func() []byte { return r.mirrored(".mirror") },
+		"log":                 func() []byte { return r.files(r.server.log) },
+		"metrics":             func() []byte { return r.answer(r.server.Admin, "/metrics") },
+		"rest of the data":    r.rest,
+		"operators' listener": func() []byte { return r.answer(r.server.Admin, "/projection") },
+	}
+}
+
+// A delisted entry leaves every place that deploy/operating.md#what-remains names, within the time of
+// --keep-set-aside where that is short. The broker's own files are not looked at: the page says so.
+func TestRemains(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	r := &remaining{drill: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
+	r.server = d.startUntil("ready", "remains.log", "--keep-set-aside=1s")
+	d.publish(r.server, drillEvents(t)) // others, who stay
+	entry := events.Entry{List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
+		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
+	for version := range 3 {
+		d.publish(r.server, canaryLine(t, eventstest.Listed(entry, version)))
+	}
+	places := r.places()
+	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "exports", "mirror", "the mirror's store"} {
+		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
+	}
+	aside := filepath.Join(d.data, "registry.db.replaced-20260101T000000Z")
+	if err := os.WriteFile(aside, r.files(filepath.Join(d.data, "registry.db")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := events.Event{ID: "canary-gone", Source: "/drill", Type: events.TypeDelisted, Data: events.Delisting{List: entry.List, EntryID: entry.EntryID}}
+	d.publish(r.server, canaryLine(t, gone))
+	if hasCanary(r.answers()) {
+		t.Error("answers have the entry after its delisting")
+	}
+	for name, bytes := range places {
+		r.until(name+" has nothing of it", func() bool { return !hasCanary(bytes()) })
+	}
+	r.server.stop(t)
+	for _, name := range []string{"registry.db", "text index", "ranked search", "stores set aside", "rest of the data", "log"} {
+		if hasCanary(places[name]()) {
+			t.Errorf("%s after a stop: the entry is back", name)
+		}
+	}
+}
+
+func canaryLine(t *testing.T, e events.Event) string {
+	t.Helper()
+	line, err := events.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(line) + "\n"
+}
+
+func (r *remaining) until(what string, ok func() bool) {
+	r.t.Helper()
+	for until := time.Now().Add(patience); !ok(); {
+		if time.Now().After(until) {
+			r.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// files returns the bytes of the files that match and of those below them. One that is removed
+// meanwhile has none.
+func (r *remaining) files(pattern string) (all []byte) {
+	r.t.Helper()
+	matches, err := filepath.Glob(pattern)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, path := range matches {
+		_ = filepath.WalkDir(path, func(path string, f fs.DirEntry, err error) error {
+			if err == nil && f.Type().IsRegular() {
+				b, _ := os.ReadFile(path)
+				all = append(all, b...)
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// rest is whatever else the data directory has, the history of the status included, but for the broker's files.
+func (r *remaining) rest() (all []byte) {
+	dirs, err := os.ReadDir(r.data)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range dirs {
+		if f.Name() != "broker" {
+			all = append(all, r.files(filepath.Join(r.data, f.Name()))...)
+		}
+	}
+	return all
+}
+
+func (r *remaining) answer(host, target string) []byte {
+	r.t.Helper()
+	status, body, err := ask("http://" + host + target)
+	if err != nil || status >= http.StatusInternalServerError {
+		r.t.Fatalf("%s: %d %v", target, status, err)
+	}
+	return body
+}
+
+// answers are what everybody gets who asks for the entry without naming it, and for its words where
+// an answer does not repeat them, so that searches that were remembered are among them.
+func (r *remaining) answers() (all []byte) {
+	targets := []string{"/api/scammers?limit=60", "/scammers", "/wpis/scammers/canary", "/", "/o-rejestrze", "/api/record"}
+	for _, word := range canaries() {
+		targets = append(targets, "/api/check?search="+word, "/api/scammers?search="+word, "/api/search?q="+word)
+	}
+	for _, target := range targets {
+		all = append(all, r.answer(r.server.HTTP, target)...)
+	}
+	_, epoch, _ := strings.Cut(string(r.answer(r.server.HTTP, "/api/changes")), `"epoch":"`)
+	epoch, _, _ = strings.Cut(epoch, `"`)
+	return append(all, r.answer(r.server.HTTP, "/api/changes/"+epoch+"?since=0&limit=1000")...)
+}
+
+// stream is every message of the stream.
+func (r *remaining) stream() (all []byte) {
+	r.t.Helper()
+	nc, err := nats.Connect(r.server.NATS)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s, err := js.Stream(r.t.Context(), events.DefaultStream)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for seq := s.CachedInfo().State.FirstSeq; seq <= s.CachedInfo().State.LastSeq; seq++ {
+		if m, err := s.GetMsg(r.t.Context(), seq); err == nil {
+			all = append(all, m.Data...)
+		}
+	}
+	return all
+}
+
+// snapshot is the store that a snapshot of now makes.
+func (r *remaining) snapshot() []byte {
+	r.t.Helper()
+	dir := r.t.TempDir()
+	file := filepath.Join(dir, "snapshot")
+	r.run("snapshot", "create", "--admin-addr="+r.server.Admin, "--output="+file)
+	r.run("snapshot", "restore", file, "--data-dir="+filepath.Join(dir, "data"))
+	return r.files(filepath.Join(dir, "data"))
+}
+
+// mirrored is a file of a copy that has just been brought up to date.
+func (r *remaining) mirrored(ending string) []byte {
+	r.t.Helper()
+	r.run("mirror", fmt.Sprint("http://", r.server.HTTP), r.copy, "--once")
+	return r.files(r.copy + ending)
+}
