@@ -49,7 +49,7 @@ const rounds = 20
 
 // Run compares, asks, publishes, and has the server accept the stream.
 func (c *recoverCmd) Run(p *process) error {
-	if err := c.creating.check(); err != nil {
+	if err := errors.Join(c.creating.check(), c.BrokerFlags.Check()); err != nil {
 		return err
 	}
 	if c.Snapshot == "" && c.Tombstones != "" {
@@ -94,9 +94,6 @@ func (c *recoverCmd) known(p *process, do func(*recovery.Known) error) error {
 }
 
 func (c *recoverCmd) recover(p *process, known *recovery.Known) error {
-	if err := c.BrokerFlags.Check(); err != nil {
-		return err
-	}
 	nc, err := c.Connect("registry recover")
 	if err != nil {
 		return err

@@ -150,6 +150,9 @@ func (r *remaining) rest() (all []byte) {
 func (r *remaining) answer(host, target string) []byte {
 	r.t.Helper()
 	status, body, err := ask("http://" + host + target)
+	for until := time.Now().Add(patience); status == http.StatusServiceUnavailable && time.Now().Before(until); {
+		status, body, err = ask("http://" + host + target) // an index is being made
+	}
 	if err != nil || status >= http.StatusInternalServerError {
 		r.t.Fatalf("%s: %d %v", target, status, err)
 	}

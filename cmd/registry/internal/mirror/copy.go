@@ -114,14 +114,13 @@ func openCopy(path string) (*copied, error) {
 	return c, nil
 }
 
-// close leaves nothing where nothing has been fetched.
-func (c *copied) close() error {
-	path := c.db.Path()
-	err := c.db.Close()
+// close leaves nothing where nothing has been fetched. It removes the file while it is still locked:
+// after that, it may be another process's.
+func (c *copied) close() (err error) {
 	if c.state.Epoch == "" {
-		err = errors.Join(err, os.Remove(path))
+		err = os.Remove(c.db.Path())
 	}
-	return err
+	return errors.Join(err, c.db.Close())
 }
 
 // begin makes the copy an empty one of an epoch.

@@ -154,7 +154,7 @@ func emptyDir(path string) error {
 // restoreFirst restores the newest candidate that is good, if any.
 func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 	if c.missing {
-		return c.checkMissing()
+		return c.checkMissing("missing")
 	}
 	if c.info == nil {
 		return nil // for the projector to report
@@ -174,6 +174,9 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 		c.log.Info("starting from a snapshot", "name", item.Name, "sequence", item.Manifest.Sequence,
 			"digest", item.Manifest.Digest, "took", time.Since(began).Round(time.Millisecond).String())
 		return nil
+	}
+	if c.info.State.LastSeq == 0 { // made again, perhaps with another epoch
+		return c.checkMissing("empty")
 	}
 	return c.checkLoss(ctx)
 }
@@ -228,20 +231,24 @@ func (c *candidates) beginsAfter(m snapshots.Manifest) bool {
 	return c.info.State.FirstSeq > m.Sequence+1
 }
 
-// checkMissing returns an error if there are snapshots of a stream that is not there: an empty one
-// would be created and answered from.
-func (c *candidates) checkMissing() error {
-	i := slices.IndexFunc(c.items, func(o bucket.Object) bool { return o.Manifest.Stream == c.stream.Name })
+// checkMissing returns an error if there are snapshots of a stream that is missing or empty: the
+// server would answer "nobody" for everybody who was listed.
+func (c *candidates) checkMissing(how string) error {
+	i := slices.IndexFunc(c.items, func(o bucket.Object) bool { return o.Manifest.Stream == c.stream.Name && o.Manifest.RecordCount() > 0 })
 	switch {
 	case i < 0:
 		return nil
 	case c.acceptLoss:
-		c.log.Warn("the stream is missing, and there are snapshots of it; creating and serving an empty one, as --accept-loss says", "name", c.items[i].Name)
+		c.log.Warn("the stream is "+how+", and there are snapshots of it; serving an empty one, as --accept-loss says", "name", c.items[i].Name)
 		return nil
 	}
-	return fmt.Errorf("the stream %s is missing, and there are snapshots of it (such as %s): people who are listed would be unknown. Bring it back with "+
-		"registry recover NAME --create-stream, and --tombstones FILE beside it, or start with --accept-loss to serve an empty one "+
-		"(with the embedded broker, do this first and set --min-entries)", c.stream.Name, c.items[i].Name)
+	create := ""
+	if c.missing {
+		create = " --create-stream"
+	}
+	return fmt.Errorf("the stream %s is %s, and there are snapshots of it (such as %s): people who are listed would be unknown. Bring it back with "+
+		"registry recover NAME%s, and --tombstones FILE beside it, or start with --accept-loss to serve an empty one "+
+		"(with the embedded broker, do this first and set --min-entries)", c.stream.Name, how, c.items[i].Name, create)
 }
 
 // restore makes the store out of one snapshot, if both its object and the archive itself say that

@@ -382,6 +382,12 @@ func TestBootstrapWithNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refuses("is missing, and there are snapshots of it")
+	stream, err := s.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: events.DefaultStream, Subjects: []string{events.StreamSubjects}, Metadata: map[string]string{events.MetadataEpoch: "another"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stream = stream
+	s.refuses("is empty, and there are snapshots of it")
 	s.acceptLoss = true
 	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "serving an empty one, as --accept-loss says") {
 		t.Errorf("started at %d: %s", at, s.log.String())
