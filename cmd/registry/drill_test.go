@@ -124,6 +124,7 @@ type drill struct {
 	t          *testing.T
 	dir        string
 	data, file string
+	env        []string // of the servers, beside the test's own
 }
 
 func newDrill(t *testing.T) *drill {
@@ -145,7 +146,7 @@ func (d *drill) startUntil(line, log string, flags ...string) drilled {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	c, err := startChild(self, d.dir, filepath.Join(d.dir, log), os.Environ(),
+	c, err := startChild(self, d.dir, filepath.Join(d.dir, log), append(os.Environ(), d.env...),
 		append([]string{"--data-dir=" + d.data, "--snapshot-every=0"}, flags...)...)
 	if err != nil {
 		d.t.Fatal(err)
