@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -43,43 +42,72 @@ func Scan(ctx context.Context, s leader.Stream, each func(leader.Message)) (*Sca
 	if info.State.Msgs == 0 {
 		return found, nil
 	}
-	consumer, err := s.JS.CreateConsumer(ctx, s.Name, jetstream.ConsumerConfig{
-		Description: "registry recover", DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy,
+	at, stopped := uint64(0), 0
+	for {
+		before := at
+		whole, err := found.read(ctx, s, &at, info.State.LastSeq, each)
+		if err != nil {
+			return nil, err
+		}
+		if whole {
+			return found, nil
+		}
+		if at > before {
+			stopped = 0
+		}
+		if stopped++; stopped > restarts {
+			return nil, fmt.Errorf("the stream %s could not be read beyond %d: the broker leaves out messages", s.Name, at)
+		}
+	}
+}
+
+// restarts is how often in a row reading begins again without a message.
+const restarts = 3
+
+// read reads on after at, to the message end. It is not whole where a delivery was lost on the way,
+// as happens when the connection breaks or cannot keep up: what is not acknowledged does not come
+// again from the same consumer.
+func (s *Scanned) read(ctx context.Context, from leader.Stream, at *uint64, end uint64, each func(leader.Message)) (whole bool, err error) {
+	consumer, err := from.JS.CreateConsumer(ctx, from.Name, jetstream.ConsumerConfig{
+		Description: "registry recover", DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: *at + 1, AckPolicy: jetstream.AckNonePolicy,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", natserr.Explain(s.JS.Conn(), err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+s.Name))
+		return false, fmt.Errorf("consumer: %w", natserr.Explain(from.JS.Conn(), err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+from.Name))
 	}
 	defer func() {
 		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.RequestTimeout)
 		defer cancel()
-		_ = s.JS.DeleteConsumer(forget, s.Name, consumer.CachedInfo().Name) // or the broker forgets it in a minute
+		_ = from.JS.DeleteConsumer(forget, from.Name, consumer.CachedInfo().Name) // or the broker forgets it in a minute
 	}()
+	if consumer.CachedInfo().NumPending == 0 {
+		return true, nil // the rest was erased meanwhile
+	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(2000, 8<<20))
 	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", err)
+		return false, fmt.Errorf("consumer: %w", err)
 	}
 	defer messages.Stop()
-	for at, delivered := uint64(0), uint64(0); at < info.State.LastSeq; {
+	for delivered := uint64(0); *at < end; {
 		wait, cancel := context.WithTimeout(ctx, silence)
 		m, err := messages.Next(jetstream.NextContext(wait))
 		cancel()
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil, ctx.Err()
+				return false, ctx.Err()
 			}
-			return nil, fmt.Errorf("the stream %s could not be read beyond %d: %w", s.Name, at, err)
+			return false, fmt.Errorf("the stream %s could not be read beyond %d: %w", from.Name, *at, err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		if delivered++; meta.Sequence.Consumer != delivered {
-			return nil, errors.New("the broker left out a message; try again")
+			return false, nil
 		}
-		at = meta.Sequence.Stream
-		one := leader.Message{Subject: m.Subject(), Sequence: at, ID: m.Headers().Get(jetstream.MsgIDHeader), Time: meta.Timestamp, Data: m.Data()}
-		found.add(one)
+		*at = meta.Sequence.Stream
+		one := leader.Message{Subject: m.Subject(), Sequence: *at, ID: m.Headers().Get(jetstream.MsgIDHeader), Time: meta.Timestamp, Data: m.Data()}
+		s.add(one)
 		if each != nil {
 			each(one)
 		}
@@ -87,7 +115,7 @@ func Scan(ctx context.Context, s leader.Stream, each func(leader.Message)) (*Sca
 			break // the last messages may be erased
 		}
 	}
-	return found, nil
+	return true, nil
 }
 
 func (s *Scanned) add(m leader.Message) {
