@@ -251,8 +251,8 @@ func (x *reading) words() (all []word) {
 }
 
 // seekRun seeks a run of words as it stands. If what is between them looks like letters, or is a
-// number, it also seeks the words without that. A word of the language, a label or a number is no
-// name by itself.
+// number, it also seeks the words without that, and a name without the badge of a bot, which chats
+// copy with it. A word of the language, a label or a number is no name by itself.
 func (x *reading) seekRun(run []word) {
 	at := Span{run[0].From, run[len(run)-1].To}
 	pieces, how := x.outside(at, x.masks), Maybe
@@ -260,6 +260,11 @@ func (x *reading) seekRun(run []word) {
 		how = Word
 	}
 	x.seekWords(pieces, how)
+	if n := len(pieces); n > 0 && x.rd.badge.MatchString(x.text[pieces[n-1].From:pieces[n-1].To]) {
+		bare := slices.Clone(pieces)
+		bare[n-1].To -= len("BOT")
+		x.seekWords(bare, Maybe)
+	}
 	odd := false
 	for i, w := range run {
 		odd = odd || i > 0 && (w.odd || i < len(run)-1 && w.figure)
@@ -272,6 +277,23 @@ func (x *reading) seekRun(run []word) {
 			}
 		}
 		x.seekWords(words, how)
+	}
+}
+
+// readRemnants claims words of up to three letters that are none of the language: with one, a
+// person's name may be another's.
+func (x *reading) readRemnants() {
+	for _, w := range x.words() {
+		text, before := x.text[w.From:w.To], strings.TrimRight(x.text[:w.From], " ")
+		if before == "" || strings.ContainsRune(".?!\n", rune(before[len(before)-1])) { // starts a sentence
+			first, size := utf8.DecodeRuneInString(text)
+			text = string(unicode.ToLower(first)) + text[size:]
+		}
+		letters := utf8.RuneCountInString(text)
+		if letters <= 3 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) &&
+			(!x.isFiller(text) || letters == 1 && !strings.Contains("aiouwz", text)) {
+			x.claim(w.Span, Unchecked, Remnant)
+		}
 	}
 }
 

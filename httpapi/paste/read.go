@@ -29,6 +29,7 @@ type Reader struct {
 	platform, inviting, user, server, talk, elsewhere  *regexp.Regexp
 	entries, steam, entry, number, mail, account, when *regexp.Regexp
 	field, label, glued, trailing, listed, quoted, at  *regexp.Regexp
+	badge                                              *regexp.Regexp
 }
 
 // labels are the words that people write before a name or an id, labeled what may follow them.
@@ -70,6 +71,7 @@ func NewReader(cfg Config) *Reader {
 		label:    regexp.MustCompile(`(?i)^(?:` + labels + `)` + labeled + `(?:\s*[:=]+\s*|\s+to:?\s+|\s+[-–—]\s+|\s+|-+|$)`),
 		glued:    regexp.MustCompile(`(?i)(?:^|[^\p{L}\p{N}_])id$`),
 		trailing: regexp.MustCompile(`(?i)\s+id\s*[-:=]*$`),
+		badge:    regexp.MustCompile(`.(?:BOT|APP)$`),
 		listed:   regexp.MustCompile(`(?m)^\s*\d{1,2}[.)]\s`),
 		quoted:   regexp.MustCompile("[\"„”“«»]([^\"„”“«»]+)[\"„”“«»]|\\(([^()]+)\\)|\\[([^\\[\\]]+)\\]|\\{([^{}]+)\\}|<([^<>]+)>|[`*_]+([^`*]+?)[`*_]+|(?:^|\\s)['’‘]([^'’‘]+)['’‘]"),
 		at:       regexp.MustCompile(`(?:^|[^\p{L}\p{N}_.@])@([^\s,;|/()\[\]{}<>"„”“«»@][^\s,;|/()\[\]{}<>"„”“«»]*)`),
@@ -109,6 +111,7 @@ func (rd *Reader) Read(text, id string) (p Paste) {
 	}
 	x.readNames()
 	x.readNumbers()
+	x.readRemnants()
 	x.finish(cut)
 	return p
 }

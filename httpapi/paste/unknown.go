@@ -13,6 +13,7 @@ type Kind uint8
 // The kinds of a text.
 const (
 	Plain      Kind = iota
+	Remnant         // a short word that is none of the language; beside words it says nothing
 	Figure          // a number too short for an id; beside words it says nothing
 	Number          // a number too long for an id, or several that may be one together
 	Profile         // a profile on another platform

@@ -390,6 +390,8 @@ const maxChecked = 30
 // unlookedAs says why something was not looked up.
 func unlookedAs(kind paste.Kind) string {
 	switch kind {
+	case paste.Remnant:
+		return "to może być część innej nazwy"
 	case paste.Figure:
 		return "to za mało cyfr na ID"
 	case paste.Profile:

@@ -15,6 +15,7 @@
 //	all are trusted persons'        the name of another listed entry         caution       OtherName
 //	all are trusted persons'        digits that may be another id            caution       MaybeID
 //	all are trusted persons'        what is not checked                      caution       Beside
+//	all are trusted persons'        1-3 letters that are no word, nor theirs caution       Beside
 //	all are trusted persons'        more than is looked at                   caution       TooMany
 //	all are trusted persons'        a name that only looks like theirs       caution       LikeTrusted
 //	all are trusted persons'        theirs with more letters, or fewer       caution       LikeTrusted

@@ -137,8 +137,8 @@ func Decide(p *paste.Paste, found Found) Verdict {
 	v := Verdict{Subjects: q.subjects, Omitted: p.Omitted || !found.Complete}
 	v.Value, v.Reason = q.decide()
 	least := paste.Number
-	if v.Value == Trusted { // not even a price stays unexplained
-		least = paste.Figure
+	if v.Value == Trusted { // not even a price or a letter stays unexplained
+		least = paste.Remnant
 	}
 	v.Unchecked = q.unchecked(least)
 	words := q.any(func(s *Subject) bool { return s.How == paste.Word })
