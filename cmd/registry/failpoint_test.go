@@ -92,6 +92,9 @@ func TestFailpoints(t *testing.T) {
 				k.survive(2 * hit)
 				k.nothingLeft()
 			}
+			if p.name == "start/connected" {
+				return // the store may be loading beside it, and one whose loading died is set aside
+			}
 			if aside, _ := filepath.Glob(filepath.Join(k.dir, "data", "registry.db.damaged-*")); (len(aside) > 0) != strings.HasSuffix(p.name, "set-aside") {
 				t.Errorf("set aside: %q", aside)
 			}
