@@ -154,7 +154,7 @@ func emptyDir(path string) error {
 // restoreFirst restores the newest candidate that is good, if any.
 func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 	if c.missing {
-		return c.checkMissing("missing")
+		return c.checkMissing()
 	}
 	if c.info == nil {
 		return nil // for the projector to report
@@ -176,7 +176,7 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 		return nil
 	}
 	if c.info.State.LastSeq == 0 { // made again, perhaps with another epoch
-		return c.checkMissing("empty")
+		return c.checkMissing()
 	}
 	return c.checkLoss(ctx)
 }
@@ -233,7 +233,11 @@ func (c *candidates) beginsAfter(m snapshots.Manifest) bool {
 
 // checkMissing returns an error if there are snapshots of a stream that is missing or empty: the
 // server would answer "nobody" for everybody who was listed.
-func (c *candidates) checkMissing(how string) error {
+func (c *candidates) checkMissing() error {
+	how, create := "empty", ""
+	if c.missing {
+		how, create = "missing", " --create-stream"
+	}
 	i := slices.IndexFunc(c.items, func(o bucket.Object) bool { return o.Manifest.Stream == c.stream.Name && o.Manifest.RecordCount() > 0 })
 	switch {
 	case i < 0:
@@ -241,10 +245,6 @@ func (c *candidates) checkMissing(how string) error {
 	case c.acceptLoss:
 		c.log.Warn("the stream is "+how+", and there are snapshots of it; serving an empty one, as --accept-loss says", "name", c.items[i].Name)
 		return nil
-	}
-	create := ""
-	if c.missing {
-		create = " --create-stream"
 	}
 	return fmt.Errorf("the stream %s is %s, and there are snapshots of it (such as %s): people who are listed would be unknown. Bring it back with "+
 		"registry recover NAME%s, and --tombstones FILE beside it, or start with --accept-loss to serve an empty one "+
