@@ -18,6 +18,10 @@ type Tombstone struct {
 	EntryID  string      `json:"entryId"`
 	Sequence uint64      `json:"sequence"` // stream sequence of the delisting
 	Time     time.Time   `json:"time"`     // of the delisting, UTC, in whole milliseconds; zero when not known
+
+	// Hidden marks a trusted person who is not verified, whom a later event may verify. Only
+	// Withdrawn has them.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // Subject names the entry.
@@ -75,6 +79,10 @@ type delisting struct {
 
 func (d *delisting) id() string { return d.entryID }
 
+func (d *delisting) tombstone(l events.List) Tombstone {
+	return Tombstone{List: l, EntryID: d.entryID, Sequence: d.sequence, Time: fromMillis(d.ms)}
+}
+
 func newTombstones() (t tombstones) {
 	for list := range t {
 		t[list].ids = newIDIndex()
@@ -112,7 +120,7 @@ func (t *tombstones) counts() (n [events.NumLists]int) {
 // all returns the tombstones, in no particular order.
 func (t *tombstones) all() (out []Tombstone) {
 	for list, l := range events.Lists() {
-		t[list].all(func(d *delisting) { out = append(out, Tombstone{l, d.entryID, d.sequence, fromMillis(d.ms)}) })
+		t[list].all(func(d *delisting) { out = append(out, d.tombstone(l)) })
 	}
 	return out
 }
@@ -131,13 +139,13 @@ func (v *View) Withdrawn() (all []Tombstone) {
 	for list, l := range events.Lists() {
 		for _, d := range v.gone[list].all() {
 			if d != nil {
-				all = append(all, Tombstone{l, d.entryID, d.sequence, fromMillis(d.ms)})
+				all = append(all, d.tombstone(l))
 			}
 		}
 	}
 	v.Rows(func(r *Row) bool {
 		if !r.shown() {
-			all = append(all, Tombstone{List: r.List(), EntryID: r.ID(), Sequence: r.sequence})
+			all = append(all, Tombstone{List: r.List(), EntryID: r.ID(), Sequence: r.sequence, Hidden: true})
 		}
 		return true
 	})

@@ -56,7 +56,7 @@ func TestApplyTombstones(t *testing.T) {
 	m.Apply([]Record{r.Render(3, listed)}, 3)
 	before := m.View()
 	m.Apply([]Record{gone("listed", 4), gone("newer", 5), r.Render(6, listed), gone("newer", 7)}, 10)
-	want := []Tombstone{{events.Scammers, "newer", 7, time.Unix(7, 0).UTC()}}
+	want := []Tombstone{{List: events.Scammers, EntryID: "newer", Sequence: 7, Time: time.Unix(7, 0).UTC()}}
 	if got := m.Tombstones(); !slices.Equal(got, want) {
 		t.Errorf("tombstones %v, want %v", got, want)
 	}
@@ -69,7 +69,7 @@ func TestApplyTombstones(t *testing.T) {
 // What a store keeps of a tombstone is read back; of anything cut short or longer, nothing is.
 func FuzzDecodeTombstone(f *testing.F) {
 	k := events.Subject{Kind: events.KindEntry, List: events.Legit, ID: "an-id_09"}
-	good := Tombstone{k.List, k.ID, 300, time.UnixMilli(1_800_000_000_123).UTC()}.Record().AppendValue(nil)
+	good := Tombstone{List: k.List, EntryID: k.ID, Sequence: 300, Time: time.UnixMilli(1_800_000_000_123).UTC()}.Record().AppendValue(nil)
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add(append(good, 0))

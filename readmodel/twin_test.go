@@ -47,7 +47,7 @@ func (w *twin) apply(seq uint64, d events.Data) {
 		delete(w.gone, d.Subject())
 	case events.Delisting:
 		delete(w.entries, d.Subject())
-		w.gone[d.Subject()] = Tombstone{d.List, d.EntryID, seq, twinTime(seq)}
+		w.gone[d.Subject()] = Tombstone{List: d.List, EntryID: d.EntryID, Sequence: seq, Time: twinTime(seq)}
 	case events.Views:
 		w.views[events.Entry{List: d.List, EntryID: d.EntryID}.Subject()] = d.Views
 	case events.Donation:

@@ -87,7 +87,7 @@ func Withdrawn(ctx context.Context, path string) (all []readmodel.Tombstone, err
 			all = append(all, gone)
 		case events.Entry:
 			if e.List.Trusted() && !e.Verified {
-				all = append(all, readmodel.Tombstone{List: k.List, EntryID: k.ID, Sequence: sequence})
+				all = append(all, readmodel.Tombstone{List: k.List, EntryID: k.ID, Sequence: sequence, Hidden: true})
 			}
 		}
 	})

@@ -29,8 +29,8 @@ type exportCmd struct {
 func (exportCmd) Help() string {
 	return "One CloudEvent a line, in a fixed order, each with a new id: entries, view totals (also of entries that are not listed), donations and tombstones (as delisted). " +
 		"A snapshot is old, and whoever was delisted since must not be accused again. So the export of a snapshot asks the stream at --nats-url, which takes as much " +
-		"memory as the read model, and gives the newest state of everything; or it reads --tombstones FILE. It writes a tombstone in place of each entry that was delisted, or is no " +
-		"longer shown, since the snapshot. If it can do neither, it exports nothing and exits with status 1. It is a format for moving data: to recover from the loss of the stream, use registry recover. " +
+		"memory as the read model, and gives the newest state of everything; or it reads --tombstones FILE. It writes a tombstone in place of each entry that was delisted " +
+		"since the snapshot. If it can do neither, it exports nothing and exits with status 1. It is a format for moving data: to recover from the loss of the stream, use registry recover. " +
 		"An export that cannot be finished ends with a line that publish refuses, and with status 1."
 }
 
@@ -100,11 +100,16 @@ func (c *exportCmd) askFile(p *process, path string, m snapshots.Manifest) (sinc
 	before := maps.Clone(known.States)
 	known.Add(said)
 	gone := map[events.Subject]bool{}
+	since.Newer = map[events.Subject]events.Data{}
 	for subject, now := range known.States {
-		_, delisted := now.Data.(events.Delisting)
 		_, already := before[subject].Data.(events.Delisting)
-		if delisted && !already {
-			since.Delisted = append(since.Delisted, now.Delisted)
+		switch d := now.Data.(type) {
+		case events.Delisting:
+			if !already {
+				since.Delisted = append(since.Delisted, now.Delisted)
+			}
+		case events.Entry:
+			since.Newer[subject] = d // as in the file, but for trust that was withdrawn since
 		}
 		gone[subject] = true
 	}
@@ -133,17 +138,10 @@ func (c *exportCmd) askStream(p *process, m snapshots.Manifest) (since snapshots
 		if is.Data == nil || is.Sequence <= m.Sequence {
 			continue
 		}
-		switch d := is.Data.(type) {
-		case events.Delisting:
+		if _, delisted := is.Data.(events.Delisting); delisted {
 			since.Delisted = append(since.Delisted, is.Delisted)
-		case events.Entry:
-			if d.List.Trusted() && !d.Verified {
-				since.Delisted = append(since.Delisted, readmodel.Tombstone{List: d.List, EntryID: d.EntryID, Sequence: is.Sequence, Time: is.Time})
-				continue
-			}
-			since.Newer[subject] = d
-		default:
-			since.Newer[subject] = d
+		} else {
+			since.Newer[subject] = is.Data
 		}
 	}
 	since.Listed = func(k events.Subject) bool { return since.Newer[k] != nil }

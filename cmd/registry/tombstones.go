@@ -118,6 +118,7 @@ func parseTombstone(line []byte) (readmodel.Tombstone, error) {
 		EntryID  *string      `json:"entryId"`
 		Sequence *uint64      `json:"sequence"`
 		Time     *time.Time   `json:"time"`
+		Hidden   bool         `json:"hidden"`
 	}
 	if err := json.Unmarshal(line, &read); err != nil {
 		return readmodel.Tombstone{}, errors.New("not a tombstone")
@@ -125,7 +126,7 @@ func parseTombstone(line []byte) (readmodel.Tombstone, error) {
 	if read.List == nil || read.EntryID == nil || read.Sequence == nil || read.Time == nil {
 		return readmodel.Tombstone{}, errors.New("not a tombstone: list, entryId, sequence and time are required")
 	}
-	t := readmodel.Tombstone{List: *read.List, EntryID: *read.EntryID, Sequence: *read.Sequence, Time: read.Time.UTC()}
+	t := readmodel.Tombstone{List: *read.List, EntryID: *read.EntryID, Sequence: *read.Sequence, Time: read.Time.UTC(), Hidden: read.Hidden}
 	if _, ok := t.List.Index(); !ok || !events.IsID(t.EntryID) {
 		return readmodel.Tombstone{}, errors.New("not a tombstone: no such list or entryId")
 	}

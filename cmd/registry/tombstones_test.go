@@ -125,6 +125,31 @@ func TestExportAsksTheStream(t *testing.T) {
 	s.stop(t)
 }
 
+// Trust that was withdrawn after the snapshot is no delisting: the export says what the entry is now,
+// whether the stream or a file of tombstones tells of it.
+func TestExportWithdrawsTrust(t *testing.T) {
+	t.Parallel()
+	d := newDrill(t)
+	trusted := events.Entry{List: events.Legit, EntryID: "trusted", ChatID: "7000001", Name: "Osoba", Verified: true, ReportID: "1", ReportedAt: time.Unix(1e9, 0).UTC()}
+	s := d.start("server.log")
+	d.publish(s, ndjson(t, listings([]events.Entry{trusted}, "first")...))
+	d.run("snapshot", "create", "--admin-addr="+s.Admin, "--output="+d.file)
+	withdrawn := trusted
+	withdrawn.Verified = false
+	d.publish(s, ndjson(t, events.Event{ID: "withdrawn", Source: "/drill", Type: events.TypeAmended, Data: withdrawn}))
+	file := d.tombstones(s)
+	if text, _ := os.ReadFile(file); !bytes.Contains(text, []byte(`,"hidden":true}`)) || bytes.Contains(text, []byte(`"time":"0001`)) {
+		t.Errorf("tombstones: %s", text)
+	}
+	for _, asks := range []string{"--nats-url=" + s.NATS, "--tombstones=" + file} {
+		out := d.run("export", d.file, asks)
+		if !strings.Contains(out, `"registry.entry.listed"`) || !strings.Contains(out, `"verified":false`) || strings.Contains(out, "delisted") {
+			t.Errorf("%s: %s", asks, out)
+		}
+	}
+	s.stop(t)
+}
+
 func TestExportFlags(t *testing.T) {
 	d := newDrill(t)
 	for _, args := range [][]string{{"--relist"}, {"--tombstones=x"}, {"FILE", "--relist", "--tombstones=x"}} {
@@ -171,6 +196,7 @@ func TestReadTombstones(t *testing.T) {
 func FuzzTombstone(f *testing.F) {
 	f.Add([]byte(`{"list":"servers","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z"}`))
 	f.Add([]byte(`{"list":"legit","entryId":"_-A9","sequence":18446744073709551615,"time":"0001-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"list":"legit","entryId":"a","sequence":7,"time":"2026-11-22T12:00:00.25Z","hidden":true}`))
 	f.Add([]byte(`{"list":null,"entryId":"a","sequence":-7,"time":"2026"}`))
 	f.Add([]byte(tombstonesFailed))
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -185,7 +211,7 @@ func FuzzTombstone(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := parseTombstone(written); err != nil || again.Subject() != stone.Subject() || again.Sequence != stone.Sequence || !again.Time.Equal(stone.Time) {
+		if again, err := parseTombstone(written); err != nil || again.Subject() != stone.Subject() || again.Sequence != stone.Sequence || again.Hidden != stone.Hidden || !again.Time.Equal(stone.Time) {
 			t.Errorf("%s became %+v, %v", written, again, err)
 		}
 	})

@@ -193,7 +193,13 @@ type Tombstones struct {
 func WriteTombstones(to io.Writer, t Tombstones) error {
 	out := bufio.NewWriterSize(to, 64<<10)
 	lines := json.NewEncoder(out)
+	if t.Time.IsZero() {
+		t.Time = time.Now().UTC().Truncate(time.Millisecond)
+	}
 	for _, one := range t.All {
+		if one.Hidden {
+			one.Time = t.Time // when trust was withdrawn is not known
+		}
 		if err := lines.Encode(one); err != nil {
 			return err
 		}
@@ -205,9 +211,6 @@ func WriteTombstones(to io.Writer, t Tombstones) error {
 		Sequence uint64    `json:"sequence"`
 		Time     time.Time `json:"time"`
 	}{true, len(t.All), t.Epoch, t.Sequence, t.Time}
-	if end.Time.IsZero() {
-		end.Time = time.Now().UTC().Truncate(time.Millisecond)
-	}
 	if err := lines.Encode(end); err != nil {
 		return err
 	}

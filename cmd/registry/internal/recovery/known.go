@@ -58,7 +58,12 @@ func (k *Known) Add(w Withdrawals) {
 			continue
 		}
 		if safety(s.Data) == 0 {
-			s.Data = events.Delisting{List: t.List, EntryID: t.EntryID}
+			e, known := s.Data.(events.Entry)
+			if e.Verified = false; known && t.Hidden {
+				s.Data = e
+			} else {
+				s.Data = events.Delisting{List: t.List, EntryID: t.EntryID}
+			}
 		}
 		k.States[subject] = State{t.Sequence, s.Data, t, true}
 	}

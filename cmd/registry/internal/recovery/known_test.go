@@ -20,17 +20,23 @@ func TestAddWithdrawals(t *testing.T) {
 		"again":       {Sequence: 50, Data: entry("again", true)}, // after the tombstone of the file
 		"listed-late": {Sequence: 30, Data: events.Delisting{List: events.Legit, EntryID: "listed-late"}},
 		"hidden":      {Sequence: 40, Data: entry("hidden", false)},
+		"withdrawn":   {Sequence: 25, Data: entry("withdrawn", true)},
 	} {
 		read[events.Subject{Kind: events.KindEntry, List: events.Legit, ID: id}] = s
 	}
 	stone := func(id string, sequence uint64) readmodel.Tombstone {
 		return readmodel.Tombstone{List: events.Legit, EntryID: id, Sequence: sequence}
 	}
+	hidden := func(id string, sequence uint64) readmodel.Tombstone {
+		t := stone(id, sequence)
+		t.Hidden = true
+		return t
+	}
 	w := Withdrawals{History: "E", Sequence: 100, All: []readmodel.Tombstone{
-		stone("delisted", 70), stone("again", 45), stone("hidden", 40), stone("new", 80)}}
+		stone("delisted", 70), stone("again", 45), hidden("hidden", 40), hidden("withdrawn", 75), hidden("unknown", 76), stone("new", 80)}}
 	for history, want := range map[string]map[string]int{
-		"E": {"listed": 0, "delisted": 2, "again": 0, "hidden": 1, "new": 2, "listed-late": -1},
-		"F": {"listed": 0, "delisted": 2, "again": 2, "hidden": 1, "new": 2, "listed-late": 2},
+		"E": {"listed": 0, "delisted": 2, "again": 0, "hidden": 1, "withdrawn": 1, "unknown": 2, "new": 2, "listed-late": -1},
+		"F": {"listed": 0, "delisted": 2, "again": 2, "hidden": 1, "withdrawn": 1, "unknown": 2, "new": 2, "listed-late": 2},
 	} {
 		k := &Known{At: readmodel.Checkpoint{Sequence: 60}, read: read}
 		k.At.StreamEpoch = "E"
