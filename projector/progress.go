@@ -91,6 +91,7 @@ const (
 	troubleBroker
 	troubleSession
 	troubleOrigin
+	troubleConfig
 	troubleLoss
 	troubleDelivery
 	troubleStore

@@ -213,6 +213,22 @@ func TestReplicasAndOrigin(t *testing.T) {
 	}
 }
 
+// What an operator changes on a stream that is being followed is said at once, not when the next
+// start refuses it.
+func TestStreamChangedWhileFollowed(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	s.reach(s.publish(eventstest.Events(10, 1)...))
+	cfg := s.info(events.DefaultStream).Config
+	for _, age := range []time.Duration{time.Hour, 0} {
+		cfg.MaxAge = age
+		if _, err := s.js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		s.progress("said, or no more", func(p Progress) bool { return !p.Frozen && strings.Contains(p.LastError, "MaxAge 1h0m0s") == (age > 0) })
+	}
+}
+
 // When a state is being served already, an unusable stream freezes instead of ending the process.
 func TestUnusableWhileServing(t *testing.T) {
 	s := newSystem(t)

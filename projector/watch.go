@@ -86,11 +86,24 @@ func (w *watcher) pollStream(ctx context.Context) {
 	case !missing:
 		w.compare(ctx, info, at, asked)
 		w.compareSubjects(ctx, info, subjects)
+		w.compareConfig(info)
 	case at.StreamEpoch != "":
 		w.recheck(err)
 	}
 	if !w.cfg.ReadOnly { // it copies nothing, and its user may not be allowed to look
 		w.rejecter.count(ctx)
+	}
+}
+
+// compareConfig tells the operator of settings that were changed since the start, before they lose
+// something.
+func (w *watcher) compareConfig(info *jetstream.StreamInfo) {
+	sentence := ""
+	if err := w.refuse(info); err != nil && !w.Status().Frozen && lineage.Compare(info, w.checkpoint()) == nil {
+		sentence = "The next start will refuse the stream: " + err.Error() + "."
+	}
+	if w.tracker.setTrouble(troubleConfig, sentence) && sentence != "" {
+		w.log.Error("the stream's configuration would lose events", "reason", sentence)
 	}
 }
 

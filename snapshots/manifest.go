@@ -23,7 +23,7 @@ const archiveFormat = 1
 type Manifest struct {
 	Format int `json:"format"` // archiveFormat
 
-	// The position of the content. Unconfirmed is never set: a restore checks the stream anyway.
+	// The position of the content. Unconfirmed is left out: the store in the archive has it.
 	readmodel.Checkpoint
 
 	Store      int    `json:"store"`      // version of the file's layout

@@ -96,7 +96,7 @@ const (
 	maxLine    = 1 << 20                // bytes of one line (cmd/registry/CONTRACT.md#commands)
 	chunkLines = 256                    // lines decoded by one worker at a time
 	chunkBytes = 256 << 10              // or this many bytes of them
-	inputPause = 100 * time.Millisecond // without a line, after which what has arrived is sent
+	inputPause = 100 * time.Millisecond // after which a line that came through a pipe is sent
 	chunksOut  = 16                     // chunks read ahead: bounds what waits in memory to 16 × (256 KiB + a line)
 )
 
@@ -132,8 +132,8 @@ func (c *chunk) decode() {
 }
 
 // eachLine reads the inputs in order, decodes their lines on every core, and calls fn with one line
-// after another, in input order, from one goroutine. When the input pauses, as a pipe does, it
-// calls paused from there. It ends with the first error of either, a reading error, or ctx, and
+// after another, in input order, from one goroutine. While it waits for more, as for a pipe, it calls
+// paused from there every inputPause. It ends with the first error of either, a reading error, or ctx, and
 // leaves no goroutine.
 func eachLine(ctx context.Context, inputs []input, fn func(*line) error, paused func() error) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -169,8 +169,10 @@ func handOut(ctx context.Context, c *chunk, queues ...chan<- *chunk) error {
 }
 
 func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error, paused func() error) error {
+	pause := time.NewTicker(inputPause)
+	defer pause.Stop()
 	for {
-		c, err := nextChunk(ctx, ordered, paused)
+		c, err := nextChunk(ctx, ordered, pause.C, paused)
 		if c == nil {
 			return err
 		}
@@ -187,19 +189,19 @@ func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error, p
 	}
 }
 
-// nextChunk waits for a chunk, and calls paused once if that takes long. It returns nil at the
-// end, with ctx's error if that is why.
-func nextChunk(ctx context.Context, ordered <-chan *chunk, paused func() error) (*chunk, error) {
-	pause := time.NewTimer(inputPause)
-	defer pause.Stop()
+// nextChunk waits for a chunk, and calls paused at each pause. It returns nil at the end, with ctx's
+// error if that is why.
+func nextChunk(ctx context.Context, ordered <-chan *chunk, pause <-chan time.Time, paused func() error) (*chunk, error) {
+	select {
+	case c := <-ordered: // a file never pauses: its batches are full
+		return c, ctx.Err()
+	default:
+	}
 	for {
 		select {
-		case c, more := <-ordered:
-			if !more {
-				return nil, ctx.Err()
-			}
-			return c, nil
-		case <-pause.C:
+		case c := <-ordered:
+			return c, ctx.Err()
+		case <-pause:
 			if err := paused(); err != nil {
 				return nil, err
 			}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -83,7 +85,7 @@ func never() error { return nil }
 func TestEachLineOfAPause(t *testing.T) {
 	read, write := io.Pipe()
 	in := input{name: "-", open: func() (io.ReadCloser, error) { return read, nil }}
-	lines, pauses := 0, 0
+	lines := 0
 	more := func(text string) { // the write returns once it is read: not here, on the consumer's goroutine
 		go func() {
 			if _, err := io.WriteString(write, text); err != nil {
@@ -92,25 +94,56 @@ func TestEachLineOfAPause(t *testing.T) {
 		}()
 	}
 	more("1\n2\n3 has no end y")
+	asked := 0
 	err := eachLine(t.Context(), []input{in}, func(*line) error { lines++; return nil }, func() error {
-		pauses++
-		switch pauses {
-		case 1:
-			if lines != 2 {
-				t.Errorf("%d lines before the pause, want 2", lines)
-			}
+		switch {
+		case lines == 2 && asked == 0:
+			asked = 2
 			more("et\n")
-		case 2:
-			if lines != 3 {
-				t.Errorf("%d lines before the second pause, want 3", lines)
-			}
+		case lines == 3 && asked == 2:
+			asked = 3
 			return write.Close()
 		}
 		return nil
 	})
-	if err != nil || lines != 3 || pauses != 2 {
-		t.Errorf("%d lines, %d pauses, %v", lines, pauses, err)
+	if err != nil || lines != 3 || asked != 3 {
+		t.Errorf("%d lines, asked after %d, %v", lines, asked, err)
 	}
+}
+
+// A pipe that brings a line every 50 ms never falls silent. Each line is sent soon all the same: it
+// may be a delisting.
+func TestEachLineOfATrickle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lines = 40
+		read, write := io.Pipe()
+		go func() {
+			tick := time.NewTicker(inputPause / 2)
+			defer tick.Stop()
+			for range lines {
+				<-tick.C
+				if _, err := io.WriteString(write, "x\n"); err != nil {
+					t.Error(err)
+				}
+			}
+			write.Close()
+		}()
+		var pending []time.Time
+		sent := 0
+		in := input{name: "-", open: func() (io.ReadCloser, error) { return read, nil }}
+		err := eachLine(t.Context(), []input{in}, func(*line) error { pending = append(pending, time.Now()); return nil }, func() error {
+			for _, came := range pending {
+				if age := time.Since(came); age > inputPause {
+					t.Errorf("a line is sent after %v", age)
+				}
+			}
+			sent, pending = sent+len(pending), nil
+			return nil
+		})
+		if err != nil || sent < lines-3 {
+			t.Errorf("%d lines sent before the end, %v", sent, err)
+		}
+	})
 }
 
 // A run that ends does not wait for an input that is silent, standard input included.

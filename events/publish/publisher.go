@@ -99,10 +99,8 @@ func (p *Publisher) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.P
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	ack, err := p.js.PublishMsg(ctx, msg, opts...)
-	var api *jetstream.APIError
 	switch {
-	case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+	case natserr.IsConflict(err):
 		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, ErrConflict)
 	case err != nil:
 		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, natserr.Refusal(p.js.Conn(), err, msg.Subject))

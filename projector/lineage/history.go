@@ -58,9 +58,7 @@ func Begin(ctx context.Context, s leader.Stream, previous string) (name string, 
 			}
 		}
 		name, at, err = publishMarker(ctx, s, events.History{Name: events.NewEpoch(), Previous: previous}, at)
-		var api *jetstream.APIError
-		if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+		if natserr.IsConflict(err) {
 			continue // another server was faster
 		}
 		return name, at, err

@@ -121,7 +121,7 @@ func (l *Lock) writeAfter(ctx context.Context, message lockMessage) error {
 	m := &nats.Msg{Subject: lockSubject, Data: data, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	ack, err := l.b.js.PublishMsg(ctx, m, jetstream.WithExpectStream(streamName),
 		jetstream.WithExpectLastSequencePerSubject(l.sequence))
-	if isWrongSequence(err) {
+	if natserr.IsConflict(err) {
 		return ErrLocked
 	}
 	if err == nil {

@@ -105,17 +105,10 @@ func (b *Bucket) putName(ctx context.Context, info jetstream.ObjectInfo) error {
 		return err
 	}
 	err = b.publish(ctx, &nats.Msg{Subject: nameSubject(info.Name), Data: data}, jetstream.WithExpectLastSequencePerSubject(0))
-	if isWrongSequence(err) {
+	if natserr.IsConflict(err) {
 		return errNameTaken
 	}
 	return err
-}
-
-// isWrongSequence reports whether the broker refused a message because of the last sequence that
-// it expected: nothing was stored.
-func isWrongSequence(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
 func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -38,7 +37,7 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 			select {
 			case <-first.Ok():
 			case err := <-first.Err():
-				if !isConflict(err) {
+				if !natserr.IsConflict(err) {
 					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.Refusal(s.JS.Conn(), err, first.Msg().Subject))
 				}
 				conflicts++
@@ -66,12 +65,6 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 		}
 	}
 	return conflicts, settle(0)
-}
-
-func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // message is the event that sets c's state. It says that it repeats one, so that a tombstone keeps
