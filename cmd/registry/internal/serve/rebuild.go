@@ -145,8 +145,10 @@ func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 // permitted says what stands in the way before anything is done.
 func (b *rebuilding) permitted(ctx context.Context) error {
 	p := b.old.projector.Progress()
+	_, asked := b.server.live.stream.Load().Info(ctx)
+	missing := errors.Is(asked, jetstream.ErrStreamNotFound)
 	switch {
-	case !p.Connected:
+	case asked != nil && !missing && !p.Connected: // the last poll alone may have met a cluster that was electing a leader
 		return admin.Unavailable("the broker cannot be reached; a rebuild reads the stream")
 	case p.Frozen && !b.options.AcceptStream:
 		return admin.Refused("frozen: " + p.LastError)
@@ -156,8 +158,10 @@ func (b *rebuilding) permitted(ctx context.Context) error {
 	if err := b.streamWhole(); err != nil {
 		return err
 	}
-	if err := b.streamThere(ctx); err != nil {
-		return err
+	// A replay would create it: the backend would publish into a stream that no server follows.
+	if missing && b.options.AcceptStream && !b.options.Yes {
+		return admin.Refused("the stream is missing; registry recover --create-stream makes it again from what this server has; " +
+			"or repeat with --yes to begin with an empty one")
 	}
 	return b.enoughMemory()
 }
@@ -171,20 +175,6 @@ func (b *rebuilding) streamWhole() error {
 	}
 	return admin.Refused(fmt.Sprintf("the stream has lost %d subjects, which this server still has and a rebuild would not; "+
 		"registry recover publishes them; or repeat with --yes if that is right", p.SubjectsLost))
-}
-
-// streamThere refuses a missing stream before a replay creates it: the backend would publish into a
-// stream that no server follows.
-func (b *rebuilding) streamThere(ctx context.Context) error {
-	if !b.options.AcceptStream || b.options.Yes {
-		return nil
-	}
-	_, err := b.server.live.stream.Load().Info(ctx)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return admin.Refused("the stream is missing; registry recover --create-stream makes it again from what this server has; " +
-			"or repeat with --yes to begin with an empty one")
-	}
-	return nil // the replay reports everything else
 }
 
 // enoughMemory compares the memory limit, if there is one, with what two models take. The heap is

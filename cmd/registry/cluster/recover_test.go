@@ -1,0 +1,62 @@
+//go:build unix && !race
+
+package cluster
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// TestRecover: a cluster has lost its stream. registry recover is killed while it publishes, and run
+// again: both replicas then have what they had, and a third run publishes nothing.
+func TestRecover(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c, js := startNodes(t)
+	one := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
+	two := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
+	const entries = 6000
+	last := eventstest.Publish(t, js, eventstest.Events(entries, 6)...)
+	agree(t, c, last, one, two)
+	before := one.projection(t)
+	if err := js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "both replicas miss it", func() bool { return !one.well(t, 0) && !two.well(t, 0) })
+
+	again := []string{"recover", "--create-stream", "--stream-replicas=3", "--yes"}
+	first := exec.CommandContext(t.Context(), registry, again...)
+	first.Env = append(os.Environ(), "REGISTRY_ADMIN_ADDR="+strings.TrimPrefix(one.Admin, "http://"), "REGISTRY_NATS_URL="+strings.Join(c.urls(), ","))
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "some of it is published", func() bool { i := info(js, events.DefaultStream); return i != nil && i.State.Msgs > 100 })
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Wait(); err == nil {
+		t.Fatal("it was not killed")
+	}
+	if i := info(js, events.DefaultStream); i == nil || i.State.Msgs >= entries {
+		t.Fatalf("killed too late: %+v", i)
+	}
+
+	if _, err := one.command(t.Context(), c.urls(), again...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.command(t.Context(), c.urls(), "rebuild", "--accept-stream"); err != nil {
+		t.Fatal(err)
+	}
+	agree(t, c, info(js, events.DefaultStream).State.LastSeq, one, two)
+	if now := one.projection(t); now.Digest != before.Digest || now.StreamEpoch == before.StreamEpoch {
+		t.Errorf("before the loss %+v, recovered %+v", before, now)
+	}
+	if said, err := two.command(t.Context(), c.urls(), again...); err != nil || !strings.Contains(said, "published: 0\n") {
+		t.Errorf("a third run says %q, %v", said, err)
+	}
+}
