@@ -34,6 +34,7 @@ func hasCanary(b []byte) bool {
 type remaining struct {
 	*drill
 	server drilled
+	js     jetstream.JetStream
 	copy   string // of registry mirror
 }
 
@@ -46,8 +47,10 @@ func (r *remaining) places() map[string]func() []byte {
 		"text index":          data("index"),
 		"ranked search":       data("ranked"),
 		"stores set aside":    data("registry.db.*"),
-		"stream":              r.stream,
+		"stream":              func() []byte { return r.messages(events.DefaultStream) },
 		"new snapshots":       r.snapshot,
+		"older snapshots":     r.stored,
+		"rejected copies":     func() []byte { return r.messages(events.RejectedStream) },
 		"exports":             func() []byte { return []byte(r.run("export", "--admin-addr="+r.server.Admin)) },
 		"mirror":              func() []byte { return r.mirrored("") },
 		"the mirror's store":  func() []byte { return r.mirrored(".mirror") },
@@ -64,15 +67,26 @@ func TestRemains(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	r := &remaining{drill: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
-	r.server = d.startUntil("ready", "remains.log", "--keep-set-aside=1s")
+	r.server = d.startUntil("ready", "remains.log", "--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
+	nc, err := nats.Connect(r.server.NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if r.js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
 	d.publish(r.server, drillEvents(t)) // others, who stay
 	entry := events.Entry{List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
+	if _, err := r.js.Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
+		t.Fatal(err)
+	}
 	for version := range 3 {
 		d.publish(r.server, canaryLine(t, eventstest.Listed(entry, version)))
 	}
 	places := r.places()
-	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "exports", "mirror", "the mirror's store"} {
+	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "older snapshots", "rejected copies", "exports", "mirror", "the mirror's store"} {
 		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
 	}
 	aside := filepath.Join(d.data, "registry.db.replaced-20260101T000000Z")
@@ -84,8 +98,14 @@ func TestRemains(t *testing.T) {
 	if hasCanary(r.answers()) {
 		t.Error("answers have the entry after its delisting")
 	}
+	r.run("rejected", "purge", "registry.scammers.canary", "--nats-url="+r.server.NATS)
 	for name, bytes := range places {
-		r.until(name+" has nothing of it", func() bool { return !hasCanary(bytes()) })
+		r.until(name+" has nothing of it", func() bool {
+			if name == "older snapshots" { // newer ones are made while anything changes
+				d.publish(r.server, canaryLine(t, eventstest.Listed(eventstest.Entries(1, 77)[0], int(time.Now().UnixMilli()))))
+			}
+			return !hasCanary(bytes())
+		})
 	}
 	r.server.stop(t)
 	for _, name := range []string{"registry.db", "text index", "ranked search", "stores set aside", "rest of the data", "log"} {
@@ -174,19 +194,10 @@ func (r *remaining) answers() (all []byte) {
 	return append(all, r.answer(r.server.HTTP, "/api/changes/"+epoch+"?since=0&limit=1000")...)
 }
 
-// stream is every message of the stream.
-func (r *remaining) stream() (all []byte) {
+// messages is every message of a stream.
+func (r *remaining) messages(stream string) (all []byte) {
 	r.t.Helper()
-	nc, err := nats.Connect(r.server.NATS)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	s, err := js.Stream(r.t.Context(), events.DefaultStream)
+	s, err := r.js.Stream(r.t.Context(), stream)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -206,6 +217,19 @@ func (r *remaining) snapshot() []byte {
 	r.run("snapshot", "create", "--admin-addr="+r.server.Admin, "--output="+file)
 	r.run("snapshot", "restore", file, "--data-dir="+filepath.Join(dir, "data"))
 	return r.files(filepath.Join(dir, "data"))
+}
+
+// stored are the stores of all snapshots that are kept.
+func (r *remaining) stored() (all []byte) {
+	r.t.Helper()
+	for line := range strings.Lines(r.run("snapshot", "list", "--nats-url="+r.server.NATS)) {
+		name, _, _ := strings.Cut(line, " ")
+		data := filepath.Join(r.t.TempDir(), "data")
+		if _, err := r.try("snapshot", "restore", name, "--nats-url="+r.server.NATS, "--data-dir="+data); err == nil { // else it has just been pruned
+			all = append(all, r.files(data)...)
+		}
+	}
+	return all
 }
 
 // mirrored is a file of a copy that has just been brought up to date.

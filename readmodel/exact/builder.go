@@ -30,6 +30,7 @@ type builder struct {
 
 	vocabulary *textindex.Vocabulary // of new blocks; nil: none yet
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet
+	settledAt  time.Time             // when that was
 }
 
 // plan is what the builder knows of a part beyond what searches need.
@@ -53,6 +54,8 @@ const (
 	maxSmall = 1024
 	// tickEvery is how many rows are indexed between two looks at the model: some milliseconds.
 	tickEvery = 512
+	// renewAfter is how old a vocabulary gets.
+	renewAfter = 24 * time.Hour
 )
 
 func newBuilder(path string, m *readmodel.Model, t tuning) *builder {
@@ -109,18 +112,18 @@ func (b *builder) compareRows(v *readmodel.View) {
 	})
 }
 
-// renewVocabulary begins another vocabulary when the present one has doubled since it was settled:
-// half of it may be words of texts that are gone. Then every block is built again with the new one,
-// while the old blocks answer.
+// renewVocabulary begins another vocabulary when the present one has doubled since it was settled,
+// since half of it may be words of texts that are gone, and after renewAfter, since one of them may
+// be a name. Then every block is built again with the new one, while the old blocks answer.
 func (b *builder) renewVocabulary() {
 	switch {
 	case b.vocabulary == nil:
 	case b.settled == 0:
 		if _, _, need := b.firstOutdated(); need == none {
 			b.vocabulary.Sort()
-			b.settled = b.vocabulary.Bytes()
+			b.settled, b.settledAt = b.vocabulary.Bytes(), time.Now()
 		}
-	case b.vocabulary.Bytes() > 2*b.settled+cmp.Or(b.tuning.minRenewal, 1<<20):
+	case b.vocabulary.Bytes() > 2*b.settled+cmp.Or(b.tuning.minRenewal, 1<<20), time.Since(b.settledAt) > cmp.Or(b.tuning.renewAfter, renewAfter):
 		b.vocabulary, b.settled = textindex.NewVocabulary(), 0
 		b.large, b.small = nil, nil
 	}

@@ -28,6 +28,7 @@ type Engine struct {
 type tuning struct {
 	maxPending int           // changed rows of a part that searches look at; one more makes a block. Zero: 32
 	minRenewal int           // how much a vocabulary grows before another is begun, in bytes, beside doubling. Zero: 1 MiB
+	renewAfter time.Duration // Zero: a day
 	pause      time.Duration // Zero: 20 ms
 	retry      time.Duration
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -221,6 +222,40 @@ func TestVocabularyRenewed(t *testing.T) {
 				t.Errorf("list %d, part %d has an old vocabulary", list, i)
 			}
 		}
+	}
+}
+
+// TestVocabularyForgets: a word of an entry that is gone leaves the heap once the vocabulary is a day
+// old (deploy/operating.md#what-remains).
+func TestVocabularyForgets(t *testing.T) {
+	const word = "kanarekwindeksie"
+	for _, after := range []time.Duration{time.Hour, 1} {
+		t.Run(after.String(), func(t *testing.T) {
+			r := newRegistry(t, t.TempDir(), tuning{renewAfter: after})
+			canary := numbered(1, 1)
+			canary.EntryID, canary.Reason = "canary", word
+			r.apply(canary)
+			for i := range 100 {
+				r.apply(numbered(i, 1))
+			}
+			r.indexAll()
+			if !eventstest.InHeap(t, word) {
+				t.Fatal("the word is not in the heap: the test looks in the wrong place")
+			}
+			r.apply(events.Delisting{List: events.Scammers, EntryID: "canary"})
+			for i := range 100 {
+				e := numbered(i, 2)
+				e.Reason = strings.Repeat("dłużej ", 100) // over what buffers still have
+				r.apply(e)
+			}
+			for range 5 {
+				r.indexAll()
+			}
+			if got := eventstest.InHeap(t, word); got != (after == time.Hour) {
+				t.Errorf("in the heap: %v", got)
+			}
+			runtime.KeepAlive(r)
+		})
 	}
 }
 

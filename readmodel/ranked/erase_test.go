@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
@@ -35,8 +37,10 @@ func (r *registry) settled(what string, ok func() bool) {
 }
 
 // The words of a delisted entry leave the disk after EraseAfter, also where bleve has no reason to
-// merge; everything else is still found; and a segment without deleted documents is left alone.
+// merge, and the heap; everything else is still found; and a segment without deleted documents is
+// left alone.
 func TestErase(t *testing.T) {
+	const word = "kanarekwanalizie"
 	for _, erase := range []time.Duration{time.Hour, time.Millisecond} {
 		t.Run(erase.String(), func(t *testing.T) {
 			r := newRegistry(t, t.TempDir())
@@ -45,7 +49,7 @@ func TestErase(t *testing.T) {
 			for i := range 3000 {
 				all = append(all, entry(events.Scammers, fmt.Sprint("e", i), "Jan Kowalski", fmt.Sprint(900000000000000000+i), "nie oddał zaliczki", true))
 			}
-			all[1500] = entry(events.Scammers, "gone", "Kanarek", "910000000000000000", "kopalnia", true)
+			all[1500] = entry(events.Scammers, "gone", "Kanarek", "910000000000000000", word, true)
 			r.apply(all...)
 			r.start()
 			defer func() { r.stop() }()
@@ -68,6 +72,9 @@ func TestErase(t *testing.T) {
 					r.apply(entry(events.Scammers, fmt.Sprint("later", i), "Anna", fmt.Sprint(920000000000000000+i), "inna", true))
 					r.current().Release()
 				}
+				if !eventstest.InHeap(t, word) {
+					t.Error("the heap does not have the word: the test looks in the wrong place")
+				}
 				if kept() != 1 {
 					t.Error("bleve removes the file by itself: there is nothing to do")
 				}
@@ -81,6 +88,11 @@ func TestErase(t *testing.T) {
 			}
 			if got := total(t, s, r, "kanarek"); got != 0 {
 				t.Errorf("%d entries are found that were delisted", got)
+			}
+			r.apply(entry(events.Scammers, "later", "Anna", "920000000000000000", strings.Repeat("inna ", 20), true))
+			r.current().Release()
+			if eventstest.InHeap(t, word) {
+				t.Error("the heap still has the word")
 			}
 			again := r.files()
 			r.apply(events.Views{List: events.Scammers, EntryID: "nobody", Views: 3})

@@ -1,6 +1,7 @@
 package ranked
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ type follower struct {
 	model   *readmodel.Model
 	store   *store // nil: not open
 	analyst analyst
+	learned time.Time // when the analyst began to remember words
 
 	state  state
 	view   *readmodel.View // the state that the index has; nil: it is not complete yet
@@ -60,7 +62,6 @@ func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
 			f.Close()
 		}
 	}()
-	f.analyst.analyzer = f.engine.stemmer.Load().Analyzer()
 	if f.store, err = openStore(filesOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning); err != nil {
 		return err
 	}
@@ -229,6 +230,9 @@ func (f *follower) health() error {
 func (f *follower) batch(ctx context.Context, w *indexing.Work) error {
 	rows := f.work.rows[:min(batchRows, len(f.work.rows))]
 	f.work.rows = f.work.rows[len(rows):]
+	if time.Since(f.learned) > cmp.Or(f.engine.EraseAfter, eraseAfter) { // words of entries that are gone
+		f.analyst, f.learned = analyst{analyzer: f.engine.stemmer.Load().Analyzer()}, time.Now()
+	}
 	f.analyst.begin(len(rows))
 	f.analyst.pace = func() { w.Tick(ctx) }
 	for _, r := range rows {

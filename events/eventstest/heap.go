@@ -1,0 +1,36 @@
+package eventstest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+// InHeap reports whether a word is anywhere in this process's heap after a collection. The word must
+// be a constant, and no other test may have it. It skips the test where grep is missing.
+func InHeap(t *testing.T, word string) bool {
+	t.Helper()
+	dump := filepath.Join(t.TempDir(), "heap")
+	f, err := os.Create(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	runtime.GC()
+	runtime.GC() // the first leaves what is in pools
+	debug.WriteHeapDump(f.Fd())
+	grep, err := exec.LookPath("grep")
+	if err != nil {
+		t.Skip(err)
+	}
+	err = exec.CommandContext(t.Context(), grep, "-q", "-a", "-F", word, dump).Run() // outside: a buffer of this process would have it
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		t.Fatal(err)
+	}
+	return err == nil
+}

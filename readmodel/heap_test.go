@@ -1,0 +1,41 @@
+package readmodel
+
+import (
+	"runtime"
+	"testing"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// A delisted entry leaves the heap with the last view that shows it
+// (deploy/operating.md#what-remains).
+func TestDelistedLeavesTheHeap(t *testing.T) {
+	const word = "kanarekwmodelu"
+	m, r := New(), NewRenderer()
+	seq := uint64(0)
+	apply := func(data ...events.Data) {
+		for _, d := range data {
+			seq++
+			m.Apply([]Record{r.Render(seq, d)}, seq)
+		}
+	}
+	for _, e := range eventstest.Entries(100, 1) {
+		apply(e)
+	}
+	canary := events.Entry{List: events.Scammers, EntryID: "canary", ChatID: "1", Name: word, Reason: word, ReportID: "r", ReportedAt: eventstest.Start()}
+	apply(canary)
+	if !eventstest.InHeap(t, word) {
+		t.Fatal("the word is not in the heap: the test looks in the wrong place")
+	}
+	apply(events.Delisting{List: events.Scammers, EntryID: "canary"})
+	for _, e := range eventstest.Entries(100, 1) {
+		e.Reason = "a longer reason, so that what is used again for each event has another text"
+		apply(e)
+	}
+	if eventstest.InHeap(t, word) {
+		t.Error("the heap still has the entry")
+	}
+	runtime.KeepAlive(m)
+	runtime.KeepAlive(r)
+}
