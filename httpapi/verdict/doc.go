@@ -45,7 +45,8 @@
 //
 // Of a longer text, a word in lower case that the dictionary knows, a number and a label are no
 // names. If one is the name of an accused, or of anybody but the persons whose ids were typed, the
-// verdict is not trusted; if it is anybody's, the verdict is not none.
+// verdict is not trusted; if it looks like a trusted person's and is not, not trusted-name; if it is
+// anybody's, not none.
 //
 // If nothing was found, the value is unchecked instead of none where there is more than is looked at
 // (TooMany), something that no list has (Unknown), or a sentence without an id (Sentence).

@@ -138,6 +138,25 @@ func TestNoiseClearsNobody(t *testing.T) {
 	})
 }
 
+// What TestNoiseClearsNobody found once in tens of thousands: a word of the language that looks like a
+// trusted person's name, and an accused's name that is as near once what stands around it is gone.
+func TestNoiseKeepsAWarning(t *testing.T) {
+	legit := Entry{List: events.Legit, ID: "legit", ChatID: majaID, Verified: true}
+	accused := Entry{List: events.Scammers, ID: "accused", ChatID: frogID}
+	for _, c := range []struct{ trusted, accused, text, more string }{
+		{"m.aja", "zenek", "m.aja, maja", "m.aja, maja qqqq"},
+		{"𝗺𝗮𝗷𝗮", "maja", "maja, " + majaID, "! maja, " + majaID + "!"},
+	} {
+		legit.Name, accused.Name = c.trusted, c.accused
+		view := viewOf([]Entry{legit, accused})
+		for _, text := range []string{c.text, c.more} {
+			if v := readAndDecide(t, reader(t), view, text, ""); v.Value != Caution {
+				t.Errorf("%q: %s", text, v.Value)
+			}
+		}
+	}
+}
+
 // A reading that was not typed never vouches, whatever was found for it, and nothing accuses where
 // nobody is accused.
 func TestOnlyTypedReadingsVouch(t *testing.T) {

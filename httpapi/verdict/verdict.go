@@ -145,7 +145,7 @@ func Decide(p *paste.Paste, found Found) Verdict {
 	switch {
 	case v.Value == Trusted && len(v.Unchecked) > 0:
 		v.Value, v.Reason = Caution, Beside
-	case v.Value == Trusted && q.word, v.Value == TrustedName && words:
+	case v.Value == Trusted && q.word, v.Value == TrustedName && (words || q.like):
 		v.Value, v.Reason = Caution, InSentence
 	case (v.Value == Trusted || v.Value == TrustedName) && v.Omitted:
 		v.Value, v.Reason = Caution, TooMany
@@ -180,6 +180,7 @@ type question struct {
 	subjects []Subject
 	unknown  []string // names in the text, of words that the dictionary does not know, that nobody has
 	word     bool     // a word of a sentence is the name of somebody else, if it is one
+	like     bool     // such a word looks like a trusted person's name, and is not
 }
 
 // newQuestion keeps the subjects that count. Words within a name that somebody has are not another
@@ -196,6 +197,10 @@ func newQuestion(p *paste.Paste, found Found) *question {
 		q.subjects = append(q.subjects, s)
 	}
 	q.word = q.any(func(s *Subject) bool { return s.How == paste.Word && len(s.Hits) > 0 && q.theirs(s) > Dressed })
+	q.like = q.any(func(s *Subject) bool {
+		_, _, trusted := nearest(s.Hits)
+		return s.How == paste.Word && trusted == Alike
+	})
 	var kept []Subject
 	for i := range q.subjects {
 		if q.counts(&q.subjects[i]) {
@@ -449,17 +454,21 @@ func (q *question) anyHit(f func(s *Subject, h *Hit) bool) bool {
 }
 
 // theirs returns how near a name is to that of a person whose id was typed: nowhere if it is nearer
-// to an accused's, or only looks like both.
+// to an accused's, or as near to one that is written in another way and so may be nearer without what
+// stands around it.
 func (q *question) theirs(name *Subject) Nearness {
-	own := nowhere
+	own, names := nowhere, map[string]bool{}
 	for _, h := range name.Hits {
 		if !h.accused() && q.any(func(s *Subject) bool {
 			return s.IsID() && s.How == paste.Typed && slices.ContainsFunc(s.Hits, func(o Hit) bool { return !o.accused() && o.ChatID == h.ChatID })
 		}) {
 			own = min(own, h.Near)
+			names[paste.Folded(h.Name)] = true
 		}
 	}
-	if accused, _, _ := nearest(name.Hits); accused < own || accused == Alike && own == Alike {
+	if slices.ContainsFunc(name.Hits, func(h Hit) bool {
+		return h.accused() && (h.Near < own || h.Near == own && own > Same && !(own == Dressed && names[paste.Folded(h.Name)]))
+	}) {
 		return nowhere
 	}
 	return own
