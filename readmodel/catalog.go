@@ -10,35 +10,35 @@ import (
 )
 
 // catalog is one list on the owner's side: its rows, in every order and by entry id, and the view
-// totals. A view total is kept whether the entry is listed or not (events/CONTRACT.md#data).
+// totals. It stores a view total whether or not the entry is listed (events/CONTRACT.md#data).
 //
-// No map leads from entry ids to rows: beside the tree that views need anyway it took 71 bytes and
-// an object an entry, and its look-ups a fifth of a start's CPU time.
+// There is no map from entry ids to rows. Next to the tree that views need anyway, a map took 71
+// bytes and an object an entry, and its lookups a fifth of a start's CPU time.
 type catalog struct {
 	orders   *orderTrees
 	ids      idIndex          // slots by entry id
-	totals   cowSlice[int64]  // view totals by slot, notCounted where there is none
+	totals   cowSlice[int64]  // view totals by slot; notCounted if there is none
 	unlisted map[string]int64 // view totals of entries that are not listed
 	slots    slotNumbers
-	inOrder  bool // slots are in the order of entry ids, as Load gives them
+	inOrder  bool // slots are in the order of entry ids, as after Load
 
-	entries Digest // of the entries, shown or not
-	views   Digest // of the view totals, of listed entries or not
+	entries Digest // of all entries, shown or not
+	views   Digest // of all view totals, also of unlisted entries
 	changed bool   // since the last publish
 
-	numCounted int // view totals, of listed entries or not
+	numCounted int // number of view totals, also of unlisted entries
 }
 
-// notCounted stands for the view total of an entry whose views nobody has counted. Readers see 0.
+// notCounted stands for a missing view total. Clients see 0.
 const notCounted = -1
 
-// rowChange is what happens to one row. Either row may be nil; a change without both is none.
+// rowChange is the change of one row. Either row may be nil; if both are, nothing has changed.
 type rowChange struct {
 	old, row      *Row
 	before, after int64 // view totals
 }
 
-// ref names the row that a change is of. The change is not empty.
+// ref returns the RowRef of the row that changed. The change must not be empty.
 func (ch *rowChange) ref() RowRef {
 	if ch.row != nil {
 		return ch.row.Ref()
@@ -50,10 +50,10 @@ func newCatalog() *catalog {
 	return &catalog{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, inOrder: true, changed: true}
 }
 
-// row returns the row of that very entry id, or nil.
+// row returns the row with exactly this entry id, or nil.
 func (c *catalog) row(id string) *Row { return c.ids.row(&c.orders.rows, id) }
 
-// counted returns the view total of an entry id, or notCounted. r is its row, if there is one.
+// counted returns the view total of an entry id, or notCounted. r is the entry's row, or nil.
 func (c *catalog) counted(id string, r *Row) int64 {
 	if r != nil {
 		return c.totals.get(r.slot)
@@ -70,17 +70,16 @@ func (c *catalog) setTotal(id string, r *Row, views int64) {
 	case r != nil:
 		c.totals.set(r.slot, views)
 	case views != notCounted:
-		c.unlisted[strings.Clone(id)] = views // id may be part of something larger
+		c.unlisted[strings.Clone(id)] = views // id may be a part of a larger string
 	}
 }
 
-// setRow sets the row of an entry, or removes it if row is nil, and returns what that changed. It
-// keeps a copy of row, since the record that row belongs to is another's. In bulk it leaves the
-// orders to reload.
+// setRow sets the row of an entry, or removes it if row is nil, and returns the change. It stores a
+// copy of row, since the row belongs to a record. In bulk it leaves the orders to reload.
 func (c *catalog) setRow(id string, row *Row, bulk bool) rowChange {
 	old := c.row(id)
 	if old == nil && row == nil {
-		return rowChange{} // a removal of nothing
+		return rowChange{} // nothing to remove
 	}
 	views := c.counted(id, old)
 	ch := rowChange{old, nil, max(views, 0), max(views, 0)}
@@ -106,8 +105,7 @@ func (c *catalog) setRow(id string, row *Row, bulk bool) rowChange {
 	return ch
 }
 
-// load adds the row of an entry that is not listed, and keeps it. It leaves orders and ids to
-// reload.
+// load adds and retains the row of an entry that is not listed. It leaves orders and ids to reload.
 func (c *catalog) load(row *Row) {
 	ch := rowChange{row: row}
 	c.number(ch)
@@ -116,15 +114,15 @@ func (c *catalog) load(row *Row) {
 	c.setTotal(row.ID(), row, notCounted)
 }
 
-// loadViews adds the view total of r, which no event has counted yet. row is its entry's row, if it is
-// listed.
+// loadViews adds the view total of r, the first of its entry id. row is the entry's row, or nil if
+// it is not listed.
 func (c *catalog) loadViews(id string, row *Row, r *Record) {
 	c.views.Add(r.digest)
 	c.numCounted++
 	c.setTotal(id, row, r.views)
 }
 
-// number gives the new row the slot of the one it replaces, or a free one, and updates the digest.
+// number gives the new row the slot of the row it replaces, or a free one, and updates the digest.
 func (c *catalog) number(ch rowChange) {
 	c.changed = true
 	if ch.old != nil {
@@ -162,7 +160,7 @@ func (c *catalog) setViews(k events.Subject, views int64, digest Digest, bulk bo
 	}
 }
 
-// scratch is the memory in which one goroutine of EndBulk sorts, used again for each tree.
+// scratch is the memory in which a goroutine of EndBulk sorts. It is reused for each tree.
 type scratch struct {
 	items  []btree.Item
 	sorter btree.Sorter
@@ -174,8 +172,8 @@ func (s *scratch) room(n int) []btree.Item {
 	return s.items
 }
 
-// reload sorts the rows for one order: what setRow left undone in bulk. Several orders may be reloaded
-// at the same time.
+// reload sorts the rows of one order, which setRow leaves undone in bulk. Several orders may be
+// reloaded concurrently.
 func (c *catalog) reload(o order, s *scratch) {
 	items := s.room(c.slots.taken())
 	rows := &c.orders.rows
@@ -192,7 +190,7 @@ func (c *catalog) reload(o order, s *scratch) {
 	c.orders.load(o, items)
 }
 
-// reloadIDs is the same for the entry ids.
+// reloadIDs is reload for the entry ids.
 func (c *catalog) reloadIDs(s *scratch) {
 	items := s.room(c.slots.taken())
 	for slot, r := range c.orders.rows.all() {
@@ -216,7 +214,7 @@ func (c *catalog) compact() bool {
 	return compacted
 }
 
-// publish returns the list as it is now for a view; last is what it was in the view before.
+// publish returns the list for a new view; last is the list of the view before.
 func (c *catalog) publish(name string, last *listView) *listView {
 	l := &listView{
 		trees:      last.trees,
@@ -232,11 +230,10 @@ func (c *catalog) publish(name string, last *listView) *listView {
 	return l
 }
 
-// orderTrees is the rows of one list, by slot, and a tree for every order of those that the list
-// shows.
+// orderTrees holds the rows of one list, by slot, and a tree of the shown rows for every order.
 type orderTrees struct {
 	rows    cowSlice[*Row]
-	filters cowSlice[filterBits] // of the rows; zero where there is none
+	filters cowSlice[filterBits] // of the rows; zero for a free slot
 	trees   [numOrders]btree.Tree
 	dirty   [numOrders]bool // since the last publish
 	compare [numOrders]btree.Compare
@@ -258,8 +255,8 @@ func newOrderTrees() *orderTrees {
 	return t
 }
 
-// apply moves the row in every tree that the change concerns. Items name rows by slot, so the old
-// row stays in its slot until no tree holds it, and the new one is there before any tree gets it.
+// apply moves the row in every tree that the change affects. Items name rows by slot: the old row
+// stays in its slot until no tree holds it, and the new row is stored before a tree gets it.
 func (t *orderTrees) apply(ch rowChange) {
 	var enters [numOrders]bool
 	for o := range numOrders {
@@ -281,7 +278,7 @@ func (t *orderTrees) apply(ch rowChange) {
 	}
 }
 
-// stays reports whether the change leaves the row where it is in an order, and of its class.
+// stays reports whether the change leaves the row's position in an order and its class as they are.
 func (ch *rowChange) stays(o order) bool {
 	return o.item(ch.old, ch.before) == o.item(ch.row, ch.after) &&
 		(o != byName || ch.old.collation() == ch.row.collation())
@@ -300,13 +297,13 @@ func (t *orderTrees) setRow(ch rowChange) {
 	}
 }
 
-// load replaces the tree of an order by one of items, which are sorted.
+// load replaces the tree of an order by a tree of items, which are sorted.
 func (t *orderTrees) load(o order, items []btree.Item) {
 	t.trees[o].Load(items)
 	t.dirty[o] = true
 }
 
-// publish gives a view the trees that have changed.
+// publish copies the trees that have changed to a view.
 func (t *orderTrees) publish(into *[numOrders]btree.Tree) {
 	for o := range t.trees {
 		if t.dirty[o] {

@@ -2,15 +2,16 @@ package readmodel
 
 import "slices"
 
-// changeLog is the facet of recent changes, oldest first: those that an index or a cached search that
-// lags a little has yet to learn. Views share the items, since they are only ever appended.
+// changeLog is the facet of recent changes, oldest first. An index or a cached search that lags a
+// little learns from it what it has missed. Views share the items, since they are only ever
+// appended.
 type changeLog struct {
 	floor   uint64 // every change after this sequence is in items
 	items   []loggedChange
 	content *content // nil in a view
 }
 
-// loggedChange says that a row was set or removed.
+// loggedChange records that a row was set or removed.
 type loggedChange struct {
 	sequence      uint64
 	ref           RowRef
@@ -40,7 +41,7 @@ func (l *changeLog) apply(ch change) {
 	l.items = append(l.items, c)
 }
 
-// reload forgets all changes: those in bulk were not logged.
+// reload drops all changes, since those in bulk were not logged.
 func (l *changeLog) reload(*scratch) { l.floor, l.items = l.content.checkpoint, nil }
 
 func (l *changeLog) compact() bool { return false }

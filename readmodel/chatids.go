@@ -4,8 +4,8 @@ import "example.org/registry/readmodel/btree"
 
 // chatIDs is the facet of chat ids: it finds the rows of a chat id, in every list. It is ordered by
 // the hash of ranges, which are contiguous parts of the tree (ranges.go), and has their sums. That
-// hash costs no memory, and 0.2 µs in a lookup. Ids may be made to collide in 64 bits of SHA-256, two
-// at a time and at great cost.
+// hash takes no memory, and 0.2 µs in a lookup. An attacker can make ids collide in 64 bits of
+// SHA-256, but only two at a time and at great cost.
 type chatIDs struct {
 	idIndex
 	ranges  rangeSums
@@ -28,7 +28,7 @@ func (c *chatIDs) apply(ch change) {
 	c.applyRanges(ch)
 }
 
-// applyRanges updates the sums of the chat ids in a change, which the tree has already.
+// applyRanges updates the sums of the chat ids in a change, which is in the tree already.
 func (c *chatIDs) applyRanges(ch change) {
 	if ch.old != nil && ch.row != nil && ch.old.listedAs() == ch.row.listedAs() && ch.old.chatID() == ch.row.chatID() {
 		return
@@ -56,8 +56,7 @@ func (c *chatIDs) applyRanges(ch change) {
 	}
 }
 
-// reload hashes each id once, as if no other row had it; then it corrects those that several rows
-// have.
+// reload hashes each id as if it had one row, then corrects the ids that have several.
 func (c *chatIDs) reload(s *scratch) {
 	c.ranges = rangeSums{}
 	items := s.room(c.content.numRows())
@@ -86,7 +85,7 @@ func (c *chatIDs) publish(v *View) {
 	v.chatIDs = chatIDs{idIndex: c.snapshot(), ranges: c.ranges.snapshot()}
 }
 
-// withChatID calls f with every row, shown or not, that has that very chat id.
+// withChatID calls f with every row, shown or not, that has exactly this chat id.
 func (v *View) withChatID(id string, f func(list int, r *Row)) {
 	v.chatIDs.find(id, func(n uint32) {
 		ref := RowRef(n)

@@ -9,18 +9,19 @@ import (
 	"example.org/registry/events"
 )
 
-// CheckQuery asks who somebody is, on all lists at once. ID, when not empty, takes precedence.
+// CheckQuery looks up a person or a server on all lists at once. ID takes precedence if it is not
+// empty.
 type CheckQuery struct {
 	ID     string // chat id, exact
 	Search string // a name or chat id, or part of one, as typed
 }
 
-// CheckResult says who was found, by list in the order of events.Lists. Lists without a match are
-// left out, and so is legit where another list has one (httpapi/CONTRACT.md#check).
+// CheckResult has the matches, by list in the order of events.Lists. Lists without a match are left
+// out. Legit is also left out if another list has a match (httpapi/CONTRACT.md#check).
 type CheckResult struct {
 	Groups   []Group
-	Similar  []Group // who did not match but has a similar name; never of legit
-	Imitates []*Row  // who of legit has a name that the search only looks like, newest first, at most 20
+	Similar  []Group // entries that do not match but have a similar name; never of legit
+	Imitates []*Row  // entries of legit whose name the search only looks like, newest first, at most 20
 }
 
 // Group is the matches in one list, best first, at most 20.
@@ -32,7 +33,7 @@ type Group struct {
 // MaxGroup is the most entries that a check shows of one list.
 const MaxGroup = 20
 
-// Check looks somebody up on all lists. Its only error is ctx's.
+// Check looks up q on all lists. Its only error is ctx's.
 func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	if q.ID != "" {
 		return CheckResult{Groups: grouped(v.checkID(q.ID))}, nil
@@ -49,8 +50,8 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return CheckResult{grouped(matching), grouped(similar), imitated}, nil
 }
 
-// CheckList looks somebody up on one list, whatever the others say: best first, at most 20. Its
-// only error is ctx's.
+// CheckList looks up q on one list, regardless of the others: best first, at most 20. Its only
+// error is ctx's.
 func (v *View) CheckList(ctx context.Context, l events.List, q CheckQuery) ([]*Row, error) {
 	if q.ID != "" {
 		return v.checkID(q.ID)[listIndex(l)], nil
@@ -58,7 +59,7 @@ func (v *View) CheckList(ctx context.Context, l events.List, q CheckQuery) ([]*R
 	return v.bestMatches(ctx, listIndex(l), &ranking{needle: fold(q.Search)})
 }
 
-// rowsByList is rows of every list, in the order of events.Lists.
+// rowsByList holds rows of every list, in the order of events.Lists.
 type rowsByList [events.NumLists][]*Row
 
 func grouped(found rowsByList) (groups []Group) {
@@ -100,8 +101,8 @@ func (v *View) checkName(ctx context.Context, look *ranking) (found rowsByList, 
 // bestMatches returns the list's best matches of name or chat id, newest first within a rank. Its
 // only error is ctx's.
 //
-// It keeps no result: to look at what the index finds takes no longer than to bring a result up to
-// date. Without an index it searches as a list does.
+// It caches no result: ranking what the index finds takes no longer than updating a cached result.
+// Without an index it searches as a list does.
 func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row, error) {
 	q, rows := TextQuery{list, TextOfNames, look.needle}, &v.lists[list].rows
 	x, changes := v.usableIndex()
@@ -131,13 +132,13 @@ func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row
 	return look.best(list), err
 }
 
-// ranking finds the best of many rows. Most of the time that takes is that of memory, which answers
-// several questions at once. So rows are gathered, and each step is done for all of them.
+// ranking finds the best of many rows. Most of its time is memory latency, and memory serves
+// several reads at once. So ranking gathers rows and runs each step for all of them.
 type ranking struct {
 	needle  string
-	seen    func(r *Row, matches bool) // is called with each row; nil: nothing is
+	seen    func(r *Row, matches bool) // called with each row, unless it is nil
 	waiting []*Row
-	touched byte // nothing reads it
+	touched byte // written only to force a read
 	ranks   [events.NumLists][numRanks][]*Row
 }
 
@@ -153,7 +154,7 @@ func (l *ranking) add(r *Row) {
 func (l *ranking) look() {
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
 	for _, r := range l.waiting {
-		l.touched += r.blob[r.collEnd] // so memory is asked for all names at once: saves 40%
+		l.touched += r.blob[r.collEnd] // reads all names at once: saves 40%
 	}
 	for _, r := range l.waiting {
 		rank, ok := r.rank(l.needle)
@@ -168,8 +169,8 @@ func (l *ranking) look() {
 	l.waiting = l.waiting[:0]
 }
 
-// full reports whether a group needs no more rows than those added, but for one whose id is equal:
-// View.similar has added all whose name is equal, and they fill it.
+// full reports whether the added rows fill a group, except for a row with an equal id. View.similar
+// adds all rows with an equal name, so these may fill it.
 func (l *ranking) full(list int) bool {
 	ranks := &l.ranks[list]
 	return len(ranks[rankIDEqual])+len(ranks[rankNameEqual]) >= MaxGroup
@@ -191,7 +192,8 @@ const (
 	numRanks
 )
 
-// rank returns how well the row's name or chat id matches the folded needle, if it does.
+// rank returns how well the row's name or chat id matches the folded needle; ok is false if neither
+// matches.
 func (r *Row) rank(needle string) (rank int, ok bool) {
 	if !strings.Contains(r.nameAndChat(), needle) {
 		return 0, false
@@ -217,8 +219,8 @@ func (r *Row) ExactMatch(search string) bool {
 	return ok && rank <= rankNameEqual
 }
 
-// keepNewest adds r to rows, which are the newest so far in the order newest, if it is one of them
-// and not there yet.
+// keepNewest inserts r into rows, the newest rows so far in the order newest, if r is one of the
+// newest and not in rows yet.
 func keepNewest(rows []*Row, r *Row) []*Row {
 	at, found := slices.BinarySearchFunc(rows, r, func(a, b *Row) int {
 		if c := cmp.Compare(b.reported, a.reported); c != 0 {
@@ -232,7 +234,7 @@ func keepNewest(rows []*Row, r *Row) []*Row {
 	return slices.Insert(rows[:min(len(rows), MaxGroup-1)], at, r)
 }
 
-// firstOf returns the first rows of all ranks, as many as a group shows.
+// firstOf returns the first rows of all ranks, up to the size of a group.
 func firstOf(ranks [][]*Row) (best []*Row) {
 	for _, rows := range ranks {
 		best = append(best, rows[:min(len(rows), MaxGroup-len(best))]...)

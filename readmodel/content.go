@@ -6,8 +6,9 @@ import (
 	"example.org/registry/events"
 )
 
-// content is the state that the events give, and all that a store keeps: the lists with their view totals, the
-// tombstones and the donations, at one checkpoint. Everything else in a model follows from it.
+// content is the state that follows from the events: the lists with their view totals, the
+// tombstones and the donations, at one checkpoint. A store keeps exactly this. Everything else in a
+// model is derived from it.
 type content struct {
 	lists      [events.NumLists]*catalog
 	tombstones tombstones
@@ -23,17 +24,17 @@ func newContent() content {
 	return c
 }
 
-// change is what happens to one entry: to its row and view total, and to its tombstone.
+// change is the change of one entry: of its row and view total, and of its tombstone.
 type change struct {
 	rowChange
 	sequence uint64     // of the event
-	stone    RowRef     // list and slot of the tombstone, or of the one that is taken away
-	wasStone *delisting // nil: there was no tombstone
-	isStone  *delisting // nil: there is none now
+	stone    RowRef     // list and slot of the new or the removed tombstone
+	wasStone *delisting // nil if there was no tombstone
+	isStone  *delisting // nil if there is none now
 }
 
-// setEntry sets or removes an entry, and returns what that changed. A delisting leaves a tombstone,
-// which the next listing takes away. In bulk it leaves the orders to reload.
+// setEntry sets or removes an entry, and returns the change. A delisting leaves a tombstone, and
+// the next listing removes it. In bulk setEntry leaves the orders to reload.
 func (c *content) setEntry(r *Record, bulk bool) change {
 	list := listIndex(r.Subject.List)
 	ch := change{sequence: r.Sequence}
@@ -42,7 +43,7 @@ func (c *content) setEntry(r *Record, bulk bool) change {
 	return ch
 }
 
-// row returns the row in a place, or nil.
+// row returns the row at ref, or nil.
 func (c *content) row(ref RowRef) *Row {
 	return c.lists[ref.List()].orders.rows.get(ref.Slot())
 }
@@ -68,7 +69,7 @@ func (c *content) numRows() (n int) {
 	return n
 }
 
-// numSubjects returns how many subjects have a state, a tombstone included.
+// numSubjects returns how many subjects have a state or a tombstone.
 func (c *content) numSubjects() int {
 	n := c.numRows() + c.donations.count()
 	for list, gone := range c.tombstones.counts() {
@@ -78,7 +79,7 @@ func (c *content) numSubjects() int {
 }
 
 // digest returns the digest of entries, view totals and donations. It does not cover tombstones:
-// two contents that clients cannot tell apart have one digest.
+// two contents that look the same to clients have one digest.
 func (c *content) digest() Digest {
 	d := c.donations.digest
 	for _, l := range c.lists {

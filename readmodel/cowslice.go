@@ -2,7 +2,7 @@ package readmodel
 
 import "iter"
 
-// chunkLen is how many values are copied when one of them changes: 4 KiB of pointers or numbers.
+// chunkLen is how many values one change copies: 4 KiB of pointers or numbers.
 const chunkLen = 512
 
 type chunk[T any] struct {
@@ -10,13 +10,12 @@ type chunk[T any] struct {
 	values     [chunkLen]T
 }
 
-// cowSlice holds one value for each slot and is copied on write, chunk by chunk, so that snapshots
-// stay as they are. The zero value is empty. One goroutine owns a cowSlice; any may read a
-// snapshot.
+// cowSlice holds one value for each slot. It is copied on write, chunk by chunk, so snapshots never
+// change. The zero value is empty. One goroutine owns a cowSlice; any may read a snapshot.
 type cowSlice[T any] struct {
 	chunks     []*chunk[T]
-	generation uint64 // chunks of an older one belong to a snapshot too
-	shared     bool   // so does the slice of chunks
+	generation uint64 // a chunk of an older one is shared with a snapshot
+	shared     bool   // the slice of chunks is shared, too
 }
 
 // get returns the value of a slot, or the zero value if none was set.
@@ -43,14 +42,15 @@ func (s *cowSlice[T]) set(slot uint32, v T) {
 	s.chunks[n].values[slot%chunkLen] = v
 }
 
-// snapshot returns the values as they are now. It never changes; s goes on in copies.
+// snapshot returns a copy of the values that never changes. s copies the chunks that it changes
+// from then on.
 func (s *cowSlice[T]) snapshot() cowSlice[T] {
 	s.generation++
 	s.shared = true
 	return cowSlice[T]{chunks: s.chunks}
 }
 
-// all yields the values of all slots, those that were never set among them.
+// all yields the values of all slots, including those that were never set.
 func (s *cowSlice[T]) all() iter.Seq2[uint32, T] {
 	return func(yield func(uint32, T) bool) {
 		for n, c := range s.chunks {

@@ -141,8 +141,7 @@
 //
 // # Versions
 //
-// ProjectionVersion and RenderVersion say what a program can read of what another one wrote. Tests
-// fail when something changes and its version does not. events/CHANGING.md#versions has the table
-// of these and the other versions; the page also explains how to add a field, a parameter, a list
-// or an endpoint.
+// ProjectionVersion and RenderVersion tell which stored data a program can read. Tests fail if the
+// data changes and its version does not. events/CHANGING.md#versions has a table of these and the
+// other versions; the page also explains how to add a field, a parameter, a list or an endpoint.
 package readmodel

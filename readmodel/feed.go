@@ -8,13 +8,13 @@ import (
 	"example.org/registry/readmodel/btree"
 )
 
-// The feed tells what has changed (httpapi/CONTRACT.md#changes): every entry and every tombstone by
-// the stream sequence of its last change. It is a function of the content, so any model of the same
-// stream has the same feed at the same sequence, and a reader may go on with another replica or
-// after a rebuild.
+// The feed lists every entry and every tombstone by the stream sequence of its last change
+// (httpapi/CONTRACT.md#changes). It is a function of the content. Any model of the same stream has
+// the same feed at the same sequence, so a client can continue with another replica or after a
+// rebuild.
 
-// feed is the facet of changes. The key of an item is the sequence, its slot the RowRef of the row, or
-// of the tombstone, with this sequence. Sequences are unique, so it is never both.
+// feed is the facet of changes. The key of an item is a sequence; its slot is the RowRef of the
+// row, or of the tombstone, with this sequence. Sequences are unique, so it is never both.
 type feed struct {
 	tree    btree.Tree
 	content *content
@@ -27,7 +27,7 @@ func (f *feed) apply(ch change) {
 	}
 }
 
-// move moves the item of ref from one sequence to another; 0 is nowhere.
+// move moves the item of ref from one sequence to another. A sequence of 0 stands for no item.
 func (f *feed) move(ref RowRef, from, to uint64) {
 	if from == to {
 		return
@@ -90,7 +90,7 @@ func (f *feedDigest) reload(*scratch) {
 func (f *feedDigest) compact() bool   { return false }
 func (f *feedDigest) publish(v *View) { v.feedDigest = f.digest }
 
-// position is the row's place in the feed: 0 where there is no row.
+// position returns the row's sequence in the feed, or 0 for a nil row.
 func (r *Row) position() uint64 {
 	if r == nil {
 		return 0
@@ -98,7 +98,7 @@ func (r *Row) position() uint64 {
 	return r.sequence
 }
 
-// position is the tombstone's place in the feed: 0 where there is none.
+// position returns the tombstone's sequence in the feed, or 0 for a nil tombstone.
 func (d *delisting) position() uint64 {
 	if d == nil {
 		return 0
@@ -106,7 +106,7 @@ func (d *delisting) position() uint64 {
 	return d.sequence
 }
 
-// feedText returns what the feed shows of a row, "" where its list does not show it.
+// feedText returns the text of a row in the feed, or "" if its list does not show it.
 func (r *Row) feedText() string {
 	if r == nil || !r.shown() {
 		return ""
@@ -114,7 +114,8 @@ func (r *Row) feedText() string {
 	return r.JSON()
 }
 
-// feedDigest returns what a shown row adds to the feed's digest. Clients compute the same.
+// feedDigest returns the hash of a shown row that the feed's digest includes. Clients compute the
+// same.
 func (r *Row) feedDigest() Digest {
 	var room [2048]byte
 	b := append(append(room[:0], r.List()...), '\n')
@@ -122,8 +123,8 @@ func (r *Row) feedDigest() Digest {
 	return Digest(sum[:len(Digest{})])
 }
 
-// SetEpoch says which history the model's sequences belong to, and publishes that. The owner calls
-// it.
+// SetEpoch sets the name of the history that the model's sequences belong to, and publishes it.
+// Only the owner may call it.
 func (m *Model) SetEpoch(epoch string) {
 	if m.epoch == epoch {
 		return
@@ -134,17 +135,18 @@ func (m *Model) SetEpoch(epoch string) {
 	}
 }
 
-// Epoch names the history that the view's sequences belong to; "" before it is known.
+// Epoch names the history that the view's sequences belong to, or returns "" if it is not known
+// yet.
 func (v *View) Epoch() string { return v.epoch }
 
-// LastChange returns the sequence of the last change in the feed, 0 if there is none.
+// LastChange returns the sequence of the last change in the feed, or 0 if the feed is empty.
 func (v *View) LastChange() uint64 {
 	last, _ := v.feed.Last()
 	return last.Key
 }
 
-// FeedDigest identifies what the lists show, view totals apart. Unlike Digest it can be computed
-// from the feed alone.
+// FeedDigest identifies the content of the lists without view totals. Unlike Digest it can be
+// computed from the feed alone.
 func (v *View) FeedDigest() Digest { return v.feedDigest }
 
 // FeedTag returns a tag of the feed, 32 hexadecimal digits. It changes with every sequence, since
@@ -155,20 +157,20 @@ func (v *View) FeedTag() string {
 	return contentTag("changes "+strconv.Itoa(v.feed.Len(btree.All))+" "+v.epoch, v.feedDigest, at)
 }
 
-// Change is the last thing that happened to an entry.
+// Change is the last change of an entry.
 type Change struct {
 	Sequence uint64 // stream sequence
 	List     events.List
 	ID       string // entry id
-	Row      *Row   // as the list shows it; nil: the list does not show the entry
+	Row      *Row   // as the list shows it; nil if the list does not show the entry
 }
 
-// FeedPage is a part of the feed: the changes after Since, up to Until. The page after it begins at
+// FeedPage is a part of the feed: the changes after Since, up to Until. The next page begins at
 // Until.
 type FeedPage struct {
 	Epoch        string
 	Since, Until uint64
-	UpToDate     bool // nothing follows in the view; Until is its sequence
+	UpToDate     bool // no changes follow in the view; Until is its sequence
 	Changes      []Change
 }
 
@@ -176,15 +178,15 @@ type FeedPage struct {
 const (
 	// MaxFeedPage bounds a page as JSON or as events, unless a single change exceeds it.
 	MaxFeedPage = 1 << 20
-	// feedRoom is more than a change, or the frame of a page, takes beside entry and epoch.
+	// feedRoom bounds what a change, or the frame of a page, takes besides entry and epoch.
 	feedRoom = 256
 )
 
-// Feed returns the changes after since, which is not after the view's sequence: at most limit, and
-// as many as fit into size bytes, but one at least.
+// Feed returns at most limit changes after since, as many as fit into size bytes, but at least one.
+// since must not be after the view's sequence.
 func (v *View) Feed(since uint64, limit, size int) FeedPage {
 	p := FeedPage{Epoch: v.epoch, Since: since, Until: v.sequence, UpToDate: true}
-	size -= feedRoom + 6*len(v.epoch) // as JSON it may be escaped
+	size -= feedRoom + 6*len(v.epoch) // JSON may escape it
 	v.feed.AscendFrom(since+1, func(it btree.Item) bool {
 		c := v.changeOf(it)
 		if size -= feedRoom + len(c.Row.feedText()); len(p.Changes) > 0 && size < 0 || len(p.Changes) == limit {

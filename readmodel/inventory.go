@@ -8,7 +8,7 @@ import (
 	"example.org/registry/events"
 )
 
-// Inventory is every record of a model at one sequence, for a comparison of two models record by
+// Inventory is every record of a model at one sequence. It serves to compare two models record by
 // record.
 type Inventory struct {
 	Sequence uint64
@@ -19,19 +19,19 @@ type Inventory struct {
 	tombstones []Tombstone
 }
 
-// inventoried is what a model holds of one entry id of a list: its row as lists show it, its view
+// inventoried is a model's state of one entry id of a list: its row as lists show it, its view
 // total as the orders by views have it, or both.
 type inventoried struct {
 	id     string
-	row    *Row // nil while not listed
+	row    *Row // nil if the entry is not listed
 	views  int64
-	count  bool // a view total was counted
+	count  bool // whether there is a view total
 	list   uint8
 	filter filterBits
 }
 
-// Inventory lists what the model holds. The owner calls it, not in bulk, or another goroutine while
-// nothing is applied. It takes about 50 ns a record.
+// Inventory returns the model's records. The owner may call it except in bulk, and other goroutines
+// while nothing is applied. It takes about 50 ns a record.
 func (m *Model) Inventory() *Inventory {
 	inv := &Inventory{Sequence: m.content.checkpoint, Digest: m.Digest(), tombstones: m.content.tombstones.all()}
 	for list, c := range m.content.lists {
@@ -49,10 +49,10 @@ func (m *Model) Inventory() *Inventory {
 	return inv
 }
 
-// All yields the name of each record and a hash of everything that is kept of it, rendering
-// included. The name is the subject, that of a tombstone the subject after TombstonePrefix. The
-// order is that of list, entry id and kind; donations and then tombstones come last. The hashes are
-// the same in any process of the same RenderVersion. One goroutine at a time may call it, since it
+// All yields the name of each record and a hash of all its stored data, including its rendering.
+// The name is the subject; that of a tombstone is the subject after TombstonePrefix. Records come
+// in the order of list, entry id and kind; donations and then tombstones come last. The hashes are
+// the same in any process of the same RenderVersion. One goroutine at a time may call All, since it
 // sorts.
 func (inv *Inventory) All() iter.Seq2[string, Digest] {
 	slices.SortFunc(inv.items, func(a, b inventoried) int {

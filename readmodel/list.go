@@ -13,7 +13,7 @@ import (
 // Sort is the order of a list. The zero value is Newest.
 type Sort uint8
 
-// The orders. Oldest, PopularAsc and AZ ascend; each of the others is the exact reverse of one.
+// The orders. Oldest, PopularAsc and AZ ascend; each of the others is the reverse of one of them.
 const (
 	Newest Sort = iota
 	Oldest
@@ -44,7 +44,7 @@ const (
 )
 
 // ListQuery asks for a page of one list. The caller has checked the bounds: Skip is not negative,
-// Limit is at least 1. ID, when not empty, takes precedence over Search.
+// and Limit is at least 1. ID takes precedence over Search if it is not empty.
 type ListQuery struct {
 	List   events.List
 	Search string // as typed
@@ -56,22 +56,22 @@ type ListQuery struct {
 	Limit  int
 }
 
-// ByViews reports whether the answer depends on view totals, as its tag then does. Whatever else of
-// a query makes it so is to be named here (TestListTag).
+// ByViews reports whether the result depends on view totals; its tag then does, too. A new
+// parameter that makes a result depend on them must be named here (TestListTag).
 func (q *ListQuery) ByViews() bool { return q.Sort == Popular || q.Sort == PopularAsc }
 
-// Page is a part of a list and what it is a part of. Its rows belong to one view.
+// Page is a part of a list with its context. Its rows belong to one view.
 type Page struct {
 	Rows    []*Row
-	Total   int  // entries that match, on all pages
-	HasMore bool // entries follow after this page
+	Total   int  // matching entries on all pages
+	HasMore bool // whether a page follows
 }
 
-// List answers one page of a list. Its only error is ctx's: a search stops when its reader has
-// gone.
+// List returns one page of a list. Its only error is ctx's: a search stops when its client has
+// disconnected.
 func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	if q.List.Trusted() {
-		q.Status = StatusVerified // the only entries that legit ever shows
+		q.Status = StatusVerified // legit shows no others
 	}
 	var p Page
 	var err error
@@ -87,11 +87,11 @@ func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
 	return p, err
 }
 
-// Totals is how many entries match under each status, whatever status was asked for.
+// Totals is how many entries match under each status.
 type Totals struct{ All, Verified, Risk int }
 
-// Totals counts what q matches with each status in place of its own; legit has no Risk. For a
-// search that List has answered the counts are remembered with its result. Its only error is ctx's.
+// Totals counts the matches of q under each status, ignoring q's own; legit has no Risk. For a
+// search that List has answered, the counts are cached with its result. Its only error is ctx's.
 func (v *View) Totals(ctx context.Context, q ListQuery) (t Totals, err error) {
 	count := func(q *ListQuery) int { return v.list(q.List).size(q) }
 	switch {
@@ -126,8 +126,8 @@ func (l *listView) page(q *ListQuery) Page {
 	return p
 }
 
-// eachSlot calls f with the slots of the rows in q's order that q's filters let through, from
-// position skip on, until f returns false.
+// eachSlot calls f with the slots of the rows that pass q's filters, in q's order from position
+// skip on, until f returns false.
 func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
 	o, descending := q.Sort.order()
 	in := classesOf(q.Status, q.Proofs)
@@ -138,13 +138,13 @@ func (l *listView) eachSlot(q *ListQuery, skip int, f func(slot uint32) bool) {
 	}
 }
 
-// size returns how many rows q's filters let through.
+// size returns how many rows pass q's filters.
 func (l *listView) size(q *ListQuery) int {
 	o, _ := q.Sort.order()
 	return l.trees[o].Len(classesOf(q.Status, q.Proofs))
 }
 
-// listByID finds the rows of the list with exactly that chat id. There is seldom more than one.
+// listByID finds the rows of the list with exactly this chat id. There is seldom more than one.
 func (v *View) listByID(q *ListQuery) Page {
 	var rows []*Row
 	v.withChatID(q.ID, func(list int, r *Row) {
@@ -186,7 +186,8 @@ func (l *listView) sort(rows []*Row, s Sort) {
 	}
 }
 
-// order is what a tree is sorted by. Each order serves two sorts, read from either end.
+// order is the criterion by which a tree is sorted. Each order serves two sorts, read from either
+// end.
 type order uint8
 
 const (
@@ -213,7 +214,7 @@ func (s Sort) order() (o order, descending bool) {
 	}
 }
 
-// key returns the number that r, with so many views, is sorted by first.
+// key returns the number by which r, with a view total of views, is sorted first.
 func (o order) key(r *Row, views int64) uint64 {
 	switch o {
 	case byViews:
@@ -221,11 +222,11 @@ func (o order) key(r *Row, views int64) uint64 {
 	case byName:
 		return btree.Prefix(r.collation())
 	default:
-		return uint64(r.reported) ^ 1<<63 // so that times before 1970 sort first
+		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
 	}
 }
 
-// text returns what rows of one key are sorted by next.
+// text returns the text by which rows of equal keys are sorted next.
 func (o order) text(r *Row) string {
 	if o != byName {
 		return r.ID()
@@ -234,12 +235,12 @@ func (o order) text(r *Row) string {
 	return coll[min(8, len(coll)):]
 }
 
-// item returns r's item in the tree of the order. Its class is what filters ask of it.
+// item returns r's item in the tree of the order. Its class holds the properties that filters test.
 func (o order) item(r *Row, views int64) btree.Item {
 	return btree.Item{Key: o.key(r, views), Slot: r.slot, Class: uint8(r.filter &^ bitShown)}
 }
 
-// classesOf returns the classes of the items that the filters let through.
+// classesOf returns the classes of the items that pass the filters.
 func classesOf(s Status, p Proofs) (in btree.Classes) {
 	for class := range bitShown {
 		if (class | bitShown).match(s, p) {
@@ -251,8 +252,8 @@ func classesOf(s Status, p Proofs) (in btree.Classes) {
 
 const _ = uint(btree.NumClasses - bitShown) // more filters do not compile
 
-// tie decides between rows of equal keys: names may differ after their first bytes, and what is
-// left is decided by entry id, bytewise (httpapi/CONTRACT.md#sorting).
+// tie orders rows of equal keys: first by name, since names may differ after the bytes in the key,
+// then by the bytes of the entry id (httpapi/CONTRACT.md#sorting).
 func (o order) tie(a, b *Row) int {
 	if o == byName {
 		if c := strings.Compare(a.collation(), b.collation()); c != 0 {

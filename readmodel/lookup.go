@@ -6,15 +6,15 @@ import (
 	"example.org/registry/readmodel/btree"
 )
 
-// idIndex finds numbers by string ids: a tree by the ids' hashes. A map could not be shared with a
-// view without a copy of the whole. Ids may collide, so the caller checks the id.
+// idIndex finds numbers by string ids: it is a tree of the ids' hashes. Sharing a map with a view
+// would mean copying it. Hashes may collide, so the caller checks the id.
 type idIndex struct {
 	hash func(id string) uint64
 	tree btree.Tree
 }
 
-// newIDIndex returns an empty index whose hashes nobody can foresee, so that nobody can choose ids
-// that collide.
+// newIDIndex returns an empty index with a random hash, so that no publisher can choose ids that
+// collide.
 func newIDIndex() idIndex {
 	seed := maphash.MakeSeed()
 	return idIndex{hash: func(id string) uint64 { return maphash.String(seed, id) }}
@@ -29,7 +29,7 @@ func (x *idIndex) item(id string, n uint32) btree.Item {
 func (x *idIndex) insert(id string, n uint32) { x.tree.Insert(x.item(id, n), btree.ByKey) }
 func (x *idIndex) delete(id string, n uint32) { x.tree.Delete(x.item(id, n), btree.ByKey) }
 
-// find calls f with every number that may be that of id.
+// find calls f with every number that may belong to id.
 func (x *idIndex) find(id string, f func(n uint32)) { x.tree.Find(x.hash(id), f) }
 
 // row returns the row of an entry id in an index of slots, or nil.
@@ -42,16 +42,16 @@ func (x *idIndex) row(rows *cowSlice[*Row], id string) (found *Row) {
 	return found
 }
 
-// load replaces what the index holds by items, which it sorts.
+// load replaces the content by items, and sorts them.
 func (x *idIndex) load(items []btree.Item, s *scratch) {
 	s.sorter.Sort(items, nil, btree.ByKey)
 	x.tree.Load(items)
 }
 
-// slotNumbers hands out the lowest numbers that it can.
+// slotNumbers allocates the lowest free numbers.
 type slotNumbers struct {
-	free []uint32 // given back
-	next uint32   // the first never used
+	free []uint32 // released numbers
+	next uint32   // the lowest number never used
 }
 
 func (s *slotNumbers) take() uint32 {
@@ -71,12 +71,12 @@ func (s *slotNumbers) giveBack(slot uint32) { s.free = append(s.free, slot) }
 
 // byID holds values by their ids. One goroutine owns it; any may read a snapshot.
 type byID[T interface {
-	comparable // to the zero value, which is none
+	comparable // its zero value stands for no value
 	id() string
 }] struct {
 	ids     idIndex
 	values  cowSlice[T]
-	numbers slotNumbers // of the owner
+	numbers slotNumbers // used by the owner only
 }
 
 func (x *byID[T]) snapshot() byID[T] {
@@ -85,7 +85,7 @@ func (x *byID[T]) snapshot() byID[T] {
 
 func (x *byID[T]) count() int { return x.ids.tree.Len(btree.All) }
 
-// get returns the value of an id and its slot; zero if there is none.
+// get returns the value of an id and its slot, or zero if there is none.
 func (x *byID[T]) get(id string) (found T, slot uint32) {
 	x.ids.find(id, func(n uint32) {
 		if v := x.values.get(n); v.id() == id {
@@ -95,7 +95,7 @@ func (x *byID[T]) get(id string) (found T, slot uint32) {
 	return found, slot
 }
 
-// set replaces the value of an id, or removes it if to is zero. It returns the old one, or zero,
+// set replaces the value of an id, or removes it if to is zero. It returns the old value, or zero,
 // and the slot of both.
 func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
 	var none T

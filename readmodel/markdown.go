@@ -20,44 +20,44 @@ import (
 	"example.org/registry/events"
 )
 
-// Bounds of a rendered reason (events/CONTRACT.md#mapping). They count what was written and never
-// the time that it takes, so that replicas agree.
+// Bounds of a rendered reason (events/CONTRACT.md#mapping). They count input, never time, so that
+// replicas agree.
 const (
 	// maxNesting bounds how deep lists and quotes nest, and maxNestedLines that depth times the lines
 	// of the reason: goldmark retains a record of each line for each block that is open.
 	maxNesting     = 16
 	maxNestedLines = 64_000
-	// maxDelimiters bounds runs of *, _ and ~, and maxUnlinked closing brackets that end no link.
-	// goldmark compares each with what stands before, or reads on to the end of the line.
+	// maxDelimiters bounds runs of *, _ and ~, and maxUnlinked bounds closing brackets that end no
+	// link. For each of them, goldmark scans the text before it or the rest of the line.
 	maxDelimiters = 2_000
 	maxUnlinked   = 200
-	// maxGrowth and frameHTML bound the HTML of a reason: maxGrowth bytes for each of its bytes, and
-	// frameHTML more.
+	// maxGrowth and frameHTML bound the HTML of a reason: maxGrowth bytes for each of its bytes,
+	// plus frameHTML.
 	maxGrowth = 16
 	frameHTML = 4 << 10
 )
 
-// MaxReasonHTML bounds the HTML of any reason in bytes. The largest response that a mirror reads,
-// the largest ratio of an archive and the number of parts of a page follow from it.
+// MaxReasonHTML bounds the HTML of any reason in bytes. Other bounds follow from it: the largest
+// response that a mirror reads, the largest ratio of an archive and the number of parts of a page.
 const MaxReasonHTML = maxGrowth*events.MaxReason + frameHTML
 
-// maxHTML returns the bound for a reason of that many bytes.
+// maxHTML returns the bound for a reason of reason bytes.
 func maxHTML(reason int) int { return maxGrowth*reason + frameHTML }
 
 // markdown renders reasons (events/CONTRACT.md#mapping). goldmark rejects addresses by a list of
-// bad schemes; this is stricter: what is not http, https or mailto, or names no host, is no link. It
-// keeps its buffers, so one goroutine at a time may use it.
+// bad schemes; this is stricter: only an http or https address with a host, or a mailto address,
+// becomes a link. markdown reuses its buffers, so one goroutine at a time may use it.
 type markdown struct {
 	md   goldmark.Markdown
 	room *room
 	out  bytes.Buffer
-	w    *bufio.Writer // onto out; given one, goldmark makes none
+	w    *bufio.Writer // onto out; goldmark would make its own otherwise
 }
 
-// room is how much more the rendering of one reason may use of each bound.
+// room is how much of each bound is left while one reason is rendered.
 type room struct {
 	nesting    int
-	references int // bytes of addresses and titles that link references may still write
+	references int // bytes of addresses and titles that link references may still repeat
 	delimiters int
 	unlinked   int
 }
@@ -72,7 +72,7 @@ func roomFor(reason string) room {
 }
 
 func newMarkdown() *markdown {
-	never := regexp.MustCompile(`^[^\s\S]`) // only http(s) addresses become links by themselves
+	never := regexp.MustCompile(`^[^\s\S]`) // only http(s) addresses become links without markup
 	left := &room{}
 	linkify := extension.NewLinkify(
 		extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
@@ -95,7 +95,7 @@ func newMarkdown() *markdown {
 	return m
 }
 
-// render returns the HTML of reason. If that has more than maxHTML bytes, it returns the reason as
+// render returns the HTML of reason. If the HTML exceeds maxHTML bytes, it returns the reason as
 // escaped text, markup included. It writes to a buffer, so there is no error to report.
 func (m *markdown) render(reason string) string {
 	m.out.Reset()
@@ -215,7 +215,7 @@ func dropped(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
-// altText stands for a picture: its description as plain text, without the picture.
+// altText renders an image as its description, in plain text.
 func altText(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		plain(w, source, node)
@@ -228,7 +228,7 @@ func plain(w util.BufWriter, source []byte, node ast.Node) {
 	for c := node.FirstChild(); c != nil; c = c.NextSibling() {
 		switch n := c.(type) {
 		case *ast.Text:
-			if n.IsRaw() { // of a code span: neither escapes nor entities
+			if n.IsRaw() { // a code span has neither escapes nor entities
 				html.DefaultWriter.RawWrite(w, n.Segment.Value(source))
 			} else {
 				html.DefaultWriter.Write(w, n.Segment.Value(source))
@@ -257,7 +257,7 @@ func (s safeNodes) link(w util.BufWriter, _ []byte, node ast.Node, entering bool
 		return ast.WalkContinue, nil
 	}
 	if n.Reference != nil && !s.left.fits(len(n.Destination)+len(n.Title)) {
-		n.Destination = nil // so that its end writes nothing
+		n.Destination = nil // omits the end tag, too
 		return ast.WalkContinue, nil
 	}
 	address := util.URLEscape(n.Destination, true)
@@ -296,7 +296,7 @@ func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (as
 	return ast.WalkContinue, nil
 }
 
-// fits takes bytes of a link reference out of the room, if they fit.
+// fits takes bytes of a link reference out of the room if they fit, and reports whether they did.
 func (r *room) fits(bytes int) bool {
 	if bytes > r.references {
 		return false
@@ -316,7 +316,7 @@ func openLink(w util.BufWriter, address []byte) {
 func closeLink(w util.BufWriter) { _, _ = io.WriteString(w, "</a>") }
 
 // allowed reports whether address, entities resolved, begins with one of the three schemes, and
-// names a host if that is http or https. Browsers would take the page's host for a missing one.
+// names a host if that is http or https. For a missing host, browsers would use the page's.
 func allowed(address []byte) bool {
 	for _, scheme := range [...]string{"http://", "https://", "mailto:"} {
 		if len(address) >= len(scheme) && bytes.EqualFold(address[:len(scheme)], []byte(scheme)) {
@@ -327,9 +327,9 @@ func allowed(address []byte) bool {
 	return false
 }
 
-// visibleText returns a rendered reason as its reader sees it: without markup, with white space for
-// block boundaries and breaks (httpapi/CONTRACT.md#search). rendered is what markdown wrote, where
-// every < opens a tag and every > in an attribute is escaped, so no HTML parser is needed.
+// visibleText returns a rendered reason as a visitor sees it: without markup, with white space for
+// block boundaries and breaks (httpapi/CONTRACT.md#search). rendered is output of markdown, in
+// which every < opens a tag and every > in an attribute is escaped, so no HTML parser is needed.
 func visibleText(rendered string) string {
 	var b strings.Builder
 	b.Grow(len(rendered))
@@ -347,7 +347,7 @@ func visibleText(rendered string) string {
 	}
 }
 
-// inline reports whether a tag of a rendered reason leaves its surroundings on one line.
+// inline reports whether a tag of a rendered reason does not break the line.
 func inline(tag string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " ")
 	switch name {

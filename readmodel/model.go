@@ -9,10 +9,10 @@ import (
 	"example.org/registry/events"
 )
 
-// Model is the writer's side of the read model: the content, the facets that follow it, and the view
-// of both that is published. One goroutine at a time owns it and calls Apply, Load, BeginBulk,
-// EndBulk, Compact, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call View,
-// Await and UseTextIndex.
+// Model is the writer's side of the read model: the content, the facets derived from it, and the
+// published view of both. One goroutine at a time owns it and calls Apply, Load, BeginBulk,
+// EndBulk, Compact, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call
+// View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
 	content content
@@ -45,12 +45,12 @@ func New() *Model {
 // View returns the newest published state. It is never nil, and costs one atomic load.
 func (m *Model) View() *View { return m.view.Load() }
 
-// Apply puts records into the content, has the facets follow, moves the checkpoint to checkpoint,
-// and publishes and returns the next view. Records are in stream order, and the last one of a
-// subject decides. Apply does not change them, so a store may read them at the same time.
+// Apply updates the content and the facets with records, moves the checkpoint, and publishes and
+// returns the next view. Records are in stream order, and the last one of a subject decides. Apply
+// does not change them, so a store may read them at the same time.
 //
-// The checkpoint never goes back (promise 3): an older one leaves it where it is. In bulk Apply
-// publishes nothing and returns the old view.
+// The checkpoint never goes back (promise 3): Apply ignores an older one. In bulk Apply publishes
+// nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 	c := &m.content
 	for i := range records {
@@ -76,11 +76,10 @@ func (m *Model) Apply(records []Record, checkpoint uint64) *View {
 	return m.publish()
 }
 
-// Load is Apply in bulk for the records of a store, which fill an empty model. It looks no
-// entry up, so no subject may come twice, no entry may have a tombstone too, and the view total of
-// an entry has to follow it at once. The model keeps the records' rows themselves and sets their
-// slots: these records must not go to another model. Only Load, Digest and EndBulk may be called
-// next.
+// Load is Apply in bulk for the records of a store, which fill an empty model. It looks up no
+// entry. So no subject may occur twice, no entry may also have a tombstone, and an entry's view
+// total must directly follow it. The model keeps the rows of the records and sets their slots, so
+// these records must not go to another model. Only Load, Digest and EndBulk may be called next.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	c := &m.content
 	var last *Row
@@ -124,7 +123,7 @@ func (m *Model) publish() *View {
 	return v
 }
 
-// nextView is the last view with snapshots of what has changed since in place of the old ones.
+// nextView returns the last view with new snapshots of the parts that have changed since.
 func (m *Model) nextView() *View {
 	v, c := *m.View(), &m.content
 	v.sequence, v.digest, v.epoch = c.checkpoint, c.digest(), m.epoch
@@ -163,8 +162,8 @@ func (m *Model) Await(ctx context.Context, seq uint64) (*View, error) {
 	}
 }
 
-// BeginBulk starts loading, from a store or a long replay: until EndBulk, Apply fills the content and
-// its digest but neither maintains the orders and facets nor publishes.
+// BeginBulk starts a load from a store or a long replay. Until EndBulk, Apply updates the content
+// and its digest, but neither maintains the orders and facets nor publishes.
 func (m *Model) BeginBulk() { m.bulk = true }
 
 // EndBulk reloads all orders and facets once, on all CPUs, and publishes the result.
@@ -202,9 +201,9 @@ func (m *Model) EndBulk() *View {
 // compactItems is how many items of a tree one Compact moves, in about half a millisecond.
 const compactItems = 100_000
 
-// Compact copies a part of what changes have scattered in memory, so that the memory between can be
-// released, and reports whether there was anything to do; in bulk there is not. No query's result
-// changes. It takes about half a millisecond: call it until it returns false.
+// Compact moves a part of the data that changes have scattered in memory, so that the memory
+// between can be released. It reports whether there was any work; in bulk there is none. No query's
+// result changes. It takes about half a millisecond: call it until it returns false.
 func (m *Model) Compact() bool {
 	if m.bulk {
 		return false // EndBulk rebuilds the trees
@@ -222,6 +221,6 @@ func (m *Model) Compact() bool {
 	return compacted
 }
 
-// Digest returns the digest of everything applied, also in bulk: of entries, view totals and
+// Digest returns the digest of everything applied, also in bulk: entries, view totals and
 // donations.
 func (m *Model) Digest() Digest { return m.content.digest() }

@@ -6,8 +6,8 @@ import (
 	"example.org/registry/events"
 )
 
-// Month is a calendar month in UTC, counted from January 1970, which is 0. Reports are of 1970 to
-// 2200 (events/CONTRACT.md#data), so a list has fewer than 2,800 months.
+// Month is a calendar month in UTC, counted from January 1970, which is 0. Reports date from 1970
+// to 2200 (events/CONTRACT.md#data), so a list has fewer than 2,800 months.
 type Month int
 
 // MonthOf returns the month that t is in.
@@ -25,8 +25,8 @@ type Reports struct {
 	Risk     int32 // not verified
 }
 
-// Reports counts the entries that the list shows by the month of their report: n months, and
-// the last is last. It looks up n numbers, however many entries there are.
+// Reports counts the entries that the list shows by the month of their report, for the n months up
+// to last. It looks up n numbers, however many entries there are.
 func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	counts := make([]Reports, n)
 	for i := range counts {
@@ -37,8 +37,8 @@ func (v *View) Reports(l events.List, last Month, n int) []Reports {
 	return counts
 }
 
-// Delistings counts the tombstones of the list by the month of the delisting, as Reports counts
-// entries. An entry that was listed again has no tombstone, and is not counted.
+// Delistings counts the tombstones of the list by the month of the delisting, for the same months
+// as Reports. It does not count an entry that was listed again, which has no tombstone.
 func (v *View) Delistings(l events.List, last Month, n int) []int32 {
 	counts := make([]int32, n)
 	for i := range counts {
@@ -49,8 +49,8 @@ func (v *View) Delistings(l events.List, last Month, n int) []int32 {
 	return counts
 }
 
-// OldestUnverified returns the time of the oldest report on the list that is not verified; false if
-// there is none.
+// OldestUnverified returns the time of the list's oldest unverified report, or false if there is
+// none.
 func (v *View) OldestUnverified(l events.List) (time.Time, bool) {
 	p := v.list(l).page(&ListQuery{List: l, Sort: Oldest, Status: StatusRisk, Limit: 1})
 	if len(p.Rows) == 0 {
@@ -110,7 +110,7 @@ func (m *months) addReport(r *Row, n int32) {
 	m.reports[r.list].set(at, count)
 }
 
-// addDelisting adds n to the month of d. If d is nil or its time is not known, it has no month.
+// addDelisting adds n to the month of d. If d is nil or its time is unknown, it does nothing.
 func (m *months) addDelisting(list int, d *delisting, n int32) {
 	if d == nil || d.ms == 0 {
 		return

@@ -2,8 +2,8 @@ package readmodel
 
 import "strings"
 
-// needle is a text to search for in many others. strings.Index searches for the first byte, which is
-// a common one in most languages, and stops there again and again; a needle searches for its rarest
+// needle is a text to search for in many others. strings.Index searches for the first byte, which
+// is common in most languages, and stops there again and again. A needle searches for its rarest
 // byte.
 type needle struct {
 	text string
@@ -30,7 +30,7 @@ func newNeedle(text string) needle {
 
 // in reports whether s contains the text.
 func (n *needle) in(s string) bool {
-	const tries = 16 // then s has so many of the byte that strings.Contains, which bounds its work, is as good
+	const tries = 16 // s has so many of this byte that strings.Contains, which bounds its work, is as good
 	for from, tried := n.at, 0; from < len(s); tried++ {
 		if tried == tries {
 			return strings.Contains(s[from-n.at:], n.text)

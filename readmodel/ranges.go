@@ -13,37 +13,38 @@ import (
 )
 
 // A range is the chat ids whose hash begins with the same twelve bits (httpapi/CONTRACT.md#ranges).
-// Readers ask for one to learn of an id without naming it. The tree of chat ids is ordered by that
-// hash, so a range is a stretch of it.
+// A client queries a range to look up an id without revealing it. The tree of chat ids is ordered
+// by that hash, so a range is a contiguous part of it.
 
 const (
-	// RangeVersion is how chat ids are hashed for ranges. Clients do the same.
+	// RangeVersion is the prefix that chat ids are hashed with for ranges. Clients use the same.
 	RangeVersion = "registry-id-v1"
 	// NumRanges is how many ranges there are.
 	NumRanges = 1 << rangeBits
 
 	rangeBits = 12
-	// rangeSuffix is how many hexadecimal digits a line of a range has, after those of the range.
+	// rangeSuffix is the number of hexadecimal digits on a line of a range, which follow those of
+	// the range.
 	rangeSuffix = 26
 	minLines    = 32
 )
 
-// hashChatID returns the hash that ranges know a chat id by.
+// hashChatID returns the hash of a chat id in ranges.
 func hashChatID(id string) [sha256.Size]byte {
 	var room [128]byte
 	return sha256.Sum256(append(append(room[:0], RangeVersion+"\n"...), id...))
 }
 
-// chatKey is the part of the hash that the tree of chat ids is ordered by.
+// chatKey returns the part of the hash that orders the tree of chat ids.
 func chatKey(id string) uint64 { return keyOf(hashChatID(id)) }
 
 func keyOf(hash [sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(hash[:]) }
 
-// listedAs says on which lists an id is shown, as bits: verified and not verified for scammers and
-// for servers, and one for legit.
+// listedAs has a bit for each way in which lists show an id: verified and not verified for scammers
+// and for servers, and one for legit.
 type listedAs byte
 
-// listedAs returns the row's part of what is said of its chat id.
+// listedAs returns the bits that the row adds for its chat id.
 func (r *Row) listedAs() listedAs {
 	if !r.shown() {
 		return 0
@@ -55,21 +56,21 @@ func (r *Row) listedAs() listedAs {
 	return bit
 }
 
-// rangeSum is what the owner keeps of a range: enough to tell whether it has changed, and how long
+// rangeSum is the owner's summary of a range: enough to tell whether it has changed, and how long
 // it is.
 type rangeSum struct {
-	digest Digest // of the shown ids and what is said of them
+	digest Digest // of the shown ids and their listedAs
 	ids    int32
 }
 
-// rangeSums are the sums of all ranges. The zero value is of an empty registry.
+// rangeSums holds the sums of all ranges. The zero value is that of an empty registry.
 type rangeSums struct {
 	sums    cowSlice[rangeSum]
-	lines   int // of every range
+	lines   int // the same for every range
 	changed bool
 }
 
-// set replaces what is said of the chat id of a hash.
+// set changes the listedAs of the chat id with this hash from was to is.
 func (s *rangeSums) set(hash [sha256.Size]byte, was, is listedAs) {
 	if was == is {
 		return
@@ -106,7 +107,7 @@ func (s *rangeSums) snapshot() rangeSums {
 	return rangeSums{sums: s.sums.snapshot(), lines: s.lines}
 }
 
-// rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that most fits.
+// rangeLines returns the smallest of 32, 48, 64, 96, 128, 192 … that is at least most.
 func rangeLines(most int) int {
 	for n := minLines; ; n *= 2 {
 		switch {
@@ -121,14 +122,14 @@ func rangeLines(most int) int {
 // RangeLines returns how many lines every range of the view has.
 func (v *View) RangeLines() int { return v.chatIDs.ranges.lines }
 
-// RangeTag returns a tag of what AppendRange appends, 32 hexadecimal digits. Like ListTag it is the
-// same wherever the content is the same.
+// RangeTag returns a tag of the text that AppendRange appends, 32 hexadecimal digits. Like ListTag
+// it is equal wherever the content is equal.
 func (v *View) RangeTag(n int) string {
 	return contentTag(fmt.Sprintf("range %d %d", n, v.chatIDs.ranges.lines), v.chatIDs.ranges.sums.get(uint32(n)).digest)
 }
 
-// line of a range: the suffix of a hash, a colon, what is said of the id in two hexadecimal digits,
-// a line feed.
+// rangeLine is a line of a range: the suffix of a hash, a colon, the listedAs of the id in two
+// hexadecimal digits, a line feed.
 type rangeLine [rangeSuffix + 4]byte
 
 func newRangeLine(digits []byte, as listedAs) (l rangeLine) {
@@ -140,8 +141,8 @@ func newRangeLine(digits []byte, as listedAs) (l rangeLine) {
 
 func (l *rangeLine) suffix() []byte { return l[:rangeSuffix] }
 
-// AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each chat id
-// that a list shows, and others that are nobody's, so that all ranges are equally long.
+// AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each shown
+// chat id, and filler lines that match no id, so that all ranges are equally long.
 func (v *View) AppendRange(dst []byte, n int) []byte {
 	listed := map[string]listedAs{}
 	low := uint64(n) << (64 - rangeBits)

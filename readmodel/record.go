@@ -13,50 +13,50 @@ import (
 	"example.org/registry/events"
 )
 
-// Versions that a store keeps with what it holds. events/CHANGING.md#versions says which change
-// raises which.
+// Versions that a store saves with its data. events/CHANGING.md#versions says which change raises
+// which.
 const (
-	// ProjectionVersion is the version of decoding and its bounds. What a store of another version
-	// holds may not be what a replay would give, so the stream is replayed.
+	// ProjectionVersion is the version of decoding and its bounds. A store of another version may
+	// differ from the result of a replay, so the stream is replayed.
 	ProjectionVersion uint32 = 2
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
 	RenderVersion uint32 = 5
 )
 
-// Record is one subject's new state, rendered: what Apply takes and what a store keeps. It never
-// changes, but that Load sets the slot of its row.
+// Record is the new rendered state of one subject: the argument of Apply and the content of a
+// store. It never changes, except that Load sets the slot of its row.
 type Record struct {
 	Subject  events.Subject
 	Sequence uint64 // stream sequence of the event
-	Removed  bool   // the subject has no state any more
+	Removed  bool   // the subject no longer has a state
 
-	delisted time.Time // of a delisting: when
+	delisted time.Time // time of a delisting
 	views    int64
-	row      *Row // its slot is not set: Apply takes a copy, Load this very row
+	row      *Row // without its slot: Apply copies the row, Load uses it
 	donation *events.Donation
 	state    []byte // canonical data of an entry or donation
 	digest   Digest
 }
 
-// Digest returns what r adds to a content's digest. A Removed record adds nothing and has none.
+// Digest returns r's part of a content's digest, which is zero for a Removed record.
 func (r Record) Digest() Digest { return r.digest }
 
 // Shown reports whether r is an entry that its list shows: legit shows verified entries only.
 func (r Record) Shown() bool { return r.row != nil && r.row.shown() }
 
-// Tombstone reports whether r is a delisting, which a store keeps as a tombstone.
+// Tombstone reports whether r is a delisting, which a store holds as a tombstone.
 func (r Record) Tombstone() bool { return r.Removed && r.Subject.Kind == events.KindEntry }
 
-// DelistedAt returns r, a delisting, with the time at which it happened.
+// DelistedAt returns r, a delisting, with t as the time of the delisting.
 func (r Record) DelistedAt(t time.Time) Record {
 	r.delisted = fromMillis(toMillis(t))
 	return r
 }
 
-// AppendValue appends the stored form of r: its sequence, its canonical state, and what was
-// rendered from that; of a tombstone, the sequence and the time. The removal of a donation has
-// none: a store deletes its key.
+// AppendValue appends the stored form of r: its sequence, its canonical state, and its rendering;
+// for a tombstone, the sequence and the time. The removal of a donation has no stored form: a store
+// deletes its key.
 func (r Record) AppendValue(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, r.Sequence)
 	if r.Tombstone() {
@@ -92,12 +92,12 @@ func (t Tombstone) Record() Record {
 	return Record{Subject: t.Subject(), Sequence: t.Sequence, Removed: true, delisted: t.Time}
 }
 
-// DecodeRecord is the inverse of AppendValue, but for tombstones. It keeps nothing of value, which
-// may be memory of the store. With rerender it renders the row again from the canonical state,
-// since another RenderVersion wrote it. An error means a value that this program did not write.
+// DecodeRecord is the inverse of AppendValue, except for tombstones. It retains nothing of value,
+// which may be memory of the store. With rerender it renders the row again from the canonical
+// state, since another RenderVersion wrote it. An error means a value that this program did not
+// write.
 //
-// An entry that is not rendered again has no canonical state: the store has it, memory does
-// without.
+// An entry that is not rendered again has no canonical state: only the store keeps it.
 func (r *Renderer) DecodeRecord(k events.Subject, value []byte, rerender bool) (Record, error) {
 	v, err := parseValue(k.Kind, value)
 	if err != nil {
@@ -124,9 +124,8 @@ func (r *Renderer) DecodeRecord(k events.Subject, value []byte, rerender bool) (
 	}
 }
 
-// DecodeState reads the event's data out of a stored value, and computes its digest. It does not
-// look at what was rendered, and keeps nothing of value. An error means a value that this program
-// did not write.
+// DecodeState reads the event's data from a stored value, and computes its digest. It ignores the
+// rendering, and retains nothing of value. An error means a value that this program did not write.
 func DecodeState(k events.Subject, value []byte) (events.Data, Digest, error) {
 	v, err := parseValue(k.Kind, value)
 	if err != nil {
@@ -138,7 +137,7 @@ func DecodeState(k events.Subject, value []byte) (events.Data, Digest, error) {
 	return decodeState(k, v.state)
 }
 
-// DecodeSequence reads the sequence of the last change out of a stored value.
+// DecodeSequence reads the sequence of the last change from a stored value.
 func DecodeSequence(k events.Subject, value []byte) (uint64, error) {
 	v, err := parseValue(k.Kind, value)
 	if err != nil {
@@ -147,10 +146,10 @@ func DecodeSequence(k events.Subject, value []byte) (uint64, error) {
 	return v.sequence, nil
 }
 
-// storedValue is the parts of a stored value. Those that are bytes are parts of it.
+// storedValue is the parts of a stored value. Its byte slices share the value's memory.
 type storedValue struct {
 	sequence   uint64
-	views      int64 // of a view total, which has no other parts
+	views      int64 // a view total, which has no other parts
 	state, row []byte
 }
 
@@ -192,8 +191,7 @@ func decodeState(k events.Subject, state []byte) (events.Data, Digest, error) {
 	return d, hashState(k.String(), state), nil
 }
 
-// listIndex returns the position of l in events.Lists. Every list that reaches the model is one of
-// them.
+// listIndex returns the position of l in events.Lists. Only these lists reach the model.
 func listIndex(l events.List) int {
 	i, ok := l.Index()
 	if !ok {
@@ -202,22 +200,22 @@ func listIndex(l events.List) int {
 	return i
 }
 
-// Digest identifies a content: the sum, modulo 2^128, of a hash for each subject that has a state.
-// It does not depend on the order of events, on rendering or on sequences, so two models of the
-// same content have the same digest wherever and however they were built.
+// Digest identifies a content. It is the sum, modulo 2^128, of a hash for each subject that has a
+// state. It does not depend on the order of events, on rendering or on sequences. So two models of
+// the same content have the same digest, however they were built.
 type Digest [16]byte
 
 // String returns d in 32 hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// Add makes d the digest of both contents together, which have no subject in common.
+// Add adds o, the digest of a content that has no subject in common with d's.
 func (d *Digest) Add(o Digest) {
 	lo, carry := bits.Add64(d.low(), o.low(), 0)
 	hi, _ := bits.Add64(d.high(), o.high(), carry)
 	d.set(hi, lo)
 }
 
-// sub takes o, which was added before, out of d.
+// sub subtracts o, which was added before.
 func (d *Digest) sub(o Digest) {
 	lo, borrow := bits.Sub64(d.low(), o.low(), 0)
 	hi, _ := bits.Sub64(d.high(), o.high(), borrow)
@@ -233,8 +231,7 @@ func (d *Digest) set(hi, lo uint64) {
 }
 
 // hashState returns the digest of one subject: of its name, a newline (which no subject has), and
-// its state. The hash is a cryptographic one, so that nobody who writes an entry can choose its
-// digest.
+// its state. The hash is cryptographic, so that no author of an entry can choose its digest.
 func hashState(subject string, state []byte) Digest {
 	var buf [1024]byte
 	b := append(buf[:0], subject...)
@@ -250,48 +247,49 @@ func viewsDigest(k events.Subject, views int64) Digest {
 	return hashState(k.String(), strconv.AppendInt(buf[:0], views, 10))
 }
 
-// StreamIdentity tells one stream from another of the same name. Its JSON members are those of
-// stored checkpoints and of archives' manifests.
+// StreamIdentity distinguishes streams of the same name. Stored checkpoints and the manifests of
+// archives have its JSON members.
 type StreamIdentity struct {
 	Stream        string    `json:"stream"`                 // its name
 	StreamEpoch   string    `json:"streamEpoch"`            // metadata registry-epoch, else the creation time
 	StreamCreated time.Time `json:"streamCreated,omitzero"` // as the broker reports it
 
 	// History is the name of the last history that was begun in the stream up to the checkpoint
-	// (events/CONTRACT.md#histories). Empty: none was, and the stream's epoch is the name.
+	// (events/CONTRACT.md#histories). If empty, none was begun, and the stream's epoch is the name.
 	History string `json:"history,omitempty"`
 }
 
-// HistoryName names the history that the sequences belong to. Only within one history do sequences
-// tell which of two states is newer.
+// HistoryName names the history that the sequences belong to. Comparing the sequences of two states
+// tells which is newer only within one history.
 func (s StreamIdentity) HistoryName() string { return cmp.Or(s.History, s.StreamEpoch) }
 
 // Checkpoint is a position in a stream: everything up to Sequence has been applied or rejected. The
-// zero value means that nothing has been. It is the one shape of a checkpoint: the projector
-// follows it, a store keeps it, and a manifest embeds it.
+// zero value is the position before the first message. The projector, stores and manifests all use
+// this type.
 type Checkpoint struct {
 	StreamIdentity
 	Sequence    uint64    `json:"sequence"`
 	MessageID   string    `json:"messageId,omitempty"`  // Nats-Msg-Id of the message at Sequence; "" when none is known
-	MessageTime time.Time `json:"messageTime,omitzero"` // when the broker stored that message; zero when none is known
+	MessageTime time.Time `json:"messageTime,omitzero"` // when the broker stored that message; zero if unknown
 
-	// NewestTime is the latest time at which the broker stored any message up to Sequence. With one
-	// clock that is MessageTime, where there is one. Zero when it is not known.
+	// NewestTime is the latest time at which the broker stored any message up to Sequence. If the
+	// broker's clock is steady, it equals MessageTime, unless that is unknown. It is zero if
+	// unknown.
 	NewestTime time.Time `json:"newestTime,omitzero"`
 
-	// Unconfirmed says that the stream once looked shorter than Sequence, or like another stream,
-	// and that the message at Sequence has not been seen there, unchanged, since.
+	// Unconfirmed is set when the stream looks shorter than Sequence, or like another stream, and
+	// cleared when the message at Sequence is seen there, unchanged.
 	Unconfirmed bool `json:"doubted,omitzero"`
 
-	// Erased is the sequence up to which the messages before each tombstone have been erased from
-	// the stream. Zero when it is not known.
+	// Erased is the sequence up to which the messages before each tombstone have been deleted from
+	// the stream. It is zero if unknown.
 	Erased uint64 `json:"erased,omitzero"`
 }
 
-// Commit is what one transaction of a store holds. The checkpoint travels with the data, so that a
-// crash can repeat work but never lose or double it.
+// Commit is the content of one transaction of a store. It has the checkpoint and the data together,
+// so a crash can repeat work but never lose or double it.
 type Commit struct {
-	Records    []Record // at most one a subject
+	Records    []Record // at most one for each subject
 	Checkpoint Checkpoint
 	Digest     Digest // of the model at Checkpoint
 }

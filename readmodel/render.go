@@ -17,27 +17,27 @@ import (
 )
 
 // Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike
-// keys and JSON, the costly part of an event, done once per change. It holds buffers and a
-// collator, which one goroutine at a time may use: one Renderer per goroutine. Its results depend
-// on its arguments alone (promise 1).
+// keys and JSON. This is the costly part of an event, done once per change. A Renderer holds
+// buffers and a collator, so one goroutine at a time may use it. Its results depend only on its
+// arguments (promise 1).
 type Renderer struct {
 	markdown *markdown
 	polish   *polish
 	scratch  []byte // of newRow
-	states   []byte // of the last records, with room for those of the next
+	states   []byte // of the last records, with room for the next ones
 }
 
-// statesSize is how many bytes of canonical states lie together: they live until they are stored, and
-// each by itself would leave a hole between rows, which live for long.
+// statesSize is how many bytes of canonical states share a buffer. States live until they are
+// stored, and single ones would leave holes between long-lived rows.
 const statesSize = 16 << 10
 
-// NewRenderer makes a Renderer. It takes a millisecond: keep it.
+// NewRenderer makes a Renderer. It takes a millisecond, so reuse it.
 func NewRenderer() *Renderer {
 	return &Renderer{markdown: newMarkdown(), polish: newPolish()}
 }
 
-// Render makes the record of the event data d at stream sequence seq. d is valid, as events.Decode
-// leaves it.
+// Render makes the record of the event data d at stream sequence seq. d must be valid, as
+// events.Decode returns it.
 func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	rec := Record{Subject: d.Subject(), Sequence: seq}
 	switch d := d.(type) {
@@ -81,7 +81,7 @@ func (r *Renderer) render(e *events.Entry) *rendering {
 }
 
 // fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full
-// Unicode case folding, every run of white space one space. Any goroutine may call it.
+// Unicode case folding, and a single space for each run of white space. Any goroutine may call it.
 func fold(s string) string {
 	if isFoldedASCII(s) {
 		return s
@@ -102,7 +102,7 @@ func isFoldedASCII(s string) bool {
 	return true
 }
 
-// oneSpace makes every run of white space one space.
+// oneSpace replaces every run of white space by one space.
 func oneSpace(s string) string {
 	if isSpaced(s) {
 		return s
@@ -134,18 +134,18 @@ func isSpaced(s string) bool {
 }
 
 // polish makes sort keys of the Polish alphabet (httpapi/CONTRACT.md#sorting). The collator's
-// tables are those of Unicode 6.2 and sort whatever is newer after every alphabet. That is right
-// for letters of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and 😀
+// tables are those of Unicode 6.2 and sort newer characters after every alphabet. That is right for
+// letters of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and 😀
 // before a. So new symbols sort with the old ones, before the digits. One goroutine at a time may
 // use a polish.
 type polish struct {
 	collator *collate.Collator
 	buffer   collate.Buffer
-	unknown  []byte // the key of the first code point that the collator does not know
+	unknown  []byte // the key of the first code point unknown to the collator
 }
 
 func newPolish() *polish {
-	// Plain Polish would separate upper from lower case.
+	// Plain Polish would distinguish upper from lower case.
 	p := &polish{collator: collate.New(language.Polish, collate.IgnoreCase)}
 	p.unknown = bytes.Clone(p.collator.KeyFromString(&p.buffer, "\u0378")) // unassigned
 	return p
@@ -166,16 +166,16 @@ func (p *polish) raw(name string) []byte {
 	return p.collator.KeyFromString(&p.buffer, name)
 }
 
-// isNewSymbol reports whether r is a symbol that the collator does not know. One that it sorts among
-// letters, as ™ among tm, is known.
+// isNewSymbol reports whether r is a symbol unknown to the collator. A symbol sorted among letters,
+// as ™ among tm, is known.
 func (p *polish) isNewSymbol(r rune) bool {
 	return r > unicode.MaxLatin1 && unicode.IsSymbol(r) && bytes.Compare(p.raw(string(r)), p.unknown) > 0
 }
 
 // replaceNewSymbols writes each new symbol as the last known one of its kind, followed by its code
-// point. The code point is three Braille patterns of a byte each: they are symbols too, and sort by
-// their value. So new symbols follow the known ones, in the order of their code points. Those that
-// stand for letters (🅬, ㋿) are written as these.
+// point, so new symbols follow the known ones in the order of their code points. The code point is
+// written as three Braille patterns, a byte each: these are symbols too, and sort by their value.
+// New symbols that stand for letters (🅬, ㋿) are written as those letters.
 func (p *polish) replaceNewSymbols(name string) string {
 	const lastSmiley, lastCurrency, braille = '\U0001F640', '\u20BA', 0x2800
 	var b strings.Builder

@@ -16,15 +16,15 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// Row is one entry as the catalog keeps it, encoded once per change. It never changes; any
-// goroutine may read it. Everything textual lies in one string, so that a row costs the garbage
-// collector two objects.
+// Row is one entry in the catalog, encoded once per change. It never changes; any goroutine may
+// read it. All its text is one string, so a row costs the garbage collector two objects.
 //
 //	blob = public JSON | collation key | folded name \n folded chat id \n folded reason | keys | chat id
 //
-// A newline parts the folded fields. Folding leaves none in any text, so no search matches across
-// two fields. The keys are the look-alike keys of the name; each is there only if it differs from
-// what stands before it (omitted). The chat id is there only if the JSON does not hold it as it is.
+// A newline separates the folded fields. No folded text contains one, so no search matches across
+// two fields. The keys are the look-alike keys of the name; each is stored only if it differs from
+// the text before it (omitted). The chat id is stored only if the JSON does not contain it
+// literally.
 type Row struct {
 	blob     string
 	reported int64  // Unix nanoseconds: the key of the orders by time
@@ -42,7 +42,7 @@ type Row struct {
 	omitted                                     keyBits
 }
 
-// jsonIDAt is where the entry id stands in the public JSON: {"_id":"…
+// jsonIDAt is the offset of the entry id in the public JSON: {"_id":"…
 const jsonIDAt = len(`{"_id":"`)
 
 // JSON returns the entry as lists and checks show it (httpapi/CONTRACT.md#lists).
@@ -60,13 +60,13 @@ func (r *Row) Name() string {
 	return unquoted(json[:strings.Index(json, `,"id":"`)])
 }
 
-// reportID returns the number of the report, which the public JSON ends with.
+// reportID returns the number of the report, which ends the public JSON.
 func (r *Row) reportID() string {
 	json := r.JSON()
 	return unquoted(json[strings.LastIndex(json, `,"reportId":"`)+len(`,"reportId":`) : len(json)-1])
 }
 
-// unquoted returns the text of a JSON string that appendString wrote.
+// unquoted returns the text of a JSON string written by appendString.
 func unquoted(quoted string) string {
 	if strings.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
@@ -84,20 +84,20 @@ func (r *Row) Reported() time.Time { return time.Unix(0, r.reported).UTC() }
 // Verified reports whether the entry is verified.
 func (r *Row) Verified() bool { return r.filter&bitVerified != 0 }
 
-// List returns the list that the row is of.
+// List returns the row's list.
 func (r *Row) List() events.List { return events.Lists()[r.list] }
 
-// Ref names the place of the row in its model.
+// Ref returns the row's RowRef in its model.
 func (r *Row) Ref() RowRef { return NewRowRef(int(r.list), r.slot) }
 
-// Text returns the texts that ranked search compares and that a Match is a place of: the name, and
-// the reason as its reader sees it. They are not folded.
+// Text returns the texts that ranked search compares and that contain a Match: the name, and the
+// reason as a visitor sees it. They are not folded.
 func (r *Row) Text() (name, reason string, err error) {
 	p, err := r.Public()
 	return p.Name, visibleText(p.DescHTML), err
 }
 
-// Folded returns the texts that exact search compares: name and chat id, which a newline separates,
+// Folded returns the texts that exact search compares: name and chat id, separated by a newline,
 // and the reason.
 func (r *Row) Folded() (names, reason string) { return r.nameAndChat(), r.foldedReason() }
 
@@ -106,7 +106,7 @@ func (r *Row) collation() string  { return r.blob[r.jsonEnd:r.collEnd] }
 func (r *Row) foldedName() string { return r.blob[r.collEnd:r.nameEnd] }
 func (r *Row) foldedChat() string { return r.blob[r.nameEnd+1 : r.chatEnd] }
 
-// text is all that a list search looks at; nameAndChat is all that a check looks at.
+// text is all that a list search reads; nameAndChat is all that a check reads.
 func (r *Row) text() string         { return r.blob[r.collEnd:r.textEnd] }
 func (r *Row) nameAndChat() string  { return r.blob[r.collEnd:r.chatEnd] }
 func (r *Row) foldedReason() string { return r.blob[r.chatEnd+1 : r.textEnd] }
@@ -123,8 +123,8 @@ func (r *Row) keys() lookalike.Keys {
 	return k
 }
 
-// keyBits say which look-alike keys a row omits because they equal what stands before them. Most
-// names have one key, and half of those are it: that leaves 18 bytes of keys an entry.
+// keyBits say which look-alike keys a row omits because they equal the text before them. Most names
+// have one key, and half of the keys equal the name, which leaves 18 bytes of keys an entry.
 type keyBits uint8
 
 const (
@@ -132,8 +132,8 @@ const (
 	bitFoldedIsShape                     // the other key
 )
 
-// PublicEntry is what readers may know of an entry: the members of the public JSON, and whether
-// there are private proofs, which lists can be filtered by.
+// PublicEntry is the public part of an entry: the members of the public JSON, and whether there are
+// private proofs, which lists can be filtered by.
 type PublicEntry struct {
 	ID       string  `json:"_id"`
 	Name     string  `json:"name"`
@@ -156,7 +156,7 @@ func (r *Row) Public() (PublicEntry, error) {
 	return p, nil
 }
 
-// rendering is what a Renderer made of an entry.
+// rendering is a Renderer's result for an entry.
 type rendering struct {
 	descHTML  string
 	collation []byte
@@ -166,8 +166,8 @@ type rendering struct {
 	keys      lookalike.Keys // of the name
 }
 
-// newRow makes a row, whose blob it copies once out of b: what it would else leave is of the same
-// sizes as what lives long, and would keep memory in pieces. It returns b for the next row.
+// newRow makes a row. It copies the row's blob out of b, which it returns for the next row.
+// Separate temporary strings would have the sizes of long-lived ones, and fragment the memory.
 func newRow(b []byte, e *events.Entry, seq uint64, digest Digest, from *rendering) (*Row, []byte) {
 	r := &Row{
 		reported: e.ReportedAt.UnixNano(), sequence: seq, digest: digest,
@@ -224,20 +224,21 @@ func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
 	return append(b, '}')
 }
 
-// appendString quotes s. Its only error would be invalid UTF-8, which no event has.
+// appendString appends s as a JSON string. Its only error would be invalid UTF-8, which no event
+// has.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
 }
 
-// filterBits is what the filters of a list ask about an entry.
+// filterBits has the properties of an entry that the filters of a list test.
 type filterBits uint8
 
 const (
 	bitVerified filterBits = 1 << iota
 	bitProofs              // has a public proofs page
 	bitPrivate             // has private proofs
-	bitShown               // its list shows it at all: legit shows verified entries only
+	bitShown               // shown by its list: legit shows verified entries only
 )
 
 func filterOf(e *events.Entry) filterBits {
@@ -262,10 +263,11 @@ func (f filterBits) in(list int) filterBits {
 	return f &^ bitShown
 }
 
-// shown reports whether the list shows the row at all.
+// shown reports whether the list shows the row.
 func (r *Row) shown() bool { return r.filter&bitShown != 0 }
 
-// match reports whether an entry of these bits is let through. The zero value, no entry, never is.
+// match reports whether an entry with these bits passes the filters. The zero value, no entry,
+// never does.
 func (f filterBits) match(s Status, p Proofs) bool {
 	return f&bitShown != 0 && f.hasStatus(s) && f.hasProofs(p)
 }
@@ -285,7 +287,7 @@ func (f filterBits) hasProofs(p Proofs) bool {
 	}
 }
 
-// errRow says that a stored row is not one that this program wrote.
+// errRow means a stored row that this program did not write.
 var errRow = errors.New("row is damaged")
 
 // rowHeader is the size of a stored row before its blob.
@@ -296,8 +298,8 @@ func (r *Row) offsets() [8]*uint32 {
 	return [...]*uint32{&r.jsonEnd, &r.collEnd, &r.nameEnd, &r.chatEnd, &r.textEnd, &r.shapeEnd, &r.keysEnd, &r.chatAt}
 }
 
-// appendRow appends the stored form of r: all but its slot, which means nothing outside one
-// process, and its sequence, which every record has.
+// appendRow appends the stored form of r. It omits the slot, which only has a meaning within one
+// process, and the sequence, which every record has.
 func appendRow(b []byte, r *Row) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
 	b = append(b, r.digest[:]...)
@@ -309,7 +311,8 @@ func appendRow(b []byte, r *Row) []byte {
 	return append(b, r.blob...)
 }
 
-// decodeRow is the inverse of appendRow. It copies what it keeps of b and checks every offset.
+// decodeRow is the inverse of appendRow. It copies the parts of b that it retains, and checks every
+// offset.
 func decodeRow(b []byte, seq uint64) (*Row, error) {
 	if len(b) < rowHeader {
 		return nil, errRow

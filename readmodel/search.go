@@ -15,7 +15,7 @@ import (
 // TextQuery asks which rows of a list have a text that contains a needle.
 type TextQuery struct {
 	List   int    // index in events.Lists
-	Text   TextOf // all for a search of a list, names or ids for a check
+	Text   TextOf // everything for a search of a list, names or ids for a check
 	Needle string // folded, not empty
 }
 
@@ -49,19 +49,19 @@ func (m *matcher) matches(r *Row) bool {
 	}
 }
 
-// TextIndex is what a search asks of a text index: its state at one moment. It never changes, and
-// any goroutine may use it. Package exact makes them.
+// TextIndex is the state of a text index at one moment, as searches use it. It never changes, and
+// any goroutine may use it. Package exact implements it.
 //
-// An index may lag, lack rows or fail to read its files. It must not miss a row: it returns a row
-// that it is not sure of as possible, and the search reads the row (promise 6).
+// An index may lag, lack rows or fail to read its files, but it must not miss a row. If it is
+// unsure of a row, it reports it as possible, and the search reads the row (promise 6).
 type TextIndex interface {
-	// Coverage returns the sequence up to which the index knows every change, or false if v is too
+	// Coverage returns the sequence up to which the index has every change, or false if v is too
 	// old for it.
 	Coverage(v *View) (sequence uint64, ok bool)
-	// Candidates calls found for each block of the list, in ascending order; first is the first slot
-	// of the block. Of the rows that have not changed since the index's sequence, those in sure
-	// match q in v, those in maybe may, and no others do. The sets are valid during the call, and
-	// found may change them. The only error is ctx's.
+	// Candidates calls found for each block of the list, in ascending order; first is the first
+	// slot of the block. Among the rows that have not changed since the index's sequence, those in
+	// sure match q in v, those in maybe may match, and no others do. The sets are valid during the
+	// call, and found may change them. The only error is ctx's.
 	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe Slots)) error
 }
 
@@ -78,8 +78,8 @@ type Slots interface {
 	CopyTo(bits []uint64)
 }
 
-// UseTextIndex has searches ask x from now on, in views of the past too. Nil: none. Any goroutine
-// may call it.
+// UseTextIndex makes searches use x from now on, including those of older views. If x is nil, they
+// use none. Any goroutine may call it.
 func (m *Model) UseTextIndex(x TextIndex) {
 	if x == nil {
 		m.text.index.Store(nil)
@@ -88,21 +88,22 @@ func (m *Model) UseTextIndex(x TextIndex) {
 	m.text.index.Store(&x)
 }
 
-// textSearch is what makes text searches fast and may be missing or lag: the text index and a cache
-// of results. It belongs to a Model, and all its views share it; any goroutine may use it. Nothing
-// in it decides an answer: see View.matching.
+// textSearch speeds up text searches and may be missing or lag: the text index and a cache of
+// results. A Model and all its views share it; any goroutine may use it. It never changes a result:
+// see View.matching.
 type textSearch struct {
-	index        atomic.Pointer[TextIndex] // nil: there is none
+	index        atomic.Pointer[TextIndex] // nil if there is none
 	cache        *otter.Cache[TextQuery, *cachedMatches]
 	bound        uint64        // of the cache, in bytes; only the model's owner uses it
 	hits, misses atomic.Uint64 // of the cache
 	bits         sync.Pool     // of *bitset
 }
 
-// bitset is a set of slots of a list, a bit for each. The caller of takeBits puts it back.
+// bitset is a set of slots of a list, a bit for each. The caller of takeBits returns it to the
+// pool.
 type bitset []uint64
 
-// takeBits returns an empty set for slots below so many.
+// takeBits returns an empty set for slots below slots.
 func (t *textSearch) takeBits(slots int) *bitset {
 	b, ok := t.bits.Get().(*bitset)
 	if !ok {
@@ -118,29 +119,29 @@ func (b bitset) has(slot uint32) bool {
 	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 != 0
 }
 
-// cachedMatches is the exact answer to a TextQuery at one sequence. It never changes.
+// cachedMatches is the exact result of a TextQuery at one sequence. It never changes.
 type cachedMatches struct {
 	matchSet
 	sequence uint64
 	bytes    uint32
 }
 
-// A result takes up to a bit a row, so what a few thousand popular searches need grows with the
-// registry.
+// A result takes up to a bit a row, so the memory for a few thousand popular searches grows with
+// the registry.
 const (
 	minCacheBytes      = 24 << 20
 	cacheBytesPerEntry = 240
 	cacheShare         = 16 // of the memory limit, at most the 16th part
 )
 
-// cacheBytes returns the bound of the cached results of a registry of so many entries.
+// cacheBytes returns the bound of the cache for a registry of entries entries.
 func cacheBytes(entries int) uint64 {
 	limit := uint64(debug.SetMemoryLimit(-1)) / cacheShare // a negative limit only reads it
 	return max(minCacheBytes, min(uint64(entries)*cacheBytesPerEntry, limit))
 }
 
-// fit makes the cache as large as a registry of so many entries needs. Only the model's owner calls
-// it. Changes of less than an eighth wait, so that it costs a batch nothing.
+// fit sizes the cache for a registry of entries entries. Only the model's owner calls it. It
+// ignores changes of less than an eighth, so that it costs a batch nothing.
 func (t *textSearch) fit(entries int) {
 	if want := cacheBytes(entries); want > t.bound+t.bound/8 || want < t.bound-t.bound/8 {
 		t.bound = want
@@ -152,21 +153,21 @@ func newTextSearch() *textSearch {
 	return &textSearch{bound: minCacheBytes, cache: otter.Must(&otter.Options[TextQuery, *cachedMatches]{
 		MaximumWeight: minCacheBytes,
 		Weigher:       func(q TextQuery, m *cachedMatches) uint32 { return m.bytes + uint32(len(q.Needle)) },
-		Executor:      func(f func()) { f() }, // no goroutine that nobody waits for
+		Executor:      func(f func()) { f() }, // runs f in the caller's goroutine
 	})}
 }
 
-// remember caches m, the answer to q at sequence.
+// remember caches m, the result of q at sequence.
 func (t *textSearch) remember(q TextQuery, sequence uint64, m matchSet) {
 	const overhead = 320
 	t.cache.Set(q, &cachedMatches{m, sequence, uint32(m.slots.GetSizeInBytes()) + overhead})
 }
 
 // SearchCache describes a model's cache of search results. Hits and Misses count the searches since
-// the model was made that found their result in it and that did not.
+// the model was made that did and did not find their result in it.
 type SearchCache struct {
 	Searches     int
-	Bytes        uint64 // by estimate
+	Bytes        uint64 // estimated
 	Hits, Misses uint64
 }
 
@@ -176,7 +177,7 @@ func (v *View) SearchCache() SearchCache {
 	return SearchCache{t.cache.EstimatedSize(), t.cache.WeightedSize(), t.hits.Load(), t.misses.Load()}
 }
 
-// search answers a page of the rows whose text contains what q searches for.
+// search returns a page of the rows whose text contains the search of q.
 func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
 	m, err := v.matching(ctx, TextQuery{listIndex(q.List), TextOfAll, fold(q.Search)})
 	if err != nil {
@@ -185,12 +186,12 @@ func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
 	return v.list(q.List).pageOf(&m, q, v.text), nil
 }
 
-// matching returns exactly the rows that match q. The caller only reads the result. The only error
-// is ctx's.
+// matching returns exactly the rows that match q. The caller must not change the result. The only
+// error is ctx's.
 //
-// An answer is a cached result, or what the index finds, plus a look at every row that has changed
-// since; or a look at every row. So an index or a result that lags or is missing makes a search
-// slower and never wrong (promise 6).
+// It starts from a cached result or from the index and rescans every row that has changed since.
+// With neither, it scans every row. So an index or a result that lags or is missing makes a search
+// slower, never wrong (promise 6).
 func (v *View) matching(ctx context.Context, q TextQuery) (matchSet, error) {
 	if c, ok := v.text.cache.GetIfPresent(q); ok && c.sequence <= v.sequence {
 		if changes, ok := v.changes.since(c.sequence); ok && v.worthUpdating(c, len(changes)) {
@@ -210,8 +211,8 @@ func (v *View) matching(ctx context.Context, q TextQuery) (matchSet, error) {
 	return m, err
 }
 
-// worthUpdating reports whether looking at so many changes since c is cheaper than asking the index
-// again.
+// worthUpdating reports whether rescanning changes rows that have changed since c is cheaper than
+// searching the index again.
 func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
 	const few = 512
 	if changes <= few || uint64(changes) < c.slots.GetCardinality() {
@@ -225,8 +226,7 @@ func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
 	return !ok || sequence <= c.sequence
 }
 
-// usableIndex returns the index, if there is one that v can use, and the changes that it may not
-// know of.
+// usableIndex returns the index, if v can use one, and the changes that it may lack.
 func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 	p := v.text.index.Load()
 	if p == nil {
@@ -242,7 +242,7 @@ func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 	return *p, unknown
 }
 
-// find asks the index, or looks at every row if there is no index that v can use.
+// find searches the index, or scans every row if v can use no index.
 func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
 	x, changes := v.usableIndex()
 	chunks := len(v.lists[q.List].rows.chunks)
@@ -259,7 +259,7 @@ func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
 	return matchSet{roaring.FromDense(*bits, true), v.lists[q.List].countFilters(*bits)}, nil
 }
 
-// lookAgain brings bits, the answer to q before changes, to v.
+// lookAgain updates bits, the result of q before changes, to v.
 func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits bitset) {
 	rows, look := &v.lists[q.List].rows, q.matcher()
 	for _, c := range changes {
@@ -289,13 +289,13 @@ func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits b
 	return x.Candidates(ctx, v, q, func(first uint32, sure, maybe Slots) {
 		block, matching = first, sure
 		maybe.Each(read)
-		if at := int(first / 64); at < len(bits) { // else v is older than all of the block
+		if at := int(first / 64); at < len(bits) { // otherwise v is older than the whole block
 			sure.CopyTo(bits[at:])
 		}
 	})
 }
 
-// scan adds the rows of the list that match, by a look at each.
+// scan adds the rows of the list that match, by reading each.
 func (v *View) scan(ctx context.Context, q TextQuery, bits bitset) error {
 	look := q.matcher()
 	for n, chunk := range v.lists[q.List].rows.chunks {
@@ -312,7 +312,7 @@ func (v *View) scan(ctx context.Context, q TextQuery, bits bitset) error {
 	return nil
 }
 
-// update brings m, the answer to q before changes, to v. Slots that change do so in a copy.
+// update updates m, the result of q before changes, to v. It copies slots before it changes them.
 func (v *View) update(m *matchSet, q *TextQuery, changes []loggedChange) {
 	if len(changes) == 0 {
 		return
@@ -339,15 +339,15 @@ func (v *View) update(m *matchSet, q *TextQuery, changes []loggedChange) {
 	}
 }
 
-// matchSet is the answer to a text search before filters, order and page. A cached one never
+// matchSet is the result of a text search before filters, order and page. A cached one never
 // changes.
 type matchSet struct {
 	slots  *roaring.Bitmap // of the list; some may be empty
 	counts filterCounts    // of the rows in them
 }
 
-// filterCounts is how many rows there are of each filterBits, so that a total is known under every
-// filter without a look at the rows.
+// filterCounts counts rows by filterBits, so that the total under any filter is known without
+// reading the rows.
 type filterCounts [bitShown << 1]int32
 
 // countFilters counts the rows in bits.
@@ -366,9 +366,9 @@ func (l *listView) countFilters(bits bitset) (c filterCounts) {
 	return c
 }
 
-// update follows one change of a row that was, or is now, among those counted. Several changes of
-// one slot come one after another, each from the state that the one before left, so what lies
-// between cancels out.
+// update applies one change of a row that was, or is now, among the counted rows. Several changes
+// of one slot come in order, each from the state after the one before, so intermediate states
+// cancel out.
 func (c *filterCounts) update(change *loggedChange, was, is bool) {
 	if was {
 		c[change.before]--
@@ -378,7 +378,7 @@ func (c *filterCounts) update(change *loggedChange, was, is bool) {
 	}
 }
 
-// count returns how many of the rows q's filters let through.
+// count returns how many of the rows pass q's filters.
 func (c *filterCounts) count(q *ListQuery) (total int) {
 	for f, n := range c {
 		if filterBits(f).match(q.Status, q.Proofs) {
@@ -388,16 +388,16 @@ func (c *filterCounts) count(q *ListQuery) (total int) {
 	return total
 }
 
-// pageOf returns the page that q asks for of the rows in m. Many rows are found by walking the
-// order until the page is full; few are taken out and sorted.
+// pageOf returns the page of q among the rows in m. If there are many rows, it walks the order
+// until the page is full; if there are few, it sorts them.
 func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
 	total := m.counts.count(q)
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
 		return Page{Total: total}
 	}
-	// Sorting costs about forty times as much a row as walking past one, which passes those that the
-	// filters leave out at a sixth of that.
+	// Sorting a row costs about forty times as much as walking past one; walking past a row that
+	// the filters exclude costs a sixth of that.
 	through := l.size(q)
 	steps := (q.Skip + n) * through / total
 	o, _ := q.Sort.order()
@@ -415,11 +415,11 @@ func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
 	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
 }
 
-// walkThrough walks q's order, some steps presumably, and returns n rows in slots, after q.Skip
+// walkThrough walks q's order, for about steps steps, and returns n rows in slots, after q.Skip
 // others.
 func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n, steps int, t *textSearch) []*Row {
 	has := slots.Contains
-	if steps > 1000 { // then many bits are made in less time
+	if steps > 1000 { // making a bitset pays off
 		bits := t.takeBits(int(slots.DenseSize()) * 64)
 		defer t.bits.Put(bits)
 		slots.WriteDenseTo(*bits)

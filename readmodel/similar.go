@@ -14,13 +14,13 @@ import (
 )
 
 // numSimilarLists is how many lists have similar entries: scammers and servers, the first of
-// events.Lists. The others, which is legit, have entries that a search may imitate.
+// events.Lists. The entries of legit may be imitated instead.
 const numSimilarLists = 2
 
-// similar finds the entries of scammers and servers whose name is similar to what a check searches
-// for (httpapi/CONTRACT.md#similar), and those of legit that it imitates
-// (httpapi/CONTRACT.md#imitates). To look, which has the same needle, it adds whatever it looks at:
-// all whose name is equal are among them. Its only error is ctx's.
+// similar finds the entries of scammers and servers whose name is similar to a check's search
+// (httpapi/CONTRACT.md#similar), and the entries of legit that the search imitates
+// (httpapi/CONTRACT.md#imitates). It adds every row that it reads to look, which has the same
+// needle; these include all rows with an equal name. Its only error is ctx's.
 func (v *View) similar(ctx context.Context, q *similarQuery, look *ranking) (found rowsByList, imitated []*Row, err error) {
 	if !q.possible() {
 		return found, nil, nil
@@ -52,7 +52,8 @@ func (v *View) similar(ctx context.Context, q *similarQuery, look *ranking) (fou
 	return found, imitated, ctx.Err()
 }
 
-// similarQuery is what names are compared with that do not match a check's text as it stands.
+// similarQuery is a check's text, prepared for comparison with names that do not match it
+// literally.
 type similarQuery struct {
 	needle        string // folded
 	keys          lookalike.Keys
@@ -64,11 +65,11 @@ func newSimilarQuery(search, needle string) *similarQuery {
 	return &similarQuery{needle, k, utf8.RuneCountInString(k.Shape), utf8.RuneCountInString(k.Folded)}
 }
 
-// minKeyLen is how many code points a key must have to be similar to anything.
+// minKeyLen is the minimum number of code points of a key for a similar name.
 const minKeyLen = 3
 
-// possible reports whether anything can be similar or imitated. Digits alone are an id, and nobody
-// has a name like an id.
+// possible reports whether the search can have similar or imitated names. Digits alone are an id,
+// and no name looks like an id.
 func (q *similarQuery) possible() bool {
 	return max(q.shape, q.folded) > 0 &&
 		strings.ContainsFunc(q.needle, func(r rune) bool { return !unicode.IsDigit(r) })
@@ -82,19 +83,19 @@ const (
 	notSimilar
 )
 
-// rank returns how similar the name of r is, a row of scammers or servers that does not match as it
-// stands.
+// rank returns how similar the name of r is. r is a row of scammers or servers that does not match
+// literally.
 func (q *similarQuery) rank(r *Row) (rank int) {
 	name := r.keys()
 	rank = min(keyRank(name.Shape, q.keys.Shape, q.shape), keyRank(name.Folded, q.keys.Folded, q.folded))
 	if rank != similarEqual && r.filter&bitVerified == 0 {
-		return notSimilar // who is only accused is named for an equal key alone
+		return notSimilar // unverified entries are similar only if a key is equal
 	}
 	return rank
 }
 
-// imitates reports whether the search takes the looks of r, a row of legit: a key is the same, and
-// the name does not contain the search as it stands.
+// imitates reports whether the search imitates the name of r, a row of legit: a key is equal, and
+// the name does not literally contain the search.
 func (q *similarQuery) imitates(r *Row) bool {
 	name := r.keys()
 	return name.Alike(q.keys) && !strings.Contains(r.foldedName(), q.needle)
@@ -116,21 +117,23 @@ func keyRank(name, search string, n int) int {
 	}
 }
 
-// similarIndex is the facet of names: it finds the rows that may be similar to a search, or imitated by
-// it, without a look at the others. It is a tree of hashes, as idIndex is, of parts of the look-alike keys.
+// similarIndex is the facet of names: it finds the rows that may be similar to a search, or
+// imitated by it, without reading the others. Like idIndex it is a tree of hashes: of parts of the
+// look-alike keys.
 //
-// A search has at least half as many code points as the key that it is similar to, so wherever it
-// lies in the key it covers a window of that length. A gram is one code point shorter than the
-// window, so each window holds one of every two grams whole: every other gram is kept, some four a
-// key. So of a key that holds a search every other gram of the search is kept, and a look-up takes
-// the rows that have them all. Every row that is shown is also kept under its whole keys,
-// without separators: rows that are not verified are similar for an equal key alone, as those of
-// legit are imitated, and WithNames looks for any row of such a key. The number of its report is
-// kept, too.
+// A search has at least half as many code points as a key that is similar to it, so it covers a
+// window of that length wherever it lies in the key. A gram is one code point shorter than the
+// window, so each window contains at least one of every two grams. The index therefore stores every
+// other gram of a key, about four a key. If a key contains the search, every other gram of the
+// search is stored, and a lookup returns the rows that have them all.
+//
+// Every shown row is also stored under its whole keys, without separators. Unverified rows are
+// similar only if a key is equal, rows of legit are imitated only then, and WithNames finds all
+// rows of a key. Every row is also stored under the number of its report.
 type similarIndex struct {
-	grams, whole, reports maphash.Seed // random, so nobody can choose keys that collide
+	grams, whole, reports maphash.Seed // random, so that no publisher can choose keys that collide
 	tree                  btree.Tree
-	scratch               []btree.Item // of the owner
+	scratch               []btree.Item // used by the owner only
 	content               *content     // nil in a view
 }
 
@@ -166,14 +169,14 @@ func (x *similarIndex) publish(v *View) {
 	v.similarNames = similarIndex{grams: x.grams, whole: x.whole, reports: x.reports, tree: x.tree.Snapshot()}
 }
 
-// items returns the items of r, each once, in x.scratch.
+// items returns the distinct items of r, in x.scratch.
 func (x *similarIndex) items(r *Row) []btree.Item {
 	x.scratch = x.appendItems(x.scratch[:0], r)
 	slices.SortFunc(x.scratch, btree.ByKey)
 	return slices.Compact(x.scratch)
 }
 
-// appendItems appends the items of r, some more than once. A row that is not shown has none.
+// appendItems appends the items of r, with repetitions. A row that is not shown has none.
 func (x *similarIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
 	if r == nil || !r.shown() {
 		return items
@@ -199,8 +202,8 @@ func (x *similarIndex) appendKey(items []btree.Item, r *Row, key string) []btree
 	return items
 }
 
-// wholeOf is the hash of the core of a key. So names that are equal once they are folded have one
-// for the key Folded.
+// wholeOf returns the hash of the core of a key. Names that are equal when folded have the same
+// hash for the key Folded.
 func (x *similarIndex) wholeOf(key string) uint64 {
 	var room [64]byte
 	return maphash.Bytes(x.whole, lookalike.AppendCore(room[:0], key))
@@ -216,8 +219,9 @@ func (x *similarIndex) candidates(k *lookalike.Keys) []RowRef {
 	return slices.Compact(refs)
 }
 
-// appendHolding appends the rows whose key may be or hold a search's key. One that holds it has as
-// many code points at least and twice as many at most, and its grams have a size of such a key.
+// appendHolding appends the rows whose key may equal or contain a search's key. Such a key has at
+// least as many code points and at most twice as many, which determines the possible sizes of its
+// grams.
 func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	refs = x.appendKept(refs, x.wholeOf(key))
 	at := appendCodePoints(nil, key)
@@ -228,14 +232,14 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	var lists []keptList
 	gram := func(p, size int) uint64 { return maphash.String(x.grams, key[at[p]:at[p+size]]) }
 	for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
-		if size == maxGram { // keys of any length have these, in steps of any length
+		if size == maxGram { // keys of any length have grams of this size, in steps of any length
 			for p := 0; p+size <= n; p++ {
 				refs = x.appendKept(refs, gram(p, size))
 			}
 			continue
 		}
-		// Every other gram of the search is kept of a key that holds it: from the first on, or from
-		// the second. The last is the first to be counted, since many names end with a number.
+		// A key that contains the search has every other gram of it: from the first on, or from the
+		// second. The last gram is counted first, since many names end with a number.
 		for first := 0; first < 2 && first+size <= n; first++ {
 			lists = lists[:0]
 			for p := first + (n-size-first)/2*2; p >= 0; p -= 2 {
@@ -251,21 +255,21 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	return refs
 }
 
-// keptList is the rows that are kept under a hash.
+// keptList is the rows stored under a hash.
 type keptList struct {
 	hash  uint64
 	count int
 }
 
 const (
-	// fewRows are looked at in less time than another list is counted.
+	// fewRows is the number of rows that are read in less time than counting another list takes.
 	fewRows = 8
-	// readInLook is how many rows of a list are read in the time that a look at one takes.
+	// readInLook is how many rows of a list are scanned in the time of reading one row.
 	readInLook = 16
 )
 
-// appendKeptInAll appends the rows that are in all of the lists, in ascending order, and others
-// where a look at them takes less time. It sorts the lists.
+// appendKeptInAll appends the rows that are in all of the lists, in ascending order. It includes
+// other rows if reading them costs less than ruling them out. It sorts the lists.
 func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef {
 	slices.SortFunc(lists, func(a, b keptList) int { return cmp.Compare(a.count, b.count) })
 	begun := len(refs)
@@ -279,13 +283,13 @@ func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef
 	return refs
 }
 
-// appendKept appends the rows that are kept under a hash, in ascending order.
+// appendKept appends the rows stored under a hash, in ascending order.
 func (x *similarIndex) appendKept(refs []RowRef, hash uint64) []RowRef {
 	x.tree.Find(hash, func(n uint32) { refs = append(refs, RowRef(n)) })
 	return refs
 }
 
-// keep moves those of ascending rows to the front that are kept under a hash, and returns how many.
+// keep moves the rows of refs (ascending) stored under hash to the front and returns their number.
 func (x *similarIndex) keep(refs []RowRef, hash uint64) (n int) {
 	at := 0
 	x.tree.Find(hash, func(slot uint32) {
@@ -306,7 +310,7 @@ const (
 	maxGram = 12 // longer ones are no rarer
 )
 
-// keptGrams yields the grams of a name's key that a search is found by.
+// keptGrams yields the grams of a name's key that the index stores.
 func keptGrams(key string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		var room [64]int
@@ -325,13 +329,13 @@ func keptGrams(key string) func(yield func(string) bool) {
 	}
 }
 
-// gramSize returns the code points of the grams that are kept of a key with such a window.
+// gramSize returns the code points of the stored grams of a key with this window.
 func gramSize(window int) int { return min(max(window-1, minGram), maxGram) }
 
-// windowOf returns the fewest code points of a search that can be similar to a key of n.
+// windowOf returns the minimum code points of a search that can be similar to a key of n.
 func windowOf(n int) int { return max(minKeyLen, (n+1)/2) }
 
-// appendCodePoints appends where each code point of s starts, and where the last one ends.
+// appendCodePoints appends the start of each code point of s, and the end of the last one.
 func appendCodePoints(at []int, s string) []int {
 	for i := range s {
 		at = append(at, i)

@@ -10,7 +10,7 @@ import (
 	"example.org/registry/events"
 )
 
-// Tombstone says that an entry has left its list, and when. It holds no name, so it may be kept for
+// Tombstone records that an entry was delisted, and when. It has no name, so it may be retained for
 // longer than the entry. An entry that is listed again has none. Its JSON is a line of registry
 // tombstones.
 type Tombstone struct {
@@ -19,8 +19,8 @@ type Tombstone struct {
 	Sequence uint64      `json:"sequence"` // stream sequence of the delisting
 	Time     time.Time   `json:"time"`     // of the delisting, UTC, in whole milliseconds; zero when not known
 
-	// Hidden marks a trusted person who is not verified, whom a later event may verify. Only
-	// Withdrawn has them.
+	// Hidden marks an unverified trusted person, whom a later event may verify. Only Withdrawn
+	// returns them.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
@@ -42,16 +42,16 @@ func SortTombstones(all []Tombstone) { slices.SortFunc(all, compareTombstones) }
 // TombstonePrefix precedes the subject in the name that an [Inventory] gives a tombstone.
 const TombstonePrefix = "tombstone of "
 
-// hash is that of the tombstone's record.
+// hash returns the hash of the tombstone's record.
 func (t Tombstone) hash() Digest {
 	b := binary.AppendUvarint(nil, t.Sequence)
 	return hashState(TombstonePrefix+t.Subject().String(), binary.AppendUvarint(b, uint64(toMillis(t.Time))))
 }
 
-// maxMillis is in the year 10889. A stored time after it is damage.
+// maxMillis is in the year 10889. A later stored time is damage.
 const maxMillis = 1<<48 - 1
 
-// toMillis returns t in milliseconds since 1970, 0 for the zero time.
+// toMillis returns t in milliseconds since 1970, or 0 for the zero time.
 func toMillis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -66,11 +66,11 @@ func fromMillis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// tombstones holds the tombstones of each list. Only the model's owner uses it; views have the
+// tombstones holds the tombstones of each list. Only the model's owner uses it; views share the
 // values, for the feed.
 type tombstones [events.NumLists]byID[*delisting]
 
-// delisting is a tombstone as a model keeps it.
+// delisting is a tombstone as a model stores it.
 type delisting struct {
 	entryID  string
 	sequence uint64
@@ -90,11 +90,11 @@ func newTombstones() (t tombstones) {
 	return t
 }
 
-// apply gives the entry of r a tombstone, or takes it away. It returns the tombstone before and now,
-// nil if there is none, and where it is or was.
+// apply adds or removes the tombstone of r's entry. It returns the tombstone before and now, nil if
+// there is none, and its position.
 func (t *tombstones) apply(list int, r *Record) (at RowRef, was, is *delisting) {
 	if r.Removed {
-		id := strings.Clone(r.Subject.ID) // it may be part of a longer string
+		id := strings.Clone(r.Subject.ID) // may be part of a longer string
 		is = &delisting{id, r.Sequence, toMillis(r.delisted)}
 	}
 	was, slot := t[list].set(r.Subject.ID, is)
@@ -109,7 +109,7 @@ func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting]) {
 	return gone
 }
 
-// counts returns how many each list has.
+// counts returns how many tombstones each list has.
 func (t *tombstones) counts() (n [events.NumLists]int) {
 	for list := range t {
 		n[list] = t[list].count()
@@ -125,16 +125,16 @@ func (t *tombstones) all() (out []Tombstone) {
 	return out
 }
 
-// Tombstones returns every tombstone, in the order of list and entry id. The owner calls it, or
-// another goroutine while nothing is applied.
+// Tombstones returns every tombstone, in the order of list and entry id. The owner may call it, and
+// other goroutines while nothing is applied.
 func (m *Model) Tombstones() []Tombstone {
 	all := m.content.tombstones.all()
 	SortTombstones(all)
 	return all
 }
 
-// Withdrawn returns what no list may show, in the order of list and entry id: the tombstones, and
-// the trusted persons who are not verified. The time of the latter is not known.
+// Withdrawn returns the entries that no list may show, in the order of list and entry id: the
+// tombstones, and the unverified trusted persons. The time of the latter is not known.
 func (v *View) Withdrawn() (all []Tombstone) {
 	for list, l := range events.Lists() {
 		for _, d := range v.gone[list].all() {
@@ -153,8 +153,8 @@ func (v *View) Withdrawn() (all []Tombstone) {
 	return all
 }
 
-// Listed returns the stream sequence of the last change of an entry; false while it is not listed.
-// Who may call it is as with Tombstones.
+// Listed returns the stream sequence of an entry's last change, or false if it is not listed. The
+// same goroutines as for Tombstones may call it.
 func (m *Model) Listed(k events.Subject) (sequence uint64, ok bool) {
 	r := m.content.lists[listIndex(k.List)].row(k.ID)
 	return r.position(), r != nil

@@ -10,8 +10,8 @@ import (
 )
 
 // View is one state of the whole read model. It never changes: any number of goroutines may read it
-// for as long as they like, and everything read from one View belongs together (promise 2). List
-// and Check answer from it.
+// at any time, and everything read from one View is consistent (promise 2). List and Check answer
+// from it.
 type View struct {
 	sequence     uint64
 	digest       Digest
@@ -20,8 +20,8 @@ type View struct {
 	months       months
 	similarNames similarIndex
 	donations    byID[*donation]
-	tombstones   [events.NumLists]int // how many
-	subjects     int                  // how many have a state
+	tombstones   [events.NumLists]int // number of tombstones
+	subjects     int                  // number of subjects with a state
 	checkTag     string
 
 	epoch      string // of the stream
@@ -33,7 +33,7 @@ type View struct {
 	text    *textSearch // shared with the model and its other views
 }
 
-// listView is one list of a View. Views share the lists that did not change between them.
+// listView is one list of a View. Consecutive views share the lists that did not change.
 type listView struct {
 	trees           [numOrders]btree.Tree
 	rows            cowSlice[*Row]
@@ -43,7 +43,7 @@ type listView struct {
 	tag, popularTag string
 }
 
-// Sequence returns the checkpoint that the view was made at.
+// Sequence returns the checkpoint of the view.
 func (v *View) Sequence() uint64 { return v.sequence }
 
 // Digest identifies the content of the view.
@@ -63,13 +63,13 @@ func (v *View) Total() (n int) {
 }
 
 // NumSubjects returns how many subjects have a state: entries that are listed or have a tombstone,
-// view totals and donations. The stream has a message of each.
+// view totals and donations. The stream has a message for each.
 func (v *View) NumSubjects() int { return v.subjects }
 
-// Tombstones returns how many entries have left the list and have not been listed again.
+// Tombstones returns how many entries were delisted and have not been listed again.
 func (v *View) Tombstones(l events.List) int { return v.tombstones[listIndex(l)] }
 
-// Donation returns the donation of that id, if there is one.
+// Donation returns the donation with an id, if there is one.
 func (v *View) Donation(id string) (events.Donation, bool) {
 	if d, _ := v.donations.get(id); d != nil {
 		return d.Donation, true
@@ -86,12 +86,12 @@ func (v *View) Entry(l events.List, id string) *Row {
 	return nil
 }
 
-// EntryTag returns a tag of what r shows of its entry, 32 hexadecimal digits. Like ListTag it is
-// the same wherever the content is the same. It does not depend on view totals.
+// EntryTag returns a tag of the public content of r, 32 hexadecimal digits. Like ListTag it is
+// equal wherever the content is equal. It does not depend on view totals.
 func (r *Row) EntryTag() string { return contentTag("entry", r.digest) }
 
-// ListTag returns a tag of the content that the answer to q is made of, 32 hexadecimal digits. It is
-// the same wherever that content is the same (httpapi/CONTRACT.md#caching). Of q it depends only on
+// ListTag returns a tag of the content that the response to q depends on, 32 hexadecimal digits. It
+// is equal wherever that content is equal (httpapi/CONTRACT.md#caching). Of q it depends only on
 // the list and on ByViews.
 func (v *View) ListTag(q *ListQuery) string {
 	if q.ByViews() {
@@ -103,14 +103,14 @@ func (v *View) ListTag(q *ListQuery) string {
 // CheckTag returns a tag of the content of all lists without view totals.
 func (v *View) CheckTag() string { return v.checkTag }
 
-// AnswerVersion numbers what answers make of a content beside RenderVersion: the envelope of a
-// list, the members of a check, which entries are found and in which order. Tags are made from it,
-// so that no reader keeps an answer of another program. TestAnswerVersion of httpapi fails when it
-// has to be raised.
+// AnswerVersion is the version of everything in a response that RenderVersion does not cover: the
+// envelope of a list, the members of a check, which entries are found and their order. Tags depend
+// on it, so that no client keeps a response of an older program. TestAnswerVersion of httpapi fails
+// if it has to be raised.
 const AnswerVersion = 2
 
-// contentTag hashes what an answer is made from: the content, how it is rendered and what is
-// answered.
+// contentTag hashes the inputs of a response: the content, the rendering and the kind of the
+// response.
 func contentTag(what string, digests ...Digest) string {
 	b := binary.BigEndian.AppendUint32([]byte(what+"\n"), RenderVersion)
 	b = binary.BigEndian.AppendUint32(b, AnswerVersion)

@@ -13,16 +13,16 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// WithID returns who has exactly this chat id: of each list the verified entries and the others,
-// the newest of each, at most MaxGroup. So many reports that nobody has confirmed hide no confirmed
-// one.
+// WithID returns the entries with exactly this chat id: the newest verified and the newest
+// unverified ones of each list, at most MaxGroup of each. A flood of unconfirmed reports therefore
+// cannot hide a confirmed one.
 func (v *View) WithID(id string) []*Row {
 	var found people
 	v.withChatID(id, func(_ int, r *Row) { found.add(r, sameName) })
 	return found.rows()
 }
 
-// WithNumber returns the entries that have this entry id, or this number of their report.
+// WithNumber returns the entries with this entry id, or with this report number.
 func (v *View) WithNumber(number string) (found []*Row) {
 	for _, l := range events.Lists() {
 		if r := v.Entry(l, number); r != nil {
@@ -38,25 +38,25 @@ func (v *View) WithNumber(number string) (found []*Row) {
 	return found
 }
 
-// Namesake is an entry with a name that was looked up.
+// Namesake is an entry found by name.
 type Namesake struct {
 	Row   *Row
-	Alike bool // its name only looks like it: letters, marks or separators differ
+	Alike bool // the name only looks alike: letters, marks or separators differ
 }
 
-// The bounds of WithNames, in rows that it reads. They keep it below a millisecond.
+// The bounds of WithNames, in rows read. They keep it below a millisecond.
 const (
 	maxNamesakes    = 1000 // of one name
 	maxAllNamesakes = 3000 // of all names
 )
 
-// WithNames returns for each name who has it, or one that a person could take for it: whose
-// look-alike key is the same, but for separators and what stands around it ([lookalike.AppendCore]).
-// Of each list it returns the verified entries and the others, at most MaxGroup of each: those that
-// have the very name first, then those whose name is equal but for what is invisible or stands
-// around it, then the newest. The names are as [lookalike.Visible] leaves them. It reads no text and
-// waits for no index. It is not complete where there are more rows of a name than it reads. Its only
-// error is ctx's.
+// WithNames returns, for each name, the entries with that name or with one that a person could take
+// for it: the look-alike key is the same, apart from separators and decoration
+// ([lookalike.AppendCore]). Of each list it returns the verified and the unverified entries, at
+// most MaxGroup of each. Entries with exactly the name come first, then names that differ only in
+// invisible characters or decoration, then the newest. The names must be in the form that
+// [lookalike.Visible] returns. WithNames reads no text and waits for no index. Its result is
+// incomplete if a name has more rows than it reads. Its only error is ctx's.
 func (v *View) WithNames(ctx context.Context, names []string) (found [][]Namesake, complete bool, err error) {
 	found, complete = make([][]Namesake, len(names)), true
 	words, left := wordKeys{}, maxAllNamesakes
@@ -89,9 +89,9 @@ func (v *View) WithNames(ctx context.Context, names []string) (found [][]Namesak
 	return found, complete, nil
 }
 
-// wordKeys remembers the keys of words, and of what stands between them: many names of a batch have
-// the same ones. The keys of a name are those of its pieces together, but for white space, which no
-// core has.
+// wordKeys caches the keys of words, and of the text between them, since many names of a batch
+// share them. Apart from white space, which no core has, the keys of a name are those of its
+// pieces, concatenated.
 type wordKeys map[string]lookalike.Keys
 
 func (w wordKeys) of(name string) lookalike.Keys {
@@ -126,7 +126,7 @@ func isWordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)
 }
 
-// soughtName is a name that rows are compared with.
+// soughtName is a name to compare rows with.
 type soughtName struct {
 	keys                     lookalike.Keys
 	name                     string
@@ -136,7 +136,7 @@ type soughtName struct {
 // The ranks of a namesake, the nearest first.
 const (
 	sameName = iota // folded
-	bareName        // folded, but for what is invisible or stands around it
+	bareName        // equal when folded, apart from invisible characters and decoration
 	alikeName
 	numNameRanks
 )
@@ -162,15 +162,15 @@ func bareFolded(name string) string {
 	return casefold.String(lookalike.Bare(lookalike.Visible(name)))
 }
 
-// reportHash is the hash that a row is kept under for the number of its report.
+// reportHash returns the hash of a report number, under which rows are stored.
 func (x *similarIndex) reportHash(number string) uint64 { return maphash.String(x.reports, number) }
 
-// find calls f with the rows that are kept under a hash, in ascending order, until it returns false.
+// find calls f with the rows stored under a hash, in ascending order, until it returns false.
 func (x *similarIndex) find(hash uint64, f func(RowRef) bool) {
 	x.tree.AscendFrom(hash, func(it btree.Item) bool { return it.Key == hash && f(RowRef(it.Slot)) })
 }
 
-// people is who was found, by list, verification and rank.
+// people holds the entries found, by list, verification and rank.
 type people [events.NumLists][2][numNameRanks][]*Row
 
 func (p *people) add(r *Row, rank int) {
@@ -184,7 +184,8 @@ func (p *people) add(r *Row, rank int) {
 	*of = keepNewest(*of, r)
 }
 
-// namesakes returns who was found, at most MaxGroup of a list that are verified or not.
+// namesakes returns the entries found, at most MaxGroup verified and MaxGroup unverified of each
+// list.
 func (p *people) namesakes() (found []Namesake) {
 	for _, list := range p {
 		for _, ranks := range list {

@@ -14,7 +14,7 @@ import (
 // vocabulary is the number of different words.
 const vocabulary = 8000
 
-// Texts makes names and reasons, always the same from the same source of randomness. One goroutine
+// Texts makes names and reasons. Sources of the same randomness give the same texts. One goroutine
 // at a time may use it.
 type Texts struct {
 	*rand.Rand

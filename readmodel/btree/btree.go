@@ -1,10 +1,9 @@
 // Package btree is a counted B-tree with copy-on-write snapshots, for orders of numbered rows.
 //
-// An Item is a sort key and a slot: the number of a row that the tree's owner keeps elsewhere.
-// Every branch counts the items below it, so the item at any position is one descent away, and a
-// walk from there in either direction follows. An item also has a class, and items are counted by
-// class: so the position may be one among the items of some classes, and the walk leaves out the
-// others.
+// An Item is a sort key and a slot: the number of a row that the tree's owner stores elsewhere.
+// Every branch counts the items below it, so any position is one descent away, and a walk in either
+// direction starts there. An item also has a class, and branches count items by class. A position
+// can therefore count the items of some classes only, and the walk skips the others.
 //
 // # Promises
 //
@@ -16,15 +15,15 @@
 //
 // # Why
 //
-// The read model began with tidwall/btree. Its items have to be, or point to, what the comparison
-// reads. An Item holds no pointer, and a walk by position needs no row. At 300,000 entries that took
-// a collection from 380 ms to 45 ms of CPU time, a tree from 33 to 16 bytes an item after a
-// load, and the sorting at a start from 0.89 s to 0.62 s. Sort makes that less again: all that a
-// start takes at a million entries went from 13.1 s of CPU time to 9.4.
+// The read model began with tidwall/btree. Its items must be, or point to, what the comparison
+// reads. An Item holds no pointer, and a walk by position reads no row. At 300,000 entries this
+// took a collection from 380 ms to 45 ms of CPU time, a tree from 33 to 16 bytes an item after a
+// load, and the sorting at a start from 0.89 s to 0.62 s. Sort lowers that further: a start at a
+// million entries went from 13.1 s of CPU time in all to 9.4 s.
 //
-// A batch of changes to a large tree copies a leaf for nearly each of them, so nodes are small, one
-// object each and without gaps. A node of 64 items of 16 bytes each, in two objects, took twice the
-// bytes a change and a quarter more an item.
+// A batch of changes to a large tree copies a leaf for nearly each change. So nodes are small, and
+// each is one object without gaps. Nodes of 64 items of 16 bytes, in two objects each, took twice
+// the bytes a change and a quarter more an item.
 //
 // After an import of a million entries such copies kept 835 MB; 225 MB were live. With Compact
 // the process held 1.7 GB instead of 2.3, two and a half minutes after the import.
@@ -35,12 +34,12 @@ import (
 	"slices"
 )
 
-// Item is one row in an order. Key decides nearly every comparison without a look at the row: a
-// time, a total, the start of a collation key, a hash.
+// Item is one row in an order. Key, such as a time, a total, the start of a collation key or a
+// hash, decides nearly every comparison without reading the row.
 type Item struct {
 	Key   uint64
 	Slot  uint32
-	Class uint8 // below NumClasses; no part of the order
+	Class uint8 // below NumClasses; ignored by the order
 }
 
 // NumClasses is how many classes items are counted by.
@@ -54,11 +53,11 @@ const All Classes = 1<<NumClasses - 1
 
 func (c Classes) has(class uint8) bool { return c>>class&1 != 0 }
 
-// Compare orders items by key, and those of one key in a way of its own. It returns 0 only for two
-// equal items. It is asked about items of one key alone.
+// Compare orders two items of equal keys, which it is only called with. It returns 0 only if they
+// are the same item.
 type Compare func(a, b Item) int
 
-// ByKey is the order of items whose keys say it all: by key, then by slot.
+// ByKey orders items by key, then by slot. It suits items that no row has to order further.
 func ByKey(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Slot, b.Slot))
 }
@@ -67,7 +66,7 @@ func ByKey(a, b Item) int {
 // change it; any goroutine may read what Snapshot returned. A tree is used with one Compare only.
 type Tree struct {
 	root       *node
-	generation uint64 // nodes of an older one belong to a snapshot too
+	generation uint64 // a node of an older one is shared with a snapshot
 	made       int    // nodes since the last Load or whole Compact
 	compacted  int    // items that Compact has moved so far
 }
@@ -82,8 +81,8 @@ const (
 	loadItems = maxItems - maxItems/8
 )
 
-// node is a leaf, or a branch, whose items are the first items of its kids. It is one object, and
-// its items lie without gaps, since a batch of changes copies a leaf for nearly each of them.
+// node is a leaf, or a branch, whose items are the first items of its kids. It is one object
+// without gaps, since a batch of changes copies a leaf for nearly each change.
 type node struct {
 	kids       *kids // nil in a leaf
 	generation uint64
@@ -93,7 +92,7 @@ type node struct {
 	n          uint8
 }
 
-// kids is what a branch has more than a leaf.
+// kids is the part of a branch that a leaf lacks.
 type kids struct {
 	nodes   [maxItems]*node
 	counts  [maxItems]uint32   // of the items below each kid
@@ -114,14 +113,14 @@ func (t *Tree) Len(in Classes) int {
 	return t.root.count(in)
 }
 
-// Snapshot returns the tree as it is now. It never changes; t goes on in copies of the nodes that
-// it changes.
+// Snapshot returns a copy of the tree that never changes. t copies the nodes that it changes from
+// then on.
 func (t *Tree) Snapshot() Tree {
 	t.generation++
 	return Tree{root: t.root}
 }
 
-// Insert adds it, which the tree does not hold yet.
+// Insert adds it, which must not be in the tree.
 func (t *Tree) Insert(it Item, order Compare) {
 	if t.root == nil {
 		t.root = t.newLeaf()
@@ -142,7 +141,7 @@ func (t *Tree) insert(n *node, it Item, order Compare) *node {
 	at := n.kidOf(it, order)
 	kid := t.ownKid(n, at)
 	right := t.insert(kid, it, order)
-	n.set(at, kid.item(0)) // the bound is the kid's first item, so that none names a row that is gone
+	n.set(at, kid.item(0)) // the kid's first item: a bound must not name a removed row
 	n.kids.counts[at]++
 	n.kids.classes[it.Class]++
 	if right != nil {
@@ -154,8 +153,8 @@ func (t *Tree) insert(n *node, it Item, order Compare) *node {
 }
 
 // split moves the upper half of a full node, whose last insert was at, into a new node, which it
-// returns. A node that was filled from the left stays nearly full: so a tree that only grows at its
-// end, by time or sequence, takes 16 bytes an item, not 28.
+// returns. If the node was filled from the left, it stays nearly full. A tree that only grows at
+// its end, by time or sequence, then takes 16 bytes an item, not 28.
 func (t *Tree) split(n *node, at int) *node {
 	if n.n < maxItems {
 		return nil
@@ -219,7 +218,7 @@ func (t *Tree) delete(n *node, it Item, order Compare) (class uint8, found bool)
 	return class, true
 }
 
-// join makes one node of the kids at and at+1, if that leaves room for more items.
+// join merges the kids at and at+1 into one node, if that leaves room for more items.
 func (t *Tree) join(n *node, at int) {
 	if at+1 >= int(n.n) || n.kids.nodes[at].n+n.kids.nodes[at+1].n > maxItems/2 {
 		return
@@ -231,7 +230,7 @@ func (t *Tree) join(n *node, at int) {
 	n.set(at, n.kids.nodes[at].item(0))
 }
 
-// Load replaces the content by items, which are in order. It copies them.
+// Load replaces the content with a copy of items, which are in order.
 func (t *Tree) Load(items []Item) {
 	var level []*node
 	for chunk := range slices.Chunk(items, loadItems) {
@@ -255,11 +254,11 @@ func (t *Tree) Load(items []Item) {
 	t.made, t.compacted = 0, 0
 }
 
-// Compact moves about so many items into new leaves, as full as those that Load makes, and reports
-// whether there was anything to do. Leaves that batches of changes have copied lie between garbage, and
-// a single one keeps its whole page of memory in use; new ones lie side by side. It begins when as many
-// nodes have been made as the tree has, and goes on with the next leaves, call by call, until each has
-// had its turn.
+// Compact moves about items items into new leaves, as full as those of Load, and reports whether
+// there was any work. Leaves copied by batches of changes lie between garbage, and a single one
+// keeps its whole page of memory in use; new leaves lie side by side. A compaction starts when as
+// many nodes have been made as the tree has. Each call moves the next leaves until all have been
+// moved.
 func (t *Tree) Compact(items int) bool {
 	n := t.Len(All)
 	if t.root == nil || t.root.kids == nil {
@@ -311,7 +310,7 @@ func (t *Tree) compact(n *node, from int) int {
 	return items - from
 }
 
-// own returns n if it belongs to t alone, else a copy that does.
+// own returns n, or a copy of n if a snapshot shares it.
 func (t *Tree) own(n *node) *node {
 	if n.generation == t.generation {
 		return n

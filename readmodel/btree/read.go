@@ -62,8 +62,8 @@ func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
 	return true
 }
 
-// kidCount returns how many items of the classes are below a kid. For All it does not look at the
-// kid itself, which is likely far away in memory.
+// kidCount returns how many items of the classes are below a kid. For All it does not read the kid
+// itself, which is likely far away in memory.
 func (n *node) kidCount(i int, in Classes) int {
 	if in == All {
 		return int(n.kids.counts[i])
@@ -71,7 +71,7 @@ func (n *node) kidCount(i int, in Classes) int {
 	return n.kids.nodes[i].count(in)
 }
 
-// AscendFrom calls f with the items from the first one of key, or after it, until f returns false.
+// AscendFrom calls f with the items whose key is key or greater, in order, until f returns false.
 // Like Find it compares keys alone.
 func (t *Tree) AscendFrom(key uint64, f func(Item) bool) {
 	if t.root != nil {
@@ -109,8 +109,8 @@ func (t *Tree) Last() (last Item, ok bool) {
 	return n.item(int(n.n) - 1), true
 }
 
-// Find calls f with the slots of all items of a key. It compares keys alone, so the tree's order
-// must be by key first. Keys are expected to be hashes; others take longer.
+// Find calls f with the slots of all items with a key. It compares keys alone, so the tree's order
+// must be by key first. It is fast if the keys are hashes.
 func (t *Tree) Find(key uint64, f func(slot uint32)) {
 	if t.root != nil {
 		t.root.find(key, 0, math.MaxUint64, f)
@@ -135,8 +135,7 @@ func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 	}
 }
 
-// Count returns how many items have a key. It looks at few of them. Like Find it compares keys
-// alone.
+// Count returns how many items have a key. It reads few of them. Like Find it compares keys alone.
 func (t *Tree) Count(key uint64) int {
 	if t.root == nil {
 		return 0
@@ -209,9 +208,9 @@ func (n *node) lowerBound(key uint64) int {
 	return low
 }
 
-// lowerBoundNear is lowerBound for keys spread evenly between low and high. It starts where key
-// should be and goes on from there, which touches one or two cache lines where halving touches
-// five. A look-up by id costs what the memory it touches costs.
+// lowerBoundNear is lowerBound for keys spread evenly between low and high. It starts at the
+// expected position of key and scans from there. That touches one or two cache lines; a binary
+// search touches five, and memory is most of the cost of a lookup by id.
 func (n *node) lowerBoundNear(key, low, high uint64) int {
 	keys := n.keys[:n.n]
 	at := len(keys)

@@ -9,15 +9,14 @@ import (
 // fewItems are sorted by insertion, in less time than another pass over their keys takes.
 const fewItems = 24
 
-// Sorter sorts items. It keeps the memory that it needs for the next time. The zero value is ready.
-// One goroutine at a time uses it.
+// Sorter sorts items, and reuses its memory for the next sort. The zero value is ready. One
+// goroutine at a time may use it.
 type Sorter struct{ spare []Item }
 
-// Sort sorts items by order, which decides by key first as every Compare here does. It moves them by
-// the bits of their keys; those of one key by the bytes of what text returns for their slots, which
-// order decides by next, where text is not nil. So order, which may read two rows, is asked about
-// few items, and once for each where these come in order. For hashes that is eight times as fast as
-// slices.SortFunc.
+// Sort sorts items by order, which decides by key first, as every Compare here does. It distributes
+// items by the bits of their keys. If text is not nil, it distributes items of one key by the bytes
+// of the text of their slots, the next criterion of order. So it calls order, which may read two
+// rows, for few items. For hashes that is eight times as fast as slices.SortFunc.
 func (s *Sorter) Sort(items []Item, text func(slot uint32) string, order Compare) {
 	if len(s.spare) < len(items) {
 		s.spare = make([]Item, len(items))
@@ -25,15 +24,15 @@ func (s *Sorter) Sort(items []Item, text func(slot uint32) string, order Compare
 	sortByKey(items, s.spare, by{order, text, 0})
 }
 
-// by is what items are sorted by beside their keys.
+// by is what items are sorted by after their keys.
 type by struct {
 	order Compare
 	text  func(slot uint32) string
-	read  int // bytes of the texts that the keys have been or are
+	read  int // bytes of the texts that the keys hold or have held
 }
 
-// sortByKey sorts items by the first eight bits in which their keys differ, and those that are equal
-// there among themselves. It overwrites spare, which is no shorter.
+// sortByKey sorts items by the first eight bits in which their keys differ, then each group of
+// equal bits in the same way. It overwrites spare, which must not be shorter than items.
 func sortByKey(items, spare []Item, next by) {
 	differ := uint64(0)
 	for _, it := range items {
@@ -55,7 +54,7 @@ func sortByKey(items, spare []Item, next by) {
 		}
 		return
 	}
-	var ends [257]int // ends[b+1] counts the keys with byte b, then is where the next of them goes, less one byte
+	var ends [257]int // ends[b+1] counts the keys with byte b, then becomes the index of the next such key
 	shift := max(bits.Len64(differ)-8, 0)
 	for _, it := range items {
 		ends[int(byte(it.Key>>shift))+1]++

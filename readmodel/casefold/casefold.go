@@ -1,9 +1,9 @@
-// Package casefold is full Unicode case folding, the one that every comparison of the registry
-// uses: lists, look-alike keys, ranked search, the person check and its pages. A change raises
+// Package casefold implements full Unicode case folding. Every comparison of the registry uses it:
+// lists, look-alike keys, ranked search, the person check and its pages. A change raises
 // RenderVersion and the Version of package terms (events/CHANGING.md#versions).
 //
-// It differs from golang.org/x/text/cases in Cherokee alone. Cherokee's small letters were added to
-// Unicode after its capitals, so CaseFolding.txt folds them to the capitals. x/text swaps the two.
+// It differs from golang.org/x/text/cases only in Cherokee. Unicode added Cherokee's small letters
+// after its capitals, so CaseFolding.txt folds them to the capitals. x/text swaps the two.
 package casefold
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/cases"
 )
 
-// String returns s, which is valid UTF-8, in full case folding. Any goroutine may call it.
+// String returns the full case folding of s, which is valid UTF-8. Any goroutine may call it.
 func String(s string) string {
 	s = cases.Fold().String(s) // a Caser may keep state, so each call has its own
 	if !strings.ContainsFunc(s, func(r rune) bool { return capital(r) != r }) {
@@ -21,7 +21,7 @@ func String(s string) string {
 	return strings.Map(capital, s)
 }
 
-// capital returns the capital of a small letter of Cherokee, and any other rune as it is.
+// capital returns the capital of a small Cherokee letter, and any other rune unchanged.
 func capital(r rune) rune {
 	switch {
 	case 'ꭰ' <= r && r <= 'ꮿ':

@@ -12,21 +12,22 @@ import (
 	"example.org/registry/readmodel/indexing"
 )
 
-// builder builds a text index and makes it follow the model. One goroutine owns it.
+// builder builds a text index and keeps it up to date with the model. One goroutine owns it.
 //
-// It marks what changed as unindexed, which publishes at once, and builds blocks later: a small one
-// of a part's changed rows, or a large one of all its rows when that is no longer enough.
+// It marks changed rows as unindexed, which publishes at once, and builds blocks later: a small
+// block of a part's changed rows, or a large block of all its rows if a small one no longer
+// suffices.
 type builder struct {
 	path   string
 	model  *readmodel.Model
 	tuning tuning
 
-	index index           // its parts belong to what was published last, too
-	view  *readmodel.View // that index.sequence is of; nil: none yet
-	quiet bool            // it brought no changes
-	dir   textindex.Dir   // empty: to be opened
+	index index           // its parts are shared with the last published index
+	view  *readmodel.View // the view of index.sequence; nil before the first one
+	quiet bool            // the last view brought no changes
+	dir   textindex.Dir   // empty until it is opened
 	large *textindex.Builder
-	small *textindex.Builder // used while large is, too
+	small *textindex.Builder // used while large is in use, too
 
 	vocabulary *textindex.Vocabulary // of new blocks; nil: none yet
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet
@@ -35,24 +36,25 @@ type builder struct {
 
 // plan is what the builder knows of a part beyond what searches need.
 type plan struct {
-	pending    int       // how many of unindexed a new block would take in
-	own        bool      // unindexed has not been published, and so may be changed
+	pending    int       // number of unindexed rows that a new block would take in
+	own        bool      // unindexed is not published yet, so it may be changed
 	rows       int       // in the large block
 	slots      int       // in the small block
-	largeBuilt time.Time // when the large block was
-	lastBuilt  time.Time // when the newer of the two was
+	largeBuilt time.Time // when the large block was built
+	lastBuilt  time.Time // when the newer of the two was built
 }
 
 const (
-	// largeEvery is how often a large block is built at most while it lacks less than half of its
-	// rows.
+	// largeEvery is the minimum time between two large blocks of a part while they lack less than
+	// half of its rows.
 	largeEvery = 5 * time.Second
-	// smallEvery is the same of a small block.
+	// smallEvery is the minimum time between two small blocks of a part.
 	smallEvery = time.Second / 5
-	// maxSmall bounds a small block, in slots. With 1,000 changes a second all over seven parts,
-	// the small blocks and the large ones take a fifth of a CPU each.
+	// maxSmall bounds a small block, in slots. With 1,000 changes a second spread over seven parts,
+	// small and large blocks take a fifth of a CPU each.
 	maxSmall = 1024
-	// tickEvery is how many rows are indexed between two looks at the model: some milliseconds.
+	// tickEvery is how many rows are indexed, in some milliseconds, before the builder checks the
+	// model.
 	tickEvery = 512
 	// renewAfter is how old a vocabulary gets.
 	renewAfter = 24 * time.Hour
@@ -62,8 +64,8 @@ func newBuilder(path string, m *readmodel.Model, t tuning) *builder {
 	return &builder{path: path, model: m, tuning: t, index: index{scratch: &sync.Pool{}}}
 }
 
-// Follow is part of indexing.Index. It learns from v what has changed, tells searches, and builds
-// the block that is needed most.
+// Follow implements indexing.Index. It marks the changes of v, publishes them, and builds the block
+// that is needed most.
 func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (indexing.State, error) {
 	b.follow(v)
 	list, i, need := b.neediest(false)
@@ -79,15 +81,15 @@ func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.Vie
 	case need == now:
 		return indexing.Working, b.build(ctx, w, v, list, i)
 	case state == indexing.Complete && b.quiet:
-		b.large, b.small = nil, nil // their memory is worth more than their speed
+		b.large, b.small = nil, nil // releases their memory; the next blocks make them again
 	}
 	return state, nil
 }
 
-// Close is part of indexing.Index. Searches go on with what they have.
+// Close implements indexing.Index. Searches go on with the published index.
 func (b *builder) Close() {}
 
-// follow marks what has changed since the last view as unindexed.
+// follow marks the changes since the last view as unindexed.
 func (b *builder) follow(v *readmodel.View) {
 	changes, ok := v.ChangedSince(b.index.sequence)
 	b.quiet = ok && len(changes) == 0
@@ -100,8 +102,8 @@ func (b *builder) follow(v *readmodel.View) {
 	b.view, b.index.sequence = v, v.Sequence()
 }
 
-// compareRows finds what has changed by a look at every row, since the log no longer tells. It
-// misses rows that are gone, which older views still show.
+// compareRows finds changes by scanning every row, once the log no longer has them. It misses
+// removed rows, which older views still show.
 func (b *builder) compareRows(v *readmodel.View) {
 	b.index.since = v.Sequence()
 	v.Rows(func(r *readmodel.Row) bool {
@@ -129,7 +131,7 @@ func (b *builder) renewVocabulary() {
 	}
 }
 
-// firstOutdated returns a part whose large block was made with an earlier vocabulary.
+// firstOutdated returns a part whose large block was built with an earlier vocabulary.
 func (b *builder) firstOutdated() (list, i int, need need) {
 	for l := range b.index.lists {
 		for n := range b.index.lists[l] {
@@ -141,12 +143,12 @@ func (b *builder) firstOutdated() (list, i int, need need) {
 	return 0, 0, none
 }
 
-// outdated reports whether the part's large block was made with an earlier vocabulary.
+// outdated reports whether the part's large block was built with an earlier vocabulary.
 func (b *builder) outdated(p *part) bool {
 	return p.large != nil && p.large.Vocabulary() != b.vocabulary
 }
 
-// mark makes a row unindexed.
+// mark marks a row as unindexed.
 func (b *builder) mark(ref readmodel.RowRef) {
 	parts, i := &b.index.lists[ref.List()], int(ref.Slot()/textindex.BlockLen)
 	for len(*parts) <= i {
@@ -165,7 +167,7 @@ func (b *builder) mark(ref readmodel.RowRef) {
 	}
 }
 
-// publish gives searches the index as it is now.
+// publish publishes the index for searches.
 func (b *builder) publish() {
 	published := b.index
 	for list, parts := range published.lists {
@@ -177,17 +179,17 @@ func (b *builder) publish() {
 	b.model.UseTextIndex(&published)
 }
 
-// need says how much a part needs a new block.
+// need is how urgently a part needs a new block.
 type need int
 
 const (
 	none  need = iota
-	later      // it lacks some rows, but is about to lack more
+	later      // it lacks some rows and will soon lack more
 	now
 )
 
-// neediest returns the part that needs a new block most. With small set it considers only parts for
-// which a small block will do.
+// neediest returns the part with the most urgent need. With small set, it considers only parts for
+// which a small block suffices.
 func (b *builder) neediest(small bool) (list, i int, most need) {
 	pending := 0
 	for l := range b.index.lists {
@@ -205,8 +207,8 @@ func (b *builder) neediest(small bool) (list, i int, most need) {
 	return list, i, most
 }
 
-// need grows with what the part lacks. While much changes, a large block grows by half each time,
-// so that filling it costs three times what building it once does.
+// need grows with the number of rows that the part lacks. While many rows change, a large block
+// grows by half each time. Filling it then costs three times as much as building it once.
 func (b *builder) need(p *part) need {
 	small := b.smallWillDo(p)
 	switch {
@@ -221,16 +223,16 @@ func (b *builder) need(p *part) need {
 	}
 }
 
-// smallWillDo reports whether a small block has room for what the large one lacks.
+// smallWillDo reports whether a small block has room for the rows that the large one lacks.
 func (b *builder) smallWillDo(p *part) bool {
 	return p.lacks() <= min(maxSmall, p.rows/2) && !b.outdated(p)
 }
 
-// lacks returns how many rows of the part the large block does not know.
+// lacks returns the number of the part's rows that are not in its large block.
 func (p *part) lacks() int { return p.pending + p.slots }
 
-// build makes a new block of the part's rows in v, a view that has been followed: of those that the
-// large block does not know, or of all.
+// build builds a new block of the part's rows in v, a view that was followed: either the rows that
+// the large block lacks, or all.
 func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View, list, i int) error {
 	p := &b.index.lists[list][i]
 	into, only := b.prepare(p)
@@ -245,9 +247,9 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 	}
 	changes, ok := b.view.ChangedSince(v.Sequence())
 	if !ok {
-		return nil // too much has changed meanwhile; the old blocks stay
+		return nil // too much has changed since; the old blocks stay
 	}
-	p = &b.index.lists[list][i] // there may be more parts by now
+	p = &b.index.lists[list][i] // parts may have been added since
 	built := time.Now()
 	if only != nil {
 		*p = part{large: p.large, small: block, inSmall: only, built: v.Sequence(), unindexed: unindexed,
@@ -264,7 +266,8 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 	return nil
 }
 
-// prepare chooses the builder to use, and for a small block the rows to take: nil means all.
+// prepare chooses the builder, and for a small block the rows. If only is nil, the block has all
+// rows.
 func (b *builder) prepare(p *part) (into *textindex.Builder, only *textindex.Set) {
 	kept := &b.large
 	if b.smallWillDo(p) {
@@ -285,8 +288,8 @@ func (b *builder) prepare(p *part) (into *textindex.Builder, only *textindex.Set
 	return *kept, only
 }
 
-// maxVocabulary bounds the vocabulary, in bytes, whatever the texts are. Made-up reasons, one word
-// in sixty of them new, take 7 bytes an entry.
+// maxVocabulary bounds the vocabulary, in bytes, regardless of the texts. Made-up reasons, with one
+// new word in sixty, take 7 bytes an entry.
 func (b *builder) maxVocabulary() int {
 	parts := 0
 	for _, list := range b.index.lists {
@@ -295,8 +298,8 @@ func (b *builder) maxVocabulary() int {
 	return 4<<20 + 32*textindex.BlockLen*parts
 }
 
-// collect adds the texts of the rows of a part, which begins at first, to the builder: of those in
-// only, or of all if that is nil. It returns how many rows there are and which did not fit.
+// collect adds texts of a part to the builder: of the rows in only, or of all rows if only is nil.
+// first is the part's first slot. collect returns the number of rows and the rows that did not fit.
 func (b *builder) collect(ctx context.Context, w *indexing.Work, into *textindex.Builder, v *readmodel.View, first readmodel.RowRef,
 	only *textindex.Set) (unindexed *textindex.Set, rows int, err error) {
 	into.Reset()
@@ -321,9 +324,9 @@ func (b *builder) collect(ctx context.Context, w *indexing.Work, into *textindex
 	return unindexed, rows, nil
 }
 
-// meanwhile tells searches what has changed since, and rests. While a large block is being made it
-// builds a small one: searches would notice what gathers in that time. What fails is tried again
-// with the large one.
+// meanwhile publishes the changes since, and sleeps. While a large block is being built, it builds
+// a small one, because unindexed rows gathered in that time would slow searches. If that fails, the
+// large block has these rows, too.
 func (b *builder) meanwhile(ctx context.Context, w *indexing.Work, large bool) {
 	b.follow(b.model.View())
 	b.publish()
@@ -333,7 +336,7 @@ func (b *builder) meanwhile(ctx context.Context, w *indexing.Work, large bool) {
 	}
 }
 
-// write makes a block of what the builder has.
+// write makes a block of the builder's texts.
 func (b *builder) write(from *textindex.Builder) (block *textindex.Block, err error) {
 	if b.dir == "" {
 		if b.dir, err = textindex.Open(b.path); err != nil {

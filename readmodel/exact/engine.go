@@ -10,21 +10,22 @@ import (
 	"example.org/registry/readmodel/indexing"
 )
 
-// Engine keeps the text index of one model. Its fields are set before Run; any goroutine may call
-// Sequence and Trouble.
+// Engine maintains the text index of one model. Its fields are set before Run; any goroutine may
+// call Sequence and Trouble.
 type Engine struct {
-	// Dir is where the index's files are made. What else is there is removed.
+	// Dir is the directory of the index's files. Run removes everything else there.
 	Dir string
-	// Pacer holds the work to its share of the CPUs. Required.
+	// Pacer limits the work to its share of the CPUs. Required.
 	Pacer *indexing.Pacer
-	// Logger gets one line when the index is first complete and one for each failure. Nil: none.
+	// Logger gets one line when the index is first complete and one for each failure. If nil,
+	// nothing is logged.
 	Logger *slog.Logger
 
 	keeper indexing.Keeper
 	tuning tuning
 }
 
-// tuning is what tests set. Zero values: the constants.
+// tuning is set by tests. Zero values mean the constants.
 type tuning struct {
 	maxPending int           // changed rows of a part that searches look at; one more makes a block. Zero: 32
 	minRenewal int           // how much a vocabulary grows before another is begun, in bytes, beside doubling. Zero: 1 MiB
@@ -33,9 +34,9 @@ type tuning struct {
 	retry      time.Duration
 }
 
-// Run keeps an index of m, which its searches use, until ctx ends. What fails is tried again after
-// a while, and what has been indexed stays in use. An Engine runs once, and for a model one at a
-// time.
+// Run maintains an index of m, which m's searches use, until ctx ends. It retries failures after a
+// while, and searches keep what has been indexed. An Engine runs once; a model may have one running
+// Engine at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	k := &e.keeper
 	k.Name, k.Failing = "text index", "The text index cannot be written, so searches look at the entries it lacks"
@@ -47,9 +48,9 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 	k.Run(ctx, m)
 }
 
-// Sequence returns the last sequence at which the index covered the model, but for a few entries
-// that searches look at; 0 while it has never come so far.
+// Sequence returns the last sequence at which the index covered the model, except for a few rows
+// that searches scan, or 0 before that.
 func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
 
-// Trouble returns a sentence that says what is wrong with the index, or "".
+// Trouble returns a sentence that describes the index's problem, or "".
 func (e *Engine) Trouble() string { return e.keeper.Trouble() }

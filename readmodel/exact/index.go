@@ -9,11 +9,11 @@ import (
 	"example.org/registry/readmodel/exact/textindex"
 )
 
-// index is the index of all lists at one moment: a readmodel.TextIndex made of blocks. It never
-// changes once it has been published.
+// index is a readmodel.TextIndex made of blocks: the index of all lists at one moment. It never
+// changes once published.
 type index struct {
-	since    uint64 // changes before it were not followed, so older views cannot use the index
-	sequence uint64 // every change from since up to here is known to a part
+	since    uint64 // earlier changes were not followed, so older views cannot use the index
+	sequence uint64 // a part knows every change from since up to here
 	lists    [events.NumLists][]part
 	scratch  *sync.Pool // of *scratch
 }
@@ -22,26 +22,26 @@ type index struct {
 type scratch struct {
 	query       textindex.Scratch
 	sure, maybe textindex.Set
-	small       [2]textindex.Set // what is sure of a small block, and what may be
+	small       [2]textindex.Set // sure and possible slots of a small block
 }
 
 // part is the index of textindex.BlockLen neighboring slots of a list.
 type part struct {
-	large     *textindex.Block // of all rows, when it was built; nil: empty
+	large     *textindex.Block // of all rows at the time; nil if empty
 	small     *textindex.Block // of the rows in inSmall, which have changed since
-	inSmall   *textindex.Set   // nil: none
-	unindexed *textindex.Set   // rows that changed after either, or did not fit: searches look at them. Nil: none
-	built     uint64           // sequence of the view that the newer block was made from
+	inSmall   *textindex.Set   // nil if there are none
+	unindexed *textindex.Set   // rows that changed after both, or did not fit: searches scan them. Nil if there are none
+	built     uint64           // sequence of the view of the newer block
 
-	plan // of the builder; searches do not look at it
+	plan // of the builder; searches do not read it
 }
 
-// Coverage is part of readmodel.TextIndex.
+// Coverage implements readmodel.TextIndex.
 func (x *index) Coverage(v *readmodel.View) (sequence uint64, ok bool) {
 	return x.sequence, x.since <= v.Sequence()
 }
 
-// Candidates is part of readmodel.TextIndex.
+// Candidates implements readmodel.TextIndex.
 func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.TextQuery, found func(first uint32, sure, maybe readmodel.Slots)) error {
 	s, ok := x.scratch.Get().(*scratch)
 	if !ok {
@@ -59,7 +59,7 @@ func (x *index) Candidates(ctx context.Context, v *readmodel.View, q readmodel.T
 	return nil
 }
 
-// textOf returns the text of a block that a query is about.
+// textOf returns the text of a block that a query searches.
 func textOf(t readmodel.TextOf) textindex.Text {
 	switch t {
 	case readmodel.TextOfNames:
@@ -74,12 +74,12 @@ func textOf(t readmodel.TextOf) textindex.Text {
 // A block of textindex is a block of readmodel.
 const _ = uint(textindex.BlockLen-readmodel.BlockLen) + uint(readmodel.BlockLen-textindex.BlockLen)
 
-// find sets s.sure to the slots of the part whose rows match q in v, and s.maybe to the others that
-// may.
+// find sets s.sure to the slots of the part whose rows match q in v, and s.maybe to other slots
+// whose rows may.
 func (p *part) find(v *readmodel.View, q *textindex.Query, s *scratch) {
 	sure, maybe := &s.sure, &s.maybe
-	// An older view may have other texts than the blocks. A block that cannot be read makes a
-	// search slower.
+	// An older view may have other texts than the blocks. If a block cannot be read, the search
+	// scans.
 	if p.built > v.Sequence() || p.findInBlocks(q, s) != nil {
 		sure.Clear()
 		maybe.Fill()

@@ -1,6 +1,5 @@
-// Package fault turns what would end the process into an error: a panic, and a fault of memory that
-// is mapped from a file, as when a disk fails to give a page back or a file is shorter than it
-// says.
+// Package fault turns failures that would end the process into errors: a panic, and a memory fault
+// in a mapped file, as when a disk fails to read a page or the file is shorter than its mapping.
 package fault
 
 import (
@@ -9,11 +8,11 @@ import (
 	"runtime/debug"
 )
 
-// Err is what the errors of a panic and of a fault match.
+// Err is matched by the errors of panics and faults.
 var Err = errors.New("fault")
 
-// Catch runs f and returns its error, or one that names the panic or the fault and matches Err. It sees nothing of
-// other goroutines.
+// Catch runs f and returns its error. A panic or fault becomes an error that names it and matches
+// Err. Catch does not see faults of other goroutines.
 func Catch(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -16,67 +16,66 @@ import (
 
 // Index is an open index of one kind. One goroutine calls it.
 type Index interface {
-	// Follow brings the index closer to v, the newest view, and publishes what it has. It returns
-	// after a step, so that it soon gets a newer view, and calls w.Tick as often as it can while it
-	// works.
+	// Follow brings the index closer to v, the newest view, and publishes the result. It returns
+	// after one step, so that it soon gets a newer view. While it works, it calls w.Tick as often
+	// as it can.
 	Follow(ctx context.Context, w *Work, v *readmodel.View) (State, error)
-	// Close ends the use of the files. It is called once, after the last Follow.
+	// Close releases the files. It is called once, after the last Follow.
 	Close()
 }
 
-// State says how far a Follow has come.
+// State is the progress of a Follow.
 type State int
 
 const (
-	Working  State = iota // there is more to do at once
-	Waiting               // there is more to do after a pause
-	Complete              // there is nothing to do until the model changes
+	Working  State = iota // more work is ready
+	Waiting               // more work will be ready after a pause
+	Complete              // no work until the model changes
 )
 
-// Keeper keeps one index of a model, from the opening of its files on. Its fields are set before
+// Keeper runs one index of a model, from the opening of its files on. Its fields are set before
 // Run. One goroutine calls Run, once; any may call the other methods.
 type Keeper struct {
 	// Name is what the log calls the index, such as "text index".
 	Name string
-	// Failing begins the sentence of Trouble after a failure: what does not work, and what readers
-	// notice of it.
+	// Failing begins the sentence of Trouble after a failure: what does not work, and its effect on
+	// clients.
 	Failing string
-	// Open opens the index, or begins an empty one. Each of its steps is work, as those of Follow
-	// are.
+	// Open opens the index, or makes an empty one. It works in steps, as Follow does.
 	Open func(ctx context.Context, w *Work) (Index, error)
-	// SetAside makes room for a new index after a step has failed, or has hung and was left to
-	// itself. Then Open is called again. Nil: the index stays as it is, and
-	// Follow, or Open if that has failed, is called again.
+	// SetAside makes room for a new index after a step has failed, or has hung and was abandoned.
+	// Then Open is called again. If SetAside is nil, the index stays, and Follow, or Open if that
+	// failed, is called again.
 	SetAside func() error
-	// Pacer holds the work to its share of the CPUs. Required.
+	// Pacer limits the work to its share of the CPUs. Required.
 	Pacer *Pacer
-	// Pause is how long changes gather before they are followed together.
+	// Pause is how long changes gather before one Follow handles them together.
 	Pause time.Duration
-	// Retry is how long to wait after a failure. Zero: 5 s.
+	// Retry is the wait after a failure. Zero means 5 s.
 	Retry time.Duration
-	// HangsAfter is how long a step may show no progress. Zero: 30 s.
+	// HangsAfter is how long a step may show no progress. Zero means 30 s.
 	HangsAfter time.Duration
-	// Logger gets a line when the index is complete for the first time after it was opened, and one
-	// for each failure. Nil: none.
+	// Logger gets a line when the index is first complete after an opening, and one for each
+	// failure. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	work     atomic.Pointer[Work] // of the present life
+	work     atomic.Pointer[Work] // of the index that is open
 	trouble  atomic.Pointer[string]
 	sequence atomic.Uint64
 	renewed  atomic.Uint64
 }
 
-// Stale means that an index is not one of this model: it is rebuilt without a wait, and nothing
-// is wrong.
+// Stale is the error of an index that does not belong to this model. The index is rebuilt at once;
+// it is not a problem.
 type Stale struct{ Reason string }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *Stale) Error() string { return e.Reason }
 
-// lookEvery is how often Follow is called at least.
+// lookEvery is the longest time between two calls of Follow.
 const lookEvery = time.Second
 
-// Run keeps the index until ctx ends. Where a step hangs then, it is left to itself.
+// Run runs the index until ctx ends. It abandons a step that hangs then.
 func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 	for ctx.Err() == nil {
 		err := k.watch(ctx, m)
@@ -97,7 +96,7 @@ func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 	}
 }
 
-// watch lives one life of the index in a goroutine of its own, and leaves that to itself if a step
+// watch runs the index in its own goroutine until it fails, and abandons the goroutine if a step
 // hangs.
 func (k *Keeper) watch(ctx context.Context, m *readmodel.Model) error {
 	life, cancel := context.WithCancel(ctx)
@@ -121,8 +120,8 @@ func (k *Keeper) watch(ctx context.Context, m *readmodel.Model) error {
 	}
 }
 
-// live opens the index and follows the model until ctx ends or, if there is SetAside, something is
-// wrong.
+// live opens the index and follows the model until ctx ends. If SetAside is set, it also returns
+// when a step fails.
 func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 	began := time.Now()
 	var index Index
@@ -150,7 +149,7 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 			}
 			k.sequence.Store(v.Sequence())
 			idle, cancel := context.WithTimeout(ctx, lookEvery)
-			_, _ = m.Await(idle, v.Sequence()+1) // its error is idle's
+			_, _ = m.Await(idle, v.Sequence()+1) // the error is idle's
 			cancel()
 			pause.For(ctx, k.Pause)
 		case state == Waiting:
@@ -160,14 +159,14 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 	return nil
 }
 
-// Sequence returns the last sequence at which the index was complete, but for entries that its
-// searches look at; 0 while it never was.
+// Sequence returns the last sequence at which the index was complete, except for rows that its
+// searches scan, or 0 before that.
 func (k *Keeper) Sequence() uint64 { return k.sequence.Load() }
 
-// Renewed returns how often the index has been set aside and rebuilt.
+// Renewed returns how often the index has been removed and rebuilt.
 func (k *Keeper) Renewed() uint64 { return k.renewed.Load() }
 
-// Trouble returns a sentence that says what is wrong with the index, or "".
+// Trouble returns a sentence that describes the index's problem, or "".
 func (k *Keeper) Trouble() string {
 	if d := k.hangs(); d > 0 {
 		return fmt.Sprintf("%s: it has made no progress for %s.", k.Failing, d.Round(time.Second))
@@ -178,7 +177,7 @@ func (k *Keeper) Trouble() string {
 	return ""
 }
 
-// hangs returns how long the step under way has shown no progress, if that is too long, else 0.
+// hangs returns how long the current step has shown no progress if that exceeds HangsAfter, else 0.
 func (k *Keeper) hangs() time.Duration {
 	w := k.work.Load()
 	if w == nil {
@@ -207,17 +206,18 @@ func isStale(err error) bool {
 func (k *Keeper) retry() time.Duration      { return cmp.Or(k.Retry, 5*time.Second) }
 func (k *Keeper) hangsAfter() time.Duration { return cmp.Or(k.HangsAfter, 30*time.Second) }
 
-// Log returns Logger, or one that discards everything.
+// Log returns Logger, or a logger that discards everything.
 func (k *Keeper) Log() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
 
-// Work is what an index does in its steps. The goroutine that calls Follow uses it.
+// Work is the context in which an index runs its steps. Only the goroutine that calls Follow uses
+// it.
 type Work struct {
 	pacer *Pacer
-	alive atomic.Pointer[time.Time] // the last sign of life of the step under way; nil: none is
-	began time.Time                 // of the work since the last rest
+	alive atomic.Pointer[time.Time] // last sign of progress of the current step; nil between steps
+	began time.Time                 // start of the work since the last rest
 }
 
-// Tick shows that the work goes on, and rests now and then.
+// Tick shows that the work makes progress, and rests now and then.
 func (w *Work) Tick(ctx context.Context) {
 	for worked := time.Since(w.began); worked >= slice; worked -= slice {
 		w.pacer.Rest(ctx, slice)
@@ -225,18 +225,18 @@ func (w *Work) Tick(ctx context.Context) {
 	}
 }
 
-// Waited shows that the work goes on; the time until now was none.
+// Waited shows that the work makes progress, and does not count the time until now as work.
 func (w *Work) Waited() {
 	w.began = time.Now()
 	w.alive.Store(new(w.began))
 }
 
-// do does a step.
+// do runs a step.
 func (w *Work) do(step func() error) error {
 	w.Waited()
 	defer w.alive.Store(nil)
 	return fault.Catch(step)
 }
 
-// NewWork makes a Work that no Keeper watches. It is for tests of an Index.
+// NewWork makes a Work without a Keeper, for tests of an Index.
 func NewWork(p *Pacer) *Work { return &Work{pacer: p, began: time.Now()} }

@@ -14,16 +14,16 @@ const (
 	busyShare = 1.0 / 8
 	// busyEvery is how often Pacer.Busy is called.
 	busyEvery = 300 * time.Millisecond
-	// slice is how much work is done before a rest.
+	// slice is how much work is done between rests.
 	slice = 5 * time.Millisecond
 )
 
-// Pacer holds background work, such as that of indexes, to an eighth of the CPUs while the
-// server is busy: after a slice of work it rests in proportion. Set Busy before its use. Any goroutine
-// may use it.
+// Pacer limits background work, such as that of indexes, to an eighth of the CPUs while the server
+// is busy: after a slice of work it rests in proportion. Set Busy before its use. Any goroutine may
+// use it.
 type Pacer struct {
-	// Busy reports whether others want the CPUs. One goroutine at a time calls it. Nil: they
-	// always do.
+	// Busy reports whether others need the CPUs. One goroutine at a time calls it. If it is nil,
+	// they always do.
 	Busy func() bool
 
 	mu      sync.Mutex
@@ -31,18 +31,19 @@ type Pacer struct {
 	limiter *rate.Limiter // of microseconds of work
 }
 
-// Rest rests for work that has taken one CPU for so long. It returns early when ctx ends.
+// Rest sleeps in proportion to worked, the time for which work has used one CPU. It returns early
+// when ctx ends.
 func (p *Pacer) Rest(ctx context.Context, worked time.Duration) {
 	for ; worked > 0 && ctx.Err() == nil; worked -= slice {
 		limiter := p.current()
 		if limiter.Limit() == rate.Inf {
 			return
 		}
-		_ = limiter.WaitN(ctx, int(min(worked, slice).Microseconds())) // its error is that ctx ends
+		_ = limiter.WaitN(ctx, int(min(worked, slice).Microseconds())) // fails only if ctx ends
 	}
 }
 
-// current returns the limiter, set to what is wanted now.
+// current returns the limiter, set to the rate of the moment.
 func (p *Pacer) current() *rate.Limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()

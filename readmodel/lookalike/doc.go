@@ -1,13 +1,13 @@
-// Package lookalike makes look-alike keys: two names that a person would take for each other have
+// Package lookalike makes look-alike keys: two names that a person could take for each other have
 // the same key (httpapi/CONTRACT.md#similar).
 //
-// A key is made in five steps: NFKC; invisible characters dropped; the skeleton of UTS #39, which
-// replaces all characters that look alike by one of them; case folded; marks dropped. There are two
+// A key is made in five steps: NFKC; drop invisible characters; take the skeleton of UTS #39, which
+// replaces all characters that look alike by one of them; fold case; drop marks. There are two
 // keys, because case folding and shapes disagree: a capital I looks like an l and folds to an i.
-// Shape folds after the skeleton, so that paypaI is paypal; Folded folds before it, so that ILONA
-// is ilona. KeysOf makes both.
+// Shape folds after the skeleton, so paypaI becomes paypal. Folded folds before it, so ILONA
+// becomes ilona. KeysOf makes both.
 //
-// The steps and their order are the contract's, so keys are not idempotent: M is m in the key
+// The contract fixes the steps and their order, so keys are not idempotent: M is m in the key
 // Shape, and m looks like rn.
 //
 // # Data
@@ -15,20 +15,20 @@
 // testdata holds confusables.txt of UTS #39 and the section Default_Ignorable_Code_Point of
 // DerivedCoreProperties.txt, both of Unicode 15.0.0, the version of the standard library and x/text
 // under Go 1.26 (a test compares them). go generate makes tables.txt from them, which is embedded
-// and read when the first key is made, in 2 ms. As a Go switch of 6,900 lines it needed no reading,
-// and a key took 10% less time. The libraries with such a table that we found are of older
-// versions, or hold only a part.
+// and read when the first key is made, in 2 ms. A Go switch of 6,900 lines needed no reading and
+// made keys 10% faster. The libraries with such a table that we found are of older versions, or
+// hold only a part.
 //
 // # Reach
 //
-// readmodel tries twelve disguises on 1,000 names each, in both directions (the registry holds the
-// name or the disguise): Cyrillic, Greek, full-width, mathematical letters, digits for letters,
-// capital I for l, zero-width characters, combining marks, strokes (ł for l), ligatures, soft
-// hyphens, bidi controls. All are found, as similar or, where NFKC alone undoes the disguise, as
-// matches. Of 20,000 clean names looked up in a registry of 20,000 others, 5 find somebody similar:
-// kamil0 finds kamiloffer478.
+// The tests of readmodel try twelve disguises on 1,000 names each, in both directions (the registry
+// holds the name or the disguise): Cyrillic, Greek, full-width, mathematical letters, digits for
+// letters, capital I for l, zero-width characters, combining marks, strokes (ł for l), ligatures,
+// soft hyphens, bidi controls. All are found, as similar or, where NFKC alone undoes the disguise,
+// as matches. Of 20,000 clean names looked up in a registry of 20,000 others, 5 find a similar
+// entry: kamil0 finds kamiloffer478.
 //
-// Out of reach is what Unicode does not count as confusable:
+// Disguises that Unicode does not count as confusable are not found:
 //
 //   - digits for letters other than 0 for o and 1 for l or I: 3 for e, 4 for a, 5 for s, 7 for t,
 //     and @ or $;

@@ -30,8 +30,8 @@ func KeysOf(s string) Keys {
 	}
 }
 
-// Joined returns the keys without what only separates: all but letters, numbers and marks. Small
-// capitals, which confusables.txt lacks, become letters.
+// Joined returns the keys without separators: only letters, numbers and marks. Small capitals,
+// which confusables.txt lacks, become letters.
 func (k Keys) Joined() Keys { return Keys{Shape: joined(k.Shape), Folded: joined(k.Folded)} }
 
 func joined(key string) string {
@@ -39,7 +39,7 @@ func joined(key string) string {
 	return string(AppendJoined(room[:0], key))
 }
 
-// AppendJoined appends what Joined makes of one key.
+// AppendJoined appends one key in the form of Joined.
 func AppendJoined(b []byte, key string) []byte {
 	for _, r := range key {
 		if r == '_' || isAround(r) {
@@ -53,7 +53,7 @@ func AppendJoined(b []byte, key string) []byte {
 		case at < 0:
 			b = utf8.AppendRune(b, r)
 		case r == 'ʍ':
-			b = append(b, "rn"...) // as m is
+			b = append(b, "rn"...) // as the skeleton of m
 		default:
 			b = append(b, capitals[utf8.RuneCountInString(smallCapitals[:at])])
 		}
@@ -61,9 +61,9 @@ func AppendJoined(b []byte, key string) []byte {
 	return b
 }
 
-// AppendCore appends what AppendJoined makes of one key without the number of an old tag. Of a key
-// that is nothing else it appends the key with single spaces. Names that are equal when they are
-// [Bare] have equal cores.
+// AppendCore appends one key in the form of AppendJoined, without the number of an old tag. If
+// nothing is left, it appends the key with single spaces. Names that are equal after [Bare] have
+// equal cores.
 func AppendCore(b []byte, key string) []byte {
 	from := len(b)
 	name := strings.TrimRightFunc(key, isAround)
@@ -80,21 +80,21 @@ func AppendCore(b []byte, key string) []byte {
 	return b
 }
 
-// isTag reports whether s, part of a key, may be the number of an old tag: 0, or four digits. Keys
-// have letters in place of 0 and 1.
+// isTag reports whether s, part of a key, may be the number of an old tag: 0, or four digits. In
+// keys, letters replace 0 and 1.
 func isTag(s string) bool {
 	return (s == "0" || len(s) == 4 || len(s) == 1 && strings.Trim(s, "oO") == "") && strings.Trim(s, "0123456789oOl") == ""
 }
 
 func isWordly(r rune) bool { return !isAround(r) }
 
-// isAround reports whether r is no part of a word.
+// isAround reports whether r cannot be part of a word.
 func isAround(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '_'
 }
 
-// Bare returns a name without what people put around it: @, quotes, punctuation, emoji, and the
-// number of an old tag. A name that is nothing else stays.
+// Bare returns a name without its decoration: @, quotes, punctuation, emoji, and the number of an
+// old tag. A name that is only decoration stays.
 func Bare(name string) string {
 	bare := name
 	for {
@@ -111,13 +111,13 @@ func Bare(name string) string {
 	}
 }
 
-// The small capitals that a key may hold, and what they are.
+// The small capitals that a key may hold, and their letters.
 const (
 	smallCapitals = "ᴀʙᴅᴇꜰɢʜᴊĸʟʍɴᴘꞯʀᴛ"
 	capitals      = "abdefghjklmnpqrt"
 )
 
-// Alike reports whether two names look the same: a key of one is the same key of the other.
+// Alike reports whether two names look the same: whether they share a key of one kind.
 func (k Keys) Alike(other Keys) bool {
 	return k.Shape != "" && k.Shape == other.Shape || k.Folded != "" && k.Folded == other.Folded
 }
@@ -136,7 +136,7 @@ func visible(s string) string {
 }
 
 // skeleton returns the skeleton of UTS #39, section 4: each code point of the decomposed text is
-// replaced by what it looks like.
+// replaced by its prototype.
 func skeleton(s string) string {
 	s = norm.NFD.String(s)
 	var b strings.Builder
@@ -165,11 +165,11 @@ func bare(s string) string {
 	}, norm.NFD.String(s))
 }
 
-// unstroked returns the base letter of a letter with a stroke or bar through it, which has no
-// decomposition. confusables.txt makes most of them a letter and an overlaid mark, but has some in
-// one case only, and folding after the skeleton brings the other back. The list is the letters with
-// a stroke, bar or diagonal stroke in Latin-1 and Latin Extended-A to -C. Hooks, tails and curls
-// make other letters, and stay.
+// unstroked returns the base letter of a letter with a stroke or bar, which has no decomposition.
+// confusables.txt maps most of them to a letter and an overlaid mark, but has some in one case
+// only, and folding after the skeleton restores the other. The list has the letters with a stroke,
+// bar or diagonal stroke in Latin-1 and Latin Extended-A to -C. Letters with hooks, tails and curls
+// are other letters, and stay.
 func unstroked(r rune) rune {
 	switch r {
 	case 'ⱥ':

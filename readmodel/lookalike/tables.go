@@ -12,7 +12,7 @@ import (
 //go:embed tables.txt
 var tablesFile string
 
-// tables is what tables.txt says.
+// tables is the content of tables.txt.
 type tables struct {
 	version    string // of Unicode
 	prototypes map[rune]string
@@ -52,13 +52,14 @@ func codePoints(hex string) (rs []rune) {
 	return rs
 }
 
-// prototype is what r looks like, or "" when that is r itself.
+// prototype returns the prototype of r, or "" if r is its own.
 func prototype(r rune) string { return read().prototypes[r] }
 
-// Invisible reports whether r is shown as nothing.
+// Invisible reports whether r is displayed as nothing.
 func Invisible(r rune) bool { return r >= 0xad && ignorable(r) }
 
-// ignorable says whether r is shown as nothing: the property Default_Ignorable_Code_Point.
+// ignorable reports whether r has the property Default_Ignorable_Code_Point, and so is displayed as
+// nothing.
 func ignorable(r rune) bool {
 	for _, ends := range read().ignorable {
 		if r <= ends[1] {

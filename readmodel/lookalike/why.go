@@ -9,22 +9,22 @@ import (
 	"example.org/registry/readmodel/casefold"
 )
 
-// Explanation says why a name looks like another although the texts differ. Several reasons may
-// hold; for two texts with equal keys at least one does.
+// Explanation gives the reasons why a name looks like another although the texts differ. Several
+// may hold; for two texts with equal keys at least one does.
 type Explanation struct {
-	Hidden  bool     // one of them has invisible characters
-	Marks   []Letter // letters with marks or strokes that the other text has without them: ł and l
-	Letters []Letter // letters that stand for others, each once, in the order of the text
+	Hidden  bool     // one of the texts has invisible characters
+	Marks   []Letter // letters with marks or strokes that the other text has without: ł and l
+	Letters []Letter // letters that replace others, each once, in the order of the text
 }
 
-// Letter is a character that looks like something else.
+// Letter is a character that looks like another text.
 type Letter struct {
 	Rune      rune
-	LooksLike string // what it is taken for
+	LooksLike string // the text that it resembles
 }
 
-// Explain returns why name, which has a key in common with search, does not match it as it stands.
-// Any goroutine may call it.
+// Explain returns why name, which shares a key with search, does not match it literally. Any
+// goroutine may call it.
 func Explain(name, search string) Explanation {
 	n, s := norm.NFKC.String(name), norm.NFKC.String(search)
 	why := Explanation{Hidden: Hidden(name) || Hidden(search)}
@@ -41,7 +41,7 @@ func Explain(name, search string) Explanation {
 	return why
 }
 
-// marked returns the letters of text with a mark or stroke that other has only without.
+// marked returns the letters of text with a mark or stroke that other has only without it.
 func marked(text, other string) (found []Letter) {
 	other = casefold.String(other)
 	for _, r := range casefold.String(text) {
@@ -54,9 +54,8 @@ func marked(text, other string) (found []Letter) {
 	return found
 }
 
-// letters returns the characters of n that s does not have and that look like something in it. If
-// there are none it tries the other way round, since nobody can tell which of the two is the
-// disguise.
+// letters returns the characters of n that are not in s and look like something in s. If there are
+// none it swaps the texts, since either may be the disguise.
 func letters(n, s string) []Letter {
 	if found := unmatched(n, s); len(found) > 0 {
 		return found
@@ -64,8 +63,7 @@ func letters(n, s string) []Letter {
 	return unmatched(s, n)
 }
 
-// unmatched returns the characters of text that other does not have and that look like something in
-// it.
+// unmatched returns the characters of text that are not in other and look like something in other.
 func unmatched(text, other string) (found []Letter) {
 	shape := KeysOf(other).Shape
 	other = casefold.String(other)
@@ -89,9 +87,8 @@ func named(found []Letter, r rune) bool {
 	return false
 }
 
-// Hidden reports whether s has invisible characters that can be put into a name unseen. What makes
-// one picture of several emoji, or a picture of a character, is none: joiners and variation
-// selectors beside symbols, and tags after a flag.
+// Hidden reports whether s has invisible characters that a disguise can use. Characters that form
+// an emoji do not count: joiners and variation selectors next to symbols, and tags after a flag.
 func Hidden(s string) bool {
 	var before rune
 	rest := []rune(s)
@@ -104,7 +101,7 @@ func Hidden(s string) bool {
 		case !ignorable(r):
 		case r == '\u200d' && pictorial(before) && pictorial(after):
 		case (r == '\ufe0e' || r == '\ufe0f') && (pictorial(before) || strings.ContainsRune("0123456789#*", before)):
-			continue // what follows stands beside the symbol
+			continue // the next character follows a symbol
 		case r >= 0xe0020 && r <= 0xe007f && before == blackFlag:
 			continue // England, Scotland, Wales
 		default:
@@ -115,15 +112,15 @@ func Hidden(s string) bool {
 	return false
 }
 
-// blackFlag is what the flags of parts of a country begin with.
+// blackFlag begins the flags of parts of a country.
 const blackFlag = '\U0001f3f4'
 
-// pictorial reports whether r is a symbol, or the skin tone of one.
+// pictorial reports whether r is a symbol, or a skin tone.
 func pictorial(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || r >= 0x1f3fb && r <= 0x1f3ff || r == '‼' || r == '⁉' || r == '〰'
 }
 
-// Script returns the name of r's script if names are disguised with it, else "".
+// Script returns the name of r's script if it is used to disguise names, else "".
 func Script(r rune) string {
 	for _, s := range []struct {
 		name  string

@@ -14,8 +14,7 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// The fields of a document, by the names that bleve knows them by. Those that are scored come
-// first.
+// The fields of a document, by their names in bleve. The scored ones come first.
 const (
 	inName = iota
 	inID
@@ -37,10 +36,10 @@ const (
 // scoredFields are the names of the fields that are scored.
 func scoredFields() [numScored]string { return [...]string{"n", "i", "r"} }
 
-// fieldNames are those of all fields.
+// fieldNames are the names of all fields.
 func fieldNames() [numFields]string { return [...]string{"n", "i", "r", wordField, storedField, "_id"} }
 
-// lengths are numbers of terms, by field: of one document, or of all together.
+// lengths are numbers of terms by field: of one document, or of several together.
 type lengths [numScored]uint64
 
 func (l *lengths) add(o lengths) {
@@ -55,8 +54,9 @@ func (l *lengths) sub(o lengths) {
 	}
 }
 
-// documentID is by what a document is known: the number of its list and its entry id. Ids of
-// hexadecimal digits are packed, two digits in a byte: every segment has a dictionary of them.
+// documentID returns the id of a row's document: the number of its list and its entry id. Ids of
+// hexadecimal digits are packed, two digits in a byte, because every segment has a dictionary of
+// ids.
 func documentID(r *readmodel.Row) string {
 	list, _ := r.List().Index()
 	id := r.ID()
@@ -66,13 +66,13 @@ func documentID(r *readmodel.Row) string {
 	return string(append([]byte{plainID + byte(list)}, id...))
 }
 
-// What a document id begins with, plus the number of the list.
+// The first byte of a document id, to which the number of the list is added.
 const (
 	plainID  = '0'
 	packedID = 'a'
 )
 
-// rowOf finds the row that a document was made of.
+// rowOf finds the row of a document.
 func rowOf(v *readmodel.View, documentID string) *readmodel.Row {
 	if documentID == "" {
 		return nil
@@ -90,9 +90,9 @@ func rowOf(v *readmodel.View, documentID string) *readmodel.Row {
 	return nil
 }
 
-// wordKey is a word in the dictionary of words: without diacritics, and where it has some, a zero
-// byte and the word as written. Only words that are none of their terms are there: the dictionaries
-// of terms have the others.
+// wordKey returns the key of a word in the dictionary of words: the word without diacritics, and,
+// if it has some, a zero byte and the word as written. A word that is one of its own terms has no
+// key: it is in the dictionaries of terms.
 func wordKey(t *terms.Token) string {
 	if t.Folded == t.Plain {
 		return t.Plain
@@ -100,11 +100,11 @@ func wordKey(t *terms.Token) string {
 	return t.Plain + "\x00" + t.Folded
 }
 
-// maxWord bounds the keys, in bytes, that are in the dictionary: nobody misspells longer ones.
+// maxWord bounds the keys in the dictionary, in bytes. Longer words get no suggestions.
 const maxWord = 48
 
-// stamp is what a document keeps of its row: the sequence of its last change, and how many terms it
-// has.
+// stamp is the stored data of a document: the sequence of its row's last change, and its numbers of
+// terms.
 type stamp struct {
 	sequence uint64
 	lengths  lengths
@@ -137,23 +137,23 @@ func decodeStamp(b []byte) (s stamp, err error) {
 	return s, err
 }
 
-// analyst makes documents of rows, a batch at a time. One goroutine uses it, and what bleve calls
+// analyst turns rows into documents, a batch at a time. One goroutine uses it, and bleve's calls
 // while it takes the batch.
 //
-// A batch's memory is used again for the next one: garbage costs the read model's whole heap a
-// collection.
+// The next batch reuses the memory: garbage would make the collector scan the read model's whole
+// heap.
 type analyst struct {
 	analyzer   *terms.Analyzer
 	tokens     []terms.Token
-	remembered map[string][]analyzed // by what stands between two spaces of a reason
-	places     map[string]int        // of the terms of the field under way, in terms
-	pace       func()                // called often, since it may rest; nil: nothing
+	remembered map[string][]analyzed // by the text between two spaces of a reason
+	places     map[string]int        // of the terms of the current field, in terms
+	pace       func()                // called often, since it may rest; may be nil
 
 	documents []document
 	terms     []term
 	stamps    []byte
 	fields    [2][numFields]field
-	visits    int                // that are under way
+	visits    int                // visits in progress
 	counts    []*index.TokenFreq // by frequency
 }
 
@@ -161,7 +161,7 @@ type analyst struct {
 // "".
 type analyzed struct{ term, key string }
 
-// term is a term of a field of a document. Its count is zero where it is not scored.
+// term is a term in a field of a document. Its count is zero if the field is not scored.
 type term struct {
 	text  string
 	count int
@@ -170,10 +170,10 @@ type term struct {
 // maxFrequency bounds how often a term counts in a field.
 const maxFrequency = 1000
 
-// maxRemembered bounds what an analyst remembers before it forgets all of it.
+// maxRemembered bounds an analyst's cache; when full, it is cleared.
 const maxRemembered = 1 << 15
 
-// begin forgets the batch before and makes room for another.
+// begin starts a batch with room for rows rows.
 func (a *analyst) begin(rows int) {
 	if a.remembered == nil {
 		a.remembered, a.places = map[string][]analyzed{}, map[string]int{}
@@ -185,14 +185,14 @@ func (a *analyst) begin(rows int) {
 	a.documents, a.terms, a.stamps = a.documents[:0], a.terms[:0], a.stamps[:0]
 }
 
-// end gives the memory of large batches back.
+// end releases the memory of a large batch.
 func (a *analyst) end() {
 	if cap(a.documents) > 1024 {
 		a.documents, a.terms, a.stamps = nil, nil, nil
 	}
 }
 
-// add analyzes a row for the batch, which has room for it.
+// add analyzes a row for the batch, which must have room for it.
 func (a *analyst) add(r *readmodel.Row) error {
 	name, reason, err := r.Text()
 	if err != nil {
@@ -227,7 +227,7 @@ func (a *analyst) add(r *readmodel.Row) error {
 	}
 	d.fields[inWords].end = len(a.terms)
 	if len(a.places) > 1024 {
-		a.places = map[string]int{} // clearing it costs what it once held
+		a.places = map[string]int{} // clearing a large map takes as long as it once held items
 	}
 	d.lengths = s.lengths
 	begin := len(a.stamps)
@@ -236,8 +236,8 @@ func (a *analyst) add(r *readmodel.Row) error {
 	return nil
 }
 
-// each calls f with what stands between the spaces of a text, or else with the text: no token goes
-// across a space.
+// each calls f with each piece of text between spaces if split is set, else with the whole text. No
+// token contains a space.
 func each(text string, split bool, f func(string)) {
 	if !split {
 		f(text)
@@ -248,15 +248,14 @@ func each(text string, split bool, f func(string)) {
 	}
 }
 
-// analyze returns the tokens of a piece of text. Words of reasons come again and again, so that
-// they are remembered.
+// analyze returns the tokens of a piece of text. It caches those of reasons, whose words repeat.
 func (a *analyst) analyze(text string, field int) []analyzed {
 	if field == inReason {
 		if known, ok := a.remembered[text]; ok {
 			return known
 		}
 		if len(text) <= maxWord {
-			text = strings.Clone(text) // else what is remembered would keep the whole reason
+			text = strings.Clone(text) // the cache would otherwise retain the whole reason
 		}
 	}
 	a.tokens = a.analyzer.Tokens(a.tokens[:0], text)
@@ -280,7 +279,7 @@ func (a *analyst) analyze(text string, field int) []analyzed {
 	return all
 }
 
-// count counts a term of the field under way.
+// count counts a term of the current field.
 func (a *analyst) count(text string) {
 	if i, ok := a.places[text]; ok {
 		a.terms[i].count++
@@ -290,14 +289,14 @@ func (a *analyst) count(text string) {
 	a.terms = append(a.terms, term{text, 1})
 }
 
-// fieldTerm is a term as a field has it. In ids the digits are packed, two in a byte: that halves
-// the dictionary.
+// fieldTerm returns the form of a term in a field. In chat ids, digits are packed, two in a byte:
+// that halves the dictionary.
 func fieldTerm(field int, term string) string {
 	if field != inID || len(term) < 8 || !allDigits(term) {
 		return term
 	}
 	packed := make([]byte, 1, 1+(len(term)+1)/2)
-	packed[0] = byte(len(term) & 1) // no other term begins so
+	packed[0] = byte(len(term) & 1) // no other term begins with this byte
 	for i := 0; i < len(term); i += 2 {
 		two := term[i] - '0'
 		if i+1 < len(term) {
@@ -317,7 +316,7 @@ func allDigits(s string) bool {
 	return true
 }
 
-// document is an analyzed row as bleve takes it.
+// document is an analyzed row as a bleve document.
 type document struct {
 	analyst *analyst
 	id      string
@@ -334,12 +333,12 @@ func (d *document) NumPlainTextBytes() uint64                  { return 0 }
 func (d *document) StoredFieldsBytes() uint64                  { return 0 }
 func (d *document) Indexed() bool                              { return false }
 
-// AddIDField is part of index.Document: the field that bleve finds documents by is always there.
+// AddIDField implements index.Document. The id field that bleve finds documents by is always there.
 func (d *document) AddIDField() {}
 
-// VisitFields calls visit with every field of the document. A field is another's as soon as the
-// next document is visited, but for the first document of a batch, during whose visit bleve visits
-// all.
+// VisitFields calls visit with every field of the document. The visited field is valid until the
+// next document is visited. While bleve visits the first document of a batch, it also visits all
+// others.
 func (d *document) VisitFields(visit index.FieldVisitor) {
 	a := d.analyst
 	if a.pace != nil {
@@ -395,14 +394,14 @@ func (f *field) Options() index.FieldIndexingOptions { return f.options }
 func (f *field) AnalyzedLength() int                 { return f.length }
 func (f *field) NumPlainTextBytes() uint64           { return 0 }
 
-// AnalyzedTokenFrequencies returns the field's terms. bleve asks twice for each document, and keeps
-// none.
+// AnalyzedTokenFrequencies returns the field's terms. bleve calls it twice for each document, and
+// does not retain the result.
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies {
 	if f.filled {
 		return f.found
 	}
 	if f.found == nil || len(f.found) > 1024 {
-		f.found = index.TokenFrequencies{} // clearing it costs what it once held
+		f.found = index.TokenFrequencies{} // clearing a large map takes as long as it once held items
 	}
 	clear(f.found)
 	for i := range f.terms {
@@ -412,7 +411,7 @@ func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies {
 	return f.found
 }
 
-// frequency returns the number as bleve takes it. All terms of a frequency share it.
+// frequency returns n as bleve's type. All terms of one frequency share a value.
 func (a *analyst) frequency(n int) *index.TokenFreq {
 	n = min(n, maxFrequency)
 	for len(a.counts) <= n {

@@ -16,27 +16,27 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// Engine keeps the index of ranked search of one model. Its fields are set before Run; any
+// Engine maintains the index of ranked search of one model. Its fields are set before Run; any
 // goroutine may call the other methods.
 type Engine struct {
-	// Dir is where the index is kept.
+	// Dir is the directory of the index.
 	Dir string
-	// Pacer holds the work to its share of the CPUs. Required.
+	// Pacer limits the work to its share of the CPUs. Required.
 	Pacer *indexing.Pacer
-	// HangsAfter is how long a step may take without progress before the index is given up, and
-	// bleve's merges ten times as long. Zero: 30 s.
+	// HangsAfter is how long a step may take without progress before the index is abandoned;
+	// bleve's merges may take ten times as long. Zero means 30 s.
 	HangsAfter time.Duration
-	// EraseAfter is how old a file gets that has words of deleted documents, before the others in it
-	// are written again and it is removed. Zero: a day.
+	// EraseAfter is the age at which a file with words of deleted documents is removed, after its
+	// other documents were rewritten. Zero means a day.
 	EraseAfter time.Duration
-	// Logger gets a line for each time the index is complete or rebuilt. Nil: none.
+	// Logger gets a line each time the index is complete or rebuilt. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	tuning tuning
 
 	mu        sync.Mutex
-	follower  *follower  // whose index searches ask
-	published *published // nil: no index
+	follower  *follower  // whose index searches use
+	published *published // nil if there is no index
 
 	keeper    indexing.Keeper
 	analyzers sync.Pool // of *terms.Analyzer
@@ -44,11 +44,11 @@ type Engine struct {
 	builders  [2]atomic.Pointer[levenshtein.LevenshteinAutomatonBuilder] // see automata
 }
 
-// tuning is what tests set. Zero values: the constants.
+// tuning is set by tests. Zero values mean the constants.
 type tuning struct {
 	pause, retry time.Duration
 	nap          time.Duration
-	at           func(string) error // called at points where tests fail or hang. Nil: nothing
+	at           func(string) error // called at points where tests fail or hang; may be nil
 }
 
 const (
@@ -58,8 +58,8 @@ const (
 	nap = 100 * time.Millisecond
 )
 
-// Run keeps an index of m until ctx ends. An index that does not fit, is damaged or hangs is
-// removed and rebuilt. An Engine runs once, and for a directory one at a time.
+// Run maintains an index of m until ctx ends. An index that does not fit, is damaged or hangs is
+// removed and rebuilt. An Engine runs once; a directory may have one running Engine at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 	k := &e.keeper
 	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
@@ -79,16 +79,16 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 	k.Run(ctx, m)
 }
 
-// Sequence returns the last sequence that the index covers; 0 while there is none.
+// Sequence returns the last sequence that the index covers, or 0 if there is no index.
 func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
 
-// Trouble returns a sentence that says what is wrong with the index, or "".
+// Trouble returns a sentence that describes the index's problem, or "".
 func (e *Engine) Trouble() string { return e.keeper.Trouble() }
 
-// Renewed returns how often the index has been rebuilt because something was wrong with it.
+// Renewed returns how often the index has been rebuilt because of a problem.
 func (e *Engine) Renewed() uint64 { return e.keeper.Renewed() }
 
-// publish gives searches p in place of what they had, unless p's follower has been given up.
+// publish makes p the index of searches, unless p's follower has been abandoned.
 func (e *Engine) publish(p *published) {
 	e.mu.Lock()
 	old := p
@@ -99,7 +99,8 @@ func (e *Engine) publish(p *published) {
 	old.release()
 }
 
-// withdraw withdraws and releases the index that f published. If f is nil, it withdraws any.
+// withdraw unpublishes and releases the index that f published. If f is nil, it does so with any
+// index.
 func (e *Engine) withdraw(f *follower) {
 	e.mu.Lock()
 	var old *published
@@ -111,7 +112,7 @@ func (e *Engine) withdraw(f *follower) {
 	old.release()
 }
 
-// acquire returns what is published, or nil. The caller releases it.
+// acquire returns the published index, or nil. The caller releases it.
 func (e *Engine) acquire() *published {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,7 +136,7 @@ func (e *Engine) load() error {
 	return err
 }
 
-// analyzer returns an analyzer of the pool. There is one once there is an index.
+// analyzer returns an analyzer of the pool. Call it only once there is an index.
 func (e *Engine) analyzer() *terms.Analyzer {
 	if a, ok := e.analyzers.Get().(*terms.Analyzer); ok {
 		return a

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// eraseAfter is how old a segment gets that has words of deleted documents. bleve leaves those in
-	// it until it merges it, which may be never.
+	// eraseAfter is the age at which a segment with deleted documents is rewritten. Otherwise bleve
+	// keeps their words until it merges the segment, which may be never.
 	eraseAfter = 24 * time.Hour
-	// eraseLooks is how often in that time the follower looks for such segments.
+	// eraseLooks is how often in that time the follower checks for such segments.
 	eraseLooks = 24
 )
 
-// overdue returns the rows of the documents that are left in segments with deleted ones that are
-// older than the engine allows. When these rows are written again, such a segment has no documents
-// left, and bleve removes its file when it next writes.
+// overdue returns the rows of the live documents in segments that have deleted ones and are older
+// than the engine allows. Rewriting these rows leaves such a segment without documents, and bleve
+// removes its file at its next write.
 func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.Row, error) {
 	after := cmp.Or(f.engine.EraseAfter, eraseAfter)
 	if time.Since(f.looked) < after/eraseLooks {
@@ -50,7 +50,7 @@ func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.
 		}
 		info, err := os.Stat(file.Path())
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // merged meanwhile
+			continue // merged since
 		} else if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.
 			continue
 		}
 		t := f.tables[seg.Id()]
-		if t == nil { // merged since the index was shown last
+		if t == nil { // merged since the last publication
 			if t, err = readTable(ctx, w, seg, f.view, func(string) error { return errUnknown }); err != nil {
 				return nil, err
 			}
@@ -75,8 +75,8 @@ func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.
 	return rows, nil
 }
 
-// removeUnused has bleve write, and so remove the files of segments that it does not use any more, if
-// there are more files than it uses.
+// removeUnused makes bleve write if there are more files than segments in use, since a write
+// removes the other files.
 func (f *follower) removeUnused(inUse int) error {
 	files, err := filepath.Glob(filepath.Join(f.store.dir, "*.zap"))
 	if err != nil || len(files) <= inUse || f.store.unpersisted.Load() > 0 {

@@ -21,21 +21,21 @@ import (
 type follower struct {
 	engine  *Engine
 	model   *readmodel.Model
-	store   *store // nil: not open
+	store   *store // nil if it is not open
 	analyst analyst
 	learned time.Time // when the analyst began to remember words
 
 	state  state
-	view   *readmodel.View // the state that the index has; nil: it is not complete yet
-	work   work            // that is under way
+	view   *readmodel.View // the view that the index covers; nil until it is complete
+	work   work            // in progress
 	tables map[uint64]*table
-	wrote  bool      // a batch, since it was opened
-	looked time.Time // for segments that are overdue
+	wrote  bool      // whether a batch was written since the opening
+	looked time.Time // time of the last check for overdue segments
 }
 
 const (
-	// batchRows is how many rows make a batch while much is to be indexed: the larger, the fewer
-	// merges, and the more memory.
+	// batchRows is the number of rows in a batch while many are to be indexed. Larger batches need
+	// fewer merges, and more memory.
 	batchRows = 8192
 	// mergesWithin is how many times longer than a step a merge may take.
 	mergesWithin = 10
@@ -43,16 +43,16 @@ const (
 
 var errMergeHangs = errors.New("a merge takes too long")
 
-// work is what an index lacks of a view: documents to remove, and rows to make documents of.
+// work is the difference between the index and a view: documents to remove, and rows to add.
 type work struct {
-	view *readmodel.View // nil: nothing is under way
+	view *readmodel.View // nil if there is no work
 	gone map[string]struct{}
 	rows []*readmodel.Row
 }
 
 func (w *work) empty() bool { return len(w.rows) == 0 && len(w.gone) == 0 }
 
-// open opens the index, and finds out what it lacks.
+// open opens the index, and finds its difference from the model.
 func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
 	if err := f.engine.load(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
 	return err
 }
 
-// Close is part of indexing.Index. It closes the files after the last batches have reached the
+// Close implements indexing.Index. It closes the files after the last batches have reached the
 // disk.
 func (f *follower) Close() {
 	f.engine.withdraw(f)
@@ -81,7 +81,7 @@ func (f *follower) Close() {
 	}
 }
 
-// restore reads what the index says about itself and compares it with what it should be.
+// restore reads the index's stored state and compares it with the expected one.
 func (f *follower) restore() error {
 	snapshot, err := f.store.snapshot()
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *follower) restore() error {
 		return fmt.Errorf("its metadata: %w", err)
 	}
 	if raw == nil && len(snapshot.Segments()) == 0 {
-		return nil // a new one
+		return nil // a new index
 	}
 	var st state
 	if err := json.Unmarshal(raw, &st); err != nil {
@@ -114,7 +114,7 @@ func (f *follower) restore() error {
 	return nil
 }
 
-// compare finds out what the index lacks of v by a look at every document and every row.
+// compare finds the difference between the index and v by reading every document and every row.
 func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.View) (lacks work, err error) {
 	snapshot, err := f.store.snapshot()
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 		t, err := readTable(ctx, w, seg, v, func(id string) error {
 			if rowOf(v, id) == nil {
 				lacks.gone[id] = struct{}{}
-			} // else there is another document of it to come, or there is one
+			} // another document of it follows, or has been found
 			return nil
 		})
 		if err != nil {
@@ -149,7 +149,7 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 	return lacks, nil
 }
 
-// changes returns what has changed since the view that the index has.
+// changes returns the changes since the view that the index covers.
 func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.View) (work, error) {
 	refs, ok := v.ChangedSince(f.view.Sequence())
 	if !ok {
@@ -173,7 +173,7 @@ func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.V
 	return lacks, nil
 }
 
-// Follow is part of indexing.Index. A step is a batch; the last one of a view publishes the index.
+// Follow implements indexing.Index. A step is a batch; the last one of a view publishes the index.
 func (f *follower) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (state indexing.State, err error) {
 	if err := f.health(); err != nil {
 		return indexing.Working, err
@@ -207,13 +207,13 @@ func (f *follower) Follow(ctx context.Context, w *indexing.Work, v *readmodel.Vi
 	}
 	rows, err := f.overdue(ctx, w)
 	if len(rows) > 0 {
-		f.work, f.view = work{view: v, gone: map[string]struct{}{}, rows: rows}, nil // to be shown again
+		f.work, f.view = work{view: v, gone: map[string]struct{}{}, rows: rows}, nil // publishes it again
 		return indexing.Working, err
 	}
 	return indexing.Complete, err
 }
 
-// health returns what bleve's goroutines have met.
+// health returns the error of bleve's goroutines, if any.
 func (f *follower) health() error {
 	select {
 	case err := <-f.store.failed:
@@ -258,8 +258,8 @@ func (f *follower) write(documents []document, gone []string) error {
 	return f.store.write(documents, gone, &f.state)
 }
 
-// tidy writes an empty batch where one is of use: the first batch on the disk ends the opening, and
-// bleve removes the files of merged segments when it next writes.
+// tidy writes an empty batch if that helps: the first batch on the disk ends the opening, and bleve
+// removes the files of merged segments when it next writes.
 func (f *follower) tidy() error {
 	if f.wrote && !f.store.merged.Load() {
 		return nil

@@ -11,17 +11,17 @@ import (
 	"example.org/registry/readmodel/indexing"
 )
 
-// published is the index as searches see it. It never changes, and stays readable until everybody
-// has released it.
+// published is the index as searches see it. It never changes, and stays readable until all
+// references are released.
 type published struct {
 	by       *follower
 	users    atomic.Int64
 	snapshot *scorch.IndexSnapshot
 	parts    []part
-	view     *readmodel.View // the state that it has
+	view     *readmodel.View // the view that it covers
 	sequence uint64
 	docs     int
-	lengths  lengths // of all documents
+	lengths  lengths // sum over all documents
 }
 
 func (p *published) release() {
@@ -35,12 +35,12 @@ type part struct {
 	*scorch.SegmentSnapshot
 	*table
 	docs    int
-	lengths lengths // of the documents that are not deleted
+	lengths lengths // sum over the documents that are not deleted
 }
 
 var errUnknown = errors.New("it holds a document whose entry does not exist")
 
-// show publishes the index as it is now.
+// show publishes the index.
 func (f *follower) show(ctx context.Context, w *indexing.Work) error {
 	snapshot, err := f.store.snapshot()
 	if err != nil {

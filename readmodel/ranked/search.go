@@ -18,24 +18,24 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// The weights of the fields: a name says more about an entry than what is told of it, and an id
-// all.
+// The weights of the fields: a name says more about an entry than its reason does, and a chat id
+// identifies it.
 func weights() [numScored]float64 { return [...]float64{inName: 3, inID: 8, inReason: 1} }
 
-// BM25's constants, as bleve has them.
+// BM25's constants, as in bleve.
 const (
 	k1 = 1.2
 	b  = 0.75
 )
 
-// Searcher answers from the index as it was at one moment. Its owner releases it.
+// Searcher answers from the index at one moment. Its owner releases it.
 type Searcher struct {
 	engine *Engine
 	*published
 }
 
-// Acquire returns the index as it is now, or nil while there is none. A view that is loaded
-// afterwards knows of everything that is in it.
+// Acquire returns the current index, or nil if there is none. A view loaded afterwards has every
+// change that the index has.
 func (e *Engine) Acquire() *Searcher {
 	p := e.acquire()
 	if p == nil {
@@ -44,15 +44,15 @@ func (e *Engine) Acquire() *Searcher {
 	return &Searcher{e, p}
 }
 
-// Release gives the index back.
+// Release releases the index.
 func (a *Searcher) Release() { a.published.release() }
 
 // Sequence returns the last sequence that the index covers.
 func (a *Searcher) Sequence() uint64 { return a.sequence }
 
-// Search answers a page of the entries of v that have every word of q or, where none has, all but
-// one. v must have been loaded after Acquire. The error is ctx's or readmodel.ErrNoRanking: v is
-// too old, of another model or too far ahead, or the index is faulty. A faulty index is rebuilt.
+// Search returns a page of the entries of v that have every word of q or, if none has, all but one.
+// v must have been loaded after Acquire. The error is ctx's or readmodel.ErrNoRanking: v is too
+// old, of another model or too far ahead, or the index is faulty. A faulty index is rebuilt.
 func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
 	if !v.SameModel(a.view) || v.Sequence() < a.sequence {
 		return page, readmodel.ErrNoRanking
@@ -74,30 +74,30 @@ func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.Ra
 	return page, err
 }
 
-// report makes the follower give the index up.
+// report makes the follower abandon the index.
 func (f *follower) report(err error) { f.store.fail(err, "") }
 
-// search is one question under way.
+// search is one query in progress.
 type search struct {
 	*published
 	ctx      context.Context
 	view     *readmodel.View
 	query    *readmodel.RankedQuery
 	analyzer *terms.Analyzer
-	changed  map[readmodel.RowRef]bool // rows that the index has an older text of
-	looks    int                       // changed rows that were looked at
-	reads    int                       // rows that were looked at for a spelling
+	changed  map[readmodel.RowRef]bool // rows whose text in the index is older
+	looks    int                       // changed rows that were read
+	reads    int                       // rows that were read for a spelling
 }
 
-// maxChanged bounds the changed rows that one question analyzes. Beyond them, what was changed a
-// moment ago is missing from the answer.
+// maxChanged bounds the changed rows that one query analyzes. Beyond them, the latest changes are
+// missing from the result.
 const maxChanged = 256
 
 // changedRows returns the rows that have changed after sequence.
 func changedRows(v *readmodel.View, sequence uint64) (map[readmodel.RowRef]bool, error) {
 	refs, ok := v.ChangedSince(sequence)
 	if !ok {
-		return nil, readmodel.ErrNoRanking // tens of thousands of changes have come at once
+		return nil, readmodel.ErrNoRanking // tens of thousands of changes came at once
 	}
 	if len(refs) == 0 {
 		return nil, nil
@@ -109,21 +109,21 @@ func changedRows(v *readmodel.View, sequence uint64) (map[readmodel.RowRef]bool,
 	return changed, nil
 }
 
-// word is a word of the question.
+// word is a word of the query.
 type word struct {
 	plain  string
 	folded string
-	terms  []string // its forms' terms: any of them will do
+	terms  []string // the terms of its forms; a match has one of them
 
-	start, end int // where in the question, in code points
+	start, end int // position in the query, in code points
 }
 
-// has reports whether one of the terms will do.
+// has reports whether the word has one of the terms.
 func (w *word) has(terms []string) bool {
 	return slices.ContainsFunc(terms, func(term string) bool { return slices.Contains(w.terms, term) })
 }
 
-// words analyzes a text into its words, each once, but those that say little where others are.
+// words returns the distinct words of text, without weak words unless there are no others.
 func (s *search) words(text string) ([]word, error) {
 	var words []word
 	tokens := s.analyzer.Tokens(nil, text)
@@ -134,7 +134,7 @@ func (s *search) words(text string) ([]word, error) {
 		}
 		w := word{plain: t.Plain, folded: t.Folded, terms: slices.Clone(s.analyzer.Meant(t.Folded)), start: t.Start, end: t.End}
 		if !slices.Contains(w.terms, t.Plain) {
-			w.terms = append(w.terms, t.Plain) // each once: a term's score is added for each
+			w.terms = append(w.terms, t.Plain) // distinct, since a term's score is added once for each
 		}
 		if err := s.addTerms(&w); err != nil {
 			return nil, err
@@ -144,9 +144,9 @@ func (s *search) words(text string) ([]word, error) {
 	return words, nil
 }
 
-// addTerms adds the terms of the words that differ from w in their diacritics alone: a text typed
-// without them means those, and one typed with them may mean texts without. Words that are one
-// of their terms have been found.
+// addTerms adds the terms of the words that differ from w only in diacritics. A text typed without
+// them can mean those words, and one typed with them can mean texts without. Words that are one of
+// their own terms are found already.
 func (s *search) addTerms(w *word) error {
 	return s.eachWord(wordField, []byte(w.plain), []byte(w.plain+"\x01"), nil, func(key string, _ uint64) error {
 		plain, folded, marked := strings.Cut(key, "\x00")
@@ -165,8 +165,9 @@ func (s *search) addTerms(w *word) error {
 	})
 }
 
-// eachWord calls f with the keys of a field's dictionary from start up to end (nil: all) that the
-// automaton lets through and that a document has. Those of several segments come several times.
+// eachWord calls f with the keys of a field's dictionary that the automaton accepts and that a
+// document has. Keys begin at start and end before end, unless that is nil. A key of several
+// segments occurs several times.
 func (s *search) eachWord(field string, start, end []byte, automaton segment.Automaton, f func(key string, documents uint64) error) error {
 	for _, part := range s.parts {
 		if s.ctx.Err() != nil {
@@ -211,10 +212,10 @@ type postings struct {
 	bitmap   *roaring.Bitmap
 }
 
-// found is what a segment has of one word.
+// found is the postings of one word in a segment.
 type found struct {
 	postings []postings
-	any      *roaring.Bitmap // documents that have it in any field, deleted ones included
+	any      *roaring.Bitmap // documents that have the word in any field, including deleted ones
 }
 
 // find looks a word up in a segment.
@@ -260,18 +261,18 @@ func (s *search) find(p *part, w *word) (f found, err error) {
 	return f, nil
 }
 
-// evaluation is what the words of a question find, before order and page.
+// evaluation is the matches of a query before order and page.
 type evaluation struct {
 	words    []word
-	missing  int                  // how many of the words a document may lack
+	missing  int                  // number of words that a document may lack
 	found    [][]found            // by part and word
-	accepted []*roaring.Bitmap    // by part: what the query's filters let through
-	have     []uint64             // documents that have it, by word
-	idf      []float64            // likewise
-	page     readmodel.RankedPage // its counts
+	accepted []*roaring.Bitmap    // by part: the documents that pass the query's filters
+	have     []uint64             // by word: number of documents that have it
+	idf      []float64            // by word
+	page     readmodel.RankedPage // only its counts
 }
 
-// evaluate finds the documents that have every word, and counts those that q lets through.
+// evaluate finds the documents that have every word, and counts those that pass q's filters.
 func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, error) {
 	e := &evaluation{words: words, found: make([][]found, len(s.parts)), accepted: make([]*roaring.Bitmap, len(s.parts))}
 	e.have = make([]uint64, len(words))
@@ -298,12 +299,12 @@ func (s *search) evaluate(words []word, q *readmodel.RankedQuery) (*evaluation, 
 	return e, s.match(e, q)
 }
 
-// relaxedFrom is the fewest words of a query that let a document lack one of them, where
-// none has all.
+// relaxedFrom is the minimum number of words of a query for which a document may lack one, if no
+// document has all.
 const relaxedFrom = 3
 
-// relax finds the documents that have all words but one, if there are enough words and none has
-// all.
+// relax finds the documents that have all words but one, if the query has enough words and no
+// document has all.
 func (s *search) relax(e *evaluation, q *readmodel.RankedQuery) error {
 	if len(e.words) < relaxedFrom || e.page.Facets != [events.NumLists]int{} {
 		return nil
@@ -314,7 +315,7 @@ func (s *search) relax(e *evaluation, q *readmodel.RankedQuery) error {
 	return err
 }
 
-// match finds the documents that have enough words, and counts those that q lets through.
+// match finds the documents that have enough words, and counts those that pass q's filters.
 func (s *search) match(e *evaluation, q *readmodel.RankedQuery) error {
 	for i := range s.parts {
 		if s.ctx.Err() != nil {
@@ -346,7 +347,7 @@ func (s *search) match(e *evaluation, q *readmodel.RankedQuery) error {
 	return nil
 }
 
-// accept counts the documents that q's filters let through, and returns those of q's list.
+// accept counts the documents that pass q's filters, and returns those of q's list.
 func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery, e *evaluation) (*roaring.Bitmap, error) {
 	wanted := -1
 	if q.List != "" {
@@ -383,7 +384,7 @@ func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery
 	return roaring.BitmapOf(accepted...), nil
 }
 
-// stillMatches looks at the text that a changed row has now.
+// stillMatches reports whether the current text of a changed row matches.
 func (s *search) stillMatches(ref readmodel.RowRef, e *evaluation) (bool, error) {
 	if s.looks++; s.looks > maxChanged {
 		return false, nil
@@ -412,7 +413,7 @@ func (s *search) stillMatches(ref readmodel.RowRef, e *evaluation) (bool, error)
 	return missing <= e.missing, nil
 }
 
-// page answers the question.
+// page runs the query.
 func (s *search) page() (readmodel.RankedPage, error) {
 	words, err := s.words(s.query.Words)
 	if err != nil || len(words) == 0 {
@@ -451,7 +452,7 @@ type candidate struct {
 	ref   readmodel.RowRef
 }
 
-// best returns the n best of what was found, best first.
+// best returns the n best matches, best first.
 func (s *search) best(e *evaluation, n int) ([]candidate, error) {
 	top := newTop(n, s.view)
 	for i := range s.parts {
@@ -478,11 +479,11 @@ func (s *search) best(e *evaluation, n int) ([]candidate, error) {
 	return top.sorted(), nil
 }
 
-// sparse: if a term occurs in more than sparse times the accepted documents, they are intersected
-// first. Reading all its postings costs more.
+// sparse is a ratio: if a term occurs in more than sparse times the accepted documents, the two are
+// intersected first, since reading all its postings costs more.
 const sparse = 16
 
-// score adds to the scores of the accepted documents what a term in a field gives.
+// score adds the score of a term in a field to the accepted documents.
 func (s *search) score(p *part, docs []uint32, scores []float32, one postings, accepted *roaring.Bitmap, idf float64) error {
 	if one.bitmap.GetCardinality() > sparse*accepted.GetCardinality() {
 		both := roaring.And(one.bitmap, accepted)
@@ -515,12 +516,12 @@ func (s *search) score(p *part, docs []uint32, scores []float32, one postings, a
 	}
 }
 
-// top keeps the best candidates, at most twice the limit of them.
+// top collects the best candidates, at most twice limit of them.
 type top struct {
 	limit int
 	view  *readmodel.View
 	kept  []candidate
-	full  bool // the first limit of kept are in order, and whatever is worse cannot be of the best
+	full  bool // the first limit of kept are sorted; a worse candidate cannot be one of the best
 }
 
 func newTop(limit int, v *readmodel.View) *top { return &top{limit: limit, view: v} }
@@ -551,7 +552,7 @@ func (t *top) sorted() []candidate {
 	return t.kept[:min(len(t.kept), t.limit)]
 }
 
-// hit finds the places of the words in a row.
+// hit finds the matches of the words in a row.
 func (s *search) hit(ref readmodel.RowRef, words []word) (readmodel.RankedHit, error) {
 	h := readmodel.RankedHit{Row: s.view.ShownAt(ref)}
 	name, reason, err := h.Row.Text()
@@ -563,8 +564,8 @@ func (s *search) hit(ref readmodel.RowRef, words []word) (readmodel.RankedHit, e
 	return h, nil
 }
 
-// places appends where the words are in a text. Of a token and its parts it names those that match,
-// the whole first, and nothing twice.
+// places appends the positions of the words in a text. Of a token and its parts it names those that
+// match, the whole first, and none twice.
 func (s *search) places(dst []readmodel.Match, field readmodel.MatchField, text string, words []word) []readmodel.Match {
 	end := 0
 	for _, t := range s.analyzer.Tokens(nil, text) {

@@ -22,26 +22,26 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// format is the version of what a document holds; that of the analysis is terms.Version. An index
-// of other ones is rebuilt. TestFormat fails when documents change and format does not.
+// format is the version of a document's data; terms.Version is that of the analysis. An index of
+// other versions is rebuilt. TestFormat fails if documents change and format does not.
 const format = 3
 
-// Identity tells what an index was made from. An index of another identity is rebuilt.
+// Identity identifies the source of an index. An index of another identity is rebuilt.
 type Identity struct {
 	StreamEpoch string `json:"streamEpoch"`
 	DataSet     string `json:"dataSet"` // of the store (package snapshots): new at every rebuild and restore
 }
 
-// state is what an index says about itself. It is in every batch, so that it is true of the
-// documents whatever batch was the last to reach the disk.
+// state is an index's description of itself. Every batch has it, so it fits the documents,
+// whichever batch was the last to reach the disk.
 type state struct {
 	Format     int    `json:"format"`
 	Analysis   int    `json:"analysis"`   // terms.Version
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Identity
-	Complete bool   `json:"complete"` // every entry was in the index once
-	Sequence uint64 `json:"sequence"` // up to which every change is in it
+	Complete bool   `json:"complete"` // whether the index has held every entry
+	Sequence uint64 `json:"sequence"` // the index has every change up to here
 	Digest   string `json:"digest"`   // of the read model at Sequence
 }
 
@@ -51,34 +51,33 @@ func newState(id Identity) state {
 
 const stateKey = "registry"
 
-// The bounds of a disk that answers.
+// Bounds of waits for the disk.
 const (
-	// lockedFor is how long another process may keep the directory.
+	// lockedFor is how long another process may hold the directory's lock.
 	lockedFor = 2 * time.Second
-	// maxUnpersisted is how many batches may be in memory alone.
+	// maxUnpersisted is how many batches may not be on disk yet.
 	maxUnpersisted = 8
 	// leavesWithin bounds the wait for the last batches, and for bleve, when the index is closed.
 	leavesWithin = 2 * time.Second
 )
 
-// store is an open index of bleve. One goroutine writes; the snapshots that it gives may be read by
-// any.
+// store is an open index of bleve. One goroutine writes; any may read its snapshots.
 type store struct {
 	dir      string
-	scorch   *scorch.Scorch // nil: it is not open
+	scorch   *scorch.Scorch // nil if it is not open
 	queue    *index.AnalysisQueue
-	merges   chan struct{} // closed: merges may begin
-	failed   chan error    // what bleve's own goroutines met; holds the first
+	merges   chan struct{} // closed once merges may begin
+	failed   chan error    // holds the first error of bleve's own goroutines
 	at       func(string) error
 	pacer    *indexing.Pacer
 	ctx      context.Context // of the merges' rests
 	endRests context.CancelFunc
 
-	merging     atomic.Pointer[time.Time] // when the present merge began; nil: none is under way
-	merged      atomic.Bool               // since the last batch: the disk still has what was merged
-	unrested    atomic.Int64              // how long the last merge took, while no rest has followed
-	unpersisted atomic.Int64              // batches that are in memory alone
-	persisted   chan struct{}             // holds one: a batch has reached the disk
+	merging     atomic.Pointer[time.Time] // start of the current merge; nil between merges
+	merged      atomic.Bool               // since the last batch: the merged files are still on the disk
+	unrested    atomic.Int64              // duration of the last merge, until a rest follows it
+	unpersisted atomic.Int64              // batches that are not on disk yet
+	persisted   chan struct{}             // holds one value when a batch has reached the disk
 }
 
 // openStore opens the index in dir, or makes an empty one.
@@ -156,9 +155,9 @@ func (s *store) fail(err error, _ string) {
 	}
 }
 
-// event holds a merge back until the index is open and a rest has followed the last
-// merge. It also notes when one begins and ends. Within a merge, which is bleve's own, there is no
-// rest: with 100,000 documents it takes up to a second.
+// event delays a merge until the index is open and a rest has followed the last merge. It also
+// records when a merge begins and ends. bleve does not rest within a merge, which takes up to a
+// second with 100,000 documents.
 func (s *store) event(e scorch.Event) bool {
 	switch e.Kind {
 	case scorch.EventKindPreMergeCheck:
@@ -166,7 +165,7 @@ func (s *store) event(e scorch.Event) bool {
 		s.pacer.Rest(s.ctx, time.Duration(s.unrested.Swap(0)))
 		s.merging.Store(new(time.Now()))
 	case scorch.EventKindMergeTaskIntroductionStart:
-		_ = cmp.Or(s.at("merged"), failpoint.Hit("ranked/merged")) // to die or hang at
+		_ = cmp.Or(s.at("merged"), failpoint.Hit("ranked/merged")) // a place to die or hang at
 	case scorch.EventKindMergeTaskIntroduction:
 		s.merged.Store(true)
 	case scorch.EventKindMergerProgress:
@@ -176,7 +175,7 @@ func (s *store) event(e scorch.Event) bool {
 	return true
 }
 
-// snapshot returns the index as it is now. The caller closes it.
+// snapshot returns the current index. The caller closes it.
 func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 	r, err := s.scorch.Reader()
 	if err != nil {
@@ -185,8 +184,8 @@ func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 	return r.(*scorch.IndexSnapshot), nil
 }
 
-// write makes a batch visible, with what the index then says about itself. It reaches the disk
-// later, whole.
+// write makes a batch visible, with the index's new state. The batch reaches the disk later, as a
+// whole.
 func (s *store) write(documents []document, gone []string, st *state) error {
 	batch := index.NewBatch()
 	s.merged.Store(false)
@@ -220,10 +219,10 @@ func (s *store) write(documents []document, gone []string, st *state) error {
 	return cmp.Or(s.at("after-batch"), failpoint.Hit("ranked/after-batch"))
 }
 
-// keepUp waits while too many batches are in memory alone.
+// keepUp waits while too many batches are not on disk yet.
 func (s *store) keepUp(ctx context.Context) error { return s.await(ctx, maxUnpersisted-1) }
 
-// await waits until so few batches are in memory alone.
+// await waits until at most batches batches are not yet on disk.
 func (s *store) await(ctx context.Context, batches int64) error {
 	for s.unpersisted.Load() > batches {
 		select {
@@ -237,18 +236,18 @@ func (s *store) await(ctx context.Context, batches int64) error {
 	return nil
 }
 
-// leave closes the index after its last batches have reached the disk, if that does not take long.
+// leave closes the index after its last batches have reached the disk, or after leavesWithin.
 func (s *store) leave() {
 	s.endRests()
 	ctx, cancel := context.WithTimeout(context.Background(), leavesWithin)
 	defer cancel()
-	_ = s.await(ctx, 0) // what is lost is found out at the next opening
+	_ = s.await(ctx, 0) // the next opening finds lost batches
 	s.close()
 }
 
-// close ends the goroutines of the index. What has not reached the disk is lost. A bleve that does
-// not close is left to itself: where damage ended its persister inside a transaction of bbolt,
-// nobody releases the lock that closing waits for.
+// close ends the goroutines of the index. Batches that have not reached the disk are lost. If bleve
+// does not close, it is abandoned: after damage has ended its persister inside a transaction of
+// bbolt, closing waits forever for that transaction's lock.
 func (s *store) close() {
 	s.endRests()
 	select {
@@ -274,9 +273,9 @@ func (s *store) closeScorch(closed chan<- struct{}) {
 	}
 }
 
-// opening is the name of an empty file beside the index's. It is there from before bleve looks at
-// the files until a batch has reached the disk: a fault in one of bleve's goroutines ends the
-// process. The next opening finds it and fails, so that the index is rebuilt.
+// opening is the name of an empty file next to the index. It exists from before bleve reads the
+// files until a batch has reached the disk, because a fault in one of bleve's goroutines ends the
+// process. If the next opening finds it, it fails, and the index is rebuilt.
 const opening = "opening"
 
 func (s *store) isOpening() bool {
@@ -286,6 +285,6 @@ func (s *store) isOpening() bool {
 
 func (s *store) opened() { _ = os.Remove(filepath.Join(s.dir, opening)) } // if it stays, the next opening rebuilds the index
 
-// filesOf returns where bleve keeps the index of an Engine whose Dir is dir. It can be removed, also
-// if dir is a disk of its own.
+// filesOf returns the directory in which bleve keeps the index of an Engine with Dir dir. It can be
+// removed, even if dir is a mounted disk.
 func filesOf(dir string) string { return filepath.Join(dir, "current") }

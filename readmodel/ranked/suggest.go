@@ -19,18 +19,18 @@ import (
 // The bounds of suggestions (httpapi/CONTRACT.md#ranked).
 const (
 	maxSuggestions = 5
-	oneEdit        = 5 // letters of a word from which one edit is allowed
+	oneEdit        = 5 // minimum letters of a word for one edit
 	twoEdits       = 9
-	// maxSpellings bounds the spellings of a word that are tried, and maxTries the questions.
+	// maxSpellings bounds the spellings of a word that are tried, and maxTries the queries.
 	maxSpellings = 24
 	maxTries     = 32
-	// maxReads bounds the entries that are read to find out whether somebody wrote a spelling: of
-	// one spelling, and of all together.
+	// maxReads bounds the entries that are read to find whether an entry has a spelling as written:
+	// for one spelling, and for all together.
 	maxReads    = 16
 	maxAllReads = 256
 )
 
-// edits is how many edits a word may be away from another spelling.
+// edits returns how many edits a word may differ from another spelling.
 func edits(plain string) int {
 	switch n := utf8.RuneCountInString(plain); {
 	case n >= twoEdits:
@@ -42,17 +42,17 @@ func edits(plain string) int {
 	}
 }
 
-// spelling is a word of a dictionary near one of the question.
+// spelling is a word of a dictionary near a word of the query.
 type spelling struct {
 	folded    string
 	fields    []string // the dictionaries that have it
-	key       string   // in each of them
+	key       string   // the same in each of them
 	edits     int
-	documents uint64 // that have it
+	documents uint64 // number of documents that have it
 }
 
-// suggest returns other spellings of the question that find something in verified entries. If
-// nobody has some of the words, all of those are replaced, otherwise one word at a time.
+// suggest returns other spellings of the query that find verified entries. If some of the words are
+// in no entry, it replaces all of those, otherwise one word at a time.
 func (s *search) suggest(e *evaluation) ([]string, error) {
 	var unknown []int
 	for n := range e.words {
@@ -60,7 +60,7 @@ func (s *search) suggest(e *evaluation) ([]string, error) {
 			unknown = append(unknown, n)
 		}
 	}
-	var tries [][]string // the words' spellings
+	var tries [][]string // each with a spelling for every word
 	asWritten := make([]string, len(e.words))
 	for n, w := range e.words {
 		asWritten[n] = w.folded
@@ -86,7 +86,7 @@ func (s *search) suggest(e *evaluation) ([]string, error) {
 	return s.successful(e.words, tries[:min(maxTries, len(tries))])
 }
 
-// replaced returns every try with every spelling in place of word n: the nearest spellings first.
+// replaced returns every try with every spelling in place of word n, the nearest spellings first.
 func replaced(tries [][]string, n int, near []spelling) (all [][]string) {
 	for _, sp := range near {
 		for _, t := range tries {
@@ -98,8 +98,8 @@ func replaced(tries [][]string, n int, near []spelling) (all [][]string) {
 	return all[:min(maxTries, len(all))]
 }
 
-// successful returns the tries that find something in verified entries of the question's lists and
-// proofs. Who asks for entries of the risk list alone is not asking for legit.
+// successful returns the tries that find verified entries with the query's lists and proofs. If the
+// query asks only for the risk list, it excludes legit.
 func (s *search) successful(words []word, tries [][]string) (suggestions []string, err error) {
 	q := *s.query
 	withLegit := q.Status != readmodel.StatusRisk
@@ -118,7 +118,7 @@ func (s *search) successful(words []word, tries [][]string) (suggestions []strin
 			return nil, err
 		}
 		if len(other) == 0 {
-			continue // a stop word, which names with digits may have as a part
+			continue // a stop word; names with digits can contain one
 		}
 		e, err := s.evaluate(other, &q)
 		if err != nil {
@@ -135,8 +135,7 @@ func (s *search) successful(words []word, tries [][]string) (suggestions []strin
 	return suggestions, nil
 }
 
-// respelled is the question with other spellings of some of its words, and all else as it was
-// typed.
+// respelled returns the query with other spellings of some of its words, and the rest as typed.
 func (s *search) respelled(words []word, spellings []string) string {
 	question := []rune(s.query.Words)
 	var b strings.Builder
@@ -151,8 +150,8 @@ func (s *search) respelled(words []word, spellings []string) string {
 	return b.String()
 }
 
-// near returns the spellings near a word that somebody wrote in a verified entry, the nearest and
-// most frequent first.
+// near returns spellings near a word that verified entries have as written, the nearest and most
+// frequent first.
 func (s *search) near(w *word) ([]spelling, error) {
 	distance := edits(w.plain)
 	if distance == 0 || len(w.plain) > maxWord || allDigits(w.plain) {
@@ -184,7 +183,7 @@ func (s *search) near(w *word) ([]spelling, error) {
 			if !ok {
 				return errors.New("dictionary of words: unrelated word")
 			}
-			if d > 0 && !allDigits(plain) && isASCII(plain) { // words with marks are in the dictionary of words, where those are taken off
+			if d > 0 && !allDigits(plain) && isASCII(plain) { // words with marks are in the dictionary of words, without their marks
 				found[folded] = &spelling{folded, []string{field}, key, int(d), documents}
 			}
 			return nil
@@ -229,8 +228,9 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// isWritten reports whether a verified entry has a spelling as it is. The dictionaries of terms
-// have words that nobody wrote: lemmas and stems. Of a frequent one not every entry is read.
+// isWritten reports whether a verified entry has a spelling as written. The dictionaries of terms
+// also have words that no entry has: lemmas and stems. For a frequent spelling it reads only some
+// of the entries.
 func (s *search) isWritten(sp *spelling) (bool, error) {
 	verified := *s.query
 	verified.Status = readmodel.StatusVerified
@@ -288,16 +288,16 @@ func (s *search) hasWord(ref readmodel.RowRef, folded string) (bool, error) {
 // byte is near.
 type plainAutomaton struct{ near *levenshtein.DFA }
 
-// anything is the state after the zero byte of a word that is near: the rest does not matter.
+// anything is the state after the zero byte of an accepted word; any rest matches.
 const anything = -1
 
-// Start is part of segment.Automaton, as the other methods are.
+// Start implements segment.Automaton, as do the other methods.
 func (a plainAutomaton) Start() int { return a.near.Start() }
 
-// IsMatch reports whether a key may end in a state.
+// IsMatch reports whether a key may end in the state.
 func (a plainAutomaton) IsMatch(state int) bool { return state == anything || a.near.IsMatch(state) }
 
-// CanMatch reports whether a match may follow.
+// CanMatch reports whether a match can follow.
 func (a plainAutomaton) CanMatch(state int) bool { return state == anything || a.near.CanMatch(state) }
 
 // WillAlwaysMatch reports whether only matches follow.

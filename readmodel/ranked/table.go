@@ -10,17 +10,17 @@ import (
 	"example.org/registry/readmodel/indexing"
 )
 
-// table tells which row each document of a segment was made of. It does not change, as segments do
-// not.
+// table has the row of each document of a segment. Like the segment, it does not change.
 type table struct {
-	refs    []readmodel.RowRef // noRow: deleted when the table was made
-	lengths []packed           // zero likewise
+	refs    []readmodel.RowRef // noRow if the document was deleted before the table was made
+	lengths []packed           // zero for such documents
 	sum     lengths
 }
 
 const noRow = ^readmodel.RowRef(0)
 
-// packed is a document's lengths: eight bits of name, eight of id, the rest of the reason.
+// packed is a document's lengths: eight bits for the name, eight for the id, the rest for the
+// reason.
 type packed uint32
 
 func pack(l lengths) packed {
@@ -43,8 +43,8 @@ func (p packed) of(field int) uint32 {
 	}
 }
 
-// readTable finds out what the documents of a segment were made of by a look at each. unmatched
-// gets the ids of those that are not of a row of v as it is now, and may end it by an error.
+// readTable reads every document of a segment to find its row. It calls unmatched with the ids of
+// documents without a current row in v, and stops if that returns an error.
 func readTable(ctx context.Context, w *indexing.Work, seg *scorch.SegmentSnapshot, v *readmodel.View, unmatched func(id string) error) (*table, error) {
 	n := seg.Segment().Count()
 	t := &table{refs: make([]readmodel.RowRef, n), lengths: make([]packed, n)}

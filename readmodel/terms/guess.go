@@ -2,8 +2,8 @@ package terms
 
 import "strings"
 
-// Bounds in letters: of a word whose stem is guessed, and of what has to be left of it. Less says
-// too little, and what is longer is no word.
+// Bounds in letters: of a word whose stem is guessed, and of the stem. A shorter stem is ambiguous,
+// and a longer text is no word.
 const (
 	minGuessed = 4
 	maxGuessed = 32
@@ -11,8 +11,8 @@ const (
 )
 
 // guess returns an unknown word, which has no marks, without its ending. Such a word is a loan word
-// or a name: it is inflected regularly, as a noun, or as an adjective in -owy or a verb in -ować
-// that is made of one.
+// or a name, and is inflected regularly: as a noun, or as an adjective in -owy or a verb in -ować
+// derived from one.
 func guess(plain string) string {
 	if len(plain) < minGuessed || len(plain) > maxGuessed || strings.ContainsFunc(plain, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return plain
@@ -32,8 +32,7 @@ func guess(plain string) string {
 	return plain
 }
 
-// The endings, without marks. After "=" is what the stem has in place of a consonant that the
-// ending has softened.
+// The endings, without marks. After "=" is the consonant of the stem that the ending has softened.
 const (
 	verbEndings = `uj uje ujesz ujemy ujecie uja ujac ujacy ujaca ujace ujacego ujacej ujacym ujacych ujacymi owac owal owala owalo owali owaly owalem
 		owalam owales owalas owalismy owalysmy owalby owalaby owaliby owawszy owano owany owana owane owani owanego owanej owanemu owanym owanych owanymi

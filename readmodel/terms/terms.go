@@ -18,7 +18,7 @@ import (
 )
 
 // Version numbers the analysis: the tables, the lexicon, the stop words and the code. An index of
-// another Version is rebuilt (package ranked). TestVersion fails when the analysis changes and
+// another Version is rebuilt (package ranked). TestVersion fails if the analysis changes and
 // Version does not.
 const Version = 4
 
@@ -31,17 +31,17 @@ var stopFile string
 //go:embed lexicon.fst
 var lexiconFile []byte
 
-// Stemmer has what all analyzers share: the table, the lexicon and the stop words. It does not
-// change after New; any goroutine may use it.
+// Stemmer holds the data that all analyzers share: the table, the lexicon and the stop words. It
+// does not change after New; any goroutine may use it.
 type Stemmer struct {
 	table   map[string][]string // form to terms
-	marked  map[string][]string // form without its marks to the forms of the table that have some
-	same    map[string]string   // lemma of the lexicon to the one that stands for it
+	marked  map[string][]string // form without its marks to the forms of the table with marks
+	same    map[string]string   // lemma of the lexicon to the lemma that represents it
 	lexicon *lexicon.Lexicon
 	stop    map[string]struct{} // folded, with and without marks
 }
 
-// New loads a Stemmer. It takes milliseconds and a megabyte: keep it.
+// New loads a Stemmer. It takes milliseconds and a megabyte, so reuse it.
 func New() (*Stemmer, error) {
 	l, err := lexicon.Open(lexiconFile)
 	if err != nil {
@@ -73,7 +73,7 @@ func New() (*Stemmer, error) {
 	return s, nil
 }
 
-// Dictionary tells what the lexicon was made from, whose it is and how it is licensed: a line.
+// Dictionary returns a line that names the source of the lexicon, its owner and its license.
 func (s *Stemmer) Dictionary() string {
 	return s.lexicon.Source() + "; sjp.pl, Marek Futrega, under Apache-2.0"
 }
@@ -89,7 +89,7 @@ func lines(file string) iter.Seq[[]string] {
 	}
 }
 
-// declare puts the forms of a term into the table. words.txt says what "+m" and its like stand for.
+// declare puts the forms of a term into the table. words.txt explains "+m" and the like.
 func (s *Stemmer) declare(term string, forms []string) {
 	add := func(form string) { s.table[form] = appendNew(s.table[form], cmp.Or(s.same[term], term)) }
 	endings := func(stem, endings string) {
@@ -115,7 +115,7 @@ func (s *Stemmer) declare(term string, forms []string) {
 	}
 }
 
-// appendNew appends a term that is not there yet.
+// appendNew appends a term that is missing.
 func appendNew(terms []string, term string) []string {
 	if slices.Contains(terms, term) {
 		return terms
@@ -125,25 +125,25 @@ func appendNew(terms []string, term string) []string {
 
 // Token is a word of a text.
 type Token struct {
-	Terms      []string // what is compared: a text has each of them. Not to be changed
+	Terms      []string // what is compared: the text has each of them. Must not be changed
 	Plain      string   // the word as written, folded and without diacritics
-	Start, End int      // where in the text, in code points
-	Part       bool     // it is part of the token before it: the letters, or the digits, of a name with both
-	Weak       bool     // it says little: a question that has other words does without it
+	Start, End int      // position in the text, in code points
+	Part       bool     // part of the token before: the letters, or the digits, of a name with both
+	Weak       bool     // says little: a query that has other words ignores it
 	Folded     string   // the word as written, folded
 }
 
-// Analyzer makes tokens and remembers terms. One goroutine uses it; a Stemmer can have many.
+// Analyzer makes tokens and caches terms. One goroutine uses it; a Stemmer can have many.
 type Analyzer struct {
 	stemmer *Stemmer
 	terms   map[string][]string // by folded word
 }
 
-// Analyzer makes an Analyzer that remembers nothing yet.
+// Analyzer makes an Analyzer with an empty cache.
 func (s *Stemmer) Analyzer() *Analyzer { return &Analyzer{s, map[string][]string{}} }
 
-// Terms returns the terms that a text has for a word, which is folded already, as [Token.Folded]
-// is. They are not to be changed.
+// Terms returns the terms of a word of a text. The word must be folded, as [Token.Folded] is. The
+// caller must not change them.
 func (a *Analyzer) Terms(folded string) []string {
 	if terms, ok := a.terms[folded]; ok {
 		return terms
@@ -154,21 +154,21 @@ func (a *Analyzer) Terms(folded string) []string {
 	if len(folded) > maxRememberedWord {
 		return a.stemmer.terms(folded)
 	}
-	folded = strings.Clone(folded) // else the text that it is a part of would be kept
+	folded = strings.Clone(folded) // the cache would otherwise retain the whole text
 	terms := a.stemmer.terms(folded)
 	a.terms[folded] = terms
 	return terms
 }
 
-// Meant returns the terms of all the words that a folded word of a question may mean. A text that
-// has any of them has the word. A word without diacritics means every word that is spelled so but
-// for diacritics.
+// Meant returns the terms of all the words that a folded word of a query may mean. A text with any
+// of them has the word. A word without diacritics means every word with this spelling apart from
+// diacritics.
 func (a *Analyzer) Meant(folded string) []string { return a.stemmer.meant(folded) }
 
-// maxRemembered is how many words an Analyzer remembers before it forgets them all.
+// maxRemembered bounds the cache of an Analyzer, in words; when full, it is cleared.
 const maxRemembered = 1 << 16
 
-// maxRememberedWord is how long a word is at most, in bytes, that an Analyzer remembers.
+// maxRememberedWord bounds the words in the cache, in bytes.
 const maxRememberedWord = 64
 
 // Tokens appends the tokens of text to dst, in order, without stop words.
@@ -186,8 +186,8 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 	return dst
 }
 
-// word returns the length of the token that text begins with, in bytes and in code points; 0: there
-// is none. Invisible characters within a token do not part it.
+// word returns the length of the token that text begins with, in bytes and in code points, or 0 if
+// there is none. Invisible characters within a token do not end it.
 func word(text string) (size, runes int) {
 	for at, n := 0, 0; at < len(text); n++ {
 		r, width := utf8.DecodeRuneInString(text[at:])
@@ -202,8 +202,8 @@ func word(text string) (size, runes int) {
 	return size, runes
 }
 
-// isInvisible reports whether a character is shown as nothing, such as a soft hyphen or a joiner of
-// no width.
+// isInvisible reports whether a character is displayed as nothing, such as a soft hyphen or a
+// zero-width joiner.
 func isInvisible(r rune) bool {
 	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
@@ -211,7 +211,7 @@ func isInvisible(r rune) bool {
 func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
 	folded := fold(text)
 	plain := withoutMarks(folded)
-	if _, stop := a.stemmer.stop[folded]; stop || plain == "" { // marks alone are no word
+	if _, stop := a.stemmer.stop[folded]; stop || plain == "" { // marks alone are not a word
 		return dst
 	}
 	terms := a.Terms(folded)
@@ -219,7 +219,7 @@ func (a *Analyzer) token(dst []Token, text string, start, end int) []Token {
 	for at, n := 0, start; at < len(text); {
 		size, runes := alike(text[at:])
 		if size == len(text) {
-			break // of one kind
+			break // letters only, or digits only
 		}
 		part := fold(text[at : at+size])
 		if plain := withoutMarks(part); runes > 1 && plain != "" {
@@ -243,13 +243,13 @@ func alike(text string) (size, runes int) {
 	return size, runes
 }
 
-// isWeak reports whether a term is a verb that says little beside other words.
+// isWeak reports whether a term is a verb that says little next to other words.
 func isWeak(term string) bool {
 	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// terms returns what a text has for a folded word: the terms of its spelling, or else those that it
-// would have with marks.
+// terms returns the terms of a folded word in a text: those of its spelling, or else of its
+// spellings with marks.
 func (s *Stemmer) terms(folded string) []string {
 	if known := s.known(nil, folded); known != nil {
 		return known
@@ -257,7 +257,7 @@ func (s *Stemmer) terms(folded string) []string {
 	return s.spelled(folded)
 }
 
-// meant is Analyzer.Meant.
+// meant implements Analyzer.Meant.
 func (s *Stemmer) meant(folded string) []string {
 	if withoutMarks(folded) != folded {
 		return s.terms(folded)
@@ -265,8 +265,8 @@ func (s *Stemmer) meant(folded string) []string {
 	return s.spelled(folded)
 }
 
-// spelled returns the terms of all the words that differ from a folded one at most in marks that it
-// lacks. There is a guess if there is no such word.
+// spelled returns the terms of all the words that equal a folded one except for marks that it
+// lacks. If there is no such word, it guesses.
 func (s *Stemmer) spelled(folded string) (terms []string) {
 	for _, word := range s.lexicon.Spellings(slices.Clone(s.marked[folded]), folded) {
 		terms = s.known(terms, word)
@@ -277,13 +277,13 @@ func (s *Stemmer) spelled(folded string) (terms []string) {
 	return terms
 }
 
-// Knows reports whether the table or the lexicon has a folded word, or it is a stop word.
+// Knows reports whether a folded word is in the table or the lexicon, or is a stop word.
 func (s *Stemmer) Knows(folded string) bool {
 	_, stop := s.stop[folded]
 	return stop || s.known(nil, folded) != nil
 }
 
-// known appends what the table has for a folded word, or else the lexicon.
+// known appends the terms of a folded word in the table, or else in the lexicon.
 func (s *Stemmer) known(terms []string, folded string) []string {
 	if of, ok := s.table[folded]; ok {
 		for _, term := range of {
@@ -297,7 +297,7 @@ func (s *Stemmer) known(terms []string, folded string) []string {
 	return terms
 }
 
-// fold returns a word after NFKC and case folding, without what is then no letter, mark or digit.
+// fold returns a word after NFKC and case folding, reduced to letters, marks and digits.
 func fold(word string) string {
 	ascii := true
 	for i := range len(word) {
@@ -315,7 +315,7 @@ func fold(word string) string {
 	}, folded)
 }
 
-// withoutMarks takes the diacritics off, those of ł, đ and ø too.
+// withoutMarks removes the diacritics, also from ł, đ and ø.
 func withoutMarks(s string) string {
 	marked := false
 	for i := range len(s) {

@@ -13,11 +13,11 @@ import (
 // BlockLen is how many slots a block covers.
 const BlockLen = 1 << 14
 
-// Text selects what is searched of a slot's text.
+// Text selects the part of a slot's text to search.
 type Text uint8
 
-// The whole text; its beginning, the names; and of those what follows the first field. A search of
-// ChatIDs is sure of nothing.
+// The whole text; the names, with which it begins; the names without their first field. A search of
+// ChatIDs is never sure.
 const (
 	All Text = iota
 	Names
@@ -25,14 +25,14 @@ const (
 )
 
 // Block is the index of up to BlockLen texts. It never changes; any goroutine may use it. A nil
-// Block is empty; the zero value cannot be read. Its memory is given back some time after the last
+// Block is empty; the zero value cannot be read. Its memory is unmapped some time after the last
 // reference is gone.
 type Block struct {
 	data       []byte // mapped
 	vocabulary *Vocabulary
 }
 
-// Vocabulary returns what numbers the block's words; nil for a nil Block.
+// Vocabulary returns the vocabulary that numbers the block's words, or nil for a nil Block.
 func (b *Block) Vocabulary() *Vocabulary {
 	if b == nil {
 		return nil
@@ -41,7 +41,8 @@ func (b *Block) Vocabulary() *Vocabulary {
 }
 
 // Find sets sure to slots whose text contains the needle, and maybe to slots whose text may. No
-// other slot's text does. A slot may be in both. It fails if the block can no longer be read.
+// other slot's text contains it. A slot may be in both. Find fails if the block can no longer be
+// read.
 func (b *Block) Find(q *Query, sure, maybe *Set) error {
 	sure.Clear()
 	maybe.Clear()
@@ -53,11 +54,11 @@ func (b *Block) Find(q *Query, sure, maybe *Set) error {
 }
 
 const (
-	// maxLists bounds the lists that are read for a needle, the shortest first: more of them
-	// hardly rule out more.
+	// maxLists bounds the lists that are read for a needle, the shortest first. Further lists rule
+	// out hardly any slots.
 	maxLists = 16
-	// lookBytes is how many bytes of lists are read in the time that a look at a slot's text takes,
-	// wordsBytes in that of a look at its words in the block.
+	// lookBytes is how many bytes of lists can be read in the time of reading a slot's text;
+	// wordsBytes, in the time of reading its words in the block.
 	lookBytes  = 256
 	wordsBytes = 64
 )
@@ -95,8 +96,8 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 }
 
 // havingGrams sets found to the slots that have a gram of each span. Lists that are short in one
-// block are in most, so the first block gives the spans their order, and the others seldom look up
-// more than the first few.
+// block are short in most. So the first block orders the spans, and the others seldom look up more
+// than the first few.
 func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 	if !q.ordered && len(spans) > 1 {
 		q.ordered = true
@@ -116,8 +117,8 @@ func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 	}, found, lookBytes)
 }
 
-// havingWords sets found to the slots that have a word of each condition, or of some, and reports
-// whether of each.
+// havingWords sets found to slots that have a word of each condition. It returns false if it
+// checked only some of the conditions.
 func (b *Block) havingWords(q *Query, found *Set) (all bool) {
 	q.choices, q.lists = q.choices[:0], q.lists[:0]
 	for _, c := range q.answer(b.vocabulary).conditions {
@@ -127,9 +128,9 @@ func (b *Block) havingWords(q *Query, found *Set) (all bool) {
 	return b.intersect(q, len(q.choices), func(i int) choice { return q.choices[i] }, found, wordsBytes)
 }
 
-// split moves those slots from found to unsure whose words meet the conditions but may not have the
-// needle in them, and reports whether the slots that stay contain it. It does nothing where a look
-// at the words of all of them costs less.
+// split moves those slots from found to unsure whose words meet the conditions but may not contain
+// the needle. It reports whether all remaining slots contain it. If reading the words of all slots
+// costs less, it does nothing.
 func (b *Block) split(q *Query, found, unsure *Set) bool {
 	others, n := q.answer(b.vocabulary).others, found.Len()
 	if others == nil || n == 0 {
@@ -153,7 +154,7 @@ func (b *Block) split(q *Query, found, unsure *Set) bool {
 	return true
 }
 
-// keepPhrase removes the slots from found whose words do not have the needle in them.
+// keepPhrase removes the slots from found whose words do not contain the needle.
 func (b *Block) keepPhrase(q *Query, found *Set) {
 	phrase := q.answer(b.vocabulary).phrase
 	first := b.mark(q, phrase)
@@ -188,8 +189,8 @@ func (b *Block) keepPhrase(q *Query, found *Set) {
 	})
 }
 
-// mark marks the words that the phrase's anchor may stand for, as texts have them, and returns the
-// first list of a word.
+// mark marks the words that the phrase's anchor may stand for, by the numbers that texts use, and
+// returns the first list of a word.
 func (b *Block) mark(q *Query, p *phrase) (first int) {
 	first, end := b.listsOf(span{low: wordKind, high: wordKind | numberMask})
 	q.marks = slices.Grow(q.marks[:0], end-first+1)[:end-first+1]
@@ -208,10 +209,10 @@ func (b *Block) mark(q *Query, p *phrase) (first int) {
 	return first
 }
 
-// texts reports whether the block has the words of each slot in a row.
+// texts reports whether the block has the sequence of words of each slot.
 func (b *Block) texts() bool { return len(b.data) > b.start(b.lists()) }
 
-// choice is some lists of a block, and their size: a slot has to be in one of them.
+// choice is a range of lists of a block, and their size. A matching slot is in one of them.
 type choice struct{ first, end, bytes int } // in Query.lists
 
 // choose finds the lists of a condition's words.
@@ -241,10 +242,10 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 	return c
 }
 
-// intersect sets found to the slots that are in a list of each of n choices, the shortest first, and
-// reports whether it read all. It expects the next lists to rule out as many slots as the last did,
-// and ends when a look at those costs less than reading the lists: a look costs as much as reading
-// look bytes.
+// intersect sets found to the slots that are in a list of each of n choices, the shortest first,
+// and reports whether it read all. It expects each list to rule out as many slots as the one
+// before, and stops when reading those slots costs less than reading the lists. Reading a slot
+// costs as much as reading look bytes.
 func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set, look int) (all bool) {
 	found.Clear()
 	slots, ruledOut := 0, 0
@@ -269,14 +270,14 @@ func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set, l
 	return true
 }
 
-// union adds the slots of the lists of c that are in within, if that is not nil.
+// union adds the slots of the lists of c; if within is not nil, only those in within.
 func (b *Block) union(q *Query, c choice, to, within *Set) {
 	for _, i := range q.lists[c.first:c.end] {
 		to.addList(b.data[b.start(int(i)):b.start(int(i)+1)], within)
 	}
 }
 
-// listsOf returns which lists are those of the grams of s: from first to before end.
+// listsOf returns the range of lists, first to before end, of the grams of s.
 func (b *Block) listsOf(s span) (first, end int) {
 	n := b.lists()
 	first = b.search(0, n, s.low)
@@ -289,7 +290,7 @@ func (b *Block) listsOf(s span) (first, end int) {
 	return first, b.search(first, n, s.high+1)
 }
 
-// search returns the first list from first on, and before end, whose gram is not below g.
+// search returns the first list in first to before end whose gram is not below g.
 func (b *Block) search(first, end int, g gram) int {
 	for first < end {
 		if middle := int(uint(first+end) / 2); b.gram(middle) < g {
@@ -311,7 +312,7 @@ func (b *Block) gram(i int) gram {
 	return gram(binary.LittleEndian.Uint64(b.data[headSize+gramSize*i:]))
 }
 
-// start returns where list i begins, and the list before it ends.
+// start returns the offset at which list i begins and the list before it ends.
 func (b *Block) start(i int) int {
 	n := b.lists()
 	first := headSize + entrySize*n

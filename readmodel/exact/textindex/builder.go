@@ -13,28 +13,28 @@ import (
 // It takes about three times the memory of the largest block that it built. It is ready once
 // Vocabulary is set.
 //
-// What is added is only noted, slot after slot. The lists are made of the notes when the block is
-// written: to append to thousands of lists in turns would wait for memory at each slot.
+// Add only makes notes, slot after slot. The lists are made from the notes when the block is
+// written. Appending to thousands of lists in turns would wait for memory at each slot.
 type Builder struct {
-	// Vocabulary numbers the words. Required. Builders that are used in turns may share it.
+	// Vocabulary numbers the words. Required. Builders used in turns may share it.
 	Vocabulary *Vocabulary
-	// MaxVocabulary bounds the Vocabulary, in bytes: texts that would add to a longer one are left
-	// out. Zero: 4 MiB.
+	// MaxVocabulary bounds the Vocabulary, in bytes: beyond it, texts with new words are left out.
+	// Zero means 4 MiB.
 	MaxVocabulary int
 
 	lists    []list
 	grams    map[gram]int32 // the lists of grams: positions in lists
 	numbered [2][]int32     // the lists of words and those of boundaries, by number: positions in lists, plus one
 	slots    []slotNotes    // ascending
-	postings []uint32       // the lists of grams and boundaries, each once a slot
+	postings []uint32       // the lists of grams and boundaries, each at most once a slot
 	texts    []uint32       // the words: their lists, plus one; 0 is an empty word
 	sieve    [sieveSize]byte
-	bytes    int // of the block so far, at most
-	limit    int // of bytes; zero: maxBlock
+	bytes    int // upper bound of the block's size so far
+	limit    int // of bytes; zero means maxBlock
 
 	// Scratch, kept for its memory.
 	words   []word // of the text that is added
-	added   int    // what they and their boundaries add to the vocabulary, in bytes
+	added   int    // bytes that they and their boundaries add to the vocabulary
 	text    []byte
 	cells   []uint16 // the slots of all lists
 	links   []link
@@ -45,12 +45,12 @@ type Builder struct {
 type list struct {
 	gram  gram
 	n     int32  // slots in it
-	last  int32  // of them, plus one
-	start uint32 // of its slots in Builder.cells, once they are there
-	links int32  // of what is derived: the first of its words
+	last  int32  // the last slot, plus one
+	start uint32 // of its slots in Builder.cells, once filled
+	links int32  // of a derived list: the first of its words
 }
 
-// slotNotes is where the notes of a slot end.
+// slotNotes is the end of a slot's notes.
 type slotNotes struct {
 	slot            uint16
 	postings, texts uint32
@@ -59,8 +59,8 @@ type slotNotes struct {
 // word is a word of a text, and the boundary before it.
 type word struct {
 	text     []byte
-	number   uint32 // unknown: it is new
-	boundary uint32 // noNumber: it is the first; unknown: it is new
+	number   uint32 // or unknown, if it is new
+	boundary uint32 // noNumber for the first word; unknown if it is new
 	joined   []byte // the boundary's text, if it is new
 }
 
@@ -70,8 +70,8 @@ const (
 	maxBlock = BlockLen * 2048
 	// maxNotes bounds the notes of a block. A word and its boundary take one each.
 	maxNotes = BlockLen * 1024
-	// maxNew bounds what one text adds to the vocabulary, in bytes: some two hundred new words. A
-	// text of more is left out, so it costs each search a look, and no memory.
+	// maxNew bounds the bytes that one text adds to the vocabulary: about two hundred new words. A
+	// text with more is left out: it takes no memory, and each search scans it.
 	maxNew = 8 << 10
 	// perWord is what a new word takes besides its bytes.
 	perWord = 16
@@ -79,12 +79,12 @@ const (
 	maxWord = 512
 )
 
-// Add adds the texts of a slot: the names, in fields that a newline separates, and words that
-// single spaces separate. Slots come in ascending order. It returns false if the texts do not fit:
-// then searches have to look at the slot themselves.
+// Add adds the texts of a slot: names in fields separated by newlines, and words separated by
+// single spaces. Slots come in ascending order. If the texts do not fit, it returns false, and
+// searches have to scan the slot.
 func (b *Builder) Add(slot uint16, names, words string) bool {
-	// The most that a text can add is a new gram at each character, and a word, a boundary and a
-	// character's list.
+	// A text adds at most a new gram at each character, and a word, a boundary and a character's
+	// list.
 	size := len(names) + len(words)
 	if headSize+textsHead+b.bytes+2*size*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || len(b.postings)+len(b.texts)+3*size > maxNotes || !b.read(words) {
 		return false
@@ -108,7 +108,7 @@ func (b *Builder) Add(slot uint16, names, words string) bool {
 			w.number = b.Vocabulary.words.add(w.text)
 		}
 		at := b.numberedList(wordKind, w.number)
-		// Lists that are derived from the word's take as much for each of its characters, at most.
+		// Lists derived from the word's take at most as much for each of its characters.
 		b.count(at, slot, 1+len(w.text))
 		b.texts = append(b.texts, uint32(at)+1)
 		b.bytes += wordSize
@@ -117,13 +117,13 @@ func (b *Builder) Add(slot uint16, names, words string) bool {
 	return true
 }
 
-// read takes the words of a text and the boundaries between them. It returns false if they may not
-// be added to the vocabulary.
+// read splits a text into its words and the boundaries between them. It returns false if they do
+// not fit into the vocabulary.
 func (b *Builder) read(text string) bool {
 	v := b.Vocabulary
 	b.words, b.text, b.added = b.words[:0], append(b.text[:0], text...), 0
-	before := -1                                  // where the word before begins
-	for at := 0; at <= len(text) && text != ""; { // a space at the end has an empty word after it
+	before := -1                                  // start of the word before
+	for at := 0; at <= len(text) && text != ""; { // an empty word follows a space at the end
 		end := len(text)
 		if i := strings.IndexByte(text[at:], ' '); i >= 0 {
 			end = at + i
@@ -157,8 +157,8 @@ func (b *Builder) post(at int, slot uint16) {
 	}
 }
 
-// count counts a slot in a list, whose bytes count weight times, and reports whether it is a new
-// one.
+// count counts a slot in a list, whose bytes weigh weight, and reports whether the slot is new
+// there.
 func (b *Builder) count(at int, slot uint16, weight int) bool {
 	l := &b.lists[at]
 	if l.last == int32(slot)+1 {
@@ -174,7 +174,7 @@ func (b *Builder) count(at int, slot uint16, weight int) bool {
 	return true
 }
 
-// gramList returns the list of a gram, which it makes if there is none.
+// gramList returns the list of a gram, and makes it if it is missing.
 func (b *Builder) gramList(g gram) int {
 	at, ok := b.grams[g]
 	if !ok {
@@ -188,7 +188,7 @@ func (b *Builder) gramList(g gram) int {
 	return int(at)
 }
 
-// numberedList returns the list of a word or a boundary, which it makes if there is none.
+// numberedList returns the list of a word or a boundary, and makes it if it is missing.
 func (b *Builder) numberedList(kind gram, number uint32) int {
 	of := &b.numbered[(kind>>(2*charBits))&1]
 	for int(number) >= len(*of) {
@@ -226,7 +226,7 @@ const (
 	wordSize  = 2
 )
 
-// writeTo writes the block. It adds and sorts lists, so Reset has to follow.
+// writeTo writes the block. It adds and sorts lists, so Reset must follow.
 func (b *Builder) writeTo(w *bufio.Writer) error {
 	b.fillCells()
 	b.derive()
@@ -235,7 +235,7 @@ func (b *Builder) writeTo(w *bufio.Writer) error {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(x, y int32) int { return cmp.Compare(b.lists[x].gram, b.lists[y].gram) })
-	put := func(bytes []byte) { _, _ = w.Write(bytes) } // Flush says what went wrong
+	put := func(bytes []byte) { _, _ = w.Write(bytes) } // Flush returns the error
 	put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(len(order))))
 	put(b.sieve[:])
 	for _, i := range order {
@@ -259,7 +259,7 @@ func (b *Builder) writeTo(w *bufio.Writer) error {
 	return w.Flush()
 }
 
-// writeTexts writes the words of all slots. Lists of words have their numbers for their start.
+// writeTexts writes the words of all slots. The start of a word's list is its number.
 func (b *Builder) writeTexts(w *bufio.Writer) {
 	b.written = b.written[:0]
 	slots, from := b.slots, uint32(0)
@@ -278,7 +278,7 @@ func (b *Builder) writeTexts(w *bufio.Writer) {
 	_, _ = w.Write(b.written)
 }
 
-// fillCells makes the lists of the notes.
+// fillCells makes the lists from the notes.
 func (b *Builder) fillCells() {
 	total := uint32(0)
 	for i := range b.lists {
@@ -307,14 +307,14 @@ func (b *Builder) fillCells() {
 	}
 }
 
-// slotsOf is the slots of a list, ascending.
+// slotsOf returns the slots of a list, ascending.
 func (b *Builder) slotsOf(l *list) []uint16 { return b.cells[l.start:][:l.n] }
 
 // link is a word that has a gram.
 type link struct{ list, next int32 }
 
-// derive makes the lists of the characters of words out of the lists of the words: a word of many
-// texts is taken apart once.
+// derive makes the lists of the characters of words from the lists of the words. It splits a word
+// once, however many texts have it.
 func (b *Builder) derive() {
 	b.links = append(b.links[:0], link{}) // 0 is the end of a chain
 	words := len(b.lists)
@@ -343,7 +343,7 @@ func (b *Builder) derive() {
 	}
 }
 
-// link puts a word's list into the chain of a gram, unless it was the last to come.
+// link puts a word's list into the chain of a gram, unless it is the chain's latest.
 func (b *Builder) link(g gram, word int) {
 	l := &b.lists[b.gramList(g)]
 	head := l.links

@@ -14,11 +14,11 @@ import (
 	"example.org/registry/events/failpoint"
 )
 
-// Dir is the directory of blocks. Their files have no name, so nobody can damage them, and they are
-// gone when the process is.
+// Dir is the directory of blocks. Their files have no name, so no other program can damage them,
+// and they vanish with the process.
 type Dir string
 
-// Open makes an empty directory: an index is a cache, and what an earlier process left goes. An
+// Open makes an empty directory and deletes what an earlier process left: an index is a cache. An
 // existing directory stays, since it may be a mounted disk.
 func Open(path string) (Dir, error) {
 	err := empty(path)
@@ -33,7 +33,7 @@ func Open(path string) (Dir, error) {
 
 func empty(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-		return os.RemoveAll(path) // a link, too, rather than what it leads to
+		return os.RemoveAll(path) // removes a link, not its target
 	}
 	inside, err := os.ReadDir(path)
 	for _, entry := range inside {
@@ -42,7 +42,7 @@ func empty(path string) error {
 	return err
 }
 
-// Write makes a block of what the builder has, and resets the builder.
+// Write makes a block of the builder's texts, and resets the builder.
 func (d Dir) Write(b *Builder) (*Block, error) {
 	defer b.Reset()
 	data, err := d.mapped(b.writeTo)
@@ -50,10 +50,10 @@ func (d Dir) Write(b *Builder) (*Block, error) {
 		return nil, fmt.Errorf("text index: %w", err)
 	}
 	populate(data)
-	_ = failpoint.Hit("index/kept") // to die at: what is mapped is kept
+	_ = failpoint.Hit("index/kept") // a place to die at: mapped memory survives
 	b.Vocabulary.publish()
 	block := &Block{data: data, vocabulary: b.Vocabulary}
-	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // an error would leave it mapped
+	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // on an error it stays mapped
 	return block, nil
 }
 
@@ -64,7 +64,7 @@ func (d Dir) mapped(write func(*bufio.Writer) error) (m mmap.MMap, err error) {
 		return nil, err
 	}
 	defer func() {
-		// Where a mapped file cannot be removed, the next Open does it.
+		// If a mapped file cannot be removed, the next Open does it.
 		if rerr := os.Remove(f.Name()); err != nil {
 			err = errors.Join(err, rerr)
 		}

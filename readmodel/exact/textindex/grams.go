@@ -6,7 +6,7 @@ import (
 )
 
 // gram is up to three characters as a number: 21 bits for each, one more than the code point, so
-// that none is 0. Numbers sort by the first character, then the second. The top bit is for grams of
+// that none is 0. Numbers sort by the first character, then the second. The top bit marks grams of
 // names.
 type gram uint64
 
@@ -16,18 +16,18 @@ const (
 	inNames  gram = 1 << (3 * charBits)
 )
 
-// The lists of words and of boundaries are kept among those of grams: what no character is as large
-// as, and a number.
+// The lists of words and of boundaries are stored among those of grams: as a value larger than any
+// character, and a number.
 const (
 	wordKind     gram = (charMask - 1) << (2 * charBits)
 	boundaryKind gram = charMask << (2 * charBits)
 	numberMask   gram = 1<<32 - 1
 )
 
-// kind is wordKind or boundaryKind of what has a number; of others it is neither.
+// kind returns wordKind or boundaryKind for a numbered list, and another value for a gram.
 func (g gram) kind() gram { return g &^ numberMask }
 
-// maxExact is the longest needle that is itself what the index holds, in characters.
+// maxExact is the length of the longest needle that the index holds as such, in characters.
 const maxExact = 3
 
 func gramOf(a, b, c rune) gram { return gram(a)<<(2*charBits) | gram(b)<<charBits | gram(c) }
@@ -35,9 +35,9 @@ func gramOf(a, b, c rune) gram { return gram(a)<<(2*charBits) | gram(b)<<charBit
 // separator separates the fields of a text. No gram crosses it, and no needle contains it.
 const separator = '\n'
 
-// eachGram calls f with the grams of text, repeated ones included: every character, every three in
-// a row, and the last two of each field, which no third one follows. So two characters in a row are
-// found as the beginning of a gram, without grams of their own.
+// eachGram calls f with the grams of text, including repeated ones: every character, every three in
+// a row, and the last two of each field, which no third one follows. Other pairs of characters are
+// found as the beginning of a gram.
 func eachGram(text string, f func(gram)) {
 	var a, b rune // the last two characters of the field, plus one; 0 for none
 	for _, r := range text {
@@ -65,11 +65,11 @@ func endField(a, b rune, f func(gram)) {
 // span is the grams from low to high, both included.
 type span struct {
 	low, high gram
-	bytes     int // of their lists in the first block that was asked
+	bytes     int // of their lists in the first block searched
 }
 
-// spansOf returns spans of grams; a text that contains needle has a gram in each of them. of is 0
-// or inNames.
+// spansOf returns spans of grams; a text that contains needle has a gram in each of them. Flag of
+// is 0 or inNames.
 func spansOf(needle string, of gram) (spans []span) {
 	var chars [maxExact]rune
 	known := 0
@@ -93,7 +93,7 @@ func spansOf(needle string, of gram) (spans []span) {
 	return slices.Compact(spans)
 }
 
-// exact reports whether all texts that Find finds for needle contain it.
+// exact reports whether every text that Find finds for needle contains it.
 func exact(needle string) bool {
 	return utf8.RuneCountInString(needle) <= maxExact && utf8.ValidString(needle)
 }

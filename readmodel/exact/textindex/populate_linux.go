@@ -2,6 +2,6 @@ package textindex
 
 import "golang.org/x/sys/unix"
 
-// populate has the system bring the pages of a new block in: else the first searches wait for each.
-// It may not be able to (before Linux 5.14), which costs them that.
+// populate loads the pages of a new block. Otherwise the first searches would wait for each page.
+// Before Linux 5.14 it has no effect.
 func populate(data []byte) { _ = unix.Madvise(data, unix.MADV_POPULATE_READ) }

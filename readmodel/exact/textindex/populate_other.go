@@ -2,5 +2,5 @@
 
 package textindex
 
-// populate does nothing: the first searches bring the pages in.
+// populate does nothing: the first searches load the pages.
 func populate([]byte) {}

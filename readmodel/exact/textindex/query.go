@@ -11,35 +11,34 @@ type Query struct {
 	text       Text
 	needle     string
 	names      []span   // a text that contains the needle in its names has a gram of each
-	ordered    bool     // the rarest first, as far as the first block knew
-	exactNames bool     // and no other text has
-	nameRuns   []uint32 // for the sieves; none: they cannot tell
+	ordered    bool     // the rarest first, as counted in the first block
+	exactNames bool     // and only these texts contain it
+	nameRuns   []uint32 // for the sieves; if empty, they rule out nothing
 	idRuns     []uint32
-	rest       method // of finding the needle in the words
+	rest       method // how the needle is found in the words
 	grams      []span // for byGrams
 
-	answers []answer // of the vocabularies of the blocks so far: two at most, while a new one takes over
+	answers []answer // of the vocabularies of the blocks so far: at most two, while a new one takes over
 	*Scratch
 }
 
-// Scratch is the memory that a Query needs while it is used. A later one may take it over. The zero
-// value is ready.
+// Scratch is the memory of a Query in use. A later Query may reuse it. The zero value is ready.
 type Scratch struct {
 	choices                 []choice
 	lists                   []int32
 	found, unsure, narrowed Set
-	marks                   []bool // of the words of a block: it is the anchor's
+	marks                   []bool // of the words of a block: whether a word may be the anchor
 }
 
-// method says what finds a needle in the words of a text.
+// method is a way to find a needle in the words of a text.
 type method uint8
 
 const (
 	notAtAll  method = iota // only names are searched
-	byGrams                 // it is one character
-	byWord                  // texts that have one of some words, or boundaries, contain it
-	byWords                 // it has a space: of the texts that have a word of each condition, those that have them in a row contain it
-	unindexed               // nothing tells
+	byGrams                 // the needle is one character
+	byWord                  // a text contains the needle if it has one of some words or boundaries
+	byWords                 // the needle has a space: a text contains it if it has a word of each condition, in a row
+	unindexed               // the index cannot tell
 )
 
 // NewQuery makes a search of text for needle, which is folded and not empty.
@@ -53,7 +52,7 @@ func NewQuery(text Text, needle string, s *Scratch) *Query {
 	case text != All:
 		q.rest = notAtAll
 	case length < maxExact && spaced:
-		q.rest = unindexed // nobody searches for a space at the end of a word
+		q.rest = unindexed // searches do not end with a space
 	case length == 1:
 		q.rest, q.grams = byGrams, spansOf(needle, 0)
 	case spaced && !withinReach(needle):
@@ -64,21 +63,21 @@ func NewQuery(text Text, needle string, s *Scratch) *Query {
 	return q
 }
 
-// condition is that a text has one of some words, or boundaries.
+// condition is a set of words, or boundaries; a text meets it if it has one of them.
 type condition struct {
 	kind  gram
 	words wordSet
 }
 
-// answer is what a Vocabulary says of the needle.
+// answer is the result of looking up the needle in a Vocabulary.
 type answer struct {
 	vocabulary *Vocabulary
 	conditions []condition
 	phrase     *phrase     // for byWords
-	others     []condition // a text that meets all conditions and none of these contains the needle; nil: nothing is sure
+	others     []condition // a text that meets all conditions and none of these contains the needle; if nil, no text is sure
 }
 
-// answer asks a Vocabulary once for all blocks that were made with it.
+// answer looks up the needle in a Vocabulary, once for all blocks that use it.
 func (q *Query) answer(v *Vocabulary) *answer {
 	for i := range q.answers {
 		if q.answers[i].vocabulary == v {
@@ -95,13 +94,13 @@ func (q *Query) answer(v *Vocabulary) *answer {
 	return &q.answers[len(q.answers)-1]
 }
 
-// phrase is a needle with a space, by its pieces: the first is what a word ends with, the last what
-// one begins with, those in between are words.
+// phrase is a needle with a space, split into pieces. A word ends with the first piece, a word
+// begins with the last, and those in between are whole words.
 type phrase struct {
 	words  *lexicon
 	pieces [][]byte
 	anchor int     // the longest piece: texts are searched for its words
-	these  wordSet // of the anchor; not used if that is empty, which every word is then
+	these  wordSet // the anchor's words; unused if the anchor is empty, which matches every word
 }
 
 func newPhrase(needle string, words *lexicon) *phrase {
@@ -117,7 +116,7 @@ func newPhrase(needle string, words *lexicon) *phrase {
 	return p
 }
 
-// bounded is a piece with a separator on each side where a word begins or ends.
+// bounded returns a piece with a separator on each side where a word begins or ends.
 func (p *phrase) bounded(i int) string {
 	piece := string(p.pieces[i])
 	if i > 0 {
@@ -129,9 +128,9 @@ func (p *phrase) bounded(i int) string {
 	return piece
 }
 
-// others returns, for a needle of two pieces, the words that may stand at its boundary without
-// being the needle's: those that end as the left piece does, or begin as the right one does, as far
-// as a boundary reaches and no farther.
+// others returns, for a needle of two pieces, the words that can form its boundary without
+// containing it: those that end as the left piece does, or begin as the right one does, within the
+// reach of a boundary only.
 func (p *phrase) others() []condition {
 	if len(p.pieces) > 2 {
 		return nil
@@ -151,7 +150,7 @@ func (p *phrase) others() []condition {
 	return sides
 }
 
-// fits reports whether a word may stand for a piece.
+// fits reports whether a word can stand for a piece.
 func (p *phrase) fits(word []byte, i int) bool {
 	switch i {
 	case 0:
@@ -172,7 +171,7 @@ func (q *Query) ask(words, boundaries *lexicon) (all []condition) {
 	for i, right := range pieces[1:] {
 		left, right := lastRunes(pieces[i], reach), firstRunes(right, reach)
 		if i > 0 && left == pieces[i] {
-			left = string(separator) + left // it is all of a word
+			left = string(separator) + left // it is a whole word
 		}
 		if i+1 < last && right == pieces[i+1] {
 			right += string(separator)
@@ -196,7 +195,7 @@ func (q *Query) ask(words, boundaries *lexicon) (all []condition) {
 	return all
 }
 
-// reach is how many characters of a word a boundary has, on either side.
+// reach is how many characters a boundary has on either side.
 const reach = 2
 
 // withinReach reports whether a boundary can contain all of the needle.

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// Set is a set of slots of one block: numbers below BlockLen. The zero value is empty. What is done
-// with a set of few slots takes little time, since it notes which words have any.
+// Set is a set of slots of one block: numbers below BlockLen. The zero value is empty. It notes
+// which of its words are not zero, so operations on a set of few slots are fast.
 type Set struct {
 	words [BlockLen / 64]uint64
-	some  [BlockLen / 64 / 64]uint64 // of the words: those that are not zero
+	some  [BlockLen / 64 / 64]uint64 // bits of the words that are not zero
 }
 
-// Add adds a slot and reports whether it was not there.
+// Add adds a slot and reports whether it was missing.
 func (s *Set) Add(slot uint16) bool {
 	word, bit := &s.words[slot/64], uint64(1)<<(slot%64)
 	is := *word&bit == 0
@@ -96,21 +96,21 @@ func (s *Set) Each(f func(slot uint16) bool) {
 	}
 }
 
-// CopyTo writes the slots to a clear set of as many bits.
+// CopyTo writes the slots to bits, which are clear and have as many bits.
 func (s *Set) CopyTo(bits []uint64) {
 	s.each(func(i int, word uint64) { bits[i] = word })
 }
 
-// A list of slots is written as the distances from one to the next, each in one byte, or in two
-// where it is 128 or more: seven bits and the highest set, then seven more. Where that takes as
-// many bytes as the set's words, these are written, little endian. Distances save a third of the
-// index, and reading them takes no longer than what they save in memory to be touched.
+// A list of slots is written as distances between slots. A distance below 128 takes one byte;
+// others take two: seven bits with the highest bit set, then seven more. If that takes as many
+// bytes as the set's words, the words are written instead, little endian. Distances shrink the
+// index by a third, and decoding them costs no more time than they save in memory access.
 const (
-	slotSize = 2 // of a slot in a list, at most
+	slotSize = 2 // bytes of a slot in a list, at most
 	setSize  = BlockLen / 8
 )
 
-// appendList appends what is written of ascending slots.
+// appendList appends the encoded list of ascending slots.
 func appendList(dst []byte, slots []uint16) []byte {
 	begun, next := len(dst), uint16(0)
 	for _, slot := range slots {
@@ -139,7 +139,7 @@ func appendList(dst []byte, slots []uint16) []byte {
 	return dst
 }
 
-// addList adds the slots of a written list that are in within, if that is not nil.
+// addList adds the slots of an encoded list; if within is not nil, only those in within.
 func (s *Set) addList(list []byte, within *Set) {
 	if len(list) == setSize {
 		for i := range s.words {
@@ -159,7 +159,7 @@ func (s *Set) addList(list []byte, within *Set) {
 			d = d&0x7f | uint(list[i])<<7
 		}
 		next += d
-		slot := uint16(next % BlockLen) // a damaged list may go on forever
+		slot := uint16(next % BlockLen) // keeps a damaged list in bounds
 		if within == nil || within.Has(slot) {
 			s.Add(slot)
 		}

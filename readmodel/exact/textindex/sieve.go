@@ -2,16 +2,16 @@ package textindex
 
 import "strings"
 
-// A sieve rules out most blocks that have no slot of a needle, without a look at their lists. It is
-// a set of hashes, a bit for each: of every run of nameRun characters in the first field of a slot's
+// A sieve rules out most blocks that have no slot of a needle, without reading their lists. It is a
+// set of hashes, a bit for each: of every run of nameRun characters in the first field of a slot's
 // names, and of every run of idRun in the other fields.
 const (
 	sieveBits = 18
 	sieveSize = 1 << sieveBits / 8
-	// nameRun is so long that most runs of a name are in few blocks.
+	// nameRun is long enough that most runs of a name are in few blocks.
 	nameRun = 6
-	// idRun is so short that the digits of all ids fill a thousand bits: it rules out needles with a
-	// letter.
+	// idRun is so short that the runs of digits in all ids fill only a thousand bits. It rules out
+	// needles with a letter.
 	idRun = maxExact
 )
 
@@ -46,8 +46,8 @@ func (b *Block) mayHold(q *Query) bool {
 	return b.hasRuns(q.idRuns) || q.text != ChatIDs && b.hasRuns(q.nameRuns)
 }
 
-// hasRuns reports whether the sieve has all of the runs. What one block lacks most others do, so it
-// becomes the first.
+// hasRuns reports whether the sieve has all of the runs. It moves a missing run to the front, since
+// most other blocks lack it, too.
 func (b *Block) hasRuns(runs []uint32) bool {
 	sieve := b.data[countSize:headSize]
 	for i, hash := range runs {

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Vocabulary numbers the words of all blocks that are made with it, and finds those that contain a
-// text. One goroutine owns it and adds; any goroutine may search what has been published. The zero
-// value is not ready: see NewVocabulary.
+// Vocabulary numbers the words of all blocks that use it, and finds those that contain a text. One
+// goroutine owns it and adds; any goroutine may search what has been published. Make one with
+// NewVocabulary.
 type Vocabulary struct {
 	words, boundaries dictionary
 }
@@ -19,24 +19,24 @@ func NewVocabulary() *Vocabulary {
 	return &Vocabulary{words: newDictionary(), boundaries: newDictionary()}
 }
 
-// Bytes is the length of all words and boundaries. It only grows: words of texts that are gone stay
+// Bytes returns the length of all words and boundaries. It only grows: words of deleted texts stay
 // until everything is indexed with another Vocabulary.
 func (v *Vocabulary) Bytes() int { return len(v.words.text) + len(v.boundaries.text) }
 
-// Sort sorts all words, which makes searches as fast as they get: until then they look through the
-// latest quarter. It takes about 0.1 s a megabyte.
+// Sort sorts all words. Until then, searches scan the latest quarter of them. It takes about 0.1 s
+// a megabyte.
 func (v *Vocabulary) Sort() {
 	v.words.publishSorted(0)
 	v.boundaries.publishSorted(0)
 }
 
-// publish lets searches find what has been added.
+// publish makes the added words visible to searches.
 func (v *Vocabulary) publish() {
 	v.words.publish()
 	v.boundaries.publish()
 }
 
-// dictionary numbers texts in the order in which they come.
+// dictionary numbers texts in order of arrival.
 type dictionary struct {
 	text    []byte   // a separator, then each word with a separator after it
 	starts  []uint32 // where each word starts in text
@@ -50,7 +50,7 @@ func newDictionary() dictionary {
 	return dictionary{text: []byte{separator}, numbers: map[string]uint32{}}
 }
 
-// add gives word, which may be new, a number.
+// add returns the number of word, and assigns one if it is new.
 func (d *dictionary) add(word []byte) uint32 {
 	if n, ok := d.numbers[string(word)]; ok {
 		return n // a text may have a new word twice
@@ -62,7 +62,7 @@ func (d *dictionary) add(word []byte) uint32 {
 	return n
 }
 
-// What is no word's number.
+// These are not numbers of words.
 const (
 	unknown  = 1<<32 - 1
 	noNumber = 1<<32 - 2
@@ -84,18 +84,18 @@ func (d *dictionary) word(n uint32) []byte {
 	return d.text[d.starts[n] : end-1]
 }
 
-// minUnsorted is so little text that looking through it costs less than sorting it.
+// minUnsorted is the size of text that costs less to scan than to sort.
 const minUnsorted = 1 << 16
 
-// publish shares what there is with searches. It sorts the whole text again when a quarter as much
-// has come, so that sorting costs each word a few times its length in all.
+// publish shares the text with searches. It sorts the whole text again once a quarter as much is
+// unsorted, so each word is sorted only a few times.
 func (d *dictionary) publish() {
 	if last := d.published.Load(); last == nil || len(last.text) < len(d.text) {
 		d.publishSorted(max(minUnsorted, d.sorted.end/4))
 	}
 }
 
-// publishSorted publishes with at most so much unsorted text.
+// publishSorted publishes with at most unsorted bytes of unsorted text.
 func (d *dictionary) publishSorted(unsorted int) {
 	if len(d.text)-d.sorted.end > unsorted {
 		d.sorted = sortText(d.text, d.starts)
@@ -105,12 +105,12 @@ func (d *dictionary) publishSorted(unsorted int) {
 
 // sorted is a suffix array of the beginning of a dictionary's text. Immutable.
 type sorted struct {
-	end      int // of what is sorted
+	end      int // of the sorted text
 	suffixes *suffixarray.Index
-	first    []uint32 // for each step of the text, the number of the word that its first byte belongs to
+	first    []uint32 // for each step of the text, the number of the word of its first byte
 }
 
-// step is how much text an item of first covers: some eight words.
+// step is how much text an item of first covers: about eight words.
 const step = 64
 
 func sortText(text []byte, starts []uint32) sorted {
@@ -125,14 +125,15 @@ func sortText(text []byte, starts []uint32) sorted {
 	return s
 }
 
-// lexicon is a dictionary as it was at one moment. Immutable.
+// lexicon is a dictionary at one moment. Immutable.
 type lexicon struct {
 	text   []byte
 	starts []uint32
 	sorted sorted
 }
 
-// containing is the words in whose text, a separator on either side included, the needle occurs.
+// containing returns the words in whose text, including a separator on either side, the needle
+// occurs.
 func (l *lexicon) containing(needle []byte) wordSet {
 	var found wordSet
 	if l == nil {
@@ -146,7 +147,7 @@ func (l *lexicon) containing(needle []byte) wordSet {
 	for _, at := range at {
 		found.numbers = append(found.numbers, l.numberAt(at, needle))
 	}
-	// What is sorted ends with a separator, which the first word after it begins with.
+	// The sorted text ends with a separator, with which the first word after it begins.
 	for from := max(l.sorted.end-1, 0); ; {
 		i := bytes.Index(l.text[from:], needle)
 		if i < 0 {
@@ -161,7 +162,7 @@ func (l *lexicon) containing(needle []byte) wordSet {
 	return found
 }
 
-// word is the word of a number.
+// word returns the word with a number.
 func (l *lexicon) word(n uint32) []byte {
 	end := len(l.text)
 	if int(n)+1 < len(l.starts) {
@@ -170,8 +171,8 @@ func (l *lexicon) word(n uint32) []byte {
 	return l.text[l.starts[n] : end-1]
 }
 
-// numberAt is the number of the word at a position of the sorted text. A separator in front belongs
-// to the word after it.
+// numberAt returns the number of the word at a position of the sorted text. A separator in front
+// belongs to the word after it.
 func (l *lexicon) numberAt(at int, needle []byte) uint32 {
 	if needle[0] == separator {
 		at++
@@ -183,7 +184,7 @@ func (l *lexicon) numberAt(at int, needle []byte) uint32 {
 	return n
 }
 
-// numberAfter is numberAt anywhere in the text.
+// numberAfter is numberAt for any position of the text.
 func (l *lexicon) numberAfter(at int, needle []byte) uint32 {
 	if needle[0] == separator {
 		at++
@@ -198,10 +199,10 @@ func (l *lexicon) numberAfter(at int, needle []byte) uint32 {
 // wordSet is a set of words. Immutable.
 type wordSet struct {
 	numbers []uint32 // ascending
-	bits    []uint64 // the same as a set of bits, where there are many; else nil
+	bits    []uint64 // the same as a set of bits; nil if there are few
 }
 
-// spread makes the set of bits if it is worth it; words is how many there are in all.
+// spread makes the set of bits if there are enough numbers. words is the number of all words.
 func (s *wordSet) spread(words int) {
 	if len(s.numbers) <= manyWords {
 		return
@@ -212,7 +213,7 @@ func (s *wordSet) spread(words int) {
 	}
 }
 
-// without is the words that are not in o.
+// without returns the words that are not in o.
 func (s *wordSet) without(o *wordSet) (rest wordSet) {
 	for _, n := range s.numbers {
 		if _, is := slices.BinarySearch(o.numbers, n); !is {
@@ -223,7 +224,7 @@ func (s *wordSet) without(o *wordSet) (rest wordSet) {
 	return rest
 }
 
-// manyWords is how many words are worth a set of bits.
+// manyWords is how many words justify a set of bits.
 const manyWords = 256
 
 func (s *wordSet) has(n uint32) bool {

@@ -12,12 +12,12 @@ import (
 // data is the content of the data files.
 type data struct {
 	version    string            // of Unicode, of both files
-	prototypes map[string][]rune // what looks like the key, in the file's order
+	prototypes map[string][]rune // replacements of the key, in the file's order
 	targets    []string          // the keys of prototypes, in the file's order
 	ignorable  [][2]rune         // first and last of each range
 }
 
-// read reads both files. It refuses files of different versions.
+// read reads both files. It returns an error if their versions differ.
 func read(dir string) (*data, error) {
 	d := &data{prototypes: map[string][]rune{}}
 	err := eachLine(filepath.Join(dir, "confusables.txt"), func(line string) error {
@@ -56,7 +56,8 @@ func eachLine(file string, f func(line string) error) error {
 	return lines.Err()
 }
 
-// fields returns the parts of a line between semicolons, without its comment; nil for a comment.
+// fields returns the fields of a line, which semicolons separate, without its comment. It returns
+// nil for a comment line.
 func fields(line string) []string {
 	line, _, _ = strings.Cut(line, "#")
 	if strings.TrimSpace(line) == "" {

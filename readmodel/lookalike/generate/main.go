@@ -2,7 +2,7 @@
 // in its testdata. Run it in readmodel/lookalike with go generate.
 //
 // For another version of Unicode, replace both files, run go generate and raise
-// readmodel.RenderVersion, so that stored keys are made again.
+// readmodel.RenderVersion, so that stored keys are rebuilt.
 package main
 
 import (

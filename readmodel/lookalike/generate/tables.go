@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// tables returns the generated file: the version, a line for each prototype with what looks like
-// it, and a line for each range of ignorable code points, all in hexadecimal.
+// tables returns the generated file: the version, a line for each prototype with its replacement,
+// and a line for each range of ignorable code points, all in hexadecimal.
 func tables(dir string) ([]byte, error) {
 	d, err := read(dir)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// entry is a line of a .dic file: a word, and the flags that tell what is made of it.
+// entry is a line of a .dic file: a word, and the flags of its affix rules.
 type entry struct {
 	word  string
 	flags string
 }
 
-// affix is a rule of an .aff file: what it takes off a word that fits its condition, and what it
-// puts there instead.
+// affix is a rule of an .aff file: the ending that it removes from a word that fits its condition,
+// and the replacement.
 type affix struct {
 	strip, add string
 	condition  []class
 }
 
-// class is a set of letters, or of all others, or ("." in the file) everything.
+// class is a set of letters, or its complement, or ("." in the file) all letters.
 type class struct {
 	letters string
 	not     bool
@@ -38,16 +38,15 @@ type affixes struct {
 	negating map[rune]bool // prefixes "nie": the only one that there is
 }
 
-// readAffixes reads an .aff file. A directive that it does not know is an error: the forms would be
-// wrong.
+// readAffixes reads an .aff file. An unknown directive is an error, since the forms would be wrong.
 func readAffixes(r io.Reader) (affixes, error) {
 	a := affixes{map[rune][]affix{}, map[rune]bool{}}
 	lines := bufio.NewScanner(charmap.ISO8859_2.NewDecoder().Reader(r))
 	for lines.Scan() {
 		f := strings.Fields(lines.Text())
 		switch {
-		case len(f) == 0, len(f) == 2 && f[0] == "SET" && f[1] == "ISO8859-2", f[0] == "TRY", f[0] == "MAP", f[0] == "REP": // what is for spelling
-		case len(f) == 4 && f[2] == "Y": // a head
+		case len(f) == 0, len(f) == 2 && f[0] == "SET" && f[1] == "ISO8859-2", f[0] == "TRY", f[0] == "MAP", f[0] == "REP": // directives for spelling only
+		case len(f) == 4 && f[2] == "Y": // a header
 		case len(f) == 5 && f[0] == "SFX":
 			condition, err := readCondition(f[4])
 			if err != nil {
@@ -92,7 +91,7 @@ func readCondition(s string) (condition []class, err error) {
 	return condition, nil
 }
 
-// apply makes a form of a word, whose letters are given too. ok is false where the rule is not for
+// apply makes a form of a word, given also as letters. ok is false if the rule does not apply to
 // it.
 func (a *affix) apply(word string, letters []rune) (form string, ok bool) {
 	if len(letters) < len(a.condition) || !strings.HasSuffix(word, a.strip) {
@@ -107,8 +106,8 @@ func (a *affix) apply(word string, letters []rune) (form string, ok bool) {
 	return word[:len(word)-len(a.strip)] + a.add, true
 }
 
-// forms calls f with every form of an entry, but those with "nie" before them, and the flag that it
-// is of; 0: it is the entry itself.
+// forms calls f with every form of an entry, except those with the prefix "nie", and the form's
+// flag, which is 0 for the entry itself.
 func (a *affixes) forms(e entry, f func(form string, flag rune)) {
 	f(e.word, 0)
 	letters := []rune(e.word)
@@ -132,7 +131,7 @@ func readEntries(r io.Reader) (entries []entry, err error) {
 		if word, flags, _ := strings.Cut(strings.TrimSpace(string(line)), "/"); !first && word != "" {
 			entries = append(entries, entry{word, flags})
 		}
-		first = false // how many there are
+		first = false // the number of entries
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.word, b.word) })
 	return entries, nil

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// dictionary is what a pair of .aff and .dic files says of Polish.
+// dictionary is the content of a pair of .aff and .dic files.
 type dictionary struct {
 	affixes affixes
 	entries []entry
@@ -44,9 +44,9 @@ func (e entry) isVerb() bool {
 // isAdjective reports whether an entry has the flag of adjectives.
 func (e entry) isAdjective() bool { return strings.ContainsRune(e.flags, 'x') }
 
-// lemmas returns the lemmas of an entry: itself, or, of those that are listed beside their words,
-// the verbs of a participle and the adjective or noun of a form. There are none for an entry that
-// is but a form of another one.
+// lemmas returns the lemmas of an entry. Usually that is the entry itself. For entries that are
+// forms of others, it is the verbs of a participle, or the adjective or noun of a form. An entry
+// that is only a form of another one has none.
 func (d *dictionary) lemmas(e entry) []string {
 	switch {
 	case e.flags == "" && d.made[e.word]:
@@ -65,8 +65,8 @@ func (d *dictionary) lemmas(e entry) []string {
 	return []string{e.word}
 }
 
-// verbsOf returns the verbs that a participle is of: oszukując and oszukujący of what has the form
-// oszukują, oszukawszy of what has oszukał, wysłany of what has wysłano.
+// verbsOf returns the verbs of a participle: for oszukując and oszukujący, the verbs with the form
+// oszukują; for oszukawszy, oszukał; for wysłany, wysłano.
 func (d *dictionary) verbsOf(participle string) []string {
 	for _, end := range [...]struct{ of, is string }{{"ący", "ą"}, {"ąc", "ą"}, {"wszy", "ł"}, {"ny", "no"}, {"ty", "to"}} {
 		if stem, ok := strings.CutSuffix(participle, end.of); ok {
@@ -78,8 +78,7 @@ func (d *dictionary) verbsOf(participle string) []string {
 	return nil
 }
 
-// adjective returns the first form of an adjective whose forms are all entries, or else the
-// word itself.
+// adjective returns the first form of an adjective whose forms are all entries, or the word itself.
 func (d *dictionary) adjective(word string) string {
 	for _, ending := range [...]string{"ego", "emu", "ymi", "ych", "ej", "ym", "a", "ą", "e"} {
 		stem, ok := strings.CutSuffix(word, ending)
@@ -90,8 +89,8 @@ func (d *dictionary) adjective(word string) string {
 	return word
 }
 
-// noun returns the noun of a form in another declension, such as tokenu beside tokena, or else the
-// word itself.
+// noun returns the noun of a form in another declension, such as tokenu next to tokena, or the word
+// itself.
 func (d *dictionary) noun(word string) string {
 	for _, ending := range [...]string{"owi", "em", "owie", "u", "a"} {
 		if stem, ok := strings.CutSuffix(word, ending); ok && utf8.RuneCountInString(stem) > 2 && d.nouns[stem] {
@@ -101,8 +100,8 @@ func (d *dictionary) noun(word string) string {
 	return word
 }
 
-// forms returns the lemmas of every form, all in lower case. What "nie" is put before is another
-// word.
+// forms returns the lemmas of every form, all in lower case. A word with the prefix "nie" is a
+// different word.
 func (d *dictionary) forms() map[string][]string {
 	forms, of := map[string][]string{}, map[string][]string{} // by lemma
 	add := func(form string, lemmas []string) {
@@ -142,8 +141,9 @@ func (d *dictionary) forms() map[string][]string {
 	return forms
 }
 
-// withinAnother reports whether every form of a lemma is one of another lemma too: zakupy is within
-// zakup, and potwierdzenie within potwierdzić. A query for the one already means the other.
+// withinAnother reports whether every form of a lemma is also a form of another lemma: zakupy is
+// within zakup, and potwierdzenie within potwierdzić. A query for the other lemma then already
+// covers it.
 func withinAnother(lemma string, its []string, forms map[string][]string) bool {
 	others := slices.DeleteFunc(slices.Clone(forms[its[0]]), func(l string) bool { return l == lemma })
 	for _, form := range its[1:] {

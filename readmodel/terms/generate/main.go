@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run reads the dictionary in dir and writes the files in out.
+// run reads the dictionary in dir and writes the files to out.
 func run(dir, made, out string) error {
 	if made == "" {
 		return errors.New("-package: which package is it, and which version?")
@@ -62,7 +62,7 @@ func run(dir, made, out string) error {
 	})
 }
 
-// readDictionary reads both files, and writes what they hold to digest.
+// readDictionary reads both files, and writes their content to digest.
 func readDictionary(dir string, digest io.Writer) (*dictionary, error) {
 	aff, err := os.Open(filepath.Join(dir, "pl_PL.aff"))
 	if err != nil {
@@ -85,7 +85,7 @@ func readDictionary(dir string, digest io.Writer) (*dictionary, error) {
 	return newDictionary(a, entries), nil
 }
 
-// write makes a file. Errors of content's writes are reported by it, too.
+// write makes a file. It also returns the errors of content's writes.
 func write(name string, content func(io.Writer) error) (err error) {
 	file, err := os.Create(name)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// drawn is how many entries of each kind are in the sample.
+// drawn is the number of entries of each kind in the sample.
 const drawn = 60
 
-// sample writes some words with all their forms, a line each: the kind, the lemma, the forms. The
-// words are drawn by a hash, so that another version of the dictionary has mostly the same.
+// sample writes some words with all their forms, a line each: the kind, the lemma, the forms. It
+// draws the words by a hash, so another version of the dictionary gives mostly the same words.
 func (d *dictionary) sample(w io.Writer, source string) {
 	fmt.Fprintf(w, "# Made by generate: %s\n", source)
 	for _, kind := range [...]struct {

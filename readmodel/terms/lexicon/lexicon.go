@@ -1,17 +1,17 @@
-// Package lexicon tells the lemmas of a word's forms: "sklep" for sklepu, sklepem and sklepach. A
-// Lexicon of four million forms takes two and a half megabytes. It is read where it lies, so that
-// opening it takes no memory to speak of.
+// Package lexicon returns the lemmas of a word's forms: "sklep" for sklepu, sklepem and sklepach. A
+// Lexicon of four million forms takes 2.5 MB. It is read in place, so opening it takes hardly any
+// memory.
 //
 // # The file
 //
-// A line that tells what it was made from; a line for each set of rules; an empty line; a
-// transducer of package vellum, from forms to the numbers of their sets. A rule makes a lemma of a
-// form: a letter that says how many letters to take off the end (A: none, B: one …), then what to
-// put there. The rules of a set stand side by side, one for each lemma that the form may have. So
-// the forms of words that are inflected alike share the ends of their paths.
+// The file has a line that names its source, a line for each set of rules, an empty line, and a
+// transducer of package vellum from forms to the numbers of their sets. A rule turns a form into a
+// lemma: a letter for the number of letters to cut off the end (A: none, B: one …), then the text
+// to append. A set has a rule for each lemma that the form may have. Words that are inflected alike
+// therefore share the ends of their paths.
 //
-// Forms and lemmas are of the letters a to z and the nine Polish ones with marks, in lower case. In
-// the transducer each is a byte: those with marks are capitals (see encode).
+// Forms and lemmas consist of the letters a to z and the nine Polish ones with marks, in lower
+// case. In the transducer each is a byte: letters with marks are capitals (see encode).
 package lexicon
 
 import (
@@ -37,7 +37,7 @@ type Lexicon struct {
 
 var errDamaged = errors.New("lexicon: it is damaged")
 
-// Open opens a lexicon, which stays where it is and must not change.
+// Open opens a lexicon in file, which must not change.
 func Open(file []byte) (*Lexicon, error) {
 	head, transducer, ok := bytes.Cut(file, []byte("\n\n"))
 	if !ok {
@@ -51,11 +51,10 @@ func Open(file []byte) (*Lexicon, error) {
 	return &Lexicon{source, strings.Split(sets, "\n"), forms}, nil
 }
 
-// Source tells what the lexicon was made from: a line.
+// Source returns a line that names the source of the lexicon.
 func (l *Lexicon) Source() string { return l.source }
 
-// Lemmas appends the lemmas of a form to dst, as it is spelled. There are none for a form that it
-// does not know.
+// Lemmas appends the lemmas of a form, as spelled, to dst. An unknown form has none.
 func (l *Lexicon) Lemmas(dst []string, form string) []string {
 	key, ok := encode(make([]byte, 0, 32), form)
 	if !ok {
@@ -67,8 +66,8 @@ func (l *Lexicon) Lemmas(dst []string, form string) []string {
 	return dst
 }
 
-// Spellings appends the forms that differ from this one at most in marks that this one lacks: zadał
-// and żądał for "zadal".
+// Spellings appends the forms that equal this one except for marks that it lacks: zadał and żądał
+// for "zadal".
 func (l *Lexicon) Spellings(dst []string, form string) []string {
 	key, ok := encode(make([]byte, 0, 32), form)
 	if !ok || len(key) > maxSpelled {
@@ -80,7 +79,7 @@ func (l *Lexicon) Spellings(dst []string, form string) []string {
 // maxSpelled bounds the letters of a form.
 const maxSpelled = 40
 
-// walk goes on from a state that the first letters of key have led to.
+// walk continues from the state reached by the first at letters of key.
 func (l *Lexicon) walk(dst []string, key []byte, at, state int) []string {
 	if at == len(key) {
 		if l.forms.IsMatch(state) {
@@ -99,7 +98,7 @@ func (l *Lexicon) walk(dst []string, key []byte, at, state int) []string {
 	return dst
 }
 
-// apply appends what a set of rules makes of a form.
+// apply appends the lemmas that a set of rules makes of a form.
 func (l *Lexicon) apply(dst []string, key []byte, set uint64) []string {
 	if set >= uint64(len(l.sets)) {
 		return dst
@@ -112,10 +111,10 @@ func (l *Lexicon) apply(dst []string, key []byte, set uint64) []string {
 	return dst
 }
 
-// noCut begins a rule that takes no letter off.
+// noCut begins a rule that cuts off no letter.
 const noCut = 'A'
 
-// rule is the rule that makes a lemma of a form.
+// rule returns the rule that turns form into lemma.
 func rule(form, lemma string) string {
 	n := 0
 	for n < len(form) && n < len(lemma) && form[n] == lemma[n] {
@@ -127,9 +126,9 @@ func rule(form, lemma string) string {
 	return string(rune(noCut+utf8.RuneCountInString(form[n:]))) + lemma[n:]
 }
 
-// Write writes a lexicon of the lemmas of forms. The same forms give the same bytes. It leaves out
-// forms that are too long, and forms where the form or a lemma has letters that a lexicon
-// cannot have. It returns how many these are.
+// Write writes a lexicon of the lemmas of forms. The same forms give the same bytes. It skips forms
+// that are too long, and forms where the form or a lemma has letters that a lexicon cannot encode.
+// It returns the number skipped.
 func Write(w io.Writer, source string, lemmas map[string][]string) (left int, err error) {
 	type form struct {
 		key []byte
@@ -161,7 +160,7 @@ func Write(w io.Writer, source string, lemmas map[string][]string) (left int, er
 	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", source, strings.Join(sets, "\n")); err != nil {
 		return left, err
 	}
-	// The larger the table, the fewer equal states are written twice.
+	// A larger table writes fewer equal states twice.
 	builder, err := vellum.New(w, &vellum.BuilderOpts{Encoder: 1, RegistryTableSize: min(len(forms)+1, 200_000), RegistryMRUSize: 8})
 	if err != nil {
 		return left, err
@@ -175,7 +174,7 @@ func Write(w io.Writer, source string, lemmas map[string][]string) (left int, er
 	return left, builder.Close()
 }
 
-// encode appends the letters of a word, a byte each. ok is false for a word with others.
+// encode appends the letters of a word, a byte each. ok is false if the word has other letters.
 func encode(dst []byte, word string) (letters []byte, ok bool) {
 	for _, r := range word {
 		if r >= 'a' && r <= 'z' {
@@ -186,12 +185,12 @@ func encode(dst []byte, word string) (letters []byte, ok bool) {
 		if at < 0 {
 			return nil, false
 		}
-		dst = append(dst, capitals[at/2]) // all are of two bytes
+		dst = append(dst, capitals[at/2]) // each has two bytes
 	}
 	return dst, true
 }
 
-// The letters with marks, and the bytes that they are.
+// The letters with marks, and their bytes.
 const (
 	marks    = "ąćęłńóśźż"
 	capitals = "ACELNOSXZ"
