@@ -12,10 +12,10 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// compactEvery is how often the model is compacted where nothing waits.
+// compactEvery is how often the model is compacted while no events wait.
 const compactEvery = time.Second
 
-// apply is the session's loop: it brings what the receiver delivers into the model.
+// apply is the session's loop: it applies the receiver's messages to the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
 	load := newLoad()
 	compact := time.NewTicker(compactEvery)
@@ -36,7 +36,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 	}
 }
 
-// nextChunk waits for work. It returns a decoded chunk, or nil when it has done other work.
+// nextChunk waits for work. It returns a decoded chunk, or nil after other work.
 func (p *Projector) nextChunk(ctx context.Context, r *receiver, load *load, compact <-chan time.Time) (*chunk, error) {
 	select {
 	case <-ctx.Done():
@@ -51,20 +51,20 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, load *load, comp
 		p.compact(ctx, r, load)
 		return nil, nil
 	case c := <-r.ordered:
-		<-c.done // a worker has it
+		<-c.done // a worker has decoded it
 		return c, nil
 	}
 }
 
-// compact compacts the model until a chunk comes. In an import it does nothing.
+// compact compacts the model until a chunk arrives. During an import it does nothing.
 func (p *Projector) compact(ctx context.Context, r *receiver, load *load) {
 	for more := load.wait() == 0; more && len(r.ordered) == 0 && ctx.Err() == nil; {
 		p.withModel(func(m *readmodel.Model) { more = m.Compact() })
 	}
 }
 
-// applyBatch applies a batch to the model and hands it on to rejecter and saver. Where the bound
-// lies in the middle of the batch, it waits for the bound to move.
+// applyBatch applies a batch to the model and passes it to rejecter and saver. If the bound lies
+// within the batch, it waits for the bound to move.
 func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 	for {
 		if err := failpoint.Hit("projector/received"); err != nil {
@@ -89,7 +89,8 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 	}
 }
 
-// applyPart applies what of a batch the bound allows. moved is closed when the bound moves.
+// applyPart applies the part of a batch that the bound allows. moved is closed when the bound
+// moves.
 func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan struct{}) {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
@@ -103,9 +104,9 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 	return part, p.bound.changed
 }
 
-// batchPart is what of a batch lies after the checkpoint and within the bound.
+// batchPart is the part of a batch after the checkpoint and within the bound.
 type batchPart struct {
-	at       readmodel.Checkpoint // after the part
+	at       readmodel.Checkpoint // checkpoint after the part
 	last     message              // of the part
 	messages int
 	records  []readmodel.Record
@@ -113,8 +114,8 @@ type batchPart struct {
 	more     bool // the batch goes on after the bound
 }
 
-// partOf returns what may be applied of batch. A bound between two messages is reached all the
-// same: there is nothing more up to it.
+// partOf returns the part of batch that may be applied. A bound between two messages counts as
+// reached once no message up to it remains.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 	part, newest, records := batchPart{at: at}, lineage.NewestTime(at), 0
 	for _, c := range batch {
@@ -161,7 +162,7 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 	return part
 }
 
-// note brings the progress up to date.
+// note updates the progress.
 func (p *Projector) note(ctx context.Context, part batchPart) {
 	p.tracker.update(func(s *Progress) {
 		s.Applied += uint64(part.messages)
@@ -175,12 +176,12 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	case part.at.Sequence >= p.target:
 		p.reachTarget(ctx, part.at.Sequence)
 	case part.last.atEnd:
-		p.pollNow() // nothing is pending, and yet the end is not reached
+		p.pollNow() // nothing is pending, but the end is not reached
 	}
 }
 
-// save hands what has been applied to the saver. A replay that has never been complete is saved
-// with checkpoint 0.
+// save passes applied records to the saver. Until a replay has been complete once, it is saved with
+// checkpoint 0.
 func (p *Projector) save(ctx context.Context, records []readmodel.Record) error {
 	at := p.checkpoint()
 	if !p.complete() {
@@ -193,14 +194,14 @@ func (p *Projector) save(ctx context.Context, records []readmodel.Record) error 
 		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)
 }
 
-// erasure says that the stream holds nothing after from, and ended at to at the time asOf.
+// erasure states that the stream holds nothing after from, and ended at to at the time asOf.
 type erasure struct {
 	from, to uint64
 	asOf     time.Time
 }
 
-// skipErased moves the checkpoint over an erased tail of the stream: nothing is left there that
-// could be applied.
+// skipErased moves the checkpoint past an erased end of the stream, where no message is left to
+// apply.
 func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 	if !p.moveOver(e) {
 		return nil
@@ -213,8 +214,8 @@ func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 	return p.save(ctx, nil)
 }
 
-// moveOver says whether it has moved the checkpoint. It does not when a message came in the
-// meantime.
+// moveOver reports whether it has moved the checkpoint. It does not move it if a message has
+// arrived since.
 func (p *Projector) moveOver(e erasure) bool {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
@@ -229,8 +230,8 @@ func (p *Projector) moveOver(e erasure) bool {
 	return true
 }
 
-// bound is how far messages are applied. Every change of the model holds mu, so nothing is applied
-// any more once Hold has returned.
+// bound is the limit up to which messages are applied. Every change of the model holds mu, so once
+// Hold has returned, nothing more is applied.
 type bound struct {
 	mu      sync.Mutex
 	limit   atomic.Uint64 // written under mu
@@ -242,16 +243,16 @@ func (b *bound) init() {
 	b.changed = make(chan struct{})
 }
 
-// set moves the limit. b.mu is held.
+// set moves the limit. The caller must hold b.mu.
 func (b *bound) set(limit uint64) {
 	b.limit.Store(limit)
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
-// Hold applies nothing after upTo until Release and returns the checkpoint. A model that is at upTo
-// or further stands still; one that is not goes on to upTo. What is applied is saved as usual, and
-// messages wait with the broker. Any goroutine may call it.
+// Hold pauses the projector at upTo until Release, and returns the checkpoint. A model before upTo
+// first continues to upTo; a model at or after it stops at once. Applied events are saved as usual,
+// and messages wait at the broker. Any goroutine may call it.
 func (p *Projector) Hold(upTo uint64) readmodel.Checkpoint {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
@@ -267,8 +268,8 @@ func (p *Projector) Release() {
 	p.bound.set(math.MaxUint64)
 }
 
-// Inspect calls f while nothing is applied. f may read what of the model belongs to its writer, and
-// must change nothing. Events wait for f, readers do not. Any goroutine may call it.
+// Inspect calls f while nothing is applied. f may read the parts of the model that belong to its
+// writer, but must not change them. Events wait for f; queries do not. Any goroutine may call it.
 func (p *Projector) Inspect(f func(*readmodel.Model)) { p.withModel(f) }
 
 // withModel calls f, which may change the model, while nothing is applied.

@@ -9,14 +9,14 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// From this backlog on, the orders are sorted once at its end instead of being kept up with every
-// batch. A backlog that is small beside the model is not worth sorting all of it.
+// From this backlog on, the orders are sorted once at its end instead of with every batch. A
+// backlog that is small compared to the model does not justify sorting all of it.
 const (
 	bulkFrom    = 2000
-	bulkPortion = 10 // at least this part of the model
+	bulkPortion = 10 // at least a tenth of the model
 )
 
-// phase is how far the first catching up is. follow moves it, forward only.
+// phase is the progress of the first catch-up. follow moves it, forward only.
 //
 //	phase      target is the stream's end      bulk      the model may be served   the store gets the checkpoint
 //	unasked    not known                       no        no *                      no *
@@ -24,12 +24,12 @@ const (
 //	toPresent  when toStart's was reached      allowed   no *                      no *
 //	caughtUp   of no interest                  no        yes                       yes
 //
-// * A model that was saved complete is still so: its checkpoint is stored, and it is served when
-// the broker does not answer for long, or the stream is not ours any more.
+// * A model that was saved as complete stays complete: its checkpoint is stored, and it is served
+// if the broker does not answer for long, or if the stream has become another one.
 //
-// There are two targets because at the first the model may lack subjects whose messages were erased
-// before they were sent here: the stream keeps a few of each. What erased them is stored by then,
-// so the model is complete at the second.
+// There are two targets because at the first one the model may lack subjects whose messages were
+// displaced before they were sent here: the stream keeps only a few messages of each subject. The
+// displacing messages are stored by then, so at the second target the model is complete.
 type phase int
 
 const (
@@ -39,23 +39,23 @@ const (
 	caughtUp
 )
 
-// complete reports whether the model has been caught up once, in this life or before it was saved.
+// complete reports whether the model has caught up once, in this process or before it was saved.
 func (p *Projector) complete() bool { return p.phase == caughtUp || p.cfg.Saved.Sequence > 0 }
 
-// aim ends the phase before: the target is the stream's end, asked for at the moment asked.
+// aim ends the current phase. The next target is the stream's end, as requested at asked.
 func (p *Projector) aim(next phase, asked time.Time, end uint64) {
 	p.phase, p.asked, p.target = next, asked, end
 }
 
-// beginCatchUp notes how much there is to do, and decides how. The stream ended at end at the moment
-// asked.
+// beginCatchUp records the size of the backlog, and decides how to load it. The stream ended at end
+// at the time asked.
 func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo, end uint64, asked time.Time, pending uint64) {
 	at := p.checkpoint()
 	p.rejecter.setEpoch(at.StreamEpoch)
 	switch {
 	case p.phase == unasked:
 		p.aim(toStart, asked, end)
-	case p.phase == toStart && at.Sequence >= p.target: // and the session before could not ask for the end
+	case p.phase == toStart && at.Sequence >= p.target: // the session before could not ask for the end
 		p.aim(toPresent, asked, end)
 	}
 	p.log.Info("following the stream", "epoch", at.StreamEpoch, "checkpoint", at.Sequence,
@@ -66,7 +66,7 @@ func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo
 	p.tracker.update(func(s *Progress) { s.Total = s.Done + pending })
 	if at.Sequence >= p.target {
 		p.finishCatchUp(asked)
-		_ = p.save(ctx, nil) // what was applied before has been saved with checkpoint 0; its only error is that of ctx: the end
+		_ = p.save(ctx, nil) // what was applied before has been saved with checkpoint 0; the only error is ctx's
 		return
 	}
 	if pending == 0 {
@@ -78,7 +78,7 @@ func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo
 	}
 }
 
-// endBulk publishes what has been applied in bulk.
+// endBulk publishes the changes applied in bulk.
 func (p *Projector) endBulk() {
 	if p.bulk {
 		p.bulk = false
@@ -86,8 +86,8 @@ func (p *Projector) endBulk() {
 	}
 }
 
-// reachTarget is called at target or after it. It asks the broker for the stream's end, since the
-// count of pending messages would not tell: that goes on counting some of what was erased meanwhile
+// reachTarget is called at or after target. It asks the broker for the stream's end, since the
+// count of pending messages is unreliable: it keeps counting some messages that have been erased
 // (seen with nats-server 2.15.2: 1 pending after the last message).
 func (p *Projector) reachTarget(ctx context.Context, at uint64) {
 	if p.phase < toPresent {
@@ -103,7 +103,7 @@ func (p *Projector) reachTarget(ctx context.Context, at uint64) {
 	}
 }
 
-// finishCatchUp lets the model be served, once.
+// finishCatchUp allows the model to be served, once.
 func (p *Projector) finishCatchUp(asOf time.Time) {
 	if p.Progress().CaughtUp {
 		return

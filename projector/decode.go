@@ -15,15 +15,15 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// One worker decodes a chunk of messages. It is small enough to keep all workers busy, and large
-// enough to make handing it over cheap.
+// One worker decodes a chunk of messages. Chunks are small enough to keep all workers busy, and
+// large enough that passing them on is cheap.
 const (
 	chunkMessages = 256
 	chunkBytes    = 1 << 20
 )
 
-// chunk is some messages on their way through the workers. The worker sets records, histories and
-// rejected before it closes done; the session reads them after.
+// chunk is a group of messages that one worker decodes. The worker sets records, histories and
+// rejected before it closes done; the session reads them afterwards.
 type chunk struct {
 	messages  []message
 	records   []readmodel.Record
@@ -38,14 +38,14 @@ type beginning struct {
 	name     string
 }
 
-// rejection is a rejected event: its copy, without the epoch of its stream, and what the log may
-// say of it (events/CONTRACT.md#rejection).
+// rejection is a rejected event: its copy, without the epoch of its stream, and the text that the
+// log may contain (events/CONTRACT.md#rejection).
 type rejection struct {
 	rejected.Copy
 	subject, reason string
 }
 
-// cut takes the next chunk's messages off messages.
+// cut splits the next chunk's messages off messages.
 func cut(messages []message) (first, rest []message) {
 	bytes := 0
 	for n := range messages {
@@ -57,7 +57,7 @@ func cut(messages []message) (first, rest []message) {
 	return messages, nil
 }
 
-// decodeChunks is one worker.
+// decodeChunks runs one worker.
 func decodeChunks(ctx context.Context, chunks <-chan *chunk, log *slog.Logger) {
 	d := decoder{renderer: readmodel.NewRenderer(), log: log}
 	for {
@@ -71,7 +71,7 @@ func decodeChunks(ctx context.Context, chunks <-chan *chunk, log *slog.Logger) {
 	}
 }
 
-// decoder belongs to one goroutine, as its renderer must.
+// decoder decodes events. One goroutine owns it, since its renderer needs that.
 type decoder struct {
 	renderer *readmodel.Renderer
 	log      *slog.Logger
@@ -98,16 +98,16 @@ func (d *decoder) chunk(c *chunk) {
 	}
 }
 
-// record decodes and renders one event. Whatever it makes the libraries do costs this event only
+// record decodes and renders one event. A panic or error of a library costs only this event
 // (promise 8).
 func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			d.renderer = readmodel.NewRenderer() // the old one may be half-way through
+			d.renderer = readmodel.NewRenderer() // the old one may be in an inconsistent state
 			subject := events.MaskSubject(m.Subject, m.Data)
 			what := v
 			if subject != m.Subject {
-				what = fmt.Sprintf("a %T", v) // it may say what the event says
+				what = fmt.Sprintf("a %T", v) // v may quote the event
 			}
 			d.log.Error("event caused a panic; rejected", "seq", m.Sequence, "subject", subject,
 				"panic", what, "stack", string(debug.Stack()))
@@ -125,8 +125,7 @@ func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	return r, nil
 }
 
-// explain returns the reason for which m is rejected: err, unless m is no event in structured mode
-// at all.
+// explain returns the reason for rejecting m: err, unless m is no event in structured mode at all.
 func explain(m *leader.Message, err error) error {
 	if m.Binary {
 		return events.ErrBinaryMode
@@ -134,8 +133,9 @@ func explain(m *leader.Message, err error) error {
 	return err
 }
 
-// delistedAt is when the entry left its list: when the broker stored the event. An export repeats
-// what another stream had, so it says when (events/CONTRACT.md#tombstones).
+// delistedAt returns the time at which the entry was delisted: when the broker stored the event.
+// The event of an export has the time itself, since it repeats an event of another stream
+// (events/CONTRACT.md#tombstones).
 func delistedAt(m *leader.Message, e *events.Event) time.Time {
 	if e.Source == events.ExportSource && !e.Time.IsZero() {
 		return e.Time
@@ -143,7 +143,7 @@ func delistedAt(m *leader.Message, e *events.Event) time.Time {
 	return m.Time
 }
 
-// plainReason is err, of record, for the log.
+// plainReason returns err, an error of record, in a form for the log.
 func plainReason(err error) string {
 	if bad, ok := errors.AsType[*events.Error](err); ok {
 		return bad.Plain()
@@ -151,7 +151,7 @@ func plainReason(err error) string {
 	return "internal: a panic"
 }
 
-// headerText makes any text fit a header of at most 200 bytes.
+// headerText shortens and cleans a text for a header of at most 200 bytes.
 func headerText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

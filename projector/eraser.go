@@ -18,7 +18,7 @@ import (
 
 const (
 	// maxUnerased bounds the subjects that wait to be erased. If there are more, the stream is read
-	// again for the others when these are done.
+	// again for the rest.
 	maxUnerased = 100_000
 
 	// eraseBatch is how many subjects are erased between two checks of the stream's identity.
@@ -28,24 +28,24 @@ const (
 // eraser purges the messages before a tombstone (events/CONTRACT.md#erasing). It purges only what
 // lies before a tombstone that the stream still has.
 //
-// Every removal that is applied waits here until it is erased, also if the entry is listed again by
-// then and the model knows of no tombstone. The checkpoint says up to which sequence nothing waits
-// (Checkpoint.Erased), so the next process reads the removals after that from the stream.
+// Every applied removal waits here until it is erased, even if the entry is listed again by then
+// and the model has no tombstone for it. Checkpoint.Erased is the sequence up to which nothing
+// waits, so the next process reads later removals from the stream.
 //
 // A server that may not purge counts the subjects, and checks whether another server has purged.
 type eraser struct {
 	p     *Projector
 	may   func() bool
-	wake  chan struct{} // to run: something waits; holds one
+	wake  chan struct{} // to run: an erasure waits; holds one
 	every time.Duration // between two checks of a server that may not purge
 	retry time.Duration // after a request that failed
-	most  int           // that wait: maxUnerased; tests set another
+	most  int           // maximum that wait: maxUnerased, except in tests
 
 	mu         sync.Mutex
 	waiting    map[string]uint64 // the tombstone's sequence by subject
-	unread, to uint64            // the stream has to be read for removals from unread to to; none if to is 0
+	unread, to uint64            // removals from unread to to must be read from the stream; none if to is 0
 
-	failing bool // owned by run: the last step failed
+	failing bool // the last step failed; owned by run
 }
 
 func newEraser(p *Projector) *eraser {
@@ -57,7 +57,7 @@ func newEraser(p *Projector) *eraser {
 	return e
 }
 
-// add has the messages before each removal erased. It waits for nothing.
+// add schedules the erasure of the messages before each removal. It does not wait.
 func (e *eraser) add(records []readmodel.Record) {
 	if e.p.cfg.ReadOnly {
 		return
@@ -74,7 +74,8 @@ func (e *eraser) add(records []readmodel.Record) {
 	}
 }
 
-// put adds a removal. If too many wait it has the removal read again, and returns false.
+// put adds a removal. If too many wait, it schedules another read of the removal, and returns
+// false.
 func (e *eraser) put(subject string, sequence uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +90,7 @@ func (e *eraser) put(subject string, sequence uint64) bool {
 	return true
 }
 
-// erased returns up to which sequence nothing waits, of a checkpoint at the sequence at.
+// erased returns the sequence up to which nothing waits, for a checkpoint at the sequence at.
 func (e *eraser) erased(at uint64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,7 +103,7 @@ func (e *eraser) erased(at uint64) uint64 {
 	return at
 }
 
-// publish shows how many wait, and wakes run.
+// publish publishes the number that wait, and wakes run.
 func (e *eraser) publish() {
 	e.mu.Lock()
 	n := len(e.waiting)
@@ -114,7 +115,7 @@ func (e *eraser) publish() {
 	}
 }
 
-// run erases what waits until ctx ends.
+// run erases waiting subjects until ctx ends.
 func (e *eraser) run(ctx context.Context) {
 	if e.p.cfg.ReadOnly {
 		return
@@ -127,7 +128,7 @@ func (e *eraser) run(ctx context.Context) {
 		if err != nil && !e.failing {
 			level := slog.LevelWarn
 			if !errors.Is(err, natserr.ErrRefused) {
-				level = slog.LevelInfo // it passes
+				level = slog.LevelInfo // temporary
 			}
 			e.p.log.Log(ctx, level, "messages before a tombstone cannot be erased; retrying", "error", err)
 		}
@@ -150,7 +151,7 @@ func (e *eraser) idle(ctx context.Context, d time.Duration) {
 	}
 }
 
-// step erases some of what waits. It returns how long to wait for the next step, 0 if nothing
+// step erases some waiting subjects. It returns the wait until the next step, or 0 if nothing
 // waits.
 func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	status := e.p.Status()
@@ -178,13 +179,13 @@ func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	return 0, err
 }
 
-// tombstone is a removal that a subject's earlier messages lie before.
+// tombstone is a removal with earlier messages of its subject.
 type tombstone struct {
 	subject  string
 	sequence uint64
 }
 
-// some returns some of what waits.
+// some returns some waiting tombstones.
 func (e *eraser) some() (some []tombstone, more bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -197,7 +198,7 @@ func (e *eraser) some() (some []tombstone, more bool) {
 	return some, e.to > 0
 }
 
-// forget takes what is erased off the list.
+// forget removes erased subjects from the queue.
 func (e *eraser) forget(done []tombstone) {
 	e.mu.Lock()
 	for _, t := range done {
@@ -213,7 +214,7 @@ func (e *eraser) forget(done []tombstone) {
 // errNotErased is no failure: this server may not purge.
 var errNotErased = errors.New("not erased yet")
 
-// erase purges what lies before t, and nothing after it.
+// erase purges the messages before t, and none after it.
 func (e *eraser) erase(ctx context.Context, t tombstone) error {
 	first, err := e.p.stream.NextMessage(ctx, 1, t.subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && first.Sequence >= t.sequence {
@@ -225,7 +226,7 @@ func (e *eraser) erase(ctx context.Context, t tombstone) error {
 	m, err := e.p.stream.Message(ctx, t.sequence)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return nil // newer messages displaced it, and first what lay before it
+		return nil // newer messages displaced it, and the messages before it first
 	case err != nil:
 		return err
 	case m.Subject != t.subject || !removes(&m):
@@ -242,9 +243,9 @@ func removes(m *leader.Message) bool {
 	return err == nil && ev.Type.Removes()
 }
 
-// read reads some of the messages that have to be read for removals.
+// read reads some of the messages that must be read for removals.
 func (e *eraser) read(ctx context.Context) error {
-	removable := events.Subject{Kind: events.KindEntry, List: "*", ID: "*"}.String() // donations too, and no view totals
+	removable := events.Subject{Kind: events.KindEntry, List: "*", ID: "*"}.String() // donations too, but not view totals
 	for range eraseBatch {
 		e.mu.Lock()
 		from, to := e.unread, e.to
@@ -262,7 +263,7 @@ func (e *eraser) read(ctx context.Context) error {
 		}
 		e.mu.Lock()
 		switch {
-		case e.unread != from || e.to != to: // put has found more meanwhile
+		case e.unread != from || e.to != to: // put has found more since
 		case end:
 			e.unread, e.to = 0, 0
 		default:

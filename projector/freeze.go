@@ -11,21 +11,22 @@ import (
 	"example.org/registry/projector/lineage"
 )
 
-// recheckIdentity freezes, except that a stream that looks shorter is looked at twice.
+// recheckIdentity freezes. If the stream only looks shorter, it checks the stream a second time
+// first.
 func (p *Projector) recheckIdentity(ctx context.Context, why *lineage.Error) {
 	if why.Kind == lineage.Shorter {
 		if !pause.For(ctx, p.cfg.RetryEvery) {
 			return
 		}
 		if err := p.VerifyStream(ctx); !errors.As(err, &why) {
-			return // ours, or no answer: the next session finds out
+			return // still the same stream, or no reply: the next session checks
 		}
 	}
 	p.freeze(ctx, why)
 }
 
 // freeze applies nothing until ctx ends, or until a stream that only looked shorter is back. It
-// keeps looking at the stream, so that what Progress says stays true.
+// keeps checking the stream, so that Progress stays true.
 func (p *Projector) freeze(ctx context.Context, why *lineage.Error) {
 	at := p.checkpoint()
 	p.log.Error("frozen: the stream is not the one the read model was made from; the last good state is served, "+
@@ -48,7 +49,7 @@ func (p *Projector) freeze(ctx context.Context, why *lineage.Error) {
 		if now == nil {
 			now = &lineage.Error{Sentence: "The stream " + p.cfg.Stream + " looked wrong and looks right again."}
 		}
-		thaws = thaws && now.MayRecover() // once it was anything else, it did not only look shorter
+		thaws = thaws && now.MayRecover() // once it has looked like anything else, it may not recover
 		p.reasonChanged(why, now, thaws)
 		why = now
 	}
@@ -61,9 +62,9 @@ func (p *Projector) freeze(ctx context.Context, why *lineage.Error) {
 	p.log.Info("thawed: the checkpoint's message is back unchanged", "checkpoint", at.Sequence)
 }
 
-// setUnconfirmed keeps, in the store too, whether the checkpoint's message must be seen again
-// before anything is applied. A restart must not forget that the stream looked wrong: newer
-// messages may have pushed that message out.
+// setUnconfirmed stores, on disk too, whether the checkpoint's message must be seen again before
+// anything is applied. A restart must not forget that the stream looked wrong, since newer messages
+// may have displaced that message.
 func (p *Projector) setUnconfirmed(ctx context.Context, unconfirmed bool) {
 	at := p.checkpoint()
 	if at.Sequence == 0 || at.Unconfirmed == unconfirmed {
@@ -71,10 +72,10 @@ func (p *Projector) setUnconfirmed(ctx context.Context, unconfirmed bool) {
 	}
 	at.Unconfirmed = unconfirmed
 	p.setCheckpoint(at)
-	_ = p.save(ctx, nil) // its only error is that of ctx: the end
+	_ = p.save(ctx, nil) // the only error is ctx's
 }
 
-// setFrozenTrouble tells the operator every way out.
+// setFrozenTrouble reports every way out to the operator.
 func (p *Projector) setFrozenTrouble(why *lineage.Error, thaws bool) {
 	until := "until registry recover publishes what the stream lacks and has it accepted, or registry rebuild --accept-stream takes it as it is."
 	if thaws {
@@ -83,8 +84,7 @@ func (p *Projector) setFrozenTrouble(why *lineage.Error, thaws bool) {
 	p.tracker.setTrouble(troubleFrozen, why.Sentence+" Nothing is applied "+until)
 }
 
-// reasonChanged tells the operator that the stream is not ours for another reason. It does not log
-// a new length.
+// reasonChanged reports a new reason for the freeze to the operator. It does not log a new length.
 func (p *Projector) reasonChanged(before, now *lineage.Error, thaws bool) {
 	if now.Sentence == before.Sentence {
 		return
@@ -96,8 +96,8 @@ func (p *Projector) reasonChanged(before, now *lineage.Error, thaws bool) {
 	p.setFrozenTrouble(now, thaws)
 }
 
-// lookAgain says what is wrong with the stream now: nil when nothing is, and the checkpoint's
-// message is there, unchanged. answered is false when the broker did not answer.
+// lookAgain checks the stream again. now is its problem, or nil if there is none and the
+// checkpoint's message is there, unchanged. answered is false if the broker did not answer.
 func (p *Projector) lookAgain(ctx context.Context) (now *lineage.Error, answered bool) {
 	err := p.VerifyStream(ctx)
 	if err == nil {
@@ -113,7 +113,7 @@ func (p *Projector) lookAgain(ctx context.Context) (now *lineage.Error, answered
 	return nil, err == nil
 }
 
-// confirm looks at what VerifyStream takes on trust: the configuration, where it has not been
+// confirm checks two things that VerifyStream trusts: the configuration, if it has not been
 // accepted, and that the checkpoint has a message.
 func (p *Projector) confirm(ctx context.Context) error {
 	if !p.accepted {
@@ -127,7 +127,7 @@ func (p *Projector) confirm(ctx context.Context) error {
 	}
 	at := p.checkpoint()
 	if at.Sequence == 0 {
-		return nil // no message can tell anything yet
+		return nil // no message can tell yet
 	}
 	_, err := p.stream.Message(ctx, at.Sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// A batch is what is there, at most maxBatch messages. Each batch copies the tree nodes that it
-// changes, so large ones are cheaper: a tenth less an event at 100,000 entries, more at a million.
-// While busyMessages or more come in gatherFor, a batch also takes what comes in the next
-// gatherFor. The model does not depend on where batches end.
+// A batch is all waiting messages, at most maxBatch. Each batch copies the tree nodes that it
+// changes, so large batches are cheaper: a tenth less an event at 100,000 entries, more at a
+// million. While busyMessages or more arrive in gatherFor, a batch also takes the messages of the
+// next gatherFor. The model does not depend on where batches end.
 const (
 	maxBatch     = 8192
 	gatherFor    = 500 * time.Millisecond
 	busyMessages = 1024
 )
 
-// load is how busy the stream is.
+// load measures how busy the stream is.
 type load struct {
-	busy    bool // when it was last looked at
+	busy    bool // at the last measurement
 	began   time.Time
 	applied int // messages since began
 }
 
 func newLoad() *load { return &load{began: time.Now()} }
 
-// add counts n messages that have been applied. In bulk nobody reads, and messages are always there.
+// add counts n applied messages. In bulk there are no queries, and messages are always waiting.
 func (l *load) add(n int, bulk bool) {
 	l.applied += n
 	took := time.Since(l.began)
@@ -35,8 +35,7 @@ func (l *load) add(n int, bulk bool) {
 	l.began, l.applied = time.Now(), 0
 }
 
-// wait is how long a batch that has begun waits for more. The first one after a pause waits for
-// nothing.
+// wait returns how long a batch waits for more messages. The first one after a pause does not wait.
 func (l *load) wait() time.Duration {
 	if l.busy && time.Since(l.began) < 2*gatherFor {
 		return gatherFor
@@ -44,7 +43,7 @@ func (l *load) wait() time.Duration {
 	return 0
 }
 
-// gather adds the chunks that are there, and those that come within wait. n counts the messages.
+// gather adds the waiting chunks, and those that arrive within wait. n counts the messages.
 func gather(ctx context.Context, first *chunk, ordered <-chan *chunk, wait time.Duration) (batch []*chunk, n int) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

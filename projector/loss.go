@@ -13,36 +13,36 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// scanRest is how many times as long as a scan of the stream's subjects took the next one waits.
+// scanRest is the wait between two scans of the stream's subjects, in multiples of the time that
+// the last scan took.
 const scanRest = 20
 
-// loss is what watch knows of subjects that the stream has lost. Nothing in normal operation takes
-// a subject's last message away, so a stream that has fewer subjects than it had, or fewer than the
-// model, has lost some: by a message with Nats-Rollup: all, by a purge, or on a disk.
+// loss is watch's knowledge of subjects that the stream has lost. Normal operation never removes a
+// subject's last message. So a stream with fewer subjects than before, or than the model, has lost
+// some: by a message with Nats-Rollup: all, by a purge, or on a disk.
 type loss struct {
-	compared bool      // once since the start: other subjects may make up for one that was lost before
-	highest  uint64    // the most subjects that the stream had; what it had at the last scan, if that missed none
-	missed   int       // by the last scan
+	compared bool      // the subjects were compared by name once since the start: before, new subjects may hide lost ones
+	highest  uint64    // the most subjects that the stream had, or its number at the last scan if that found none missing
+	missed   int       // missing subjects at the last scan
 	next     time.Time // no scan before
-	scan     chan scan // gives the result of the scan under way; nil: none
+	scan     chan scan // delivers the result of the current scan; nil if there is none
 }
 
 // scan is the result of a scan of the stream's subjects.
 type scan struct {
-	subjects uint64 // that the stream had when it began
+	subjects uint64 // number of the stream's subjects when the scan began
 	missed   int
 	err      error
 	next     time.Time // no scan before
 }
 
-// compareSubjects compares how many subjects the stream has with what it had, and with what the
-// model had before the stream was asked. A stream that is not the model's own is left to the
-// session.
+// compareSubjects compares the stream's number of subjects with its earlier number, and with the
+// model's number from before the request. If the stream is another one, the session handles that.
 //
 // The model's number is the lower bound. The stream may have more: rejected events and removed
-// donations have subjects too, and an operator may purge these. So fewer than before proves nothing
-// until the subjects have been compared by name, and as many as the model has prove nothing at a
-// start: they are compared then, once.
+// donations have subjects too, and an operator may purge these. So fewer subjects than before prove
+// nothing until the subjects have been compared by name. At a start, even as many as the model has
+// prove nothing: they are compared then, once.
 func (w *watcher) compareSubjects(ctx context.Context, info *jetstream.StreamInfo, inModel int) {
 	status := w.Status()
 	if w.cfg.ReadOnly || !status.CaughtUp || status.Frozen || lineage.Compare(info, w.checkpoint()) != nil {
@@ -71,19 +71,19 @@ func (w *watcher) compareSubjects(ctx context.Context, info *jetstream.StreamInf
 	w.showLoss(max(0, l.missed, inModel-int(now)))
 }
 
-// scanSubjects compares the subjects by name. It takes 5 s for each hundred thousand, while polls
-// must go on.
+// scanSubjects compares the subjects by name. It takes 5 s for each 100,000, and polls must go on,
+// so it runs beside them.
 func (w *watcher) scanSubjects(ctx context.Context, now uint64) scan {
 	began := time.Now()
 	missed, err := w.missingSubjects(ctx)
 	rest := w.cfg.VerifyEvery
-	if err == nil { // to wait for an answer that did not come was no work
+	if err == nil { // waiting for a missing reply was no work
 		rest = max(rest, scanRest*time.Since(began))
 	}
 	return scan{now, missed, err, time.Now().Add(rest)}
 }
 
-// showLoss tells the operator how many subjects are missing.
+// showLoss reports the number of missing subjects to the operator.
 func (w *watcher) showLoss(lost int) {
 	before := w.Progress().SubjectsLost
 	if lost == before {
@@ -105,7 +105,7 @@ func (w *watcher) showLoss(lost int) {
 }
 
 // missingSubjects counts the subjects that have a state in the model and no message in the stream.
-// The model is read first: what is applied meanwhile is not looked for.
+// It reads the model first, so it ignores subjects that are applied later.
 func (w *watcher) missingSubjects(ctx context.Context) (int, error) {
 	var all *readmodel.Inventory
 	w.Inspect(func(m *readmodel.Model) { all = m.Inventory() })

@@ -15,11 +15,12 @@ import (
 )
 
 // A stream may be a mirror of another one, its origin (events/CONTRACT.md#mirrors). It has the
-// origin's messages under the origin's sequences, some time later. What it cannot know is asked of
-// the origin: where the stream ends, and whether it is still the one that was mirrored. An origin
-// that does not answer is waited for; what was complete once is served meanwhile.
+// origin's messages under the origin's sequences, some time later. It cannot know where the origin
+// ends, and whether the origin is still the stream that was mirrored; the projector asks the
+// origin. If the origin does not answer, the projector waits, and serves a model that was complete
+// once.
 
-// findOrigin keeps which stream this one mirrors, if any.
+// findOrigin records the origin of the stream, if any.
 func (p *Projector) findOrigin(info *jetstream.StreamInfo) error {
 	m := info.Config.Mirror
 	if m == nil || p.cfg.ReadOnly || p.origin.Load() != nil {
@@ -36,9 +37,9 @@ func (p *Projector) findOrigin(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// whole asks where the stream ends, and when that was known: asOf is zero where it is not. info was
-// asked for at the moment asked. The error is that of an origin that does not answer a model that
-// has never been complete.
+// whole asks where the stream ends, and when: asOf is zero if that is unknown. info was requested
+// at the time asked. The error is that of an origin that does not answer, if the model has never
+// been complete.
 func (p *Projector) whole(ctx context.Context, info *jetstream.StreamInfo, asked time.Time) (end uint64, asOf time.Time, err error) {
 	origin := p.origin.Load()
 	if origin == nil {
@@ -56,7 +57,7 @@ func (p *Projector) whole(ctx context.Context, info *jetstream.StreamInfo, asked
 		info.Config.Name, origin.Name, err)
 }
 
-// askEnd is whole for who has not asked for the stream yet.
+// askEnd is whole for callers that have not requested the stream's info yet.
 func (p *Projector) askEnd(ctx context.Context) (end uint64, asOf time.Time, err error) {
 	asked := time.Now()
 	info, err := p.stream.Info(ctx)
@@ -66,8 +67,8 @@ func (p *Projector) askEnd(ctx context.Context) (end uint64, asOf time.Time, err
 	return p.whole(ctx, info, asked)
 }
 
-// lastMessage returns the sequence of the stream's last message, 0 if it has none. What was erased
-// after that does not come to a mirror.
+// lastMessage returns the sequence of the stream's last message, or 0 if it has none. A mirror does
+// not receive erasures after that.
 func lastMessage(ctx context.Context, s leader.Stream) (uint64, error) {
 	m, err := s.LastMessage(ctx, ">")
 	switch {
@@ -79,8 +80,8 @@ func lastMessage(ctx context.Context, s leader.Stream) (uint64, error) {
 	return m.Sequence, err
 }
 
-// verifyOrigin asks whether the origin is still the stream that the model was made from. A mirror
-// goes on with whatever has its origin's name and is longer. The error is a *lineage.Error.
+// verifyOrigin checks whether the origin is still the stream of the model. A mirror itself follows
+// any stream that has its origin's name and is longer. The error is a *lineage.Error.
 func (p *Projector) verifyOrigin(ctx context.Context) error {
 	origin := p.origin.Load()
 	if origin == nil {
@@ -96,8 +97,8 @@ func (p *Projector) verifyOrigin(ctx context.Context) error {
 	return nil
 }
 
-// watchOrigin asks the origin where it ends, every PollEvery, in a goroutine of its own: the way to
-// it may be long, and no poll of the mirror waits for that.
+// watchOrigin asks the origin where it ends, every PollEvery. It runs in its own goroutine: the
+// link to the origin may be slow, and no poll of the mirror waits for it.
 func (p *Projector) watchOrigin(ctx context.Context) {
 	verified, away := time.Now(), false
 	for pause.For(ctx, p.cfg.PollEvery) {
@@ -124,7 +125,7 @@ func (p *Projector) watchOrigin(ctx context.Context) {
 	}
 }
 
-// originAnswers tells the operator whether the origin answers, and returns whether it is away.
+// originAnswers reports to the operator whether the origin answers, and returns whether it is away.
 func (p *Projector) originAnswers(name string, err error, was bool) (away bool) {
 	switch away = err != nil && p.js.Conn().IsConnected(); {
 	case away && !was:
@@ -140,7 +141,7 @@ func (p *Projector) originAnswers(name string, err error, was bool) (away bool) 
 	return away || was && err != nil
 }
 
-// asMirror takes from want what a mirror of a stream cannot have.
+// asMirror removes from want the settings that a mirror cannot have.
 func asMirror(c, want jetstream.StreamConfig) jetstream.StreamConfig {
 	if c.Mirror != nil {
 		want.Subjects, want.Duplicates, want.AllowAtomicPublish = nil, c.Duplicates, false
@@ -148,7 +149,7 @@ func asMirror(c, want jetstream.StreamConfig) jetstream.StreamConfig {
 	return want
 }
 
-// part says why a mirror lacks some of its origin's messages, or nothing.
+// part returns the reason why a mirror lacks some of its origin's messages, or "".
 func part(m *jetstream.StreamSource) string {
 	switch {
 	case m == nil:

@@ -9,81 +9,78 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Progress is how far a Projector is. Its fields belong to one moment.
+// Progress is the state of a Projector at one moment.
 type Progress struct {
-	// StreamIdentity has the configured name, and what else identifies the stream once that is
-	// known.
+	// StreamIdentity has the configured name, and the rest once it is known.
 	readmodel.StreamIdentity
 
-	// Checkpoint is the sequence that the model has been brought to. LastSequence is the stream's
-	// last sequence, at most a second old while Connected. Lag is their difference; 0 where the
-	// stream keeps nothing in between. While Frozen, LastSequence is that of the stream that is
-	// there now, so Lag means nothing.
+	// Checkpoint is the sequence that the model has reached. LastSequence is the stream's last
+	// sequence, at most a second old while Connected. Lag is their difference, or 0 if the stream
+	// has no messages in between. While Frozen, LastSequence is that of the stream that is there
+	// now, so Lag means nothing.
 	Checkpoint, LastSequence, Lag uint64
 
-	// LagSeconds is 0 while Lag is 0 and the projector is not Frozen, else the time since AsOf
-	// (since New where that is not known): an idle stream is not stuck, a frozen model is.
+	// LagSeconds is 0 while Lag is 0 and the projector is not Frozen, else the time since AsOf, or
+	// since New if AsOf is unknown: an idle stream is not stuck, a frozen model is.
 	LagSeconds float64
 
-	// AsOf is the last moment at which the model was known to be complete, and never goes back. It
-	// is a moment before the request whose answer said where the stream ended, not that of any
-	// delivery, which may have been long on its way. At start it is when the broker stored the
-	// saved checkpoint's message, by the broker's clock, but not later than now; zero when nothing
-	// is known.
+	// AsOf is the last moment at which the model is known to be complete, and never goes back. It
+	// is the time before the request that returned the stream's end, not the time of a delivery,
+	// which may be slow. At start it is when the broker stored the saved checkpoint's message, by
+	// the broker's clock, but not later than now. It is zero if unknown.
 	AsOf time.Time
 
-	// CaughtUp says that the model may be served. Once true it stays true.
+	// CaughtUp means that the model may be served. Once true it stays true.
 	CaughtUp bool
 
-	// Connected says that the broker answers; Frozen that the stream is not ours any more.
+	// Connected means that the broker answers; Frozen, that the stream has become another one.
 	Connected, Frozen bool
 
 	// Saved is the checkpoint in the store.
 	Saved uint64
 
-	// Done of Total messages have been applied or rejected in catching up at start; both 0 before
-	// the stream has answered.
+	// Done of Total messages have been applied or rejected in the catch-up at start; both are 0
+	// until the stream has answered.
 	Done, Total uint64
 
-	// Applied counts the messages that this process applied or rejected.
+	// Applied counts the messages that this process has applied or rejected.
 	Applied uint64
 
-	// Rejected counts the copies in the stream of rejected events: those that this process made at
-	// once, what others add and purge within a second. RejectedHere counts what this process
+	// Rejected counts the copies in the stream of rejected events: this process's copies at once,
+	// other copies and purges within a second. RejectedHere counts the events that this process has
 	// rejected.
 	Rejected, RejectedHere uint64
 
-	// SubjectsWithoutValidEvent are subjects of the contract whose every retained message was
+	// SubjectsWithoutValidEvent are subjects of the contract whose retained messages were all
 	// rejected, sorted, at most 1,000, donations without their ids: a rebuild would not know their
-	// last state. A subject that is purged leaves the list within seconds (ten are looked at in a
-	// poll).
+	// last state. A purged subject leaves the list within seconds (each poll checks ten).
 	SubjectsWithoutValidEvent []string
 
-	// SubjectsNotErased counts the subjects that have a tombstone and messages before it.
+	// SubjectsNotErased counts the subjects with messages before their tombstone.
 	SubjectsNotErased int
 
 	// SubjectsLost counts the subjects that have a state in the model and no message in the stream.
 	SubjectsLost int
 
-	// LastError is a sentence when anything is not well, else empty.
+	// LastError is a sentence about the most important problem, or empty.
 	LastError string
 }
 
-// Status is the part of Progress that every answer depends on.
+// Status is the part of Progress that every response depends on.
 type Status struct {
 	CaughtUp, Frozen bool
 	AsOf             time.Time
 	LastError        string
 }
 
-// knownComplete says that the model has everything that the stream had at asOf.
+// knownComplete records that the model has everything that the stream had at asOf.
 func (p *Progress) knownComplete(asOf time.Time) {
 	if asOf.After(p.AsOf) {
 		p.AsOf = asOf
 	}
 }
 
-// trouble is a source of LastError. The most important one comes first.
+// trouble is a source of LastError, in order of importance.
 type trouble int
 
 const (
@@ -97,10 +94,10 @@ const (
 	troubleStore
 	troubleRejects
 	troubleBacklog
-	troubles // how many there are
+	troubles // their number
 )
 
-// tracker keeps the Progress. Any goroutine may change it, under mu, and read it, by an atomic
+// tracker holds the Progress. Any goroutine may change it, under mu, and read it, by an atomic
 // load.
 type tracker struct {
 	began time.Time // fixed before the first read
@@ -119,12 +116,12 @@ type end struct {
 	at       time.Time
 }
 
-// maxEnds bounds what is remembered of where the stream ended: half a minute of polls by default. A
-// model that is further behind knows its AsOf less exactly.
+// maxEnds bounds the recorded ends of the stream: half a minute of polls by default. A model that
+// lags more knows its AsOf less exactly.
 const maxEnds = 64
 
-// ended notes that the stream had nothing after sequence at the moment at. The model was complete
-// at that moment once it has reached sequence.
+// ended records that the stream had nothing after sequence at the moment at. Once the model has
+// reached sequence, it was complete at that moment.
 func (t *tracker) ended(sequence uint64, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,8 +140,8 @@ func (t *tracker) update(change func(p *Progress)) {
 	t.publish()
 }
 
-// setTrouble sets the sentence about what is wrong, empty for nothing, and reports whether it is a
-// new one.
+// setTrouble sets the sentence about a problem, or clears it if empty, and reports whether it is
+// new.
 func (t *tracker) setTrouble(with trouble, sentence string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

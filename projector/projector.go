@@ -32,20 +32,20 @@ type Projector struct {
 	chunks   chan *chunk   // from the session's receiver to the workers
 	poll     chan struct{} // to watch: poll now; holds one
 	erased   chan erasure  // from watch to the session
-	restart  chan error    // to the session: why to begin again, which verifies the stream; holds one
+	restart  chan error    // to the session: the reason to restart, which verifies the stream; holds one
 
 	// Owned by follow.
 	phase    phase     // of catching up at start
-	target   uint64    // the sequence that ends the phase
-	asked    time.Time // when the broker was asked for target, in the phase toPresent
+	target   uint64    // sequence that ends the phase
+	asked    time.Time // time of the request for target, in the phase toPresent
 	bulk     bool      // the model is in bulk: only while catching up
-	accepted bool      // the stream's configuration has been looked at
+	accepted bool      // the stream's configuration has been checked
 
-	bound bound // how far messages are applied
+	bound bound // limit up to which messages are applied
 
-	origin atomic.Pointer[leader.Stream] // what the stream mirrors; nil: not known, or it is no mirror
+	origin atomic.Pointer[leader.Stream] // the stream's origin; nil if it is unknown, or the stream is no mirror
 
-	receiving atomic.Pointer[receiver] // the session's, once it is followed; else nil. Written by follow only.
+	receiving atomic.Pointer[receiver] // the session's, once it follows the stream; else nil. Written by follow only.
 
 	// at is the checkpoint of the model. Written by follow only.
 	at atomic.Pointer[readmodel.Checkpoint]
@@ -80,18 +80,17 @@ func New(cfg Config) *Projector {
 	return p
 }
 
-// Run follows the stream until ctx ends, then gives the store what has been applied and returns
-// nil.
+// Run follows the stream until ctx ends. It then saves what has been applied, and returns nil.
 //
-// It returns an error only for what the operator must change before anything is served: a stream
-// whose configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits retention),
-// one that is the demonstration's when it should not be or the reverse, or one that cannot be
-// created (too few nodes of a cluster are waited for). The error is one line and says what to do.
-// With ReadOnly it also returns what the broker refuses its user, which a server waits for. Run may
-// be called once.
+// It returns an error only if the operator must change something before the registry can serve: the
+// stream's configuration loses events (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no limits
+// retention); the stream is the demonstration's when it should not be, or the reverse; or it cannot
+// be created. If too few nodes of a cluster are up, Run waits. The error is one line and names the
+// remedy. With ReadOnly, Run also returns a permission error of the broker, which a server would
+// wait out. Run may be called once.
 func (p *Projector) Run(ctx context.Context) error {
 	p.withModel(func(m *readmodel.Model) { m.SetEpoch(p.checkpoint().HistoryName()) })
-	// Saver and rejecter finish what the others have handed over, so they end after them.
+	// Saver and rejecter finish the work that the others have passed on, so they end last.
 	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHanded()
 	var last sync.WaitGroup
@@ -115,11 +114,11 @@ func (p *Projector) Run(ctx context.Context) error {
 	return err
 }
 
-// Sessions that fail at once are tried again after firstWait, then after twice that, up to
+// A failed session is retried after firstWait; each further failure doubles the wait, up to
 // Config.RetryEvery.
 const firstWait = 50 * time.Millisecond
 
-// follow makes session after session until ctx ends or the operator must do something.
+// follow makes sessions until ctx ends or the operator must act.
 func (p *Projector) follow(ctx context.Context) error {
 	wait, first := firstWait, true
 	for ctx.Err() == nil {
@@ -133,27 +132,27 @@ func (p *Projector) follow(ctx context.Context) error {
 		switch {
 		case errors.As(err, &unusable) && !p.Progress().CaughtUp:
 			return unusable.err
-		case errors.As(err, &unusable): // readers have a state: keep it rather than end the process
+		case errors.As(err, &unusable): // a state is being served: do not end the process
 			p.freeze(ctx, unusable.identity())
 		case errors.As(err, &identity):
 			p.recheckIdentity(ctx, identity)
 		case p.cfg.ReadOnly && errors.Is(err, natserr.ErrRefused):
-			return err // nobody waits for a replay until the broker's configuration is changed
+			return err // a replay does not wait for a change of the broker's configuration
 		default:
 			if established {
 				wait = firstWait
 			}
 			p.sessionLost(err, established || first)
 			first = false
-			pause.For(ctx, wait-time.Since(began)) // a request that timed out has been wait enough
+			pause.For(ctx, wait-time.Since(began)) // a request that timed out was wait enough
 			wait = min(2*wait, p.cfg.RetryEvery)
 		}
 	}
 	return nil
 }
 
-// session follows the stream with one consumer until anything is out of order, and says why it
-// ended. established says that the stream was ours and messages could have come.
+// session follows the stream with one consumer until a problem occurs, and returns the problem.
+// established means that the stream was the right one and messages could arrive.
 func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	asked := time.Now()
 	info, err := p.ensureStream(ctx)
@@ -176,8 +175,8 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 		return false, err
 	}
 	defer r.close(p.log)
-	// After the consumer exists and before its first message is applied: from here on, a stream
-	// that is replaced takes the consumer with it.
+	// This check comes after the consumer exists and before its first message is applied. From here
+	// on, replacing the stream also removes the consumer.
 	if err := p.VerifyStream(ctx); err != nil {
 		return false, err
 	}
@@ -189,7 +188,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	}
 	p.beginCatchUp(ctx, info, end, asOf, r.pending)
 	defer func() {
-		if ctx.Err() == nil { // nobody reads a model that is being left: do not sort it
+		if ctx.Err() == nil { // during shutdown the model is not served: do not sort it
 			p.endBulk()
 		}
 	}()
@@ -202,7 +201,8 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	return true, p.apply(ctx, r)
 }
 
-// sessionLost tells the operator why a session ended; in the log, the first time after a good one.
+// sessionLost reports why a session ended to the operator, and logs the first end after a good
+// session.
 func (p *Projector) sessionLost(err error, news bool) {
 	level := slog.LevelDebug
 	if news {
@@ -213,7 +213,7 @@ func (p *Projector) sessionLost(err error, news bool) {
 	p.tracker.setTrouble(troubleSession, "The stream is not being followed: "+err.Error()+".")
 }
 
-// recheck makes the session begin again, which verifies the stream first. Any goroutine may call it.
+// recheck restarts the session, which verifies the stream first. Any goroutine may call it.
 func (p *Projector) recheck(err error) {
 	select {
 	case p.restart <- errors.New("to be verified again: " + err.Error()): // not wrapped: the next session decides
@@ -221,7 +221,7 @@ func (p *Projector) recheck(err error) {
 	}
 }
 
-// pollNow makes watch poll without waiting for its next turn.
+// pollNow makes watch poll at once.
 func (p *Projector) pollNow() {
 	select {
 	case p.poll <- struct{}{}:
@@ -229,16 +229,17 @@ func (p *Projector) pollNow() {
 	}
 }
 
-// Progress costs one atomic load. Any goroutine may call it, before, during and after Run.
+// Progress returns the current Progress by one atomic load. Any goroutine may call it, before,
+// during and after Run.
 func (p *Projector) Progress() Progress { return p.tracker.read(time.Now()) }
 
-// Status costs one atomic load and no copy. Any goroutine may call it, before, during and after
-// Run.
+// Status returns the current Status by one atomic load, without a copy. Any goroutine may call it,
+// before, during and after Run.
 func (p *Projector) Status() Status { return p.tracker.status() }
 
 // VerifyStream asks the broker whether the stream, and a mirror's origin if that answers, is still
-// the one that the model was made from. The error says why it is not, or that the broker did not answer. Any goroutine may call it while
-// Run runs.
+// the one of the model. The error gives the reason why it is not, or why the broker did not answer.
+// Any goroutine may call it while Run runs.
 func (p *Projector) VerifyStream(ctx context.Context) error {
 	if err := lineage.Check(ctx, p.stream, p.checkpoint()); err != nil {
 		return err
@@ -246,9 +247,9 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 	return p.verifyOrigin(ctx)
 }
 
-// Flush returns when the store holds at least what the model had applied when Flush was called: for
-// a caller about to copy the store. It does not wait for SaveEvery. The error is that of ctx, or
-// of a write that failed meanwhile. Before the model has caught up once, and while Run does not
+// Flush waits until the store holds at least what the model had applied when Flush was called. It
+// is for callers that are about to copy the store, and does not wait for SaveEvery. The error is
+// that of ctx, or of a failed write. Before the model has caught up once, and while Run does not
 // run, it waits for ctx. Any goroutine may call it.
 func (p *Projector) Flush(ctx context.Context) error {
 	var applied readmodel.Checkpoint
@@ -256,7 +257,7 @@ func (p *Projector) Flush(ctx context.Context) error {
 	return p.saver.flush(ctx, applied.Sequence)
 }
 
-// checkpoint is where the model stands.
+// checkpoint returns the model's checkpoint.
 func (p *Projector) checkpoint() readmodel.Checkpoint { return *p.at.Load() }
 
 func (p *Projector) setCheckpoint(at readmodel.Checkpoint) {

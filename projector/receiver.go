@@ -19,23 +19,23 @@ import (
 
 const (
 	pullMessages = 2000                     // requested at once
-	maxInFlight  = 8 << 20                  // bytes from the broker on their way, and as much again in the queue
-	maxEnvelope  = 64 << 10                 // bytes of subjects that the broker counts with a message
+	maxInFlight  = 8 << 20                  // bytes in flight from the broker, and as many again in the queue
+	maxEnvelope  = 64 << 10                 // bytes of subjects that the broker counts as part of a message
 	maxQueued    = 4096                     // messages
 	maxDecoding  = maxBatch / chunkMessages // chunks between the queue and the model
 
 	// heartbeat is the broker's sign of life on an idle pull; two missing ones end the session.
 	heartbeat = time.Second
 
-	// consumerLife is how long the broker keeps a consumer that nobody pulls from.
+	// consumerLife is how long the broker keeps an unused consumer.
 	consumerLife = time.Minute
 
-	// deleteTimeout bounds the request to forget a consumer at once. A broker in trouble, which is
-	// why most sessions end, does not answer, and the next session waits for this one.
+	// deleteTimeout bounds the request to delete a consumer. Most sessions end because of a problem
+	// with the broker, which then does not answer, and the next session waits for this request.
 	deleteTimeout = 500 * time.Millisecond
 )
 
-// Why a session ended, when the broker gave no reason.
+// Reasons for the end of a session without an error of the broker.
 var (
 	errGap        = errors.New("a delivery is missing")
 	errConnection = errors.New("the connection was lost")
@@ -47,9 +47,9 @@ type message struct {
 	atEnd bool // nothing was pending after it when it was sent
 }
 
-// receiver is one consumer, and the way of its messages to the workers: the library's goroutine
-// puts them into the queue; dispatch cuts them into chunks, which it gives to the workers and, in
-// stream order, to the session.
+// receiver is one consumer, and passes its messages to the workers. The library's goroutine puts
+// them into the queue; dispatch cuts them into chunks, which it gives to the workers and, in stream
+// order, to the session.
 type receiver struct {
 	js       jetstream.JetStream
 	stream   string
@@ -57,15 +57,15 @@ type receiver struct {
 	pull     int    // messages requested at once
 	pending  uint64 // messages that the consumer had to deliver when it was made
 
-	received atomic.Uint64 // the stream sequence of the last message that came
+	received atomic.Uint64 // stream sequence of the last message received
 
 	queue   *queue
 	ordered chan *chunk // in stream order, decoded or being decoded
-	trouble chan error  // why the session must end; holds the first
+	trouble chan error  // the reason to end the session; holds the first
 
 	// Owned by the library's goroutine.
 	delivered uint64 // consumer sequence of the last message
-	broken    bool   // a delivery was missing: nothing more is accepted
+	broken    bool   // a delivery was missing: no more are accepted
 
 	stop    context.CancelFunc // of the goroutines; nil before start
 	running sync.WaitGroup
@@ -101,7 +101,7 @@ func (p *Projector) newReceiver(ctx context.Context) (*receiver, error) {
 	}, nil
 }
 
-// start lets messages come.
+// start starts the delivery of messages.
 func (r *receiver) start(ctx context.Context, workers chan<- *chunk) (err error) {
 	ctx, r.stop = context.WithCancel(ctx)
 	r.changes = r.js.Conn().StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
@@ -123,13 +123,13 @@ func (r *receiver) start(ctx context.Context, workers chan<- *chunk) (err error)
 	return nil
 }
 
-// inFlight returns how many bytes are requested at once. The broker never delivers a message that
-// is longer, so it is at least one message as long as the broker takes.
+// inFlight returns how many bytes are requested at once. It is at least the broker's maximum
+// message size, since the broker never delivers a message that exceeds the request.
 func (r *receiver) inFlight() int {
 	return max(maxInFlight, int(r.js.Conn().MaxPayload())+maxEnvelope)
 }
 
-// fail ends the session. It never waits: the library calls it with its locks held.
+// fail ends the session. It never blocks: the library calls it with its locks held.
 func (r *receiver) fail(err error) {
 	select {
 	case r.trouble <- err:
@@ -160,11 +160,11 @@ func (r *receiver) handle(msg jetstream.Msg) {
 		Time:     meta.Timestamp,
 		Data:     msg.Data(),
 	}}
-	r.received.Store(m.Sequence) // first: a check that finds the message in the stream must see that it has come
+	r.received.Store(m.Sequence) // first: a check that finds the message in the stream must see that it was received
 	r.queue.push(m)
 }
 
-// dispatch gives what has been received to the workers, in chunks.
+// dispatch passes received messages to the workers, in chunks.
 func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 	for {
 		rest := r.queue.popAll()
@@ -185,8 +185,8 @@ func (r *receiver) dispatch(ctx context.Context, workers chan<- *chunk) {
 	}
 }
 
-// close deletes the consumer and waits for everything that start began. What has not been applied
-// is dropped: the next session receives it again.
+// close deletes the consumer and waits for all goroutines of start. Messages that have not been
+// applied are dropped: the next session receives them again.
 func (r *receiver) close(log *slog.Logger) {
 	r.queue.close()
 	if r.stop != nil {
@@ -199,7 +199,7 @@ func (r *receiver) close(log *slog.Logger) {
 	}
 	r.running.Wait()
 	if !r.js.Conn().IsConnected() {
-		return // the broker forgets it after consumerLife
+		return // the broker deletes it after consumerLife
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
 	defer cancel()
@@ -209,7 +209,7 @@ func (r *receiver) close(log *slog.Logger) {
 	}
 }
 
-// queue holds messages between the library's goroutine and dispatch, which gets all there are at
+// queue holds messages between the library's goroutine and dispatch, which takes all of them at
 // once. It is bounded in messages and bytes: push waits.
 type queue struct {
 	maxMessages, maxBytes int
@@ -242,7 +242,7 @@ func (q *queue) push(m message) {
 	q.changed.Broadcast()
 }
 
-// popAll waits for messages and returns all there are, in order; nil once the queue is closed.
+// popAll waits for messages and returns all of them, in order, or nil once the queue is closed.
 func (q *queue) popAll() []message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -258,7 +258,7 @@ func (q *queue) popAll() []message {
 	return all
 }
 
-// close ends every push and popAll, now and later.
+// close makes every current and later push and popAll return.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

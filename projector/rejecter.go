@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// What may wait to be copied.
+	// Bounds of the queue of copies.
 	maxRejections     = 4096
 	maxRejectionBytes = 16 << 20
 
-	copyBatch = 128 // copies between two looks at what waits
+	copyBatch = 128 // copies between two checks of the queue
 
 	// finishWithin bounds the last attempt to copy, when the process ends.
 	finishWithin = 2 * time.Second
 )
 
-// rejecter copies rejected events to their stream (events/CONTRACT.md#rejection), out of the way of
-// the good ones.
+// rejecter copies rejected events to their stream (events/CONTRACT.md#rejection), without delaying
+// valid events.
 type rejecter struct {
 	cfg      Config
 	log      *slog.Logger
@@ -47,9 +47,9 @@ type rejecter struct {
 
 	// Owned by run, then by finish.
 	epoch  string
-	exists bool // the stream of rejected events
+	exists bool // the stream of rejected events exists
 
-	counting chan struct{} // holds one during a request, so that no answer replaces a newer one
+	counting chan struct{} // holds one during a request, so that no reply replaces a newer one
 
 	mu      sync.Mutex
 	waiting []rejected.Copy // in stream order
@@ -66,7 +66,7 @@ func newRejecter(cfg Config, stream leader.Stream, t *tracker, log *slog.Logger)
 	}
 }
 
-// setEpoch says which stream the rejected events are of. Only the first call counts.
+// setEpoch sets the epoch of the rejected events' stream. Only the first call counts.
 func (r *rejecter) setEpoch(epoch string) {
 	select {
 	case r.epochs <- epoch:
@@ -74,7 +74,7 @@ func (r *rejecter) setEpoch(epoch string) {
 	}
 }
 
-// add adds rejected events, in stream order, and logs each. While too many wait to be copied it
+// add adds rejected events, in stream order, and logs each. While too many wait to be copied, it
 // waits; its only error is that of ctx.
 func (r *rejecter) add(ctx context.Context, batch []rejection) error {
 	for _, c := range batch {
@@ -124,7 +124,7 @@ func (r *rejecter) broadcast() {
 	r.changed = make(chan struct{})
 }
 
-// valid notes subjects that have a valid event again.
+// valid records subjects that have a valid event again.
 func (r *rejecter) valid(records []readmodel.Record) {
 	if r.subjects.none() {
 		return
@@ -134,8 +134,8 @@ func (r *rejecter) valid(records []readmodel.Record) {
 	}
 }
 
-// awaitCopies waits until every rejected event up to seq has been copied. When ctx has ended it
-// does not wait, but says whether they have been.
+// awaitCopies waits until every rejected event up to seq has been copied. After ctx has ended it
+// does not wait, but returns whether they have been.
 func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
 	for {
 		r.mu.Lock()
@@ -153,8 +153,8 @@ func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
 	}
 }
 
-// run copies until ctx ends. Beside it the subjects of what was rejected are examined: no copy
-// waits for that, and so no checkpoint does.
+// run copies events until ctx ends. It also starts the examination of their subjects, which no
+// copy, and so no checkpoint, waits for.
 func (r *rejecter) run(ctx context.Context) {
 	if r.cfg.ReadOnly {
 		return
@@ -175,7 +175,7 @@ func (r *rejecter) run(ctx context.Context) {
 			if ctx.Err() == nil && r.tracker.setTrouble(troubleRejects, "Rejected events cannot be copied: "+err.Error()+".") {
 				r.log.Warn("rejected events cannot be copied; retrying", "error", err)
 			}
-			pause.For(ctx, r.cfg.RetryEvery-time.Since(began)) // a request that timed out has been wait enough
+			pause.For(ctx, r.cfg.RetryEvery-time.Since(began)) // a request that timed out was wait enough
 			continue
 		}
 		r.tracker.setTrouble(troubleRejects, "")
@@ -183,7 +183,7 @@ func (r *rejecter) run(ctx context.Context) {
 	}
 }
 
-// idle waits for something to copy, and before that counts the copies if some have been made.
+// idle waits for events to copy. If some have been copied, it first counts the copies.
 func (r *rejecter) idle(ctx context.Context, some bool) {
 	r.mu.Lock()
 	changed, more := r.changed, len(r.waiting) > 0
@@ -200,9 +200,9 @@ func (r *rejecter) idle(ctx context.Context, some bool) {
 	}
 }
 
-// copyNext copies the next of what waits, which need not be anything, and returns what it has
-// copied. After an error what could not be copied still waits; it may have been, and only the
-// answer was lost: a copy replaces the one of the same event.
+// copyNext copies the next waiting events, if any, and returns the copies made. After an error the
+// other events still wait. Some of them may have been copied, and only the reply was lost: copying
+// an event again replaces its copy.
 func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 	if err := r.ensureStream(ctx); err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 	defer r.mu.Unlock()
 	r.waiting = r.waiting[len(batch):]
 	if len(left) > 0 {
-		r.waiting = slices.Concat(left, r.waiting) // which keeps the order
+		r.waiting = slices.Concat(left, r.waiting) // keeps the order
 	}
 	for _, c := range copied {
 		r.bytes -= len(c.Payload)
@@ -229,11 +229,11 @@ func (r *rejecter) copyNext(ctx context.Context) ([]rejected.Copy, error) {
 	return copied, err
 }
 
-// atOnce bounds the requests that each has under way.
+// atOnce bounds the concurrent requests of each.
 const atOnce = 32
 
-// each calls f for every item, for several at once, and returns those for which it succeeded, those
-// for which it failed, both in their order, and the first error.
+// each calls f for every item, for several concurrently. It returns the items for which f succeeded
+// and those for which it failed, both in their order, and the first error.
 func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -252,7 +252,7 @@ func each[T any](items []T, f func(T) error) (done, failed []T, err error) {
 	return done, failed, err
 }
 
-// ensureStream creates the stream of rejected events when it is missing.
+// ensureStream creates the stream of rejected events if it is missing.
 func (r *rejecter) ensureStream(ctx context.Context) error {
 	if r.exists {
 		return nil
@@ -291,8 +291,8 @@ func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 	return failpoint.Hit("projector/after-copy")
 }
 
-// count brings Progress.Rejected up to date: after a copy of our own at once, else with each poll.
-// Any goroutine may call it.
+// count updates Progress.Rejected: at once after this process made a copy, else with each poll. Any
+// goroutine may call it.
 func (r *rejecter) count(ctx context.Context) {
 	select {
 	case r.counting <- struct{}{}:
@@ -309,7 +309,7 @@ func (r *rejecter) count(ctx context.Context) {
 	}
 }
 
-// finish copies what is left, once, after run has ended.
+// finish copies the remaining events, once, after run has ended.
 func (r *rejecter) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
 	defer cancel()

@@ -15,37 +15,37 @@ import (
 )
 
 const (
-	// maxWaiting bounds the records that wait for the store. They are the model's own, so the bound
-	// is for what a store that fails for long would have to save at once.
+	// maxWaiting bounds the records that wait for the store. The model holds them anyway, so this
+	// bounds what a store that failed for long has to save at once.
 	maxWaiting = 65_536
 
-	// In bulk, transactions are larger: a record of a random key costs a page of its own.
+	// In bulk, transactions are larger: a record with a random key costs a whole page.
 	bulkSaveCount = 32_768
 	bulkSaveEvery = 5 * time.Second
 )
 
-// saver gives the store what has been applied, later and together: the latest state of each
-// subject, with the checkpoint and the digest of that moment.
+// saver saves applied events in the store, later and together: the latest state of each subject,
+// with the checkpoint and the digest of that moment.
 type saver struct {
 	cfg      Config
 	log      *slog.Logger
 	tracker  *tracker
 	rejecter *rejecter
-	wake     chan struct{} // to run: look again; holds one
+	wake     chan struct{} // to run: check again; holds one
 
 	mu      sync.Mutex
 	waiting map[events.Subject]readmodel.Record
 	next    readmodel.Commit // checkpoint and digest of the latest batch; no records
-	reached uint64           // the checkpoint of the model at next, also where next has checkpoint 0
+	reached uint64           // the model's checkpoint at next, even if next has checkpoint 0
 	dirty   bool             // next has not been saved
-	since   time.Time        // dirty since
+	since   time.Time        // when dirty was set
 	bulk    bool
-	saving  int           // records in the transaction under way
+	saving  int           // records in the current transaction
 	room    chan struct{} // closed when records have been saved
 
 	// For flush.
-	urgent int           // flushes under way: nothing waits for its turn
-	saved  uint64        // the highest checkpoint that the store has been given
+	urgent int           // flushes in progress: saving waits for nothing
+	saved  uint64        // the highest saved checkpoint
 	failed error         // of the last attempt
 	tried  chan struct{} // closed after the next attempt
 }
@@ -59,7 +59,7 @@ func newSaver(cfg Config, t *tracker, r *rejecter, log *slog.Logger) *saver {
 }
 
 // add adds a batch that brought the model to reached. While too much waits for the store it waits,
-// so that nothing more is applied; its only error is that of ctx.
+// which stops the projector; its only error is that of ctx.
 func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bulk bool) error {
 	s.mu.Lock()
 	for _, r := range c.Records {
@@ -100,7 +100,7 @@ func (s *saver) awaitRoom(ctx context.Context) error {
 	}
 }
 
-// run saves until ctx ends. It waits for a Save under way.
+// run saves until ctx ends. It waits for a running Save.
 func (s *saver) run(ctx context.Context) {
 	for {
 		select {
@@ -129,7 +129,7 @@ func (s *saver) run(ctx context.Context) {
 	}
 }
 
-// due is how long what waits may go on waiting.
+// due returns how much longer the pending commit may wait.
 func (s *saver) due() (in time.Duration, dirty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *saver) due() (in time.Duration, dirty bool) {
 	return time.Until(s.since.Add(every)), true
 }
 
-// sleep waits for d, more to save, or the end of ctx; false at the end.
+// sleep waits for d, for more to save, or for the end of ctx, in which case it returns false.
 func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -156,8 +156,8 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// save gives the store everything that waits and says whether that worked. First the rejected
-// events among it are copied: no checkpoint on disk passes one that is not.
+// save saves the pending commit and reports whether that worked. It first waits for the copies of
+// rejected events: no checkpoint on disk passes an event that is not copied.
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
 	batch, c, reached := s.waiting, s.next, s.reached
@@ -175,7 +175,7 @@ func (s *saver) save(ctx context.Context) bool {
 	close(s.tried)
 	s.tried = make(chan struct{})
 	if err != nil {
-		maps.Copy(batch, s.waiting) // what has come since is newer
+		maps.Copy(batch, s.waiting) // newer records win
 		s.waiting = batch
 		if !s.dirty {
 			s.dirty, s.since = true, time.Now()
@@ -188,7 +188,7 @@ func (s *saver) save(ctx context.Context) bool {
 	return true
 }
 
-// report tells the operator about a Save, once for each change.
+// report reports the result of a Save to the operator, once for each change.
 func (s *saver) report(err error, checkpoint uint64) {
 	if err == nil {
 		s.tracker.update(func(p *Progress) { p.Saved = checkpoint })
@@ -203,7 +203,7 @@ func (s *saver) report(err error, checkpoint uint64) {
 	}
 }
 
-// flush waits until the store has been given a checkpoint of at least seq.
+// flush waits until the store has a checkpoint of at least seq.
 func (s *saver) flush(ctx context.Context, seq uint64) error {
 	s.addUrgent(1)
 	defer s.addUrgent(-1)
@@ -225,7 +225,7 @@ func (s *saver) flush(ctx context.Context, seq uint64) error {
 	}
 }
 
-// addUrgent makes saving wait for nothing, or lets it wait again.
+// addUrgent changes the number of flushes in progress, during which saving waits for nothing.
 func (s *saver) addUrgent(by int) {
 	s.mu.Lock()
 	s.urgent += by
@@ -233,13 +233,13 @@ func (s *saver) addUrgent(by int) {
 	s.wakeUp()
 }
 
-// finish saves what is left, once, after run has ended.
+// finish saves the rest, once, after run has ended.
 func (s *saver) finish() {
 	if _, dirty := s.due(); !dirty {
 		return
 	}
 	ended, cancel := context.WithCancel(context.Background())
-	cancel() // what has not been copied by now keeps the checkpoint back
+	cancel() // events not copied by now hold the checkpoint back
 	if !s.save(ended) {
 		s.log.Warn("the last events were not saved; they are read from the stream again at the next start",
 			"checkpoint", s.reached)

@@ -15,14 +15,14 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// unusableError says that the operator must do something before the stream can be followed. Until
-// the model has caught up it ends Run.
+// unusableError means that the operator must act before the stream can be followed. Until the model
+// has caught up it ends Run.
 type unusableError struct{ err error }
 
 func (u *unusableError) Error() string { return u.err.Error() }
 func (u *unusableError) Unwrap() error { return u.err }
 
-// identity is the same as the reason to freeze.
+// identity returns the error as a reason to freeze.
 func (u *unusableError) identity() *lineage.Error {
 	return &lineage.Error{Sentence: "The stream cannot be used: " + u.Error() + "."}
 }
@@ -31,8 +31,8 @@ func unusable(format string, args ...any) error {
 	return &unusableError{fmt.Errorf(format, args...)}
 }
 
-// ensureStream returns the stream's state. It creates the stream when there is none and nothing is
-// known of one.
+// ensureStream returns the stream's state. It creates the stream if there is none and no checkpoint
+// names one.
 func (p *Projector) ensureStream(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := p.stream.Info(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -61,15 +61,15 @@ func (p *Projector) createStream(ctx context.Context, cfg jetstream.StreamConfig
 	return created, natserr.Explain(p.js.Conn(), err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+cfg.Name)
 }
 
-// The broker's codes for replicas without a cluster, for more of them than the cluster has nodes
-// up, and for subjects that another stream has.
+// The broker's codes for replicas without a cluster, for more replicas than the cluster has running
+// nodes, and for subjects that belong to another stream.
 const (
 	errReplicas jetstream.ErrorCode = 10074
 	errNoPeers  jetstream.ErrorCode = 10005
 	errOverlap  jetstream.ErrorCode = 10065
 )
 
-// explainCreate tells what only the operator can change from what may pass.
+// explainCreate distinguishes errors that only the operator can fix from temporary ones.
 func (p *Projector) explainCreate(ctx context.Context, err error) error {
 	var api *jetstream.APIError
 	permanent := errors.As(err, &api) && (api.Code == 400 || api.ErrorCode == errReplicas) &&
@@ -79,7 +79,7 @@ func (p *Projector) explainCreate(ctx context.Context, err error) error {
 		return err
 	}
 	switch api.ErrorCode {
-	case errNoPeers: // a cluster that is being started looks like this, and its nodes come
+	case errNoPeers: // a starting cluster looks like this, and its nodes come up
 		return fmt.Errorf("waiting for nodes of the broker's cluster: too few are up for %d replicas of the stream; "+
 			"if no more will come, lower --stream-replicas: %w", p.cfg.Replicas, err)
 	case errOverlap:
@@ -90,19 +90,19 @@ func (p *Projector) explainCreate(ctx context.Context, err error) error {
 	return unusable("%w; change what the broker names, here or there", err)
 }
 
-// subjectsTaken names the stream that has subjects of the registry's, and the remedies.
+// subjectsTaken names the stream that has some of the registry's subjects, and the remedies.
 func (p *Projector) subjectsTaken(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
 	name, err := p.js.StreamNameBySubject(ctx, events.StreamSubjects)
-	if err != nil { // gone again, or of an account that may not ask
+	if err != nil { // deleted, or of an account that may not ask
 		return fmt.Sprintf("name the stream that holds %s with --stream, or remove it", events.StreamSubjects)
 	}
 	return fmt.Sprintf("stream %[1]s holds %[2]s or part of it; if %[1]s is the registry's, start with --stream %[1]s, "+
 		"else remove it or take these subjects from it", name, events.StreamSubjects)
 }
 
-// identify keeps which stream this is, when nothing was known of one before.
+// identify records the stream's identity, if no checkpoint has one.
 func (p *Projector) identify(info *jetstream.StreamInfo) {
 	if at := p.checkpoint(); at.StreamEpoch == "" {
 		at.StreamIdentity = lineage.Of(info)
@@ -111,8 +111,8 @@ func (p *Projector) identify(info *jetstream.StreamInfo) {
 	}
 }
 
-// keepCreated keeps when the stream was created, once it has been found to be ours. A restore into
-// a cluster changes that.
+// keepCreated records when the stream was created, once it has been verified. A restore into a
+// cluster changes that time.
 func (p *Projector) keepCreated(info *jetstream.StreamInfo) {
 	at := p.checkpoint()
 	if created := info.Created.UTC(); !created.Equal(at.StreamCreated) {
@@ -121,8 +121,8 @@ func (p *Projector) keepCreated(info *jetstream.StreamInfo) {
 	}
 }
 
-// acceptStream says, once, whether the stream's configuration keeps what the read model relies on.
-// It logs lesser differences.
+// acceptStream checks, once, whether the stream's configuration keeps the messages that the read
+// model relies on. It logs lesser differences.
 func (p *Projector) acceptStream(info *jetstream.StreamInfo) error {
 	if p.accepted {
 		return nil
@@ -139,15 +139,15 @@ func (p *Projector) acceptStream(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// Remedies. The broker does not take back every setting of a stream that exists.
+// Remedies. The broker cannot change every setting of an existing stream.
 const (
 	changeConfig = "change the stream's configuration"
 	makeAnew     = "the broker cannot take that back: publish the events into a new stream made without it"
 	makeMirror   = "delete the mirror and make one of all that its origin has"
 )
 
-// refuse returns an unusableError for a stream that would lose last states, or is not for this
-// process (events/CONTRACT.md#stream).
+// refuse returns an unusableError for a stream that would lose last states, or that belongs to
+// another kind of process (events/CONTRACT.md#stream).
 func (p *Projector) refuse(info *jetstream.StreamInfo) error {
 	c := info.Config
 	retention := changeConfig
@@ -188,15 +188,15 @@ func (p *Projector) refuseMark(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// difference is one setting that is not as this program would make it. It costs something, but
-// loses nothing.
+// difference is one setting that differs from the one that this program would make. It costs
+// something, but loses nothing.
 type difference struct {
 	option          string
 	expected, found any
 }
 
 // differences compares the settings that the contract gives the stream, apart from those that
-// refuse has looked at.
+// refuse checks.
 func differences(c, want jetstream.StreamConfig) (found []difference) {
 	compare := func(option string, expected, is any) {
 		if fmt.Sprint(expected) != fmt.Sprint(is) {
@@ -221,9 +221,9 @@ func differences(c, want jetstream.StreamConfig) (found []difference) {
 	return found
 }
 
-// additions are settings that the contract does not name and that stand in somebody's way: of
-// publishers (sealed, a full subject, no acknowledgments), of the events' subjects, of the
-// consumers of more than so many replicas, or of what an acknowledgment promises.
+// additions returns settings outside the contract that obstruct others: publishers (sealed, a full
+// subject, no acknowledgments), the events' subjects, the consumers if there are too many replicas,
+// or the guarantees of an acknowledgment.
 func additions(c jetstream.StreamConfig) (found []difference) {
 	add := func(set bool, option string, expected, is any) {
 		if set {

@@ -22,35 +22,33 @@ import (
 )
 
 const (
-	// maxSubjects bounds the subjects without a valid event that are remembered.
+	// maxSubjects bounds the list of subjects without a valid event.
 	maxSubjects = 1000
 
-	// maxRetained bounds the messages of a subject that are looked at. A stream that keeps all has
-	// more; one good message among the first decides.
+	// maxRetained bounds the messages that are read of a subject. A stream that keeps all has more;
+	// one valid message among the first decides.
 	maxRetained = 1000
 
-	// recheckAtOnce is how many listed subjects are looked at again in a poll, with one request
-	// each.
+	// recheckAtOnce is how many listed subjects are checked again in a poll, with one request each.
 	recheckAtOnce = 10
 
-	// maxOpen bounds the subjects that wait to be examined. Their copies are no more: the stream of
-	// rejected events keeps as many.
+	// maxOpen bounds the subjects that wait to be examined. There are no more copies than that: the
+	// stream of rejected events keeps as many.
 	maxOpen = 10_000
 
-	// stepItems is how many subjects are examined, and as many copies looked up, between two looks
-	// at what else there is to do.
+	// stepItems is how many subjects are examined, and how many copies looked up, in one step.
 	stepItems = 256
 )
 
-// subjects finds the subjects whose every message that the stream still has was rejected: a rebuild
-// would not know the state that the model has of them (events/CONTRACT.md#rejection).
+// subjects finds the subjects whose retained messages were all rejected: a rebuild would not know
+// the state that the model has of them (events/CONTRACT.md#rejection).
 //
-// It asks the stream after each rejection, so it needs no history of its own; after a restart it
-// starts from the copies that earlier processes made. It looks at the listed ones again and again,
-// since a subject may be purged. A question that is not answered is asked again, from where the
-// answers ended, and nobody waits for any of them. Subjects that the contract does not have
-// (registry.x) are not listed: they never had a state that could be lost, and no good event could
-// take them off the list. Their rejections are counted and copied like all others.
+// It queries the stream after each rejection, so it needs no history of its own; after a restart it
+// starts from the copies that earlier processes made. It keeps checking the listed subjects, since
+// a subject may be purged. A request without a reply is repeated, and the work continues where the
+// replies ended; nothing waits for it. Subjects outside the contract (registry.x) are not listed:
+// they never had a state that could be lost, and no valid event could take them off the list. Their
+// rejections are counted and copied like all others.
 type subjects struct {
 	stream  leader.Stream
 	tracker *tracker
@@ -58,25 +56,25 @@ type subjects struct {
 	retry   time.Duration // after a request that failed
 	log     *slog.Logger
 	count   atomic.Int64  // of known
-	wake    chan struct{} // to run: something is open; holds one
+	wake    chan struct{} // to run: an examination is pending; holds one
 
 	mu    sync.Mutex
 	known map[string]string       // what is shown of a subject without a valid event; "" while it is being examined
-	open  map[string]*examination // not under way
-	seen  map[string]bool         // the subjects of earlier rejections, until all of these have been looked up
+	open  map[string]*examination // pending, not in progress
+	seen  map[string]bool         // subjects of earlier rejections, until all of those have been looked up
 
 	// Owned by run.
 	found     bool     // unread has been filled
-	unread    []uint64 // what earlier processes rejected and whose subjects are not known yet
-	failing   bool     // the last step was not answered
+	unread    []uint64 // events that earlier processes rejected and whose subjects are not known yet
+	failing   bool     // the last step got no reply
 	rechecked time.Time
-	lastTurn  string // the last subject looked at again
+	lastTurn  string // the last subject checked again
 }
 
-// examination is a look at what the stream has of a subject, as far as it has come: everything
-// before next was rejected.
+// examination is the progress of checking the retained messages of a subject: everything before
+// next was rejected.
 type examination struct {
-	subject, shown string // shown is what may be shown of the subject (events/CONTRACT.md#rejection)
+	subject, shown string // shown is the part of the subject that may be shown (events/CONTRACT.md#rejection)
 	next           uint64
 	rejected       int
 }
@@ -88,7 +86,7 @@ func newSubjects(cfg Config, stream leader.Stream, t *tracker, log *slog.Logger)
 	}
 }
 
-// none says, without waiting, that there is nothing to clear.
+// none reports, without waiting, that the list is empty.
 func (s *subjects) none() bool { return s.count.Load() == 0 }
 
 // clear takes subject off the list: it has a valid event, or no message at all.
@@ -106,7 +104,7 @@ func (s *subjects) clear(subject string) {
 	}
 }
 
-// publish shows the list. s.mu is held.
+// publish publishes the list. The caller must hold s.mu.
 func (s *subjects) publish() {
 	var listed []string
 	for _, shown := range s.known {
@@ -118,8 +116,8 @@ func (s *subjects) publish() {
 	s.tracker.update(func(p *Progress) { p.SubjectsWithoutValidEvent = listed })
 }
 
-// run examines what is open until ctx ends, from the copies on that earlier processes made of this
-// epoch's events.
+// run examines pending subjects until ctx ends. It starts with the copies that earlier processes
+// made of this epoch's events.
 func (s *subjects) run(ctx context.Context, epoch string) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -132,16 +130,16 @@ func (s *subjects) run(ctx context.Context, epoch string) {
 		}
 		s.failing = err != nil
 		if err != nil {
-			pause.For(ctx, s.retry-time.Since(began)) // a request that timed out has been wait enough
+			pause.For(ctx, s.retry-time.Since(began)) // a request that timed out was wait enough
 			continue
 		}
 		s.idle(ctx)
 	}
 }
 
-// step examines some of what is open, looks up some of the earlier rejections, and looks at listed
-// subjects again. What is not answered stays to be asked. While frozen it does nothing: the stream
-// is another one.
+// step examines some pending subjects, looks up some of the earlier rejections, and checks listed
+// subjects again. Requests without a reply stay pending. While frozen it does nothing, since the
+// stream is another one.
 func (s *subjects) step(ctx context.Context, epoch string) error {
 	if s.tracker.status().Frozen {
 		return nil
@@ -163,7 +161,7 @@ func (s *subjects) step(ctx context.Context, epoch string) error {
 	return cmp.Or(err, lookErr)
 }
 
-// idle waits until there is something to do.
+// idle waits for work.
 func (s *subjects) idle(ctx context.Context) {
 	frozen := s.tracker.status().Frozen
 	s.mu.Lock()
@@ -189,13 +187,13 @@ func (s *subjects) idle(ctx context.Context) {
 	}
 }
 
-// lookUp has the subject examined of the stream's message at seq, which was rejected. Once is
-// enough for all of them that are of one subject.
+// lookUp schedules an examination of the subject of the rejected message at seq. One examination is
+// enough for all messages of a subject.
 func (s *subjects) lookUp(ctx context.Context, seq uint64) error {
 	m, err := s.stream.Message(ctx, seq)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return nil // newer ones have pushed it out
+		return nil // displaced by newer messages
 	case err != nil:
 		return err
 	}
@@ -209,15 +207,15 @@ func (s *subjects) lookUp(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// examineAll has the subjects of rejected events examined. It waits for nothing. Any goroutine may
-// call it.
+// examineAll schedules examinations of the subjects of rejected events. It does not wait. Any
+// goroutine may call it.
 func (s *subjects) examineAll(batch []rejected.Copy) {
 	for _, c := range batch {
 		s.add(c.Subject)
 	}
 }
 
-// add has a subject examined, from the first message that the stream has of it now.
+// add schedules an examination of a subject, from its first retained message on.
 func (s *subjects) add(subject string) {
 	if _, err := events.ParseSubject(subject); err != nil {
 		return
@@ -234,8 +232,8 @@ func (s *subjects) add(subject string) {
 	}
 }
 
-// take takes some of what is open. What is added meanwhile is open again: the examination under way
-// may have seen a valid message that is pushed out now.
+// take returns some pending examinations. A subject added while it is examined is pending again:
+// the valid message found may have been displaced since.
 func (s *subjects) take() (some []*examination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +247,8 @@ func (s *subjects) take() (some []*examination) {
 	return some
 }
 
-// putBack opens again what take took, except where there is a newer examination.
+// putBack makes examinations from take pending again, unless there is a newer examination of the
+// subject.
 func (s *subjects) putBack(some []*examination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,11 +259,11 @@ func (s *subjects) putBack(some []*examination) {
 	}
 }
 
-// errOtherStream says that an answer may not have been about the stream that the list is of.
+// errOtherStream means that a reply may be about another stream than the list.
 var errOtherStream = errors.New("the stream may be another one")
 
-// examine looks at what the stream still has of a subject, and lists it when nothing of it is
-// valid. The error is that it is not known yet; what is listed stays.
+// examine reads the retained messages of a subject, and lists the subject if none of them is valid.
+// On an error the result is unknown, and the list does not change.
 func (s *subjects) examine(ctx context.Context, e *examination) error {
 	if !s.mark(e.subject) {
 		return nil
@@ -282,8 +281,8 @@ func (s *subjects) examine(ctx context.Context, e *examination) error {
 	return nil
 }
 
-// mark begins an examination. A valid event that arrives meanwhile removes the mark, and with it
-// the result.
+// mark begins an examination. A valid event that arrives during it removes the mark, and so
+// discards the result.
 func (s *subjects) mark(subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +306,7 @@ func (s *subjects) list(subject, shown string) {
 	}
 }
 
-// unmark ends an examination that found nothing out.
+// unmark ends an examination without a result.
 func (s *subjects) unmark(subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,8 +316,8 @@ func (s *subjects) unmark(subject string) {
 	}
 }
 
-// hasValid reads the retained messages of e's subject, from where e is, until it finds a valid one.
-// A subject without any message counts as valid: nothing of it was rejected.
+// hasValid reads the retained messages of e's subject, continuing where e is, until it finds a
+// valid one. A subject without any message counts as valid: none of its messages was rejected.
 func (s *subjects) hasValid(ctx context.Context, e *examination) (bool, error) {
 	d := decoder{renderer: readmodel.NewRenderer(), log: s.log}
 	for ; e.rejected < maxRetained; e.rejected++ {
@@ -340,15 +339,15 @@ func (s *subjects) hasValid(ctx context.Context, e *examination) (bool, error) {
 	return false, nil
 }
 
-// recheck looks at some of the listed subjects again, in turn: one that has been purged has nothing
-// rejected any more, and a process that starts now would not list it.
+// recheck checks some of the listed subjects again, in turn. A purged subject has no rejected
+// message any more, and a process that starts now would not list it.
 func (s *subjects) recheck(ctx context.Context) {
 	if s.none() || time.Since(s.rechecked) < s.every || s.tracker.status().Frozen {
 		return
 	}
 	s.rechecked = time.Now()
 	turn := s.nextTurn()
-	_, _, _ = each(slices.Collect(maps.Keys(turn)), func(subject string) error { // a subject without an answer has another turn
+	_, _, _ = each(slices.Collect(maps.Keys(turn)), func(subject string) error { // a subject without a reply is checked again later
 		_, err := s.stream.NextMessage(ctx, 1, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) && s.sameStream(ctx) {
 			s.clear(subject)
@@ -358,7 +357,7 @@ func (s *subjects) recheck(ctx context.Context) {
 	})
 }
 
-// nextTurn returns the next few of the listed subjects, and what is shown of them.
+// nextTurn returns the next few listed subjects, and their shown parts.
 func (s *subjects) nextTurn() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,9 +383,8 @@ func (s *subjects) nextTurn() map[string]string {
 	return part
 }
 
-// sameStream asks, after a message was not found, whether the answer was about the stream that the
-// list is of: one that has taken its place, or that no leader vouches for, holds nothing and proves
-// nothing.
+// sameStream checks, after a message was not found, whether the reply was about the right stream. A
+// stream that has replaced it, or one that no leader vouches for, proves nothing.
 func (s *subjects) sameStream(ctx context.Context) bool {
 	info, err := s.stream.Info(ctx)
 	if err != nil {

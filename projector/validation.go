@@ -15,8 +15,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Requests that may wait. One goroutine answers them; further ones are dropped, and their senders
-// time out.
+// Bounds of waiting requests. One goroutine answers them; further requests are dropped, and their
+// senders time out.
 const (
 	maxRequests     = 256
 	maxRequestBytes = 16 << 20
@@ -30,8 +30,8 @@ type validation struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// ServeValidation answers requests on events.ValidateSubject until stop is called: it says of an
-// event whether a Projector would apply or reject it, by the same decoder, and changes nothing. It
+// ServeValidation answers requests on events.ValidateSubject until stop is called. The reply says
+// whether a Projector would apply or reject an event, by the same decoder; nothing changes. It
 // needs no stream, and nc need not be up. Every process of a stream calls it once; they share the
 // requests.
 func ServeValidation(nc *nats.Conn, log *slog.Logger) (stop func(), err error) {
@@ -46,7 +46,7 @@ func ServeValidation(nc *nats.Conn, log *slog.Logger) (stop func(), err error) {
 	}
 	err = service.AddEndpoint("validate", micro.HandlerFunc(func(r micro.Request) {
 		if err := r.RespondJSON(d.validate(r.Data(), nats.Header(r.Headers()))); err != nil {
-			log.Debug("reply not sent", "service", events.ValidateSubject, "error", err) // its sender asks again
+			log.Debug("reply not sent", "service", events.ValidateSubject, "error", err) // the sender asks again
 		}
 	}), micro.WithEndpointSubject(events.ValidateSubject), micro.WithEndpointPendingLimits(maxRequests, maxRequestBytes))
 	stop = func() { _ = service.Stop() } // a lost connection has ended it already
@@ -57,8 +57,8 @@ func ServeValidation(nc *nats.Conn, log *slog.Logger) (stop func(), err error) {
 	return stop, nil
 }
 
-// watchRefusal logs, once, that this user of the broker may not answer requests. The broker says so
-// after each reconnect, and the micro library to nobody.
+// watchRefusal logs, once, that this user of the broker may not answer requests. The broker reports
+// that after each reconnect, but the micro library hides it.
 func watchRefusal(nc *nats.Conn, log *slog.Logger) {
 	var once sync.Once
 	earlier := nc.ErrorHandler()
@@ -80,7 +80,8 @@ func watchRefusal(nc *nats.Conn, log *slog.Logger) {
 	})
 }
 
-// validate says what becomes of an event on the subject in the header, or else on its own.
+// validate returns the verdict on an event, on the subject in the header, or else on its own
+// subject.
 func (d *decoder) validate(payload []byte, header nats.Header) validation {
 	e, err := events.Decode(payload)
 	m := leader.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Binary: events.IsBinaryMode(header)}

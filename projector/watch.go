@@ -15,12 +15,11 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// offerFor is how long watch offers an erasure to a session that is busy. It comes back to it
-// later.
+// offerFor is how long watch offers an erasure to a busy session. It offers it again later.
 const offerFor = 100 * time.Millisecond
 
-// A message that the stream has may be so long on its way to a session that waits for it. Where the
-// way is slow, and the message comes no sooner to the next session, that one waits twice as long.
+// A message of the stream is overdue if a waiting session has not received it in this time. Each
+// further session that does not receive it doubles the time, so that a slow link suffices.
 const (
 	deliverWithin    = time.Second
 	maxDeliverWithin = 32 * time.Second
@@ -29,29 +28,29 @@ const (
 // watcher is the state of watch.
 type watcher struct {
 	*Projector
-	followed time.Time // when the stream was last being followed, or when watching began
-	verified time.Time // when the checkpoint's message was last looked at, or when watching began
-	stood    uint64    // the checkpoint at the poll before
-	away     bool      // the broker did not answer the poll before
+	followed time.Time // when the stream was last followed, or when watching began
+	verified time.Time // when the checkpoint's message was last checked, or when watching began
+	stood    uint64    // the checkpoint at the last poll
+	away     bool      // the broker did not answer the last poll
 
 	overdue overdue
 	patient time.Duration // how long a message may be overdue
 	loss    loss
 	scans   sync.WaitGroup
-	lost    uint64 // the message for which a session was begun; 0: none, or it has come
+	lost    uint64 // the message that caused a new session; 0 if there is none, or it has arrived
 }
 
-// overdue is a message that the stream has and the session has not received, though nothing keeps
-// it from receiving.
+// overdue is a message of the stream that the session has not received, although nothing prevents
+// it.
 type overdue struct {
 	sequence uint64
 	receiver *receiver
-	received uint64 // the last message that it received
+	received uint64 // the last message that the session received
 	since    time.Time
 }
 
-// watch asks the broker, every PollEvery and when told to, how long the stream is. It decides
-// nothing about the stream's identity: when in doubt it makes the session begin again.
+// watch polls the broker, every PollEvery and on request, for the stream's length. It decides
+// nothing about the stream's identity: in doubt it restarts the session.
 func (p *Projector) watch(ctx context.Context) {
 	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
 	defer w.scans.Wait()
@@ -70,7 +69,7 @@ func (p *Projector) watch(ctx context.Context) {
 }
 
 func (w *watcher) pollStream(ctx context.Context) {
-	at, subjects, asked := w.checkpoint(), w.cfg.Model.View().NumSubjects(), time.Now() // before the request: the answer shows at least this moment
+	at, subjects, asked := w.checkpoint(), w.cfg.Model.View().NumSubjects(), time.Now() // before the request: the reply is at least this recent
 	info, err := w.stream.Info(ctx)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	switch {
@@ -90,12 +89,12 @@ func (w *watcher) pollStream(ctx context.Context) {
 	case at.StreamEpoch != "":
 		w.recheck(err)
 	}
-	if !w.cfg.ReadOnly { // it copies nothing, and its user may not be allowed to look
+	if !w.cfg.ReadOnly { // it copies nothing, and its user may lack the right
 		w.rejecter.count(ctx)
 	}
 }
 
-// compareConfig tells the operator of settings that were changed since the start, before they lose
+// compareConfig warns the operator of settings that were changed since the start, before they lose
 // something.
 func (w *watcher) compareConfig(info *jetstream.StreamInfo) {
 	sentence := ""
@@ -107,13 +106,13 @@ func (w *watcher) compareConfig(info *jetstream.StreamInfo) {
 	}
 }
 
-// noAnswer tells the operator that the broker does not answer.
+// noAnswer reports to the operator that the broker does not answer.
 func (w *watcher) noAnswer(err error) {
 	if last := w.js.Conn().LastError(); errors.Is(err, leader.ErrNotConnected) && last != nil {
 		err = fmt.Errorf("%w: %w", err, last)
 	}
 	what := unanswered(err)
-	if !w.away { // logged first: then a reader of the sentence finds the line
+	if !w.away { // logged first: a client that sees the sentence finds the line
 		w.log.Warn(what+"; "+w.meanwhile(), "error", err)
 	}
 	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")
@@ -121,9 +120,9 @@ func (w *watcher) noAnswer(err error) {
 	w.tracker.update(func(s *Progress) { s.Connected = false })
 }
 
-// mayServe reports whether a saved state has been held back long enough. It is held back while the
-// stream is being followed, and for PatienceAtStart while it is not, whatever the reason: the
-// broker may answer about the stream and yet make no consumer.
+// mayServe reports whether a saved state has been withheld long enough. It is withheld while the
+// stream is being followed, and otherwise for PatienceAtStart, whatever the reason: the broker may
+// answer about the stream and yet make no consumer.
 func (w *watcher) mayServe() bool {
 	if w.receiving.Load() != nil {
 		w.followed = time.Now()
@@ -131,8 +130,7 @@ func (w *watcher) mayServe() bool {
 	return w.cfg.Saved.Sequence > 0 && time.Since(w.followed) >= w.cfg.PatienceAtStart && !w.Status().CaughtUp
 }
 
-// serveSaved lets the saved state be served in the end. The caller knows nothing against the
-// stream.
+// serveSaved serves the saved state. The caller must know of no problem with the stream's identity.
 func (w *watcher) serveSaved() {
 	if !w.mayServe() {
 		return
@@ -141,8 +139,8 @@ func (w *watcher) serveSaved() {
 	w.log.Warn("serving the saved state; the stream is not being followed", "checkpoint", w.cfg.Saved.Sequence)
 }
 
-// unanswered tells a broker that cannot be reached from one that is reached and does not answer
-// about the stream.
+// unanswered distinguishes a broker that cannot be reached from one that does not answer about the
+// stream.
 func unanswered(err error) string {
 	for _, reached := range []error{natserr.ErrNoJetStream, natserr.ErrSilent, natserr.ErrRefused, leader.ErrLeaderless} {
 		if errors.Is(err, reached) {
@@ -152,7 +150,7 @@ func unanswered(err error) string {
 	return "broker cannot be reached"
 }
 
-// meanwhile is what readers get while the broker is away.
+// meanwhile returns the sentence on what clients get while the broker is away.
 func (w *watcher) meanwhile() string {
 	switch {
 	case w.Progress().CaughtUp:
@@ -163,7 +161,7 @@ func (w *watcher) meanwhile() string {
 	return "nothing is saved, so nothing is served until it answers"
 }
 
-// answer notes that the broker answers.
+// answer records that the broker answers.
 func (w *watcher) answer() {
 	w.tracker.setTrouble(troubleBroker, "")
 	if w.away {
@@ -173,8 +171,8 @@ func (w *watcher) answer() {
 	w.tracker.update(func(s *Progress) { s.Connected = true })
 }
 
-// compare draws the conclusions from the stream's state: lag, completeness, identity, an erased
-// tail, a lost delivery.
+// compare updates the state from the stream's info: lag, completeness, identity, an erased end, a
+// lost delivery.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
 	last := info.State.LastSeq
 	if err := lineage.Compare(info, at); err != nil {
@@ -183,7 +181,7 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 		return
 	}
 	w.tracker.update(func(s *Progress) { s.LastSequence = max(last, s.Checkpoint) })
-	if !w.Status().Frozen && info.Config.Mirror == nil { // where a mirror's stream ends only its origin knows
+	if !w.Status().Frozen && info.Config.Mirror == nil { // only the origin knows where a mirror's stream ends
 		w.tracker.ended(last, asked)
 	}
 	if time.Since(w.verified) >= w.cfg.VerifyEvery || w.mayServe() {
@@ -198,17 +196,17 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	if w.lost > 0 && at.Sequence >= w.lost {
 		w.arrived()
 	}
-	// Without a session nobody takes an erasure; and of two requests that this user may not make,
-	// each would hide from the other why it gets no answer.
+	// Only a session takes an erasure. And if this user may make neither of two requests, each
+	// would hide why the other gets no reply.
 	if last > at.Sequence && at.Sequence == w.stood && w.receiving.Load() != nil {
 		w.findNext(ctx, erasure{at.Sequence, last, asked})
 	}
 	w.stood = at.Sequence
 }
 
-// findNext looks at what follows the checkpoint, which stands before the stream's end: a message,
-// which may be overdue, or nothing, which is an erasure. The stream's end was read before: what is
-// published since is either found now or lies after that end.
+// findNext reads what follows the checkpoint, which lies before the stream's end: a message, which
+// may be overdue, or nothing, which is an erasure. The end was read before, so a message published
+// since is either found or lies after that end.
 func (w *watcher) findNext(ctx context.Context, e erasure) {
 	next, err := w.stream.NextMessage(ctx, e.from+1, ">")
 	switch {
@@ -220,10 +218,9 @@ func (w *watcher) findNext(ctx context.Context, e erasure) {
 	}
 }
 
-// expect has a new session begun when the message at sequence, which the stream has, has not come
-// for too long. A lost delivery leaves a gap that the next one shows; but on a quiet stream none
-// comes. What has been received only waits to be applied, and behind the bound of a Hold nothing is
-// missed.
+// expect restarts the session if the message at sequence, which is in the stream, is overdue. The
+// next delivery would reveal a lost one, but on an idle stream none follows. A received message
+// only waits to be applied, and a message behind the bound of a Hold is not missing.
 func (w *watcher) expect(sequence uint64) {
 	r := w.receiving.Load()
 	if r == nil || sequence <= r.received.Load() || sequence > w.bound.limit.Load() {
@@ -244,13 +241,13 @@ func (w *watcher) expect(sequence uint64) {
 	w.overdue, w.lost, w.patient = overdue{}, sequence, min(2*w.patient, maxDeliverWithin)
 }
 
-// arrived notes that no message is overdue.
+// arrived records that no message is overdue.
 func (w *watcher) arrived() {
 	w.overdue, w.lost, w.patient = overdue{}, 0, deliverWithin
 	w.tracker.setTrouble(troubleDelivery, "")
 }
 
-// offer offers the session an erasure.
+// offer offers an erasure to the session.
 func (w *watcher) offer(ctx context.Context, e erasure) {
 	timer := time.NewTimer(offerFor)
 	defer timer.Stop()

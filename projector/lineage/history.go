@@ -15,8 +15,8 @@ import (
 )
 
 // History returns the marker of the stream's current history (events/CONTRACT.md#histories) and its
-// sequence. Where there is none, or none that can be read, the sequence is 0 and the stream's epoch
-// is the history's name.
+// sequence. If there is no readable marker, the sequence is 0 and the stream's epoch is the
+// history's name.
 func History(ctx context.Context, s leader.Stream) (h events.History, sequence uint64, err error) {
 	h, sequence, readable, err := lastMarker(ctx, s)
 	if !readable {
@@ -25,7 +25,7 @@ func History(ctx context.Context, s leader.Stream) (h events.History, sequence u
 	return h, sequence, err
 }
 
-// lastMarker reads the last message on the markers' subject; at is 0 where there is none.
+// lastMarker reads the last message on the markers' subject; at is 0 if there is none.
 func lastMarker(ctx context.Context, s leader.Stream) (h events.History, at uint64, readable bool, err error) {
 	m, err := s.LastMessage(ctx, events.HistorySubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -38,10 +38,10 @@ func lastMarker(ctx context.Context, s leader.Stream) (h events.History, at uint
 	return h, m.Sequence, bad == nil, nil
 }
 
-// Begin begins a new history of the stream, for a server or an operator that accepts it
-// although it does not continue the history previous. If one of the stream's markers follows
-// previous already, the current history is kept, so all that accept the stream agree, also after
-// another one has begun. The sequence is that of the current marker.
+// Begin begins a new history of the stream, for a server or an operator that accepts the stream
+// although it does not continue the history previous. If a marker of the stream follows previous
+// already, the current history stays, so all that accept the stream agree, even if yet another
+// history has begun. Begin returns the sequence of the current marker.
 func Begin(ctx context.Context, s leader.Stream, previous string) (name string, sequence uint64, err error) {
 	for {
 		h, at, readable, err := lastMarker(ctx, s)
@@ -100,8 +100,8 @@ func publishMarker(ctx context.Context, s leader.Stream, h events.History, last 
 	return h.Name, ack.Sequence, nil
 }
 
-// compareHistory is the part of CompareMessage that no clock and no lost message can mislead: what
-// was read beyond the marker of another history is not the stream's.
+// compareHistory is the part of CompareMessage that neither clocks nor lost messages can mislead:
+// messages read beyond the marker of another history are not part of the stream.
 func compareHistory(ctx context.Context, s leader.Stream, at readmodel.Checkpoint) error {
 	h, sequence, err := History(ctx, s)
 	if err != nil || sequence == 0 || sequence > at.Sequence || h.Name == at.HistoryName() {

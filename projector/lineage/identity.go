@@ -3,26 +3,26 @@
 //
 // # Promises
 //
-//   - Check compares the stream with a checkpoint in one way for everybody: the projector before
-//     and while it follows a stream, and a server that starts from a snapshot.
-//   - A stream that is ours passes Check, whatever has been purged, pushed out or moved to other
-//     brokers, and however much their clocks differ.
+//   - Check compares the stream with a checkpoint in the same way for all callers: the projector,
+//     before and while it follows a stream, and a server that starts from a snapshot.
+//   - The same stream passes Check, whatever was purged, displaced or moved to other brokers, and
+//     however much their clocks differ.
 //   - A stream that was rewound, and has grown past the checkpoint since, fails Check as long as it
 //     has a message at the checkpoint, or any message before the checkpoint that was stored since.
 //
 // # Why
 //
-// Newer messages of its subject may have pushed out the one at the checkpoint, in our stream as in
-// a rewound one. Then time tells them apart: everything up to the checkpoint has been read, and
-// Checkpoint.NewestTime is when the newest of it was stored. A message below the checkpoint that
-// was stored later was not there to be read. The time of the checkpoint's own message would not do:
-// where the clock of one of the brokers was once fast, older messages have later times forever.
-// The question is a STREAM.MSG.GET by time, which every user who reads messages may ask. A consumer
-// by start time would answer it too, for three requests and a state in the broker.
+// The message at the checkpoint may have been displaced by newer messages of its subject, in the
+// same stream as in a rewound one. Then time distinguishes them. Everything up to the checkpoint
+// has been read, and Checkpoint.NewestTime is the latest time at which any of it was stored. If a
+// message below the checkpoint was stored later, it was not there to be read. The time of the
+// checkpoint's own message would not do: if the clock of one of the brokers was once fast, older
+// messages have later times forever. The request is a STREAM.MSG.GET by time, which every user who
+// reads messages may make. A consumer by start time would work too, for three requests and a state
+// in the broker.
 //
-// What was stored since may have been pushed out as well, up to the checkpoint, or purged. Then
-// nothing is left that could tell, but Checkpoint.Unconfirmed, where the stream was seen when it
-// was shorter.
+// Messages stored since may also have been displaced, up to the checkpoint, or purged. Then only
+// Checkpoint.Unconfirmed is left to tell, if the stream was seen while it was shorter.
 package lineage
 
 import (
@@ -39,8 +39,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Of returns what tells a stream from another of its name: the epoch in its metadata, else
-// its creation time in nanoseconds (events/CONTRACT.md#stream).
+// Of returns the identity of a stream, which distinguishes it from others of its name: the epoch in
+// its metadata, else its creation time in nanoseconds (events/CONTRACT.md#stream).
 func Of(info *jetstream.StreamInfo) readmodel.StreamIdentity {
 	id := readmodel.StreamIdentity{
 		Stream:        info.Config.Name,
@@ -53,8 +53,7 @@ func Of(info *jetstream.StreamInfo) readmodel.StreamIdentity {
 	return id
 }
 
-// Error says that a stream is not the one that a checkpoint was taken from, or not as it
-// must be.
+// Error means that a stream is not the one of a checkpoint, or not in the required state.
 type Error struct {
 	Sentence string // for the operator
 	Kind     Kind
@@ -62,20 +61,20 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Sentence }
 
-// Kind is what is wrong with a stream.
+// Kind is a kind of problem with a stream.
 type Kind int
 
 const (
 	Different Kind = iota // another stream, none, or one that cannot be used
-	Shorter               // it ends before the checkpoint: it may yet grow back
-	Unproven              // it was seen to be wrong, and has no message at the checkpoint that would prove it right
+	Shorter               // it ends before the checkpoint, but may grow back
+	Unproven              // it had a problem, and has no message at the checkpoint to prove that it is right
 )
 
-// MayRecover says that the stream has only looked shorter than it was.
+// MayRecover reports whether the stream has only looked shorter than it was.
 func (e *Error) MayRecover() bool { return e.Kind == Shorter || e.Kind == Unproven }
 
 // Check compares the stream with a checkpoint: its epoch, its length, and the message at the
-// checkpoint. The error is an *Error, or says why the broker did not answer.
+// checkpoint. The error is an *Error, or the reason why the broker did not answer.
 func Check(ctx context.Context, s leader.Stream, at readmodel.Checkpoint) error {
 	info, err := s.Info(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -95,8 +94,7 @@ func Missing(name string) *Error {
 	return &Error{Sentence: "The stream " + name + " is missing."}
 }
 
-// Compare is the part of Check that needs nothing but what the stream says about itself. The error
-// is an *Error.
+// Compare is the part of Check that uses only the stream's info. The error is an *Error.
 func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	epoch := Of(info).StreamEpoch
 	switch {
@@ -110,14 +108,14 @@ func Compare(info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	return nil
 }
 
-// CompareMessage is the part of Check that reads messages. They alone can tell a stream that lost
-// its tail and has grown past the checkpoint since.
+// CompareMessage is the part of Check that reads messages. Only messages reveal a stream that lost
+// its end and has grown past the checkpoint since.
 //
-// That the checkpoint's message is missing proves nothing, since newer messages of its subject push
-// it out, with three exceptions: the stream was created at another time, so that it may be a new
-// one with the old one's metadata; messages before the checkpoint were stored after everything that
-// has been read; or it was seen to be wrong before (Checkpoint.Unconfirmed). The creation time
-// counts only here, because a restore into a cluster changes it too.
+// A missing message at the checkpoint proves nothing, since newer messages of its subject displace
+// it. There are three exceptions. The stream was created at another time, so it may be a new one
+// with the old one's metadata. Messages before the checkpoint were stored after everything that has
+// been read. Or the stream had a problem before (Checkpoint.Unconfirmed). The creation time counts
+// only here, because a restore into a cluster changes it too.
 func CompareMessage(ctx context.Context, s leader.Stream, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if at.Sequence == 0 {
 		return nil
@@ -135,7 +133,7 @@ func CompareMessage(ctx context.Context, s leader.Stream, info *jetstream.Stream
 	return err
 }
 
-// compareOthers is CompareMessage where there is no message at the checkpoint.
+// compareOthers is CompareMessage for a checkpoint without a message.
 func compareOthers(ctx context.Context, s leader.Stream, info *jetstream.StreamInfo, at readmodel.Checkpoint) error {
 	if !at.StreamCreated.IsZero() && !info.Created.Equal(at.StreamCreated) {
 		return &Error{Sentence: fmt.Sprintf("The stream %s was made again at %s and has no message at the checkpoint %d.",
@@ -158,13 +156,13 @@ func compareOthers(ctx context.Context, s leader.Stream, info *jetstream.StreamI
 	return nil
 }
 
-// clocksDiffer is how much the clocks of a cluster's brokers may differ where nothing better is
-// known.
+// clocksDiffer is how much the clocks of a cluster's brokers may differ unless the actual
+// difference is known.
 const clocksDiffer = time.Minute
 
-// NewestTime returns Checkpoint.NewestTime; of a checkpoint that an older program made, which did
-// not keep it, a time that nothing up to the checkpoint was stored after, if the brokers' clocks
-// never differed by more than a minute. Zero: not known.
+// NewestTime returns Checkpoint.NewestTime. A checkpoint of an older program lacks it; NewestTime
+// then returns an upper bound of the times at which messages up to the checkpoint were stored, if
+// the brokers' clocks never differed by more than a minute. Zero means unknown.
 func NewestTime(at readmodel.Checkpoint) time.Time {
 	if at.NewestTime.IsZero() && !at.MessageTime.IsZero() {
 		return at.MessageTime.Add(clocksDiffer)

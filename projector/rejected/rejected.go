@@ -1,14 +1,14 @@
-// Package rejected keeps the copies of rejected events: how a copy is stored, and how an operator
+// Package rejected manages the copies of rejected events: how a copy is stored, and how an operator
 // sees, retries and purges copies. The projector makes them; events/CONTRACT.md#rejection is the
 // contract.
 //
 // # Promises
 //
 //   - A copy has one form, written and read in this package alone.
-//   - Retry never brings back an older state than the subject has: the broker refuses.
-//   - Purge erases copies, never events.
+//   - Retry never restores an older state than the subject has: the broker refuses.
+//   - Purge deletes copies, never events.
 //
-// What a copy says was written by others: its texts may hold anything.
+// Strangers wrote the content of a copy: its texts may hold anything.
 package rejected
 
 import (
@@ -33,8 +33,8 @@ import (
 	"example.org/registry/projector/lineage"
 )
 
-// longRequest bounds a request that takes the broker longer than others: one about every copy, or a
-// publish.
+// longRequest bounds requests that take the broker longer than others: those about every copy, and
+// publishes.
 const longRequest = 5 * leader.RequestTimeout
 
 // Copy is the copy of one rejected event.
@@ -43,16 +43,16 @@ type Copy struct {
 	Sequence  uint64    // of the event in its stream
 	Subject   string    // of the event
 	Reason    string    // one line, at most 200 bytes
-	Time      time.Time // when the broker stored the event; when it stored the copy, where the copy does not say
+	Time      time.Time // when the broker stored the event, or the copy if the copy lacks that time
 	Payload   []byte
-	Truncated bool // Payload is not the whole one
+	Truncated bool // Payload was shortened
 }
 
-// prefix returns how the subjects of the copies of one stream's events begin. An epoch that a
-// subject cannot hold is changed; the epochs that this program makes stay as they are.
+// prefix returns the beginning of the subjects of all copies of one stream's events. It changes an
+// epoch that a subject cannot hold; the epochs that this program makes stay as they are.
 func prefix(epoch string) string { return events.RejectedPrefix + token(epoch) + "." }
 
-// token makes any epoch one token of a subject.
+// token turns an epoch into one token of a subject.
 func token(epoch string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -85,7 +85,7 @@ func (c Copy) Message() *nats.Msg {
 }
 
 // parse reads a message of the stream of copies, which the broker stored at the time stored. It
-// returns false for one that no projector made. The copy shares the payload's memory.
+// returns false for a message that no projector made. The copy shares the payload's memory.
 func parse(subject string, header nats.Header, payload []byte, stored time.Time) (Copy, bool) {
 	epoch, number, found := strings.Cut(strings.TrimPrefix(subject, events.RejectedPrefix), ".")
 	seq, err := strconv.ParseUint(number, 10, 64)
@@ -102,8 +102,8 @@ func parse(subject string, header nats.Header, payload []byte, stored time.Time)
 	return c, true
 }
 
-// Sequences returns, sorted, the sequences of those events of one stream that have copies; none
-// when there is no stream of copies.
+// Sequences returns the sorted sequences of one stream's events that have copies, or none if there
+// is no stream of copies.
 func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
@@ -128,15 +128,15 @@ func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uin
 	return sequences, nil
 }
 
-// Last returns at most so many of the copies made last, of whichever stream's events, the highest
-// sequence first. After an error it returns what it has read.
+// Last returns at most most of the latest copies, of any stream's events, the highest sequence
+// first. After an error it returns what it has read.
 func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy, err error) {
 	stream, err := openCopies(ctx, js)
 	if err != nil || stream == nil {
 		return nil, err
 	}
-	// Copies that were made again, purged or have expired leave gaps: look at three sequences for
-	// each copy wanted.
+	// Copies that were made again, purged or have expired leave gaps, so it reads three sequences
+	// for each copy wanted.
 	state := stream.CachedInfo().State
 	end := max(state.FirstSeq, 1, state.LastSeq-min(state.LastSeq, uint64(3*most)-1))
 	for seq := state.LastSeq; seq >= end && len(copies) < most; seq-- {
@@ -151,18 +151,18 @@ func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy,
 			copies = append(copies, c)
 		}
 	}
-	// Copies are made side by side.
+	// Copies are made concurrently.
 	slices.SortFunc(copies, func(a, b Copy) int { return cmp.Compare(b.Sequence, a.Sequence) })
 	return copies, nil
 }
 
-// copiesOf returns the stream of copies as its leader knows it: a replica that lags has no copy of
-// what was rejected a moment ago.
+// copiesOf returns the stream of copies from its leader: a replica that lags lacks the latest
+// copies.
 func copiesOf(js jetstream.JetStream) leader.Stream {
 	return leader.Stream{JS: js, Name: events.RejectedStream}
 }
 
-// openCopies returns the stream of copies; nil while there is none.
+// openCopies returns the stream of copies, or nil if there is none.
 func openCopies(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
@@ -173,15 +173,15 @@ func openCopies(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, 
 	return stream, err
 }
 
-// Events are the rejected events of a broker, to an operator who looks after one stream. One
-// goroutine at a time may use it.
+// Events are the rejected events of a broker, for an operator who manages one stream. One goroutine
+// at a time may use it.
 type Events struct {
 	js     jetstream.JetStream
 	stream string // of the events
-	epoch  string // its, as in the copies' subjects
+	epoch  string // of the stream, as in the copies' subjects
 }
 
-// Open asks which stream the operator looks after.
+// Open returns the Events of an operator who manages stream.
 func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
 	defer cancel()
@@ -192,12 +192,12 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 	return &Events{js: js, stream: stream, epoch: token(lineage.Of(s.CachedInfo()).StreamEpoch)}, nil
 }
 
-// Epoch is that of the stream, as in Copy.Epoch.
+// Epoch returns the epoch of the stream, as in Copy.Epoch.
 func (e *Events) Epoch() string { return e.epoch }
 
 func (e *Events) refusal(err error) error { return natserr.Refusal(e.js.Conn(), err, "") }
 
-// List returns every copy, sorted by epoch and sequence; none when nothing was ever rejected.
+// List returns every copy, sorted by epoch and sequence, or none if nothing was ever rejected.
 func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
 	defer func() { err = e.refusal(err) }()
 	stream, err := openCopies(ctx, e.js)
@@ -213,7 +213,7 @@ func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
 	return copies, nil
 }
 
-// readAll reads what the stream of copies holds now.
+// readAll reads the current content of the stream of copies.
 func readAll(ctx context.Context, stream jetstream.Stream) (copies []Copy, err error) {
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 	if err != nil {
@@ -247,8 +247,8 @@ func readAll(ctx context.Context, stream jetstream.Stream) (copies []Copy, err e
 	return copies, nil
 }
 
-// Retry publishes the event that was rejected at seq again, with a new message id, if nothing newer
-// is on its subject. It returns the event's new sequence.
+// Retry publishes the event that was rejected at seq again, with a new message id, if its subject
+// has no newer message. It returns the event's new sequence.
 func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
 	defer func() { err = e.refusal(err) }()
 	c, err := e.find(ctx, seq)
@@ -283,13 +283,13 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 	if err != nil {
 		return Copy{}, err
 	}
-	c, _ := parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was asked for
+	c, _ := parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was requested
 	return c, nil
 }
 
-// Purge erases the copies under subject, or those of events that were published on subject, and
-// returns how many there were. The subject may have wildcards (CheckPattern). The events stay in
-// their stream, and a replay copies them again.
+// Purge deletes the copies under subject, or those of events that were published on subject, and
+// returns their number. The subject may have wildcards (CheckPattern). The events stay in their
+// stream, and a replay copies them again.
 func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error) {
 	defer func() { err = e.refusal(err) }()
 	stream, err := openCopies(ctx, e.js)
@@ -316,7 +316,7 @@ func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error
 	return n, nil
 }
 
-// purge erases the copies under a subject, wildcards included, after counting them.
+// purge counts and deletes the copies under a subject, which may have wildcards.
 func purge(ctx context.Context, stream jetstream.Stream, subject string) (n uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, longRequest)
 	defer cancel()
@@ -330,8 +330,8 @@ func purge(ctx context.Context, stream jetstream.Stream, subject string) (n uint
 	return n, stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
-// CheckPattern says what is wrong with a subject that may have the broker's wildcards: * stands for
-// one token, > at the end for one or more.
+// CheckPattern returns an error for an invalid subject with wildcards: * stands for one token, > at
+// the end for one or more.
 func CheckPattern(pattern string) error {
 	tokens := strings.Split(pattern, ".")
 	for i, token := range tokens {
@@ -347,7 +347,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// matches says whether a subject matches a pattern that CheckPattern accepts.
+// matches reports whether a subject matches a pattern that CheckPattern accepts.
 func matches(subject, pattern string) bool {
 	for subject != "" && pattern != "" {
 		if pattern == ">" {
