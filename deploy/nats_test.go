@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -93,11 +94,30 @@ func TestNodeConfiguration(t *testing.T) {
 	if want := "4222 8222 6222 registry [nats-0:6222 nats-1:6222 nats-2:6222]"; listeners != want {
 		t.Errorf("%s, want %s", listeners, want)
 	}
-	if !opts.JetStream || opts.StoreDir != "/data" || opts.ServerName != "nats-0" || opts.SystemAccount != "SYS" || len(opts.Nkeys) != 7 {
+	if !opts.JetStream || opts.StoreDir != "" || opts.ServerName != "nats-0" || opts.SystemAccount != "SYS" || len(opts.Nkeys) != 7 {
 		t.Errorf("JetStream %v in %q, name %q, system account %q, %d users", opts.JetStream, opts.StoreDir, opts.ServerName, opts.SystemAccount, len(opts.Nkeys))
 	}
 	if opts.Cluster.Username != "route" || len(opts.Cluster.Password) < 20 || opts.Routes[0].User.String() != url.UserPassword("route", opts.Cluster.Password).String() {
 		t.Error("routes are not authorized with the routes' password")
+	}
+}
+
+// TestNodeArguments: the broker takes nats.conf together with the arguments that each way to install
+// it gives: it refuses a setting that is in both.
+func TestNodeArguments(t *testing.T) {
+	for _, file := range []string{"compose.yaml", "kubernetes/nats.yaml", "systemd/nats-server.service"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), "--config")
+		line, _, _ := strings.Cut("--config"+after, "\n")
+		args := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(`", []`, r) })
+		args[1] = strings.Replace(args[1], "/etc/nats/", "nats/", 1)
+		opts, err := server.ConfigureOptions(flag.NewFlagSet(file, flag.ContinueOnError), args, nil, nil, nil)
+		if err != nil || !strings.HasPrefix(opts.StoreDir, "/") || opts.JetStreamDomain != "registry" {
+			t.Errorf("%s: %v: %+v, %v", file, args, opts, err)
+		}
 	}
 }
 
