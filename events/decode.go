@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,27 +134,15 @@ type envelope struct {
 
 // UnmarshalJSONFrom reads the CloudEvents attributes with one of the library's pooled decoders.
 func (e *envelope) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	r := reader{dec: dec}
-	required := []string{"specversion", "id", "source", "type", "data"}
-	return r.object("event", required, []string{"time", "datacontenttype"}, func(name string) error {
-		switch name {
-		case "specversion":
-			return r.version()
-		case "id":
-			return r.text("id", &e.event.ID)
-		case "source":
-			return r.text("source", &e.event.Source)
-		case "type":
-			return r.eventType(&e.event.Type)
-		case "data":
-			return e.readData(r)
-		case "time":
-			return r.optionalTime("time", &e.event.Time)
-		case "datacontenttype":
-			return r.contentType()
-		}
-		return errUnread
-	})
+	return readObject(reader{dec: dec}, "event", []member[envelope]{
+		{"specversion", func(r reader, _ *envelope) error { return r.version() }, false},
+		{"id", func(r reader, e *envelope) error { return r.text("id", &e.event.ID) }, false},
+		{"source", func(r reader, e *envelope) error { return r.text("source", &e.event.Source) }, false},
+		{"type", func(r reader, e *envelope) error { return r.eventType(&e.event.Type) }, false},
+		{"data", func(r reader, e *envelope) error { return e.readData(r) }, false},
+		{"time", func(r reader, e *envelope) error { return r.optionalTime("time", &e.event.Time) }, true},
+		{"datacontenttype", func(r reader, _ *envelope) error { return r.contentType() }, true},
+	}, e)
 }
 
 // readData reads data now, or keeps it until the type is known.
@@ -179,7 +168,7 @@ func decodeData(t Type, raw []byte, around int) (Data, *Error) {
 		return nil, explain(err, raw)
 	}
 	if b.data == nil { // JSON null, for which the library does not ask body
-		return nil, explain(errUnread, raw)
+		return nil, wrong("data", "must be an object")
 	}
 	return b.data, nil
 }
@@ -215,44 +204,26 @@ func (r reader) data(t Type, to *Data) error {
 
 func (r reader) entry(to *Data) error {
 	var e Entry
-	required := []string{"list", "entryId", "chatId", "name", "reason", "verified", "proofs", "reportId", "reportedAt"}
-	err := r.object("data", required, nil, func(name string) error {
-		switch name {
-		case "list":
-			return r.list(&e.List)
-		case "entryId":
-			return r.text("data.entryId", &e.EntryID)
-		case "chatId":
-			return r.text("data.chatId", &e.ChatID)
-		case "name":
-			return r.text("data.name", &e.Name)
-		case "reason":
-			return r.text("data.reason", &e.Reason)
-		case "verified":
-			return r.flag("data.verified", &e.Verified)
-		case "proofs":
-			return r.proofs(&e.Proofs)
-		case "reportId":
-			return r.text("data.reportId", &e.ReportID)
-		case "reportedAt":
-			return r.time("data.reportedAt", &e.ReportedAt)
-		}
-		return errUnread
-	})
+	err := readObject(r, "data", []member[Entry]{
+		{"list", func(r reader, e *Entry) error { return r.list(&e.List) }, false},
+		{"entryId", func(r reader, e *Entry) error { return r.text("data.entryId", &e.EntryID) }, false},
+		{"chatId", func(r reader, e *Entry) error { return r.text("data.chatId", &e.ChatID) }, false},
+		{"name", func(r reader, e *Entry) error { return r.text("data.name", &e.Name) }, false},
+		{"reason", func(r reader, e *Entry) error { return r.text("data.reason", &e.Reason) }, false},
+		{"verified", func(r reader, e *Entry) error { return r.flag("data.verified", &e.Verified) }, false},
+		{"proofs", func(r reader, e *Entry) error { return r.proofs(&e.Proofs) }, false},
+		{"reportId", func(r reader, e *Entry) error { return r.text("data.reportId", &e.ReportID) }, false},
+		{"reportedAt", func(r reader, e *Entry) error { return r.time("data.reportedAt", &e.ReportedAt) }, false},
+	}, &e)
 	*to = e
 	return err
 }
 
 func (r reader) proofs(p *Proofs) error {
-	return r.object("data.proofs", []string{"id", "private"}, nil, func(name string) error {
-		switch name {
-		case "id":
-			return r.proofsID(&p.ID)
-		case "private":
-			return r.flag("data.proofs.private", &p.Private)
-		}
-		return errUnread
-	})
+	return readObject(r, "data.proofs", []member[Proofs]{
+		{"id", func(r reader, p *Proofs) error { return r.proofsID(&p.ID) }, false},
+		{"private", func(r reader, p *Proofs) error { return r.flag("data.proofs.private", &p.Private) }, false},
+	}, p)
 }
 
 // proofsID reads null as the empty string, which is therefore no id.
@@ -271,69 +242,48 @@ func (r reader) proofsID(to *string) error {
 
 func (r reader) delisting(to *Data) error {
 	var d Delisting
-	err := r.object("data", []string{"list", "entryId"}, nil, func(name string) error {
-		switch name {
-		case "list":
-			return r.list(&d.List)
-		case "entryId":
-			return r.text("data.entryId", &d.EntryID)
-		}
-		return errUnread
-	})
+	err := readObject(r, "data", []member[Delisting]{
+		{"list", func(r reader, d *Delisting) error { return r.list(&d.List) }, false},
+		{"entryId", func(r reader, d *Delisting) error { return r.text("data.entryId", &d.EntryID) }, false},
+	}, &d)
 	*to = d
 	return err
 }
 
 func (r reader) views(to *Data) error {
 	var v Views
-	err := r.object("data", []string{"list", "entryId", "views"}, nil, func(name string) error {
-		switch name {
-		case "list":
-			return r.list(&v.List)
-		case "entryId":
-			return r.text("data.entryId", &v.EntryID)
-		case "views":
-			return r.integer("data.views", &v.Views)
-		}
-		return errUnread
-	})
+	err := readObject(r, "data", []member[Views]{
+		{"list", func(r reader, v *Views) error { return r.list(&v.List) }, false},
+		{"entryId", func(r reader, v *Views) error { return r.text("data.entryId", &v.EntryID) }, false},
+		{"views", func(r reader, v *Views) error { return r.integer("data.views", &v.Views) }, false},
+	}, &v)
 	*to = v
 	return err
 }
 
 func (r reader) donation(to *Data) error {
 	var d Donation
-	required := []string{"donationId", "status", "amount", "currency", "confirmations", "requiredConfirmations", "createdAt", "updatedAt"}
-	err := r.object("data", required, nil, func(name string) error {
-		switch name {
-		case "donationId":
-			return r.text("data.donationId", &d.DonationID)
-		case "status":
-			return r.text("data.status", (*string)(&d.Status))
-		case "amount":
-			return r.text("data.amount", &d.Amount)
-		case "currency":
-			return r.text("data.currency", &d.Currency)
-		case "confirmations":
-			return r.integer("data.confirmations", &d.Confirmations)
-		case "requiredConfirmations":
+	err := readObject(r, "data", []member[Donation]{
+		{"donationId", func(r reader, d *Donation) error { return r.text("data.donationId", &d.DonationID) }, false},
+		{"status", func(r reader, d *Donation) error { return r.text("data.status", (*string)(&d.Status)) }, false},
+		{"amount", func(r reader, d *Donation) error { return r.text("data.amount", &d.Amount) }, false},
+		{"currency", func(r reader, d *Donation) error { return r.text("data.currency", &d.Currency) }, false},
+		{"confirmations", func(r reader, d *Donation) error { return r.integer("data.confirmations", &d.Confirmations) }, false},
+		{"requiredConfirmations", func(r reader, d *Donation) error {
 			return r.integer("data.requiredConfirmations", &d.RequiredConfirmations)
-		case "createdAt":
-			return r.time("data.createdAt", &d.CreatedAt)
-		case "updatedAt":
-			return r.time("data.updatedAt", &d.UpdatedAt)
-		}
-		return errUnread
-	})
+		}, false},
+		{"createdAt", func(r reader, d *Donation) error { return r.time("data.createdAt", &d.CreatedAt) }, false},
+		{"updatedAt", func(r reader, d *Donation) error { return r.time("data.updatedAt", &d.UpdatedAt) }, false},
+	}, &d)
 	*to = d
 	return err
 }
 
 func (r reader) removal(to *Data) error {
 	var d DonationRemoval
-	err := r.object("data", []string{"donationId"}, nil, func(string) error {
-		return r.text("data.donationId", &d.DonationID)
-	})
+	err := readObject(r, "data", []member[DonationRemoval]{
+		{"donationId", func(r reader, d *DonationRemoval) error { return r.text("data.donationId", &d.DonationID) }, false},
+	}, &d)
 	*to = d
 	return err
 }
@@ -345,16 +295,16 @@ type reader struct {
 	around int // levels around the value that dec began with
 }
 
-// errUnread means that a name in a list of members has no case that reads it. Each list is followed
-// by its cases.
-var errUnread = errors.New("an unused member")
+// member is a member of a JSON object: read reads its value into a T. An optional one may be missing,
+// as from older events: the zero value is then what they say.
+type member[T any] struct {
+	name     string
+	read     func(reader, *T) error
+	optional bool
+}
 
-// object reads an object. It calls member with the name of each member that is there and in
-// required or optional; member must read the value. Other members are skipped. All of required must
-// be there.
-//
-// A member that older events lack belongs into optional: the zero value is then what they say.
-func (r reader) object(field string, required, optional []string, member func(name string) error) error {
+// readObject reads an object. Members that are not among members are skipped.
+func readObject[T any](r reader, field string, members []member[T], to *T) error {
 	if k := r.dec.PeekKind(); k != jsontext.KindBeginObject && k != jsontext.KindInvalid {
 		if _, err := r.dec.ReadValue(); err != nil { // the kind is that of the first byte
 			return err
@@ -364,17 +314,15 @@ func (r reader) object(field string, required, optional []string, member func(na
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
-	var seen uint64 // bits, by position in required
+	var seen uint64 // bits, by position in members
 	for r.dec.PeekKind() != jsontext.KindEndObject {
 		name, err := r.name()
 		if err != nil {
 			return err
 		}
-		if i := find(name, required); i >= 0 {
+		if i := slices.IndexFunc(members, func(m member[T]) bool { return m.name == string(name) }); i >= 0 {
 			seen |= 1 << i
-			err = member(required[i])
-		} else if i := find(name, optional); i >= 0 {
-			err = member(optional[i])
+			err = members[i].read(r, to)
 		} else {
 			err = r.skip()
 		}
@@ -385,14 +333,14 @@ func (r reader) object(field string, required, optional []string, member func(na
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
-	for i, name := range required {
-		if seen&(1<<i) != 0 {
+	for i, m := range members {
+		if m.optional || seen&(1<<i) != 0 {
 			continue
 		}
 		if field == "event" { // the envelope's members stand alone
-			return wrong(name, "missing")
+			return wrong(m.name, "missing")
 		}
-		return wrong(field+"."+name, "missing")
+		return wrong(field+"."+m.name, "missing")
 	}
 	return nil
 }
@@ -412,16 +360,6 @@ func unquote(raw []byte) ([]byte, error) {
 		return raw[1 : len(raw)-1], nil
 	}
 	return jsontext.AppendUnquote(nil, raw)
-}
-
-// find returns the position of name in names, or -1.
-func find(name []byte, names []string) int {
-	for i, n := range names {
-		if string(name) == n {
-			return i
-		}
-	}
-	return -1
 }
 
 // skip passes over a value, however deep it claims to be.
