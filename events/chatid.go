@@ -8,8 +8,8 @@ import (
 // MaxChatID bounds a chat id, in characters.
 const MaxChatID = 64
 
-// checkChatID rejects chat ids that no client can ask the public API for: every check of such an
-// entry would find nobody. The API trims its parameters, refuses values that a program has lost, and
+// checkChatID rejects chat ids that a client cannot query in the public API: every check of such an
+// entry would find no match. The API trims its parameters, rejects lost values (IsLostValue), and
 // reads a mention or an address as the id in it.
 func checkChatID(s string) *Error {
 	if err := checkText("chatId", s, MaxChatID); err != nil {
@@ -28,7 +28,7 @@ func checkChatID(s string) *Error {
 }
 
 // IsLostValue reports whether s is the text that programs make of a missing value. No user has such
-// an id, so a check of it would find nobody and pass for an all-clear.
+// an id, so a check of it would find no match and be taken for an all-clear.
 func IsLostValue(s string) bool {
 	switch s {
 	case "undefined", "null", "NaN", "None", "nil", "[object Object]":

@@ -29,26 +29,26 @@ func Encode(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendData appends data alone to dst, one text for one value: the digest hashes it, the store keeps
-// it, and DecodeData reads it. d must be valid (Validate); otherwise it appends nothing, or JSON
-// that DecodeData refuses.
+// AppendData appends only the data to dst, one text for one value: the digest hashes it, the store
+// saves it, and DecodeData reads it. d must be valid (Validate); otherwise it appends nothing, or
+// JSON that DecodeData refuses.
 //
-// A member that older events lack is left out at its zero value, so that their texts, and with them
-// all digests, stay.
+// A member that older events lack is omitted at its zero value, so that their texts, and with them
+// all digests, do not change.
 func AppendData(dst []byte, d Data) []byte {
 	w := writer{dst}
 	w.data(d)
 	return w.b
 }
 
-// writer appends JSON. Strings are valid UTF-8, or are made so.
+// writer appends JSON. It replaces invalid UTF-8 in strings.
 type writer struct{ b []byte }
 
 func (w *writer) raw(s string) { w.b = append(w.b, s...) }
 
 func (w *writer) text(before, s string) {
 	w.raw(before)
-	// The only error is invalid UTF-8, which the library has replaced by then.
+	// The only error is invalid UTF-8, which the library has already replaced.
 	w.b, _ = jsontext.AppendQuote(w.b, s)
 }
 

@@ -11,21 +11,22 @@ const (
 	maxQuoted = 40  // bytes of foreign text that an error may repeat
 )
 
-// Error says what is wrong with an event. Its text fits a message header: one line of at most 200
-// bytes without control characters, whatever the event contains.
+// Error is a violation of the contract by an event. Its text fits a message header: one line of at
+// most 200 bytes without control characters, whatever the event contains.
 type Error struct {
 	Field   string // the member at fault, such as "data.name"; "event" for the whole
 	Problem string // such as "longer than 200 characters"
 
-	plain string // Problem without words of the event; empty: Problem has none
+	plain string // Problem without text from the event; empty if Problem has none
 }
 
 // ErrBinaryMode rejects a CloudEvent in binary mode, whose attributes are headers.
 var ErrBinaryMode error = wrong("event", "CloudEvents in binary mode (ce- headers) are not read; send structured mode: "+
 	"the whole event as JSON, "+HeaderContent+" "+ContentType)
 
-// IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. A message
-// that has such headers and is a good event in structured mode all the same is none.
+// IsBinaryMode reports whether a message's headers make it a CloudEvent in binary mode. If a
+// message has such headers but is also a valid event in structured mode, the caller treats it as
+// structured.
 func IsBinaryMode(header map[string][]string) bool {
 	for name := range header {
 		if strings.EqualFold(name, "ce-specversion") {
@@ -39,7 +40,8 @@ func IsBinaryMode(header map[string][]string) bool {
 // Error returns "<field>: <problem>".
 func (e *Error) Error() string { return clip(e.Field+": "+e.Problem, maxReason) }
 
-// Plain is Error without any word of the event's, for a log (events/CONTRACT.md#rejection).
+// Plain returns the text of Error without any text from the event, for a log
+// (events/CONTRACT.md#rejection).
 func (e *Error) Plain() string {
 	if e.plain == "" {
 		return e.Error()
@@ -49,13 +51,13 @@ func (e *Error) Plain() string {
 
 func wrong(field, problem string) *Error { return &Error{Field: field, Problem: problem} }
 
-// wrongWords is wrong with words of the event's after the problem.
+// wrongWords is wrong with text from the event after the problem.
 func wrongWords(field, problem, words string) *Error {
 	return &Error{Field: field, Problem: problem + " " + words, plain: problem}
 }
 
-// wrongTime is wrong for a time. It shows what was written where that can be nothing but a time:
-// the usual mistake is another format, and the sender may not know which one a library chose.
+// wrongTime is wrong for a time. It quotes the text if that can only be a time: the usual mistake
+// is another format, and the sender may not know which one a library chose.
 func wrongTime(field, problem string, written []byte) *Error {
 	if len(written) == 0 || len(written) > maxQuoted || strings.Trim(string(written), timeCharacters) != "" {
 		return wrong(field, problem)
@@ -63,7 +65,7 @@ func wrongTime(field, problem string, written []byte) *Error {
 	return &Error{Field: field, Problem: problem + ": " + quote(string(written)), plain: problem}
 }
 
-// timeCharacters are those of times in the formats that databases and languages write.
+// timeCharacters are the characters of times in the formats of databases and languages.
 const timeCharacters = "0123456789-+:.,/ TtZz"
 
 // inData is wrong for a member of data.

@@ -10,14 +10,14 @@ import (
 // number of goroutines may share an Event.
 type Event struct {
 	ID     string    // unique across all sources, never reused; also the Nats-Msg-Id
-	Source string    // CloudEvents source: who says so
+	Source string    // CloudEvents source: who publishes
 	Type   Type      // decides which Data is allowed
-	Time   time.Time // CloudEvents time; zero when the event has none
+	Time   time.Time // CloudEvents time; zero if the event has none
 	Data   Data
 }
 
-// ExportSource is the source of events that registry export writes. The time of such a delisting is
-// that of the one that it repeats (events/CONTRACT.md#tombstones).
+// ExportSource is the source of events that registry export writes. The time of a delisting from
+// this source is that of the original delisting (events/CONTRACT.md#tombstones).
 const ExportSource = "urn:registry:export"
 
 // NewEventID returns a new event id: a UUID of version 7.
@@ -26,7 +26,7 @@ func NewEventID() string { return uuid.Must(uuid.NewV7()).String() }
 // Type is a CloudEvents type (events/CONTRACT.md#subjects).
 type Type string
 
-// The event types. The first three set an entry's whole state, whatever was there before.
+// The event types. The first three replace an entry's whole state.
 const (
 	TypeListed          Type = "registry.entry.listed"
 	TypeVerified        Type = "registry.entry.verified"
@@ -42,8 +42,8 @@ func Types() [7]Type {
 	return [7]Type{TypeListed, TypeVerified, TypeAmended, TypeDelisted, TypeViewsCounted, TypeDonationUpdated, TypeDonationRemoved}
 }
 
-// Removes reports whether events of type t take away what their subject said before. A server then
-// purges the subject's earlier messages (events/CONTRACT.md#erasing).
+// Removes reports whether events of type t remove the state of their subject. A server then purges
+// the subject's earlier messages (events/CONTRACT.md#erasing).
 func (t Type) Removes() bool { return t == TypeDelisted || t == TypeDonationRemoved }
 
 // List names one of the public lists.
@@ -63,12 +63,12 @@ const NumLists = 3
 func Lists() [NumLists]List { return [NumLists]List{Scammers, Servers, Legit} }
 
 // Trusted reports whether the list is of trusted persons. Its entries are shown once they are
-// verified, and those of the other lists at once: they are reports.
+// verified; those of the other lists are reports, and shown at once.
 func (l List) Trusted() bool { return l == Legit }
 
-// Index returns the position of l in Lists. ok is false when l is not a list.
+// Index returns the position of l in Lists. ok is false if l is not a list.
 func (l List) Index() (i int, ok bool) {
-	switch l { // every look-up asks; a loop over Lists takes longer
+	switch l { // every lookup needs it; a loop over Lists takes longer
 	case Scammers:
 		return 0, true
 	case Servers:
@@ -79,9 +79,9 @@ func (l List) Index() (i int, ok bool) {
 	return 0, false
 }
 
-// Data is what an event says: an Entry, Delisting, Views, Donation or DonationRemoval.
+// Data is the content of an event: an Entry, Delisting, Views, Donation or DonationRemoval.
 type Data interface {
-	// Subject is what the event is about, and the NATS subject that it belongs on.
+	// Subject returns the event's subject, which is also the NATS subject to publish it on.
 	Subject() Subject
 	// isDataOf reports whether events of type t carry this kind of data. It closes the set.
 	isDataOf(t Type) bool
@@ -100,24 +100,24 @@ type Entry struct {
 	ReportedAt time.Time // UTC, years 1970 to 2200
 }
 
-// Proofs says whether an entry has a public proofs page, private proofs, or none.
+// Proofs describes an entry's proofs: a public page, private proofs, or none.
 type Proofs struct {
 	ID      string // [A-Za-z0-9_-]{1,64}; "" stands for null, and is required when Private
 	Private bool
 }
 
-// Subject is that of the entry.
+// Subject returns the subject of the entry.
 func (e Entry) Subject() Subject { return Subject{KindEntry, e.List, e.EntryID} }
 
 func (Entry) isDataOf(t Type) bool { return t == TypeListed || t == TypeVerified || t == TypeAmended }
 
-// Delisting says that an entry leaves its list.
+// Delisting removes an entry from its list.
 type Delisting struct {
 	List    List
 	EntryID string
 }
 
-// Subject is that of the entry that leaves.
+// Subject returns the subject of the delisted entry.
 func (d Delisting) Subject() Subject { return Subject{KindEntry, d.List, d.EntryID} }
 
 func (Delisting) isDataOf(t Type) bool { return t == TypeDelisted }
@@ -129,7 +129,7 @@ type Views struct {
 	Views   int64 // 0 to 2⁵³−1
 }
 
-// Subject is that of the view total, which is not the entry's.
+// Subject returns the subject of the view total, which differs from the entry's.
 func (v Views) Subject() Subject { return Subject{KindViews, v.List, v.EntryID} }
 
 func (Views) isDataOf(t Type) bool { return t == TypeViewsCounted }
@@ -163,15 +163,15 @@ func DonationStatuses() [5]DonationStatus {
 	return [5]DonationStatus{DonationPending, DonationConfirming, DonationConfirmed, DonationFailed, DonationExpired}
 }
 
-// Subject is that of the donation.
+// Subject returns the subject of the donation.
 func (d Donation) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }
 
 func (Donation) isDataOf(t Type) bool { return t == TypeDonationUpdated }
 
-// DonationRemoval erases a donation.
+// DonationRemoval removes a donation.
 type DonationRemoval struct{ DonationID string }
 
-// Subject is that of the donation that is removed.
+// Subject returns the subject of the removed donation.
 func (d DonationRemoval) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }
 
 func (DonationRemoval) isDataOf(t Type) bool { return t == TypeDonationRemoved }

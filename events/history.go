@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// HistorySubject carries the markers that begin histories (events/CONTRACT.md#histories). No backend
-// publishes on it.
+// HistorySubject carries the markers that begin histories (events/CONTRACT.md#histories). Backends
+// do not publish on it.
 const HistorySubject = "registry.history"
 
-// TypeHistoryBegun is the CloudEvents type of a marker. It is none of Types: it changes no state.
+// TypeHistoryBegun is the CloudEvents type of a marker. It is not one of Types: it changes no
+// state.
 const TypeHistoryBegun = "registry.history.begun"
 
 // HistorySource is the source of markers.
 const HistorySource = "urn:registry:history"
 
-// MaxHistoryName bounds the name of a history, in bytes. An epoch that is longer names no history
-// that a marker can continue.
+// MaxHistoryName bounds the name of a history, in bytes. A longer epoch is not the name of a
+// history that a marker can continue.
 const MaxHistoryName = 256
 
-// History is a marker: from its sequence on, the stream is the history Name. A server that accepted
-// a stream which did not continue the history Previous had it published.
+// History is a marker: from its sequence on, the stream is the history Name. A server published it
+// when it accepted a stream that did not continue the history Previous.
 type History struct {
 	Name     string `json:"history"`
 	Previous string `json:"previous"`

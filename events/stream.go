@@ -7,10 +7,10 @@ import "crypto/rand"
 const (
 	DefaultStream   = "REGISTRY"
 	StreamSubjects  = "registry.>"
-	RejectedStream  = "REGISTRY_REJECTED" // one a broker, whatever the event stream is called
+	RejectedStream  = "REGISTRY_REJECTED" // one for each broker, regardless of the event stream's name
 	RejectedPrefix  = "registry-rejected."
 	ValidateSubject = "registry-validate" // where a service says whether an event is valid
-	DefaultHistory  = 5                   // messages kept of a subject
+	DefaultHistory  = 5                   // messages kept for each subject
 	MetadataEpoch   = "registry-epoch"
 	MetadataDemo    = "registry-demo" // "true" on the demonstration stream
 	ContentType     = "application/cloudevents+json"
@@ -21,7 +21,7 @@ const (
 	HeaderTime      = "Registry-Time"      // when the rejected message was stored, RFC 3339
 	HeaderTruncated = "Registry-Truncated" // "1" where the payload was cut at MaxRejected
 
-	MaxRejected = 64 << 10 // bytes of payload kept of a rejected message
+	MaxRejected = 64 << 10 // bytes of payload stored of a rejected message
 )
 
 // NewEpoch returns a random identity for a new stream, safe as a subject token.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind says what a subject is about. The zero value is none of them. It is neither stored nor sent.
+// Kind is what a subject stands for. The zero value is no kind. It is neither stored nor sent.
 type Kind uint8
 
 // The kinds of subject.
@@ -15,8 +15,8 @@ const (
 	KindDonation
 )
 
-// Subject names one thing that events are about: the unit of state. The last event of a subject
-// decides. It is comparable; two are equal when their texts are.
+// Subject names one thing that events describe: the unit of state. The last event of a subject
+// decides. It is comparable; two are equal if their texts are.
 type Subject struct {
 	Kind Kind
 	List List   // empty for a donation
@@ -37,8 +37,8 @@ func (s Subject) String() string {
 	return ""
 }
 
-// ParseSubject is the inverse of String. Any other text is an *Error. The parts share the memory of
-// s.
+// ParseSubject is the inverse of String. Any other text gives an *Error. The parts share the memory
+// of s.
 func ParseSubject(s string) (Subject, error) {
 	if sub, ok := parseSubject(s); ok {
 		return sub, nil
@@ -72,10 +72,10 @@ func (s Subject) Masked() string {
 	return s.String()
 }
 
-// MaskSubject is Masked for the subject of any message, also of one that breaks the contract. A
-// subject of the registry's that is none of the contract may have a donation's id anywhere, and so
-// may one of an entry if its payload, which may be nil, speaks of a donation. Subjects of other
-// streams stay as they are.
+// MaskSubject is Masked for the subject of any message, also of one that violates the contract. A
+// subject that begins as the registry's do but is not in the contract may contain a donation's id
+// anywhere. So may the subject of an entry if its payload, which may be nil, mentions a donation.
+// Subjects of other streams stay unchanged.
 func MaskSubject(subject string, payload []byte) string {
 	s, known := parseSubject(subject)
 	switch {

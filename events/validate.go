@@ -25,8 +25,8 @@ const (
 	minYear, maxYear = 1970, 2200
 )
 
-// Validate checks every bound of events/CONTRACT.md#data, and that the data is that of the type.
-// The error is an *Error. Nil means that Encode succeeds and that Decode gives e back.
+// Validate checks every bound of events/CONTRACT.md#data, and that the data belongs to the type.
+// The error is an *Error. If it is nil, Encode succeeds and Decode returns e again.
 func Validate(e Event) error {
 	if err := validate(&e); err != nil {
 		return err
@@ -34,7 +34,7 @@ func Validate(e Event) error {
 	return nil
 }
 
-// validate is Validate for callers that need the *Error.
+// validate implements Validate for callers that need the *Error.
 func validate(e *Event) *Error {
 	if err := checkAttribute("id", e.ID, maxEventID); err != nil {
 		return err
@@ -151,7 +151,7 @@ func checkID(field, s string) *Error {
 	return nil
 }
 
-// checkText takes 1 to limit characters (Unicode code points).
+// checkText accepts 1 to limit characters (Unicode code points).
 func checkText(field, s string, limit int) *Error {
 	if s == "" {
 		return inData(field, "empty")
@@ -175,8 +175,8 @@ func checkClean(field, s string) *Error {
 	return nil
 }
 
-// checkAttribute takes what fits a message header unchanged: control characters would break
-// it (and are no CloudEvents string), outer spaces would be trimmed from it.
+// checkAttribute accepts text that fits a message header unchanged: control characters would break
+// the header (and are not allowed in CloudEvents strings), and outer spaces would be trimmed.
 func checkAttribute(field, s string, limit int) *Error {
 	switch {
 	case s == "":

@@ -22,18 +22,18 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// ArchiveConfig says where and how fast Archive and Export work.
+// ArchiveConfig configures Archive and Export: where they work, and how fast.
 type ArchiveConfig struct {
-	// TempDir is where temporary files go: a copy of the store, and its packed form. Empty: the
-	// system's directory for them. Each is removed when it has served; after a crash that is left
-	// to the caller.
+	// TempDir is the directory of temporary files: a copy of the store, and its packed form. If
+	// empty, it is the system's temporary directory. Each file is removed after use; after a crash,
+	// the caller must do that.
 	TempDir string
 
-	// Rest is called after each stretch of work, with its length, and rests so that readers keep the
-	// CPUs. Nil: the work never rests.
+	// Rest is called after each stretch of work, with its length, and sleeps so that queries get
+	// the CPUs. If nil, the work never rests.
 	Rest func(ctx context.Context, worked time.Duration)
 
-	// Workers is the number of goroutines that decode. 0: GOMAXPROCS.
+	// Workers is the number of goroutines that decode. 0 means GOMAXPROCS.
 	Workers int
 }
 
@@ -49,7 +49,7 @@ func (c ArchiveConfig) temporary(pattern string) (*os.File, error) {
 	return os.CreateTemp(c.TempDir, pattern)
 }
 
-// Archive is a snapshot in a temporary file, verified and ready to be sent. One goroutine at a time
+// Archive is a snapshot in a temporary file, verified and ready to send. One goroutine at a time
 // may use it.
 type Archive struct {
 	Manifest Manifest
@@ -58,9 +58,9 @@ type Archive struct {
 	packed *os.File
 }
 
-// Archive makes an archive of what the store holds at this moment, while the store goes on saving,
-// and verifies it: it reads every record of the copy, and unpacks what it has packed. The caller
-// ends the archive with Close. The error is the system's, the store's, or that of ctx.
+// Archive makes an archive of the store's current content, while the store goes on saving. It
+// verifies the archive: it reads every record of the copy, and unpacks the result. The caller ends
+// the archive with Close. The error is the system's, the store's, or that of ctx.
 func (s *Store) Archive(ctx context.Context, cfg ArchiveConfig) (*Archive, error) {
 	path, m, err := s.copy(ctx, cfg)
 	if err != nil {
@@ -74,10 +74,10 @@ func (s *Store) Archive(ctx context.Context, cfg ArchiveConfig) (*Archive, error
 	return a, nil
 }
 
-// Size is the archive's length in bytes.
+// Size returns the archive's length in bytes.
 func (a *Archive) Size() int64 { return int64(len(a.header)) + a.Manifest.Packed }
 
-// Reader reads the archive from its beginning.
+// Reader returns a reader of the archive, from its beginning.
 func (a *Archive) Reader() io.Reader {
 	return io.MultiReader(bytes.NewReader(a.header), io.NewSectionReader(a.packed, 0, a.Manifest.Packed))
 }
@@ -87,8 +87,8 @@ func (a *Archive) Close() error {
 	return errors.Join(a.packed.Close(), os.Remove(a.packed.Name()))
 }
 
-// copy copies what the store holds at this moment into a temporary file and verifies the copy,
-// while the store goes on saving. The caller removes the file.
+// copy copies the store's current content into a temporary file and verifies the copy, while the
+// store goes on saving. The caller removes the file.
 func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Manifest, err error) {
 	f, err := cfg.temporary("store-*.db")
 	if err != nil {
@@ -114,24 +114,22 @@ func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Man
 	return f.Name(), m, err
 }
 
-// copyTo writes what an archive has of the store into the empty file at path, from one read
-// transaction.
+// copyTo writes the records of the store into the empty file at path, from one read transaction.
 func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, error) {
 	tx, err := s.beginRead()
 	if err != nil {
 		return meta{}, err
 	}
 	defer func() {
-		_ = tx.Rollback() // of a reader: it cannot fail
+		_ = tx.Rollback() // a reader's rollback cannot fail
 		s.readers.Add(-1)
 	}()
 	return copyRecords(ctx, tx, path, pace)
 }
 
-// copyRecords writes the records that tx sees into the file at path, which is empty or not there.
-// It does not copy pages (bbolt's WriteTo): free ones still hold
-// what was deleted, and delisted entries must not travel on in snapshots. m is the
-// meta record.
+// copyRecords writes the records that tx sees into the file at path, which is empty or missing. It
+// does not copy pages (bbolt's WriteTo): free pages still hold deleted values, and snapshots must
+// not carry delisted entries. m is the meta record.
 func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle) (m meta, err error) {
 	if err := fault.Catch(func() error { m, err = readMeta(tx); return err }); err != nil {
 		return meta{}, err
@@ -156,7 +154,8 @@ func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle) 
 	return m, cmp.Or(ctx.Err(), err, to.Close())
 }
 
-// beginRead opens a read transaction. Until it ends, Close waits; a Save after a failed one fails.
+// beginRead opens a read transaction. Until it ends, Close waits, and a Save after a failed Save
+// fails.
 func (s *Store) beginRead() (*bolt.Tx, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +172,7 @@ func (s *Store) beginRead() (*bolt.Tx, error) {
 // copyBatch is how much one transaction copies, in bytes.
 const copyBatch = 4 << 20
 
-// copyBucket copies the pairs of from, in their order, into the bucket of that name.
+// copyBucket copies the pairs of from, in their order, into the bucket with this name.
 func copyBucket(ctx context.Context, to *bolt.DB, name []byte, from *bolt.Bucket, pace *throttle) error {
 	c := from.Cursor()
 	k, v := c.First()
@@ -199,10 +198,11 @@ func copyBucket(ctx context.Context, to *bolt.DB, name []byte, from *bolt.Bucket
 	return nil
 }
 
-// packWindow bounds the memory that packing and unpacking take, in bytes.
+// packWindow bounds the memory of packing and unpacking, in bytes.
 const packWindow = 4 << 20
 
-// pack makes an archive of the file at path, which m describes but for its length and checksum.
+// pack makes an archive of the file at path. m describes the file, except for its length and
+// checksum.
 func pack(ctx context.Context, path string, m Manifest, cfg ArchiveConfig) (_ *Archive, err error) {
 	f, err := cfg.temporary("snapshot-*.packed")
 	if err != nil {
@@ -229,7 +229,7 @@ func pack(ctx context.Context, path string, m Manifest, cfg ArchiveConfig) (_ *A
 	return a, nil
 }
 
-// fill packs the file at path and notes its length and checksum.
+// fill packs the file at path and records its length and checksum.
 func (a *Archive) fill(ctx context.Context, path string, pace *throttle) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -260,27 +260,27 @@ func (a *Archive) verify(ctx context.Context, pace *throttle) error {
 	return unpackTo(throttledWriter{ctx, pace, io.Discard}, r, a.Manifest)
 }
 
-// workFor is how long work goes on before a rest.
+// workFor is how long work runs between rests.
 const workFor = 5 * time.Millisecond
 
 // throttle rests after each stretch of work. One goroutine may use it.
 type throttle struct {
-	rest  func(ctx context.Context, worked time.Duration) // nil: it never rests
+	rest  func(ctx context.Context, worked time.Duration) // nil means that it never rests
 	since time.Time
 }
 
-// wait is called between two pieces of work. The error is that of ctx.
+// wait is called between two pieces of work, and rests if it is time. The error is that of ctx.
 func (t *throttle) wait(ctx context.Context) error {
 	if worked := time.Since(t.since); t.rest != nil && worked >= workFor {
 		if !t.since.IsZero() {
-			t.rest(ctx, min(worked, 2*workFor)) // what took longer was no work but waiting for a CPU
+			t.rest(ctx, min(worked, 2*workFor)) // a longer time was spent waiting for a CPU, not working
 		}
 		t.since = time.Now()
 	}
 	return ctx.Err()
 }
 
-// throttledWriter waits before each write, and ends with ctx.
+// throttledWriter calls wait before each write, and fails once ctx ends.
 type throttledWriter struct {
 	ctx  context.Context
 	pace *throttle

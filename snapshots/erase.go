@@ -15,9 +15,9 @@ import (
 // erasePages is how many pages ErasePart checks.
 const erasePages = 1024
 
-// EraseFree overwrites the free pages of the store's file with zeros: bbolt leaves in them what was
-// deleted. done is false if an archive was being copied, whose pages may be among the free ones; try
-// again later. Saves wait for a part of it at most.
+// EraseFree overwrites the free pages of the store's file with zeros, since bbolt leaves deleted
+// data in them. done is false if an archive was being copied, whose pages may be among the free
+// ones; try again later. Saves wait at most for a part of the work.
 func (s *Store) EraseFree(ctx context.Context, cfg ArchiveConfig) (done bool, err error) {
 	pace := &throttle{rest: cfg.Rest}
 	for page := 0; page >= 0; {
@@ -31,7 +31,7 @@ func (s *Store) EraseFree(ctx context.Context, cfg ArchiveConfig) (done bool, er
 	return true, nil
 }
 
-// erasePart erases from page on. done is false if somebody reads.
+// erasePart erases free pages from page on. done is false if a read transaction is open.
 func (s *Store) erasePart(page int) (next int, done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,12 +51,12 @@ func (s *Store) erasePart(page int) (next int, done bool, err error) {
 	return next, true, nil
 }
 
-// ErasePart overwrites the free ones among the pages from page on with zeros and returns where the
-// next part begins, -1 after the last, when they are on the disk. file is the one that db has open:
-// its name may lead to another by now. There must be no reader of db. At each moment the file is as
-// good as while bbolt writes a transaction: the pages are those that it would use next.
+// ErasePart overwrites the free ones among the pages from page on with zeros. When they are on the
+// disk, it returns the start of the next part, or -1 after the last. file is the one that db has
+// open: its name may belong to another file by now. db must have no reader. At each moment the file
+// is as consistent as during a transaction of bbolt: the pages are those that bbolt would use next.
 func ErasePart(db *bolt.DB, file *os.File, page int) (next int, err error) {
-	tx, err := db.Begin(true) // pages that earlier transactions have freed are free now
+	tx, err := db.Begin(true) // releases the pages that earlier transactions have freed
 	if err != nil {
 		return 0, err
 	}
@@ -70,12 +70,12 @@ func ErasePart(db *bolt.DB, file *os.File, page int) (next int, err error) {
 	next = min(last, page+erasePages)
 	zero, content := make([]byte, size), make([]byte, size)
 	wrote := false
-	for page = max(page, 2); page < next; page++ { // the first two say where everything is
+	for page = max(page, 2); page < next; page++ { // the first two are meta pages
 		p, err := tx.Page(page)
 		if err != nil {
 			return 0, err
 		}
-		if p != nil && p.Type != "free" { // nil: beyond the end, maybe of a transaction that failed
+		if p != nil && p.Type != "free" { // nil: beyond the end, maybe of a failed transaction
 			continue
 		}
 		at := int64(page) * int64(size)

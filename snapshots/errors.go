@@ -9,7 +9,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// damage marks an error as the file's own fault, so that the file may be set aside.
+// damage marks an error as a fault of the file, so that the file may be renamed aside.
 type damage struct{ error }
 
 func (d damage) Unwrap() error { return d.error }
@@ -23,10 +23,10 @@ func classify(err error) error {
 	return damage{err}
 }
 
-// storeError is err for an operator, with what to do about it in the same line.
+// storeError returns err for an operator, with the remedy in the same line.
 func storeError(err error) error { return fmt.Errorf("store: %w; %s", err, remedy(err)) }
 
-// remedy tells an operator what to do about an error of the store's file or of the data directory.
+// remedy returns an operator's remedy for an error of the store's file or of the data directory.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EISDIR):

@@ -15,35 +15,34 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// ExportFailed is the line that ends an export which could not be finished. It is not an event, so
-// that publishing what came before fails instead of passing for everything.
+// ExportFailed is the last line of an export that failed. It is not an event, so publishing the
+// incomplete export fails.
 const ExportFailed = "# export failed: this is not everything\n"
 
-// Since is what has become of entries since the exported file was made. The zero value says that
-// nothing has.
+// Since holds the changes of entries since the exported file was made. The zero value means none.
 type Since struct {
-	// Delisted are the tombstones of entries that have left their lists since, at most one each.
-	// They are exported in place of what the file says of those entries.
+	// Delisted are the tombstones of entries that have been delisted since, at most one each. They
+	// are exported instead of the file's state of those entries.
 	Delisted []readmodel.Tombstone
 
-	// Listed reports whether an entry has been listed since. The file's tombstone of it is left
-	// out. Nil: none has.
+	// Listed reports whether an entry has been listed since. The file's tombstone of it is then
+	// omitted. If Listed is nil, no entry has been.
 	Listed func(events.Subject) bool
 
-	// Newer are states that have changed since. They are exported in place of the file's, and a
-	// donation that was removed is left out. Subjects that the file lacks are ignored.
+	// Newer are states that have changed since. They are exported instead of the file's, and a
+	// removed donation is omitted. Subjects that the file lacks are ignored.
 	Newer map[events.Subject]events.Data
 }
 
-// Exported counts what an export has written.
+// Exported counts the output of an export.
 type Exported struct {
 	Entries, Views, Donations, Tombstones int
 
-	LeftOut int // entries of the file that were left out because they have been delisted since
+	LeftOut int // entries of the file that were omitted because they have been delisted since
 }
 
-// Export writes all that the store holds at this moment to w, as ExportFile does. Nothing is
-// written before a copy of the store has been verified; begin, if not nil, is called then.
+// Export writes the store's current content to w, as ExportFile does. Nothing is written before a
+// copy of the store has been verified; begin, if not nil, is called then.
 func (s *Store) Export(ctx context.Context, w io.Writer, cfg ArchiveConfig, begin func()) error {
 	path, _, err := s.copy(ctx, cfg)
 	if err != nil {
@@ -57,11 +56,11 @@ func (s *Store) Export(ctx context.Context, w io.Writer, cfg ArchiveConfig, begi
 	return err
 }
 
-// ExportFile writes the content of the store at path to w, but for what since says of it: one
+// ExportFile writes the content of the store at path to w, with the changes of since: one
 // CloudEvent a line, each with a new id, in the order of the tables and of the ids in them,
-// tombstones last. Published in that order into an empty stream, they give content with the same
-// digest, and the same tombstones with their times. The file must have been verified, and nobody
-// may have it open.
+// tombstones last. Published in that order into an empty stream, the events give content with the
+// same digest, and the same tombstones with their times. The file must have been verified, and must
+// not be open.
 func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exported, error) {
 	e := exporter{out: bufio.NewWriterSize(w, 64<<10), since: since, delisted: map[events.Subject]bool{}}
 	for _, t := range since.Delisted {
@@ -77,9 +76,9 @@ func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exp
 	return e.done, nil
 }
 
-// Withdrawn returns what no list may show of the content of the store at path, in the order of list
-// and entry id: the tombstones, and the trusted persons who are not verified. The file must have been
-// verified, and nobody may have it open.
+// Withdrawn returns the entries of the store at path that no list may show, in the order of list
+// and entry id: the tombstones, and the unverified trusted persons. The file must have been
+// verified, and must not be open.
 func Withdrawn(ctx context.Context, path string) (all []readmodel.Tombstone, err error) {
 	err = EachState(ctx, path, func(k events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone) {
 		switch e := data.(type) {
@@ -95,9 +94,9 @@ func Withdrawn(ctx context.Context, path string) (all []readmodel.Tombstone, err
 	return all, err
 }
 
-// EachState passes every record of the store at path to take: its data and the sequence of its last
-// change. That of a tombstone is an events.Delisting, and gone is the tombstone. The file must have
-// been verified, and nobody may have it open.
+// EachState calls take with every record of the store at path: its data and the sequence of its
+// last change. For a tombstone, the data is an events.Delisting, and gone is the tombstone. The
+// file must have been verified, and must not be open.
 func EachState(ctx context.Context, path string, take func(k events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone)) error {
 	err := readTables(ctx, path, func(t table, k, value []byte) error {
 		subject := t.key(k)
@@ -124,7 +123,7 @@ func EachState(ctx context.Context, path string, take func(k events.Subject, seq
 	return nil
 }
 
-// readTables passes every record of the store at path to take.
+// readTables calls take with every record of the store at path.
 func readTables(ctx context.Context, path string, take func(t table, k, value []byte) error) error {
 	db, err := openToRead(path)
 	if err != nil {
@@ -164,7 +163,7 @@ func readTable(ctx context.Context, tx *bolt.Tx, t table, take func(t table, k, 
 type exporter struct {
 	out      *bufio.Writer
 	since    Since
-	delisted map[events.Subject]bool // of since
+	delisted map[events.Subject]bool // as in since
 	done     Exported
 }
 
@@ -194,7 +193,7 @@ func (e *exporter) record(t table, k, value []byte) error {
 
 // state writes data as the event that sets it.
 func (e *exporter) state(data events.Data) error {
-	event := events.Event{Type: events.TypeListed, Data: data} // which sets the state, whatever it was before
+	event := events.Event{Type: events.TypeListed, Data: data} // sets the state, whatever it was before
 	switch data.(type) {
 	case events.DonationRemoval:
 		return nil
@@ -210,7 +209,7 @@ func (e *exporter) state(data events.Data) error {
 	return e.write(event)
 }
 
-// tombstone writes a tombstone as the event that leaves it, with its time.
+// tombstone writes a tombstone as the delisting that leaves it, with its time.
 func (e *exporter) tombstone(t readmodel.Tombstone) error {
 	e.done.Tombstones++
 	return e.write(events.Event{Type: events.TypeDelisted, Time: t.Time, Data: events.Delisting{List: t.List, EntryID: t.EntryID}})

@@ -16,12 +16,12 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out; this
-// is for a tool that looks into the file.
+// lockTimeout bounds the wait for bbolt's own lock on the file. LockDir keeps other servers out, so
+// this lock can only be held by a tool that reads the file.
 const lockTimeout = time.Second
 
-// openFile opens an existing bbolt file for writing, and returns the file too, which closes with db.
-// The error is damage or the system's.
+// openFile opens an existing bbolt file for writing. It also returns the file, which closes with
+// db. The error is damage or the system's.
 func openFile(path string) (db *bolt.DB, file *os.File, err error) {
 	small, err := openToRead(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func openFile(path string) (db *bolt.DB, file *os.File, err error) {
 		return err
 	})
 	if err != nil && file != nil {
-		_ = file.Close() // after a panic in bolt.Open it is still open, and locked
+		_ = file.Close() // after a panic in bolt.Open it is still open and locked
 	}
 	if err == nil {
 		adviseNormal(db, initialMmap)
@@ -53,14 +53,14 @@ func openFile(path string) (db *bolt.DB, file *os.File, err error) {
 	return db, file, classify(err)
 }
 
-// openExisting keeps bbolt from making a file where there is none.
+// openExisting opens a file for bbolt, which would otherwise create a missing one.
 func openExisting(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag&^os.O_CREATE, mode)
 }
 
-// openToRead opens an existing bbolt file that nobody has open for writing. The meta pages are all
-// that bbolt touches for that, so it then compares the length of the file with what they say: to
-// read beyond the end of a mapped file is a fault. The error is damage or the system's.
+// openToRead opens an existing bbolt file that no process has open for writing. It compares the
+// length of the file with the meta pages, since reading a mapped file beyond its end is a fault.
+// Before that, bbolt reads only the meta pages. The error is damage or the system's.
 func openToRead(path string) (db *bolt.DB, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func openToRead(path string) (db *bolt.DB, err error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	}
 	if info.Size() == 0 {
-		return nil, damage{errors.New("file is empty")} // bbolt would take it for a new one
+		return nil, damage{errors.New("file is empty")} // bbolt would initialize it
 	}
 	err = fault.Catch(func() (err error) {
 		db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout, OpenFile: openExisting, NoStatistics: true})
@@ -86,7 +86,7 @@ func openToRead(path string) (db *bolt.DB, err error) {
 		})
 	})
 	if err != nil && db != nil {
-		_ = db.Close() // err says more
+		_ = db.Close() // err is more specific
 	}
 	return db, classify(err)
 }
@@ -102,7 +102,7 @@ func metaOf(db *bolt.DB) (m meta, err error) {
 	return m, err
 }
 
-// fileMeta reads the meta record of a file that nobody has open.
+// fileMeta reads the meta record of a file that is not open.
 func fileMeta(path string) (meta, error) {
 	db, err := openToRead(path)
 	if err != nil {
@@ -112,15 +112,15 @@ func fileMeta(path string) (meta, error) {
 	return metaOf(db)
 }
 
-// createFile makes an empty store. It gets its name when it is complete, so that a crash leaves no
-// part of one under that name.
+// createFile makes an empty store. The file gets its name when it is complete, so a crash leaves no
+// partial file under that name.
 func createFile(path string, m meta) error {
 	temporary := path + newSuffix
 	if err := removeIfThere(temporary); err != nil {
 		return err
 	}
 	if err := writeEmpty(temporary, m); err != nil {
-		return errors.Join(err, removeIfThere(temporary)) // a full disk needs the room
+		return errors.Join(err, removeIfThere(temporary)) // a full disk needs the space
 	}
 	if err := failpoint.Hit("store/before-create"); err != nil {
 		return err
@@ -150,18 +150,18 @@ func writeEmpty(path string, m meta) error {
 	return errors.Join(err, db.Close())
 }
 
-// What follows the store's name in the names of files beside it.
+// Suffixes of the files stored next to the store.
 const (
-	newSuffix        = ".new"                                // a store in the making: an empty one, or a copy of the one of that name
-	rebuildingSuffix = ".rebuilding"                         // a store that is to replace the one of that name
-	restoringSuffix  = ".restoring"                          // a store that an archive is unpacked into
-	loadingSuffix    = ".loading"                            // stands while the store is loaded: left over if the process ends of that
-	damagedLabel     = "damaged"                             // and a time: a store that could not be loaded
-	whileLoading     = "." + damagedLabel + "-while-loading" // the last store that a process ended of, or was killed while it loaded it
-	replacedLabel    = "replaced"                            // and a time: a store whose name another one got
+	newSuffix        = ".new"                                // a store being made: an empty one, or a copy of the store
+	rebuildingSuffix = ".rebuilding"                         // a store that will replace the store
+	restoringSuffix  = ".restoring"                          // a store that an archive is being unpacked into
+	loadingSuffix    = ".loading"                            // exists during a load: left over if the load ends the process
+	damagedLabel     = "damaged"                             // followed by a time: a store that could not be loaded
+	whileLoading     = "." + damagedLabel + "-while-loading" // the last store whose load ended the process, or was killed
+	replacedLabel    = "replaced"                            // followed by a time: a store that another one replaced
 )
 
-// freeName returns path with label and time, and with a number when there is such a file.
+// freeName returns path with label and time, and with a number if that name is taken.
 func freeName(path, label string, now time.Time) (string, error) {
 	base := path + "." + label + "-" + now.UTC().Format("20060102T150405Z")
 	name := base
@@ -175,7 +175,7 @@ func freeName(path, label string, now time.Time) (string, error) {
 	}
 }
 
-// rename gives a store that does not load another name.
+// rename renames a store that does not load.
 func rename(path, aside string) error {
 	if err := failpoint.Hit("store/before-set-aside"); err != nil {
 		return err
@@ -190,7 +190,7 @@ func rename(path, aside string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// keepAside gives the file at path a second name, so that another file may take the first in one
+// keepAside gives the file at path a second name, so that another file can replace the first in one
 // step.
 func keepAside(path string) (aside string, err error) {
 	if aside, err = freeName(path, replacedLabel, time.Now()); err != nil {
@@ -203,15 +203,15 @@ func keepAside(path string) (aside string, err error) {
 	return aside, nil
 }
 
-// stampAside makes the file's time of modification the one at which it is set aside, from which
-// RemoveSetAside counts. If that fails, it counts from the last save.
+// stampAside sets the file's modification time to now, from which RemoveSetAside counts. If that
+// fails, it counts from the last save.
 func stampAside(path string) {
 	now := time.Now()
 	_ = os.Chtimes(path, now, now)
 }
 
-// secondName links name to the file at path. On a file system without links, such as exFAT, name
-// becomes a copy.
+// secondName links name to the file at path. On a file system without links, such as exFAT, it
+// copies the file.
 func secondName(path, name string) error {
 	if os.Link(path, name) == nil {
 		return nil
@@ -241,13 +241,13 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// isThere reports whether there is a file.
+// isThere reports whether the file exists.
 func isThere(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// removeIfThere removes a file. That there is none is no error.
+// removeIfThere removes a file. It is no error if the file is missing.
 func removeIfThere(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -20,8 +20,8 @@ import (
 // this source file. readmodel.ProjectionVersion is that of the values.
 const format = 2
 
-// table is a bbolt bucket of records: one kind, and one list where the kind has lists. A table of
-// tombstones has those of a list's entries; a subject is in one of the two tables or in none.
+// table is a bbolt bucket of records of one kind, and of one list if the kind has lists. The
+// tombstones of a list have a table of their own; a subject is in at most one of the two.
 type table struct {
 	name       string
 	kind       events.Kind
@@ -29,7 +29,7 @@ type table struct {
 	tombstones bool
 }
 
-// entriesPrefix and a list name a table of entries.
+// entriesPrefix precedes a list in the name of a table of entries.
 const entriesPrefix = "entries-"
 
 // tables returns every table in the order in which they are written and exported.
@@ -46,7 +46,7 @@ func tables() (all []table) {
 	return all
 }
 
-// groups returns every table, those of a list together, because they are read together.
+// groups returns every table, grouped by list, because the tables of a list are read together.
 func groups() (all [][]table) {
 	lists := events.Lists()
 	for _, l := range append(lists[:], "") { // donations have no list
@@ -67,7 +67,8 @@ func (t table) key(id []byte) events.Subject {
 	return events.Subject{Kind: t.kind, List: t.list, ID: string(id)}
 }
 
-// record names the record with this key in errors, which are logged: without the id of a donation.
+// record names the record with this key in errors. Errors are logged, so it omits the id of a
+// donation.
 func (t table) record(key []byte) string {
 	if t.kind == events.KindDonation {
 		return "a record"
@@ -82,9 +83,8 @@ const sumSize = 4
 
 var errChecksum = errors.New("checksum does not match")
 
-// checksum covers bucket, key and value: a record under another key or in another bucket is as
-// wrong as a changed one. It is a CRC-32C, which CPUs compute faster than memory delivers the
-// bytes.
+// checksum covers bucket, key and value, so it also detects a record under another key or in
+// another bucket. It is a CRC-32C, which CPUs compute faster than memory delivers the bytes.
 func checksum(bucket string, key, value []byte) uint32 {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, by the library
 	c := crc32.Update(0, castagnoli, []byte(bucket))
@@ -92,7 +92,7 @@ func checksum(bucket string, key, value []byte) uint32 {
 	return crc32.Update(c, castagnoli, value)
 }
 
-// seal writes the checksum into the first sumSize bytes of stored, which the caller left for it.
+// seal writes the checksum into the first sumSize bytes of stored, which the caller has reserved.
 func seal(bucket string, key, stored []byte) {
 	binary.BigEndian.PutUint32(stored, checksum(bucket, key, stored[sumSize:]))
 }
@@ -109,21 +109,21 @@ func unseal(bucket string, key, stored []byte) (value []byte, err error) {
 	return value, nil
 }
 
-// metaBucket holds metaKey alone, so that a walk through a table meets nothing but records.
+// metaBucket holds metaKey alone, so that tables contain only records.
 const (
 	metaBucket = "meta"
 	metaKey    = "meta"
 )
 
-// meta is what a store says about its content. Each transaction that changes the content writes it
-// too.
+// meta is a store's description of its content. Each transaction that changes the content also
+// writes it.
 type meta struct {
 	Format     int    `json:"format"`
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 
-	// DataSet tells stores apart: 32 hexadecimal digits, random for every store that is made, be it
-	// empty, by a rebuild or by a restore.
+	// DataSet distinguishes stores: 32 hexadecimal digits, random for every new store, whether
+	// empty, from a rebuild or from a restore.
 	DataSet string `json:"dataSet"`
 
 	Checkpoint readmodel.Checkpoint `json:"checkpoint"`
@@ -131,7 +131,7 @@ type meta struct {
 	Counts     map[string]int       `json:"counts"` // records by table
 }
 
-// newMeta describes an empty store.
+// newMeta returns the meta record of an empty store.
 func newMeta() meta {
 	return meta{
 		Format:     format,
@@ -167,8 +167,8 @@ func readMeta(tx *bolt.Tx) (meta, error) {
 	return m, m.usable()
 }
 
-// usable explains why this program cannot read such a store. Another render version is no reason:
-// the store also holds what the text was rendered from.
+// usable returns why this program cannot read such a store. Another render version is no reason:
+// the store also holds the source of the rendering.
 func (m meta) usable() error {
 	if m.Format != format {
 		return fmt.Errorf("format %d, not %d", m.Format, format)
@@ -179,8 +179,8 @@ func (m meta) usable() error {
 	return nil
 }
 
-// current explains why a store of this projection must not be served, although it can be read: a
-// replay, whose bounds may be stricter now, may not give its content.
+// current returns why a store of this projection must not be served, although it can be read: a
+// replay, whose bounds may be stricter now, may give other content.
 func current(projection uint32) error {
 	if projection != readmodel.ProjectionVersion {
 		return fmt.Errorf("projection version %d, not %d: an earlier program made it; registry recover publishes what it holds",
@@ -209,7 +209,7 @@ func (m meta) same(o meta) bool {
 	return m.DataSet == o.DataSet && m.Digest == o.Digest && m.Checkpoint.Sequence == o.Checkpoint.Sequence
 }
 
-// matches compares content that was read with what m says of it.
+// matches compares the content that was read with m.
 func (m meta) matches(counts map[string]int, d readmodel.Digest) error {
 	for _, t := range tables() {
 		if counts[t.name] != m.Counts[t.name] {

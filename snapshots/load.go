@@ -16,41 +16,40 @@ import (
 )
 
 // loader reads every record of a store: one goroutine walks the tables, several verify, decode and
-// render, one hands the records on. All of them have ended when read returns.
+// render, and one passes the records on. All of them have ended when read returns.
 type loader struct {
 	workers  int
 	rerender bool // the store has another render version
 
-	// verify computes each record's digest from what the event said. Without it the digest that is
-	// stored with the record is trusted.
+	// verify makes the loader compute each record's digest from the event's data. Otherwise it
+	// trusts the digest that is stored with the record.
 	verify bool
-	rest   func(context.Context, time.Duration) // of each worker: see throttle
+	rest   func(context.Context, time.Duration) // called by each worker; see throttle
 }
 
-// pair is a record of a table, in the memory of the file's map.
+// pair is a record of a table, in mapped memory of the file.
 type pair struct {
 	table       *table
 	key, stored []byte
 }
 
-// batchSize is how many records travel from goroutine to goroutine at once, and one more where the
-// last is an entry with a view total.
+// batchSize is how many records a batch has, or one more if the last is an entry with a view total.
 const batchSize = 256
 
-// batch is some records on their way: pairs from the walk, then what a worker makes of them. Batches
-// are used again: new ones were a fifth of all that a load allocated.
+// batch is a group of records: pairs from the walk, then the records that a worker decodes. Batches
+// are reused: new ones were a fifth of all that a load allocated.
 type batch struct {
 	pairs   []pair
 	records []readmodel.Record
-	decoded chan struct{} // holds one once the records are there
+	decoded chan struct{} // holds one value once the records are there
 }
 
-// pipe carries batches between the goroutines. Each channel has room for all of them, so no send
+// pipe carries batches between the goroutines. Each channel has room for all batches, so no send
 // blocks.
 type pipe struct {
 	free   chan *batch
 	walked chan *batch // to the workers
-	inTurn chan *batch // the same, to the goroutine that takes the records in the order of the walk
+	inTurn chan *batch // the same, in the order of the walk, to the goroutine that takes the records
 }
 
 func newPipe(batches int) *pipe {
@@ -61,8 +60,8 @@ func newPipe(batches int) *pipe {
 	return p
 }
 
-// read passes every record to take, which one goroutine calls, in the order of groups and keys, and
-// returns how many each table has. Take may keep the records; the slice is used again.
+// read passes every record to take, in the order of groups and keys, and returns the number of
+// records of each table. One goroutine calls take, which may retain the records, but not the slice.
 func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	p := newPipe(4 * l.workers)
@@ -90,8 +89,8 @@ func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Re
 	return counts, group.Wait()
 }
 
-// walk sends every record of every table and counts them. An entry and its view total come one
-// after the other, in one batch: so Model.Load wants it.
+// walk sends every record of every table and counts them. An entry is directly followed by its view
+// total, in the same batch, as Model.Load requires.
 func walk(ctx context.Context, tx *bolt.Tx, out *pipe, counts map[string]int) error {
 	for _, tables := range groups() {
 		cursors := make([]*cursor, len(tables))
@@ -112,9 +111,9 @@ func walk(ctx context.Context, tx *bolt.Tx, out *pipe, counts map[string]int) er
 	return nil
 }
 
-// cursor is at one record of a table, or after the last.
+// cursor is a position in a table: at a record, or after the last.
 type cursor struct {
-	pair   // its key is nil after the last
+	pair   // its key is nil after the last record
 	bolt   *bolt.Cursor
 	passed int // records before this one
 }
@@ -125,19 +124,19 @@ func (c *cursor) next() error {
 	last := c.key
 	c.passed++
 	if c.key, c.stored = c.bolt.Next(); c.key != nil && bytes.Compare(c.key, last) <= 0 {
-		return fmt.Errorf("%s: keys out of order", c.table.name) // ends a walk in circles too
+		return fmt.Errorf("%s: keys out of order", c.table.name) // also ends a walk in circles
 	}
 	return nil
 }
 
-// walkTables sends the records of some tables in the order of their keys, and those of one key in
-// the order of the tables. It refuses an entry that has a tombstone too.
+// walkTables sends the records of some tables in the order of their keys, and records with equal
+// keys in the order of the tables. It returns an error for an entry that also has a tombstone.
 func walkTables(ctx context.Context, cursors []*cursor, out *pipe) error {
 	for _, c := range cursors {
 		c.first()
 	}
-	var b *batch     // nil: the next record begins one
-	var entry []byte // the key of the last entry or tombstone
+	var b *batch     // nil if the next record begins a batch
+	var entry []byte // key of the last entry or tombstone
 	for {
 		var at *cursor
 		for _, c := range cursors {
@@ -173,7 +172,7 @@ func walkTables(ctx context.Context, cursors []*cursor, out *pipe) error {
 	}
 }
 
-// decode is one worker.
+// decode runs one worker.
 func (l *loader) decode(ctx context.Context, in <-chan *batch) error {
 	renderer := readmodel.NewRenderer()
 	pace := throttle{rest: l.rest}
@@ -184,7 +183,7 @@ func (l *loader) decode(ctx context.Context, in <-chan *batch) error {
 		b.records = b.records[:0]
 		id := ""
 		for _, p := range b.pairs {
-			if string(p.key) != id { // an entry and its view total have one
+			if string(p.key) != id { // an entry and its view total share an id
 				id = string(p.key)
 			}
 			r, err := l.record(renderer, p, id)
@@ -198,7 +197,7 @@ func (l *loader) decode(ctx context.Context, in <-chan *batch) error {
 	return nil
 }
 
-// record makes a record of p, whose key id is.
+// record makes a record from p, whose key is id.
 func (l *loader) record(renderer *readmodel.Renderer, p pair, id string) (readmodel.Record, error) {
 	t := p.table
 	subject := events.Subject{Kind: t.kind, List: t.list, ID: id}
@@ -230,8 +229,8 @@ func receive[T any](ctx context.Context, from <-chan T) (v T, err error) {
 	}
 }
 
-// verifyFile reads the file at path as Open would, without keeping its content, and computes every
-// digest from what the events said. want is what its meta record must be. shown counts the entries
+// verifyFile reads the file at path as Open would, without retaining its content, and computes
+// every digest from the events' data. want is the expected meta record. shown counts the entries
 // that each list shows.
 func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) (shown map[string]int, err error) {
 	db, err := openToRead(path)

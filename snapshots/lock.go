@@ -10,20 +10,20 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrLocked says that another process, or this one already, holds the data directory.
+// ErrLocked means that another process, or this one already, holds the data directory.
 var ErrLocked = errors.New("is in use by another process")
 
-// lockName is the file in the data directory whose lock is that of the whole directory. It is never
-// removed: a lock on a file that has lost its name keeps no process out.
+// lockName is the file in the data directory whose lock stands for the whole directory. It is never
+// removed: a lock on an unlinked file keeps no process out.
 const lockName = "registry.lock"
 
-// DirLock is the lock on a data directory. The system unlocks it too when the process ends, however
-// it ends.
+// DirLock is the lock on a data directory. The system also releases it when the process ends in any
+// way.
 type DirLock struct{ file *flock.Flock }
 
-// LockDir makes dir (mode 0700) if it is missing and locks it, before anything in it is opened: the
-// embedded broker does not lock its store. It does not wait. If another process holds the lock, the
-// error matches ErrLocked; any other error says what to do.
+// LockDir locks dir, and makes it (mode 0700) if it is missing. Call it before anything in dir is
+// opened, since the embedded broker does not lock its store. It does not wait. If another process
+// holds the lock, the error matches ErrLocked; any other error names the remedy.
 func LockDir(dir string) (*DirLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		if !errors.Is(err, syscall.ENOTDIR) {
@@ -42,7 +42,7 @@ func LockDir(dir string) (*DirLock, error) {
 	return l, nil
 }
 
-// lockError names the path once: some errors of package os have one, and it may be another.
+// lockError names the path once. Some errors of package os have a path, which may be another one.
 func lockError(path string, err error) error {
 	var of *os.PathError
 	if errors.As(err, &of) {
@@ -51,5 +51,5 @@ func lockError(path string, err error) error {
 	return fmt.Errorf("data directory %s: %w; %s", path, err, remedy(err))
 }
 
-// Unlock releases the lock and leaves everything in place.
+// Unlock releases the lock. It removes no file.
 func (l *DirLock) Unlock() error { return l.file.Unlock() }

@@ -18,19 +18,19 @@ import (
 // archiveFormat is the version of an archive's layout.
 const archiveFormat = 1
 
-// Manifest says what an archive holds. Its members are those of the JSON line at the beginning of
-// the archive, and of the answer to POST /snapshots.
+// Manifest describes the content of an archive. Its members are those of the JSON line at the
+// beginning of the archive, and of the response to POST /snapshots.
 type Manifest struct {
 	Format int `json:"format"` // archiveFormat
 
-	// The position of the content. Unconfirmed is left out: the store in the archive has it.
+	// The position of the content. Unconfirmed is omitted: the store in the archive has it.
 	readmodel.Checkpoint
 
 	Store      int    `json:"store"`      // version of the file's layout
 	Projection uint32 `json:"projection"` // readmodel.ProjectionVersion
 	Render     uint32 `json:"render"`     // readmodel.RenderVersion
 
-	DataSet string         `json:"dataSet"` // of the store that was archived; a restored store gets one of its own
+	DataSet string         `json:"dataSet"` // of the archived store; a restored store gets its own
 	Digest  string         `json:"digest"`  // of the content, 32 hexadecimal digits
 	Records map[string]int `json:"records"` // by table
 	Entries map[string]int `json:"entries"` // shown, by list
@@ -41,7 +41,7 @@ type Manifest struct {
 	SHA256 string    `json:"sha256"` // of the bbolt file, hexadecimal
 }
 
-// EntryCount is how many entries the lists show in all.
+// EntryCount returns how many entries the lists show in all.
 func (m Manifest) EntryCount() (n int) {
 	for _, shown := range m.Entries {
 		n += shown
@@ -49,7 +49,7 @@ func (m Manifest) EntryCount() (n int) {
 	return n
 }
 
-// RecordCount is how many records all tables have.
+// RecordCount returns how many records all tables have.
 func (m Manifest) RecordCount() (n int) {
 	for _, records := range m.Records {
 		n += records
@@ -57,7 +57,8 @@ func (m Manifest) RecordCount() (n int) {
 	return n
 }
 
-// manifestOf describes a file by its meta record. Entries, Size, Packed and SHA256 are left out.
+// manifestOf returns the manifest of a file with the meta record m, without Entries, Size, Packed
+// and SHA256.
 func manifestOf(m meta, now time.Time) Manifest {
 	at := m.Checkpoint
 	at.Unconfirmed = false
@@ -69,7 +70,7 @@ func manifestOf(m meta, now time.Time) Manifest {
 	}
 }
 
-// describes returns an error unless m is the manifest of the file that has the meta record f.
+// describes returns an error unless m is the manifest of a file with the meta record f.
 func (m Manifest) describes(f meta) error {
 	is := manifestOf(f, m.Time)
 	is.Entries, is.Size, is.Packed, is.SHA256 = m.Entries, m.Size, m.Packed, m.SHA256
@@ -87,8 +88,8 @@ func (m Manifest) describes(f meta) error {
 	return nil
 }
 
-// ParseManifest reads a manifest's JSON and returns an error for one that no usable archive can
-// have.
+// ParseManifest reads a manifest's JSON. It returns an error for a manifest that no usable archive
+// can have.
 func ParseManifest(line []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -100,13 +101,14 @@ func ParseManifest(line []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Bounds of a manifest. minSize is a bbolt file of two meta pages. A file longer than smallSize
-// that packs better than maxRatio to one was made to fill a disk.
+// Bounds of a manifest. minSize is the size of a bbolt file of two meta pages. A file longer than
+// smallSize whose compression ratio exceeds maxRatio was made to fill a disk.
 const (
 	minSize   = 2 * 1024
 	maxSize   = 1 << 40
 	smallSize = 16 << 20
-	// Each record has a digest, which does not pack, and is little more than twice a reason's HTML.
+	// Each record has a digest, which does not compress, and is little more than twice a reason's
+	// HTML.
 	maxRatio = 3 * readmodel.MaxReasonHTML / len(readmodel.Digest{})
 )
 
@@ -127,7 +129,7 @@ func (m Manifest) check() error {
 	return m.checkCounts()
 }
 
-// usable explains why this program cannot use such an archive. Another render version is no reason.
+// usable returns why this program cannot use such an archive. Another render version is no reason.
 func (m Manifest) usable() error {
 	if m.Format != archiveFormat {
 		return fmt.Errorf("archive format %d, not %d", m.Format, archiveFormat)
@@ -162,12 +164,12 @@ func isHex(s string, size int) bool {
 const (
 	// archiveMagic begins every archive.
 	archiveMagic = "registry-snapshot"
-	// maxHeader bounds what stands before the packed file, in bytes.
+	// maxHeader bounds the text before the packed file, in bytes.
 	maxHeader = 64 << 10
 )
 
-// header is what stands before the packed file, as two lines of text that head -2 shows: the magic
-// word, the format and the SHA-256 of the second line; and the manifest.
+// header returns the text before the packed file, two lines that head -2 shows: the magic word, the
+// format and the SHA-256 of the second line; and the manifest.
 func (m Manifest) header() ([]byte, error) {
 	line, err := json.Marshal(m)
 	if err != nil {
@@ -181,8 +183,8 @@ func (m Manifest) header() ([]byte, error) {
 	return b, nil
 }
 
-// ReadManifest reads the header of an archive and leaves r at the packed file. The manifest is what
-// the archive says of itself: only Unpack and Restore verify it.
+// ReadManifest reads the header of an archive and leaves r at the packed file. The manifest is the
+// archive's own description: only Unpack and Restore verify it.
 func ReadManifest(r *bufio.Reader) (Manifest, error) {
 	first, err := headerLine(r, maxHeader)
 	if err != nil {
@@ -206,7 +208,7 @@ func ReadManifest(r *bufio.Reader) (Manifest, error) {
 	return ParseManifest(line)
 }
 
-// headerLine reads a line of at most limit bytes and returns it without its end.
+// headerLine reads a line of at most limit bytes and returns it without its newline.
 func headerLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for len(line) < limit {

@@ -18,12 +18,13 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Open loads the store into a new model, which has published its view. Where there is no store, it
-// calls cfg.Restore to get one, and else makes an empty one. The caller ends the store with Close.
+// Open loads the store into a new model, and publishes the model's view. If there is no store, it
+// calls cfg.Restore to get one, and otherwise makes an empty one. The caller ends the store with
+// Close.
 //
-// A store that does not load is no store: it is renamed (see the package's promises), and Open goes
-// on as if there had been none. The error is the system's (permission, no space, a lock), one line
-// with what to do, or that of ctx or cfg.Restore; nothing has been renamed then.
+// A store that does not load is no store: it is renamed (see the package's promises), and Open
+// continues as if there had been none. An error is the system's (permission, no space, a lock), in
+// one line with the remedy, or that of ctx or cfg.Restore; nothing has been renamed then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := newStore(cfg.Path, cfg.Logger)
 	model, err := s.load(ctx)
@@ -45,7 +46,7 @@ func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	return s, model, nil
 }
 
-// load loads the file. If there is none, or what is there had to be set aside, the error matches
+// load loads the file. If there is none, or it had to be renamed aside, the error matches
 // fs.ErrNotExist.
 func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
 	unfinished, err := s.unmark()
@@ -63,7 +64,7 @@ func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
 	if err = cmp.Or(err, markErr); err == nil {
 		return model, nil
 	}
-	_ = s.closeFile() // err says more
+	_ = s.closeFile() // err is more specific
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -77,8 +78,8 @@ func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
 	return nil, s.setAside(aside, err)
 }
 
-// mark makes a file that is left over if the process ends before it removes it. On a full disk
-// there is none, which is no reason not to load. It need not survive a power failure.
+// mark makes a file that is left over if the process ends before it removes it. If it cannot be
+// made, because the disk is full, loading continues. It need not survive a power failure.
 func mark(path string) {
 	if f, err := os.Create(path); err == nil {
 		_ = f.Close()
@@ -91,7 +92,7 @@ func (s *Store) unmark() (marked bool, err error) {
 	return marked, removeIfThere(s.path + loadingSuffix)
 }
 
-// loadFile opens the file and loads what is in it.
+// loadFile opens the file and loads its content.
 func (s *Store) loadFile(ctx context.Context) (*readmodel.Model, error) {
 	start := time.Now()
 	readAhead(s.path)
@@ -140,9 +141,9 @@ func (s *Store) openSaved() (err error) {
 	return nil
 }
 
-// dropUnfinished replaces a store at checkpoint 0 by an empty one. Its records are of a first replay
-// that did not end. The next replay starts from scratch and gains nothing from them, and nothing
-// proves that its stream still has their messages. The stream's identity stays.
+// dropUnfinished replaces a store at checkpoint 0 by an empty one. Its records are those of an
+// unfinished first replay. The next replay starts from scratch, so they are of no use, and the
+// stream may no longer have their messages. The stream's identity stays.
 func (s *Store) dropUnfinished() error {
 	at, records := s.saved.Checkpoint, s.saved.records()
 	if at.Sequence > 0 || records == 0 {
@@ -160,8 +161,8 @@ func (s *Store) dropUnfinished() error {
 	return s.openSaved()
 }
 
-// fill fills a model with the store's records and compares it with the digest and the counts that
-// were saved (promise 4, readmodel/doc.go). If l renders again, it returns what was rendered too.
+// fill fills a model with the store's records and compares it with the saved digest and counts
+// (promise 4, readmodel/doc.go). If l renders again, fill also returns the rendered records.
 func (s *Store) fill(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		model.BeginBulk()
@@ -186,9 +187,9 @@ func (s *Store) fill(ctx context.Context, l *loader, model *readmodel.Model) (re
 // saveRenderedPart is how many records one transaction of saveRendered writes.
 const saveRenderedPart = 20_000
 
-// saveRendered replaces every rendering after a store of another render version has been loaded.
-// The last transaction writes the new version, so that after a crash it is all done again. So it is
-// after an error, such as a full disk, which is no reason not to start.
+// saveRendered replaces every rendering after a load of a store of another render version. The last
+// transaction writes the new version, so after a crash or an error, such as a full disk, all of it
+// is repeated. An error does not prevent the start.
 func (s *Store) saveRendered(records []readmodel.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"example.org/registry/events/failpoint"
 )
 
-// NewReplacement makes an empty store beside the one at cfg.Path, to be filled by a rebuild and to
-// replace it. It removes what an unfinished one has left. The caller ends the store with Replace
-// and Close, or with Discard.
+// NewReplacement makes an empty store next to the one at cfg.Path, for a rebuild to fill and to
+// replace it. It removes leftovers of an unfinished one. The caller ends the store with Replace and
+// Close, or with Discard.
 func NewReplacement(cfg Config) (*Store, error) {
 	s := newStore(cfg.Path+rebuildingSuffix, cfg.Logger)
 	if err := removeIfThere(s.path); err != nil {
@@ -28,15 +28,14 @@ func NewReplacement(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Discard closes a replacement that is not wanted and removes its file.
+// Discard closes an unwanted replacement and removes its file.
 func (s *Store) Discard() error {
 	return errors.Join(s.Close(), removeIfThere(s.path))
 }
 
 // Replace gives s the name of old and keeps old's file as registry.db.replaced-<UTC time>, the name
-// that it returns. Both stay open, each with its own file. The name leads to one whole store or the
-// other at every moment, also if the process dies on the way. After an error both stores are as
-// they were.
+// that it returns. Both stay open, each with its own file. At every moment the name belongs to one
+// whole store or the other, also if the process dies. After an error both stores are unchanged.
 func (s *Store) Replace(old *Store) (aside string, err error) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *Store) Replace(old *Store) (aside string, err error) {
 	return filepath.Base(aside), nil
 }
 
-// RemoveLeftovers removes what an interrupted rebuild, restore or Open left beside the store at
+// RemoveLeftovers removes leftovers of an interrupted rebuild, restore or Open next to the store at
 // path. Call it before Open, with the directory locked.
 func RemoveLeftovers(path string, log *slog.Logger) error {
 	for _, left := range []string{path + newSuffix, path + rebuildingSuffix, path + rebuildingSuffix + newSuffix, path + restoringSuffix} {
@@ -81,7 +80,7 @@ func removeSecondNames(path string) error {
 	if err != nil {
 		return nil // Open reports it
 	}
-	names, _ := filepath.Glob(path + "." + replacedLabel + "-*") // a path with *, ? or [ finds nothing; that does no harm
+	names, _ := filepath.Glob(path + "." + replacedLabel + "-*") // a path with *, ? or [ matches nothing, which does no harm
 	for _, name := range names {
 		if other, err := os.Lstat(name); err == nil && os.SameFile(store, other) {
 			if err := os.Remove(name); err != nil {
@@ -92,9 +91,9 @@ func removeSecondNames(path string) error {
 	return nil
 }
 
-// RemoveSetAside removes the files next to the store at path that were set aside or replaced before a
-// moment, and logs each. It keeps the newest damaged one if keepDamaged is true: without a good store
-// there may be nothing else to look into.
+// RemoveSetAside removes the files next to the store at path that were renamed aside or replaced
+// before a time, and logs each. With keepDamaged it keeps the newest damaged one: without a good
+// store there may be nothing else to examine.
 func RemoveSetAside(path string, before time.Time, keepDamaged bool, log *slog.Logger) error {
 	damaged, err := setAside(path, damagedLabel)
 	if err != nil {
@@ -119,7 +118,7 @@ func RemoveSetAside(path string, before time.Time, keepDamaged bool, log *slog.L
 	return nil
 }
 
-// asideFile is a store under another name, since a moment.
+// asideFile is a store that was renamed aside, and when.
 type asideFile struct {
 	path  string
 	since time.Time

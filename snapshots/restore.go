@@ -20,29 +20,28 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// ErrExists says that there is a store where one is to be restored.
+// ErrExists means that there is already a store at the path of a restore.
 var ErrExists = errors.New("there is a read model already")
 
-// RestoreConfig says what Restore does with an archive.
+// RestoreConfig configures Restore.
 type RestoreConfig struct {
 	// Path is the store's file. Required. Its directory must exist, and the caller must hold its
 	// lock (LockDir).
 	Path string
 
-	// Replace keeps a store that is there as registry.db.replaced-<UTC time>. Without it, Restore
-	// reads nothing then and the error matches ErrExists.
+	// Replace keeps an existing store as registry.db.replaced-<UTC time>. Without it, if there is a
+	// store, Restore reads nothing and the error matches ErrExists.
 	Replace bool
 
-	// Accept may refuse the archive by its manifest, before anything is written. Nil: any of this
-	// program's projection version is accepted.
+	// Accept may refuse the archive by its manifest, before anything is written. If nil, any
+	// archive of this program's projection version is accepted.
 	Accept func(Manifest) error
 }
 
-// Restore makes the store at cfg.Path from the archive that r reads: it unpacks and verifies it in
-// a file beside it, gives it a data-set id of its own, syncs it and renames it. At every moment the
-// name leads to the old store, to none where there was none, or to the whole new one. aside is the
-// new name of an old store, or empty. After an error the old store is in its place, unless it
-// matches ErrNotSynced.
+// Restore makes the store at cfg.Path from the archive in r: it unpacks and verifies it in a file
+// next to the path, gives it a new data-set id, syncs it and renames it. At every moment the path
+// has the old store, if there was one, or the whole new one. aside is the new name of an old store,
+// or empty. After an error the old store is in its place, unless the error matches ErrNotSynced.
 func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, aside string, err error) {
 	if _, err := os.Lstat(cfg.Path); err == nil && !cfg.Replace {
 		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
@@ -73,9 +72,9 @@ func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, a
 	return m, aside, err
 }
 
-// Unpack reads an archive from r, writes the store's file that it holds to path, which must not
-// exist, and verifies it. It trusts nothing that the archive says of itself, and writes no more
-// than what that says. After an error there is nothing at path.
+// Unpack reads an archive from r, writes its store to path, which must not exist, and verifies it.
+// It trusts nothing in the archive's description, and writes no more bytes than the manifest says.
+// After an error there is no file at path.
 func Unpack(ctx context.Context, r io.Reader, path string) (Manifest, error) {
 	return unpack(ctx, r, path, nil)
 }
@@ -117,7 +116,7 @@ func unpackFile(ctx context.Context, in *bufio.Reader, path string, m Manifest) 
 	return unpackTo(throttledWriter{ctx, &throttle{}, f}, in, m)
 }
 
-// unpackTo unpacks what follows the header, to its very end, and compares it with the manifest.
+// unpackTo unpacks everything after the header and compares it with the manifest.
 func unpackTo(to io.Writer, in *bufio.Reader, m Manifest) error {
 	packed := &io.LimitedReader{R: in, N: m.Packed}
 	from, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -147,8 +146,7 @@ func unpackTo(to io.Writer, in *bufio.Reader, m Manifest) error {
 	return nil
 }
 
-// verify compares the file at path with the manifest, and every record in it with what its event
-// said.
+// verify compares the file at path with the manifest, and every record in it with its event's data.
 func (m Manifest) verify(ctx context.Context, path string) error {
 	found, err := fileMeta(path)
 	if err != nil {
@@ -164,7 +162,7 @@ func (m Manifest) verify(ctx context.Context, path string) error {
 	return err
 }
 
-// renewDataSet gives the store at path a data-set id of its own and syncs the whole file.
+// renewDataSet gives the store at path a new data-set id and syncs the whole file.
 func renewDataSet(path string) error {
 	db, _, err := openFile(path)
 	if err != nil {
@@ -183,17 +181,17 @@ func renewDataSet(path string) error {
 	return errors.Join(err, db.Sync(), db.Close())
 }
 
-// ErrNotSynced means that the new store is in its place, but may not be after a power failure.
+// ErrNotSynced means that the new store is in its place, but may disappear in a power failure.
 var ErrNotSynced = errors.New("the directory cannot be synced, so a power failure may bring back what was there before")
 
-// install renames the file at from to path. A file that is at path keeps a second name, aside.
+// install renames the file at from to path. An existing file at path keeps a second name, aside.
 func install(from, path string) (aside string, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		if aside, err = keepAside(path); err != nil {
 			return "", err
 		}
 	}
-	err = cmp.Or(removeIfThere(path+loadingSuffix), failpoint.Hit("restore/before-rename")) // the mark is about the old one
+	err = cmp.Or(removeIfThere(path+loadingSuffix), failpoint.Hit("restore/before-rename")) // the mark belongs to the old one
 	if err == nil {
 		err = os.Rename(from, path)
 	}

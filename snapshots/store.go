@@ -21,40 +21,40 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// Config says where the store is.
+// Config configures a Store.
 type Config struct {
 	// Path is the bbolt file, such as data/registry.db. Required. Its directory must exist, and the
 	// caller must hold its lock (LockDir).
 	Path string
 
-	// Logger gets what an operator must know. Nil: nothing is logged.
+	// Logger gets messages for the operator. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Restore is called where there is no store, or none that loads. It may put one at Path, as
-	// Restore does, which is then loaded. Nil: an empty one is made.
+	// Restore is called if there is no store, or none that loads. It may put one at Path, as the
+	// function Restore does, which is then loaded. If Restore is nil, an empty store is made.
 	Restore func(context.Context) error
 }
 
-// Store is an open store, as Open and NewReplacement make it. One goroutine at a time may call
-// Save; any goroutine may call the other methods.
+// Store is an open store, made by Open or NewReplacement. One goroutine at a time may call Save;
+// any goroutine may call the other methods.
 type Store struct {
 	logger *slog.Logger // fixed
 
-	// mu is held for the length of a write transaction, so that Save and Probe exclude each other.
+	// mu is held during a write transaction, so that Save and Probe exclude each other.
 	mu      sync.Mutex
 	path    string   // changes in Replace
-	db      *bolt.DB // nil while it has to be opened again, and after Close
-	file    *os.File // the one of db
-	attempt *meta    // what a failed transaction would have left; nil after a good one
+	db      *bolt.DB // nil until it is opened again, and after Close
+	file    *os.File // the file of db
+	attempt *meta    // meta record of a failed transaction; nil after a successful one
 	closed  bool
 
-	// state guards what follows. To write it, mu is held too; Checkpoint and Probe read it without
-	// mu, since they must not wait for the disk.
+	// state guards the fields below. Writing them also requires mu; Checkpoint and Probe read them
+	// without mu, since they must not wait for the disk.
 	state  sync.Mutex
 	saved  meta
-	failed error // of the last transaction; nil after a good one
+	failed error // error of the last transaction; nil after a successful one
 
-	readers atomic.Int32 // read transactions of archives; it grows with mu held
+	readers atomic.Int32 // read transactions of archives; it increases only with mu held
 }
 
 func newStore(path string, logger *slog.Logger) *Store {
@@ -63,17 +63,17 @@ func newStore(path string, logger *slog.Logger) *Store {
 
 var errClosed = errors.New("store: closed")
 
-// ErrDamaged says that the file is damaged, and that another store has to take its place.
+// ErrDamaged means that the file is damaged, and that another store must replace it.
 var ErrDamaged = errors.New("the file is damaged")
 
-// Save writes c in one transaction and returns when it is on the disk. A checkpoint below the saved
-// one is refused.
+// Save writes c in one transaction and returns when it is on the disk. It refuses a checkpoint
+// below the saved one.
 //
 // After an error the disk holds the state before or, although the failure was reported, that of c,
-// and never a mixture. The caller then saves again all that it wants kept, c's records included;
-// the store opens its file again first (see "When the disk fails" in the package's documentation).
-// After an error that matches ErrDamaged every Save fails: a replacement has to be made. Save does
-// not keep c, and sorts its records.
+// and never a mixture. The caller then saves everything again, including c's records. The store
+// first opens its file again (see "When the disk fails" in the package's documentation). After an
+// error that matches ErrDamaged every Save fails: make a replacement. Save does not retain c, and
+// sorts its records.
 func (s *Store) Save(c readmodel.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Store) Save(c readmodel.Commit) error {
 	return s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
 }
 
-// Probe tries an empty transaction and so reports whether the store can be read and written. During
-// a Save it returns the outcome of the transaction before, at once.
+// Probe reports whether the store can be read and written, by an empty transaction. During a Save
+// it returns the outcome of the transaction before, at once.
 func (s *Store) Probe() error {
 	if !s.mu.TryLock() {
 		return s.lastFailure()
@@ -106,17 +106,17 @@ func (s *Store) Probe() error {
 	})
 }
 
-// Checkpoint is the checkpoint of the last transaction, zero before the first. It never waits.
+// Checkpoint returns the checkpoint of the last transaction, or zero before the first. It never
+// waits.
 func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
 
-// Records returns how many records were saved last, by table.
+// Records returns the number of records in the last transaction, by table.
 func (s *Store) Records() map[string]int { return maps.Clone(s.current().Counts) }
 
-// DataSet tells this store's content from that of any other: random, and new at every rebuild and
-// restore.
+// DataSet identifies this store's content: it is random, and new at every rebuild and restore.
 func (s *Store) DataSet() string { return s.current().DataSet }
 
-// Close waits for a running transaction and closes the file. Another Close does nothing.
+// Close waits for a running transaction and closes the file. Further calls do nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,9 +124,9 @@ func (s *Store) Close() error {
 	return s.closeFile()
 }
 
-// closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked on a damaged
-// page in that, and again when it rolled back, it keeps its locks forever. An archive that is being
-// copied keeps them until it is done.
+// closeWithin bounds the closing of the file after a failed transaction. If bbolt panicked on a
+// damaged page, and again in the rollback, it holds its locks forever. A copy for an archive holds
+// them until it is done.
 const closeWithin = 2 * time.Second
 
 func (s *Store) closeFile() error {
@@ -148,11 +148,11 @@ func (s *Store) closeFile() error {
 	}
 }
 
-// commit runs one transaction, which is to leave next, and remembers whether it failed.
+// commit runs one transaction, whose resulting meta record is next, and records whether it failed.
 func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
 	err := fault.Catch(func() error { return s.update(write) })
 	if errors.Is(err, fault.Err) || errors.As(err, &damage{}) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err) // bbolt panics where pages do not belong together
+		err = fmt.Errorf("%w: %w", ErrDamaged, err) // bbolt panics on inconsistent pages
 	}
 	if err != nil {
 		err = fmt.Errorf("store: %w", err)
@@ -164,7 +164,7 @@ func (s *Store) commit(next meta, write func(*bolt.Tx) error) error {
 	return nil
 }
 
-// update is the transaction, with the points where tests make it fail.
+// update runs the transaction, with the points where tests make it fail.
 func (s *Store) update(write func(*bolt.Tx) error) error {
 	if err := failpoint.Hit("store/before-transaction"); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *Store) update(write func(*bolt.Tx) error) error {
 	return failpoint.Hit("store/after-transaction")
 }
 
-// ready opens the file again if the last transaction failed, and finds out what became of that.
+// ready opens the file again if the last transaction failed, and finds out whether that was stored.
 func (s *Store) ready() error {
 	if s.closed {
 		return errClosed
@@ -190,7 +190,7 @@ func (s *Store) ready() error {
 		return nil
 	}
 	if failed := s.lastFailure(); errors.Is(failed, ErrDamaged) {
-		return failed // for good
+		return failed // permanently
 	}
 	err := s.reopen()
 	if errors.As(err, &damage{}) {
@@ -205,7 +205,7 @@ func (s *Store) ready() error {
 }
 
 func (s *Store) reopen() error {
-	_ = s.closeFile() // it has failed already; what counts is what can be opened
+	_ = s.closeFile() // failed already; the result of opening counts
 	db, file, err := openFile(s.path)
 	if err != nil {
 		return err
@@ -246,7 +246,8 @@ func (s *Store) lastFailure() error {
 	return s.failed
 }
 
-// writeRecords sorts the records, and writes them and the meta record next, whose counts it corrects.
+// writeRecords sorts the records, and writes them and the meta record next, whose counts it
+// updates.
 func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
 	slices.SortStableFunc(records, func(a, b readmodel.Record) int { return cmp.Compare(a.Subject.ID, b.Subject.ID) })
 	var w writer
@@ -261,26 +262,28 @@ func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
 }
 
 // writer writes records into tables. bbolt does not copy values, so they stay in the arena until
-// the transaction ends. Before an arena is full the next one is begun: to grow it would copy them.
+// the transaction ends. A new arena is started before the current one is full, because growing it
+// would copy the values.
 type writer struct{ arena []byte }
 
-// An arena holds some hundred values. Few are longer than arenaSpare.
+// An arena holds a few hundred values. Few values are longer than arenaSpare.
 const (
 	arenaSize  = 1 << 20
 	arenaSpare = 8 << 10
 )
 
-// fullPages is how full bbolt makes pages when nearly all new records come after those that are there,
-// as ids do that begin with a time. Its default leaves half of each page for records in between: the
-// file was half as large again. Where such records do come, it would split a full page into a full one
-// and one that is nearly empty.
+// fullPages is how full bbolt makes pages if nearly all new records come after the existing ones,
+// as ids do that begin with a time. bbolt's default leaves half of each page free for records in
+// between, which made the file half as large again. If many records do come in between, full pages
+// split into a full one and a nearly empty one.
 const fullPages = 0.95
 
-// mostlyAppended is how many new records have to come after those that are there for each in between.
+// mostlyAppended is how many new records must come after the existing ones for each record in
+// between.
 const mostlyAppended = 20
 
-// table writes those of the sorted records that belong into t and returns by how many t has grown.
-// In the order of the keys each page is visited once.
+// table writes those of the sorted records that belong to t and returns the growth of t. Sorted
+// writes visit each page once.
 func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
 	bucket, err := t.in(tx)
 	if err != nil {
@@ -310,11 +313,11 @@ func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added i
 	return added, nil
 }
 
-// record writes one record and returns 1 if it is new, -1 if it is gone, else 0.
+// record writes one record and returns 1 if it is new, -1 if it was removed, else 0.
 func (w *writer) record(bucket *bolt.Bucket, t table, r *readmodel.Record) (int, error) {
 	key := []byte(r.Subject.ID)
 	before := bucket.Get(key)
-	if r.Removed != t.tombstones { // an entry leaves its tombstone in the other table, and the reverse
+	if r.Removed != t.tombstones { // an entry leaves its tombstone in the other table, and vice versa
 		if before == nil {
 			return 0, nil
 		}
@@ -325,7 +328,7 @@ func (w *writer) record(bucket *bolt.Bucket, t table, r *readmodel.Record) (int,
 		return 1, bucket.Put(key, stored)
 	}
 	if bytes.Equal(before, stored) {
-		return 0, nil // a replay: leave the page alone
+		return 0, nil // a replay: do not touch the page
 	}
 	return 0, bucket.Put(key, stored)
 }

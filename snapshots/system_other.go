@@ -14,5 +14,5 @@ func readAhead(string) {}
 // adviseNormal does nothing.
 func adviseNormal(*bolt.DB, int64) {}
 
-// checkSpace does nothing: writing will tell.
+// checkSpace does nothing: a write fails if there is no room.
 func checkSpace(string, int64) error { return nil }

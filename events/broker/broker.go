@@ -16,70 +16,72 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// readyWithin bounds the wait for the listener once the stores have been opened.
+// readyWithin bounds the wait for the listener after the stores have been opened.
 const readyWithin = 10 * time.Second
 
-// Config says where the broker keeps its streams and who may reach it.
+// Config configures a Broker: where it stores its streams and who may connect.
 type Config struct {
-	// StoreDir is the directory of the streams. Required; created when absent.
+	// StoreDir is the directory of the streams. Required; created if missing.
 	StoreDir string
 
-	// Addr is "host:port" for clients, port 0 for a free one. "-" or empty: no listener, only
-	// Connect reaches the broker. A host that is not loopback needs a ConfigFile with users.
+	// Addr is "host:port" for clients, with port 0 for a free one. If it is "-" or empty, there is
+	// no listener, and only Connect reaches the broker. A host that is not loopback requires a
+	// ConfigFile with users.
 	Addr string
 
-	// ConfigFile is a nats.conf that says who may connect: authorization or accounts with
-	// users (passwords or nkeys), tls, and limits for clients. Any other top-level setting
-	// is an error, and so are no users at all. If empty, every client may do everything.
+	// ConfigFile is a nats.conf that says who may connect: authorization or accounts with users
+	// (passwords or nkeys), tls, and limits for clients. Any other top-level setting is an error,
+	// and so is a file without users. If empty, every client may do everything.
 	ConfigFile string
 
-	// Account is the account of ConfigFile that holds the registry's streams. Empty: the only one
-	// with JetStream, or the global account where the file has no accounts.
+	// Account is the account in ConfigFile with the registry's streams. If empty, it is the only
+	// account with JetStream, or the global account if the file has no accounts.
 	Account string
 
-	// MaxStore bounds the streams on disk, in bytes. 0: what they have and three quarters of what
-	// is free, at least 256 MiB and at most 64 GiB.
+	// MaxStore bounds the streams on disk, in bytes. 0 means their current size plus three quarters
+	// of the free space, at least 256 MiB and at most 64 GiB.
 	MaxStore int64
 
-	// MaxMemory bounds what JetStream keeps in memory, in bytes. 0: 256 MiB. The registry keeps
-	// only the state of consumers there.
+	// MaxMemory bounds JetStream's memory, in bytes. 0 means 256 MiB. The registry keeps only the
+	// state of consumers there.
 	MaxMemory int64
 
-	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late: for
-	// tests that are not about durability. False: the broker syncs before it acknowledges.
+	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late. It
+	// is for tests that are not about durability. By default the broker syncs before it
+	// acknowledges.
 	UnsafeNoSync bool
 
-	// Logger receives the server's log. Nil: it is dropped.
+	// Logger receives the server's log. If nil, it is dropped.
 	Logger *slog.Logger
 }
 
-// Broker is a running embedded server. Its methods may be called from any goroutine.
+// Broker is a running embedded server. Any goroutine may call its methods.
 type Broker struct {
-	cfg Config // with the port that was found free
+	cfg Config // with the actual port
 
 	mu       sync.Mutex // held by Recover and Shutdown
 	closed   bool
-	restarts time.Time // when Recover last tried
+	restarts time.Time // time of the last attempt of Recover
 
 	current atomic.Pointer[running]
-	failed  atomic.Pointer[error] // why Recover could not start a server; nil: it could, or did not have to
+	failed  atomic.Pointer[error] // why Recover could not start a server; nil if it could, or was not needed
 }
 
-// running is one server: Recover puts another one in its place.
+// running is one server. Recover replaces it.
 type running struct {
 	srv      *server.Server
-	addr     string // empty: it does not listen
+	addr     string // empty if it does not listen
 	internal credentials
 
-	// lost are the streams that could not be recovered at the start and have not come back since.
-	// The server says the same of one that is being created or deleted, whose directory is there
-	// before and after the stream is.
+	// lost are the streams that could not be recovered at the start and have not returned since.
+	// The server reports the same for a stream that is being created or deleted, since its
+	// directory exists before and after the stream.
 	mu   sync.Mutex
-	lost map[string]bool // by the text of the server's error; nil: not asked yet
+	lost map[string]bool // by the text of the server's error; nil before the first check
 }
 
-// Start runs a broker and returns when clients can connect and every stream is open. An error says
-// in one line what to change. The caller owns the broker and ends it with Shutdown.
+// Start runs a broker and returns when clients can connect and every stream is open. An error is
+// one line that says what to change. The caller owns the broker and ends it with Shutdown.
 func Start(cfg Config) (*Broker, error) {
 	opts, internal, err := options(cfg)
 	if err != nil {
@@ -94,7 +96,7 @@ func Start(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// launch starts a server and makes it the current one. After an error there is no new one.
+// launch starts a server and makes it the current one. After an error there is no new server.
 func (b *Broker) launch(opts *server.Options, internal credentials) error {
 	if err := portFree(b.cfg.Addr); err != nil {
 		return err
@@ -120,7 +122,7 @@ func (b *Broker) launch(opts *server.Options, internal credentials) error {
 		r.addr = srv.Addr().String()
 		b.cfg.Addr = samePort(b.cfg.Addr, r.addr)
 	}
-	r.problems() // notes what is lost
+	r.problems() // records what is lost
 	b.current.Store(r)
 	return nil
 }
@@ -135,15 +137,15 @@ func started(srv *server.Server, log *logger) error {
 	return nil
 }
 
-// samePort returns the configured address with the real port, at which clients expect the next
+// samePort returns the configured address with the actual port, where clients expect the next
 // server.
 func samePort(addr, is string) string {
-	host, _, _ := net.SplitHostPort(addr) // has been read before
+	host, _, _ := net.SplitHostPort(addr) // was parsed before
 	_, port, _ := net.SplitHostPort(is)
 	return net.JoinHostPort(host, port)
 }
 
-// portFree fails early, before any store is opened, when another process has the port.
+// portFree fails early, before any store is opened, if another process has the port.
 func portFree(addr string) error {
 	host, port, listens, err := splitAddr(addr)
 	if err != nil || !listens || port == server.RANDOM_PORT {
@@ -156,10 +158,11 @@ func portFree(addr string) error {
 	return l.Close()
 }
 
-// Addr returns the host:port that clients connect to, with the real port; empty without a listener.
+// Addr returns the host:port that clients connect to, with the actual port, or "" without a
+// listener.
 func (b *Broker) Addr() string { return b.current.Load().addr }
 
-// ClientURL returns the nats:// address of Addr; empty without a listener.
+// ClientURL returns the nats:// address of Addr, or "" without a listener.
 func (b *Broker) ClientURL() string {
 	addr := b.Addr()
 	if addr == "" {
@@ -168,9 +171,9 @@ func (b *Broker) ClientURL() string {
 	return "nats://" + addr
 }
 
-// Connect opens a connection through memory that may do everything in the registry's account,
-// whether or not the broker listens or has users. Options come after the defaults (reconnect
-// forever) and may replace them. The caller closes the connection.
+// Connect opens an in-memory connection with full rights in the registry's account, whether or not
+// the broker listens or has users. Options come after the defaults (reconnect forever) and may
+// replace them. The caller closes the connection.
 func (b *Broker) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	all := []nats.Option{nats.InProcessServer(b), nats.MaxReconnects(-1)}
 	if b.current.Load().internal != (credentials{}) {
@@ -192,8 +195,8 @@ func (b *Broker) userInfo() (name, password string) {
 	return internal.name, internal.password
 }
 
-// Shutdown ends every connection, closes the streams and waits until that is done. Calling it again
-// is harmless.
+// Shutdown ends every connection, closes the streams and waits until that is done. Further calls do
+// nothing.
 func (b *Broker) Shutdown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// logger writes the server's log to slog. Its Fatalf records the reason and returns, where the
-// server expects it to exit; the server then gives up what it was doing.
+// logger writes the server's log to slog. Its Fatalf records the reason and returns, although the
+// server expects it to exit; the server then abandons what it was doing.
 type logger struct {
 	slog *slog.Logger
 
@@ -28,21 +28,21 @@ func newLogger(l *slog.Logger) *logger {
 	return &logger{slog: l.With("component", "broker")}
 }
 
-// fatal returns the first fatal message, or nothing.
+// fatal returns the first fatal message, or "".
 func (l *logger) fatal() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reason
 }
 
-// debug reports whether debug messages are wanted: building them costs the server something.
+// debug reports whether debug messages are enabled, since building them costs the server time.
 func (l *logger) debug() bool { return l.slog.Enabled(context.Background(), slog.LevelDebug) }
 
 func (l *logger) log(level slog.Level, format string, v []any) {
 	l.slog.Log(context.Background(), level, withoutDonations(fmt.Sprintf(format, v...)))
 }
 
-// Noticef logs at debug level: the server's notices are its start-up banner and who connects.
+// Noticef logs at debug level: the server's notices are its start-up banner and connecting clients.
 func (l *logger) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
 
 // Warnf logs a warning.
@@ -69,15 +69,14 @@ func (l *logger) Fatalf(format string, v ...any) {
 }
 
 var (
-	// What a client sent, in the server's words about an error of the protocol: it goes to the end
-	// of the line.
+	// Input of a client, as quoted in the server's protocol errors: it extends to the end of the
+	// line.
 	clientWords = regexp.MustCompile(`(?s)(proto='|\(snip: |\bprocess\w+ [^"]*").*`)
-	// A subject of the registry's, with what may follow it in a sentence. Paths have a slash before
-	// it.
+	// A subject of the registry with the punctuation after it. Paths have a slash before it.
 	subjectWords = regexp.MustCompile(`(^|[\s"'])registry\.\S*`)
 )
 
-// withoutDonations takes the ids of donations out of a line of the server's
+// withoutDonations removes the ids of donations from a line of the server's log
 // (events/CONTRACT.md#rejection).
 func withoutDonations(line string) string {
 	line = clientWords.ReplaceAllString(line, "$1…")

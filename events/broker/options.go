@@ -16,18 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serverName is fixed: JetStream keeps it in its state, and a changing one looks like
-// another server after a restart.
+// serverName is fixed: JetStream stores it in its state, and another name would look like another
+// server after a restart.
 const serverName = "registry"
 
-// credentials are those of the connections that Connect opens. Empty: none are needed.
+// credentials are those of the connections that Connect opens. If empty, none are needed.
 type credentials struct{ name, password string }
 
-// options turns a Config into the server's options. Everything is decided here; readConfigFile
-// limits what the configuration file may say.
+// options turns a Config into the server's options. It makes all decisions; readConfigFile
+// restricts the configuration file.
 func options(cfg Config) (*server.Options, credentials, error) {
 	if cfg.StoreDir == "" {
-		// The server would fall back to the temporary directory.
+		// The server would use the temporary directory.
 		return nil, credentials{}, errors.New("no directory for its streams is configured")
 	}
 	host, port, listens, err := splitAddr(cfg.Addr)
@@ -54,8 +54,8 @@ func options(cfg Config) (*server.Options, credentials, error) {
 	return opts, internal, nil
 }
 
-// clientOptions returns the options about who may connect. Where there are users, the internal one
-// is among them; without users the server asks nobody for a name.
+// clientOptions returns the options about who may connect. If there are users, it adds the internal
+// user; without users the server asks for no name.
 func clientOptions(cfg Config) (*server.Options, credentials, error) {
 	if cfg.ConfigFile == "" {
 		return &server.Options{}, credentials{}, nil
@@ -72,7 +72,7 @@ func clientOptions(cfg Config) (*server.Options, credentials, error) {
 	return opts, internal, nil
 }
 
-// splitAddr reads Config.Addr. listens is false when no listener is wanted.
+// splitAddr parses Config.Addr. listens is false if there is to be no listener.
 func splitAddr(addr string) (host string, port int, listens bool, err error) {
 	if addr == "" || addr == "-" {
 		return "", 0, false, nil
@@ -86,16 +86,16 @@ func splitAddr(addr string) (host string, port int, listens bool, err error) {
 		return "", 0, false, fmt.Errorf("address %q: the port is not a number from 0 to 65535", addr)
 	}
 	if host == "" {
-		host = "0.0.0.0" // what the server would make of it; never loopback
+		host = "0.0.0.0" // as the server interprets it; never loopback
 	}
 	if n == 0 {
-		return host, server.RANDOM_PORT, true, nil // 0 would mean 4222 to the server
+		return host, server.RANDOM_PORT, true, nil // the server interprets 0 as 4222
 	}
 	return host, int(n), true, nil
 }
 
-// Loopback reports whether only programs on this machine can reach host. Names other than localhost
-// are not resolved, because what they resolve to can change.
+// Loopback reports whether only programs on this machine can reach host. It does not resolve names
+// other than localhost, because the result can change.
 func Loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
@@ -108,8 +108,8 @@ const (
 	defaultMemory = 256 * mebibyte
 )
 
-// storeLimit returns how many bytes the streams may take in all. It counts what they take already,
-// so that after a restart on a full disk the server does not refuse its own streams.
+// storeLimit returns how many bytes the streams may take in all. It includes their current size, so
+// that after a restart on a full disk the server does not refuse its own streams.
 func storeLimit(cfg Config) int64 {
 	if cfg.MaxStore > 0 {
 		return cfg.MaxStore
@@ -124,7 +124,8 @@ func memoryLimit(cfg Config) int64 {
 	return defaultMemory
 }
 
-// freeBytes returns how much an unprivileged process may still write, 0 when that is unknown.
+// freeBytes returns how many bytes an unprivileged process may still write, or 0 if that is
+// unknown.
 func freeBytes(dir string) int64 {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -133,12 +134,12 @@ func freeBytes(dir string) int64 {
 	return int64(min(st.Bavail*uint64(st.Bsize), uint64(maxStore)*4))
 }
 
-// usedBytes returns the size of the files below dir. What cannot be read counts as nothing.
+// usedBytes returns the size of the readable files below dir.
 func usedBytes(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // a file may vanish meanwhile; an estimate is enough
+			return nil // a file may vanish; an estimate suffices
 		}
 		if info, err := d.Info(); err == nil {
 			sum += info.Size()

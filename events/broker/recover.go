@@ -16,10 +16,10 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// Health returns nil while every stream can be written. After a write that failed (a full disk, a
-// disk that is gone) the server takes no more events into that stream until it is restarted, and
-// tells only the publishers; what the stream holds can still be read. Health may wait for the disk.
-// Any goroutine may call it until Shutdown.
+// Health returns nil while every stream can be written. After a failed write (a full disk, a
+// removed disk) the server accepts no more events into that stream until it is restarted, and
+// reports that only to publishers; the stream can still be read. Health may wait for the disk. Any
+// goroutine may call it until Shutdown.
 func (b *Broker) Health() error {
 	if err := b.failed.Load(); err != nil {
 		return *err
@@ -27,8 +27,8 @@ func (b *Broker) Health() error {
 	return gravest(b.current.Load().problems())
 }
 
-// problems returns what the server finds wrong with itself, without streams that are being created
-// or deleted: those have not been lost since it started.
+// problems returns the server's problems, except for streams that are being created or deleted:
+// those were not lost at the start.
 func (r *running) problems() []server.HealthzError {
 	all := r.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
 	r.mu.Lock()
@@ -47,8 +47,8 @@ func (r *running) problems() []server.HealthzError {
 	return all
 }
 
-// gravest returns the first problem that does not pass, else the first: a failing disk often turns
-// read-only afterwards.
+// gravest returns the first problem that is not temporary, else the first: a failing disk often
+// turns read-only afterwards.
 func gravest(all []server.HealthzError) (err error) {
 	for _, e := range all {
 		if now := errors.New(natserr.OneLine(errors.New(e.Error))); err == nil || Passes(err) && !Passes(now) {
@@ -58,10 +58,10 @@ func gravest(all []server.HealthzError) (err error) {
 	return err
 }
 
-// Passes reports whether Recover can end what Health has found once the disk can be written: the
-// disk was full or read-only, so nothing of the failed write is on it. After any other error, or
-// one of a sync, nobody knows what is on the disk; an operator must check it and start the process
-// again.
+// Passes reports whether Recover can solve the problem that Health found, once the disk can be
+// written: the disk was full or read-only, so nothing of the failed write is on it. After any other
+// error, or a failed sync, the content of the disk is unknown; an operator must check it and
+// restart the process.
 func Passes(health error) bool {
 	switch {
 	case errors.Is(health, errNotSynced):
@@ -78,23 +78,23 @@ func Passes(health error) bool {
 }
 
 const (
-	// minRoom is how many bytes must be free before a restart: enough for the disk not to be full
+	// minRoom is how many bytes must be free before a restart: enough that the disk is not full
 	// again at once.
 	minRoom = 8 << 20
-	// trialBytes is how many bytes are written and synced to see whether the disk takes any.
+	// trialBytes is how many bytes are written and synced to test whether the disk accepts data.
 	trialBytes = 1 << 20
-	// restartEvery is the least time between two attempts: each of them ends every client's
+	// restartEvery is the minimum time between two attempts: each of them ends every client's
 	// connection.
 	restartEvery = 10 * time.Second
 )
 
-// errNotRestarted begins what Health says when Recover could not start another server.
+// errNotRestarted begins the error of Health if Recover could not start another server.
 var errNotRestarted = errors.New("the broker cannot be started again")
 
-// Recover restarts the server, on its address and its streams, when health Passes and its directory
-// can be written again; at most every ten seconds. It reports whether it did. Every connection is
-// cut and reconnects; what was acknowledged is kept. When the restart failed, Health says why, and
-// the next call tries again, unless what was written before cannot be synced.
+// Recover restarts the server, on its address and its streams, if health Passes and its directory
+// can be written again, at most every ten seconds. It reports whether it did. Every connection is
+// closed and reconnects; acknowledged messages are kept. If the restart failed, Health returns the
+// reason, and the next call tries again, unless earlier writes cannot be synced.
 func (b *Broker) Recover(health error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,8 +110,8 @@ func (b *Broker) Recover(health error) bool {
 	return true
 }
 
-// restart replaces the server. It checks the options before it ends the old one, which can still be
-// read.
+// restart replaces the server. It checks the options before it ends the old server, which can still
+// be read.
 func (b *Broker) restart() error {
 	opts, internal, err := options(b.cfg)
 	if err != nil {
@@ -121,8 +121,8 @@ func (b *Broker) restart() error {
 	return b.launch(opts, internal)
 }
 
-// writable tries the disk of the streams. A process killed meanwhile leaves one file, which the
-// next one overwrites.
+// writable tests the disk of the streams. A process killed during the test leaves one file, which
+// the next one overwrites.
 func (b *Broker) writable() error {
 	if freeBytes(b.cfg.StoreDir) < minRoom {
 		return syscall.ENOSPC
@@ -135,14 +135,14 @@ func (b *Broker) writable() error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
-// errNotSynced begins the error of a disk that does not confirm what was written.
+// errNotSynced begins the error of a disk that does not confirm earlier writes.
 var errNotSynced = errors.New("what an earlier run has written cannot be synced")
 
 // syncStreams syncs every file and directory of the streams below storeDir. A process that was
 // killed between a write and its sync leaves a message that was never acknowledged and may not be
-// on the disk. The next server finds it, and acknowledges it as a duplicate when it is sent again,
-// so it must be on the disk by then. Syncing costs next to nothing when nothing waits to be
-// written. Nobody may write meanwhile.
+// on the disk. When that message is sent again, the next server finds it and acknowledges it as a
+// duplicate, so it must be on the disk by then. A sync costs next to nothing if there is nothing to
+// write. There must be no writer.
 func syncStreams(storeDir string) error {
 	if err := errors.Join(syncBelow(filepath.Join(storeDir, server.JetStreamStoreDir)), syncFile(storeDir)); err != nil {
 		return fmt.Errorf("%w: %s", errNotSynced, natserr.OneLine(err))
@@ -150,7 +150,7 @@ func syncStreams(storeDir string) error {
 	return nil
 }
 
-// syncBelow does nothing when dir does not exist yet.
+// syncBelow does nothing if dir does not exist yet.
 func syncBelow(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir) // the walk would not follow one
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 )
 
 // allowed reports whether a configuration file may have a top-level setting, in lower case. All
-// others would open a listener, move the store, or let somebody in who is no user.
+// others would open a listener, move the store, or admit clients that are not users.
 func allowed(setting string) bool {
 	switch setting {
 	case "authorization", "accounts", "system_account", "tls",
@@ -25,8 +25,8 @@ func allowed(setting string) bool {
 	return false
 }
 
-// readConfigFile reads a nats.conf that says no more than who may connect. It also returns the
-// account that holds the registry's streams (nil: the global one).
+// readConfigFile reads a nats.conf that only says who may connect. It also returns the account with
+// the registry's streams, which is nil for the global one.
 func readConfigFile(file, account string) (*server.Options, *server.Account, error) {
 	tree, err := conf.ParseFileWithChecks(file)
 	if err != nil {
@@ -46,8 +46,8 @@ func readConfigFile(file, account string) (*server.Options, *server.Account, err
 	return clientSettings(opts), acc, err
 }
 
-// clientSettings copies what allowed names. A setting that is also used as a variable passes
-// checkSettings ("http_port: 8222, max_conn: $http_port"), but is not copied here.
+// clientSettings copies the settings that allowed accepts. A setting that is also used as a
+// variable passes checkSettings ("http_port: 8222, max_conn: $http_port"), but is not copied here.
 func clientSettings(o *server.Options) *server.Options {
 	return &server.Options{
 		Users: o.Users, Nkeys: o.Nkeys, Accounts: o.Accounts, SystemAccount: o.SystemAccount, AuthTimeout: o.AuthTimeout,
@@ -58,8 +58,8 @@ func clientSettings(o *server.Options) *server.Options {
 	}
 }
 
-// checkSettings rejects what allowed does not name. Variables that others refer to are not
-// settings.
+// checkSettings rejects the settings that allowed does not accept. Variables that others refer to
+// are not settings.
 func checkSettings(file string, tree map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if t, ok := tree[name].(interface{ IsUsedVariable() bool }); ok && t.IsUsedVariable() {
@@ -72,9 +72,10 @@ func checkSettings(file string, tree map[string]any) error {
 	return nil
 }
 
-// checkUsers rejects what would let somebody in without a secret of their own, or keep out the
-// internal user. It turns the one user of an authorization block into a list of users, because the
-// server ignores the former once there is a list, and the internal user makes one.
+// checkUsers rejects settings that would admit clients without a secret of their own, or lock out
+// the internal user. It turns the single user of an authorization block into a list of users,
+// because the server ignores that user once there is a list, and adding the internal user makes
+// one.
 func checkUsers(file string, opts *server.Options) error {
 	if opts.Username != "" {
 		opts.Users = append(opts.Users, &server.User{Username: opts.Username, Password: opts.Password})
@@ -86,7 +87,7 @@ func checkUsers(file string, opts *server.Options) error {
 	case opts.Authorization != "":
 		return fmt.Errorf("%s: tokens are not supported, since they name no user: define users", file)
 	case opts.TLSMap:
-		// The server would ask the connection through memory for a certificate.
+		// The server would ask the in-memory connection for a certificate.
 		return fmt.Errorf("%s: verify_and_map is not for the embedded broker: define users with passwords or nkeys", file)
 	}
 	for _, u := range opts.Users {
@@ -117,8 +118,8 @@ func streamAccount(file string, tree map[string]any, opts *server.Options, name 
 	return nil, fmt.Errorf("%s: no account %q", file, name)
 }
 
-// jetStreamAccounts returns the names of the accounts whose block turns JetStream on. The server
-// knows them only when it runs.
+// jetStreamAccounts returns the names of the accounts whose block enables JetStream. The server
+// only knows them once it runs.
 func jetStreamAccounts(tree map[string]any) []string {
 	var names []string
 	for name, block := range members(tree, "accounts") {

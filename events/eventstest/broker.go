@@ -43,8 +43,8 @@ func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 	return b
 }
 
-// Server starts a NATS server with options of the test's own, where Broker cannot make it so, on a
-// free loopback port, and stops it at the test's end. It does not wait until clients can connect.
+// Server starts a NATS server with options that Broker does not support, on a free loopback port,
+// and stops it at the test's end. It does not wait until clients can connect.
 func Server(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
@@ -67,8 +67,8 @@ var running atomic.Int32
 
 // awaitServers waits until the last goroutine of the stopped servers has ended, if no other server
 // runs. A server's shutdown does not wait for all of its goroutines, and on a busy machine one can
-// outlive the second or so for which goleak looks. The server leaks one now and then, so the wait is
-// bounded, and goleak decides.
+// outlive goleak's retries, which take about a second. The server sometimes leaks one, so the wait
+// is bounded, and goleak decides.
 func awaitServers(t testing.TB) {
 	t.Helper()
 	if running.Add(-1) > 0 {
@@ -120,8 +120,8 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 	return js
 }
 
-// Create creates a stream, even of a name that was deleted just before: the broker removes the
-// deleted one's files after it has said that it is gone, and refuses the new one meanwhile.
+// Create creates a stream, even of a name that was deleted just before. The broker acknowledges a
+// deletion before it has removed the files, and refuses the new stream until then.
 func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	const createFailed = jetstream.ErrorCode(10049)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -176,8 +176,7 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 	return last
 }
 
-// PublishRaw publishes any payload on any subject, for what the contract rejects, and returns its
-// sequence.
+// PublishRaw publishes any payload on any subject, to test rejections, and returns its sequence.
 func PublishRaw(t testing.TB, js jetstream.JetStream, subject string, payload []byte) uint64 {
 	t.Helper()
 	return send(t, js, &nats.Msg{Subject: subject, Data: payload})
@@ -187,7 +186,7 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// On a busy machine a stream that has just been made takes in nothing for a second or more.
+	// On a busy machine a new stream accepts nothing for a second or more.
 	const wait = 20 * time.Millisecond
 	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryWait(wait), jetstream.WithRetryAttempts(int(patience/wait)))
 	if err != nil {
@@ -196,9 +195,9 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 	return ack.Sequence
 }
 
-// LonelyNode connects to a server that answers requests for stream information as a node of a
-// cluster does that is cut off from the others: leader is the stream's leader as the node knows it,
-// empty for none. It answers nothing else. Seeing a real node do that needs several processes, and
+// LonelyNode connects to a server that answers requests for stream information like a cluster node
+// that is partitioned from the others: leader is the stream's leader as the node knows it, empty
+// for none. It answers nothing else. Reproducing that with a real node needs several processes, and
 // luck; cmd/registry/cluster has them.
 func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 	t.Helper()

@@ -48,7 +48,7 @@ func entry(r *rand.Rand, i int) events.Entry {
 	return e
 }
 
-// Listed returns the event that puts e on its list. Its id depends on e and version only.
+// Listed returns the event that lists e. Its id depends only on e and version.
 func Listed(e events.Entry, version int) events.Event {
 	return events.Event{
 		ID: fmt.Sprintf("%s.%s.%d", e.List, e.EntryID, version), Source: "urn:registry:test",
@@ -56,7 +56,7 @@ func Listed(e events.Entry, version int) events.Event {
 	}
 }
 
-// Events returns Entries, each in its event (Listed).
+// Events returns Entries as events (Listed).
 func Events(n int, seed uint64) []events.Event {
 	out := make([]events.Event, n)
 	for i, e := range Entries(n, seed) {
@@ -75,7 +75,8 @@ func list(r *rand.Rand) events.List {
 	return events.Legit
 }
 
-// chatID has 21 digits, one more than any platform has issued. One in fifty recurs.
+// chatID returns a chat id of 21 digits, one more than any platform has issued. One in fifty
+// recurs.
 func chatID(r *rand.Rand, i int) string {
 	if r.IntN(50) == 0 {
 		i = r.IntN(i + 1)
@@ -112,7 +113,7 @@ func reason(r *rand.Rand) string {
 
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
-// AnyEvent draws any valid event of the contract, at the bounds too.
+// AnyEvent draws any valid event of the contract, including the bounds.
 func AnyEvent() *rapid.Generator[events.Event] {
 	return rapid.Custom(func(t *rapid.T) events.Event {
 		e := events.Event{
@@ -195,8 +196,8 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 	})
 }
 
-// Unset returns the names of the fields of T, a struct, that are zero in each of the values. A test
-// that draws values for every field learns so of a field that was added later.
+// Unset returns the names of the fields of the struct T that are zero in each of the values. A test
+// that draws values for every field thus notices a new field.
 func Unset[T any](values []T) (names []string) {
 	for i := range reflect.TypeFor[T]().NumField() {
 		set := slices.ContainsFunc(values, func(v T) bool { return !reflect.ValueOf(v).Field(i).IsZero() })
@@ -216,7 +217,7 @@ func List() *rapid.Generator[events.List] {
 // Key draws an entryId, a donationId or a proofs.id.
 func Key() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`) }
 
-// ChatID draws a chat id: any text that the public API can be asked for.
+// ChatID draws a chat id: any text that can be queried in the public API.
 func ChatID() *rapid.Generator[string] {
 	return Text(1, events.MaxChatID).Filter(func(s string) bool {
 		_, refers := events.ReferredChatID(s)
@@ -224,7 +225,7 @@ func ChatID() *rapid.Generator[string] {
 	})
 }
 
-// Text draws any text of so many code points without NUL.
+// Text draws any text of least to most code points without NUL.
 func Text(least, most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.ReplaceAll(rapid.StringN(least, most, -1).Draw(t, "text"), "\x00", "?")
@@ -254,7 +255,7 @@ func attribute(most int) *rapid.Generator[string] {
 	})
 }
 
-// printable are the characters of Polish texts and some beyond the basic plane.
+// printable returns the characters of Polish texts and some beyond the basic plane.
 func printable() *unicode.RangeTable {
 	return &unicode.RangeTable{
 		R16:         []unicode.Range16{{Lo: 0x20, Hi: 0x7e, Stride: 1}, {Lo: 0xa1, Hi: 0x17f, Stride: 1}},

@@ -2,6 +2,6 @@
 
 package eventstest
 
-// RaceDetector reports whether this binary is built with the race detector, which sees nothing of
+// RaceDetector reports whether this binary is built with the race detector, which cannot observe
 // other processes.
 const RaceDetector = true

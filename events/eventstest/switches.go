@@ -10,14 +10,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// all reports whether everything is to be tried: REGISTRY_TESTS=all, which .ci/run sets.
+// all reports whether all tests run at full length: REGISTRY_TESTS=all, which .ci/run sets.
 func all() bool { return os.Getenv("REGISTRY_TESTS") == "all" }
 
-// Full reports whether a test whose counts (kills, mutations, rounds) make it long must take its
-// full counts: REGISTRY_TESTS=all, and no race detector, which finds as much in a few rounds.
+// Full reports whether tests must take their full counts (kills, mutations, rounds):
+// REGISTRY_TESTS=all without the race detector, which finds as much in a few rounds.
 func Full() bool { return all() && !RaceDetector }
 
-// Long skips t unless everything is to be tried, and says what brings it back.
+// Long skips t unless all tests run, and says how to run it.
 func Long(t testing.TB) {
 	t.Helper()
 	if !all() {
@@ -25,19 +25,19 @@ func Long(t testing.TB) {
 	}
 }
 
-// The ports that Address hands out lie below those that systems assign by themselves: a program may
-// give its port up for a while and finds it free when it comes back.
+// Address hands out ports below those that systems assign by themselves, so a program can close its
+// port for a while and find it free later.
 const (
 	firstPort = 20_000
 	numPorts  = 10_000
 )
 
-// handedOut counts the ports of this process: tests that run side by side share the machine's.
+// handedOut counts the ports of this process: parallel tests share the machine's.
 var handedOut atomic.Uint32
 
-// Address returns an address of this machine on which nobody listens, for a program that cannot
-// tell where it listens. A process gets each once; processes begin at different ones. Any goroutine
-// may call it.
+// Address returns an unused address of this machine, for a program that cannot report where it
+// listens. It returns each address once in a process; processes begin at different ones. Any
+// goroutine may call it.
 func Address() (string, error) {
 	for range numPorts {
 		port := firstPort + (uint32(os.Getpid())*101+handedOut.Add(1))%numPorts
@@ -49,9 +49,9 @@ func Address() (string, error) {
 	return "", fmt.Errorf("no free port from %d to %d", firstPort, firstPort+numPorts)
 }
 
-// ClientLeak ignores a goroutine that the client library leaks: when an ObjectStore.Put ends before
+// ClientLeak ignores a goroutine that the client library leaks: if an ObjectStore.Put ends before
 // this goroutine has begun, it blocks forever on a nil channel (nats.go 1.55.0; seen once, on a
-// busy machine). A connection that is left open has other goroutines, which show.
+// busy machine). A connection that is left open has other goroutines, which goleak reports.
 func ClientLeak() goleak.Option {
 	return goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
 }

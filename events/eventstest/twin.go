@@ -10,7 +10,7 @@ import (
 // Twin is a naive read model: the last state of each subject, in maps. One goroutine at a time may
 // use it.
 type Twin struct {
-	Entries   map[events.Subject]events.Entry // that are listed
+	Entries   map[events.Subject]events.Entry // listed ones
 	Views     map[events.Subject]int64
 	Donations map[string]events.Donation // by id
 }
@@ -20,7 +20,7 @@ func NewTwin() *Twin {
 	return &Twin{map[events.Subject]events.Entry{}, map[events.Subject]int64{}, map[string]events.Donation{}}
 }
 
-// Apply sets what a valid event's data says.
+// Apply applies the data of a valid event.
 func (w *Twin) Apply(data events.Data) {
 	switch d := data.(type) {
 	case events.Entry:
@@ -36,14 +36,15 @@ func (w *Twin) Apply(data events.Data) {
 	}
 }
 
-// Shown returns the state in which the entry with the list and id of e is shown now. shown is false
-// when it is not.
+// Shown returns the current state of the entry with the list and id of e. shown is false if the
+// list does not show it.
 func (w *Twin) Shown(e events.Entry) (now events.Entry, shown bool) {
 	now, listed := w.Entries[e.Subject()]
 	return now, listed && (!now.List.Trusted() || now.Verified)
 }
 
-// List returns what a list shows: most viewed first when popular, else newest first.
+// List returns the entries that a list shows: most viewed first if popular is set, else newest
+// first.
 func (w *Twin) List(list events.List, popular bool) []events.Entry {
 	var out []events.Entry
 	for _, e := range w.Entries {

@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// ErrInjected is what a point that is to fail returns.
+// ErrInjected is the error of a point that is set to fail.
 var ErrInjected = errors.New("injected failure")
 
-// point is what is to happen at a name.
+// point is the failure set for a name.
 type point struct {
 	action string // kill, error or block
-	at     int    // the hit
+	at     int    // number of the hit
 	hits   int
 }
 
@@ -42,7 +42,7 @@ var armed = sync.OnceValue(func() map[string]*point {
 
 var mu sync.Mutex // guards the counts
 
-// Hit does what the environment asks at this hit of the point. Any goroutine may call it.
+// Hit fails as the environment demands for this hit of the point. Any goroutine may call it.
 func Hit(name string) error {
 	p := armed()[name]
 	if p == nil || !p.now() {
@@ -50,7 +50,7 @@ func Hit(name string) error {
 	}
 	switch p.action {
 	case "kill":
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // cannot fail for oneself
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // cannot fail for the own process
 		select {}
 	case "block":
 		select {}

@@ -1,19 +1,19 @@
-// Package leader asks a stream's leader: what the stream is like now, and for its messages.
+// Package leader queries a stream's leader: for the stream's current state, and for its messages.
 //
 // # Promises
 //
-//   - Every answer is the leader's. An answer from a node that knows no leader is an error: it may
-//     be old.
-//   - No request takes longer than RequestTimeout, and none is sent while there is no connection.
+//   - Every reply is the leader's. A reply from a node that knows no leader is an error, since it may
+//     be outdated.
+//   - No request takes longer than RequestTimeout, and none is sent while disconnected.
 //
 // # Why
 //
-// The client library's GetMsg uses direct access where the stream allows it, and any replica
-// answers that. A replica that lags says "no message" about a message that is there. To package
-// lineage that means "pushed out by newer messages of its subject", and a stream that holds another
-// message at the checkpoint would pass for ours. NextMessage decides that nothing follows the
-// checkpoint: a stale answer would skip events. A snapshot's name that a replica does not have yet
-// would pass for one that was never stored.
+// The client library's GetMsg uses direct access if the stream allows it, and any replica answers
+// that. A replica that lags reports "no message" for a message that exists. Package lineage would
+// take that for a message displaced by newer ones of its subject, and accept a stream that holds
+// another message at the checkpoint. NextMessage decides that nothing follows the checkpoint: an
+// outdated reply would skip events. And a snapshot whose name a replica does not have yet would be
+// taken for one that was never stored.
 package leader
 
 import (
@@ -33,13 +33,13 @@ import (
 // RequestTimeout bounds one request to the broker.
 const RequestTimeout = 2 * time.Second
 
-// Why there is no answer that counts, beside the errors of natserr.
+// Reasons for the lack of a valid reply, besides the errors of natserr.
 var (
 	// ErrNotConnected means that there is no connection, so that a request would only wait.
 	ErrNotConnected = errors.New("not connected")
 
-	// ErrLeaderless means that the answer came from a node that only knows how the stream once was.
-	// The nodes of a cluster that are too few to agree on anything go on answering like that.
+	// ErrLeaderless means that the reply came from a node that only knows an earlier state of the
+	// stream. The nodes of a cluster without a quorum keep answering like that.
 	ErrLeaderless = errors.New("the stream has no leader: too few nodes of the broker's cluster are up and connected")
 )
 
@@ -49,7 +49,7 @@ type Stream struct {
 	Name string
 }
 
-// prefix is what the subjects of JetStream's API begin with: another one in another domain.
+// prefix returns the beginning of the subjects of JetStream's API, which depends on the domain.
 func (s Stream) prefix() string {
 	if other := s.JS.Options().APIPrefix; other != "" {
 		return strings.TrimSuffix(other, ".") + "."
@@ -58,7 +58,7 @@ func (s Stream) prefix() string {
 }
 
 // Info returns the stream's configuration and state. The error is jetstream.ErrStreamNotFound, or
-// says why there was no answer that counts.
+// the reason for the lack of a valid reply.
 func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if !s.JS.Conn().IsConnected() {
 		return nil, ErrNotConnected
@@ -76,18 +76,18 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return info, nil
 }
 
-// Message is a message as its stream keeps it.
+// Message is a message as its stream stores it.
 type Message struct {
 	Subject  string
 	Sequence uint64
-	ID       string    // Nats-Msg-Id; empty without one
-	Binary   bool      // by its headers a CloudEvent in binary mode
+	ID       string    // Nats-Msg-Id; empty if it has none
+	Binary   bool      // its headers are those of a CloudEvent in binary mode
 	Time     time.Time // when the broker stored it
 	Header   nats.Header
 	Data     []byte
 }
 
-// request is what STREAM.MSG.GET takes.
+// request is the request of STREAM.MSG.GET.
 type request struct {
 	Sequence uint64    `json:"seq,omitempty"`
 	From     time.Time `json:"start_time,omitzero"`
@@ -112,17 +112,17 @@ func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error
 }
 
 // FirstAfter returns the first message, by sequence, that the broker stored after t, or
-// jetstream.ErrMsgNotFound. The broker bisects: where clocks differed it may be a later one, or
-// none.
+// jetstream.ErrMsgNotFound. The broker bisects: if clocks differed, the result may be a later
+// message, or none.
 func (s Stream) FirstAfter(ctx context.Context, t time.Time) (Message, error) {
 	m, err := s.get(ctx, request{From: t.Add(1), Subject: ">"})
-	if err == nil && !m.Time.After(t) { // a broker that does not know the question answers with its first message
+	if err == nil && !m.Time.After(t) { // a broker that does not know the request returns its first message
 		return Message{}, jetstream.ErrMsgNotFound
 	}
 	return m, err
 }
 
-// PurgeBefore erases the messages on subject before the sequence.
+// PurgeBefore deletes the messages on subject before the sequence.
 func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64) error {
 	var reply struct {
 		Error *jetstream.APIError `json:"error"`
@@ -134,11 +134,11 @@ func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64
 	return err
 }
 
-// subjectsTimeout bounds a request of Subjects, whose answer may have a hundred thousand.
+// subjectsTimeout bounds a request of Subjects, whose reply may have 100,000 subjects.
 const subjectsTimeout = 5 * RequestTimeout
 
 // Subjects returns a page of the subjects that match filter, each with the number of its messages,
-// and how many match in all. Pages are asked for by offset until all have come.
+// and how many match in all. Callers request pages by offset until they have all.
 func (s Stream) Subjects(ctx context.Context, filter string, offset int) (page map[string]uint64, total int, err error) {
 	var reply struct {
 		Error   *jetstream.APIError    `json:"error"`

@@ -3,10 +3,10 @@
 //
 // # Why
 //
-// The client library reports most mistakes in a broker's configuration as a request that got no
-// answer in time. What the broker said about it arrives beside the answer, as an error of the whole
-// connection, so each caller would have to look there. Errors are wrapped, never replaced:
-// errors.Is and errors.As still find what the library returned.
+// The client library reports most mistakes in a broker's configuration as a request that timed out.
+// The broker's own error arrives separately, as an error of the whole connection, so each caller
+// would have to look there. Errors are wrapped, never replaced: errors.Is and errors.As still find
+// the library's errors.
 package natserr
 
 import (
@@ -23,7 +23,7 @@ import (
 
 // Reasons why a broker that can be reached does not answer a request.
 var (
-	// ErrRefused matches the errors that Refusal has explained. Asking again is of no use until the
+	// ErrRefused matches the errors that Refusal has explained. Retrying is useless until the
 	// broker's configuration changes.
 	ErrRefused = errors.New("refused by the broker")
 
@@ -40,10 +40,10 @@ type explained struct {
 func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// Explain returns what err, of a request to JetStream's API on subject, means: that the user may
-// not make the request (see Refusal), that there is no JetStream, or that it does not answer. An
-// answer of the broker, such as jetstream.ErrStreamNotFound, is returned as it is, and so is nil.
-// Without a connection nc is nil.
+// Explain explains err, the error of a request to JetStream's API on subject: the user may not make
+// the request (see Refusal), there is no JetStream, or it does not answer. A reply of the broker,
+// such as jetstream.ErrStreamNotFound, and nil are returned unchanged. nc is nil without a
+// connection.
 func Explain(nc *nats.Conn, err error, subject string) error {
 	if nc != nil {
 		err = Refusal(nc, err, subject)
@@ -60,10 +60,10 @@ func Explain(nc *nats.Conn, err error, subject string) error {
 	return err
 }
 
-// Refusal returns the permission violation that explains a timed-out request or publication, if the
-// connection's last error names a subject with prefix, or the inbox where the answer was awaited;
-// else err. It is enough for messages that no part of JetStream's API receives. An empty prefix
-// suits connections that make one request at a time.
+// Refusal returns the permission violation that explains a timed-out request or publish, or else
+// err. It finds one if the connection's last error names a subject with prefix, or the inbox of the
+// reply. Use it for messages that no part of JetStream's API receives. An empty prefix suits
+// connections that make one request at a time.
 func Refusal(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err
@@ -97,13 +97,13 @@ const (
 	codeNotStored    = 10077 // a message
 )
 
-// NotRunning is the remedy where nobody listens. The broker may be one of a cluster, or the one in a
-// server.
+// NotRunning is the remedy if the broker is not running. It may be one of a cluster, or the one in
+// a server.
 const NotRunning = "start the broker (registry serve starts its own) or correct --nats-url"
 
 // Remedy returns what an operator can do about err, of a connection or a request, as the end of a
-// sentence in the imperative. It is empty where nothing but err is known, and for a refusal, which
-// says it itself.
+// sentence in the imperative. It returns "" if there is nothing to add, and for a refusal, which
+// names the remedy itself.
 func Remedy(err error) string {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -133,7 +133,7 @@ func Remedy(err error) string {
 	return ""
 }
 
-// code is that of the broker's answer, 0 where err is none.
+// code returns the broker's error code, or 0 if err has none.
 func code(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -142,8 +142,8 @@ func code(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// OneLine returns the text of err with its lines joined, since a server reports several mistakes on
-// several lines.
+// OneLine returns the text of err on one line, since a server reports several mistakes on several
+// lines.
 func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(strings.TrimSpace(err.Error()), func(r rune) bool {
 		return r == '\n' || r == '\r'
@@ -154,8 +154,8 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrAsyncPublishTimeout)
 }
 
-// IsConflict reports whether a message was not stored because the last sequence that it was
-// published for is no longer the last one.
+// IsConflict reports whether a message was not stored because the last sequence that it expected is
+// no longer the last one.
 func IsConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||

@@ -1,4 +1,4 @@
-// Package pause waits: a sleep that a context ends.
+// Package pause implements a sleep that a context can end.
 package pause
 
 import (
@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// For waits for d and returns true, or false as soon as ctx ends. A d of 0 or less does not wait.
+// For waits for d and returns true, or returns false as soon as ctx ends. If d is 0 or less, it
+// does not wait.
 func For(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,21 +14,21 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// ErrConflict means that the subject's last message is not the one that Republish expects: somebody
-// has published since. Read again, decide again.
+// ErrConflict means that the subject's last message is not the one that Republish expects, because
+// another publish came first. Read it, and decide again.
 var ErrConflict = errors.New("the last message of the subject is not the expected one")
 
-// Config says how to publish. The zero value is usable.
+// Config configures a Publisher. The zero value is usable.
 type Config struct {
-	// Stream is the stream that must take the events, such as events.DefaultStream. Empty:
-	// whichever has the subject.
+	// Stream is the stream that must store the events, such as events.DefaultStream. If empty, any
+	// stream with the subject may.
 	Stream string
 
-	// Timeout bounds the wait for one acknowledgment. 0: 10 seconds.
+	// Timeout bounds the wait for one acknowledgment. 0 means 10 seconds.
 	Timeout time.Duration
 
-	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1000, the
-	// broker's own limit. 0: 1000.
+	// BatchSize is how many messages PublishAll sends as one atomic batch, at most 1,000, the
+	// broker's own limit. 0 means 1,000.
 	BatchSize int
 
 	// Progress, if not nil, is called by PublishAll after each batch with the summary so far, on
@@ -36,14 +36,14 @@ type Config struct {
 	Progress func(Summary)
 }
 
-// Publisher publishes events. It validates before it sends, so the registry does not reject what it
-// has sent. Any goroutine may call its methods. The connection stays the caller's; what the
-// Publisher keeps on it ends with it.
+// Publisher publishes events. It validates before it sends, so the registry does not reject its
+// events. Any goroutine may call its methods. The caller owns the connection; closing that also
+// releases the Publisher's resources.
 type Publisher struct {
 	js       jetstream.JetStream
-	async    jetstream.JetStream // for many messages at a time, with bounds of our own
+	async    jetstream.JetStream // for many messages at a time, with our own bounds
 	cfg      Config
-	noAtomic atomic.Bool // the stream takes no atomic batches at all
+	noAtomic atomic.Bool // the stream accepts no atomic batches
 }
 
 // New returns a Publisher. With a nil js only its Check may be called.
@@ -56,8 +56,7 @@ func New(js jetstream.JetStream, cfg Config) *Publisher {
 	}
 	p := &Publisher{js: js, cfg: cfg}
 	if js != nil {
-		// Bounds and handlers of js belong to its maker. The error is for options that these
-		// are not.
+		// The maker of js sets its bounds and handlers. These options cannot fail.
 		p.async, _ = jetstream.New(js.Conn(), jetstream.WithPublishAsyncMaxPending(maxBatch), jetstream.WithPublishAsyncTimeout(cfg.Timeout))
 	}
 	return p
@@ -65,14 +64,14 @@ func New(js jetstream.JetStream, cfg Config) *Publisher {
 
 // Ack is the broker's acknowledgment: the event is stored.
 type Ack struct {
-	Sequence  uint64 // in the stream; of the first copy when Duplicate
-	Duplicate bool   // the stream had an event of this id within the last two minutes
+	Sequence  uint64 // in the stream; of the first copy if Duplicate
+	Duplicate bool   // the stream received an event with this id within the last two minutes
 }
 
 // Publish sends one event and waits until it is stored. An *events.Error in the chain means that
-// the event breaks the contract and was not sent. After any other error it may be stored or not:
-// publishing the same event again, with its id, is safe as long as nothing newer has been published
-// on its subject. To repeat several events in order use a Run.
+// the event violates the contract and was not sent. After any other error it may or may not be
+// stored: publishing the same event again, with its id, is safe as long as nothing newer has been
+// published on its subject. To repeat several events in order use a Run.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	msg, err := p.message(&Message{Event: e})
 	if err != nil {
@@ -81,11 +80,11 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	return p.send(ctx, msg)
 }
 
-// Republish publishes a payload that was rejected on subject once more, as it is and under a new
-// message id, on condition that the subject's last message has the sequence lastSubjectSequence, 0
-// for none; else the error is ErrConflict. Calling it again after a lost acknowledgment gives
-// ErrConflict too: the last message may be the caller's own. It does not validate: another version
-// of the registry may accept what this one rejects.
+// Republish publishes a payload that was rejected on subject again, unchanged and under a new
+// message id. The subject's last message must have the sequence lastSubjectSequence, 0 for none;
+// otherwise the error is ErrConflict. A retry after a lost acknowledgment also gives ErrConflict,
+// since the last message may be the caller's own. Republish does not validate: another version of
+// the registry may accept what this one rejects.
 func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
 	msg, err := p.wire(subject, events.NewEventID(), payload)
 	if err != nil {
@@ -112,10 +111,10 @@ func (p *Publisher) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.P
 type Message struct {
 	Event events.Event
 
-	// Payload is the JSON that Event was decoded from, sent as it is. Nil: Event is encoded.
+	// Payload is the JSON that Event was decoded from, sent unchanged. If nil, Event is encoded.
 	Payload []byte
 
-	checked bool // made by ParseMessage: no need to decode again
+	checked bool // made by ParseMessage: need not be decoded again
 }
 
 // ParseMessage returns a Message of one event's JSON, whose memory it shares. The error is an
@@ -128,11 +127,11 @@ func ParseMessage(payload []byte) (Message, error) {
 	return Message{Event: e, Payload: payload, checked: true}, nil
 }
 
-// headerRoom is more than the headers of a message take: the longest id has 1 KiB.
+// headerRoom bounds the headers of a message: the longest id has 1 KiB.
 const headerRoom = 4 << 10
 
-// Check returns the *events.Error for which PublishAll would not send the message, its headers
-// counted. It needs no connection.
+// Check returns the *events.Error for which PublishAll would not send the message, including its
+// headers. It needs no connection.
 func (p *Publisher) Check(m *Message) error {
 	if m.Payload == nil {
 		return events.Validate(m.Event)
@@ -153,7 +152,7 @@ func (p *Publisher) Check(m *Message) error {
 	return err
 }
 
-// message is m as it goes over the wire.
+// message returns m in the form sent to the broker.
 func (p *Publisher) message(m *Message) (*nats.Msg, error) {
 	payload := m.Payload
 	if payload == nil {
@@ -180,7 +179,7 @@ func (p *Publisher) wire(subject, id string, payload []byte) (*nats.Msg, error) 
 	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
 }
 
-// headerSize is how many bytes the broker counts for a header.
+// headerSize returns how many bytes the broker counts for a header.
 func headerSize(h nats.Header) int {
 	n := len("NATS/1.0\r\n\r\n")
 	for name, values := range h {

@@ -6,14 +6,14 @@ import (
 	"hash/maphash"
 )
 
-// Run publishes one sequence of messages, in as many calls of PublishAll as it takes: a file in
-// pieces, say. Whatever of it the stream had before, and whichever ids the broker still knows, a
-// subject's last message of the run is stored after its earlier ones: no old state comes back.
+// Run publishes one sequence of messages, in any number of calls of PublishAll, such as a file in
+// pieces. Whatever the stream had before, and whichever ids the broker still knows, a subject's
+// last message of the run is stored after its earlier ones: no old state comes back.
 //
-// After an error go on in the same Run, from the message at fault, or begin the sequence again in a
-// new Run: a Run knows nothing of what another one has stored.
+// After an error continue in the same Run, from the message at fault, or repeat the whole sequence
+// in a new Run: a Run does not know what another one has stored.
 //
-// It remembers each subject in 30 to 40 bytes, 300 MB for ten million, and needs no closing. One
+// It stores 30 to 40 bytes for each subject, 300 MB for ten million, and needs no closing. One
 // goroutine at a time may use it.
 type Run struct {
 	p     *Publisher
@@ -23,22 +23,21 @@ type Run struct {
 // NewRun begins a run.
 func (p *Publisher) NewRun() *Run { return &Run{p: p, order: newOrder()} }
 
-// PublishAll publishes messages as a Run of their own (see Run.PublishAll). Publishing the same
-// messages again, all of them, is safe.
+// PublishAll publishes messages as a separate Run (see Run.PublishAll). Publishing all of the same
+// messages again is safe.
 func (p *Publisher) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
 	return p.NewRun().PublishAll(ctx, messages)
 }
 
-// Summary counts what PublishAll has done. Sent and Duplicates together are the messages of the
-// slice that are certain to be in the stream.
+// Summary counts the results of PublishAll. Sent plus Duplicates is the number of messages of the
+// slice that are certainly in the stream.
 type Summary struct {
-	Sent         int    // stored: new to the stream, or once more because it had them in another order
+	Sent         int    // stored: new to the stream, or again because the stream had them in another order
 	Duplicates   int    // already there, by event id, within the last two minutes
-	LastSequence uint64 // the highest acknowledged, 0 for none
+	LastSequence uint64 // the highest acknowledged, or 0 for none
 }
 
-// MessageError is the error of one message of PublishAll: the first that is not certain to be
-// stored.
+// MessageError is the error of the first message of PublishAll that is not certainly stored.
 type MessageError struct {
 	Index int // in the slice
 	Err   error
@@ -50,15 +49,15 @@ func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %v", e.I
 // Unwrap returns the reason.
 func (e *MessageError) Unwrap() error { return e.Err }
 
-// PublishAll sends messages in their order and returns when all are stored. When one breaks the
-// contract, nothing is sent. The error is a *MessageError; what the summary counts is stored
-// nevertheless.
+// PublishAll sends messages in their order and returns when all are stored. If one violates the
+// contract, nothing is sent. The error is a *MessageError; the messages that the summary counts are
+// stored nevertheless.
 //
-// It sends atomic batches. The broker syncs once for each. A batch that the stream refuses (it
-// knows a message already, or takes no batches) or does not acknowledge is sent again message by
-// message with the same ids, many at a time but never two of one subject. A message that the broker
-// takes for a duplicate of one stored before the run's earlier messages of its subject is sent once
-// more without its id, which makes it the last again.
+// It sends atomic batches. The broker syncs once for each. If the stream refuses a batch (it knows
+// a message already, or accepts no batches) or does not acknowledge it, PublishAll sends its
+// messages singly with the same ids, many at a time but never two of one subject. The broker may
+// take a message for a duplicate of one stored before the run's earlier messages of its subject.
+// Such a message is sent again without its id, so that it is the last one again.
 func (r *Run) PublishAll(ctx context.Context, messages []Message) (Summary, error) {
 	for i := range messages {
 		if err := r.p.Check(&messages[i]); err != nil {
@@ -82,17 +81,17 @@ func (r *Run) PublishAll(ctx context.Context, messages []Message) (Summary, erro
 	return s.sum, nil
 }
 
-// order knows the highest sequence that was acknowledged for each subject of a run. A duplicate
-// acknowledged below it was stored before an earlier message of the run. That happens because the
-// broker does not forget ids in the order of their messages: after a restart it knows only those of
-// messages it still has, not of purged or displaced ones, and its window may end in
-// the middle of what is published again.
+// order holds the highest acknowledged sequence for each subject of a run. A duplicate acknowledged
+// below it was stored before an earlier message of the run. That happens because the broker does
+// not forget ids in the order of their messages: after a restart it knows only the ids of messages
+// that it still has, not of purged or displaced ones, and its window may end in the middle of a
+// repetition.
 //
-// Comparing sequences, instead of noting what the run has stored as new, also finds what an earlier
-// run left in the wrong order when it was killed.
+// Comparing sequences, instead of recording which messages the run has stored as new, also finds
+// messages that an earlier, killed run left in the wrong order.
 //
-// Subjects are kept as 64-bit hashes. Two that look equal, one pair in millions of runs of ten
-// million subjects, only have a known message stored once more.
+// Subjects are stored as 64-bit hashes. A collision, one pair in millions of runs of ten million
+// subjects, only stores a known message again.
 type order struct {
 	seed    maphash.Seed
 	highest map[uint64]uint64 // sequence by hash of the subject
@@ -100,14 +99,14 @@ type order struct {
 
 func newOrder() order { return order{maphash.MakeSeed(), map[uint64]uint64{}} }
 
-// outdated reports whether the acknowledged message is older than something that the run has of its
+// outdated reports whether the acknowledged message is older than another message of the run on its
 // subject.
 func (o *order) outdated(subject string, a Ack) bool {
 	return a.Duplicate && a.Sequence < o.highest[maphash.String(o.seed, subject)]
 }
 
-// add notes an acknowledgment, of a batch too: its members' sequences are at most the one
-// acknowledged, and nothing else is stored between them.
+// add records an acknowledgment. For a batch, the sequences of its messages are at most the
+// acknowledged one, and no other message is stored between them.
 func (o *order) add(subject string, a Ack) {
 	key := maphash.String(o.seed, subject)
 	o.highest[key] = max(o.highest[key], a.Sequence)

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	maxBatch      = 1000                   // messages: the limit of the broker, and of those sent singly and not acknowledged
+	maxBatch      = 1000                   // messages: the broker's limit, also for unacknowledged single messages
 	minBatch      = 8                      // messages: a batch costs the broker about as much as 8 syncs
-	maxBatchBytes = 4 << 20                // payload of one batch, far below what the broker buffers
-	maxAttempts   = 4                      // for a message that got no answer
+	maxBatchBytes = 4 << 20                // bytes of payload of one batch, far below the broker's buffer
+	maxAttempts   = 4                      // for a message without a reply
 	attemptPause  = 250 * time.Millisecond // before sending such a message again
 )
 
@@ -38,7 +38,7 @@ const (
 	codeInProcess      = 10158 // a message of this id is being stored just now
 )
 
-// batch takes the messages of the next batch.
+// batch returns the messages of the next batch.
 func (p *Publisher) batch(messages []Message) ([]*nats.Msg, error) {
 	var (
 		most = min(len(messages), p.cfg.BatchSize)
@@ -67,10 +67,10 @@ type sender struct {
 	sum   Summary
 }
 
-// send stores one batch, as such or message by message. It returns the index of the message that
+// send stores one batch, as a batch or message by message. It returns the index of the message that
 // failed.
 func (s *sender) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
-	if ctx.Err() != nil { // begin no batch that would be left half sent in the broker
+	if ctx.Err() != nil { // begin no batch that would stay half sent in the broker
 		return 0, ctx.Err()
 	}
 	if len(msgs) >= minBatch && !s.p.noAtomic.Load() {
@@ -88,15 +88,15 @@ func (s *sender) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	return 0, nil
 }
 
-// atomically sends msgs as one batch: all are stored, or none. done is false when they must be sent
-// singly: the batch was refused, or nobody knows, because the acknowledgment is lost. err is the
-// context's, or matches natserr.ErrRefused.
+// atomically sends msgs as one batch: all are stored, or none. done is false if they must be sent
+// singly: the batch was refused, or its acknowledgment was lost. err is the context's, or matches
+// natserr.ErrRefused.
 func (s *sender) atomically(ctx context.Context, msgs []*nats.Msg) (done bool, err error) {
 	id := rand.Text()
 	last := len(msgs) - 1
 	for i, msg := range msgs[:last] {
 		if err := s.nc.PublishMsg(member(msg, id, i+1)); err != nil {
-			return false, ctx.Err() // sending singly will meet the same and can retry
+			return false, ctx.Err() // sending singly will meet the same error and can retry
 		}
 	}
 	commit := member(msgs[last], id, last+1)
@@ -121,7 +121,7 @@ func (s *sender) atomically(ctx context.Context, msgs []*nats.Msg) (done bool, e
 	return true, nil
 }
 
-// member is msg as part of a batch. msg itself may still have to be sent singly.
+// member returns a copy of msg as part of a batch. msg itself may still have to be sent singly.
 func member(msg *nats.Msg, id string, sequence int) *nats.Msg {
 	header := make(nats.Header, len(msg.Header)+3)
 	maps.Copy(header, msg.Header)
@@ -130,8 +130,7 @@ func member(msg *nats.Msg, id string, sequence int) *nats.Msg {
 	return &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}
 }
 
-// parseAck reads the answer to a batch. The error is a *jetstream.APIError when the broker refused
-// it.
+// parseAck reads the reply to a batch. The error is a *jetstream.APIError if the broker refused it.
 func parseAck(reply []byte) (Ack, error) {
 	var answer struct {
 		jetstream.PubAck
@@ -161,7 +160,7 @@ func (s *sender) count(a Ack, msgs ...*nats.Msg) {
 	}
 }
 
-// distinct is the longest beginning of msgs with no subject twice.
+// distinct returns the longest prefix of msgs with no subject twice.
 func distinct(msgs []*nats.Msg) []*nats.Msg {
 	seen := make(map[string]struct{}, len(msgs))
 	for i, msg := range msgs {
@@ -173,11 +172,11 @@ func distinct(msgs []*nats.Msg) []*nats.Msg {
 	return msgs
 }
 
-// group stores messages of different subjects, each as a message of its own, and returns the index
-// of the first that is not stored. What got no answer is sent again, and so, without its id, is
-// what the stream has in another order than the run.
+// group stores messages of different subjects, each as a single message, and returns the index of
+// the first that is not stored. It sends messages without a reply again. Messages that the stream
+// has in another order than the run are also sent again, without their ids.
 func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
-	left := make([]int, len(msgs)) // indices of what is not stored yet
+	left := make([]int, len(msgs)) // indices of messages that are not stored yet
 	for i := range left {
 		left[i] = i
 	}
@@ -193,7 +192,7 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 			attempt = 0
 			continue
 		}
-		// The broker's last word is about the last message.
+		// The broker's last error is about the last message.
 		if refusal := natserr.Refusal(s.nc, err, msgs[left[len(left)-1]].Subject); refusal != err {
 			return left[0], refusal
 		}
@@ -206,9 +205,9 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 	}
 }
 
-// attempt sends msgs[i] for each i of left once. It returns the rest that is not stored, and why: a
-// refusal, if there was one, before a missing answer. Outdated duplicates are of the rest, without
-// an error, and have lost their id.
+// attempt sends msgs[i] for each i of left once. It returns the indices that are not stored, and
+// the reason: a refusal, if there was one, before a missing reply. Outdated duplicates are among
+// them, without an error, and have lost their id.
 func (s *sender) attempt(ctx context.Context, msgs []*nats.Msg, left []int) (again []int, why error) {
 	futures := make([]jetstream.PubAckFuture, len(left))
 	errs := make([]error, len(left))
@@ -247,17 +246,18 @@ func wait(ctx context.Context, f jetstream.PubAckFuture) (Ack, error) {
 	}
 }
 
-// withoutID is msg as the broker stores it whatever it knows (events/CONTRACT.md#publishing: the
-// header may be missing). An id made up for it would say that there is another event. Without one,
-// a repetition after a lost acknowledgment is stored twice, which changes nothing.
+// withoutID returns msg in a form that the broker stores even if it knows its id
+// (events/CONTRACT.md#publishing: the header may be missing). A made-up id would look like another
+// event. Without an id, a repetition after a lost acknowledgment is stored twice, which changes
+// nothing.
 func withoutID(msg *nats.Msg) *nats.Msg {
 	header := maps.Clone(msg.Header)
 	header.Del(jetstream.MsgIDHeader)
 	return &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}
 }
 
-// transient errors say nothing about the message: it may be stored or not, and is sent again with
-// its id.
+// transient reports whether err leaves open whether the message is stored. Such a message is sent
+// again with its id.
 func transient(err error) bool {
 	var api *jetstream.APIError
 	return !errors.As(err, &api) || api.ErrorCode == codeInProcess

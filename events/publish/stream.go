@@ -9,8 +9,8 @@ import (
 )
 
 // StreamConfig returns the event stream as this program creates it (events/CONTRACT.md#stream).
-// history is the number of messages kept of a subject, 0 for all; epoch is the stream's identity
-// (events.NewEpoch).
+// history is the number of messages kept for each subject, 0 for all; epoch is the stream's
+// identity (events.NewEpoch).
 func StreamConfig(name string, replicas, history int, epoch string) jetstream.StreamConfig {
 	perSubject := int64(history)
 	if history <= 0 {
@@ -22,7 +22,7 @@ func StreamConfig(name string, replicas, history int, epoch string) jetstream.St
 		Subjects:           []string{events.StreamSubjects},
 		Storage:            jetstream.FileStorage,
 		Retention:          jetstream.LimitsPolicy,
-		Discard:            jetstream.DiscardNew, // a full broker says so instead of forgetting
+		Discard:            jetstream.DiscardNew, // a full broker refuses messages instead of dropping old ones
 		MaxMsgs:            -1,
 		MaxBytes:           -1,
 		MaxMsgsPerSubject:  perSubject,
@@ -37,8 +37,8 @@ func StreamConfig(name string, replicas, history int, epoch string) jetstream.St
 }
 
 // RejectedStreamConfig returns the stream of copies of rejected events
-// (events/CONTRACT.md#rejection). There is one for the broker: the epoch in a copy's subject keeps
-// those of different event streams apart.
+// (events/CONTRACT.md#rejection). A broker has one: the epoch in a copy's subject separates
+// different event streams.
 func RejectedStreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              events.RejectedStream,
@@ -50,7 +50,7 @@ func RejectedStreamConfig(replicas int) jetstream.StreamConfig {
 		MaxMsgs:           10_000,
 		MaxBytes:          64 << 20,
 		MaxAge:            30 * 24 * time.Hour,
-		MaxMsgsPerSubject: 1, // copying again, by a replica or a rebuild, adds nothing
+		MaxMsgsPerSubject: 1, // a repeated copy, by a replica or a rebuild, adds nothing
 		Replicas:          replicas,
 		AllowDirect:       true,
 	}

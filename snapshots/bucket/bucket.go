@@ -26,48 +26,48 @@ const Name = "REGISTRY_SNAPSHOTS"
 
 const (
 	streamName    = "OBJ_" + Name
-	chunkPrefix   = "$O." + Name + ".C." // and an object's NUID
-	namePrefix    = "$O." + Name + ".M." // and a name in base64
+	chunkPrefix   = "$O." + Name + ".C." // followed by an object's NUID
+	namePrefix    = "$O." + Name + ".M." // followed by a name in base64
 	manifestLabel = "manifest"           // in an object's metadata
 )
 
 // requestTimeout bounds one request to the broker.
 const requestTimeout = 5 * time.Second
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNoBucket = errors.New("there is no bucket " + Name)
 	ErrNotFound = errors.New("there is no snapshot of this name")
 )
 
-// Config says how a bucket is used.
+// Config configures a Bucket.
 type Config struct {
-	// Replicas is the number of copies of a bucket that Create makes. 0: 1.
+	// Replicas is the number of replicas of a bucket that Create makes. 0 means 1.
 	Replicas int
 
-	// Holder names this process to others that want the lock. Empty: "unnamed".
+	// Holder names this process to others that want the lock. If empty, it is "unnamed".
 	Holder string
 }
 
-// Bucket is the object store. Any goroutine may use it.
+// Bucket is the object store of snapshots. Any goroutine may use it.
 type Bucket struct {
 	js  jetstream.JetStream
 	cfg Config
 
 	// Fixed; tests set others.
 	lease       time.Duration // how long a lock outlives its holder
-	chunk       int           // bytes; never more than half of what a message may have
-	orphanAfter time.Duration // the age from which RemoveOrphans erases chunks
+	chunk       int           // bytes; at most half of the broker's maximum message
+	orphanAfter time.Duration // the age from which RemoveOrphans deletes chunks
 }
 
-// New makes a Bucket. It asks the broker nothing.
+// New makes a Bucket. It makes no request.
 func New(js jetstream.JetStream, cfg Config) *Bucket {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
 	cfg.Holder = cmp.Or(cfg.Holder, "unnamed")
 	return &Bucket{js: js, cfg: cfg, lease: time.Minute, chunk: maxChunk, orphanAfter: 10 * time.Minute}
 }
 
-// Create makes the bucket if there is none. It never alters an existing one.
+// Create makes the bucket if it is missing. It never alters an existing one.
 func (b *Bucket) Create(ctx context.Context) error {
 	if _, err := b.stream(ctx); !errors.Is(err, ErrNoBucket) {
 		return err
@@ -84,13 +84,13 @@ func (b *Bucket) Create(ctx context.Context) error {
 	return b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+streamName)
 }
 
-// Object is one snapshot in the bucket, or something else that somebody put there.
+// Object is one snapshot in the bucket, or an object that another program put there.
 type Object struct {
 	Name  string
-	Time  time.Time // when it was complete, by the broker's clock
+	Time  time.Time // when it was completed, by the broker's clock
 	Bytes uint64
 
-	// Manifest is what the archive said of itself when it was put. Err says why there is none, or
+	// Manifest is the archive's own description, as put. Err is the reason why it is missing, or
 	// why this program cannot use the archive.
 	Manifest snapshots.Manifest
 	Err      error
@@ -100,14 +100,14 @@ type Object struct {
 	put     uint64 // the name's sequence in the bucket's stream
 }
 
-// List returns every object, the newest first, and the broker's time. Objects that are still being
-// put are not among them.
+// List returns every object, the newest first, and the broker's time. It omits objects that are
+// still being put.
 func (b *Bucket) List(ctx context.Context) ([]Object, time.Time, error) {
 	objects, _, now, err := b.list(ctx)
 	return objects, now, err
 }
 
-// list is List. all is false if a name was not there any more when it was read.
+// list implements List. all is false if a name had disappeared when it was read.
 func (b *Bucket) list(ctx context.Context) (objects []Object, all bool, now time.Time, err error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *Bucket) list(ctx context.Context) (objects []Object, all bool, now time
 	for subject := range subjects {
 		o, err := s.object(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			all = false // pruned meanwhile
+			all = false // pruned since
 			continue
 		}
 		if err != nil {
@@ -135,7 +135,7 @@ func (b *Bucket) list(ctx context.Context) (objects []Object, all bool, now time
 	return objects, all, now, nil
 }
 
-// Find returns the snapshot of this name, or ErrNotFound.
+// Find returns the snapshot with this name, or ErrNotFound.
 func (b *Bucket) Find(ctx context.Context, name string) (Object, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -148,13 +148,13 @@ func (b *Bucket) Find(ctx context.Context, name string) (Object, error) {
 	return o, err
 }
 
-// otherHistories is how many histories of a stream, beside the present one, keep their snapshots.
+// otherHistories is how many earlier histories of a stream keep their snapshots.
 const otherHistories = 4
 
-// Prune erases all but the newest keep snapshots of just's stream and history, and all snapshots of
-// the stream's other histories but the four that were put to last. It returns their names. The
-// newest have the highest sequences: a clock that is set decides nothing. Prune never erases just,
-// which has just been put, and no name that other programs have put. Callers hold the Lock.
+// Prune deletes all but the newest keep snapshots of just's stream and history, and all snapshots
+// of the stream's other histories except the four that were put last. It returns their names. The
+// newest snapshots have the highest sequences, so changing a clock has no effect. Prune never
+// deletes just, which has just been put, and no name of another program. Callers hold the Lock.
 func (b *Bucket) Prune(ctx context.Context, just Object, keep int) (erased []string, err error) {
 	objects, _, err := b.List(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (b *Bucket) Prune(ctx context.Context, just Object, keep int) (erased []str
 	return erased, nil
 }
 
-// excess returns the objects that Prune erases.
+// excess returns the objects that Prune deletes.
 func excess(objects []Object, just Object, keep int) (erase []Object) {
 	var own []Object
 	histories := map[string][]Object{}
@@ -193,7 +193,7 @@ func excess(objects []Object, just Object, keep int) (erase []Object) {
 	return append(erase, slices.Concat(others[min(otherHistories, len(others)):]...)...)
 }
 
-// lastPut returns where in the bucket's stream the last of objects was put.
+// lastPut returns the position in the bucket's stream at which the last of objects was put.
 func lastPut(objects []Object) (last uint64) {
 	for _, o := range objects {
 		last = max(last, o.put)
@@ -201,11 +201,10 @@ func lastPut(objects []Object) (last uint64) {
 	return last
 }
 
-// RemoveOrphans erases old chunks that no name leads to, which a killed Put has left, and returns
-// how many objects they were of. If any name cannot be read, it erases nothing. Callers hold the
-// Lock.
+// RemoveOrphans deletes old chunks without a name, which a killed Put has left, and returns the
+// number of their objects. If it cannot read every name, it deletes nothing. Callers hold the Lock.
 func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
-	objects, all, _, err := b.list(ctx) // before the chunks: what is put in between is young
+	objects, all, _, err := b.list(ctx) // before the chunks: those put in between are young
 	if err != nil || !all {
 		return 0, err
 	}
@@ -227,7 +226,7 @@ func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 		}
 		last, err := s.last(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && now.Sub(last.Time) < b.orphanAfter {
-			continue // erased meanwhile, or perhaps of a Put under way
+			continue // deleted since, or perhaps of a Put in progress
 		}
 		if err == nil {
 			err = s.purge(ctx, subject)
@@ -240,22 +239,21 @@ func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// timeLayout is how names write the time: it sorts, and needs no quoting.
+// timeLayout is the layout of times in names: it sorts, and needs no quoting.
 const timeLayout = "20060102T150405.000Z"
 
-// nameOf is the name of the archive with this manifest. Names of one stream and history sort by
-// sequence, digest and time. A history's name may be any text, so it appears as a hash.
+// nameOf returns the name of the archive with this manifest. Names of one stream and history sort
+// by sequence, digest and time. A history's name may be any text, so the name has its hash.
 func nameOf(m snapshots.Manifest) string {
 	return fmt.Sprintf("%s-%s-%020d-%.8s-%s", m.Stream, hashOf(m.HistoryName()), m.Sequence, m.Digest, m.Time.UTC().Format(timeLayout))
 }
 
 func hashOf(history string) string { return fmt.Sprintf("%.4x", sha256.Sum256([]byte(history))) }
 
-// afterStream is what follows the stream in a name that nameOf has made.
+// afterStream matches the part after the stream in a name that nameOf has made.
 var afterStream = regexp.MustCompile(`^-([0-9a-f]{8})-[0-9]{20}-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z$`)
 
-// historyOf returns the hash of the history in a name that this program gave to a snapshot of this
-// stream.
+// historyOf returns the hash of the history in a name that nameOf has made for this stream.
 func historyOf(name, stream string) (hash string, ok bool) {
 	rest, ok := strings.CutPrefix(name, stream)
 	if parts := afterStream.FindStringSubmatch(rest); ok && parts != nil {
@@ -268,8 +266,8 @@ func nameSubject(name string) string {
 	return namePrefix + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
-// stream is the bucket's stream. Each of its methods is one request, or one for each part of what
-// it does.
+// stream is the bucket's stream. Each of its methods makes one request, or one for each of its
+// parts.
 type stream struct {
 	b *Bucket
 	jetstream.Stream
@@ -286,7 +284,7 @@ func (b *Bucket) stream(ctx context.Context) (stream, error) {
 	return stream{b, s}, b.explain(err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName)
 }
 
-// explain returns what err, of a request to JetStream's API on subject, means.
+// explain explains err, the error of a request to JetStream's API on subject.
 func (b *Bucket) explain(err error, subject string) error {
 	return natserr.Explain(b.js.Conn(), err, subject)
 }
@@ -306,16 +304,16 @@ func (s stream) subjects(ctx context.Context, filter string) (map[string]uint64,
 	return info.State.Subjects, info.TimeStamp, nil
 }
 
-// leader returns the stream as its leader knows it. A direct get may be answered by a replica that
-// lags, and says "no message" about one that has been acknowledged.
+// leader returns the stream as its leader knows it. Any replica may answer a direct get, and one
+// that lags reports "no message" for an acknowledged one.
 func (s stream) leader() leader.Stream { return leader.Stream{JS: s.b.js, Name: streamName} }
 
-// last returns the last message of subject, or jetstream.ErrMsgNotFound, as the leader knows it.
+// last returns the last message of subject, or jetstream.ErrMsgNotFound, as its leader knows it.
 func (s stream) last(ctx context.Context, subject string) (leader.Message, error) {
 	return s.leader().LastMessage(ctx, subject)
 }
 
-// directGet is how the subject of every direct get begins.
+// directGet begins the subject of every direct get.
 const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET." + streamName
 
 func (s stream) object(ctx context.Context, subject string) (Object, error) {
@@ -334,7 +332,7 @@ func (s stream) object(ctx context.Context, subject string) (Object, error) {
 	return o, nil
 }
 
-// erase removes the name, then the chunks. It leaves no trace in the stream.
+// erase deletes the name, then the chunks. Nothing remains in the stream.
 func (s stream) erase(ctx context.Context, o Object) error {
 	err := s.purge(ctx, o.subject)
 	if err == nil && o.info.NUID != "" {

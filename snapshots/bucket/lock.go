@@ -14,37 +14,37 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// lockSubject holds the lock's message. The lock is held while that names a holder and is younger
-// than its lease.
+// lockSubject holds the lock's message. The lock is held while that message names a holder and is
+// younger than its lease.
 const lockSubject = chunkPrefix + "lock"
 
-// ErrLocked says that another process holds the lock.
+// ErrLocked means that another process holds the lock.
 var ErrLocked = errors.New("another server is making a snapshot")
 
 // Lock is the lock on the bucket. A goroutine renews it until Release, which any goroutine may
 // call, once.
 type Lock struct {
 	b        *Bucket
-	id       string // tells our messages from those of others
+	id       string // distinguishes our messages from others
 	sequence uint64 // of our last message; owned by renew, then by Release
 	cancel   context.CancelCauseFunc
-	done     chan struct{} // closed when renew has ended
+	done     chan struct{} // closed when renew has returned
 }
 
 // lockMessage is the lock's message.
 type lockMessage struct {
-	Holder string        `json:"holder"` // empty: nobody
+	Holder string        `json:"holder"` // empty if the lock is free
 	Lease  time.Duration `json:"lease"`  // nanoseconds
 	ID     string        `json:"id"`     // of the Lock
 }
 
-// holds reports whether the lock is held by a message of this age, which is negative if the broker's
-// clock was set back. A holder that lives renews the lock by the new clock.
+// holds reports whether a message of this age means that the lock is held. The age is negative if
+// the broker's clock was set back. A live holder then renews the lock by the new clock.
 func (m lockMessage) holds(age time.Duration) bool { return m.Holder != "" && age.Abs() < m.Lease }
 
-// Lock takes the lock. It does not wait: if another process holds the lock, the error matches
-// ErrLocked. The returned context ends with ctx, or when the lock is lost. The caller ends the lock
-// with Release.
+// Lock takes the lock without waiting: if another process holds it, the error matches ErrLocked.
+// The returned context ends with ctx, or when the lock is lost. The caller ends the lock with
+// Release.
 func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -63,14 +63,15 @@ func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 	return ctx, l, nil
 }
 
-// Release gives the lock back. If that fails, the lease ends it.
+// Release releases the lock. If that fails, the lock ends with its lease.
 func (l *Lock) Release() {
 	l.cancel(nil)
 	<-l.done
 	_ = l.write(context.Background(), lockMessage{ID: l.id})
 }
 
-// freeLock returns the sequence of the lock's last message, 0 for none, if nobody holds the lock.
+// freeLock returns the sequence of the lock's last message, or 0 if there is none. It returns an
+// error if the lock is held.
 func (s stream) freeLock(ctx context.Context) (uint64, error) {
 	m, err := s.last(ctx, lockSubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -93,8 +94,8 @@ func (s stream) freeLock(ctx context.Context) (uint64, error) {
 
 func (l *Lock) held() lockMessage { return lockMessage{l.b.cfg.Holder, l.b.lease, l.id} }
 
-// write replaces the lock's message, if that is still ours. The acknowledgment of our last one may
-// have been lost, and with it its sequence.
+// write replaces the lock's message, if the current one is still ours. If the acknowledgment of our
+// last message was lost, it first looks up its sequence.
 func (l *Lock) write(ctx context.Context, message lockMessage) error {
 	err := l.writeAfter(ctx, message)
 	if !errors.Is(err, ErrLocked) {
@@ -110,7 +111,7 @@ func (l *Lock) write(ctx context.Context, message lockMessage) error {
 	return l.writeAfter(ctx, message)
 }
 
-// writeAfter replaces the lock's message, if that is the one at l.sequence.
+// writeAfter replaces the lock's message, if the current one has the sequence l.sequence.
 func (l *Lock) writeAfter(ctx context.Context, message lockMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -130,7 +131,7 @@ func (l *Lock) writeAfter(ctx context.Context, message lockMessage) error {
 	return natserr.Refusal(l.b.js.Conn(), err, m.Subject)
 }
 
-// renew keeps the lock until ctx ends. When the lock is lost, or could not be renewed for half its
+// renew renews the lock until ctx ends. If the lock is lost, or cannot be renewed for half its
 // lease, renew cancels ctx.
 func (l *Lock) renew(ctx context.Context) {
 	defer close(l.done)
@@ -144,7 +145,7 @@ func (l *Lock) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := l.write(context.WithoutCancel(ctx), l.held()) // uncanceled, to learn its sequence
+		err := l.write(context.WithoutCancel(ctx), l.held()) // runs to its end, to learn its sequence
 		switch {
 		case err == nil:
 			renewed = began

@@ -19,12 +19,13 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// maxChunk is the length of a chunk in bytes: the broker syncs each one once, and memory holds one.
+// maxChunk is the length of a chunk in bytes: the broker syncs each chunk once, and memory holds
+// one.
 const maxChunk = 512 << 10
 
-// Put puts a verified archive into the bucket under the name that its manifest gives it. After an
-// error the name is not known to be there; it is never there without its chunks. One goroutine at a
-// time may call it; callers hold the Lock.
+// Put puts a verified archive into the bucket under the name that its manifest determines. After an
+// error the name may or may not exist; it never exists without its chunks. One goroutine at a time
+// may call it; callers hold the Lock.
 func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reader) (Object, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -45,7 +46,7 @@ func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reade
 	if err = b.putChunks(ctx, &info, archive); err == nil {
 		err = failpoint.Hit("upload/before-name")
 	}
-	refused := err != nil // no name leads to the chunks
+	refused := err != nil // the chunks have no name
 	if err == nil {
 		err = b.putName(ctx, info)
 		refused = errors.Is(err, errNameTaken)
@@ -60,7 +61,7 @@ func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reade
 	case err == nil: // the acknowledgment counts
 		return Object{Name: info.Name, Time: time.Now(), Bytes: info.Size, Manifest: m, info: info, subject: nameSubject(info.Name)}, nil
 	case refused:
-		_ = s.purge(after, chunkPrefix+info.NUID) // else RemoveOrphans does it later
+		_ = s.purge(after, chunkPrefix+info.NUID) // if it fails, RemoveOrphans does it later
 	}
 	return Object{}, err
 }
@@ -69,7 +70,7 @@ func (b *Bucket) chunkSize() int {
 	return int(min(int64(b.chunk), b.js.Conn().MaxPayload()/2))
 }
 
-// putChunks publishes the archive and notes its length and checksum in info.
+// putChunks publishes the archive and records its length and checksum in info.
 func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, archive io.Reader) error {
 	sum, chunk := sha256.New(), make([]byte, b.chunkSize())
 	for {
@@ -97,7 +98,7 @@ func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, arch
 
 var errNameTaken = errors.New("there is a snapshot of this name")
 
-// putName makes the object: from now on List returns it. The name must be new, else the error is
+// putName publishes the object's name, so that List returns it. If the name exists, the error is
 // errNameTaken.
 func (b *Bucket) putName(ctx context.Context, info jetstream.ObjectInfo) error {
 	data, err := json.Marshal(info)
@@ -119,7 +120,7 @@ func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 }
 
 // Open reads the archive of an object. Each Read makes at most one request; ctx ends them all. At
-// its end the reader compares length and checksum with those that were put, and fails if they
+// its end the reader compares length and checksum with those of the object, and fails if they
 // differ.
 func (b *Bucket) Open(ctx context.Context, o Object) (io.Reader, error) {
 	s, err := b.stream(ctx)
@@ -136,7 +137,7 @@ type chunkReader struct {
 	ctx    context.Context
 	stream stream
 	info   jetstream.ObjectInfo
-	next   uint64 // stream sequence to look from
+	next   uint64 // stream sequence of the next search
 	left   []byte // of the current chunk
 	read   uint64 // bytes
 	chunks uint32
@@ -159,7 +160,7 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fetch gets the next chunk. It returns io.EOF when all have been read and are what was put.
+// fetch gets the next chunk. It returns io.EOF after the last one, if the content is what was put.
 func (r *chunkReader) fetch() error {
 	if r.chunks == r.info.Chunks {
 		return r.verify()
@@ -184,7 +185,8 @@ func (r *chunkReader) fetch() error {
 	return nil
 }
 
-// get reads the next chunk from any replica, and from the leader if that has none: it may lag.
+// get reads the next chunk from any replica. If that one has none, it may lag, and get asks the
+// leader.
 func (r *chunkReader) get(ctx context.Context) (sequence uint64, data []byte, err error) {
 	subject := chunkPrefix + r.info.NUID
 	m, err := r.stream.GetMsg(ctx, r.next, jetstream.WithGetMsgSubject(subject))

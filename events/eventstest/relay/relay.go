@@ -1,9 +1,9 @@
-// Package relay stands between two programs that talk TCP and does to their connections what a
-// network does.
+// Package relay forwards TCP connections between two programs, and simulates the faults of a
+// network.
 //
-// It needs no rights and no tools, unlike filters of packets. What it cannot do is lose single
-// packets: TCP would only send them again. Single messages of a NATS broker it can lose, as a route
-// between two nodes of a cluster does that is cut.
+// It needs no rights and no tools, unlike packet filters. It cannot lose single packets: TCP would
+// send them again. But it can lose single messages of a NATS broker, as a disconnected route
+// between two nodes of a cluster does.
 package relay
 
 import (
@@ -17,12 +17,12 @@ import (
 	"sync"
 )
 
-// Relay passes bytes on between its clients and one address. Its methods may be called from any
-// goroutine; the caller ends it with Close.
+// Relay forwards bytes between its clients and one address. Any goroutine may call its methods; the
+// caller ends it with Close.
 type Relay struct {
 	listener net.Listener
 	to       string
-	messages bool // a NATS broker is there: what it sends is passed on message by message
+	messages bool // the address is a NATS broker, whose output is forwarded message by message
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ type Relay struct {
 	conns  map[net.Conn]struct{}
 }
 
-// Start begins to pass on to an address, from a free port of this machine.
+// Start forwards to an address, from a free port of this machine.
 func Start(to string) (*Relay, error) { return start(to, false) }
 
 // StartNATS is Start for the address of a NATS broker without TLS, so that Lose works.
@@ -51,11 +51,11 @@ func start(to string, messages bool) (*Relay, error) {
 	return r, nil
 }
 
-// Addr is the host:port to connect to.
+// Addr returns the host:port to connect to.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-// Blackhole passes nothing on while it is on, and goes on where it was when it is off. Nothing is
-// closed: this is how a network that drops packets looks to both sides.
+// Blackhole stops forwarding while it is on, and continues when it is off. It closes nothing: both
+// sides see a network that drops packets.
 func (r *Relay) Blackhole(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,16 +71,16 @@ func (r *Relay) Away(on bool) {
 	r.cut()
 }
 
-// Lose drops what the broker sends and lose returns true for: messages with their subject and
-// headers, from MSG or HMSG on. Several goroutines call lose, one at a time. Nil, as at the start,
-// drops nothing. The relay is of StartNATS.
+// Lose drops the broker's messages for which lose returns true. A message includes its subject and
+// headers, from MSG or HMSG on. Several goroutines call lose, one at a time. If lose is nil, as at
+// the start, nothing is dropped. Lose needs a relay of StartNATS.
 func (r *Relay) Lose(lose func(message []byte) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lose = lose
 }
 
-// Close ends every connection and waits for what the relay has started.
+// Close ends every connection and waits for the relay's goroutines.
 func (r *Relay) Close() {
 	r.mu.Lock()
 	r.ended = true
@@ -91,14 +91,14 @@ func (r *Relay) Close() {
 	r.running.Wait()
 }
 
-// cut closes every connection. The caller holds mu.
+// cut closes every connection. The caller must hold mu.
 func (r *Relay) cut() {
 	for c := range r.conns {
 		c.Close()
 	}
 }
 
-// pass waits while nothing passes; false says that the relay has ended.
+// pass waits while nothing may pass. It returns false once the relay has ended.
 func (r *Relay) pass() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *Relay) connect(in net.Conn) {
 	}
 	out, err := net.Dial("tcp", r.to)
 	if err != nil {
-		return // nobody is there
+		return // the address does not answer
 	}
 	defer out.Close()
 	if !r.keep(in, out) {
@@ -142,7 +142,7 @@ func (r *Relay) connect(in net.Conn) {
 	both.Wait()
 }
 
-// keep remembers connections to cut; false says that they are to be closed at once.
+// keep registers connections for cut. It returns false if they are to be closed at once.
 func (r *Relay) keep(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,7 @@ func (r *Relay) copy(to, from net.Conn) {
 	}
 }
 
-// copyMessages is copy from a NATS broker, without what is to be lost.
+// copyMessages is copy from a NATS broker, without the messages to lose.
 func (r *Relay) copyMessages(to, from net.Conn) {
 	defer to.Close()
 	in := bufio.NewReader(from)
@@ -196,7 +196,7 @@ func (r *Relay) copyMessages(to, from net.Conn) {
 	}
 }
 
-// readMessage reads the next line of NATS' protocol, and what belongs to it.
+// readMessage reads the next line of NATS' protocol, and its payload.
 func readMessage(in *bufio.Reader) ([]byte, error) {
 	message, err := in.ReadBytes('\n')
 	if err != nil || !carries(message) {
@@ -213,7 +213,7 @@ func readMessage(in *bufio.Reader) ([]byte, error) {
 	return message, err
 }
 
-// carries says whether a line of NATS' protocol begins a message.
+// carries reports whether a line of NATS' protocol begins a message.
 func carries(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("MSG ")) || bytes.HasPrefix(line, []byte("HMSG "))
 }
