@@ -98,7 +98,7 @@ func (w *watcher) pollStream(ctx context.Context) {
 // something.
 func (w *watcher) compareConfig(info *jetstream.StreamInfo) {
 	sentence := ""
-	if err := w.refuse(info); err != nil && !w.Status().Frozen && lineage.Compare(info, w.checkpoint()) == nil {
+	if err := w.refuse(info); err != nil && w.receiving.Load() != nil {
 		sentence = "The next start will refuse the stream: " + err.Error() + "."
 	}
 	if w.tracker.setTrouble(troubleConfig, sentence) && sentence != "" {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -94,10 +93,8 @@ func totalSize(inputs []input) int64 {
 
 const (
 	maxLine    = 1 << 20                // bytes of one line (cmd/registry/CONTRACT.md#commands)
-	chunkLines = 256                    // lines decoded by one worker at a time
-	chunkBytes = 256 << 10              // or this many bytes of them
 	inputPause = 100 * time.Millisecond // after which a line that came through a pipe is sent
-	chunksOut  = 16                     // chunks read ahead: bounds what waits in memory to 16 × (256 KiB + a line)
+	linesAhead = 16                     // lines read ahead: bounds what waits in memory
 )
 
 // line is one checked line of the input. Blank lines never become one.
@@ -113,106 +110,47 @@ type line struct {
 // place is where to find the line, as compilers write it.
 func (l *line) place() string { return fmt.Sprintf("%s:%d", l.file, l.number) }
 
-// chunk is a run of lines, decoded by one worker. They may be read once done is closed.
-type chunk struct {
-	lines []line
-	done  chan struct{}
-}
-
-func newChunk() *chunk { return &chunk{done: make(chan struct{})} }
-
-// decode checks every line of the chunk.
-func (c *chunk) decode() {
-	for i := range c.lines {
-		if l := &c.lines[i]; l.err == nil {
-			l.message, l.err = publish.ParseMessage(l.payload)
-		}
-	}
-	close(c.done)
-}
-
-// eachLine reads the inputs in order, decodes their lines on every core, and calls fn with one line
-// after another, in input order, from one goroutine. While it waits for more, as for a pipe, it calls
-// paused from there every inputPause. It ends with the first error of either, a reading error, or ctx, and
-// leaves no goroutine.
+// eachLine reads the inputs in order and calls fn with one line after another, from one goroutine,
+// while another reads and checks the next ones. While it waits for more, as for a pipe, it calls
+// paused from there every inputPause. It ends with the first error of either, a reading error, or ctx,
+// and leaves no goroutine.
 func eachLine(ctx context.Context, inputs []input, fn func(*line) error, paused func() error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	ordered := make(chan *chunk, chunksOut)
-	work := make(chan *chunk, chunksOut)
+	lines := make(chan *line, linesAhead)
 	group.Go(func() error {
-		defer close(ordered)
-		defer close(work)
-		return readInputs(ctx, inputs, func(c *chunk) error { return handOut(ctx, c, ordered, work) })
+		defer close(lines)
+		return readInputs(ctx, inputs, lines)
 	})
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() error {
-			for c := range work {
-				c.decode()
-			}
-			return nil
-		})
-	}
-	group.Go(func() error { return consume(ctx, ordered, fn, paused) })
+	group.Go(func() error { return consume(ctx, lines, fn, paused) })
 	return group.Wait()
 }
 
-// handOut queues a chunk for decoding and, in reading order, for the consumer.
-func handOut(ctx context.Context, c *chunk, queues ...chan<- *chunk) error {
-	for _, q := range queues {
-		select {
-		case q <- c:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-func consume(ctx context.Context, ordered <-chan *chunk, fn func(*line) error, paused func() error) error {
+func consume(ctx context.Context, lines <-chan *line, fn func(*line) error, paused func() error) error {
 	pause := time.NewTicker(inputPause)
 	defer pause.Stop()
 	for {
-		c, err := nextChunk(ctx, ordered, pause.C, paused)
-		if c == nil {
-			return err
-		}
+		var err error
 		select {
-		case <-c.done:
+		case l, more := <-lines:
+			if !more {
+				return ctx.Err()
+			}
+			err = fn(l)
+		case <-pause.C:
+			if len(lines) < linesAhead/2 { // else the input is faster than the stream, and batches are to be full
+				err = paused()
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		for i := range c.lines {
-			if err := fn(&c.lines[i]); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// nextChunk waits for a chunk, and calls paused at each pause. It returns nil at the end, with ctx's
-// error if that is why.
-func nextChunk(ctx context.Context, ordered <-chan *chunk, pause <-chan time.Time, paused func() error) (*chunk, error) {
-	select {
-	case c := <-ordered: // a file never pauses: its batches are full
-		return c, ctx.Err()
-	default:
-	}
-	for {
-		select {
-		case c := <-ordered:
-			return c, ctx.Err()
-		case <-pause:
-			if err := paused(); err != nil {
-				return nil, err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// readInputs reads the inputs into chunks.
-func readInputs(ctx context.Context, inputs []input, emit func(*chunk) error) error {
+// readInputs sends the lines of the inputs.
+func readInputs(ctx context.Context, inputs []input, to chan<- *line) error {
 	for _, in := range inputs {
 		r, err := in.open()
 		if err != nil {
@@ -220,7 +158,7 @@ func readInputs(ctx context.Context, inputs []input, emit func(*chunk) error) er
 		}
 		// A read that waits for a pipe ends with the run.
 		stop := context.AfterFunc(ctx, func() { _ = r.Close() })
-		if err = readLines(ctx, in.name, r, emit); ctx.Err() != nil {
+		if err = readLines(ctx, in.name, r, to); ctx.Err() != nil {
 			err = ctx.Err() // not that the input was closed
 		}
 		stop()
@@ -234,36 +172,28 @@ func readInputs(ctx context.Context, inputs []input, emit func(*chunk) error) er
 	return nil
 }
 
-func readLines(ctx context.Context, file string, r io.Reader, emit func(*chunk) error) error {
+func readLines(ctx context.Context, file string, r io.Reader, to chan<- *line) error {
 	in := bufio.NewReaderSize(r, 64<<10)
-	c, size := newChunk(), 0
 	for number := 1; ; number++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		l, err := readLine(in)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		if len(l.payload) > 0 || l.err != nil {
 			l.file, l.number = file, number
-			c.lines = append(c.lines, l)
-			size += len(l.payload)
-		}
-		full := len(c.lines) == chunkLines || size >= chunkBytes || len(c.lines) > 0 && !lineBuffered(in)
-		if last := err != nil; last || full {
-			if emitErr := emit(c); emitErr != nil || last {
-				return emitErr
+			if l.err == nil {
+				l.message, l.err = publish.ParseMessage(l.payload)
 			}
-			c, size = newChunk(), 0
+			select {
+			case to <- &l:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err != nil {
+			return ctx.Err()
 		}
 	}
-}
-
-// lineBuffered is false when reading the next line may block.
-func lineBuffered(in *bufio.Reader) bool {
-	there, err := in.Peek(in.Buffered())
-	return err == nil && bytes.IndexByte(there, '\n') >= 0
 }
 
 // readLine reads one line without ever holding more than maxLine of it. At the end of the
