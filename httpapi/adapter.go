@@ -18,11 +18,11 @@ import (
 	"example.org/registry/httpapi/verdict"
 )
 
-// handler returns the answer to a request, or why there is none. It writes nothing itself. Of an
-// answer beside an error only the state is sent.
+// handler returns the response to a request, or an error. It writes nothing itself. Only the state
+// of a response next to an error is sent.
 type handler func(c *gin.Context) (respond.Response, error)
 
-// adapt makes gin call a handler. It counts the request, turns an error into the answer of the
+// adapt makes gin call a handler. It counts the request, turns an error into the response of the
 // table in errors.go, and a panic into an error.
 func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 	m := p.metrics.route(route)
@@ -46,12 +46,13 @@ func (p *Public) adapt(route string, h handler) gin.HandlerFunc {
 }
 
 // disguised reports whether a path is /api/… only after percent-decoding, or has an encoded slash.
-// gin would match it, past a proxy's rules for a prefix (httpapi/CONTRACT.md#errors).
+// gin would match such a path, although a proxy's rules for a prefix do not
+// (httpapi/CONTRACT.md#errors).
 func disguised(u *url.URL) bool {
 	return u.RawPath != "" && (strings.HasPrefix(u.Path, "/api/") && !strings.HasPrefix(u.RawPath, "/api/") || strings.Contains(strings.ToLower(u.RawPath), "%2f"))
 }
 
-// limitedBy puts a rate limit, if there is one, before h.
+// limitedBy applies a rate limit, if there is one, before h.
 func limitedBy(limit *rateLimit, h handler) handler {
 	if limit == nil {
 		return h
@@ -64,7 +65,7 @@ func limitedBy(limit *rateLimit, h handler) handler {
 	}
 }
 
-// otherMethod answers a request for a documented path by another method than GET: 204 to a
+// otherMethod responds to a request for a documented path by another method than GET: 204 to a
 // preflight, 405 to anything else (httpapi/CONTRACT.md#methods). gin has set Allow.
 func (p *Public) otherMethod(c *gin.Context) (respond.Response, error) {
 	if !respond.IsPreflight(c.Request) {
@@ -73,7 +74,7 @@ func (p *Public) otherMethod(c *gin.Context) (respond.Response, error) {
 	c.Writer.Header().Del("Allow")
 	return respond.Response{
 		Finish: p.preflight,
-		Cache:  &respond.Policy{}, // a preflight has a cache of its own
+		Cache:  &respond.Policy{}, // preflights have their own cache
 		More:   []string{"Access-Control-Allow-Headers", "Registry-Min-Sequence, If-None-Match"},
 	}, nil
 }
@@ -82,7 +83,7 @@ func (p *Public) otherMethod(c *gin.Context) (respond.Response, error) {
 func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start time.Time) {
 	v := recover()
 	p.metrics.ended.Add(1)
-	defer func() { // also when the connection is cut
+	defer func() { // also if the connection is closed
 		took := time.Since(start)
 		m.observe(c.Writer.Status(), took)
 		if p.requestLog {
@@ -94,10 +95,10 @@ func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start tim
 	}
 }
 
-// recovered answers 500. If half an answer is on its way already, it cuts the connection instead:
-// the answer must not look complete.
+// recovered responds with 500. If part of a response has been sent already, it closes the
+// connection instead, so that the response does not look complete.
 func (p *Public) recovered(c *gin.Context, route string, v any) {
-	if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with as it is
+	if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel, never wrapped
 		panic(v)
 	}
 	err := &panicError{v, debug.Stack()}
@@ -106,7 +107,7 @@ func (p *Public) recovered(c *gin.Context, route string, v any) {
 		panic(http.ErrAbortHandler)
 	}
 	h := c.Writer.Header()
-	connection := h["Connection"] // that it is to be closed holds for any answer
+	connection := h["Connection"] // closing the connection holds for any response
 	clear(h)
 	if connection != nil {
 		h["Connection"] = connection
@@ -114,8 +115,8 @@ func (p *Public) recovered(c *gin.Context, route string, v any) {
 	p.fail(c, route, respond.Response{}, err)
 }
 
-// fail answers with the error's row of the table in errors.go, and with the state of the response
-// that came with the error.
+// fail sends the error's row of the table in errors.go, with the state of the response that came
+// with the error.
 func (p *Public) fail(c *gin.Context, route string, with respond.Response, err error) {
 	r := replyTo(err)
 	if r.status == http.StatusInternalServerError {
@@ -136,10 +137,10 @@ func (p *Public) fail(c *gin.Context, route string, with respond.Response, err e
 		body = p.failurePage(c, r, blamed(err))
 	}
 	a.Body = respond.NewBody(body)
-	_ = p.sender.Send(c, &a) // an answer without a tag has nothing that can fail
+	_ = p.sender.Send(c, &a) // a response without a tag cannot fail
 }
 
-// logRequest logs one request, as Config.RequestLog says.
+// logRequest logs one request (Config.RequestLog).
 func (p *Public) logRequest(c *gin.Context, route string, took time.Duration) {
 	attrs := []slog.Attr{slog.String("route", route), slog.Int("status", c.Writer.Status()),
 		slog.Float64("ms", float64(took.Microseconds())/1000)}
@@ -149,8 +150,8 @@ func (p *Public) logRequest(c *gin.Context, route string, took time.Duration) {
 	p.logger.LogAttrs(c.Request.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-// isRequestID takes what proxies make: 8 to 64 letters, digits, '-', '_' and '.', that are not
-// digits alone, as ids of people are.
+// isRequestID reports whether s is an id as proxies make them: 8 to 64 letters, digits, '-', '_'
+// and '.', and not only digits, as ids of people are.
 func isRequestID(s string) bool {
 	letter := false
 	for i := range len(s) {
@@ -165,14 +166,15 @@ func isRequestID(s string) bool {
 	return letter && len(s) >= 8 && len(s) <= 64
 }
 
-// logFailure names the route, never a query or an id: those are about people.
+// logFailure logs an error with its route. It never logs a query or an id, since those are about
+// people.
 func (p *Public) logFailure(ctx context.Context, route string, err error) {
 	p.logger.LogAttrs(ctx, slog.LevelError, "request failed",
 		slog.String("route", route), slog.String("error", err.Error()))
 }
 
-// metrics counts requests by route and status. Labels are resolved when a route is added, so that a
-// request looks up none. A route is a pattern, never a path: no id becomes a label.
+// metrics counts requests by route and status. Labels are resolved when a route is added, so a
+// request needs no lookup. A route is a pattern, never a path: no id becomes a label.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -181,8 +183,8 @@ type metrics struct {
 	ended    atomic.Uint64
 }
 
-// inFlight is how many requests are being answered. It reads the ended ones first, so that it is
-// never negative.
+// inFlight returns how many requests are being processed. It reads the ended ones first, so that
+// the result is never negative.
 func (m *metrics) inFlight() float64 {
 	ended := m.ended.Load()
 	return float64(m.begun.Load() - ended)
@@ -200,7 +202,7 @@ type statusCount struct {
 	count  prometheus.Counter
 }
 
-// newMetrics registers with reg, unless that is nil.
+// newMetrics registers the metrics with reg, unless that is nil.
 func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *followers) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -241,7 +243,7 @@ func gauge(name, help string, count func() int) prometheus.GaugeFunc {
 	return measure(name, help, func() float64 { return float64(count()) })
 }
 
-// route returns the metrics of a route. The statuses that are seen most often come first.
+// route returns the metrics of a route. The most frequent statuses come first.
 func (m *metrics) route(name string) *routeMetrics {
 	r := &routeMetrics{other: m.requests.WithLabelValues(name, "other"), seconds: m.seconds.WithLabelValues(name)}
 	for _, status := range []int{

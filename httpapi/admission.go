@@ -27,19 +27,18 @@ const (
 	minSeqHeader = "Registry-Min-Sequence"
 )
 
-// state is what an answer is computed from: one immutable state of the model, and what goes with
-// it.
+// state is the basis of a response: one immutable state of the model, and its headers.
 type state struct {
 	view    *readmodel.View
 	headers *stateHeaders
-	noStore bool // the reader asked for a sequence: no cache may keep the answer
-	// staleSince is when the data was last known to be complete, where a page of the site is to say
-	// so; else zero.
+	noStore bool // the client asked for a sequence: no cache may store the response
+	// staleSince is when stale data was last known to be complete, if a page of the site has to
+	// show that; else zero.
 	staleSince time.Time
-	month      readmodel.Month // that it is now, on pages of the site
+	month      readmodel.Month // the current month, for pages of the site
 }
 
-// mark returns a with the headers of the state that it was computed from.
+// mark returns a with the headers of the state.
 func (s state) mark(a respond.Response) respond.Response {
 	if a.NoStore = s.noStore; s.headers != nil {
 		a.At = &s.headers.Stamp
@@ -47,17 +46,17 @@ func (s state) mark(a respond.Response) respond.Response {
 	return a
 }
 
-// gate decides whether a request may be answered, and from which state. Any goroutine may use it.
+// gate decides whether a request may be served, and from which state. Any goroutine may use it.
 type gate struct {
 	health  *Health
 	headers stateHeaderCache
-	wait    time.Duration // maxMinWait; less in tests
-	waiting *places       // of requests that wait for a sequence
+	wait    time.Duration // maxMinWait; shorter in tests
+	waiting *places       // for requests that wait for a sequence
 }
 
-// admit returns the state to answer r from, waiting for one if r asks for a sequence. Its
-// parameters have been checked. Errors: a paramError for a bad header, errLoading, errNotReached,
-// errBusy, or that of r's context.
+// admit returns the state to serve r from. If r asks for a sequence, admit waits for it. The
+// parameters of r have been checked. Errors: a paramError for a bad header, errLoading,
+// errNotReached, errBusy, or that of r's context.
 func (g *gate) admit(r *http.Request) (state, error) {
 	atLeast, given, err := minSequence(r.Header[minSeqHeader])
 	if err != nil {
@@ -68,7 +67,7 @@ func (g *gate) admit(r *http.Request) (state, error) {
 	return at, err
 }
 
-// reach returns a state for r at a sequence or after it. Errors: as admit's.
+// reach returns a state for r at a sequence or after it. Its errors are those of admit.
 func (g *gate) reach(r *http.Request, atLeast uint64) (state, error) {
 	view, readiness, err := g.health.View()
 	if err != nil {
@@ -81,10 +80,10 @@ func (g *gate) reach(r *http.Request, atLeast uint64) (state, error) {
 		if err := g.await(r, atLeast); err != nil {
 			return state{}, err
 		}
-		if view, readiness, err = g.health.View(); err != nil { // what came may be too little to answer from
+		if view, readiness, err = g.health.View(); err != nil { // the new view may not be good enough to serve
 			return state{}, err
 		}
-		if view.Sequence() < atLeast { // another model has taken its place
+		if view.Sequence() < atLeast { // another model has replaced it
 			return state{}, errNotReached
 		}
 	}
@@ -113,7 +112,7 @@ func (g *gate) await(r *http.Request, seq uint64) error {
 }
 
 // minSequence reads the values of Registry-Min-Sequence. As with parameters, an empty one is
-// absent, and one given twice is wrong.
+// absent, and a repeated one is wrong.
 func minSequence(values []string) (seq uint64, given bool, err error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return 0, false, nil
@@ -127,7 +126,7 @@ func minSequence(values []string) (seq uint64, given bool, err error) {
 	return seq, true, nil
 }
 
-// ready is 1 while lists, checks and donations are answered, else 0, for the metrics.
+// ready returns 1 while lists, checks and donations are served, else 0, for the metrics.
 func (g *gate) ready() float64 {
 	if _, _, err := g.health.View(); err != nil {
 		return 0
@@ -135,22 +134,22 @@ func (g *gate) ready() float64 {
 	return 1
 }
 
-// searches bounds text searches, which cost milliseconds where everything else costs microseconds.
-// What exceeds the bounds is refused at once (httpapi/CONTRACT.md#overload). Other requests do not
-// pass through it. Any goroutine may use it.
+// searches bounds text searches, which cost milliseconds; all other requests cost microseconds and
+// do not pass through it. Searches beyond the bounds are refused at once
+// (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 //
-// A full queue means overload: it refuses searches that have waited long, queues no more than run,
-// and leaves one CPU free to accept connections, if there is another. Overload ends once
-// nothing has been refused for a while.
+// A full queue means overload. In overload, searches that have waited long are refused, the queue
+// is no longer than the number of running searches, and one CPU, if there are several, stays free
+// to accept connections. Overload ends once nothing has been refused for a while.
 type searches struct {
-	most  int           // how many run at once
-	limit int           // how many wait
-	wait  time.Duration // the longest wait; a tenth of it in overload
+	most  int           // maximum that run at once
+	limit int           // maximum that wait
+	wait  time.Duration // longest wait; a tenth of it in overload
 
 	mu       sync.Mutex
 	running  int
 	queue    []*waitingSearch // first come, first served
-	overload time.Time        // when it ends
+	overload time.Time        // end of the overload
 
 	waiting atomic.Int64 // length of queue, for the metrics
 }
@@ -158,22 +157,22 @@ type searches struct {
 // count returns the number of searches that wait.
 func (s *searches) count() int { return int(s.waiting.Load()) }
 
-// waitingSearch is a search that waits. turn has room for the one answer: nil when it may run, else
-// errBusy.
+// waitingSearch is a search in the queue. turn has room for its one result: nil when it may run,
+// else errBusy.
 type waitingSearch struct {
 	since time.Time
 	turn  chan error
 }
 
-// calm is how long nothing may be refused before overload is over.
+// calm is the time without a refusal after which overload ends.
 const calm = 500 * time.Millisecond
 
-// newSearches lets one search run for each CPU, and 64 more wait for a second.
+// newSearches lets one search run for each CPU, and 64 more wait for up to a second.
 func newSearches() *searches {
 	return &searches{most: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), limit: 64, wait: time.Second}
 }
 
-// enter waits for the search's turn; leave ends it. For what is no search, both do nothing. Errors:
+// enter waits for the search's turn; leave ends it. If search is false, both do nothing. Errors:
 // errBusy, or that of ctx.
 func (s *searches) enter(ctx context.Context, search bool) (leave func(), err error) {
 	if !search {
@@ -189,7 +188,7 @@ func (s *searches) enter(ctx context.Context, search bool) (leave func(), err er
 	return s.leave, nil
 }
 
-// join begins a search, or puts it into the queue, which w is then its place in.
+// join begins a search. If it has to wait, w is its place in the queue.
 func (s *searches) join() (w *waitingSearch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +207,7 @@ func (s *searches) join() (w *waitingSearch, err error) {
 	return w, nil
 }
 
-// boundsLocked returns how many searches may run and wait now, and for how long.
+// boundsLocked returns how many searches may currently run and wait, and for how long.
 func (s *searches) boundsLocked() (run, room int, wait time.Duration) {
 	if time.Now().Before(s.overload) {
 		run = max(s.most-1, 1)
@@ -264,11 +263,11 @@ func (s *searches) leave() {
 	}
 }
 
-// maxClients is how many client addresses the rate limit tells apart. It forgets the one heard of
-// longest ago first, which gets a new allowance.
+// maxClients is how many client addresses the rate limit distinguishes. It forgets the least
+// recently seen address first, which then gets a new allowance.
 const maxClients = 1 << 16
 
-// rateLimit allows each client address so many requests a second. Any goroutine may use it.
+// rateLimit limits the requests a second of each client address. Any goroutine may use it.
 type rateLimit struct {
 	every   rate.Limit
 	burst   int
@@ -277,12 +276,12 @@ type rateLimit struct {
 	refused *rateError
 }
 
-// newRateLimit allows bursts of one second's worth. It returns nil when perSecond is zero.
+// newRateLimit allows bursts of one second's worth. It returns nil if perSecond is zero.
 func newRateLimit(perSecond float64, proxies trustedProxies) *rateLimit {
 	return newRateLimitOf(1, perSecond, proxies)
 }
 
-// newRateLimitOf allows n requests for each that newRateLimit allows.
+// newRateLimitOf allows n times as many requests as newRateLimit.
 func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit {
 	if perSecond == 0 {
 		return nil
@@ -297,7 +296,7 @@ func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit
 	}
 }
 
-// take uses up one request of the client's allowance. Its error is a rateError.
+// take counts a request against the client's allowance. Its error is a rateError.
 func (l *rateLimit) take(r *http.Request) error {
 	client := subnet(l.proxies.client(r))
 	limiter, known := l.clients.Get(client)

@@ -14,7 +14,7 @@ import (
 	"example.org/registry/httpapi/site"
 )
 
-// addressed is a document that names this service's address. Any goroutine may use it.
+// addressed is a document that contains this service's address. Any goroutine may use it.
 type addressed struct {
 	body     []byte // with apidoc.Address as the address
 	plain    bool   // neither HTML nor XML
@@ -28,8 +28,8 @@ type addressedAt struct {
 	response respond.Response
 }
 
-// apiPages adds what is for developers: openapi.yaml as a page, the pages and files of the bots, and
-// the description for search fields of browsers.
+// apiPages adds the pages for developers: openapi.yaml as a page, the pages and files of the bots,
+// and the description for search fields of browsers.
 func (p *Public) apiPages(baseURL string) error {
 	doc, err := apidoc.Read(openAPI(baseURL))
 	if err != nil {
@@ -59,8 +59,9 @@ func documentOf(media string) func(cacheControl string, body []byte) respond.Res
 	return func(cacheControl string, body []byte) respond.Response { return document(media, cacheControl, body) }
 }
 
-// handler names baseURL or, if it is empty, the address of the request. No shared cache may keep such
-// a response, and the last one is remembered.
+// handler responds with the document. It contains baseURL or, if that is empty, the address of the
+// request. Shared caches may not store a response with the address of the request; handler caches
+// the last one.
 func (a *addressed) handler(baseURL string) handler {
 	if baseURL != "" {
 		return always(a.at(baseURL, "public, max-age=300"))
@@ -76,7 +77,7 @@ func (a *addressed) handler(baseURL string) handler {
 	}
 }
 
-// at returns the document with an address in it.
+// at returns the document with address in it.
 func (a *addressed) at(address, cacheControl string) respond.Response {
 	if !a.plain {
 		address = html.EscapeString(address)
@@ -84,11 +85,11 @@ func (a *addressed) at(address, cacheControl string) respond.Response {
 	return a.response(cacheControl, bytes.ReplaceAll(a.body, []byte(apidoc.Address), []byte(address)))
 }
 
-// hostPattern is what the Host header of a request for a page looks like.
+// hostPattern matches the Host header of a request for a page.
 var hostPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// requestAddress returns the scheme and host that r was sent to, as far as it says. A proxy that
-// speaks TLS to clients says so in X-Forwarded-Proto; a client that forges it misleads only itself.
+// requestAddress returns the scheme and host that r was sent to, as r states them. A proxy that
+// speaks TLS to clients sends X-Forwarded-Proto; a client that forges it misleads only itself.
 func requestAddress(r *http.Request) string {
 	if len(r.Host) > 255 || !hostPattern.MatchString(r.Host) {
 		return apidoc.Address

@@ -9,7 +9,7 @@ import (
 	"example.org/registry/httpapi/respond"
 )
 
-// avatars is where the pictures are. Nothing may run in any answer there, failures included.
+// avatars is the path of the pictures. No response there may run anything, failures included.
 const avatars = "/api/chat/avatar/"
 
 // isAvatar reports whether a path is that of an avatar: nothing in a picture may run
@@ -19,7 +19,7 @@ func isAvatar(path string) bool {
 	return ok && user != "" && !strings.Contains(user, "/")
 }
 
-// avatar answers GET /api/chat/avatar/{chatUserId}, always with a picture
+// avatar serves GET /api/chat/avatar/{chatUserId}, always with a picture
 // (httpapi/CONTRACT.md#avatars). It needs no read model.
 func (p *Public) avatar(c *gin.Context) (respond.Response, error) {
 	user := c.Param("chatUserId")
@@ -38,7 +38,7 @@ func (p *Public) avatar(c *gin.Context) (respond.Response, error) {
 	return a, nil
 }
 
-// defaultAvatar is the size of an avatar when none is asked for, in pixels.
+// defaultAvatar is the default size of an avatar, in pixels.
 const defaultAvatar = 128
 
 // parseAvatar checks the path parameter and the query string of an avatar and returns the size

@@ -13,11 +13,11 @@ import (
 
 // batchID is one id of a batch.
 type batchID struct {
-	asked string // as the reader wrote it
-	id    string // as it is understood
+	asked string // as the client wrote it
+	id    string // as interpreted
 }
 
-// batch answers GET /api/check/batch (httpapi/CONTRACT.md#batch).
+// batch serves GET /api/check/batch (httpapi/CONTRACT.md#batch).
 func (p *Public) batch() handler {
 	return p.cacheable(&route{
 		policy: respond.Cached("private, max-age=10"),
@@ -43,8 +43,8 @@ func (p *Public) batch() handler {
 	})
 }
 
-// parseBatch reads the query string of a batch: ids, separated by commas, each as a check takes it,
-// none twice. It is a pure function.
+// parseBatch reads the query string of a batch: ids, separated by commas, each in the form of a
+// check, none repeated. It is a pure function.
 func parseBatch(raw string) ([]batchID, error) {
 	names, values := [1]string{"ids"}, [1]value{}
 	p := readParams(raw, names[:], values[:])

@@ -24,7 +24,7 @@ type feedQuery struct {
 	epoch string
 	since uint64
 	limit int
-	wait  time.Duration // zero: do not wait for a change
+	wait  time.Duration // zero does not wait for a change
 }
 
 // feedBody is the body of GET /api/changes.
@@ -38,8 +38,8 @@ type feedBody struct {
 	Digest     string      `json:"digest"`
 }
 
-// feed answers GET /api/changes: where the feed is (httpapi/CONTRACT.md#changes). It has no tag,
-// since it names the moment.
+// feed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). It has no
+// tag, since it contains the time.
 func (p *Public) feed(c *gin.Context) (respond.Response, error) {
 	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
 		return respond.Response{}, err
@@ -67,7 +67,7 @@ func countEntries(v *readmodel.View) entryCounts {
 	return entryCounts{v.NumEntries(events.Scammers), v.NumEntries(events.Servers), v.NumEntries(events.Legit)}
 }
 
-// changes answers GET /api/changes/{epoch} with a page of the feed.
+// changes serves GET /api/changes/{epoch} with a page of the feed.
 func (p *Public) changes() handler {
 	return p.cacheable(&route{
 		policy: p.feedCache,
@@ -85,11 +85,11 @@ func (p *Public) changes() handler {
 	})
 }
 
-// answerWithin is how long a reader may take an answer that it has waited for.
+// answerWithin is how long a client may take to receive a response that it has waited for.
 const answerWithin = 15 * time.Second
 
-// awaitChange is reachFeed and then, if the query has a wait and nothing has changed after since, a
-// wait for a change. Errors: those of reachFeed, and errBusy.
+// awaitChange is reachFeed. If the query has a wait and nothing has changed after since, it then
+// waits for a change. Errors: those of reachFeed, and errBusy.
 func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 	at, err := p.reachFeed(c, q)
 	if err != nil || q.wait == 0 {
@@ -99,14 +99,14 @@ func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 		if err := p.followers.await(c.Request, q, wire.ConnOf(c.Request).InputEnded()); err != nil {
 			return state{}, err
 		}
-		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's may have passed meanwhile
+		_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(answerWithin)) // the server's deadline may have passed
 		at, err = p.reachFeed(c, q)
 	}
 	at.noStore = true
 	return at, err
 }
 
-// reachFeed returns a state of the epoch asked for that has come to the sequence asked for. Errors:
+// reachFeed returns a state of the requested epoch at or after the requested sequence. Errors:
 // those of gate.admit, and errGone.
 func (p *Public) reachFeed(c *gin.Context, q *feedQuery) (state, error) {
 	at, err := p.gate.admit(c.Request)
@@ -123,7 +123,7 @@ func (p *Public) reachFeed(c *gin.Context, q *feedQuery) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	if later.view.Epoch() != q.epoch { // another stream has taken the place of that one
+	if later.view.Epoch() != q.epoch { // another stream has replaced it
 		return state{}, errGone
 	}
 	later.noStore = at.noStore
@@ -155,7 +155,7 @@ func parseChanges(raw string) (feedQuery, error) {
 	return q, p.err
 }
 
-// sequence returns parameter i, a stream sequence, and whether it is there.
+// sequence returns parameter i, a stream sequence, and whether it is present.
 func (p *params) sequence(i int) (n uint64, given bool) {
 	s := p.trimmed(i)
 	if s == "" {

@@ -1,59 +1,60 @@
 // Package httpapi is the registry's public HTTP API: read-only, in Polish, with a site of pages for
-// people beside it. httpapi/CONTRACT.md has its rules and openapi.yaml describes its answers. It
-// answers from a [readmodel.View]. It knows neither the stream nor the store: what it needs of them
-// comes as a [Reader] and a [Readiness].
+// people. httpapi/CONTRACT.md has its rules and openapi.yaml describes its responses. It serves a
+// [readmodel.View]. It knows neither the stream nor the store: their parts come as a [Reader] and a
+// [Readiness].
 //
 // # Promises
 //
 // The numbers are those of readmodel/doc.go.
 //
-//   - 2: one answer is computed from one view. Its body, its Registry-Sequence and its ETag belong
+//   - 2: one response is computed from one view. Its body, its Registry-Sequence and its ETag belong
 //     together. Registry-As-Of is read before the view, so it never promises more than the view
 //     has.
-//   - 5: an answer waits for nothing, with four bounded exceptions: for a sequence that the reader
+//   - 5: a response waits for nothing, with four bounded exceptions: for a sequence that the client
 //     asked for, 2 s; for other text searches if it is one itself, 1 s; for upstreams if it is a
-//     status or an avatar, 6 s; and for a change if its reader asked to wait for one, 25 s. Lists and look-ups by id never wait for a search.
+//     status or an avatar, 6 s; and for a change if its client asked to wait for one, 25 s. Lists and
+//     lookups by id never wait for a search.
 //   - 7: unknown is never clean. While [Health] says no, lists, checks and donations are 503.
 //
 // Three more are this package's own:
 //
-//   - Every answer of a handler is in the table of errors.go or a success that openapi.yaml
+//   - Every response of a handler is in the table of errors.go or a success that openapi.yaml
 //     describes.
 //   - Query strings, ids and client addresses are in no log and no metric.
-//   - A 304 runs no query, except for a reader who accepts compressed answers and holds a plain
-//     one: which tag the 304 names then depends on the size of the body.
+//   - A 304 runs no query, except for a client that accepts compressed responses but has a plain
+//     one: the tag in that 304 depends on the size of the body.
 //
 // # Why
 //
-// An answer takes microseconds, so what stands around a handler costs as much as the handler. So
-// one adapter and no chain of middlewares, header values that are made once, bodies that are
-// appended into pooled buffers, and remembered answers that are found by the raw query string,
-// before anything is parsed.
+// A response takes microseconds, so the code around a handler costs as much as the handler. So
+// there is one adapter instead of a chain of middlewares, header values are made once, bodies are
+// appended into pooled buffers, and cached responses are found by the raw query string, before
+// anything is parsed.
 //
-// Headers that all answers of a route share at one state are spliced in preformatted (see package
-// wire). That saves 15% of the CPU time of a look-up over HTTP, client included: 27.3 µs
-// instead of 32.2. TestLinesAreTheHeaders holds them to what net/http would have written.
+// Headers that all responses of a route share at one state are spliced in preformatted (see package
+// wire). That saves 15% of the CPU time of a lookup over HTTP, client included: 27.3 µs instead of
+// 32.2. TestLinesAreTheHeaders checks that they equal what net/http would have written.
 //
-// gin-contrib/cors answers preflights and nothing else. To other requests it sends
-// Access-Control-Allow-Origin only if they have a foreign Origin. A shared cache could then give
-// such an answer, without the header, to a reader on another site, who may not read it. So every
-// answer has the header.
+// gin-contrib/cors only handles preflights. To other requests it would send
+// Access-Control-Allow-Origin only if they have a foreign Origin. A shared cache could then serve a
+// response without the header to a client on another site, which may not read it. So every response
+// has the header.
 //
-// Compression uses klauspost's encoders without its gzhttp wrapper. The wrapper stands around every
+// Compression uses klauspost's encoders without its gzhttp wrapper. The wrapper wraps every
 // request, sends a 304 without the suffix of the variant's tag, and does not know when Vary is
 // needed.
 //
 // The scan of query strings is our own: url.ParseQuery makes a map and a slice for each name, and
-// accepts a parameter that is given twice.
+// accepts a repeated parameter.
 //
 // gin's release mode is a switch of the whole process, and [NewPublic] sets it.
 //
 // # Texts from outside
 //
 // The bounds before normalization are in code points unless they say bytes. NFKC makes at most 18
-// code points of one. TestTextsCostWhatTheyAre holds the parameters of lists, checks, batches and
-// donations, and the request headers, to allocations that grow no faster than the text, with a
-// stand-in for the index of ranked search. BenchmarkTexts measures the worst of them.
+// code points of one. TestTextsCostWhatTheyAre checks that the allocations for the parameters of
+// lists, checks, batches and donations, and for the request headers, grow no faster than the text,
+// with a stand-in for the index of ranked search. BenchmarkTexts measures the worst of them.
 //
 //	text                          bound as sent                 bound of what is made of it
 //	search of a list              100; query 4,096 bytes        ~1,800 folded; admission
@@ -94,7 +95,7 @@
 // follow.go writes most events below net/http.
 //
 // Next to this package are respond (how responses are sent), body (the JSON of entries), wire
-// (connections), upstream (status probes and avatars), site (pages), paste (what people paste into
-// their search), verdict (what the site says of it), apidoc (openapi.yaml as a page) and admin (the
+// (connections), upstream (status probes and avatars), site (pages), paste (the parsing of pasted
+// searches), verdict (the verdict on them), apidoc (openapi.yaml as a page) and admin (the
 // operators' listener).
 package httpapi

@@ -18,7 +18,7 @@ import (
 //go:embed openapi.yaml
 var openAPIFile string
 
-// openAPI returns the description of this API, with the public address, if there is one, as its
+// openAPI returns the description of this API. If there is a public address, it is the document's
 // server.
 func openAPI(baseURL string) []byte {
 	if baseURL == "" {
@@ -36,7 +36,7 @@ func (p *Public) apiDocuments(cfg Config) {
 	}
 }
 
-// document returns an answer with a body that never changes.
+// document returns a response with a body that never changes.
 func document(media, cacheControl string, body []byte) respond.Response {
 	return respond.Response{Media: []string{media}, Cache: respond.Cached(cacheControl), Tags: respond.TagsOf(body), Body: respond.NewBody(body)}
 }
@@ -46,13 +46,13 @@ func pageDocument(cacheControl string, body []byte) respond.Response {
 	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(cacheControl), Tags: respond.TagsOf(body), Body: respond.NewBody(body)}
 }
 
-// always returns a handler with the one answer.
+// always returns a handler with a single response.
 func always(a respond.Response) handler {
 	return func(*gin.Context) (respond.Response, error) { return a, nil }
 }
 
-// proofs answers GET /proofs/{id} with the address of the proofs page, below base. The id is
-// checked, so nothing in it leads to another address.
+// proofs serves GET /proofs/{id} with the address of the proofs page, below base. The id is
+// checked, so it cannot lead to another address.
 func proofs(base string) handler {
 	return func(c *gin.Context) (respond.Response, error) {
 		id := c.Param("id")
@@ -63,11 +63,11 @@ func proofs(base string) handler {
 	}
 }
 
-// securityTxtValid is how long security.txt says that it can be relied on, counted from the
-// request. RFC 9116 wants less than a year.
+// securityTxtValid is how long security.txt claims to be valid, counted from the request. RFC 9116
+// wants less than a year.
 const securityTxtValid = 180 * 24 * time.Hour
 
-// securityTxt answers GET /.well-known/security.txt (RFC 9116).
+// securityTxt serves GET /.well-known/security.txt (RFC 9116).
 func (p *Public) securityTxt(cfg Config) handler {
 	return func(*gin.Context) (respond.Response, error) {
 		text := securityTxt(cfg.Contact, cfg.BaseURL, time.Now())
@@ -77,8 +77,8 @@ func (p *Public) securityTxt(cfg Config) handler {
 
 const plainText = "text/plain; charset=utf-8"
 
-// securityTxt is the file's text. Without a contact it names the mailbox that RFC 2142 has every
-// domain keep for this.
+// securityTxt is the file's text. Without a contact it names the mailbox that RFC 2142 reserves for
+// this in every domain.
 func securityTxt(contact, baseURL string, now time.Time) string {
 	u, err := url.Parse(baseURL)
 	if contact == "" {
@@ -95,8 +95,8 @@ func securityTxt(contact, baseURL string, now time.Time) string {
 	return text
 }
 
-// CheckContact rejects what RFC 9116 does not take for a contact: anything but a mailto:, https: or
-// tel: address. "" is fine.
+// CheckContact rejects addresses that RFC 9116 does not allow as a contact: all but a mailto:,
+// https: or tel: address. "" is valid.
 func CheckContact(contact string) error {
 	if contact == "" {
 		return nil

@@ -18,8 +18,8 @@ type donationBody struct {
 	UpdatedAt             string `json:"updatedAt"`
 }
 
-// donation answers GET /api/donate/status. Nothing of it is cached or logged: anyone who knows a
-// donation's id may see it, and nobody else (httpapi/CONTRACT.md#donations).
+// donation serves GET /api/donate/status. It is neither cached nor logged: only clients that know a
+// donation's id may see it (httpapi/CONTRACT.md#donations).
 func (p *Public) donation(c *gin.Context) (respond.Response, error) {
 	id, err := parseDonation(c.Request.URL.RawQuery)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"example.org/registry/httpapi/upstream"
 )
 
-// The failures that a handler returns. replyTo decides what each looks like to a reader, and
-// nothing else does.
+// The failures that a handler returns. Only replyTo decides what a client sees of them.
 var (
 	errNotFound   = errors.New("not found")
 	errMethod     = errors.New("method not allowed")
@@ -20,7 +19,7 @@ var (
 	errBusy       = errors.New("too much work of this kind already")
 )
 
-// paramError is a parameter or header that is wrong or, when missing is set, absent.
+// paramError is a wrong parameter or header or, if missing is set, an absent one.
 type paramError struct {
 	name    string
 	missing bool
@@ -36,7 +35,7 @@ func (e *paramError) Error() string {
 func invalid(name string) error { return &paramError{name: name} }
 func missing(name string) error { return &paramError{name: name, missing: true} }
 
-// blamed returns the name of the parameter that err is about, or "".
+// blamed returns the name of the parameter in err, or "".
 func blamed(err error) string {
 	var param *paramError
 	if errors.As(err, &param) {
@@ -45,13 +44,13 @@ func blamed(err error) string {
 	return ""
 }
 
-// isMissing reports whether err is about a parameter that is absent.
+// isMissing reports whether err means that a parameter is absent.
 func isMissing(err error) bool {
 	var param *paramError
 	return errors.As(err, &param) && param.missing
 }
 
-// rateError means that a client asks too often.
+// rateError means that a client sends too many requests.
 type rateError struct{ retryAfter string } // whole seconds
 
 func (e *rateError) Error() string { return "rate limit exceeded" }
@@ -64,18 +63,18 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// errorHeader names the kind of a failure, for programs.
+// errorHeader is the header with the kind of a failure, for programs.
 const errorHeader = "Registry-Error"
 
-// reply is what a reader sees of a failure.
+// reply is the public part of a failure.
 type reply struct {
 	status     int
 	code       string // the value of errorHeader
-	text       string // Polish, shown to people
+	text       string // in Polish, for people
 	retryAfter string // seconds, or "" for no header
 }
 
-// again reports whether a page is to ask again by itself.
+// again reports whether a page reloads itself.
 func (r reply) again() bool { return r.status == http.StatusServiceUnavailable && r.retryAfter != "" }
 
 // Values of Retry-After, in seconds.
@@ -84,8 +83,8 @@ const (
 	retrySoon    = "1"
 )
 
-// replyTo is the table of failures (httpapi/CONTRACT.md#errors). An error that it does not know is
-// a 500, and its detail belongs in the log alone.
+// replyTo is the table of failures (httpapi/CONTRACT.md#errors). An unknown error is a 500, and its
+// detail belongs only in the log.
 func replyTo(err error) reply {
 	var param *paramError
 	var limit *rateError
@@ -107,14 +106,14 @@ func replyTo(err error) reply {
 	case errors.Is(err, errNotReached):
 		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retrySoon}
 	case errors.Is(err, errBusy), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		// A context ends because the reader left or the server stops: nothing is wrong.
+		// A context ends because the client disconnected or the server stops: that is no failure.
 		return reply{http.StatusServiceUnavailable, "overloaded", "Serwer jest przeciążony.", retrySoon}
 	default:
 		return reply{http.StatusInternalServerError, "internal", "Błąd podczas pobierania danych.", ""}
 	}
 }
 
-// appendJSON appends the body of the reply. No text has anything to escape.
+// appendJSON appends the body of the reply. Its texts need no escaping.
 func (r reply) appendJSON(dst []byte) []byte {
 	return append(append(append(dst, `{"error":"`...), r.text...), `"}`...)
 }

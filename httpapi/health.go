@@ -16,30 +16,29 @@ type Reader interface {
 	Await(ctx context.Context, seq uint64) (*readmodel.View, error)
 }
 
-// Readiness is what the projection says of itself. The zero value is not ready.
+// Readiness is the projection's own status. The zero value is not ready.
 type Readiness struct {
-	Ready  bool   // has caught up once (httpapi/CONTRACT.md#readiness)
-	Reason string // why it is not ready, in English, for /readyz
-	Frozen bool   // applies nothing any more: waiting for a sequence is useless
-	// Stopping makes /readyz fail, so that nobody new is sent here. Requests that are here are
-	// answered.
+	Ready  bool   // it has caught up once (httpapi/CONTRACT.md#readiness)
+	Reason string // reason for not being ready, in English, for /readyz
+	Frozen bool   // nothing more is applied: waiting for a sequence is useless
+	// Stopping makes /readyz fail, so that no new clients come. Current requests are served.
 	Stopping bool
-	AsOf     time.Time // the last moment at which the model was known to be complete
+	AsOf     time.Time // the last moment at which the model is known to be complete
 }
 
-// Health decides whether lists, checks and donations are answered. The public and the admin
-// listener share one. It does not change after construction; any goroutine may use it.
+// Health decides whether lists, checks and donations are served. The public and the admin listener
+// share one. It does not change after construction; any goroutine may use it.
 type Health struct {
 	Reader Reader
 	// Readiness is called once per request; it must be as cheap as an atomic load.
 	Readiness func() Readiness
-	// MaxStaleness is how old AsOf may grow before answers stop. Zero: any age.
+	// MaxStaleness is the maximum age of AsOf at which responses are sent. Zero means any age.
 	MaxStaleness time.Duration
-	// MinEntries is how many entries the lists must show in all. Zero: none.
+	// MinEntries is how many entries the lists must show in all. Zero means none.
 	MinEntries int
 }
 
-// View returns the view to answer from and its readiness, or the reason why nothing may be answered
+// View returns the view to serve and its readiness, or the reason why nothing may be served
 // (promise 7, readmodel/doc.go). It reads the readiness before the view, so that AsOf never
 // promises more than the view has.
 func (h *Health) View() (*readmodel.View, Readiness, error) {
@@ -51,7 +50,7 @@ func (h *Health) View() (*readmodel.View, Readiness, error) {
 	return view, readiness, nil
 }
 
-// admit returns why a view may not be answered from, or nil.
+// admit returns why a view may not be served, or nil.
 func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 	switch {
 	case !readiness.Ready:
@@ -64,7 +63,7 @@ func (h *Health) admit(view *readmodel.View, readiness Readiness) error {
 	return nil
 }
 
-// notReady is why the read model may not be answered from. To readers it is errLoading.
+// notReady is the reason why the read model may not be served. Clients see errLoading.
 type notReady string
 
 func (n notReady) Error() string {
@@ -76,5 +75,5 @@ func (n notReady) Error() string {
 
 func (notReady) Is(target error) bool { return target == errLoading }
 
-// stamp writes a time as the API does: RFC 3339 in UTC with milliseconds.
+// stamp formats a time as the API does: RFC 3339 in UTC with milliseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -9,7 +9,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// list answers GET /api/scammers, /api/servers and /api/legit (httpapi/CONTRACT.md#lists).
+// list serves GET /api/scammers, /api/servers and /api/legit (httpapi/CONTRACT.md#lists).
 func (p *Public) list(l events.List) handler {
 	return p.cacheable(&route{
 		policy: p.listCache,
@@ -28,7 +28,7 @@ func (p *Public) list(l events.List) handler {
 	})
 }
 
-// searchList asks a view for a page of a list. A text search waits for its turn.
+// searchList returns a page of a list from a view. A text search waits for its turn.
 func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, error) {
 	leave, err := p.searches.enter(ctx, q.Search != "" && q.ID == "")
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmod
 	return view.List(ctx, q)
 }
 
-// check answers GET /api/check (httpapi/CONTRACT.md#check).
+// check serves GET /api/check (httpapi/CONTRACT.md#check).
 func (p *Public) check() handler {
 	return p.cacheable(&route{
 		policy: p.checkCache,
@@ -57,7 +57,7 @@ func (p *Public) check() handler {
 	})
 }
 
-// searchPerson looks somebody up in a view. A text search waits for its turn.
+// searchPerson checks q in a view. A text search waits for its turn.
 func (p *Public) searchPerson(ctx context.Context, view *readmodel.View, q readmodel.CheckQuery) (readmodel.CheckResult, error) {
 	leave, err := p.searches.enter(ctx, q.ID == "")
 	if err != nil {

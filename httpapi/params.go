@@ -53,8 +53,8 @@ const (
 	numCheckParams
 )
 
-// parseCheck reads the query string of a check: id or search, or either of them as people paste it
-// (httpapi/CONTRACT.md#check). It is a pure function. In its result one of ID and Search is set.
+// parseCheck reads the query string of a check: id or search, or either of them as pasted
+// (httpapi/CONTRACT.md#check). It is a pure function. Its result has either ID or Search.
 func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	p := readParams(raw, names[:], values[:])
@@ -74,17 +74,17 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 }
 
 // parsePerson reads the query string of the person check: the parameters of a check, with search as
-// people paste it (httpapi/CONTRACT.md#pastes), and with an id beside it that is a part of the same
-// text. Without both it asks for nobody. It is a pure function.
+// pasted (httpapi/CONTRACT.md#pastes), and with an id next to it that belongs to the same text.
+// Without both, the query is empty. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	ps := readParams(raw, names[:], values[:])
-	ps.pasted(checkID, bounds.MaxID) // for its bounds
+	ps.pasted(checkID, bounds.MaxID) // checks its bounds
 	asked := person{id: ps.trimmed(checkID), text: ps.trimmed(checkSearch)}
 	return asked, ps.err
 }
 
-// person is what a person check asks: a text, and what stands beside it in the field for an id.
+// person is the query of a person check: a text, and the content of the field for an id.
 type person struct{ text, id string }
 
 func (p person) empty() bool { return p.text == "" && p.id == "" }
@@ -107,14 +107,14 @@ func parseDonation(raw string) (string, error) {
 
 // value is one known parameter of a query string, decoded.
 type value struct {
-	text     string // of its first mention
+	text     string // of its first occurrence
 	given    bool
 	repeated bool
 }
 
-// scanQuery parses a raw query string and sets values[i] to the parameter names[i]. Others are
-// ignored, but must be well formed. Its only error is the invalid parameter "query": longer than
-// bounds.MaxQuery, a bad escape, or a semicolon.
+// scanQuery parses a raw query string and sets values[i] to the parameter names[i]. It ignores
+// others, but they must be well formed. Its only error is the invalid parameter "query": longer
+// than bounds.MaxQuery, a bad escape, or a semicolon.
 func scanQuery(raw string, names []string, values []value) error {
 	if len(raw) > bounds.MaxQuery {
 		return invalid("query")
@@ -131,24 +131,24 @@ func scanQuery(raw string, names []string, values []value) error {
 	return nil
 }
 
-// params reads the parameters of one request, one after the other, and keeps the first error. So
-// the order of the calls is the order of checking.
+// params reads the parameters of one request in turn, and retains the first error. So the order of
+// the calls is the order of checking.
 type params struct {
 	names  []string
 	values []value
 	err    error
 }
 
-// readParams reads the parameters of a raw query string into values. If scanQuery refuses
-// it, that is the first error, and every parameter reads as absent.
+// readParams reads the parameters of a raw query string into values. If scanQuery refuses it, that
+// is the first error, and every parameter reads as absent.
 func readParams(raw string, names []string, values []value) params {
 	return params{names: names, values: values, err: scanQuery(raw, names, values)}
 }
 
-// trimmed returns parameter i without surrounding white space, or "" when it is absent or wrong.
+// trimmed returns parameter i without surrounding white space, or "" if it is absent or wrong.
 func (p *params) trimmed(i int) string { return p.trimmedTo(i, bounds.MaxValue) }
 
-// trimmedTo is trimmed for a value that has at most limit code points before it is trimmed.
+// trimmedTo is trimmed for a value of at most limit code points before trimming.
 func (p *params) trimmedTo(i, limit int) string {
 	v := p.values[i]
 	if !v.given || p.err != nil {
@@ -170,7 +170,7 @@ func (p *params) text(i, limit int) string {
 	return s
 }
 
-// id returns parameter i, a chat id. A value that the program has lost is refused.
+// id returns parameter i, a chat id. It refuses a lost value (events.IsLostValue).
 func (p *params) id(i int) string {
 	s := p.text(i, bounds.MaxID)
 	if events.IsLostValue(s) {
@@ -179,8 +179,8 @@ func (p *params) id(i int) string {
 	return s
 }
 
-// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has a limit
-// of its own. A value that the program has lost is refused.
+// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has its own
+// limit. It refuses a lost value (events.IsLostValue).
 func (p *params) pasted(i, limit int) (text string, isID bool) {
 	text = p.trimmed(i)
 	if id, ok := events.ReferredChatID(text); ok {
@@ -192,7 +192,7 @@ func (p *params) pasted(i, limit int) (text string, isID bool) {
 	return text, isID
 }
 
-// number returns parameter i, a number from low to high, or fallback when it is absent.
+// number returns parameter i, a number from low to high, or fallback if it is absent.
 func (p *params) number(i, low, high, fallback int) int {
 	s := p.trimmed(i)
 	if s == "" {
@@ -205,7 +205,7 @@ func (p *params) number(i, low, high, fallback int) int {
 	return n
 }
 
-// choice returns the index of parameter i among the words, or 0 when it is absent.
+// choice returns the index of parameter i among the words, or 0 if it is absent.
 func (p *params) choice(i int, words []string) int {
 	s := p.trimmed(i)
 	if s == "" {

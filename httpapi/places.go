@@ -10,20 +10,20 @@ import (
 )
 
 // places counts the clients that wait: followers of the feed, its long polls, or requests for a
-// sequence. No client takes more than a tenth of the places, and each may take one
+// sequence. No client takes more than a tenth of the places, but each may take one
 // (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 type places struct {
 	most    int
 	proxies trustedProxies
-	full    prometheus.Counter // refused: all places are taken
-	share   prometheus.Counter // refused: the client holds its share
+	full    prometheus.Counter // refusals because all places are taken
+	share   prometheus.Counter // refusals because the client has its share
 
 	mu       sync.Mutex
 	taken    int
 	byClient map[netip.Addr]int // without unknown clients
 }
 
-// newPlaces returns that many free places. kind is their label in refused.
+// newPlaces returns most free places. kind is their label in refused.
 func newPlaces(most int, kind string, proxies trustedProxies, refused *prometheus.CounterVec) *places {
 	return &places{
 		most: most, proxies: proxies, byClient: map[netip.Addr]int{},
@@ -70,19 +70,19 @@ func (p *places) leave(client netip.Addr, known bool) {
 	}
 }
 
-// count returns the number of places that are taken.
+// count returns the number of taken places.
 func (p *places) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken
 }
 
-// trustedProxies are the networks whose X-Forwarded-For is believed. Nil trusts none.
+// trustedProxies are the networks whose X-Forwarded-For is trusted. If nil, none is.
 type trustedProxies []netip.Prefix
 
-// knownClient returns the subnet that r comes from, and whether it is a single client's. The address
-// of a trusted proxy is not: the proxy did not name its client. Without trusted proxies, a loopback,
-// private or shared address may be a proxy's or a gateway's, which all clients share.
+// knownClient returns the subnet of r's client, and whether it belongs to a single client. The
+// address of a trusted proxy does not: the proxy did not name its client. Without trusted proxies,
+// a loopback, private or shared address may be a proxy's or a gateway's, which all clients share.
 func (trusted trustedProxies) knownClient(r *http.Request) (client netip.Addr, known bool) {
 	a := trusted.client(r)
 	if len(trusted) > 0 {
@@ -93,13 +93,14 @@ func (trusted trustedProxies) knownClient(r *http.Request) (client netip.Addr, k
 	return subnet(a), known
 }
 
-// sharedAddresses are those of carriers' gateways, and of pods in some clusters (RFC 6598).
+// sharedAddresses returns the addresses of carriers' gateways, and of pods in some clusters (RFC
+// 6598).
 func sharedAddresses() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
 }
 
-// subnet returns the addresses that one client is taken to own: an IPv4 address, or the /64 of an
-// IPv6 address.
+// subnet returns the addresses that are assumed to belong to one client: an IPv4 address, or the
+// /64 of an IPv6 address.
 func subnet(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a
@@ -108,8 +109,8 @@ func subnet(a netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// client returns the peer's address or, when that is a trusted proxy, the rightmost address
-// in X-Forwarded-For that is not one. A client may have forged what stands left of it. A peer
+// client returns the peer's address or, if that is a trusted proxy, the rightmost address in
+// X-Forwarded-For that is not one. A client may have forged the addresses to its left. A peer
 // without an address (a Unix socket) gives the zero address.
 func (trusted trustedProxies) client(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -141,7 +142,7 @@ func (trusted trustedProxies) contains(a netip.Addr) bool {
 	return false
 }
 
-// hopAddress reads an address as proxies write it: with or without port and brackets.
+// hopAddress parses an address as proxies write it: with or without port and brackets.
 func hopAddress(s string) (netip.Addr, bool) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
 		return ap.Addr().Unmap(), true

@@ -28,60 +28,61 @@ import (
 // Config configures the public API. Health is required, with its Reader and Readiness.
 type Config struct {
 	Health *Health
-	// Logger gets the server's own failures. Nil drops them.
+	// Logger gets the server's own failures. If nil, they are dropped.
 	Logger *slog.Logger
-	// Metrics is where the metrics are registered, once. Nil: nowhere.
+	// Metrics is where the metrics are registered, once. If nil, they are not.
 	Metrics prometheus.Registerer
-	// BaseURL is the own public address, which /openapi.yaml names as its server. Empty: "/".
+	// BaseURL is the service's public address, which /openapi.yaml names as its server. If empty,
+	// that is "/".
 	BaseURL string
 	// Build identifies the program (site.Config.Build).
 	Build string
 	// AppealsURL is where accused persons appeal; the site shows it. It may have a query, and
-	// {reportId} in it is replaced by the number of the report (site.ParseAppeals). Empty: it shows
-	// none.
+	// {reportId} in it is replaced by the number of the report (site.ParseAppeals). If empty, the
+	// site shows none.
 	AppealsURL string
-	// ReportURL is where somebody reports a fraud (site.CheckReports); the site shows it. Empty: it
+	// ReportURL is where people report a fraud (site.CheckReports); the site shows it. If empty, it
 	// shows none.
 	ReportURL string
-	// Advice is what to do now, as the site shows it: Markdown (httpapi/CONTRACT.md#advice). Empty:
-	// the site's own.
+	// Advice is the site's advice on what to do, in Markdown (httpapi/CONTRACT.md#advice). If
+	// empty, it is the site's own.
 	Advice string
-	// About is who runs the registry, for /o-rejestrze: Markdown (httpapi/CONTRACT.md#about).
-	// Empty: the site's neutral text.
+	// About says who runs the registry, for /o-rejestrze, in Markdown (httpapi/CONTRACT.md#about).
+	// If empty, it is the site's neutral text.
 	About string
 	// Contact is where to report vulnerabilities, a mailto:, https: or tel: address for
-	// security.txt. Empty: the mailbox security@ of the BaseURL's host.
+	// security.txt. If empty, it is the mailbox security@ of the BaseURL's host.
 	Contact string
 	// Site adds the pages for people.
 	Site bool
-	// ProofsURL is where /proofs/{id} redirects to. Empty: there is no such path.
+	// ProofsURL is where /proofs/{id} redirects to. If empty, there is no such path.
 	ProofsURL string
-	// AsyncAPI is the content of /asyncapi.yaml. Nil: there is no such path.
+	// AsyncAPI is the content of /asyncapi.yaml. If nil, there is no such path.
 	AsyncAPI []byte
 	// RateLimit is how many requests a second each client address may make; bursts of one second's
-	// worth pass. Zero: no limit.
+	// worth pass. Zero means no limit.
 	RateLimit float64
-	// TrustedProxies may say in X-Forwarded-For who the client is. Nil: nobody may.
+	// TrustedProxies may name the client in X-Forwarded-For. If nil, no proxy may.
 	TrustedProxies []netip.Prefix
-	// StaleIfError is how long shared caches may show an old list while no origin answers, in whole
-	// seconds. Health's MaxStaleness bounds it. Zero: not at all.
+	// StaleIfError is how long shared caches may serve an old list while no origin responds, in
+	// whole seconds. Health's MaxStaleness bounds it. Zero means not at all.
 	StaleIfError time.Duration
 	// RequestLog makes Logger receive a line for each request: its route, its status, how long the
-	// answer took, and the X-Request-Id of the proxy. Queries, ids and addresses are about people
-	// and are in none.
+	// response took, and the X-Request-Id of the proxy. Queries, ids and addresses are about people
+	// and never logged.
 	RequestLog bool
-	// MaxFollowers is how many readers may wait for changes at once, and how many beside them may
-	// follow the feed as events. No client address holds more than a tenth of either, where the
-	// address is known. Zero: nobody.
+	// MaxFollowers is how many clients may wait for changes at once, and separately how many may
+	// follow the feed as events. No client address, if it is known, gets more than a tenth of
+	// either. Zero allows none.
 	MaxFollowers int
-	// Status is what /api/status probes. Zero: nothing, and no component is ok.
+	// Status configures the probes of /api/status. Zero probes nothing, and no component is ok.
 	Status upstream.StatusConfig
-	// Uptime says where the history of the status is kept. Zero: in memory.
+	// Uptime configures where the history of the status is stored. Zero means in memory.
 	Uptime uptime.Config
-	// Ranked returns the index of ranked search, or nil while there is none. Nil: there never is
-	// one.
+	// Ranked returns the index of ranked search, or nil while there is none. If Ranked is nil,
+	// there never is one.
 	Ranked func() RankedIndex
-	// Avatars is where pictures of users come from. Zero: all are drawn.
+	// Avatars configures where pictures of users come from. Zero generates all.
 	Avatars upstream.AvatarConfig
 }
 
@@ -124,8 +125,8 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// Public is the public API. Any goroutine may call ServeHTTP. Its owner calls Close once no request
-// is being answered any more.
+// Public is the public API. Any goroutine may call ServeHTTP. Its owner calls Close after the last
+// request has been served.
 type Public struct {
 	engine      *gin.Engine
 	logger      *slog.Logger
@@ -139,9 +140,9 @@ type Public struct {
 	gate        gate
 	followers   *followers
 	searches    *searches
-	// rankedIndex is Config.Ranked.
+	// rankedIndex is Config.Ranked, or a function that returns nil.
 	rankedIndex func() RankedIndex
-	limit       *rateLimit // nil: none
+	limit       *rateLimit // nil for no limit
 	preflight   gin.HandlerFunc
 	bodies      *respond.Cache[query]
 	routeCount  uint8 // of cacheable routes; fixed after construction
@@ -153,7 +154,7 @@ type Public struct {
 	sitePaths   map[string]bool // of pages; fixed after construction
 }
 
-// NewPublic returns the public API, or an error for a configuration that cannot be meant.
+// NewPublic returns the public API, or an error for an invalid configuration.
 func NewPublic(cfg Config) (*Public, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -204,11 +205,11 @@ func NewPublic(cfg Config) (*Public, error) {
 	return p, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (p *Public) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.engine.ServeHTTP(w, r) }
 
 // RecordStatus probes the components every minute until ctx ends, for the history on the page
-// /status, and saves that before it returns.
+// /status. It saves the history before it returns.
 func (p *Public) RecordStatus(ctx context.Context) {
 	p.uptime.Run(ctx, func(ctx context.Context) {
 		if round, err := p.upstreams.Status(ctx); err == nil {
@@ -217,23 +218,22 @@ func (p *Public) RecordStatus(ctx context.Context) {
 	})
 }
 
-// EndFollowing answers everybody who waits for changes, ends the streams of those who follow them,
-// and lets nobody begin. Its caller is about to shut down the server, which waits for them.
+// EndFollowing responds to all clients that wait for changes, ends all streams, and refuses new
+// ones. Call it before shutting down the server, which waits for them.
 func (p *Public) EndFollowing() { p.followers.leave() }
 
-// Close stops the probes, the calls of the platform and what tells followers of changes, and waits
-// for these. Requests are the server's to wait for.
+// Close stops the probes, the calls to the platform and the notification of followers, and waits
+// for these. The server waits for requests.
 func (p *Public) Close() {
 	p.followers.close()
 	p.upstreams.Close()
 }
 
-// Requests returns how many requests have come in.
+// Requests returns how many requests have arrived.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
 
-// routes is the table of what exists. Everything is GET, and outside /api/ HEAD, too: gin answers
-// any other method on a path of the table through NoMethod, with Allow, and every other path
-// through NoRoute.
+// routes is the routing table. Everything is GET, and outside /api/ also HEAD: gin passes any other
+// method on a path of the table to NoMethod, with Allow, and every other path to NoRoute.
 func (p *Public) routes(cfg Config) error {
 	for _, l := range events.Lists() {
 		p.get("/api/"+string(l), p.list(l))
@@ -249,7 +249,7 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/search", p.ranked)
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
-	// A page has pictures, and one without them looks broken: they do not count as pages do.
+	// A page without its pictures looks broken, so they have a limit of their own.
 	p.unlimited(avatars+":chatUserId", limitedBy(newRateLimitOf(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar))
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
@@ -266,7 +266,7 @@ func (p *Public) routes(cfg Config) error {
 func (p *Public) get(path string, h handler) { p.unlimited(path, limitedBy(p.limit, h)) }
 
 // unlimited adds a path to the table without the rate limit of the others. Outside /api/ its
-// handler answers HEAD as it does GET: net/http drops the body.
+// handler also serves HEAD: net/http drops the body.
 func (p *Public) unlimited(path string, h handler) {
 	answer := p.adapt(path, h)
 	p.engine.GET(path, answer)
@@ -275,10 +275,10 @@ func (p *Public) unlimited(path string, h handler) {
 	}
 }
 
-// newEngine returns gin without the things that the contract has no room for: redirects, and trust
-// in proxies.
+// newEngine returns gin without features that the contract excludes: redirects, and trust in
+// proxies.
 func newEngine() *gin.Engine {
-	gin.SetMode(gin.ReleaseMode) // a switch of the process; in debug mode gin prints every route
+	gin.SetMode(gin.ReleaseMode) // a switch of the whole process; in debug mode gin prints every route
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
@@ -286,10 +286,10 @@ func newEngine() *gin.Engine {
 	return e
 }
 
-// listPolicy is how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage means
-// never to serve stale answers; CDN-Cache-Control takes that back for caches that know it. Such a
-// cache comes back after 10 s, since an answer costs so little here, and shows nobody for longer
-// than 30 s after they were delisted, while a server answers.
+// listPolicy returns how lists are cached (httpapi/CONTRACT.md#lists). To a shared cache s-maxage
+// means never to serve stale responses; CDN-Cache-Control lifts that for caches that know it. Such
+// a cache asks again after 10 s, since a response costs so little here. While a server responds, it
+// shows no entry for longer than 30 s after its delisting.
 func listPolicy(staleIfError, maxStaleness time.Duration) *respond.Policy {
 	if maxStaleness > 0 {
 		staleIfError = min(staleIfError, maxStaleness)

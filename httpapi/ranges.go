@@ -20,7 +20,7 @@ type rangesBody struct {
 	Entries entryCounts `json:"entries"`
 }
 
-// ranges answers GET /api/ranges (httpapi/CONTRACT.md#ranges).
+// ranges serves GET /api/ranges (httpapi/CONTRACT.md#ranges).
 func (p *Public) ranges() handler {
 	return p.cacheable(&route{
 		policy: p.checkCache,
@@ -33,7 +33,7 @@ func (p *Public) ranges() handler {
 	})
 }
 
-// rangeOf answers GET /api/ranges/{prefix}. No log and no metric names the prefix.
+// rangeOf serves GET /api/ranges/{prefix}. No log and no metric names the prefix.
 func (p *Public) rangeOf() handler {
 	return p.cacheable(&route{
 		policy: &respond.Policy{Control: []string{"public, s-maxage=30, no-transform"}, CDN: p.listCache.CDN, AsIs: true},
@@ -45,8 +45,8 @@ func (p *Public) rangeOf() handler {
 	})
 }
 
-// rangePrefix is the prefix in the address of a range: three hexadecimal digits as they are, none
-// of them encoded, so that each range has one address in caches.
+// rangePrefix returns the prefix in the address of a range: three unescaped hexadecimal digits, so
+// that each range has one address in caches.
 func rangePrefix(c *gin.Context) (string, error) {
 	prefix := c.Param("prefix")
 	if len(prefix) != 3 || strings.Trim(prefix, "0123456789abcdef") != "" || c.Request.URL.RawPath != "" {

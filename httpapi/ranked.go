@@ -16,17 +16,17 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// RankedIndex is the index of ranked search as it was at one moment, which ends with Release.
+// RankedIndex is the index of ranked search at one moment, until Release.
 type RankedIndex interface {
-	// Search answers from v, which was loaded after the index. Errors: readmodel.ErrNoRanking, or
-	// that of ctx.
+	// Search queries v, which was loaded after the index. Errors: readmodel.ErrNoRanking, or that
+	// of ctx.
 	Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (readmodel.RankedPage, error)
 	// Sequence returns the last sequence that the index covers.
 	Sequence() uint64
 	Release()
 }
 
-// rankedWithin bounds the work of one question.
+// rankedWithin bounds the time of one query.
 const rankedWithin = 2 * time.Second
 
 // The parameters of ranked search, in the order in which they are checked.
@@ -58,7 +58,7 @@ func parseRanked(raw string) (readmodel.RankedQuery, error) {
 	return q, p.err
 }
 
-// ranked answers GET /api/search (httpapi/CONTRACT.md#ranked).
+// ranked serves GET /api/search (httpapi/CONTRACT.md#ranked).
 func (p *Public) ranked(c *gin.Context) (respond.Response, error) {
 	q, err := parseRanked(c.Request.URL.RawQuery)
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Public) ranked(c *gin.Context) (respond.Response, error) {
 	return p.rankedAnswer(at, body.AppendRanked(nil, &page)), nil
 }
 
-// searchPage answers GET /szukaj. Without words it asks for some, and needs no index.
+// searchPage serves GET /szukaj. Without words it shows an empty form, and needs no index.
 func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
 	q, err := parseRanked(c.Request.URL.RawQuery)
 	var at rankedState
@@ -98,8 +98,8 @@ func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
 	return a, nil
 }
 
-// rankedAnswer is an answer whose tag is of the body, since the order depends on more than the
-// content.
+// rankedAnswer returns a response whose tag hashes the body, since the order depends on more than
+// the content.
 func (p *Public) rankedAnswer(at rankedState, body []byte) respond.Response {
 	return at.mark(respond.Response{
 		Cache: p.checkCache, Tags: respond.TagsOf(body), Body: respond.NewBody(body),
@@ -107,14 +107,14 @@ func (p *Public) rankedAnswer(at rankedState, body []byte) respond.Response {
 	})
 }
 
-// rankedState is what an answer of ranked search is computed from.
+// rankedState is the basis of a response of ranked search.
 type rankedState struct {
 	state
 	index uint64 // Registry-Index-Sequence
 }
 
-// searchRanked waits for its turn, as other searches do, and answers the query. The index comes
-// before the view, so that the view knows of everything that the index has.
+// searchRanked waits for its turn, as other searches do, and runs the query. It acquires the index
+// before it loads the view, so that the view has every change of the index.
 func (p *Public) searchRanked(c *gin.Context, q readmodel.RankedQuery) (at rankedState, page readmodel.RankedPage, err error) {
 	var index RankedIndex
 	if p.rankedIndex != nil {

@@ -19,7 +19,7 @@ type recordBody struct {
 	OldestUnverified *string       `json:"oldestUnverified"`
 }
 
-// recordMonth counts what happened on the lists that accuse in one month.
+// recordMonth counts the events of one month on the lists of accused.
 type recordMonth struct {
 	Month    string `json:"month"` // as in 2026-11
 	Listed   int32  `json:"listed"`
@@ -27,7 +27,7 @@ type recordMonth struct {
 	Delisted int32  `json:"delisted"`
 }
 
-// ownRecord answers GET /api/record (httpapi/CONTRACT.md#record).
+// ownRecord serves GET /api/record (httpapi/CONTRACT.md#record).
 func (p *Public) ownRecord(c *gin.Context) (respond.Response, error) {
 	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
 		return respond.Response{}, err
@@ -69,7 +69,7 @@ func recordOf(v *readmodel.View, last readmodel.Month) recordBody {
 	return body
 }
 
-// oldestUnverified is the time of the oldest report that waits on a list that accuses; zero: none.
+// oldestUnverified returns the time of the oldest pending report on a list of accused, or zero.
 func oldestUnverified(v *readmodel.View) (oldest time.Time) {
 	for _, l := range events.Lists() {
 		if at, ok := v.OldestUnverified(l); ok && !l.Trusted() && (oldest.IsZero() || at.Before(oldest)) {

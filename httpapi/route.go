@@ -11,27 +11,27 @@ import (
 )
 
 // route has the shared parts of the cacheable responses of one path: lists and checks, as JSON and
-// as pages of the site. It does not change once [Public.cacheable] has it.
+// as pages of the site. It does not change once it is passed to [Public.cacheable].
 type route struct {
-	number uint8 // tells the query strings of routes apart
+	number uint8 // distinguishes the query strings of routes
 	policy *respond.Policy
 	html   bool     // a page of the site
-	media  []string // nil: that of JSON or, of a page, HTML
+	media  []string // nil means that of JSON or, for a page, HTML
 	// name checks and returns the part of the path that belongs to the query, which then is
-	// "<name>?<query string>". Nil: none does.
+	// "<name>?<query string>". If nil, there is no such part.
 	name  func(c *gin.Context) (string, error)
 	lines [respond.NumPages]respond.Lines
 	// parse reads a query string. It is a pure function, and its only error is a paramError.
 	parse func(raw string) (query, error)
-	// admit returns the state to answer from. Nil: gate.admit does.
+	// admit returns the state to serve from. If nil, gate.admit does.
 	admit func(c *gin.Context, q *query) (state, error)
-	// tag names the content that an answer is made of. Nil: there is none, and the answer is 404.
+	// tag returns the tags of the content of a response, or nil if there is none, which gives 404.
 	tag func(at state, q *query) *respond.Tags
 	// build appends the body. Its only errors are errBusy and that of ctx.
 	build func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error)
 }
 
-// query is a query string as the route understands it.
+// query is a parsed query string of a route.
 type query struct {
 	list    readmodel.ListQuery
 	check   readmodel.CheckQuery
@@ -43,7 +43,7 @@ type query struct {
 	indexed bool      // search engines may show the page
 }
 
-// page returns the kind of page that the answer to q is.
+// page returns the kind of page of the response to q.
 func (r *route) page(q *query) respond.Page {
 	switch {
 	case !r.html:
@@ -54,8 +54,8 @@ func (r *route) page(q *query) respond.Page {
 	return respond.HiddenPage
 }
 
-// cacheable returns the handler of a route. A query string that was asked before is not parsed
-// again. A bad one is refused even while no answer is possible.
+// cacheable returns the handler of a route. It does not parse a repeated query string again. It
+// refuses a bad one even while nothing can be served.
 func (p *Public) cacheable(r *route) handler {
 	p.routeCount++
 	r.number = p.routeCount
@@ -76,7 +76,7 @@ func (p *Public) cacheable(r *route) handler {
 		if err != nil {
 			return respond.Response{}, err
 		}
-		if r.admit != nil { // others may have been answered meanwhile
+		if r.admit != nil { // others may have been served since
 			if saved, err = p.bodies.Find(key, r.parse); err != nil {
 				return respond.Response{}, err
 			}
@@ -105,7 +105,7 @@ func (p *Public) admit(c *gin.Context, r *route, q *query) (state, error) {
 	return p.gate.admit(c.Request)
 }
 
-// builder returns what makes the body of an answer and remembers it.
+// builder returns a function that makes the body of a response and caches it.
 func (p *Public) builder(ctx context.Context, r *route, at state, tags *respond.Tags, saved *respond.Saved[query]) func([]byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		body, err := r.build(ctx, at, saved.Query, dst)

@@ -15,22 +15,22 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// The site: pages for people beside the API (httpapi/CONTRACT.md#site). Pages go the API's way,
-// through adapt and cacheable. They differ in their media type, in a few headers, and in that their
-// failures are pages too.
+// The site: pages for people (httpapi/CONTRACT.md#site). Pages use the API's path, through adapt
+// and cacheable. They differ in their media type, in a few headers, and in that their failures are
+// pages too.
 
-// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which only crawlers see
-// that may fetch them.
+// robots hides nothing. Pages about persons have X-Robots-Tag: noindex, which crawlers only see if
+// they may fetch the pages.
 const robots = "User-agent: *\nDisallow:\n"
 
-// siteRoutes adds the site to the table of what exists.
+// siteRoutes adds the site to the routing table.
 func (p *Public) siteRoutes(cfg Config) (err error) {
 	if p.site, err = site.New(site.Config{
 		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, ReportURL: cfg.ReportURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
 	}); err != nil {
 		return err
 	}
-	for _, a := range p.site.Assets() { // without a rate limit: a page without its style is no page
+	for _, a := range p.site.Assets() { // without a rate limit: a page needs its style
 		p.unlimited(a.Path, always(document(a.Type, "public, max-age=31536000, immutable", a.Body)))
 	}
 	p.sitePage("/", p.checkPage())
@@ -57,7 +57,7 @@ func (p *Public) sitePage(path string, h handler) {
 	p.get(path, h)
 }
 
-// listPage answers GET /scammers, /servers and /legit.
+// listPage serves GET /scammers, /servers and /legit.
 func (p *Public) listPage(l events.List) handler {
 	return p.cacheable(&route{
 		policy: p.listCache, html: true,
@@ -82,8 +82,8 @@ func (p *Public) listPage(l events.List) handler {
 	})
 }
 
-// aboutPage answers GET /o-rejestrze. Until the data are there it leaves out the registry's record:
-// who runs the registry, and where to appeal, is said at any time.
+// aboutPage serves GET /o-rejestrze. Until the data is loaded it omits the registry's record: who
+// runs the registry, and where to appeal, is always shown.
 func (p *Public) aboutPage(*gin.Context) (respond.Response, error) {
 	var record *site.Record
 	now := time.Now()
@@ -102,7 +102,7 @@ func (p *Public) aboutPage(*gin.Context) (respond.Response, error) {
 	return pageDocument("public, max-age=300", page), err
 }
 
-// reports counts the reports of the months that a chart shows.
+// reports counts the reports of the months in a chart.
 func reports(at state, lists ...events.List) site.Reports {
 	r := site.Reports{Last: at.month, Counts: make([]readmodel.Reports, site.ChartMonths)}
 	for _, l := range lists {
@@ -117,11 +117,11 @@ func reports(at state, lists ...events.List) site.Reports {
 // monthTag is the part of a page's tag that names the last month of its chart.
 func monthTag(at state) string { return "-" + strconv.FormatInt(int64(at.month), 36) }
 
-// entryPages is where the pages of entries are. Their failures are pages as well.
+// entryPages is the path of the pages of entries. Their failures are pages as well.
 const entryPages = "/wpis/"
 
-// entryPage answers GET /wpis/{list}/{entryId}. Its tag changes with the entry alone. Caches keep
-// it no longer than a check, so that a delisted entry is soon gone.
+// entryPage serves GET /wpis/{list}/{entryId}. Its tag depends only on the entry. Caches keep it no
+// longer than a check, so that a delisted entry soon disappears.
 func (p *Public) entryPage(l events.List) handler {
 	return p.cacheable(&route{
 		policy: p.checkCache, html: true, name: entryID,
@@ -139,7 +139,7 @@ func (p *Public) entryPage(l events.List) handler {
 	})
 }
 
-// entryID is the id in the address of an entry's page.
+// entryID returns the id in the address of an entry's page.
 func entryID(c *gin.Context) (string, error) {
 	id := c.Param("id")
 	if !events.IsID(id) {
@@ -154,7 +154,7 @@ func parseEntryPage(raw string) (q query, err error) {
 	return q, readParams(raw, nil, nil).err
 }
 
-// checkPage answers GET /, the person check. Search engines may show it while it asks for nobody.
+// checkPage serves GET /, the person check. Search engines may only show it without a query.
 func (p *Public) checkPage() handler {
 	return p.cacheable(&route{
 		policy: p.checkCache, html: true,
@@ -181,8 +181,8 @@ func (p *Public) checkPage() handler {
 	})
 }
 
-// decide reads what was pasted, and makes the verdict. Anything but a single id takes milliseconds,
-// so it waits for its turn.
+// decide parses a paste and makes the verdict. Anything but a single id takes milliseconds, so it
+// waits for its turn.
 func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person, page *site.CheckPage) error {
 	leave, err := p.searches.enter(ctx, asked.isSearch())
 	if err != nil {
@@ -198,13 +198,13 @@ func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person,
 	if !value.FoundNobody() {
 		return nil
 	}
-	return page.FindParts(ctx) // searches nothing of a single id
+	return page.FindParts(ctx) // for a single id, searches nothing
 }
 
-// staleAfter is how old the data may be before pages say so.
+// staleAfter is the age of the data from which pages show it.
 const staleAfter = time.Minute
 
-// staleSince is asOf to the minute where pages are to say it, else zero.
+// staleSince returns asOf, to the minute, if pages have to show it, else zero.
 func staleSince(asOf time.Time) time.Time {
 	if time.Since(asOf) <= staleAfter {
 		return time.Time{}
@@ -212,7 +212,7 @@ func staleSince(asOf time.Time) time.Time {
 	return asOf.UTC().Truncate(time.Minute)
 }
 
-// pageTags are the tags of the page that the site makes of a content.
+// pageTags returns the tags of the page that the site makes of a content.
 func (p *Public) pageTags(content string, asOf time.Time) *respond.Tags {
 	tag := content + "-" + p.site.Version()
 	if !asOf.IsZero() {
@@ -221,7 +221,8 @@ func (p *Public) pageTags(content string, asOf time.Time) *respond.Tags {
 	return new(respond.NewTags(tag))
 }
 
-// unknownPath leads to the page whose path was meant, if the site has one. Else it is 404.
+// unknownPath redirects to the page that was probably meant, if the site has one. Otherwise it
+// responds with 404.
 func (p *Public) unknownPath(c *gin.Context) (respond.Response, error) {
 	meant := p.pageMeant(c.Request.URL.Path)
 	if meant == "" || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
@@ -233,8 +234,8 @@ func (p *Public) unknownPath(c *gin.Context) (respond.Response, error) {
 	return respond.Redirect(http.StatusMovedPermanently, meant), nil
 }
 
-// pageMeant is the page that path differs from by slashes at its end or by capital letters, or "".
-// It is always a path of this site's own pages, so it leads nowhere else.
+// pageMeant returns the page that path equals except for slashes at its end or capital letters, or
+// "". It is always a path of the site's own pages, so the redirect stays on the site.
 func (p *Public) pageMeant(path string) string {
 	meant := strings.ToLower(strings.TrimRight(path, "/"))
 	if meant == path || !p.sitePaths[meant] || strings.HasPrefix(path, "/api/") {
@@ -254,7 +255,7 @@ func (p *Public) failsAsPage(path string, status int) bool {
 	return status == http.StatusNotFound || p.sitePaths[path] || strings.HasPrefix(path, entryPages)
 }
 
-// failurePage is the body of a failure for people. param is the parameter to blame, or "".
+// failurePage returns the body of a failure for people. param is the parameter to blame, or "".
 func (p *Public) failurePage(c *gin.Context, r reply, param string) []byte {
 	body, err := p.site.Append(nil, "error", site.FailureOf(site.Failed{
 		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.Path, Search: c.Query(param), Again: r.again(),

@@ -18,8 +18,8 @@ type stateHeaders struct {
 	tags *viewTags
 }
 
-// stateKey identifies the view that the values are of: entity tags are a function of the content,
-// and so is its digest. The view itself would be kept in memory by its headers.
+// stateKey identifies the view of the values: entity tags are a function of the content, and so is
+// its digest. A pointer to the view would keep it in memory.
 type stateKey struct {
 	epoch    string
 	sequence uint64
@@ -28,8 +28,8 @@ type stateKey struct {
 
 // viewTags are the entity tags of one view (httpapi/CONTRACT.md#caching).
 type viewTags struct {
-	lists   [events.NumLists]respond.Tags // of answers that do not depend on view totals
-	byViews [events.NumLists]respond.Tags // of those that do
+	lists   [events.NumLists]respond.Tags // of responses that do not depend on view totals
+	byViews [events.NumLists]respond.Tags // of responses that do
 	check   respond.Tags
 	feed    respond.Tags
 }
@@ -43,16 +43,16 @@ func newViewTags(view *readmodel.View) *viewTags {
 	return t
 }
 
-// list returns the tag of the answer to q: View.ListTag, formatted.
+// list returns the tag of the response to q: View.ListTag, formatted.
 func (t *viewTags) list(q *readmodel.ListQuery) *respond.Tags {
-	i, _ := q.List.Index() // routes are made of events.Lists
+	i, _ := q.List.Index() // routes exist only for events.Lists
 	if q.ByViews() {
 		return &t.byViews[i]
 	}
 	return &t.lists[i]
 }
 
-// stateHeaderCache remembers the headers of the newest state. Just after a change a few answers are
+// stateHeaderCache caches the headers of the newest state. Just after a change a few responses are
 // at an older one; they build their own, which takes microseconds. Any goroutine may use it.
 type stateHeaderCache struct{ last atomic.Pointer[stateHeaders] }
 

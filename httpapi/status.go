@@ -25,7 +25,7 @@ type statusCheck struct {
 	LatencyMs int64  `json:"latencyMs"`
 }
 
-// status answers GET /api/status. It needs no read model.
+// status serves GET /api/status. It needs no read model.
 func (p *Public) status(c *gin.Context) (respond.Response, error) {
 	round, err := p.latestRound(c)
 	if err != nil {
@@ -40,10 +40,10 @@ func (p *Public) status(c *gin.Context) (respond.Response, error) {
 	return a, err
 }
 
-// statusCache is as long as a round is kept.
+// statusCache caches a response as long as a round is cached.
 const statusCache = "public, s-maxage=15"
 
-// statusPage answers GET /status with the same round.
+// statusPage serves GET /status with the same round.
 func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
 	round, err := p.latestRound(c)
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
 	return respond.Response{Page: respond.IndexedPage, Cache: respond.Cached(statusCache), Tags: respond.TagsOf(page), Body: respond.NewBody(page)}, err
 }
 
-// latestRound checks the query and returns the round of probes to answer with.
+// latestRound checks the query and returns the round of probes to serve.
 func (p *Public) latestRound(c *gin.Context) (*upstream.Status, error) {
 	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (p *Public) record(round *upstream.Status) {
 	p.uptime.Record(round.CheckedAt, checks)
 }
 
-// databaseCheck is false in every situation in which answers are old or there are none
-// (httpapi/CONTRACT.md#readiness); in the others it asks the storage itself.
+// databaseCheck returns a check that is false whenever responses are old or there are none
+// (httpapi/CONTRACT.md#readiness). Otherwise it checks the storage itself.
 func databaseCheck(ask func(context.Context) error, health *Health) func(context.Context) error {
 	if ask == nil {
 		return nil

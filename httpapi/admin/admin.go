@@ -17,43 +17,43 @@ import (
 	"example.org/registry/httpapi/site"
 )
 
-// Config configures the listener. Health, Gatherer and Projection are required. Its functions may
-// be called by any goroutine, several times at once.
+// Config configures the listener. Health, Gatherer and Projection are required. Any goroutine may
+// call its functions, several at once.
 type Config struct {
-	// Health is the one that the public API has.
+	// Health is that of the public API.
 	Health *httpapi.Health
-	// Gatherer is what /metrics shows.
+	// Gatherer provides the metrics of /metrics.
 	Gatherer prometheus.Gatherer
 	// Projection returns the document of /projection.
 	Projection func() Projection
-	// History is what the page's charts show. Nil: no charts.
+	// History holds the data of the page's charts. If nil, there are no charts.
 	History *History
-	// Site is the address of the public site, to which the page links. Empty: it does not.
+	// Site is the address of the public site, to which the page links. If empty, there is no link.
 	Site string
 	// Rejected returns the newest rejected events, at most limit, newest first; Snapshots those in
 	// the object store, newest first. The page calls both each time it is shown; they return by the
-	// time ctx ends. Nil: the page leaves that section out.
+	// time ctx ends. If one is nil, the page omits its section.
 	Rejected  func(ctx context.Context, limit int) ([]RejectedEvent, error)
 	Snapshots func(ctx context.Context) ([]SnapshotInfo, error)
 	// Rebuild builds a fresh read model from the stream and returns once it has replaced the old
-	// one. When ctx ends first, the old one stays. A [Refused] is answered with 409, an
-	// [Unavailable] with 503, any other error with 500. Nil: there is no /rebuild.
+	// one. If ctx ends first, the old one stays. A [Refused] gives 409, an [Unavailable] 503, any
+	// other error 500. If nil, there is no /rebuild.
 	Rebuild func(ctx context.Context, o RebuildOptions) (Rebuilt, error)
-	// Records lists what the server holds at sequence atLeast or later, for which it waits a
-	// little. Errors are answered like those of Rebuild. Nil: there is no /records.
+	// Records lists the server's records at sequence atLeast or later, for which it waits a little.
+	// Errors are reported like those of Rebuild. If nil, there is no /records.
 	Records func(ctx context.Context, atLeast uint64) (Records, error)
-	// Tombstones returns what no list may show, in the order of list and entry id. Errors
-	// are answered like those of Rebuild. Nil: there is no /tombstones.
+	// Tombstones returns the entries that no list may show, in the order of list and entry id.
+	// Errors are reported like those of Rebuild. If nil, there is no /tombstones.
 	Tombstones func() (Tombstones, error)
-	// Archives serves POST /snapshots and GET /export. Nil: there are none.
+	// Archives serves POST /snapshots and GET /export. If nil, there are neither.
 	Archives Archives
 	// Host is a name, without a port, by which the listener may be addressed besides IP addresses
-	// and localhost. Empty: none.
+	// and localhost. If empty, there is none.
 	Host string
-	// Token is required as a bearer token on everything but /livez and /readyz; for the page, a
-	// browser may send it as the password of any user. Empty: no token.
+	// Token is required as a bearer token for everything except /livez and /readyz; for the page, a
+	// browser may send it as the password of any user. If empty, no token is required.
 	Token string
-	// Logger gets the server's own failures. Nil: they are dropped.
+	// Logger gets the server's own failures. If nil, they are dropped.
 	Logger *slog.Logger
 }
 
@@ -75,7 +75,7 @@ type listener struct {
 	template *template.Template // of the page
 }
 
-// routes is the table of what exists. What changes something is a POST wrapped in [command].
+// routes returns the routing table. A route with side effects is a POST wrapped in [command].
 func (l *listener) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+livePath, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
@@ -101,7 +101,7 @@ func (l *listener) routes() *http.ServeMux {
 	mux.HandleFunc("GET "+sitePath, asset(site.StyleSheet(), "text/css; charset=utf-8"))
 	mux.HandleFunc("GET "+stylePath, asset(pageStyle, "text/css; charset=utf-8"))
 	mux.HandleFunc("GET "+scriptPath, asset(pageScript, "text/javascript; charset=utf-8"))
-	// net/http/pprof registers these with the default mux only.
+	// net/http/pprof only registers these with the default mux.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -110,9 +110,8 @@ func (l *listener) routes() *http.ServeMux {
 	return mux
 }
 
-// ready answers 200 while lists and checks are answered, else 503 with the reason. A stopping
-// process answers 503 too, so that no new clients are sent here; those that are here still get
-// answers.
+// ready sends 200 while lists and checks are served, else 503 with the reason. A stopping process
+// also sends 503, so that it gets no new clients; it still serves the current ones.
 func (l *listener) ready(w http.ResponseWriter, _ *http.Request) {
 	_, state, err := l.Health.View()
 	switch {
@@ -125,14 +124,14 @@ func (l *listener) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// plain answers with one line of text.
+// plain sends one line of text.
 func plain(w http.ResponseWriter, status int, line string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, line) // fails only if the client has gone
+	_, _ = fmt.Fprintln(w, line) // fails only if the client has disconnected
 }
 
-// sendJSON answers with v as one line of JSON. v must be of a type that can be marshaled.
+// sendJSON sends v as one line of JSON. v must have a type that can be marshaled.
 func (l *listener) sendJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -141,10 +140,10 @@ func (l *listener) sendJSON(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // fails only if the client has gone
+	_, _ = w.Write(append(body, '\n')) // fails only if the client has disconnected
 }
 
-// internalError answers 500; what went wrong goes to the log.
+// internalError sends 500 and logs the error.
 func (l *listener) internalError(w http.ResponseWriter, r *http.Request, err error) {
 	l.Logger.ErrorContext(r.Context(), "admin request failed", "path", r.URL.Path, "error", err)
 	plain(w, http.StatusInternalServerError, "internal error")

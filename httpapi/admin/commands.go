@@ -19,7 +19,7 @@ type RebuildOptions struct {
 	// AcceptStream adopts the configured stream whatever its identity.
 	AcceptStream bool `json:"accept-stream"`
 	// Yes accepts that a list loses more than a tenth of its entries, that delisted entries are
-	// listed again, that a missing stream is created empty, and a memory limit that looks too low.
+	// listed again, that a missing stream is created empty, and that a memory limit looks too low.
 	Yes bool `json:"yes"`
 }
 
@@ -29,16 +29,17 @@ type Rebuilt struct {
 	After   ModelState `json:"after"`
 	Events  uint64     `json:"events"` // read from the stream
 	Seconds float64    `json:"seconds"`
-	// Relisted counts entries that are listed now, and were delisted as far as the replaced model
-	// knew, or of persons whose trust was withdrawn.
+	// Relisted counts entries that are listed now, and that the replaced model knew as delisted, or
+	// as persons whose trust was withdrawn.
 	Relisted int `json:"relisted"`
 	// Aside is the name that the replaced store got in the data directory.
 	Aside string `json:"aside"`
-	// SubjectsWithoutValidEvent are those whose state the stream has lost: the new model lacks it.
+	// SubjectsWithoutValidEvent are those whose state the stream has lost: the new model lacks
+	// them.
 	SubjectsWithoutValidEvent []string `json:"subjectsWithoutValidEvent"`
 }
 
-// ModelState summarises a read model.
+// ModelState summarizes a read model.
 type ModelState struct {
 	StreamEpoch string  `json:"streamEpoch"`
 	Checkpoint  uint64  `json:"checkpoint"`
@@ -46,7 +47,7 @@ type ModelState struct {
 	Entries     Entries `json:"entries"`
 }
 
-// Records is what the server holds, record by record, for registry verify.
+// Records is the server's content, record by record, for registry verify.
 type Records struct {
 	Stream      string
 	StreamEpoch string
@@ -61,17 +62,16 @@ type RecordsHeader struct {
 	Sequence    uint64 `json:"sequence"`
 	Digest      string `json:"digest"`
 	Records     int    `json:"records"`
-	// Projection and Render are the versions of what is hashed. Hashes of different versions cannot
-	// be compared.
+	// Projection and Render are the versions of the hashed data. Hashes of different versions are
+	// not comparable.
 	Projection uint32 `json:"projection"`
 	Render     uint32 `json:"render"`
 }
 
 // Archives makes snapshots and exports of the running server. Any goroutine may call its methods.
-// Errors are answered like those of Config.Rebuild.
+// Errors are reported like those of Config.Rebuild.
 type Archives interface {
-	// Create puts a snapshot at the checkpoint into the object store. The result is answered as
-	// JSON.
+	// Create puts a snapshot at the checkpoint into the object store. The result is sent as JSON.
 	Create(ctx context.Context) (any, error)
 	// Archive makes a snapshot of size bytes to be read once. The caller closes it.
 	Archive(ctx context.Context) (archive io.ReadCloser, size int64, err error)
@@ -80,18 +80,18 @@ type Archives interface {
 	Export(ctx context.Context, w io.Writer, begin func()) error
 }
 
-// Refused is an error that says why the server will not do what it was told, and what would help.
-// It is answered with 409.
+// Refused is an error that says why the server refuses a command, and the remedy. It is sent with
+// 409.
 type Refused string
 
 func (r Refused) Error() string { return string(r) }
 
-// Unavailable is an error that says why the server cannot do it now. It is answered with 503.
+// Unavailable is an error that says why the server cannot run a command now. It is sent with 503.
 type Unavailable string
 
 func (u Unavailable) Error() string { return string(u) }
 
-// fail answers with err, by its type. Operators see the text of every error.
+// fail sends err with the status of its type. Operators see the text of every error.
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if refused := Refused(""); errors.As(err, &refused) {
@@ -102,15 +102,15 @@ func fail(w http.ResponseWriter, err error) {
 	plain(w, status, err.Error())
 }
 
-// rebuild answers once the rebuild is done. A client that disconnects ends it, and the old model
-// stays.
+// rebuild responds once the rebuild is done. If the client disconnects, the rebuild ends and the
+// old model stays.
 func (l *listener) rebuild(w http.ResponseWriter, r *http.Request) {
 	options, err := rebuildOptions(r)
 	if err != nil {
 		plain(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	w = withoutDeadline(w) // a read deadline would look like a client that disconnects
+	w = withoutDeadline(w) // a read deadline would look like a disconnected client
 	rebuilt, err := l.Rebuild(r.Context(), options)
 	if err != nil {
 		fail(w, err)
@@ -145,7 +145,7 @@ func rebuildOptions(r *http.Request) (o RebuildOptions, err error) {
 	return o, nil
 }
 
-// records answers with every record at one sequence, which is at least the parameter sequence.
+// records sends every record at one sequence, which is at least the parameter sequence.
 func (l *listener) records(w http.ResponseWriter, r *http.Request) {
 	atLeast, err := strconv.ParseUint(r.FormValue("sequence"), 10, 64)
 	if err != nil && r.FormValue("sequence") != "" {
@@ -160,7 +160,7 @@ func (l *listener) records(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := bufio.NewWriterSize(w, 64<<10)
 	if err := all.write(out); err != nil {
-		panic(http.ErrAbortHandler) // half of it must not look complete
+		panic(http.ErrAbortHandler) // a partial response must not look complete
 	}
 }
 
@@ -180,16 +180,16 @@ func (a Records) write(out *bufio.Writer) error {
 	return out.Flush()
 }
 
-// Tombstones is everything that no list may show, up to a sequence of the history Epoch.
+// Tombstones is every entry that no list may show, up to a sequence of the history Epoch.
 type Tombstones struct {
 	All      []readmodel.Tombstone
 	Epoch    string
 	Sequence uint64
-	Time     time.Time // when the broker stored the message at Sequence; zero when not known
+	Time     time.Time // when the broker stored the message at Sequence; zero if unknown
 }
 
-// WriteTombstones writes a tombstone a line and a last line, without which the text is not complete
-// (cmd/registry/CONTRACT.md#coming-back).
+// WriteTombstones writes one tombstone a line, then a last line, without which the text is
+// incomplete (cmd/registry/CONTRACT.md#coming-back).
 func WriteTombstones(to io.Writer, t Tombstones) error {
 	out := bufio.NewWriterSize(to, 64<<10)
 	lines := json.NewEncoder(out)
@@ -198,7 +198,7 @@ func WriteTombstones(to io.Writer, t Tombstones) error {
 	}
 	for _, one := range t.All {
 		if one.Hidden {
-			one.Time = t.Time // when trust was withdrawn is not known
+			one.Time = t.Time // the time at which trust was withdrawn is unknown
 		}
 		if err := lines.Encode(one); err != nil {
 			return err
@@ -217,7 +217,7 @@ func WriteTombstones(to io.Writer, t Tombstones) error {
 	return out.Flush()
 }
 
-// tombstones answers with everything that no list may show, one a line.
+// tombstones sends every entry that no list may show, one a line.
 func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
 	all, err := l.Tombstones()
 	if err != nil {
@@ -228,12 +228,12 @@ func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := WriteTombstones(w, all); err != nil {
 		l.Logger.WarnContext(r.Context(), "sending tombstones failed", "error", err)
-		panic(http.ErrAbortHandler) // half of them must not look complete
+		panic(http.ErrAbortHandler) // a partial response must not look complete
 	}
 }
 
-// createSnapshot answers 201 and what was put into the object store. With the parameter output it
-// answers 200 and the archive itself, which is stored nowhere else.
+// createSnapshot sends 201 and the description of the snapshot in the object store. With the
+// parameter output it sends 200 and the archive itself, which is stored nowhere else.
 func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
 	w = withoutDeadline(w)
 	if r.URL.Query().Has("output") {
@@ -248,7 +248,7 @@ func (l *listener) createSnapshot(w http.ResponseWriter, r *http.Request) {
 	l.sendJSON(w, r, http.StatusCreated, made)
 }
 
-// sendArchive sets the length first, so that a client notices an archive that is cut short.
+// sendArchive sets the length first, so that a client notices a truncated archive.
 func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
 	archive, size, err := l.Archives.Archive(r.Context())
 	if err != nil {
@@ -263,8 +263,8 @@ func (l *listener) sendArchive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// export sends events, one a line. A failure after the first one cuts the connection, so that half
-// an export never looks complete.
+// export sends events, one a line. After the first one, a failure closes the connection, so that a
+// partial export never looks complete.
 func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 	w = withoutDeadline(w)
 	began := false
@@ -283,11 +283,11 @@ func (l *listener) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeTimeout is how long a client may take to receive each piece of a long answer.
+// writeTimeout is how long a client may take to receive each piece of a long response.
 const writeTimeout = time.Minute
 
-// withoutDeadline lets a request take as long as it takes, while its client must keep receiving:
-// each write gets a deadline of its own.
+// withoutDeadline removes the time limit of a request. Its client must keep receiving: each write
+// gets a deadline of its own.
 func withoutDeadline(w http.ResponseWriter) http.ResponseWriter {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})  // a recorder in a test has none

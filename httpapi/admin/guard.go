@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The paths that need no token: the supervisor that keeps the process running asks for them.
+// The paths that need no token, since the supervisor of the process requests them.
 const (
 	livePath  = "/livez"
 	readyPath = "/readyz"
@@ -20,9 +20,9 @@ const (
 // maxBody bounds the body of a request, in bytes.
 const maxBody = 64 << 10
 
-// guard keeps pages in an operator's browser away from next (httpapi/CONTRACT.md#admin). A page
-// that points a name of its own at this address is recognized by Host, one that sends requests
-// across origins by Origin or Sec-Fetch-Site. There is no CORS: a preflight is just a wrong method.
+// guard protects next from web pages in an operator's browser (httpapi/CONTRACT.md#admin). Host
+// reveals a page that points a name of its own at this address; Origin or Sec-Fetch-Site, one that
+// sends requests across origins. There is no CORS: a preflight is just a wrong method.
 func guard(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
@@ -40,8 +40,8 @@ func guard(name string, next http.Handler) http.Handler {
 	})
 }
 
-// setHeaders sets what every answer carries: no cache stores it, no page frames or embeds it, no
-// browser sniffs its type or runs anything in it.
+// setHeaders sets the headers of every response: no cache stores it, no page frames or embeds it,
+// no browser sniffs its type or runs anything in it.
 func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -64,7 +64,7 @@ func ownHost(host, name string) bool {
 }
 
 // crossOrigin reports whether a browser sent the request for a page of another origin. This
-// listener speaks no TLS; a proxy that does can only stand in front of the configured name.
+// listener does not speak TLS; a proxy that does can only serve the configured name.
 func crossOrigin(r *http.Request, name string) bool {
 	if slices.Contains(r.Header["Sec-Fetch-Site"], "cross-site") {
 		return true
@@ -82,8 +82,8 @@ func crossOrigin(r *http.Request, name string) bool {
 	return false
 }
 
-// command wraps the handler of a request that changes something. It requires a header that no form
-// and no link can send, and that a page of another origin may not.
+// command wraps the handler of a request with side effects. It requires a header that no form and
+// no link can send, and that a page of another origin may not send.
 func command(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if values := r.Header["Registry-Admin"]; len(values) != 1 || values[0] != "1" {
@@ -94,9 +94,10 @@ func command(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// requireToken lets only probes and requests with the token through; an empty token lets all. A
-// browser cannot send a bearer token, so the page also takes it as a password. Since that opens the
-// page alone, what a browser sends by itself cannot change anything.
+// requireToken only lets probes and requests with the token through; if the token is empty, it lets
+// all through. A browser cannot send a bearer token by itself, so the page also takes it as a
+// password. Since the password only opens the page, requests that a browser sends by itself have no
+// side effects.
 func requireToken(token string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
@@ -112,7 +113,7 @@ func requireToken(token string, next http.Handler) http.Handler {
 			page = true
 		}
 		shown, ok := tokenOf(r, page)
-		got := sha256.Sum256([]byte(shown)) // digests have one length, so the time taken tells nothing
+		got := sha256.Sum256([]byte(shown)) // digests have one length, so timing reveals nothing
 		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 && ok {
 			next.ServeHTTP(w, r)
 			return
@@ -125,7 +126,7 @@ func requireToken(token string, next http.Handler) http.Handler {
 	})
 }
 
-// tokenOf returns the token of a request: a password if that is allowed and there is one, else the
+// tokenOf returns the token of a request: the password, if one is allowed and present, else the
 // bearer token.
 func tokenOf(r *http.Request, password bool) (token string, ok bool) {
 	if password {

@@ -14,8 +14,8 @@ const (
 	sampleCount = 450 // a quarter of an hour, 14 KB
 )
 
-// History remembers the lag and the progress of the last quarter of an hour for the page's charts.
-// Its zero value is empty and ready to use. One goroutine calls Run; any goroutine reads.
+// History stores the lag and the progress of the last quarter of an hour for the page's charts. Its
+// zero value is empty and ready to use. One goroutine calls Run; any goroutine reads.
 type History struct {
 	mu      sync.Mutex
 	samples [sampleCount]sample // a ring
@@ -68,12 +68,12 @@ const (
 	chartHeight = 100
 )
 
-// chart is a number over time, as an SVG polyline or as bars. What stands at its axes is text
-// beside it.
+// chart is a number over time, as an SVG polyline or as bars. The labels of its axes are text next
+// to it.
 type chart struct {
 	ID, Title     string
 	Width, Height int
-	Points        string // of the polyline; empty: bars
+	Points        string // of the polyline; empty for bars
 	Bars          []bar
 	Most, Half    string // at the top and in the middle of the vertical axis, which begins at 0
 	Begin, End    time.Time
@@ -83,8 +83,8 @@ type chart struct {
 // bar is a rectangle that stands on the horizontal axis.
 type bar struct{ X, Y, Width, Height string }
 
-// charts returns what is known of the last quarter of an hour; nil with fewer than two samples,
-// which make no line.
+// charts returns the charts of the last quarter of an hour, or nil if there are fewer than two
+// samples, which make no line.
 func (h *History) charts() []chart {
 	samples := h.recent()
 	if len(samples) < 2 {
@@ -93,7 +93,7 @@ func (h *History) charts() []chart {
 	return []chart{lagChart(samples), eventsChart(samples)}
 }
 
-// newChart returns a chart of samples whose greatest value is most, and what a value is in its
+// newChart returns a chart of samples whose greatest value is most, and the value's size in chart
 // units.
 func newChart(id, title string, samples []sample, most uint64) (c chart, y func(uint64) float64) {
 	top := roundUp(most)
@@ -106,7 +106,7 @@ func newChart(id, title string, samples []sample, most uint64) (c chart, y func(
 	return c, func(v uint64) float64 { return (chartHeight - 1) * (1 - float64(v)/float64(top)) }
 }
 
-// x returns where a moment stands.
+// x returns the position of a time.
 func (c *chart) x(at time.Time) float64 {
 	return chartWidth * float64(at.Sub(c.Begin)) / float64(max(c.End.Sub(c.Begin), time.Nanosecond))
 }
@@ -127,14 +127,14 @@ func lagChart(samples []sample) chart {
 	return c
 }
 
-// eventsChart has a bar for each full minute, counted back from now. The checkpoint may fall when a
-// rebuild accepts another stream; nothing was dealt with then.
+// eventsChart has a bar for each full minute, counted back from now. If a rebuild accepts another
+// stream, the checkpoint may fall; that minute counts as zero.
 func eventsChart(samples []sample) chart {
 	type minute struct {
 		from, to time.Time
 		events   uint64
 	}
-	var minutes []minute // the last one first
+	var minutes []minute // newest first
 	most, all := uint64(0), uint64(0)
 	last := len(samples) - 1
 	for i := last; i >= 0; i-- {

@@ -14,9 +14,9 @@ import (
 	"example.org/registry/httpapi"
 )
 
-// The page shows people what /projection shows machines. It is rendered here as one document, with
-// the site's style sheet, one of its own and a short script, and works without them. html/template
-// escapes what events and other services say; what cannot be seen in it is spelled out.
+// The page shows people what /projection shows programs. It is rendered as one document, with the
+// site's style sheet, one of its own and a short script, and works without them. html/template
+// escapes the texts of events and of other services; visible spells out their invisible characters.
 
 //go:embed page.html
 var pageFiles embed.FS
@@ -27,7 +27,7 @@ var pageStyle []byte
 //go:embed page.js
 var pageScript []byte
 
-// The paths of the page and of what it loads.
+// The paths of the page and its assets.
 const (
 	pagePath   = "/"
 	sitePath   = "/assets/site.css"
@@ -36,10 +36,10 @@ const (
 )
 
 const (
-	// pagePolicy lets the page load its own style and script, and nothing else.
+	// pagePolicy lets the page load only its own style and script.
 	pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	// brokerTimeout bounds how long the page waits for what the broker has to be asked for.
+	// brokerTimeout bounds how long the page waits for data of the broker.
 	brokerTimeout = 2 * time.Second
 	// rejectedShown is how many rejected events the page shows.
 	rejectedShown = 20
@@ -62,19 +62,19 @@ type SnapshotInfo struct {
 	Bytes    uint64
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Title     string
 	Now, AsOf time.Time // AsOf: when the model was last known to be complete
 	State     pageState
 	P         Projection
-	Site      string // address; empty: none
+	Site      string // address; may be empty
 	Charts    []chart
-	Rejected  *rejectedSection  // nil: left out
-	Snapshots *snapshotsSection // nil: left out
+	Rejected  *rejectedSection  // nil to omit it
+	Snapshots *snapshotsSection // nil to omit it
 }
 
-// A section that could not be read has a Trouble that says why.
+// Trouble is the reason why a section could not be read.
 type (
 	rejectedSection struct {
 		Events  []RejectedEvent
@@ -94,10 +94,11 @@ func (l *listener) page(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(body.Bytes()) // fails only if the client has gone
+	_, _ = w.Write(body.Bytes()) // fails only if the client has disconnected
 }
 
-// newPage gathers what the page shows. What the broker does not tell in time is shown as missing.
+// newPage gathers the data of the page. Data that the broker does not send in time is shown as
+// missing.
 func (l *listener) newPage(ctx context.Context) page {
 	_, state, err := l.Health.View()
 	v := page{Now: time.Now().UTC(), AsOf: state.AsOf.UTC(), Site: l.Site, P: l.document(err)}
@@ -126,23 +127,23 @@ func trouble(err error) string {
 	return err.Error()
 }
 
-// asset serves an embedded file. It is small and read by one operator, so no cache keeps it.
+// asset serves an embedded file. It is small and read by one operator, so no cache stores it.
 func asset(body []byte, contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write(body) // fails only if the client has gone
+		_, _ = w.Write(body) // fails only if the client has disconnected
 	}
 }
 
-// pageState sums the state up: a sentence, its details, and what the operator should do. Level is
-// good, warn or bad.
+// pageState summarizes the state: a sentence, its details, and the remedy. Level is good, warn or
+// bad.
 type pageState struct {
 	Level, Sentence string
 	Details         []string
 	Advice          string
 }
 
-// lagShown is the lag in seconds from which on the headline mentions it.
+// lagShown is the lag in seconds from which the headline mentions it.
 const lagShown = 5
 
 // unfreeze is the advice for a frozen projector (httpapi/CONTRACT.md#readiness).
@@ -150,7 +151,8 @@ const unfreeze = "if the stream only looked shorter, wait: applying resumes by i
 	"If this server was pointed at a wrong stream, stop it and correct --nats-url, --stream or --data-dir. " +
 	"If the stream was lost, or came back from a backup, run: registry recover. If it was replaced on purpose, run: registry rebuild --accept-stream. Until then nothing is lost and nothing is applied."
 
-// judge returns what matters most to an operator. unready is why nothing is answered, or nil.
+// judge returns the most important state for an operator. unready is the reason why nothing is
+// served, or nil.
 func judge(state httpapi.Readiness, unready error, p Projection) pageState {
 	s := pageState{Level: "good", Sentence: "In order: lists and checks are answered, and nothing is missing."}
 	if p.LastError != nil && *p.LastError != "" {
@@ -213,8 +215,8 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.0f h", s/3600)
 }
 
-// visible spells out the characters that a reader would not see: control characters, and those that
-// turn the direction of text or have no width.
+// visible spells out invisible characters: control characters, and those that change the direction
+// of text or have no width.
 func visible(text string) string {
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }
 	if strings.IndexFunc(text, hidden) < 0 {

@@ -27,19 +27,19 @@ type Projection struct {
 	SnapshotSequence uint64 `json:"snapshotSequence"`
 	// IndexSequence is the last sequence that the text index covers; without an index, Checkpoint.
 	IndexSequence uint64 `json:"indexSequence"`
-	// RankedSequence is the last sequence that the index of ranked search covers; 0 while there is
+	// RankedSequence is the last sequence that the index of ranked search covers, or 0 if there is
 	// none.
 	RankedSequence uint64 `json:"rankedSequence"`
 	// Rebuilding is nil unless a rebuild is running.
 	Rebuilding                *Rebuilding `json:"rebuilding"`
 	SubjectsWithoutValidEvent []string    `json:"subjectsWithoutValidEvent"`
-	// SubjectsNotErased counts the subjects that have a tombstone and messages before it.
+	// SubjectsNotErased counts the subjects with messages before their tombstone.
 	SubjectsNotErased int `json:"subjectsNotErased"`
 	// LastError is nil or a sentence.
 	LastError *string `json:"lastError"`
 }
 
-// Entries counts what the lists show.
+// Entries counts the entries that the lists show.
 type Entries struct {
 	Scammers int `json:"scammers"`
 	Servers  int `json:"servers"`
@@ -59,8 +59,9 @@ type Rebuilding struct {
 	ETASeconds float64 `json:"etaSeconds"`
 }
 
-// ProjectionOf returns a Projection with what one view determines: checkpoint, digest and entries
-// belong together. It assumes no index, and no subject without a valid event.
+// ProjectionOf returns a Projection with the fields that one view determines: checkpoint, digest
+// and entries are consistent. It assumes that there is no index, and no subject without a valid
+// event.
 func ProjectionOf(v *readmodel.View) Projection {
 	return Projection{
 		Checkpoint:    v.Sequence(),
@@ -80,8 +81,8 @@ func (l *listener) projection(w http.ResponseWriter, r *http.Request) {
 	l.sendJSON(w, r, http.StatusOK, l.document(unready))
 }
 
-// document returns what /projection and the page show. While nothing is answered (unready), its
-// LastError says why, followed by the cause if Projection knows one.
+// document returns the data of /projection and the page. While nothing is served (unready), its
+// LastError gives the reason, followed by the cause if Projection has one.
 func (l *listener) document(unready error) Projection {
 	p := l.Projection()
 	if unready != nil {

@@ -1,22 +1,23 @@
-// Package apidoc reads an OpenAPI document the way people do: operation by operation, with
-// parameters and responses, references followed and bounds in Polish words. httpapi makes the page
-// /api of it once, at start.
+// Package apidoc reads an OpenAPI document for people: operation by operation, with parameters and
+// responses, references followed and bounds in Polish words. httpapi makes the page /api from it
+// once, at start.
 //
 // # Promises
 //
 //   - Every operation, parameter, response and schema of the document is on the page, in the
 //     document's order.
-//   - The examples are whole programs that follow the page's rule for bots: what is no good answer
-//     is "unknown", never "not listed". TestExamplesOfTheAPIPage and TestBotsOfTheAPIPage (package
-//     httpapi) run them as the page shows them.
-//   - What the document says is text, except for descriptions, which are Markdown without raw HTML.
+//   - The examples are whole programs that follow the page's rule for bots: any response that is not
+//     a good one means "unknown", never "not listed". TestExamplesOfTheAPIPage and TestBotsOfTheAPIPage
+//     (package httpapi) run them as the page shows them.
+//   - The document's content is shown as text, except for descriptions, which are Markdown without
+//     raw HTML.
 //
 // # Why
 //
-// A small reader of its own rather than Swagger UI or Redoc: these are half a megabyte of script
-// and more, need inline styles that the content security policy refuses, show nothing without
-// JavaScript, and speak English. Only what this project's document uses is read; a test compares
-// every operation with the page.
+// This package is a small reader of our own, because Swagger UI and Redoc are half a megabyte of
+// script and more, need inline styles that the content security policy refuses, show nothing
+// without JavaScript, and speak English. It reads only the parts of OpenAPI that this project's
+// document uses; a test compares every operation with the page.
 package apidoc
 
 import (
@@ -31,16 +32,16 @@ import (
 	"github.com/yuin/goldmark"
 )
 
-// Doc is an OpenAPI document as far as the page shows it. Nobody changes it after Read.
+// Doc is the part of an OpenAPI document that the page shows. It does not change after Read.
 type Doc struct {
 	Version, Summary string
 	About            template.HTML
-	Headers          []string // of every answer
+	Headers          []string // of every response
 	Groups           []Group
 	Schemas          []Schema
 	Programs         Programs      // the same check in several languages
-	Bots             Programs      // a bot that asks for ranges
-	DiscordBots      Programs      // a bot for the chat platform, with the libraries that people use
+	Bots             Programs      // a bot that queries ranges
+	DiscordBots      Programs      // a bot for the chat platform, with popular libraries
 	SampleAnswer     template.HTML // JSON, indented
 }
 
@@ -57,7 +58,7 @@ type Operation struct {
 	Parameters        []Parameter
 	Answers           []Answer
 	Examples          []Example
-	Form              []Field // empty: no parameters, or one in the path, which a form cannot fill
+	Form              []Field // empty without parameters, or if one is in the path, which a form cannot fill
 }
 
 // Parameter is a parameter of an operation.
@@ -73,43 +74,43 @@ type Answer struct {
 	Status  string
 	About   template.HTML
 	Kinds   []string // media types
-	Schema  string   // name of the schema; empty: none
-	Headers []string // beside those of every answer
+	Schema  string   // name of the schema, or empty
+	Headers []string // besides those of every response
 }
 
-// Example is a request that this very server answers.
+// Example is a request that this server serves.
 type Example struct {
 	Path    string `yaml:"path"`
 	Summary string `yaml:"summary"`
 }
 
-// Field is an input of the form that tries an operation out.
+// Field is an input of the form for trying an operation.
 type Field struct {
 	ID, Name           string
-	Choices            []string // nil: a text or a number
+	Choices            []string // nil for a text or a number
 	Default            string
-	Value              string // what the first example asks; of a choice, else Default
+	Value              string // from the first example; of a choice, else Default
 	Number             bool
-	Least, Most, Width string // bounds of a number and of a text's length; empty: none
+	Least, Most, Width string // bounds of a number and of a text's length; may be empty
 	Required           bool
 }
 
-// Schema is a named shape of data.
+// Schema is a named data type.
 type Schema struct {
 	Name, Title string
 	About       template.HTML
 	Members     []Member
 }
 
-// Member is a member of an object or, without a name, the value itself.
+// Member is a member of an object, or the value itself if it has no name.
 type Member struct {
-	Name, Bounds, Schema string // Schema is what it links to; empty: none
+	Name, Bounds, Schema string // Schema is the name that it links to, or empty
 	About                template.HTML
 }
 
 // Read reads an OpenAPI document whose texts are Polish Markdown. Its operations may have
-// x-examples, a list of path and summary. It fails if the document is no YAML or a reference leads
-// nowhere.
+// x-examples, a list of path and summary. It fails if the document is not YAML or a reference has
+// no target.
 func Read(document []byte) (*Doc, error) {
 	var in openAPI
 	if err := yaml.Unmarshal(document, &in); err != nil {
@@ -159,8 +160,8 @@ func (in *openAPI) doc() (*Doc, error) {
 	return doc, nil
 }
 
-// factorHeaders moves the headers that every answer has from the answers to doc. They would be an
-// eighth of the page.
+// factorHeaders moves the headers that all responses share from the responses to doc. They would be
+// an eighth of the page.
 func (doc *Doc) factorHeaders() {
 	var answers []*Answer
 	for _, g := range doc.Groups {
@@ -180,7 +181,7 @@ func (doc *Doc) factorHeaders() {
 		}
 	}
 	for _, a := range answers {
-		var own []string // the slice is the document's, and answers share it
+		var own []string // responses share the document's slice
 		for _, name := range a.Headers {
 			if !slices.Contains(doc.Headers, name) {
 				own = append(own, name)
@@ -220,7 +221,7 @@ func (in *openAPI) operation(path string, get openOperation) (Operation, error) 
 	return o, nil
 }
 
-// fill puts the values of the first example with parameters into the form.
+// fill sets the form's values from the first example with parameters.
 func (o *Operation) fill() {
 	for _, e := range o.Examples {
 		_, raw, _ := strings.Cut(e.Path, "?")
@@ -286,7 +287,7 @@ func markdown(source string) template.HTML {
 	return template.HTML(strings.TrimSpace(out.String())) //nolint:gosec // goldmark escapes
 }
 
-// place says in Polish where a parameter goes.
+// place returns the place of a parameter in Polish.
 func place(in string) string {
 	switch in {
 	case "path":
@@ -313,7 +314,7 @@ func (s openSchema) target() string {
 	return ""
 }
 
-// bounds says in Polish what a value may be.
+// bounds returns the bounds of a value in Polish.
 func (s openSchema) bounds() string {
 	if s.Ref != "" {
 		return ""
@@ -347,7 +348,7 @@ func (s openSchema) bounds() string {
 	return strings.Join(parts, ", ")
 }
 
-// span says in Polish between which numbers a value is; "" without bounds.
+// span returns the bounds of a number in Polish, or "" if there are none.
 func span(least, most *int64) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
@@ -362,7 +363,7 @@ func span(least, most *int64) string {
 	return ""
 }
 
-// characters and elements are what n counts, with a space before.
+// characters and elements return n with its unit, after a space.
 func characters(n int64) string { return polishPlural(n, " znak", " znaki", " znaków") }
 func elements(n int64) string   { return polishPlural(n, " element", " elementy", " elementów") }
 

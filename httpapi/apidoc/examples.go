@@ -12,7 +12,7 @@ import (
 // Address stands for the service's own address in the examples. The page's handler replaces it.
 const Address = "https://registry.example"
 
-// The leading _ keeps the Go command from taking the example in Go for a package of this module.
+// The leading _ makes the Go command ignore the example in Go.
 //
 //go:embed _examples
 var exampleFiles embed.FS
@@ -52,8 +52,9 @@ func programs(name, label string, all []Program) (Programs, error) {
 	return Programs{Name: name, Label: label, Programs: all}, nil
 }
 
-// tokens are what is colored in all of the examples' languages, each a group: comments, strings and
-// keywords. A # begins a comment only after white space, since it is also in expansions of the shell.
+// tokens matches the colored tokens of all languages, each kind in a group: comments, strings and
+// keywords. A # begins a comment only after white space, since it also occurs in expansions of the
+// shell.
 var tokens = regexp.MustCompile(`(?m)(^//.*|\s//.*|^#.*|\s#.*)|("""[^"]*"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\]|\\.)*'|` + "`[^`]*`" + `)|\b(` +
 	`and|as|async|await|break|case|catch|class|const|continue|def|default|defer|do|done|elif|else|esac|except|export|false|False|fi|finally|for|from|func|function|` +
 	`global|go|if|import|in|is|let|local|map|new|nil|None|not|null|of|or|package|raise|range|return|select|struct|switch|then|throw|true|True|try|type|typeof|undefined|var|while|with)\b`)

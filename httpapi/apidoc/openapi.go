@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// openAPI is the part of an OpenAPI document that is read. Mappings keep their order, because it is
+// openAPI is the part of an OpenAPI document that is read. Mappings keep their order, which is also
 // the page's.
 type openAPI struct {
 	Info struct {
@@ -110,7 +110,7 @@ func (o *ordered[T]) UnmarshalYAML(decode func(any) error) error {
 	return decode(&o.values)
 }
 
-// follow returns what ref names in o, or v if ref is empty.
+// follow returns the value that ref names in o, or v if ref is empty.
 func (o ordered[T]) follow(ref string, v T) (T, error) {
 	if ref == "" {
 		return v, nil
@@ -125,7 +125,7 @@ func (o ordered[T]) follow(ref string, v T) (T, error) {
 // lastPart returns the last part of a reference's JSON pointer.
 func lastPart(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// text formats a number for HTML; nil is "".
+// text formats a number for HTML, or returns "" for nil.
 func text(n *int64) string {
 	if n == nil {
 		return ""

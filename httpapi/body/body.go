@@ -1,6 +1,6 @@
-// Package body has the JSON bodies of the API's responses that show entries, as
-// httpapi/CONTRACT.md describes them. An entry is encoded once per change, by package readmodel; a
-// body joins these fragments, and its cost is the copying.
+// Package body makes the JSON bodies of the API's responses that show entries, as
+// httpapi/CONTRACT.md describes them. Package readmodel encodes an entry once per change; a body
+// joins these fragments, and costs only the copying.
 package body
 
 import (
@@ -127,7 +127,7 @@ func AppendFeed(dst []byte, p readmodel.FeedPage) []byte {
 	return append(dst, "]}"...)
 }
 
-// Op returns the name of what a client does with a change: "set" or "remove".
+// Op returns how a client applies a change: "set" or "remove".
 func Op(c readmodel.Change) string {
 	if c.Row == nil {
 		return "remove"
@@ -140,14 +140,14 @@ func AppendChange(dst []byte, c readmodel.Change) []byte {
 	dst = strconv.AppendUint(append(dst, `{"seq":`...), c.Sequence, 10)
 	dst = append(append(dst, `,"op":"`...), Op(c)...)
 	dst = append(append(append(dst, `","list":"`...), c.List...), '"')
-	if c.Row == nil { // no id has anything to escape
+	if c.Row == nil { // ids need no escaping
 		return append(append(append(dst, `,"_id":"`...), c.ID...), `"}`...)
 	}
 	dst = c.Row.Reported().AppendFormat(append(dst, `,"reportedAt":"`...), time.RFC3339Nano)
 	return append(append(append(dst, `","entry":`...), c.Row.JSON()...), '}')
 }
 
-// appendText quotes s, which is valid UTF-8.
+// appendText appends s, which is valid UTF-8, as a JSON string.
 func appendText(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst

@@ -9,8 +9,8 @@ import (
 	"example.org/registry/events"
 )
 
-// readMentions reads mentions and emoji, and what has the form of a mention but is nobody. Nothing
-// but the platform's own number is barred there.
+// readMentions reads mentions and emoji, and texts in the form of a mention that name no person. It
+// only excludes the platform's own numbers from further reading.
 func (x *reading) readMentions() {
 	for _, m := range x.rd.mention.FindAllStringSubmatchIndex(x.text, -1) {
 		x.understood(Span{m[0], m[1]}, Plain)
@@ -40,8 +40,8 @@ func (x *reading) readMentions() {
 	}
 }
 
-// readAddresses reads mail and web addresses. An address ends where something else may begin: at
-// white space, brackets, quotes and what parts names.
+// readAddresses reads mail and web addresses. An address ends at white space, brackets, quotes and
+// separators of names.
 func (x *reading) readAddresses() {
 	ends := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|()[]{}<>\"„”“«»", r) }
 	at := 0
@@ -59,8 +59,8 @@ func (x *reading) readAddresses() {
 	}
 }
 
-// readAddress reads a word that may be an address. Of an address that is understood, a query or a
-// fragment is not.
+// readAddress reads a word that may be an address. It does not interpret the query or the fragment
+// of a known address.
 func (x *reading) readAddress(span Span, word string) {
 	foreign := func(span Span, kind Kind) {
 		x.claim(span, Unchecked, kind)
@@ -77,7 +77,7 @@ func (x *reading) readAddress(span Span, word string) {
 	platform := ours && x.rd.platform.MatchString(host)
 	name, _, _ := strings.Cut(host, ":")
 	switch user, server, entry := x.rd.user.FindStringSubmatch(path), x.rd.server.FindStringSubmatch(path), x.rd.entry.FindStringSubmatch(path); {
-	case entry != nil && ours && x.rd.isOwn(host): // of nobody, unless the entry is there
+	case entry != nil && ours && x.rd.isOwn(host): // no person's, unless the entry exists
 		x.claim(known, Unchecked, Web)
 		x.bars, x.masks = append(x.bars, known), append(x.masks, known)
 		x.add(Sought{Number: entry[2], List: events.List(entry[1]), Spans: []Span{known}})
@@ -107,7 +107,7 @@ func (x *reading) readAddress(span Span, word string) {
 	}
 }
 
-// hasAddress reports whether a web address or a domain stands anywhere in a word.
+// hasAddress reports whether a word contains a web address or a domain.
 func hasAddress(word string) bool {
 	if strings.Contains(word, "://") || strings.HasPrefix(strings.ToLower(word), "www.") {
 		return true
@@ -117,7 +117,7 @@ func hasAddress(word string) bool {
 		if a, err := netip.ParseAddr(host); err == nil && a.Is4() {
 			return true
 		}
-		for at, r := range host + "." { // a sentence may go on behind it
+		for at, r := range host + "." { // a sentence may continue after it
 			if (r == '.' || r == '-') && isDomain(host[:at]) {
 				return true
 			}
@@ -126,8 +126,8 @@ func hasAddress(word string) bool {
 	return false
 }
 
-// readNumbers seeks words that may be the number of a report or of an entry, and what may be the end
-// of an entry's address. Anybody may take one for a name, so it only may mean the entry.
+// readNumbers finds words that may be the number of a report or of an entry, or the end of an
+// entry's address. A person may also have one as a name, so each only may mean the entry.
 func (x *reading) readNumbers() {
 	for _, m := range x.rd.entries.FindAllStringSubmatchIndex(x.text, -1) {
 		if span := (Span{m[0], m[1]}); !within(x.masks, span) {

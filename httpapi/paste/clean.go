@@ -12,18 +12,18 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// emojiMark stands for an emoji that is written as a name and a number.
+// emojiMark replaces an emoji written as a name and a number.
 const emojiMark = "\uFFFC"
 
-// cleaned is a text in NFKC, without what is invisible or only written for a program: entities,
-// escapes, the names of emoji, and what makes an address no link.
+// cleaned is a text in NFKC, without invisible characters and without notation for programs:
+// entities, escapes, the names of emoji, and characters that keep an address from being a link.
 type cleaned struct {
 	text string
-	at   []int // where each byte, and the end, stood in the text as typed
+	at   []int // position of each byte, and of the end, in the text as typed
 }
 
-// cleanedText cleans a text. It has at most MaxText code points; more reports whether the text goes
-// on after cut, an offset in the text as typed.
+// cleanedText cleans a text to at most MaxText code points. more reports whether the text goes on
+// after cut, an offset in the text as typed.
 func (rd *Reader) cleanedText(typed string) (c cleaned, cut int, more bool) {
 	plain, at := rd.written(typed)
 	var b strings.Builder
@@ -49,7 +49,7 @@ func (rd *Reader) cleanedText(typed string) (c cleaned, cut int, more bool) {
 	return c, len(typed), false
 }
 
-// written returns a text without what is written for programs, and where each byte stood.
+// written returns a text without notation for programs, and the original position of each byte.
 func (rd *Reader) written(typed string) (plain string, at []int) {
 	var b strings.Builder
 	add := func(s string, from int, moves bool) {
@@ -72,7 +72,7 @@ func (rd *Reader) written(typed string) (plain string, at []int) {
 	return b.String(), append(at, len(typed))
 }
 
-// meaning returns what is meant by something that is written for a program.
+// meaning returns the meaning of a piece of notation for programs.
 func (rd *Reader) meaning(s string) string {
 	switch {
 	case s[0] == '<':
@@ -93,8 +93,8 @@ func (rd *Reader) meaning(s string) string {
 	return "."
 }
 
-// asked returns what an address of the site asks for, a line for each field. Another address, or
-// one with anything else in it, it returns without escapes.
+// asked returns the search in an address of the site, a line for each field. It returns any other
+// address, or one with further parameters, without escapes.
 func (rd *Reader) asked(address string) string {
 	full := address
 	if !strings.Contains(full, "://") {
@@ -116,8 +116,8 @@ func (rd *Reader) asked(address string) string {
 	return address
 }
 
-// isOwn reports whether a host is that of the site: the one of its address, or, if it has none,
-// this machine. A host that was left out is.
+// isOwn reports whether a host is the site's: that of its address or, if it has none, this machine.
+// A missing host counts as the site's.
 func (rd *Reader) isOwn(host string) bool {
 	if strings.Trim(host, ".…") == "" {
 		return true

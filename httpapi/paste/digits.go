@@ -9,16 +9,16 @@ import (
 // group is a run of digits in a text.
 type group struct {
 	Span
-	run      string // its digits, as 0 to 9, and ? for a number that is none of them
-	lettered bool   // a letter touches it, or stands for one of its digits
-	loose    bool   // it stands in an address that is not the platform's
-	aside    bool   // of a time, a date or a list, or letters alone that may stand for digits
+	run      string // its digits, as 0 to 9, with ? for other numbers
+	lettered bool   // a letter touches it, or replaces one of its digits
+	loose    bool   // it is in an address that is not the platform's
+	aside    bool   // part of a time, a date or a list, or only letters that may replace digits
 }
 
 // isOne reports whether the group may be an id by itself, or a part of one, that was typed.
 func (g *group) isOne() bool { return !g.lettered && !g.loose && !g.aside }
 
-// digit returns the digit that a number of any script is, and ? for another number.
+// digit returns the digit value of a number of any script, or ? for another number.
 func digit(r rune) (value byte, ok bool) {
 	switch {
 	case r >= '0' && r <= '9':
@@ -27,14 +27,14 @@ func digit(r rune) (value byte, ok bool) {
 		return 0, false
 	case unicode.Is(unicode.Nd, r):
 		zero := r
-		for unicode.Is(unicode.Nd, zero-1) { // scripts have their digits in tens, some of them side by side
+		for unicode.Is(unicode.Nd, zero-1) { // scripts have their digits in tens, some next to each other
 			zero--
 		}
 		return '0' + byte(r-zero)%10, true
 	case r == '⓿', r == '🄋', r == '🄌':
 		return '0', true
 	}
-	for _, one := range "❶➀➊⓵" { // circled, and of no compatibility
+	for _, one := range "❶➀➊⓵" { // circled digits without a compatibility mapping
 		if r >= one && r < one+9 {
 			return '1' + byte(r-one), true
 		}
@@ -42,8 +42,8 @@ func digit(r rune) (value byte, ok bool) {
 	return '?', true
 }
 
-// swapped returns the letters that stand for digits: those of words with nothing but such letters
-// and digits.
+// swapped returns the letters that replace digits: those in words made only of such letters and
+// digits.
 func swapped(text string) map[int]byte {
 	all, at := map[int]byte{}, 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -63,14 +63,14 @@ func swapped(text string) map[int]byte {
 	return all
 }
 
-// chains returns the runs of digits of a text: those of a chain have no letter between them. Marks
-// within a run, such as that of a keycap, do not end it.
+// chains returns the runs of digits of a text, in chains without a letter in between. Marks within
+// a run, such as that of a keycap, do not end it.
 func (x *reading) chains() (all [][]group) {
 	swaps := swapped(x.text)
 	var chain []group
 	var g group
 	var run []byte
-	letters := 0 // of the run that stand for digits
+	letters := 0 // letters of the run that replace digits
 	end := func(to int, after rune) {
 		if len(run) == 0 {
 			return
@@ -116,7 +116,7 @@ func (x *reading) chains() (all [][]group) {
 
 func lettered(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 
-// within reports whether a place lies within one of others.
+// within reports whether a span lies within one of others.
 func within(others []Span, s Span) bool {
 	for _, o := range others {
 		if o.Covers(s) {
@@ -128,13 +128,13 @@ func within(others []Span, s Span) bool {
 
 func isRun(s string) bool { return len(s) >= MinDigits && len(s) <= MaxDigits && Digits(s) }
 
-// maxGap is how many code points stand at most between two groups of one number.
+// maxGap is the maximum number of code points between two groups of one number.
 const maxGap = 3
 
-// readDigits seeks every grouping of digits that makes an id, whatever stands between them but
-// letters. A group that has the digits of an id by itself is typed, and so are the neighbors between
-// two of those together; any other grouping only may be an id. Where a time, or digits of a word, is
-// a part of the grouping, it counts only where somebody has that id.
+// readDigits finds every grouping of digits that makes an id, whatever lies between them except
+// letters. A group with the digits of an id is typed, and so are the groups between two such groups
+// together; any other grouping only may be an id. If a grouping includes a time, or digits of a
+// word, it counts only if that id is listed.
 func (x *reading) readDigits() {
 	chains, left := x.chains(), 0
 	for _, chain := range chains {
@@ -156,7 +156,7 @@ func (x *reading) readDigits() {
 			}
 		}
 	}
-	if left >= MinDigits { // words among the digits of an id do not make it nothing
+	if left >= MinDigits { // words among the digits of an id do not invalidate it
 		for i, c := range x.claims {
 			if c.Kind == Figure {
 				x.claims[i].Kind = Number
@@ -165,13 +165,12 @@ func (x *reading) readDigits() {
 	}
 }
 
-// continues reports whether two groups of a chain are of one number, as people write numbers.
+// continues reports whether two groups of a chain belong to one number, as people write numbers.
 func (x *reading) continues(a, b *group) bool {
 	return a.isOne() && b.isOne() && !isRun(a.run) && !isRun(b.run) && utf8.RuneCountInString(x.text[a.To:b.From]) <= maxGap
 }
 
-// readNumber reads groups that are one number together, and returns how many digits are left that
-// are of no kind.
+// readNumber reads groups that form one number, and returns how many digits remain unclassified.
 func (x *reading) readNumber(groups []group) (left int) {
 	run, typed := "", true
 	for _, g := range groups {
@@ -188,7 +187,7 @@ func (x *reading) readNumber(groups []group) (left int) {
 			}
 		}
 		x.seekID(Sought{ID: run, Spans: []Span{span}})
-		if len(groups) == 1 { // groups may be parts of names
+		if len(groups) == 1 { // several groups may be parts of names
 			x.masks = append(x.masks, span)
 		}
 		x.claim(span, Identity, kind)

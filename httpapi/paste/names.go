@@ -10,7 +10,8 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// around is what people put around a name: quotes, brackets, and what makes text bold.
+// around has the characters that people put around a name: quotes, brackets, and marks of bold
+// text.
 const around = "\"'`´‘’‚‛“”„‟«»‹›()[]{}<>*"
 
 // readNames seeks the names of a text: the whole, its parts, what is quoted or after an @, and then

@@ -1,36 +1,37 @@
-// Package paste reads what people paste into the search field of the site: a mention, an address, a
-// tag, an id with dashes in it, several names, a sentence. It cuts the text into stretches and says
-// what has to be looked up before the text is explained. Start with NewReader, then Reader.Read.
+// Package paste parses texts that people paste into the search field of the site: a mention, an
+// address, a tag, an id with dashes in it, several names, a sentence. It cuts the text into
+// stretches and returns what to look up before the text can be explained. Start with NewReader,
+// then Reader.Read.
 //
 // # Promises
 //
 //   - The stretches cover every character of the text exactly once, in its order.
-//   - Every grouping of digits that makes [MinDigits] to [MaxDigits] is sought, whatever stands
-//     between them but letters, and every run of 1 to [MaxWords] words, whatever stands between them.
-//   - Only what is understood hides what is in it: mentions, the platform's and the site's own
+//   - Every grouping of digits that makes [MinDigits] to [MaxDigits] is looked up, whatever lies
+//     between them except letters, and every run of 1 to [MaxWords] words, whatever lies between them.
+//   - Only parts that are understood hide their content: mentions, the platform's and the site's own
 //     addresses without a query, the numbers of roles, channels, commands and times.
-//   - What exceeds the bounds sets [Paste.Omitted]; nothing is dropped in silence.
+//   - If the text exceeds the bounds, [Paste.Omitted] is set; nothing is dropped silently.
 //   - Only the first [MaxText] code points are read, before normalization and after it, in time
 //     linear in them.
 //
 // # Why
 //
-// A search that finds nobody because of a comma is a false all-clear, and one that looks for what it
+// A search without a match because of a comma is a false all-clear, and one that looks up what it
 // knows and drops the rest vouches for impostors. So the reader accounts for the whole text, and
-// says of everything that it seeks whether it was typed as an id or a name, or only may be one.
-// Package verdict decides what follows from that.
+// records of everything to look up whether it was typed as an id or a name, or only may be one.
+// Package verdict draws the conclusions.
 //
-// The API takes its parameters literally, since programs can clean up their own texts; the page
-// cannot expect that of people.
+// The API takes its parameters literally, since programs can clean up their own texts; people
+// cannot be expected to.
 //
 // # The parts
 //
-//   - paste.go: Paste, its stretches and what is sought.
-//   - clean.go: the text without invisible characters, entities and escapes, and where each
-//     character stood.
+//   - paste.go: Paste, its stretches and what to look up.
+//   - clean.go: the text without invisible characters, entities and escapes, and the original
+//     position of each character.
 //   - digits.go: ids in groups, and other numbers. addresses.go: mentions and addresses.
 //   - names.go: parts, quoted names and runs of words.
-//   - unknown.go: what the registry does not keep, such as telephone numbers.
+//   - unknown.go: things that the registry does not have, such as telephone numbers.
 package paste
 
 import (
@@ -46,7 +47,7 @@ import (
 // The bounds of a paste.
 const (
 	MaxText    = bounds.MaxValue // code points
-	MaxIDs     = 20              // that stand for themselves
+	MaxIDs     = 20              // on their own
 	MaxLookups = 1000
 	MaxWords   = 5   // of a name within a longer text
 	MinDigits  = 15  // of an id
@@ -55,15 +56,15 @@ const (
 	maxID      = bounds.MaxID
 )
 
-// How says how something that is sought stands in the text.
+// How is the way in which something to look up occurs in the text.
 type How uint8
 
-// The ways in which something stands in a text.
+// The ways in which something occurs in a text.
 const (
-	// Typed is an id whose digits stand together, and a name that is the whole text or a part of it,
+	// Typed is an id whose digits are together, or a name that is the whole text or a part of it,
 	// quoted, labeled, or an @word.
 	Typed How = iota
-	// Maybe is a run of words of a longer text, and digits that only may be an id.
+	// Maybe is a run of words of a longer text, or digits that only may be an id.
 	Maybe
 	// Word is a word of a longer text that the dictionary knows, in lower case.
 	Word
@@ -75,20 +76,21 @@ type Span struct{ From, To int }
 // Covers reports whether all of other lies within s.
 func (s Span) Covers(other Span) bool { return s.From <= other.From && other.To <= s.To }
 
-// Sought is an id, the number of an entry, or a name. Of ID, Number and Names one is set.
+// Sought is something to look up: an id, the number of an entry, or a name. Exactly one of ID,
+// Number and Names is set.
 type Sought struct {
 	ID     string
 	Server bool        // the id counts only for a server
-	Short  bool        // the id counts only where somebody has it: too few digits, or some of a time or a word
+	Short  bool        // the id counts only if it is listed: too few digits, or some of a time or a word
 	Number string      // an entry id, or the number of a report
 	List   events.List // with an own address: the list of the entry
-	Names  []string    // the name in its readings, without what is invisible
-	Raw    []string    // a name as it was typed, and without labels, quotes and brackets
+	Names  []string    // the readings of the name, without invisible characters
+	Raw    []string    // a name as typed, and without labels, quotes and brackets
 	How    How
-	Spans  []Span // where it stands
+	Spans  []Span // its positions
 }
 
-// Text returns what is sought as people know it.
+// Text returns the text in the form that people know.
 func (s *Sought) Text() string {
 	switch {
 	case s.ID != "":
@@ -101,16 +103,16 @@ func (s *Sought) Text() string {
 	return s.Names[len(s.Names)-1]
 }
 
-// What says what a stretch of the text is.
+// What is the kind of a stretch.
 type What uint8
 
 // The kinds of a stretch.
 const (
 	Filler    What = iota // white space, punctuation, emoji, labels, times
-	Words                 // names where somebody has them, else filler
+	Words                 // names if they are listed, else filler
 	Identity              // digits that are or may be an id, a mention, an address of the platform
 	Unchecked             // of a Kind that no list has
-	Beyond                // not looked at
+	Beyond                // not read
 )
 
 // Stretch is a piece of the text.
@@ -120,13 +122,13 @@ type Stretch struct {
 	Kind Kind
 }
 
-// Paste is a text with its stretches, and what is sought of it.
+// Paste is a text with its stretches, and the things to look up.
 type Paste struct {
 	Text      string // as typed, a line for each field
-	Asked     string // of the field for everything, or else of that for an id
+	Asked     string // from the field for everything, or else from that for an id
 	Stretches []Stretch
 	Sought    []Sought // ids first
-	Omitted   bool     // there is more in the text than is looked up
+	Omitted   bool     // the text has more than is looked up
 	Sentence  bool     // it has a part of more than MaxWords words
 }
 
@@ -140,8 +142,8 @@ func (p *Paste) Kind(f func(Stretch) bool) (kind Kind) {
 	return kind
 }
 
-// SingleID reports whether a text is nothing but one id, as it is, in a mention or in an address:
-// to look that up needs no turn among searches.
+// SingleID reports whether a text is just one id, alone, in a mention or in an address. Looking
+// that up needs no turn among searches.
 func SingleID(text string) bool {
 	if len(text) > 2*maxID {
 		return false
@@ -150,7 +152,7 @@ func SingleID(text string) bool {
 	return ok || Digits(text)
 }
 
-// Equal reports whether two texts are one name: equal in NFC, but for case and white space.
+// Equal reports whether two texts are one name: equal in NFC, ignoring case and white space.
 func Equal(a, b string) bool { return a == b || Folded(a) == Folded(b) }
 
 // Folded returns the form in which Equal compares a name.

@@ -13,10 +13,11 @@ import (
 
 // Config configures a Reader.
 type Config struct {
-	// BaseURL is the site's own address, whose links lead to entries. Empty: this machine's.
+	// BaseURL is the site's own address, whose links lead to entries. If empty, it is this
+	// machine's.
 	BaseURL string
 	// IsWord reports whether a word, case folded, is one of the language: such a word of a sentence
-	// is no name. Nil: no word is.
+	// is no name. If nil, no word is.
 	IsWord func(folded string) bool
 }
 
@@ -32,7 +33,8 @@ type Reader struct {
 	badge                                              *regexp.Regexp
 }
 
-// labels are the words that people write before a name or an id, labeled what may follow them.
+// labels are the words that people write before a name or an id; labeled matches what may follow
+// them.
 const (
 	labels = `(?:discord|user)?\s*id|nick(?:u|iem|name)?|nazwa|login|tag|dc|discord|user|username|użytkowni(?:k|ka|czka)|` +
 		`konto|serwer|server|profil|gracz|osoba|ksywk?a|pseudonim`
@@ -42,7 +44,7 @@ const (
 	day     = `(?:przedwczoraj|wczoraj|dzisiaj|dziś|yesterday|today)`
 )
 
-// NewReader returns a reader for texts of people who use a Discord-compatible platform.
+// NewReader returns a reader for texts of users of a Discord-compatible platform.
 func NewReader(cfg Config) *Reader {
 	rd := &Reader{
 		isWord:    cfg.IsWord,

@@ -6,16 +6,16 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Kind says what a text has in it that no list has: lists have accounts and servers of the chat
-// platform. Where a text has several, the greatest is told.
+// Kind is a kind of text that no list has, since lists have accounts and servers of the chat
+// platform. If a text has several, the greatest counts.
 type Kind uint8
 
 // The kinds of a text.
 const (
 	Plain      Kind = iota
-	Remnant         // a short word that is none of the language; beside words it says nothing
-	Figure          // a number too short for an id; beside words it says nothing
-	Number          // a number too long for an id, or several that may be one together
+	Remnant         // a short word outside the language; next to words it means nothing
+	Figure          // a number too short for an id; next to words it means nothing
+	Number          // a number too long for an id, or several that may form one
 	Profile         // a profile on another platform
 	Web             // a web address or a domain
 	Mail            // an e-mail address
@@ -23,10 +23,10 @@ const (
 	Card            // the number of a payment card
 	Account         // the number of a bank account
 	Place           // a role, a channel, a command or a time, or the address of a conversation
-	Invitation      // an invitation link: it does not say which server it is to
+	Invitation      // an invitation link: it does not identify its server
 )
 
-// numberKind says what digits that stand together are.
+// numberKind returns the kind of a run of digits.
 func numberKind(run string, international bool) Kind {
 	switch {
 	case len(run) == 26:
@@ -39,7 +39,8 @@ func numberKind(run string, international bool) Kind {
 	return Plain
 }
 
-// isNational reports whether a number is a Polish one, with the country code or without.
+// isNational reports whether a number is a Polish telephone number, with the country code or
+// without.
 func isNational(number string) bool {
 	return len(number) == 9 || len(strings.TrimPrefix(strings.TrimPrefix(number, "00"), "48")) == 9
 }
@@ -76,8 +77,8 @@ func luhn(number string) bool {
 	return sum%10 == 0
 }
 
-// isDomain reports whether s ends in a domain that is given out, or in one that is kept for
-// examples (RFC 2606).
+// isDomain reports whether s ends in a registered top-level domain, or in one reserved for examples
+// (RFC 2606).
 func isDomain(s string) bool {
 	s = strings.ToLower(s)
 	at := strings.LastIndexByte(s, '.')

@@ -10,13 +10,13 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Cache keeps the bodies of responses that are requested again, in every encoding in which they were
-// requested. A body is a function of its query and of the content that its tag names. So a body
-// whose tag still names the content is still right, and nothing has to be invalidated.
+// Cache stores the bodies of responses that are requested again, in every encoding in which they
+// were requested. A body is a function of its query and of the content that its tag names. So a
+// body whose tag still names the content is still right, and nothing has to be invalidated.
 //
-// A body is kept only if it is requested twice while its content stays the same, so a crawler, or a
-// registry that changes with every request, costs next to nothing. Q is the type of a parsed query.
-// Any goroutine may use the cache.
+// A body is stored only if it is requested twice while its content stays the same, so a crawler, or
+// a registry that changes with every request, costs next to nothing. Q is the type of a parsed
+// query. Any goroutine may use the cache.
 type Cache[Q any] struct {
 	cache *otter.Cache[Key, *Saved[Q]]
 }
@@ -24,7 +24,7 @@ type Cache[Q any] struct {
 const (
 	// MaxBodies is a bound for NewCache that is enough for a registry.
 	MaxBodies   = 64 << 20 // bytes of all bodies, by estimate
-	entryWeight = 512      // bytes that an entry takes in addition to its bodies, about
+	entryWeight = 512      // bytes of an entry besides its bodies, about
 )
 
 // Key is a query string as it was written: a known one need not be parsed. Another spelling is
@@ -34,16 +34,16 @@ type Key struct {
 	Raw   string
 }
 
-// Saved is a cached body, or only the note that it was requested once.
+// Saved is a cached body, or only the record that it was requested once.
 type Saved[Q any] struct {
 	Query  *Q
 	key    Key
 	tag    string // "": there was no response
-	body   *Body  // nil: it was requested once
+	body   *Body  // nil if it was only requested once
 	weight uint32
 }
 
-// NewCache returns an empty cache that keeps at most that many bytes.
+// NewCache returns an empty cache of at most bytes bytes.
 func NewCache[Q any](bytes uint64) (*Cache[Q], error) {
 	cache, err := otter.New(&otter.Options[Key, *Saved[Q]]{
 		MaximumWeight: bytes,
@@ -62,7 +62,7 @@ func (b *Cache[Q]) Find(key Key, parse func(raw string) (Q, error)) (*Saved[Q], 
 	if saved, ok := b.cache.GetIfPresent(key); ok {
 		return saved, nil
 	}
-	key.Raw = strings.Clone(key.Raw) // the cache may keep it, and must not keep the request
+	key.Raw = strings.Clone(key.Raw) // the cache must not retain the request
 	q, err := parse(key.Raw)
 	return &Saved[Q]{key: key, Query: &q}, err
 }
@@ -75,12 +75,12 @@ func (s *Saved[Q]) For(tags *Tags) *Body {
 	return s.body
 }
 
-// Save caches a copy of the body if last was of the same content, else that it was requested.
+// Save caches a copy of the body if last has the same content; else it only records the request.
 func (b *Cache[Q]) Save(last *Saved[Q], tags *Tags, body []byte) {
 	s := &Saved[Q]{key: last.key, Query: last.Query, tag: tags.Plain(), weight: entryWeight + uint32(len(last.key.Raw))}
 	if last.tag == s.tag {
 		s.body = NewBody(slices.Clone(body))
-		s.weight += 2 * uint32(len(body)) // the encoded variants, when they come, are a fraction of it
+		s.weight += 2 * uint32(len(body)) // estimates the encoded variants
 	}
 	b.cache.Set(s.key, s)
 }
@@ -107,18 +107,18 @@ type variant struct {
 
 func newVariant(body []byte) *variant { return &variant{body, []string{strconv.Itoa(len(body))}} }
 
-// NewBody returns a body of these bytes, which do not change while it is used.
+// NewBody returns a body of these bytes, which must not change while it is used.
 func NewBody(body []byte) *Body {
 	b := &Body{}
 	b.variants[identity].Store(newVariant(body))
 	return b
 }
 
-// Plain returns the body as it is.
+// Plain returns the unencoded body.
 func (b *Body) Plain() []byte { return b.variants[identity].Load().body }
 
-// encoded returns the body in the encoding e, which it encodes at the first request. A nil body is
-// empty.
+// encoded returns the body in the encoding e. It encodes the body at the first request. A nil body
+// is empty.
 func (b *Body) encoded(e encoding, comp *compressor) (*variant, error) {
 	if b == nil {
 		return newVariant(nil), nil

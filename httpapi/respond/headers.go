@@ -11,8 +11,8 @@ import (
 	"example.org/registry/httpapi/wire"
 )
 
-// setHeaders sets the headers that a 200 and a 304 have in common. Those that many answers share
-// are spliced in preformatted, where the connection allows it.
+// setHeaders sets the headers that a 200 and a 304 have in common. Headers that many responses
+// share are spliced in preformatted, if the connection allows it.
 func (s *Sender) setHeaders(c *gin.Context, r *Response, e encoding) {
 	h := c.Writer.Header()
 	if r.Tags != nil {
@@ -32,16 +32,16 @@ func (s *Sender) setHeaders(c *gin.Context, r *Response, e encoding) {
 	}
 }
 
-// sharedHeaders sets the headers that no other request for the same answer changes. It does not
-// look at Origin: a shared cache may give any answer to anybody (httpapi/CONTRACT.md#cors). Vary
-// does not depend on the body's size: a 304 is sent without knowing it, and one address may be
+// sharedHeaders sets the headers that do not depend on the request, given the response. It ignores
+// Origin: a shared cache may serve a response to any client (httpapi/CONTRACT.md#cors). Vary does
+// not depend on the body's size, because a 304 is sent without knowing it, and an address may be
 // small today and large tomorrow.
 func (s *Sender) sharedHeaders(h http.Header, r *Response) {
 	f := &s.fixed
 	h["Access-Control-Allow-Origin"] = f.anyOrigin
 	h["Access-Control-Expose-Headers"] = f.exposed
 	h["X-Content-Type-Options"] = f.nosniff
-	if r.Page != IndexedPage { // no accusation of anybody may be found by a search engine
+	if r.Page != IndexedPage { // search engines must not find accusations
 		h["X-Robots-Tag"] = f.robots
 	}
 	if r.Page != NoPage {
@@ -52,7 +52,7 @@ func (s *Sender) sharedHeaders(h http.Header, r *Response) {
 	if at := r.At; at != nil {
 		h["Registry-Sequence"] = at.Sequence
 		h["Registry-As-Of"] = at.AsOf
-		if r.Page != NoPage { // a page from a cache tells its reader by this how old its data is; see site.js
+		if r.Page != NoPage { // tells a visitor how old the data of a cached page is; see site.js
 			h["Last-Modified"] = []string{at.Time.UTC().Format(http.TimeFormat)}
 			h["Server-Timing"] = []string{`asof;desc="` + at.AsOf[0] + `"`}
 		}
@@ -80,8 +80,8 @@ func (s *Sender) sharedHeaders(h http.Header, r *Response) {
 	}
 }
 
-// fixed holds header values that never change. All answers share them: nobody may change an element
-// of a slice.
+// fixed holds header values that never change. All responses share them, so the slices must not be
+// modified.
 type fixed struct {
 	anyOrigin, exposed, nosniff, robots          []string
 	json, html, noStore, varyState, varyEncoding []string
@@ -106,15 +106,15 @@ func newFixed(style string) fixed {
 		noStoreAsIs:  []string{"no-store, no-transform"},
 		policy: []string{"default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
 			"img-src 'self'; script-src 'self'; style-src 'self' " + style},
-		referrer:  []string{"no-referrer"}, // addresses of pages name persons
+		referrer:  []string{"no-referrer"}, // addresses of pages identify persons
 		opener:    []string{"same-origin"},
 		sandbox:   []string{"default-src 'none'; sandbox"}, // nothing may run in a picture (httpapi/CONTRACT.md#avatars)
 		encodings: [...][]string{nil, {"gzip"}, {"zstd"}},
 	}
 }
 
-// Stamp has the headers that tell which state of the registry a response was computed from. Many
-// responses share one: its values never change.
+// Stamp has the headers that identify the state of the registry of a response. Many responses share
+// one: its values never change.
 type Stamp struct {
 	Sequence []string  // Registry-Sequence
 	AsOf     []string  // Registry-As-Of
@@ -129,7 +129,7 @@ type linesAt struct {
 	text  []byte
 }
 
-// at returns the lines of what set sets, which the caller must not change.
+// at returns the header lines of set, which the caller must not change.
 func (l *Lines) at(state *Stamp, set func(http.Header)) []byte {
 	if last := l.last.Load(); last != nil && last.state == state {
 		return last.text
@@ -137,7 +137,7 @@ func (l *Lines) at(state *Stamp, set func(http.Header)) []byte {
 	h := http.Header{}
 	set(h)
 	var text bytes.Buffer
-	_ = h.Write(&text) // a buffer takes everything
+	_ = h.Write(&text) // a buffer accepts everything
 	l.last.Store(&linesAt{state, text.Bytes()})
 	return text.Bytes()
 }

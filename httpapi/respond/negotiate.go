@@ -13,10 +13,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoding is a content coding of an answer.
+// encoding is a content coding of a response.
 type encoding uint8
 
-// The encodings on offer, the preferred one last.
+// The available encodings, the preferred one last.
 const (
 	identity encoding = iota
 	gzipped
@@ -27,7 +27,7 @@ const (
 // MinEncoded is the size in bytes from which a body is encoded (httpapi/CONTRACT.md#caching).
 const MinEncoded = 1024
 
-// orIdentity returns e, or identity for a body that is too small to encode.
+// orIdentity returns e, or identity if the body is too small to encode.
 func (e encoding) orIdentity(body []byte) encoding {
 	if len(body) < MinEncoded {
 		return identity
@@ -35,7 +35,7 @@ func (e encoding) orIdentity(body []byte) encoding {
 	return e
 }
 
-// suffix sets the entity tag of the encoded variant apart.
+// suffix returns the suffix of the encoded variant's entity tag.
 func (e encoding) suffix() string {
 	switch e {
 	case gzipped:
@@ -46,9 +46,9 @@ func (e encoding) suffix() string {
 	return ""
 }
 
-// negotiate picks the encoding with the greatest weight in Accept-Encoding (RFC 9110, 12.5.3);
-// among equals zstd, then gzip, then none. No encoding is always acceptable: a reader who refuses
-// everything gets that rather than an error.
+// negotiate returns the encoding with the greatest weight in Accept-Encoding (RFC 9110, 12.5.3);
+// among equals it prefers zstd, then gzip, then none. It always accepts identity: a client that
+// refuses everything gets that rather than an error.
 func negotiate(lines []string) encoding {
 	if len(lines) == 0 {
 		return identity
@@ -72,7 +72,7 @@ func negotiate(lines []string) encoding {
 		}
 	}
 	if weights[gzipped] < 0 {
-		weights[gzipped] = other // * may mean any; gzip is what everybody can read
+		weights[gzipped] = other // * may mean any; every client can read gzip
 	}
 	best := identity
 	for _, e := range []encoding{gzipped, zstandard} {
@@ -83,7 +83,8 @@ func negotiate(lines []string) encoding {
 	return best
 }
 
-// weight reads q=0.5 in thousandths. Absent it is 1000; malformed it is 0, not acceptable.
+// weight reads q=0.5 in thousandths. It returns 1000 if absent, and 0, not acceptable, if
+// malformed.
 func weight(parameter string) int {
 	parameter = strings.TrimSpace(parameter)
 	if parameter == "" {
@@ -103,10 +104,10 @@ func weight(parameter string) int {
 // Tags is the entity tag of a content, for each encoding.
 type Tags struct {
 	quoted [numEncodings]string   // without W/
-	header [numEncodings][]string // header values, shared: not to be changed
+	header [numEncodings][]string // header values, shared: must not be modified
 }
 
-// NewTags returns the tags of a content that tag names.
+// NewTags returns the tags of the content with this tag.
 func NewTags(tag string) (t Tags) {
 	for e := range numEncodings {
 		t.quoted[e] = `"` + tag + e.suffix() + `"`
@@ -115,16 +116,16 @@ func NewTags(tag string) (t Tags) {
 	return t
 }
 
-// Plain returns the tag of the content as it is, quoted.
+// Plain returns the tag of the unencoded content, quoted.
 func (t *Tags) Plain() string { return t.quoted[identity] }
 
-// TagsOf returns the tags of a body that nothing shorter names.
+// TagsOf returns tags made by hashing a body.
 func TagsOf(body []byte) *Tags {
 	sum := sha256.Sum256(body)
 	return new(NewTags(hex.EncodeToString(sum[:16])))
 }
 
-// clientTags tells which variants of a content a client has, by its If-None-Match.
+// clientTags records which variants of a content a client has, by its If-None-Match.
 type clientTags struct {
 	variants [numEncodings]bool
 	any      bool // at least one, or the client sent *
@@ -149,7 +150,7 @@ func (t *Tags) matchClient(lines []string) (client clientTags) {
 	return client
 }
 
-// nextTag cuts the first entity tag, without W/, off a list of tags. tag is "" when there is none.
+// nextTag splits the first entity tag, without W/, off a list of tags. tag is "" if there is none.
 func nextTag(list string) (tag, rest string) {
 	list = strings.TrimLeft(list, " \t,")
 	list = strings.TrimPrefix(list, "W/")
@@ -173,11 +174,11 @@ func (client clientTags) isNotModified(e encoding) bool {
 
 // compressor encodes whole bodies. Any goroutine may use it.
 type compressor struct {
-	zstd *zstd.Encoder // for EncodeAll alone, which is safe for concurrent use and starts no goroutine
+	zstd *zstd.Encoder // only for EncodeAll, which is safe for concurrent use and starts no goroutine
 	gzip sync.Pool     // of *gzip.Writer
 }
 
-// zstdWindow bounds what a reader must keep while decoding. No page is much larger.
+// zstdWindow bounds a client's memory for decoding. No page is much larger.
 const zstdWindow = 128 << 10
 
 func newCompressor() (*compressor, error) {

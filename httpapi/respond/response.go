@@ -14,21 +14,21 @@ import (
 // Response is a handler's response. [Sender.Send] derives the headers from it; handlers set none. The
 // zero value is an uncacheable 200 with no body.
 type Response struct {
-	Status  int      // zero: 200
-	Media   []string // Content-Type; nil: that of JSON or, of a page, HTML
+	Status  int      // zero means 200
+	Media   []string // Content-Type; nil means that of JSON or, for a page, HTML
 	Page    Page
-	Cache   *Policy  // nil: no cache may keep it
-	At      *Stamp   // the state of the registry that it was computed from; nil: none
-	NoStore bool     // no cache may keep it, whatever Cache is
-	Tags    *Tags    // nil: it has no tag, and is never 304 or encoded
+	Cache   *Policy  // nil if no cache may store it
+	At      *Stamp   // the state of the registry that it was computed from, if any
+	NoStore bool     // no cache may store it, regardless of Cache
+	Tags    *Tags    // nil if it has no tag, and is never 304 or encoded
 	More    []string // headers of this response alone: names as net/http spells them, each before its value
-	Body    *Body    // nil: Build makes it or, without Build, the body is empty
+	Body    *Body    // if nil, Build makes it or, without Build, the body is empty
 	// Build appends the body, and is not called for a 304 that needs no body.
 	Build func(dst []byte) ([]byte, error)
-	// Lines cache the formatted headers of responses that differ from this one in Status, More, Tags
-	// and body alone. If nil, there is no cache.
+	// Lines caches the formatted headers of responses that only differ from this one in Status,
+	// More, Tags and body. If nil, there is no cache.
 	Lines *Lines
-	// Finish writes what follows the headers, in place of status and body. If nil, Send does.
+	// Finish writes the rest after the headers, in place of status and body. If nil, Send does.
 	Finish gin.HandlerFunc
 }
 
@@ -46,11 +46,11 @@ const (
 // Policy is the caching headers of a response.
 type Policy struct {
 	Control []string // Cache-Control
-	CDN     []string // CDN-Cache-Control; nil: none
-	AsIs    bool     // never encoded, by a cache either: the length must not reveal the content
+	CDN     []string // CDN-Cache-Control, if any
+	AsIs    bool     // never encoded, not even by a cache: the length must not reveal the content
 }
 
-// Cached returns a policy of one Cache-Control header.
+// Cached returns a policy with one Cache-Control header.
 func Cached(cacheControl string) *Policy { return &Policy{Control: []string{cacheControl}} }
 
 // JSON returns a response with v as its body.
@@ -62,7 +62,7 @@ func JSON(v any) (Response, error) {
 	return Response{Body: NewBody(body)}, nil
 }
 
-// Redirect returns a response that leads elsewhere.
+// Redirect returns a redirect to location.
 func Redirect(status int, location string) Response {
 	return Response{Status: status, Cache: Cached("public, max-age=300"), More: []string{"Location", location}}
 }
@@ -76,8 +76,8 @@ type Sender struct {
 }
 
 // NewSender returns a Sender. At paths for which sandboxed returns true, nothing in a response may
-// run, not even if a browser opens it by itself. style is a source expression, as in 'sha256-…', of
-// what styles pages may contain.
+// run, not even if a browser opens it directly. style is the source expression, such as 'sha256-…',
+// of the styles that pages may contain.
 func NewSender(sandboxed func(path string) bool, style string) (*Sender, error) {
 	comp, err := newCompressor()
 	if err != nil {
@@ -148,13 +148,13 @@ func (s *Sender) write(c *gin.Context, r *Response, hasBody bool, e encoding, v 
 	}
 	wire.ConnOf(c.Request).JoinWrites(len(v.body))
 	c.Writer.WriteHeaderNow()
-	_, _ = c.Writer.Write(v.body) // fails only when the client has gone
+	_, _ = c.Writer.Write(v.body) // fails only if the client has disconnected
 }
 
-// maxPooled is the size in bytes of the largest buffer that is kept for the next response.
+// maxPooled is the size in bytes of the largest buffer that is reused.
 const maxPooled = 1 << 20
 
-// buffers is a pool of buffers to build bodies in. Any goroutine may use it.
+// buffers is a pool of buffers for building bodies. Any goroutine may use it.
 type buffers struct{ pool sync.Pool }
 
 func (b *buffers) get() *[]byte {
@@ -164,7 +164,7 @@ func (b *buffers) get() *[]byte {
 	return new(make([]byte, 0, 16<<10))
 }
 
-// put takes back the buffer of get, which has grown into used. Its bytes are no longer in use.
+// put returns the buffer of get, which has grown into used. Its bytes must no longer be in use.
 func (b *buffers) put(p *[]byte, used []byte) {
 	if cap(used) <= maxPooled {
 		*p = used[:0]

@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxAbout bounds the Markdown of the page about the registry in bytes, maxAboutHTML what is made
-// of it.
+// MaxAbout bounds the Markdown of the page about the registry in bytes, maxAboutHTML its HTML.
 const (
 	MaxAbout     = 32 << 10
 	maxAboutHTML = MaxPage - 22_000
@@ -20,36 +19,36 @@ const (
 //go:embed about.md
 var defaultAbout string
 
-// aboutView is what about.html shows.
+// aboutView is the data of about.html.
 type aboutView struct {
 	Before   template.HTML
 	Sections []aboutSection
-	Record   *recordView // nil: not known yet
+	Record   *recordView // nil until it is known
 }
 
-// Record is what the registry says about itself.
+// Record is the registry's own record.
 type Record struct {
-	Reports          Reports   // and what was taken off
-	OldestUnverified time.Time // zero: nothing waits
+	Reports          Reports   // and delistings
+	OldestUnverified time.Time // zero if none is pending
 }
 
-// recordView is what about.html shows of it.
+// recordView is the record as about.html shows it.
 type recordView struct {
 	Chart   chart
 	Oldest  time.Time
-	Waiting string // for how long the oldest waits
+	Waiting string // how long the oldest report has been pending
 }
 
-// aboutSection is what stands below a heading of the first kind, and its parts below those of the
-// second.
+// aboutSection is the content below a level-one heading; its parts are those below level-two
+// headings.
 type aboutSection struct {
 	Title string
 	Text  template.HTML
 	Parts []fold
 }
 
-// CheckAbout rejects what cannot be the page about the registry (httpapi/CONTRACT.md#about). Empty:
-// the default one.
+// CheckAbout rejects a text that cannot be the page about the registry (httpapi/CONTRACT.md#about).
+// If empty, it is the default one.
 func CheckAbout(markdown string) error {
 	_, err := readAbout(markdown)
 	return err
@@ -85,7 +84,7 @@ func readAbout(markdown string) (v aboutView, err error) {
 	return v, nil
 }
 
-// checkMarkdown rejects what is no text of an operator's.
+// checkMarkdown rejects a text that is not an operator's Markdown.
 func checkMarkdown(markdown string, limit int) error {
 	switch {
 	case len(markdown) > limit:
@@ -98,11 +97,12 @@ func checkMarkdown(markdown string, limit int) error {
 	return nil
 }
 
-// AboutPath is where the page about the registry is.
+// AboutPath is the path of the page about the registry.
 const AboutPath = "/o-rejestrze"
 
-// About appends the page about the registry: who runs it, what it keeps, what the accused can do,
-// and its own record as of now. A nil record is left out: the rest must be readable without the data.
+// About appends the page about the registry: who runs it, what it stores, what the accused can do,
+// and its own record at the time now. A nil record is omitted: the rest must be readable without
+// the data.
 func (s *Site) About(dst []byte, r *Record, now time.Time) ([]byte, error) {
 	v := s.about
 	if r != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark"
 )
 
-// MaxAdvice bounds the Markdown of an advice in bytes, maxAdviceHTML what one verdict shows of it.
+// MaxAdvice bounds the Markdown of an advice in bytes, maxAdviceHTML the HTML for one verdict.
 const (
 	MaxAdvice     = 32 << 10
 	maxAdviceHTML = 8_000
@@ -21,13 +21,13 @@ const (
 //go:embed advice.md
 var defaultAdvice string
 
-// advice is what to do now, for one verdict.
+// advice is what to do after one verdict.
 type advice struct {
 	Now    template.HTML
 	Folded []fold
 }
 
-// paid is the part for people who have paid already.
+// paid returns the part for people who have paid already.
 func (a advice) paid() *fold { return &a.Folded[len(a.Folded)-1] }
 
 // fold is a part that opens when its title is clicked.
@@ -36,9 +36,8 @@ type fold struct {
 	Text  template.HTML
 }
 
-// adviceHeadings are the level-two headings of an advice, with the class of the verdict that they
-// belong to; serverAdvice is for a server that is accused, confirmed or not, and paidAdvice for
-// every verdict.
+// adviceHeadings returns the level-two headings of an advice, with the class of their verdict;
+// serverAdvice is for an accused server, confirmed or not, and paidAdvice for every verdict.
 func adviceHeadings() map[string]string {
 	return map[string]string{"Oszustwo": "scam", "Ryzyko": "risk", "Serwer": serverAdvice, "Zaufana osoba": "legit", "Brak wpisu": "none", paidHeading: paidAdvice}
 }
@@ -50,7 +49,8 @@ const (
 	paidTitle    = "Już po wpłacie lub podaniu danych? Zrób to teraz"
 )
 
-// adviceFor returns what to do after a verdict of that class, which is about a server or not. A text without a part for servers has for them what it has for persons.
+// adviceFor returns what to do after a verdict of that class, for a server or not. If a text has no
+// part for servers, the part for persons applies.
 func (s *Site) adviceFor(class string, server bool) *advice {
 	if a, ok := s.advice[serverAdvice]; ok && server && (class == "scam" || class == "risk") {
 		return &a
@@ -61,8 +61,8 @@ func (s *Site) adviceFor(class string, server bool) *advice {
 	return new(s.advice[class])
 }
 
-// CheckAdvice rejects what cannot be the advice of a site (httpapi/CONTRACT.md#advice). Empty: the
-// default one.
+// CheckAdvice rejects a text that cannot be the advice of a site (httpapi/CONTRACT.md#advice). If
+// empty, it is the default one.
 func CheckAdvice(markdown string) error {
 	_, err := readAdvice(markdown)
 	return err
@@ -79,7 +79,7 @@ func readAdvice(markdown string) (map[string]advice, error) {
 	intro, sections := cutAt(markdown, "## ")
 	headings := adviceHeadings()
 	known := func(s adviceSection) bool { return headings[s.title] != "" }
-	if !slices.ContainsFunc(sections, known) { // one advice for all
+	if !slices.ContainsFunc(sections, known) { // one advice for all verdicts
 		intro, sections = markdown, nil
 		for title := range headings {
 			if title != paidHeading {
@@ -114,7 +114,7 @@ func readAdvice(markdown string) (map[string]advice, error) {
 		if class == paidAdvice || class == serverAdvice && !ok {
 			continue
 		}
-		if own || len(a.Folded) == 0 { // an advice may have folded what to do then under a title of its own
+		if own || len(a.Folded) == 0 { // the advice may have its own folded section for people who have paid
 			a.Folded = append(a.Folded, paid)
 		}
 		all[class] = a
@@ -122,8 +122,8 @@ func readAdvice(markdown string) (map[string]advice, error) {
 	return all, nil
 }
 
-// paidFold is for people who have paid already, which every verdict shows. own reports whether the
-// sections have it; else it is that of the default advice.
+// paidFold returns the part for people who have paid already, which every verdict shows. own
+// reports whether the sections have it; otherwise it is that of the default advice.
 func paidFold(sections []adviceSection) (f fold, own bool) {
 	isPaid := func(s adviceSection) bool { return s.title == paidHeading }
 	own = slices.ContainsFunc(sections, isPaid)
@@ -134,14 +134,14 @@ func paidFold(sections []adviceSection) (f fold, own bool) {
 	return fold{paidTitle, renderSafely(advicePolicy(), sections[i].text)}, own
 }
 
-// advicePolicy lets phones call and write to the numbers of an advice.
+// advicePolicy lets phones call and write to the numbers in an advice.
 func advicePolicy() *bluemonday.Policy {
 	policy := newPolicy()
 	policy.AllowURLSchemes("tel", "sms")
 	return policy
 }
 
-// adviceSection is what stands below a heading.
+// adviceSection is the content below a heading.
 type adviceSection struct{ title, text string }
 
 // cutAt splits a text at the lines that begin with a prefix. Lines within fenced code are no

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Appeals is where an accused person appeals. The zero value is nowhere.
+// Appeals is where an accused person appeals. The zero value means nowhere.
 type Appeals struct{ path, query string } // of the address, with its scheme and host; a query begins with ?
 
-// reportPlace stands in the address where the number of the report goes.
+// reportPlace is the placeholder for the number of the report.
 const reportPlace = "{reportId}"
 
-// ParseAppeals reads an http or https address, which may have a query and {reportId} anywhere after
-// its host. Empty is nowhere.
+// ParseAppeals parses an http or https address, which may have a query and {reportId} anywhere
+// after its host. Empty means nowhere.
 func ParseAppeals(address string) (Appeals, error) {
 	if address == "" {
 		return Appeals{}, nil

@@ -13,30 +13,30 @@ const ChartMonths = 12
 type Reports struct {
 	Last   readmodel.Month
 	Counts []readmodel.Reports // at most ChartMonths
-	Gone   []int32             // how many entries were taken off in each; nil: not shown
+	Gone   []int32             // entries delisted in each month; nil if not shown
 }
 
-// chart is what _chart.html shows. The zero value: nothing, because there is nothing to show.
+// chart is the data of _chart.html. The zero value shows nothing.
 type chart struct {
 	Title          string
 	Bars           []bar
 	Verified, Risk string // of all months
-	Gone           string // taken off in all months; empty: not shown
-	Most           string // what the highest bar stands for, where bars have no numbers
-	Height, Bottom int    // of all, and where the bars stand
-	Label          int    // where the names of the months stand
+	Gone           string // delisted in all months; empty if not shown
+	Most           string // the value of the highest bar, if bars have no numbers
+	Height, Bottom int    // total height, and position of the baseline
+	Label          int    // position of the names of the months
 }
 
-// bar is one month. Lengths are in CSS pixels and in percents of the width.
+// bar is one month. Lengths are in CSS pixels and in percent of the width.
 type bar struct {
 	Name, Short               string // of the month
 	Verified, Risk, Gone      int32
 	Total                     string // above the bar; empty if there is no room
 	X, Middle, Width          string
-	GoneX, GoneWidth          string // of the bar beside it
-	Top, Between, Solid, Open int    // Between is where the part that waits ends and the confirmed one begins
+	GoneX, GoneWidth          string // of the second bar
+	Top, Between, Solid, Open int    // Between is where the pending part ends and the confirmed one begins
 	GoneTop, GoneHeight       int
-	Above                     int // where the number stands
+	Above                     int // position of the number
 }
 
 // The parts of a chart in CSS pixels.
@@ -44,11 +44,11 @@ const (
 	chartTop   = 16 // room for a number above the highest bar
 	chartLabel = 16 // from the bottom of the bars to the names of the months
 	chartEnd   = 6  // below those
-	tallChart  = 96 // height of the highest bar where there is room
-	lowChart   = 60 // and where something else comes first
+	tallChart  = 96 // height of the highest bar if there is room
+	lowChart   = 60 // and if other content comes first
 )
 
-// newChart draws the months of r, the highest bar so many pixels high.
+// newChart draws the months of r, with the highest bar height pixels high.
 func newChart(title string, r Reports, height int) chart {
 	highest, verified, risk, gone := 0, 0, 0, 0
 	for _, n := range r.Counts {
@@ -97,10 +97,10 @@ func barLength(n int32, height, highest int) int {
 	if n == 0 {
 		return 0
 	}
-	return max(1, int(n)*height/highest) // what is there is seen
+	return max(1, int(n)*height/highest) // a small value stays visible
 }
 
-// stand puts the bar on the line at bottom.
+// stand places the bar on the baseline at bottom.
 func (b *bar) stand(bottom int) {
 	b.Between = bottom - b.Solid
 	b.Top = b.Between - b.Open
@@ -108,7 +108,8 @@ func (b *bar) stand(bottom int) {
 	b.GoneTop = bottom - b.GoneHeight
 }
 
-// place puts the bar into the i-th of n columns, with room for what was taken off beside it or not.
+// place puts the bar into the i-th of n columns, with or without room for the bar of delistings
+// beside it.
 func (b *bar) place(i, n int, beside bool) {
 	column := 100 / float64(n)
 	percent := func(x float64) string { return fmt.Sprintf("%.2f%%", x) }

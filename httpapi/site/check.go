@@ -15,12 +15,12 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// CheckPage is the content of the person check. All of it belongs to one view. Where there is a
-// paste, Decide comes before the page is made.
+// CheckPage is the content of the person check. All of it belongs to one view. If there is a paste,
+// call Decide before making the page.
 type CheckPage struct {
-	Paste   paste.Paste          // zero: the empty form
-	Entries [events.NumLists]int // how many each list shows, in the order of events.Lists
-	Reports Reports              // of the lists that accuse
+	Paste   paste.Paste          // zero for the empty form
+	Entries [events.NumLists]int // shown entries of each list, in the order of events.Lists
+	Reports Reports              // of the lists of accused
 	AsOf    time.Time
 
 	view    *readmodel.View
@@ -28,18 +28,18 @@ type CheckPage struct {
 	parts   []part
 }
 
-// part is what was found of a name that nobody has: entries whose name or id contains it, or looks
-// as if it did.
+// part is the result for an unlisted name: entries whose name or id contains it, or looks as if it
+// did.
 type part struct {
 	name  string
 	found readmodel.CheckResult
 }
 
-// maxParts is of how many names that nobody has a check says whose names contain them.
+// maxParts is how many unlisted names a check also looks up as substrings of listed names.
 const maxParts = 3
 
-// Decide looks up in a view whom the paste means, and makes the verdict. It searches no texts.
-// Where it finds nobody, FindParts may have something to add. Its error is ctx's.
+// Decide looks up the paste in a view, and makes the verdict. It searches no texts. If it finds no
+// entry, FindParts may find more. Its error is ctx's.
 func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.Value, error) {
 	found, err := verdict.Find(ctx, view, &p.Paste)
 	if err != nil {
@@ -49,8 +49,8 @@ func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.V
 	return p.verdict.Value, nil
 }
 
-// FindParts looks for names that contain what was typed. It searches texts, at most three times.
-// Its error is ctx's.
+// FindParts finds names that contain the typed text. It searches texts, at most three times. Its
+// error is ctx's.
 func (p *CheckPage) FindParts(ctx context.Context) error {
 	for _, s := range p.verdict.Subjects {
 		if len(p.parts) == maxParts {
@@ -68,48 +68,48 @@ func (p *CheckPage) FindParts(ctx context.Context) error {
 	return nil
 }
 
-// checkView is what check.html shows.
+// checkView is the data of check.html.
 type checkView struct {
-	Form    string // where the search is asked
-	Asked   string // as typed
+	Form    string // action of the search form
+	Asked   string // the query as typed
 	Checked []checked
 	Counts  []string
 	Chart   chart
 	Verdict answer
-	Advice  *advice       // nil: none for this verdict
-	AskID   *askID        // the field in the banner for the id that is missing; nil: none is
-	Warning *warning      // to copy into a chat; nil: it is none
-	Report  bool          // this may be somebody to report
+	Advice  *advice       // nil if there is none for this verdict
+	AskID   *askID        // the field in the banner for a missing id, if any
+	Warning *warning      // to copy into a chat; nil if the verdict is no warning
+	Report  bool          // the person may have to be reported
 	Paid    *fold         // on the first page: for people who have paid already
-	Single  *single       // who it is, where only one decides
-	Appeal  *entry        // whose appeal stands beside the answer
-	Exact   template.HTML // entries that decide, where several do
+	Single  *single       // the entry, if only one decides
+	Appeal  *entry        // the entry whose appeal is shown next to the verdict
+	Exact   template.HTML // the deciding entries, if there are several
 	Differ  []differing
 	Others  template.HTML // other entries with exactly one of the names or ids
-	Partial template.HTML // entries whose name or id contains what was asked for
-	Of      string        // what they contain
+	Partial template.HTML // entries whose name or id contains the query
+	Of      string        // the text that they contain
 	Similar template.HTML
-	Rest    []option // lists that may have more matches: link and text
-	Cut     bool     // more was found than the page has room for
-	ByID    bool     // an id was asked for
-	Words   string   // for ranked search, where this search found nothing or much; empty: no use
+	Rest    []option // links to lists that may have more matches
+	Cut     bool     // more was found than fits on the page
+	ByID    bool     // the query is an id
+	Words   string   // for ranked search, if this search found nothing or much; else empty
 }
 
 // askID is the field for an id.
 type askID struct {
-	Keep   string // what was typed, to be checked together with the id; empty: nothing
+	Keep   string // the typed text, to be checked together with the id; may be empty
 	Server bool   // the id is a server's
 }
 
-// single is the one entry that decides.
+// single is the only deciding entry.
 type single struct {
 	*entry
-	Reason  template.HTML // the whole; empty if it is longer than singleReason
+	Reason  template.HTML // complete; empty if it is longer than singleReason
 	Excerpt string        // instead of Reason
 }
 
-// Room for what a check shows of a paste, in bytes. What is left is for the frame, the advice, and
-// the paste itself in every link.
+// Room for the results of a check, in bytes. The rest is for the frame, the advice, and the paste
+// itself in every link.
 const (
 	checkRoom    = MaxPage - 37_000
 	differRoom   = 8_000
@@ -135,7 +135,7 @@ func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
 	return s.Append(dst, "check", page)
 }
 
-// counts says how many entries each list shows.
+// counts returns how many entries each list shows, in words.
 func counts(n [events.NumLists]int) (said []string) {
 	for i, l := range events.Lists() {
 		said = append(said, wordsOf(l).Noun.count(n[i]))
@@ -143,13 +143,13 @@ func counts(n [events.NumLists]int) (said []string) {
 	return said
 }
 
-// match is a row that was found, and its list.
+// match is a matching row, and its list.
 type match struct {
 	list events.List
 	row  *readmodel.Row
 }
 
-// answer fills in what was found.
+// answer fills in the results.
 func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	found := sortHits(p)
 	v.Verdict = wording(&p.verdict, &p.Paste, found.main)
@@ -165,8 +165,8 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	return s.show(v, p, found)
 }
 
-// missingID is the field for the id that a paste without one lacks. What is not checked would hide
-// the answer to the id.
+// missingID returns the field for the id that a paste lacks. It omits parts that are not checked,
+// since those would hide the answer to the id.
 func missingID(p *CheckPage, server bool) *askID {
 	if p.verdict.Value == verdict.Unchecked {
 		return &askID{Server: kindOf(&p.verdict) == paste.Invitation}
@@ -174,7 +174,7 @@ func missingID(p *CheckPage, server bool) *askID {
 	return &askID{Keep: p.Paste.Asked, Server: server}
 }
 
-// server reports whether all whom the verdict accuses or warns of are servers.
+// server reports whether all accused in the verdict are servers.
 func (h *hits) server() bool {
 	accused, servers := 0, 0
 	count := func(m match) {
@@ -194,20 +194,20 @@ func (h *hits) server() bool {
 	return servers > 0 && servers == accused
 }
 
-// hits is what a verdict shows, the gravest first.
+// hits is the result of a verdict, the most severe first.
 type hits struct {
-	main   []match // the entries that it is about
+	main   []match // entries that the verdict is about
 	others []match // other entries with exactly one of the names or ids
-	near   []near  // entries whose name is only near to what was typed
+	near   []near  // entries whose name is only near the typed one
 }
 
-// near is an entry, and the name that was typed and differs from its.
+// near is an entry, and the typed name, which differs from the entry's.
 type near struct {
 	match
 	typed string
 }
 
-// sortHits sorts the entries of a verdict by what they are to it, each once.
+// sortHits sorts the entries of a verdict by their role, each once.
 func sortHits(p *CheckPage) (h hits) {
 	seen := map[match]bool{}
 	each := func(f func(s *verdict.Subject, hit *verdict.Hit, m match)) {
@@ -246,7 +246,7 @@ func graver(a, b match) int { return gravity(a) - gravity(b) }
 
 func gravity(m match) int { return slices.Index([]string{"scam", "risk", "legit"}, classOf(m)) }
 
-// show renders what was found, the most important first, as far as it fits.
+// show renders the results that fit, the most important first.
 func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 	room := checkRoom
 	if len(v.Differ) > 0 {
@@ -265,7 +265,7 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 	for _, part := range []struct {
 		found []match
 		into  *template.HTML
-		rows  bool // a line each
+		rows  bool // one line each
 	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {partial(p.parts), &v.Partial, true}} {
 		n := len(part.found)
 		if part.rows {
@@ -300,10 +300,11 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 	return nil
 }
 
-// maxRows is how many entries a check shows that decide nothing.
+// maxRows is how many entries a check shows that do not decide.
 const maxRows = 10
 
-// single renders who it is. A reason that is too long for the answer is on the entry's page.
+// single renders the only deciding entry. If the reason is too long for the answer, it is on the
+// entry's page.
 func (s *Site) single(m match) (*single, error) {
 	e, err := s.entry(m.list, m.row)
 	if err != nil {
@@ -332,7 +333,7 @@ func partial(parts []part) (found []match) {
 	return found
 }
 
-// partialOf returns the first text that something contains.
+// partialOf returns the first name that an entry contains.
 func partialOf(parts []part) string {
 	for _, p := range parts {
 		if len(p.found.Groups) > 0 {
@@ -377,14 +378,14 @@ func rest(p *CheckPage, cut bool) (lists []option) {
 	return lists
 }
 
-// similarEntry is what _similar.html shows of an entry whose name only looks as if it contained the
-// one asked for.
+// similarEntry is the data of _similar.html: an entry whose name only looks as if it contained the
+// query.
 type similarEntry struct {
 	readmodel.PublicEntry
 	Status, Why, Link string
 }
 
-// appendSimilar renders the entries of similar names into the room that is left.
+// appendSimilar renders the entries of similar names that fit into the remaining room.
 func (s *Site) appendSimilar(v *checkView, parts []part, room int) error {
 	shown := map[*readmodel.Row]bool{}
 	for _, m := range partial(parts) {
@@ -420,8 +421,8 @@ func (s *Site) appendSimilar(v *checkView, parts []part, room int) error {
 	return nil
 }
 
-// differing is an entry whose name is near to the one that was typed. The differing characters are
-// marked in both.
+// differing is an entry whose name is near the typed one. The differing characters are marked in
+// both.
 type differing struct {
 	Asked, Name template.HTML
 	ChatID      string
@@ -431,7 +432,7 @@ type differing struct {
 	Class       string
 }
 
-// differences says what differs, as far as it fits.
+// differences returns the differences that fit.
 func differences(p *CheckPage, nears []near) (all []differing, err error) {
 	room := differRoom
 	for _, n := range nears {

@@ -12,7 +12,7 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// why says in Polish how a name differs from another that looks like it.
+// why returns, in Polish, how a name differs from another that looks like it.
 func why(name, other string) string {
 	w := lookalike.Explain(name, other)
 	var reasons []string
@@ -38,7 +38,7 @@ func why(name, other string) string {
 	return "Różnica: " + strings.Join(reasons, "; ") + "."
 }
 
-// letter says which letter stands for which, and where it is: the eye does not find it.
+// letter says which letter replaces which, and its position, which is hard to see.
 func letter(l lookalike.Letter, name string) string {
 	kind := ""
 	switch {
@@ -55,7 +55,8 @@ func letter(l lookalike.Letter, name string) string {
 	return fmt.Sprintf("zamiast zwykłego „%s” jest „%c”%s%s", l.LooksLike, l.Rune, kind, position(name, l.Rune))
 }
 
-// position says where in a name a letter is: " (4. znak)". Empty: in the other name.
+// position returns the position of a letter in a name, as in " (4. znak)", or "" if it is in the
+// other name.
 func position(name string, r rune) string {
 	at := strings.IndexRune(name, r)
 	if at < 0 {
@@ -64,16 +65,16 @@ func position(name string, r rune) string {
 	return fmt.Sprintf(" (%d. znak)", utf8.RuneCountInString(name[:at])+1)
 }
 
-// markDifferences returns both names as HTML in which the characters that the other does not have
-// at this place are marked. Invisible ones are named, since nobody would see their mark.
+// markDifferences returns both names as HTML, with marks on the characters that the other lacks at
+// this position. Invisible characters are named, since their mark would be invisible, too.
 func markDifferences(a, b string) (template.HTML, template.HTML) {
 	ra, rb := []rune(a), []rune(b)
 	same := common(ra, rb)
 	return marked(ra, same[0]), marked(rb, same[1])
 }
 
-// common reports of each character of two names whether it is of a longest common subsequence, case
-// aside.
+// common reports for each character of two names whether it belongs to a longest common
+// subsequence, ignoring case.
 func common(a, b []rune) (same [2][]bool) {
 	fa, fb := foldedRunes(a), foldedRunes(b)
 	// length[i][j] is that of a[i:] and b[j:].
@@ -113,7 +114,7 @@ func foldedRunes(name []rune) []string {
 	return all
 }
 
-// folded makes texts equal that a search takes for the same.
+// folded returns a text in the form that a search compares.
 func folded(s string) string { return casefold.String(norm.NFKC.String(s)) }
 
 func marked(name []rune, same []bool) template.HTML {

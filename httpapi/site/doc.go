@@ -1,45 +1,45 @@
-// Package site writes the pages that people look at: Polish HTML, made by html/template from what
-// the handlers of httpapi found in one view of the read model. It knows neither requests nor views:
-// it gets rows and queries, and appends a page to a buffer.
+// Package site makes the pages that people see: Polish HTML, rendered by html/template from data
+// that the handlers of httpapi found in one view of the read model. It knows neither requests nor
+// views: it gets rows and queries, and appends a page to a buffer.
 //
 // # Promises
 //
-//   - A page is one response of at most [MaxPage] bytes. What does not fit is not lost: the page
-//     links to it. The page of an entry may be larger: it shows the whole reason, whose HTML
-//     readmodel bounds (MaxReasonHTML). So is /api: visitors decide nothing by it.
-//   - What comes from an event is text, except for reasons. Their HTML passes an allow-list here
-//     for a second time; the first is the renderer of readmodel.
-//   - A page is a function of its query, of the content it shows, of the site's Version and, where
-//     it has a chart, of the month that it is; so its entity tag is made of these. It contains no
-//     clock.
-//   - An answer to a check says of a name what it found of the name, and of an id what it found of
-//     the account. It never calls somebody clean.
-//   - Nothing is loaded from elsewhere, nothing is stored in the reader's browser, and everything
+//   - A page is one response of at most [MaxPage] bytes. If something does not fit, the page links to
+//     it. The page of an entry may be larger: it shows the whole reason, whose HTML readmodel bounds
+//     (MaxReasonHTML). So may /api: visitors decide nothing by it.
+//   - Data of events is text, except for reasons. Their HTML passes an allow-list here for a second
+//     time; the first is the renderer of readmodel.
+//   - A page is a function of its query, of its content, of the site's Version and, if it has a
+//     chart, of the current month; so its entity tag is made of these. It contains no clock.
+//   - An answer to a check reports of a name what it found of the name, and of an id what it found of
+//     the account. It never calls a person clean.
+//   - Nothing is loaded from other hosts, nothing is stored in the visitor's browser, and everything
 //     works without JavaScript.
 //
 // The rules are in httpapi/CONTRACT.md#site.
 //
 // # Why
 //
-// Templates rather than a single-page application: one response is the whole page, on a slow phone
-// too, and it shows what the API answered at the same sequence. Assets have a hash of their content
-// in their names, so caches keep them forever.
+// The site uses templates instead of a single-page application: one response is the whole page, on
+// a slow phone too, and it shows the API's response at the same sequence. Assets have a hash of
+// their content in their names, so caches keep them forever.
 //
-// The verdict, whose it is, what to do and where to appeal come before the reason: a visitor who
-// reads this is in a hurry and on a phone. With the form and the facts first, the verdict began at
-// half the screen.
+// The verdict, the person's identity, the advice and the appeal come before the reason: a visitor
+// who reads this is in a hurry and on a phone. With the form and the facts first, the verdict began
+// halfway down the screen.
 //
-// Lists show the beginning of a reason as plain text in three lines: a page of 60 whole reasons of
-// 20,000 bytes of Markdown would be megabytes, and a link that is cut out of sight would still get
-// the focus. So do answers that show several entries. The whole is on the entry's page, in one
-// response, since a page that left some of it out would hide what somebody is accused of.
+// Lists show the beginning of a reason as plain text in three lines. A page of 60 whole reasons of
+// 20,000 bytes of Markdown would be megabytes, and a link in a hidden part would still get the
+// focus. Answers with several entries do the same. The whole reason is on the entry's page, in one
+// response, since a page that omitted part of it would hide an accusation.
 //
 // # The parts
 //
 // site.go has the templates, the frame and the assets; list.go, check.go, entrypage.go, status.go,
-// about.go and failure.go are a page each (httpapi makes those for developers); verdict.go says what a check found, advice.go what to do
-// about it, differ.go by which letters two names differ; entry.go renders one entry among others;
-// chart.go draws the reports a month; share.go says what chats show of a link, and the warning to
-// copy; appeals.go knows where to appeal; reason.go makes a reason
-// harmless, or an excerpt of it; polish.go has Polish numbers and dates. Start with [Site.Append], then list.go and the template of the same name.
+// about.go and failure.go are a page each (httpapi makes those for developers); verdict.go puts the
+// result of a check into words, advice.go has the advice, differ.go the differing letters of two
+// names; entry.go renders one entry among others; chart.go draws the reports a month; share.go
+// makes previews of links in chats, and the warning to copy; appeals.go has the address for
+// appeals; reason.go sanitizes a reason, or makes an excerpt of it; polish.go has Polish numbers
+// and dates. Start with [Site.Append], then list.go and the template of the same name.
 package site

@@ -10,7 +10,7 @@ import (
 	"example.org/registry/readmodel/lookalike"
 )
 
-// entry is an entry as the templates show it.
+// entry is an entry for the templates.
 type entry struct {
 	readmodel.PublicEntry
 	List     events.List
@@ -21,8 +21,8 @@ type entry struct {
 	proofsShown bool // by /proofs/{id}
 }
 
-// class returns the style class of an entry. It depends on verification, not on the list alone: an
-// unverified report must not look like a verified one.
+// class returns the style class of an entry. It depends on list and verification: an unverified
+// report must not look like a verified one.
 func class(l events.List, verified bool) string {
 	switch {
 	case l.Trusted():
@@ -34,7 +34,7 @@ func class(l events.List, verified bool) string {
 	}
 }
 
-// Status says in a few words what is known of the entry.
+// Status returns the state of the entry in a few words.
 func (e *entry) Status() string { return status(e.List, e.Verified) }
 
 func status(l events.List, verified bool) string {
@@ -48,13 +48,13 @@ func status(l events.List, verified bool) string {
 	}
 }
 
-// Long reports whether the name may be cut off where it stands first.
+// Long reports whether the name may be truncated where it first appears.
 func (e *entry) Long() bool { return len(e.Name) > 60 }
 
-// Accused reports whether the entry says something bad about somebody.
+// Accused reports whether the entry is an accusation.
 func (e *entry) Accused() bool { return !e.List.Trusted() }
 
-// Yours is how the entry's owner is asked.
+// Yours returns the question to the entry's owner.
 func (e *entry) Yours() string {
 	if e.List == events.Servers {
 		return "To Twój serwer"

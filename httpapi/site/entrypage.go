@@ -19,19 +19,19 @@ type EntryPage struct {
 	AsOf time.Time // as in Page
 }
 
-// entryView is what entry.html shows.
+// entryView is the data of entry.html.
 type entryView struct {
 	*entry
-	Form    string // where the next search is asked
-	Asked   string // what it begins with: nothing
+	Form    string // action of the next search
+	Asked   string // its initial text: empty
 	Words   listWords
-	Title   string // as the verdict of its id says it
+	Title   string // as in the verdict of its id
 	Meaning string // the state in a sentence
 	Advice  *advice
-	Warning *warning // nil: it warns of nobody
-	Report  bool     // never: it is somebody who is listed
+	Warning *warning // nil if it is no warning
+	Report  bool     // always false: the person is listed
 	Reason  template.HTML
-	Address string // of the page, for people who hold a print of it
+	Address string // of the page, for people with a printout
 }
 
 // Entry appends the page of one entry.
@@ -52,7 +52,7 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 	})
 }
 
-// valueOf is the verdict of an entry of that class, where nothing else is known.
+// valueOf returns the verdict of an entry of that class, if nothing else is known.
 func valueOf(class string) verdict.Value {
 	switch class {
 	case "scam":
@@ -71,7 +71,7 @@ func EntryPath(l events.List, entryID string) string {
 // Path returns the address of the entry's page.
 func (e *entry) Path() string { return EntryPath(e.List, e.ID) }
 
-// standing is the state of an entry in the title of its page.
+// standing returns the state of an entry for the title of its page.
 func standing(l events.List, verified bool) string {
 	switch {
 	case l.Trusted():
@@ -82,7 +82,7 @@ func standing(l events.List, verified bool) string {
 	return "zgłoszenie niesprawdzone"
 }
 
-// meaning says in a sentence what the state of an entry means.
+// meaning explains the state of an entry in a sentence.
 func meaning(l events.List, verified bool) string {
 	switch {
 	case l.Trusted():
@@ -93,7 +93,7 @@ func meaning(l events.List, verified bool) string {
 	return "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła."
 }
 
-// When says what the entry's date is the date of.
+// When returns the label of the entry's date.
 func (e *entry) When() string {
 	if e.Accused() {
 		return "Zgłoszono"
@@ -101,7 +101,7 @@ func (e *entry) When() string {
 	return "Na liście od"
 }
 
-// Number says what the number of the report is called.
+// Number returns the label of the report's number.
 func (e *entry) Number() string {
 	if e.Accused() {
 		return "Nr zgłoszenia"
@@ -109,7 +109,7 @@ func (e *entry) Number() string {
 	return "Nr wpisu"
 }
 
-// evidence says what proofs there are. Link is empty where they are not shown.
+// evidence describes the proofs. Link is empty if they are not shown.
 type evidence struct{ Text, Link string }
 
 // Evidence returns nil if there are no proofs.
@@ -142,7 +142,7 @@ func fill(n, room int, render func(into *bytes.Buffer, i int) error) (body templ
 }
 
 // item renders an entry among others: the beginning of its reason as text, and a link to its page.
-// An accused entry may show where to appeal.
+// For an accused entry it may show where to appeal.
 func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row, appeals bool) error {
 	e, err := s.entry(l, r)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Site) row(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
 	return nil
 }
 
-// item is what _item.html shows.
+// item is the data of _item.html.
 type item struct {
 	*entry
 	Excerpt    string

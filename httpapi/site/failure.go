@@ -15,22 +15,22 @@ type Failure struct {
 	Title string
 	Text  string // what happened
 	Hint  string // what to do
-	Again bool   // the browser will reload the page by itself
+	Again bool   // the browser reloads the page by itself
 
-	Form  string   // where the search is asked again. Empty: there is no form
-	Words bool     // it is ranked search
-	Asked string   // the text in it
-	Found []string // ids and names within a text that is too long, to be checked by themselves
+	Form  string   // action of the search form, if there is one
+	Words bool     // the form is for ranked search
+	Asked string   // the text in the form
+	Found []string // ids and names in a text that is too long, to be checked separately
 }
 
-// Failed is an answer that is none. Status and Text are those of the API.
+// Failed is a failed request. Status and Text are those of the API.
 type Failed struct {
 	Status int
 	Text   string
 	Param  string // the parameter that caused it, or ""
 	Path   string // of the page
-	Search string // the value of that parameter, where it is a text to search
-	Again  bool   // the browser will reload the page by itself
+	Search string // the value of that parameter, if it is a text to search
+	Again  bool   // the browser reloads the page by itself
 }
 
 // FailureOf returns the page for a failure.
@@ -75,7 +75,7 @@ func FailureOf(failed Failed) Page {
 // busy is the API's text for work that is refused instead of queued (httpapi/CONTRACT.md#overload).
 const busy = "Serwer jest przeciążony."
 
-// maxWithin is how much of a long text is offered to be checked by itself.
+// maxWithin is how many ids and names of a long text are offered.
 const maxWithin = 12
 
 var (
@@ -101,12 +101,12 @@ func within(text string) (found []string) {
 	return found
 }
 
-// validText returns what of a text can stand in a field. None of it is cut off.
+// validText returns the part of a text that is valid in a field, in full length.
 func validText(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// paramHint says in plain Polish what a parameter may be.
+// paramHint returns the rules of a parameter in plain Polish.
 func paramHint(param string) string {
 	switch param {
 	case "id":

@@ -13,8 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// entryRoom is what the entries of a list take at most, in bytes. The rest of MaxPage is for the
-// frame, the forms, and the longest search in each link.
+// entryRoom bounds the entries of a list, in bytes. The rest of MaxPage is for the frame, the
+// forms, and the longest search in each link.
 const entryRoom = MaxPage - 24_000
 
 // ListPage is the content of one page of a list. All of it belongs to one view.
@@ -26,28 +26,28 @@ type ListPage struct {
 	AsOf    time.Time // as in Page
 }
 
-// listView is what list.html shows.
+// listView is the data of list.html.
 type listView struct {
 	listWords
 	Query   readmodel.ListQuery
 	Tabs    []tab  // empty for legit, which shows verified entries only
-	Status  string // to be kept by the form; empty: the usual one
+	Status  string // retained by the form; empty for the default
 	Sort    []option
 	Proofs  []option
-	Limit   int  // 0: the usual one
-	Open    bool // the filters are in use
-	Any     bool // something is asked for
+	Limit   int  // 0 for the default
+	Open    bool // the filters are open
+	Any     bool // a filter or search is active
 	Count   string
 	Range   string
 	Chart   chart
 	Entries template.HTML
-	Newer   string // link; empty: none
+	Newer   string // link, if any
 	Older   string
 	Last    string // link to the last page, for visitors beyond it
-	TooFar  bool   // there are more entries than paging reaches
+	TooFar  bool   // paging does not reach all entries
 }
 
-// tab leads to the entries of a status.
+// tab links to the entries of a status.
 type tab struct {
 	Text, Count, Link string
 	Chosen            bool
@@ -98,7 +98,7 @@ func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 	return all
 }
 
-// page says which page this is, and links to the pages before and after.
+// page sets the number of this page, and links to the pages before and after.
 func (v *listView) page(p *ListPage, shown int) {
 	q, next := p.Query, p.Query.Skip+shown
 	v.Range = whichPage(q, p.Found.Total, shown)
@@ -119,8 +119,8 @@ func (v *listView) page(p *ListPage, shown int) {
 	}
 }
 
-// whichPage says which page of how many this is. A page that does not begin where one of that size
-// would, because the entries before did not fit, says which entries it has.
+// whichPage returns the number of this page and of all pages. If a page does not begin at a
+// multiple of its size, because earlier entries did not fit, it returns which entries the page has.
 func whichPage(q readmodel.ListQuery, total, shown int) string {
 	switch next := q.Skip + shown; {
 	case shown == 0 || q.Skip == 0 && next == total:
@@ -134,7 +134,7 @@ func whichPage(q readmodel.ListQuery, total, shown int) string {
 	}
 }
 
-// listLink returns the address of a list's page, without parameters that have their default.
+// listLink returns the address of a list's page, without parameters at their defaults.
 func listLink(q readmodel.ListQuery) string {
 	values := url.Values{}
 	set := func(name, value, usual string) {

@@ -12,10 +12,10 @@ type forms struct{ one, few, many string }
 
 func entries() forms { return forms{"wpis", "wpisy", "wpisów"} }
 
-// count returns n with its noun. n is not negative.
+// count returns n with its noun. n must not be negative.
 func (f forms) count(n int) string { return number(n) + "\u00a0" + f.of(n) }
 
-// of returns the form for n: few for what ends in 2, 3 or 4, but not in 12, 13 or 14.
+// of returns the form for n: few if n ends in 2, 3 or 4, except in 12, 13 or 14.
 func (f forms) of(n int) string {
 	switch tens, ones := n/10%10, n%10; {
 	case n == 1:
@@ -27,7 +27,7 @@ func (f forms) of(n int) string {
 	}
 }
 
-// number formats n with its thousands set apart from five digits on, as is the custom in Polish.
+// number formats n, with thousands separated from five digits on, as is customary in Polish.
 func number(n int) string {
 	s := strconv.Itoa(n)
 	if len(s) < 5 {
@@ -39,14 +39,14 @@ func number(n int) string {
 	return s
 }
 
-// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC. Everybody gets the
-// same page, so the zone is named rather than guessed.
+// moment formats a time in Polish, to the minute: 21 listopada 2026, 10:15 UTC. All visitors get
+// the same page, so the zone is named rather than guessed.
 func moment(t time.Time) string {
 	t = t.UTC()
 	return fmt.Sprintf("%d %s %d, %02d:%02d UTC", t.Day(), month(t.Month()), t.Year(), t.Hour(), t.Minute())
 }
 
-// day formats a date in Polish: 14 listopada 2026. It is the day in UTC, since everybody gets the
+// day formats a date in Polish: 14 listopada 2026. It is the day in UTC, since all visitors get the
 // same page.
 func day(t time.Time) string {
 	t = t.UTC()
@@ -69,7 +69,7 @@ func month(m time.Month) string {
 		"września", "października", "listopada", "grudnia"}[m-1]
 }
 
-// monthName is a month by itself, and shortMonth its first three letters.
+// monthName returns the name of a month, and shortMonth its first three letters.
 func monthName(m time.Month) string {
 	return [...]string{"styczeń", "luty", "marzec", "kwiecień", "maj", "czerwiec", "lipiec", "sierpień",
 		"wrzesień", "październik", "listopad", "grudzień"}[m-1]

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxDepth bounds how deeply elements are nested. Of deeper ones only the text stays; nobody nests
-// like that except to hurt browsers.
+// maxDepth bounds the nesting of elements. Deeper ones are reduced to their text; only attacks nest
+// deeper.
 const maxDepth = 12
 
-// newPolicy allows what the renderer of readmodel emits, and nothing else.
+// newPolicy allows exactly what the renderer of readmodel emits.
 func newPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "strong", "em", "del", "code", "pre", "blockquote", "ul", "ol", "li",
@@ -26,13 +26,13 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// element is an open element. One that is not kept leaves its text only.
+// element is an open element. If it is not kept, only its text is.
 type element struct {
 	name string
 	kept bool
 }
 
-// beginning returns as much of a reason's HTML as an excerpt looks at.
+// beginning returns the part of a reason's HTML that an excerpt reads.
 func beginning(reason string) string {
 	if len(reason) <= maxRead {
 		return reason
@@ -91,9 +91,8 @@ func inline(name string) bool {
 // to read sixty reasons a page.
 const maxRead = 6_400
 
-// sanitise drops everything from HTML that the policy does not allow. The result is well formed
-// whatever the input. The renderer of readmodel has done this to reasons before; here it is done
-// again.
+// sanitise removes everything from HTML that the policy does not allow. The result is well formed
+// for any input. It repeats what the renderer of readmodel has done to reasons.
 func sanitise(policy *bluemonday.Policy, reason string) template.HTML {
 	z := html.NewTokenizer(strings.NewReader(policy.Sanitize(strings.ReplaceAll(reason, "\x00", ""))))
 	var out strings.Builder

@@ -15,30 +15,30 @@ import (
 
 // SearchPage is the content of one page of ranked search. All of it belongs to one view.
 type SearchPage struct {
-	Query readmodel.RankedQuery // without words: the page asks for some
+	Query readmodel.RankedQuery // without words, the page shows an empty form
 	Found readmodel.RankedPage
 	AsOf  time.Time // as in Page
 }
 
-// searchView is what search.html shows.
+// searchView is the data of search.html.
 type searchView struct {
 	Query       readmodel.RankedQuery
-	List        string // to be kept by the form; empty: all
+	List        string // retained by the form; empty for all
 	Tabs        []tab
 	Count       string
 	Range       string
 	Groups      []hitGroup
 	Relaxed     bool // no entry has every word
 	Suggestions []option
-	Newer       string // link; empty: none
+	Newer       string // link, if any
 	Older       string
 	First       string // link to the first page, for visitors beyond the last
-	TooFar      bool   // there are more hits than paging reaches
+	TooFar      bool   // paging does not reach all hits
 }
 
-// hitGroup is hits of one list, best first.
+// hitGroup is the hits of one list, best first.
 type hitGroup struct {
-	Title string // empty: there is but one group
+	Title string // empty if there is only one group
 	Hits  []hit
 }
 
@@ -85,7 +85,7 @@ func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
 	return s.Append(dst, "search", page)
 }
 
-// page says which page this is, and links to the pages before and after.
+// page sets the number of this page, and links to the pages before and after.
 func (v *searchView) page(p *SearchPage) {
 	q, next := p.Query, p.Query.Skip+len(p.Found.Hits)
 	v.Range = whichPage(readmodel.ListQuery{Skip: q.Skip, Limit: q.Limit}, p.Found.Total, len(p.Found.Hits))
@@ -122,9 +122,9 @@ func facets(q readmodel.RankedQuery, counts [events.NumLists]int) []tab {
 	return tabs
 }
 
-// grouped parts hits by their lists, the list of the best first. Trusted persons come last, or
-// their texts, which speak of fraud too, would be the answer to a word of fraud, unless the best
-// hit is one whose name has a word.
+// grouped groups hits by their lists, the list of the best hit first. Trusted persons come last,
+// unless the name of the best hit has a word of the query. Otherwise their texts, which mention
+// fraud too, would be the answer to a word of fraud.
 func grouped(hits []readmodel.RankedHit) (groups [][]readmodel.RankedHit) {
 	for _, h := range hits {
 		i := slices.IndexFunc(groups, func(g []readmodel.RankedHit) bool { return g[0].Row.List() == h.Row.List() })
@@ -165,8 +165,8 @@ func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 	return hit{entry: e, Named: spans(name, h.Matches, readmodel.InName, 1<<20), Excerpt: spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
 }
 
-// spans cuts a text at the places of the words. Of a text that is longer than limit, in code
-// points, it takes the part around the first of them, from the beginning of a word on.
+// spans cuts a text at the positions of the words. If the text is longer than limit, in code
+// points, it takes the part around the first of them, beginning with a whole word.
 func spans(text string, matches []readmodel.Match, field readmodel.MatchField, limit int) (all []span) {
 	runes := []rune(text)
 	var places []readmodel.Match
@@ -210,7 +210,7 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 	return all
 }
 
-// searchable returns what was asked elsewhere if ranked search can be asked the same, else "".
+// searchable returns asked, a query of another search, if ranked search accepts it, else "".
 func searchable(asked string) string {
 	if utf8.RuneCountInString(asked) > 100 {
 		return ""
@@ -220,8 +220,7 @@ func searchable(asked string) string {
 
 const searchPath = "/szukaj"
 
-// searchLink returns the address of a page of ranked search, without parameters that have their
-// default.
+// searchLink returns the address of a page of ranked search, without parameters at their defaults.
 func searchLink(q readmodel.RankedQuery) string {
 	values := url.Values{}
 	set := func(name, value, usual string) {

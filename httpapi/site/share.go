@@ -7,22 +7,23 @@ import (
 	"example.org/registry/httpapi/verdict"
 )
 
-// Share is what a chat shows beside a link to a page, as Open Graph tags (https://ogp.me). Chats keep
-// it after an entry is delisted, and people see it without having opened the page. So it never has a
-// name, and of an id the last digits.
+// Share is the preview that a chat shows next to a link, as Open Graph tags (https://ogp.me). Chats
+// keep it after an entry is delisted, and people see it without having opened the page. So it never
+// has a name, and only the last digits of an id.
 type Share struct {
 	Title, About string
 	Picture      string // asset, 1200 by 630 pixels
-	Color        string // of the bar beside the preview; empty: the brand's
+	Color        string // of the bar next to the preview; empty for the brand's
 }
 
-// warning is what a button copies for a chat: a text, and a link that makes it current. It has no
-// name either: a name may be chosen to ping people, or to be a link.
+// warning is the content of a button that copies it for a chat: a text, and a link to the current
+// state. It has no name either: a name may be chosen to ping people, or to be a link.
 type warning struct{ Text, Link string }
 
-// shareOf is the preview of a verdict. of is whom it is about, nil where that is not one entry.
+// shareOf returns the preview of a verdict. of is the entry that it is about, or nil if there is
+// not exactly one.
 func shareOf(value verdict.Value, of *single) Share {
-	if value == verdict.Caution { // about several, or nobody for certain
+	if value == verdict.Caution { // about several entries, or none for certain
 		of = nil
 	}
 	s := Share{Title: spoken(value, of), Picture: "share-" + string(value) + ".png", Color: colorOf(value)}
@@ -33,7 +34,7 @@ func shareOf(value verdict.Value, of *single) Share {
 	return *s.describe(of.entry)
 }
 
-// describe says by which digits to know an entry, and since when it is there.
+// describe adds the digits that identify an entry, and since when it is listed.
 func (s *Share) describe(e *entry) *Share {
 	s.About = e.When() + " " + day(e.Reported) + ". Porównaj całe ID na stronie."
 	if digits := lastDigits(e.ChatID); digits != "" {
@@ -42,7 +43,7 @@ func (s *Share) describe(e *entry) *Share {
 	return s
 }
 
-// spoken is a verdict in words that name nobody.
+// spoken returns a verdict in words, without a name.
 func spoken(value verdict.Value, of *single) string {
 	switch value {
 	case verdict.Accused, verdict.Risk, verdict.Trusted:
@@ -61,7 +62,7 @@ func spoken(value verdict.Value, of *single) string {
 	return "Nie ma na żadnej liście. To nie znaczy, że można zaufać"
 }
 
-// warningOf is the warning of a verdict, nil where it warns of nobody. link is its address.
+// warningOf returns the warning of a verdict, or nil if it is no warning. link is its address.
 func warningOf(value verdict.Value, of *single, link string) *warning {
 	switch value {
 	case verdict.Accused, verdict.Risk, verdict.Caution:
@@ -77,11 +78,11 @@ func warningOf(value verdict.Value, of *single, link string) *warning {
 	return &w
 }
 
-// checkLink is the address of a check.
+// checkLink returns the address of a check.
 func checkLink(asked string) string { return "/?" + url.Values{"search": {asked}}.Encode() }
 
-// lastDigits returns the end of an id by which its owner's friends know it, and by which a search
-// finds nobody. Shorter ids have none.
+// lastDigits returns the end of an id by which its owner's friends recognize it, and which no
+// search finds. For shorter ids it returns nothing.
 func lastDigits(id string) string {
 	if len(id) < 12 || !events.IsID(id) {
 		return ""
@@ -89,7 +90,7 @@ func lastDigits(id string) string {
 	return "…" + id[len(id)-4:]
 }
 
-// colorOf is the color of a verdict's banner, which chats draw beside a preview.
+// colorOf returns the color of a verdict's banner, which chats draw next to a preview.
 func colorOf(value verdict.Value) string {
 	switch looks(value) {
 	case "scam":

@@ -20,10 +20,10 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 )
 
-// MaxPage bounds a page in bytes, before compression, without its pictures and without the reason on
-// the page of an entry, which readmodel.MaxReasonHTML bounds. 10,000 of it are for the style that each
-// page contains, and 48,000 for an operator's page about the registry, as the contract promises. The
-// pages for developers are the program's own, and not bounded.
+// MaxPage bounds a page in bytes, before compression. It excludes pictures, and the reason on the
+// page of an entry, which readmodel.MaxReasonHTML bounds. 10,000 bytes are for the style that each
+// page contains, and 48,000 for an operator's page about the registry, as the contract promises.
+// The pages for developers are the program's own, and not bounded.
 const MaxPage = 70_000
 
 //go:embed templates/*.html
@@ -35,27 +35,27 @@ var assetFiles embed.FS
 //go:embed favicon.ico
 var favicon string
 
-// Config is what pages say about the service that they belong to.
+// Config configures a Site: what pages say about their service.
 type Config struct {
-	// BaseURL is the public address of the service, without a slash at its end. Empty: pages say
+	// BaseURL is the public address of the service, without a trailing slash. If empty, pages use
 	// paths.
 	BaseURL string
-	// Build identifies the program: pages of another one may look different. Empty: their tags change
-	// with the rest of the configuration alone.
+	// Build identifies the program, since pages of another one may look different. If empty, their
+	// tags change only with the rest of the configuration.
 	Build string
-	// AppealsURL is where an accused person appeals, as ParseAppeals takes it. Empty: pages name no
+	// AppealsURL is where an accused person appeals, as for ParseAppeals. If empty, pages name no
 	// address.
 	AppealsURL string
-	// ReportURL is where somebody reports a fraud, as CheckReports takes it. Empty: pages name no
+	// ReportURL is where people report a fraud, as for CheckReports. If empty, pages name no
 	// address.
 	ReportURL string
-	// Proofs says that /proofs/{id} exists.
+	// Proofs means that /proofs/{id} exists.
 	Proofs bool
-	// Advice is what to do now, as Markdown (httpapi/CONTRACT.md#advice). Empty: the one of this
-	// package.
+	// Advice is what to do now, in Markdown (httpapi/CONTRACT.md#advice). If empty, it is the one
+	// of this package.
 	Advice string
-	// About is who runs the registry, as Markdown (httpapi/CONTRACT.md#about). Empty: the neutral
-	// text of this package.
+	// About is who runs the registry, in Markdown (httpapi/CONTRACT.md#about). If empty, it is the
+	// neutral text of this package.
 	About string
 }
 
@@ -64,9 +64,9 @@ type Site struct {
 	cfg     Config
 	appeals Appeals
 	pages   map[string]*template.Template
-	similar *template.Template // one entry of a similar name
-	items   *template.Template // one entry among others
-	rows    *template.Template // one entry among others, in a line
+	similar *template.Template // an entry with a similar name
+	items   *template.Template // an entry among others
+	rows    *template.Template // an entry among others, in a line
 	policy  *bluemonday.Policy
 	advice  map[string]advice // by class of verdict
 	about   aboutView
@@ -77,28 +77,29 @@ type Site struct {
 // Page is one page in its frame. Title and Data are required.
 type Page struct {
 	Title string // of the document, before the name of the site
-	// Path is the page's place in the navigation, "/scammers" for one. Empty: none.
+	// Path is the page's place in the navigation, such as "/scammers". It may be empty.
 	Path string
-	// About is the description for search engines. Empty: none.
+	// About is the description for search engines. It may be empty.
 	About string
-	// Canonical is the path of the page where several lead to it. Empty: it is not said, nor
-	// without a BaseURL.
+	// Canonical is the path of the page if several paths lead to it. If it or BaseURL is empty, it
+	// is omitted.
 	Canonical string
-	// Share is how a messenger shows a link to the page. Nil: as it likes.
+	// Share is the preview of a link to the page. If nil, messengers choose their own.
 	Share *Share
-	// Named says that the page is about somebody, whom its title is not to accuse.
+	// Named means that the page is about a person, whom its title must not accuse.
 	Named bool
-	// Finds says that the page has a search field, #q.
+	// Finds means that the page has a search field, #q.
 	Finds bool
-	// Answers says that the page links to its style sheet after its answer, which needs none of it.
+	// Answers means that the page links to its style sheet after its answer, which needs none of
+	// it.
 	Answers bool
-	// AsOf is when stale data was last known to be complete. Zero: the data is up to date.
+	// AsOf is when stale data was last known to be complete. It is zero for current data.
 	AsOf time.Time
-	// Data is passed to the page's own template.
+	// Data is the data of the page's own template.
 	Data any
 }
 
-// Brand is the name of the site at the end of the title.
+// Brand returns the name of the site at the end of the title.
 func (p Page) Brand() string {
 	if p.Named || p.Path == "/" && p.Canonical == "" {
 		return "Rejestr"
@@ -107,7 +108,7 @@ func (p Page) Brand() string {
 }
 
 // New reads the templates and assets. It fails for a bad AppealsURL or ReportURL, an advice that
-// [CheckAdvice] or a page that [CheckAbout] rejects, and if the build is broken.
+// [CheckAdvice] rejects, a page that [CheckAbout] rejects, and a broken build.
 func New(cfg Config) (*Site, error) {
 	s := &Site{cfg: cfg, pages: map[string]*template.Template{}, policy: newPolicy()}
 	var err error
@@ -146,9 +147,9 @@ func New(cfg Config) (*Site, error) {
 	return s, nil
 }
 
-// parse adds a template. A file whose name begins with _ is part of every page. Each of the others
-// is a page, and its template stands in the frame as "main". Glob returns them sorted, and _ sorts
-// before the letters.
+// parse adds a template. A file whose name begins with _ is part of every page. Each other file is
+// a page, whose template is "main" in the frame. Glob returns them sorted, and _ sorts before the
+// letters.
 func (s *Site) parse(frame *template.Template, file string) error {
 	text, err := templateFiles.ReadFile(file)
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 }
 
 // withoutBidi returns a title without bidirectional controls: tabs and previews show it in one line
-// with words of ours, which a name would turn around.
+// with our own words, which a name could reverse.
 func withoutBidi(title string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -214,10 +215,10 @@ func (s *Site) funcs() template.FuncMap {
 	}
 }
 
-// absolute returns the whole address of a path, as far as it is known.
+// absolute returns the full address of a path, if BaseURL is known.
 func (s *Site) absolute(path string) string { return s.cfg.BaseURL + path }
 
-// iso is a time as datetime attributes have it.
+// iso formats a time for datetime attributes.
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // isoMillis is iso with the milliseconds.
@@ -249,14 +250,14 @@ func (s *Site) Assets() []Asset {
 	return all
 }
 
-// Asset is a file that pages refer to. Its path holds a hash of its body, so it never changes.
+// Asset is a file that pages refer to. Its path contains a hash of its body, so it never changes.
 type Asset struct {
 	Path string // /assets/site.<hash>.css
 	Type string // media type
 	Body []byte
 }
 
-// readAssets reads the embedded files. The keys are the names by which templates call them.
+// readAssets reads the embedded files. The keys are their names in templates.
 func readAssets() (map[string]Asset, error) {
 	entries, err := assetFiles.ReadDir("assets")
 	if err != nil {
@@ -299,7 +300,8 @@ func mediaType(ext string) (kind string, known bool) {
 // Favicon returns the site's icon, an ICO file with 16, 32 and 48 pixels.
 func Favicon() []byte { return []byte(favicon) }
 
-// The paths of the pages about bots, and of the description for browsers. [OpenSearch] is its text.
+// The paths of the pages about bots, and of the description for browsers, whose text is
+// [OpenSearch].
 const (
 	BotsPath       = "/boty"
 	RangesPath     = "/boty/zakresy"
@@ -309,15 +311,15 @@ const (
 //go:embed opensearch.xml
 var openSearch string
 
-// OpenSearch describes the search to browsers, which offer it in their address bar. It names the
-// service as the examples of apidoc do.
+// OpenSearch describes the search to browsers, which offer it in their address bar. Its address is
+// a placeholder, as in the examples of apidoc.
 func OpenSearch() []byte { return []byte(openSearch) }
 
 // Version changes whenever a page may look different although its content is the same. Every page's
 // entity tag contains it.
 func (s *Site) Version() string { return s.version }
 
-// fingerprint is made of what pages are a function of beside their content.
+// fingerprint hashes everything besides their content that pages depend on.
 func (s *Site) fingerprint() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s.cfg))
 	return hex.EncodeToString(sum[:6])

@@ -9,17 +9,17 @@ import (
 	"example.org/registry/httpapi/uptime"
 )
 
-// Component is the outcome of one probe (httpapi/CONTRACT.md#status), and what is known of earlier
+// Component is the outcome of one probe (httpapi/CONTRACT.md#status), and the history of earlier
 // ones.
 type Component struct {
 	ID      string // database, guard, chat or coin
-	Checked bool   // false: no address is configured
+	Checked bool   // false if no address is configured
 	OK      bool
 	Latency time.Duration
 	History uptime.Component
 }
 
-// statusView is what the page /status shows.
+// statusView is the data of the page /status.
 type statusView struct {
 	Class         string // of the banner
 	Summary, Hint string
@@ -27,7 +27,7 @@ type statusView struct {
 	Incident      incident
 	CheckedAt     time.Time
 	Days          int
-	WithHistory   bool // there is a history of something
+	WithHistory   bool // at least one component has a history
 }
 
 // statusRow is one component.
@@ -35,26 +35,26 @@ type statusRow struct {
 	Name, About string
 	Class, Mark string // for the style
 	State       string // in words, because color alone is not enough
-	Latency     string // empty: below a millisecond, or no answer
+	Latency     string // empty below a millisecond, or without a response
 	History     *historyView
 }
 
 // historyView is the days of a component.
 type historyView struct {
 	Good, Some, Bad, Unknown string // paths: a square for each day of that kind
-	Share                    string // of the probes that were answered; empty: there were none
-	Of                       string // the days that there are probes of, in words; empty: all
+	Share                    string // of the successful probes; empty if there were none
+	Of                       string // the days with probes, in words; empty if all have some
 	Trouble                  string // the latest days with failures, in words
 }
 
-// incident is the last time that something did not answer. The zero value is none.
+// incident is the last failure of a component. The zero value is none.
 type incident struct {
 	Name, Lasted string
-	From, To     time.Time // To zero: it goes on
+	From, To     time.Time // To is zero while it lasts
 }
 
-// StatusPage returns the page /status for a round of probes. answers says that lists and checks are
-// answered.
+// StatusPage returns the page /status for a round of probes. answers means that lists and checks
+// are served.
 func StatusPage(checks []Component, answers bool, at time.Time) Page {
 	v := statusView{CheckedAt: at, Days: uptime.Days}
 	var silent []string
@@ -74,7 +74,7 @@ func StatusPage(checks []Component, answers bool, at time.Time) Page {
 	return Page{Title: "Stan usług", Path: "/status", About: "Czy rejestr i usługi, z których korzysta, działają.", Data: v}
 }
 
-// summary is the banner. The registry itself comes first: it answers without the other services.
+// summary returns the banner. The registry itself comes first: it works without the other services.
 func summary(answers bool, checks []Component, silent []string) (class, said, hint string) {
 	data := true
 	for _, c := range checks {
@@ -106,7 +106,7 @@ func (c Component) row() statusRow {
 	return row
 }
 
-// millis is empty below a millisecond.
+// millis formats d, and returns "" below a millisecond.
 func millis(d time.Duration) string {
 	if d < time.Millisecond {
 		return ""
@@ -114,11 +114,12 @@ func millis(d time.Duration) string {
 	return number(int(d.Milliseconds())) + "\u00a0ms"
 }
 
-// The picture of a history is as wide as many units a day, and stretched. Squares differ in shape,
-// too: a short outage splits one, a long one fills the whole height, and an unknown day is low.
+// The picture of a history has a fixed number of units a day, and is stretched. Squares differ in
+// shape, too: a short outage splits one, a long one fills the whole height, and an unknown day is
+// low.
 const (
 	dayWidth   = 4
-	fewOf      = 20 // failures of less than one in so many are few
+	fewOf      = 20 // fewer than one failure in this number is few
 	maxTrouble = 3
 )
 
@@ -161,7 +162,7 @@ func newHistoryView(c uptime.Component) *historyView {
 	return h
 }
 
-// share returns part of whole in percent. It is 100% only if nothing is missing.
+// share returns part of whole in percent. It returns 100% only if nothing is missing.
 func share(part, whole int) string {
 	if part == whole {
 		return "100%"
@@ -170,7 +171,7 @@ func share(part, whole int) string {
 	return fmt.Sprintf("%d,%02d%%", hundredths/100, hundredths%100)
 }
 
-// consider keeps the later one of two incidents.
+// consider keeps the later of two incidents.
 func (i *incident) consider(name string, last uptime.Incident) {
 	if last.From.IsZero() || !last.From.After(i.From) {
 		return
@@ -181,7 +182,7 @@ func (i *incident) consider(name string, last uptime.Incident) {
 	}
 }
 
-// duration says how long something took, in the one unit that matters.
+// duration formats a duration in its most significant unit.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -194,7 +195,7 @@ func duration(d time.Duration) string {
 	return forms{"dzień", "dni", "dni"}.count(int(d.Hours() / 24))
 }
 
-// componentWords returns the Polish name of a component and what it is for.
+// componentWords returns the Polish name and purpose of a component.
 func componentWords(id string) (name, about string) {
 	switch id {
 	case "database":

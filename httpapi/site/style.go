@@ -15,18 +15,18 @@ var (
 	restStyle string
 )
 
-// StyleSheet returns the style of every page, for pages outside the site that are to look like it.
+// StyleSheet returns the style of every page, for pages outside the site with the same look.
 func StyleSheet() []byte { return []byte(firstStyle + restStyle) }
 
-// inlineStyle is the part of the style that pages contain, without comments and indentation. A
-// browser draws an answer with it before anything else has come.
+// inlineStyle is the part of the style that pages contain, without comments and indentation. With
+// it, a browser draws an answer before anything else has arrived.
 func inlineStyle() template.CSS {
 	short := regexp.MustCompile(`(?s)/\*.*?\*/|\n\s*`).ReplaceAllString(firstStyle, "")
 	return template.CSS(short)
 }
 
-// StylePolicy returns the source by which a Content-Security-Policy admits the style that pages
-// contain, and no other.
+// StylePolicy returns the source expression by which a Content-Security-Policy admits only the
+// style that pages contain.
 func StylePolicy() string {
 	sum := sha256.Sum256([]byte(inlineStyle()))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -9,16 +9,16 @@ import (
 	"example.org/registry/httpapi/verdict"
 )
 
-// answer is the verdict in words. Which verdict it is, package verdict has decided.
+// answer is the verdict in words. Package verdict has made the verdict.
 type answer struct {
 	Value verdict.Value
 	Class string // of its look: scam, risk, legit, name or none
 	Title string
 	Text  string
-	Fakes bool // where to report what is not checked here belongs to it
+	Fakes bool // the address for reporting impostors is shown
 }
 
-// looks returns the class of a value's look.
+// looks returns the style class of a value.
 func looks(v verdict.Value) string {
 	switch v {
 	case verdict.Accused:
@@ -34,7 +34,7 @@ func looks(v verdict.Value) string {
 	}
 }
 
-// wording says a verdict. main are the entries that it is about.
+// wording puts a verdict into words. main are the entries that it is about.
 func wording(v *verdict.Verdict, p *paste.Paste, main []match) answer {
 	a := answer{Value: v.Value, Class: looks(v.Value)}
 	switch v.Value {
@@ -59,7 +59,7 @@ func wording(v *verdict.Verdict, p *paste.Paste, main []match) answer {
 	return a
 }
 
-// listed says that somebody is on a list.
+// listed returns the words for a listed person.
 func listed(v *verdict.Verdict, main []match) (title, text string) {
 	class, byID := looks(v.Value), v.Reason == verdict.ByID
 	same := slices.DeleteFunc(slices.Clone(main), func(m match) bool { return class != classOf(m) })
@@ -70,7 +70,7 @@ func listed(v *verdict.Verdict, main []match) (title, text string) {
 	switch {
 	case len(main) == 1:
 		text = meaning(main[0].list, main[0].row.Verified())
-	case len(main) >= 20: // as many as a look-up finds of one list
+	case len(main) >= 20: // the maximum that a lookup returns for one list
 		text = "Znaleziono co najmniej " + entries().count(len(main)) + ", wśród nich " + tally(main) + "."
 	default:
 		text = "Znaleziono " + entries().count(len(main)) + ": " + tally(main) + "."
@@ -85,7 +85,7 @@ func listed(v *verdict.Verdict, main []match) (title, text string) {
 	return title, text
 }
 
-// idsOf counts the ids that were typed, and those that decide.
+// idsOf counts the typed ids, and the deciding ones.
 func idsOf(v *verdict.Verdict) (typed, deciding int) {
 	for _, s := range v.Subjects {
 		if s.IsID() && s.How == paste.Typed || s.IsID() && s.Value == v.Value {
@@ -98,7 +98,7 @@ func idsOf(v *verdict.Verdict) (typed, deciding int) {
 	return typed, deciding
 }
 
-// titleOfIDs is the heading where several ids were typed.
+// titleOfIDs returns the heading for several typed ids.
 func titleOfIDs(class string, typed, deciding int) string {
 	on := " na " + listOf(class)
 	switch {
@@ -118,7 +118,7 @@ func callOf(class string) string {
 	return map[string]string{"scam": "Uwaga! ", "risk": "Ostrożnie! "}[class]
 }
 
-// namesOf returns the names that decide a verdict, where more was typed than one name.
+// namesOf returns the names that decide a verdict, if more was typed than one name.
 func namesOf(v *verdict.Verdict) (names []string) {
 	typed := 0
 	for _, s := range v.Subjects {
@@ -135,8 +135,8 @@ func namesOf(v *verdict.Verdict) (names []string) {
 	return names
 }
 
-// titleOf is the heading. same are the entries of its class, the gravest; names are whose they are,
-// where that must be said.
+// titleOf returns the heading. same are the entries of its class, the most severe; names are the
+// names to show, if any.
 func titleOf(class string, same []match, names []string, byID bool) string {
 	list, noun, call := listOf(class), nounOf(same), callOf(class)
 	if byID {
@@ -170,7 +170,7 @@ func onList(class string, server bool) string {
 	return callOf(class) + this + " jest na " + listOf(class)
 }
 
-// careful says what points two ways.
+// careful explains conflicting results.
 func careful(v *verdict.Verdict, noun forms) (title, text string) {
 	switch v.Reason {
 	case verdict.OtherName:
@@ -215,7 +215,7 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 	}
 }
 
-// inSentence says whose name stands in a sentence, the gravest first.
+// inSentence says whose name is in a sentence, the most severe first.
 func inSentence(v *verdict.Verdict) (title, text string) {
 	text = "Jeśli o tę nazwę chodzi, sprawdź ją samą, a najlepiej sprawdź ID. Tę samą nazwę może mieć ktoś inny."
 	name, least := "", len(grades())
@@ -235,10 +235,10 @@ func inSentence(v *verdict.Verdict) (title, text string) {
 	return "Ostrożnie! „" + name + "” to nazwa z " + map[string]string{"scam": "listy oszustów", "risk": "listy ryzyka", "legit": "listy zaufanych"}[grades()[least]], text
 }
 
-// grades are the classes of entries, the gravest first.
+// grades returns the classes of entries, the most severe first.
 func grades() []string { return []string{"scam", "risk", "legit"} }
 
-// accusedNoun is what the accused of a verdict are called together.
+// accusedNoun returns the noun for the accused of a verdict.
 func accusedNoun(v *verdict.Verdict) forms {
 	var found []match
 	for _, s := range v.Subjects {
@@ -290,7 +290,7 @@ func unchecked(v *verdict.Verdict, p *paste.Paste) (title, text string, fakes bo
 	return "Tego rejestr nie sprawdza", "Nie sprawdzamy stron, e-maili, telefonów, kart ani rachunków." + instead, true
 }
 
-// kindOf returns the greatest kind of what no list has.
+// kindOf returns the greatest kind among the parts that no list has.
 func kindOf(v *verdict.Verdict) (kind paste.Kind) {
 	for _, s := range v.Unchecked {
 		kind = max(kind, s.Kind)
@@ -301,7 +301,7 @@ func kindOf(v *verdict.Verdict) (kind paste.Kind) {
 func accounts() forms { return forms{"konto", "konta", "kont"} }
 func servers() forms  { return forms{"serwer", "serwery", "serwerów"} }
 
-// nounOf is what entries are called together.
+// nounOf returns the noun for entries.
 func nounOf(found []match) forms {
 	n := 0
 	for _, m := range found {
@@ -349,16 +349,16 @@ func tallied(n map[string]int) string {
 	return strings.Join(said, "")
 }
 
-// checked is one thing of the text, and what is known of it alone.
+// checked is one part of the text, and its own result.
 type checked struct {
-	ID, Name string // one of them; of what was not looked up it is Name
+	ID, Name string // exactly one is set; Name for parts that were not looked up
 	Says     string
 	Class    string // of its sign
 	gravity  int
 }
 
-// checkedOf lists what was looked up and what was not, the gravest first. It leaves out a text that
-// nobody has as a name if its parts are listed, or if it is a sentence.
+// checkedOf lists the parts that were looked up and those that were not, the most severe first. It
+// omits a text that is no listed name if its parts are listed, or if it is a sentence.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	for _, s := range v.Subjects {
 		c := checked{ID: s.ID, Says: shortly(&s), Class: looks(s.Value), gravity: s.Value.Gravity()}
@@ -384,10 +384,10 @@ func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	return all[:min(len(all), maxChecked)]
 }
 
-// maxChecked is how many things of a text a page lists.
+// maxChecked is how many parts of a text a page lists.
 const maxChecked = 30
 
-// unlookedAs says why something was not looked up.
+// unlookedAs says why a part was not looked up.
 func unlookedAs(kind paste.Kind) string {
 	switch kind {
 	case paste.Remnant:
@@ -414,7 +414,7 @@ func unlookedAs(kind paste.Kind) string {
 	return "to za długi numer na ID"
 }
 
-// shortly is what one name or id alone says.
+// shortly returns the result for one name or id alone.
 func shortly(s *verdict.Subject) string {
 	switch {
 	case s.Value == verdict.Accused:
@@ -441,7 +441,7 @@ func shortly(s *verdict.Subject) string {
 	return "nie ma na żadnej liście"
 }
 
-// inLists says on which list somebody has the name, the gravest first.
+// inLists says on which lists the name is, the most severe first.
 func inLists(s *verdict.Subject) string {
 	for _, grade := range grades() {
 		if slices.ContainsFunc(s.Hits, func(h verdict.Hit) bool { return class(h.List, h.Verified) == grade }) {

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds on asking the platform.
+// The bounds on requests to the platform.
 const (
 	maxAtOnce = 32 // users
 	perSecond = 20
 )
 
-// How much is kept, and for how long. Negative answers are kept shorter than pictures: they are
-// cheap, and somebody may be waiting for the first picture.
+// How much is cached, and for how long. Negative results are cached for less time than pictures:
+// they are cheap, and a user may have just set a first picture.
 const (
 	cacheBytes    = 32 << 20
 	pictureKept   = time.Hour
@@ -29,20 +29,21 @@ const (
 	entryOverhead = 256 // bytes of an entry besides its picture, roughly
 )
 
-// AvatarConfig says where the pictures of users come from. The zero value: every picture is drawn.
+// AvatarConfig configures where the pictures of users come from. The zero value generates every
+// picture.
 type AvatarConfig struct {
-	// API and CDN are the addresses of a Discord-compatible platform: both or neither. A name that
-	// resolves to an address that is not public is not connected to, unless the operator can only
-	// mean that: it is an address itself, localhost, or a name without a dot.
+	// API and CDN are the addresses of a Discord-compatible platform: both or neither. A name must
+	// not resolve to an address that is not public, unless it is an address itself, localhost, or a
+	// name without a dot.
 	API, CDN string
-	// Token is the bot's. Empty: the API is asked without one.
+	// Token is the bot's. If empty, the API is called without one.
 	Token Secret
 
-	timeout  time.Duration // of everything one picture takes; zero: callTimeout. For tests
-	platform platform      // asked in place of API and CDN. For tests
+	timeout  time.Duration // of all calls for one picture; zero means callTimeout. For tests
+	platform platform      // replaces API and CDN. For tests
 }
 
-// Check says what is wrong with the addresses, for operators. New calls it too.
+// Check returns an error for bad addresses, for operators. New calls it too.
 func (cfg AvatarConfig) Check() error {
 	if (cfg.API == "") != (cfg.CDN == "") {
 		return errors.New("the addresses of the chat platform's API and of its pictures go together")
@@ -66,10 +67,10 @@ func (cfg AvatarConfig) Check() error {
 	return nil
 }
 
-// avatars keeps pictures and asks the platform for the others: once for one user at a time, for at
-// most 32 users at once and 20 times a second. Any goroutine may use it.
+// avatars caches pictures and requests the others from the platform: one request at a time for a
+// user, for at most 32 users at once and 20 times a second. Any goroutine may use it.
 type avatars struct {
-	platform platform // nil: there is none
+	platform platform // nil if there is none
 	timeout  time.Duration
 	cache    *otter.Cache[avatarKey, cached]
 	running  *shared[cached] // by user
@@ -79,16 +80,16 @@ type avatars struct {
 	logged   rate.Sometimes
 }
 
-// avatarKey names what is kept: a user's picture of a size or, with size 0, the picture's name.
+// avatarKey names a cached value: a user's picture of a size or, with size 0, the picture's name.
 type avatarKey struct {
 	user string
 	size int
 }
 
-// cached is the outcome of asking. The zero value is a failure.
+// cached is the result of a request. The zero value is a failure.
 type cached struct {
 	result  avatarResult
-	size    int     // the size asked for; 0: the picture's name was
+	size    int     // the requested size; 0 for the picture's name
 	name    string  // of the picture, with size 0
 	picture picture // with any other size
 }
@@ -96,8 +97,8 @@ type cached struct {
 type avatarResult uint8
 
 const (
-	avatarFailed avatarResult = iota // the platform failed or was busy: ask again soon
-	avatarNone                       // there is no picture
+	avatarFailed avatarResult = iota // the platform failed or was busy: try again soon
+	avatarNone                       // the user has no picture
 	avatarFound
 )
 
@@ -138,7 +139,7 @@ func newAvatars(cfg AvatarConfig, m *metrics, work *background, logger *slog.Log
 	return a, err
 }
 
-// newAvatarCache keeps at most so many bytes.
+// newAvatarCache returns a cache of at most bytes bytes.
 func newAvatarCache(bytes uint64) (*otter.Cache[avatarKey, cached], error) {
 	return otter.New(&otter.Options[avatarKey, cached]{
 		MaximumWeight: bytes,
@@ -155,20 +156,20 @@ func newAvatarCache(bytes uint64) (*otter.Cache[avatarKey, cached], error) {
 			return failureKept
 		}),
 		Clock:    cacheClock{time.Now()},
-		Executor: func(task func()) { task() }, // by the caller, so that there is no goroutine to wait for
+		Executor: func(task func()) { task() }, // runs in the caller's goroutine, so there is none to wait for
 		Logger:   &otter.NoopLogger{},
 	})
 }
 
-// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an entry that
-// has expired is not found, and makes room when room is needed.
+// cacheClock implements otter.Clock by the monotonic clock and without a goroutine: an expired
+// entry is not found, and is evicted when room is needed.
 type cacheClock struct{ start time.Time }
 
 func (c cacheClock) NowNano() int64                    { return int64(time.Since(c.start)) }
 func (cacheClock) Tick(time.Duration) <-chan time.Time { return nil }
 
-// get returns what is known of a user's picture, at once if it is kept or not to be had, else
-// within the timeout. Its error is ctx's.
+// get returns a user's picture: at once if it is cached or cannot exist, else within the timeout.
+// Its error is ctx's.
 func (a *avatars) get(ctx context.Context, user string, size int) (cached, error) {
 	if a.platform == nil || !issuedID(user) {
 		return cached{result: avatarNone}, nil
@@ -191,7 +192,7 @@ func (a *avatars) get(ctx context.Context, user string, size int) (cached, error
 			return cached{result: c.result}, nil
 		case c.size == size:
 			return c, nil
-		} // else another size was being asked for, and now it is this one's turn
+		} // otherwise another size was requested, and now it is this one's turn
 	}
 }
 
@@ -200,7 +201,7 @@ func issuedID(user string) bool {
 	return len(user) >= 15 && len(user) <= 20 && strings.Trim(user, "0123456789") == ""
 }
 
-// known returns what is kept of a user in a size.
+// known returns the cached result for a user and a size.
 func (a *avatars) known(user string, size int) (cached, bool) {
 	if c, ok := a.cache.GetIfPresent(avatarKey{user, size}); ok {
 		return c, true
@@ -211,10 +212,10 @@ func (a *avatars) known(user string, size int) (cached, bool) {
 	return cached{}, false
 }
 
-// fetch asks for one picture when its turn comes.
+// fetch requests one picture when its turn comes.
 func (a *avatars) fetch(ctx context.Context, key avatarKey) cached {
 	if c, ok := a.known(key.user, key.size); ok {
-		return c // it came just before this began
+		return c // arrived just before
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -236,7 +237,7 @@ func (a *avatars) fetch(ctx context.Context, key avatarKey) cached {
 	return c
 }
 
-// ask asks for the picture's name, unless that is kept, and then for the picture.
+// ask requests the picture's name, unless it is cached, and then the picture.
 func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
 	name, ok := a.cache.GetIfPresent(avatarKey{key.user, 0})
 	if !ok {
@@ -259,7 +260,7 @@ func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
 	return c, err
 }
 
-// keep stores everything but a wish to be left alone, which is not about a user.
+// keep caches every result except a rate limit, which is not about a user.
 func (a *avatars) keep(key avatarKey, c cached, err error) {
 	if pause := (*pauseError)(nil); !errors.As(err, &pause) {
 		a.cache.Set(key, c)
@@ -272,23 +273,24 @@ func (a *avatars) closeIdle() {
 	}
 }
 
-// How long a platform is left alone.
+// How long calls to a platform pause.
 const (
 	maxPause          = time.Hour // whatever it asks for
 	minPause          = time.Second
 	defaultPause      = 5 * time.Second // if it does not say how long
 	unauthorisedPause = time.Minute
 	longestBackOff    = time.Minute // after failures
-	tolerated         = 2           // failures in a row that may be accidents
+	tolerated         = 2           // consecutive failures that may be accidents
 )
 
-// backOff leaves the platform alone while it asks for that, and asks a failing one less often: from
-// the third failure in a row after 1 s, then 2 s, up to a minute. The zero value allows calls.
+// backOff pauses calls to the platform while it asks for that, and slows down calls to a failing
+// one: from the third consecutive failure, the wait is 1 s, then 2 s, up to a minute. The zero
+// value allows calls.
 type backOff struct {
 	mu       sync.Mutex
-	until    time.Time // no calls before this moment
-	failures int       // in a row
-	counted  time.Time // when the last of them was
+	until    time.Time // no calls before
+	failures int       // consecutive
+	counted  time.Time // when the last one was counted
 }
 
 // allows reports whether a call may begin now.
@@ -298,8 +300,7 @@ func (b *backOff) allows(now time.Time) bool {
 	return !now.Before(b.until)
 }
 
-// record takes the outcome of a call that began at began. Calls that failed side by side count
-// once.
+// record records the outcome of a call that began at began. Concurrent failures count once.
 func (b *backOff) record(began time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

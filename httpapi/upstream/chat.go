@@ -18,75 +18,75 @@ import (
 	"example.org/registry/events"
 )
 
-// The most that is read of an answer, in bytes.
+// Bounds of responses, in bytes.
 const (
 	maxPicture = 2 << 20
 	maxProfile = 64 << 10 // about a user
 )
 
-// platform is where pictures of users are asked for. Any goroutine may call it; both methods keep
-// to ctx and read at most as much as a picture may have.
+// platform is the source of users' pictures. Any goroutine may call it; both methods respect ctx
+// and read no more bytes than a picture may have.
 //
-// Their errors: errNoPicture; a pauseError if the platform is asked too much; an error that wraps
-// errUnusable if it answered with something that is not passed on; any other if it failed. No
-// error's text holds a user's id or the token.
+// Their errors: errNoPicture; a pauseError if the platform limits the rate; an error that wraps
+// errUnusable if its response is not passed on; any other if it failed. No error's text contains a
+// user's id or the token.
 type platform interface {
 	// avatar returns the name of the user's picture.
 	avatar(ctx context.Context, user string) (name string, err error)
-	// picture returns the picture of that name; size is the preferred side in pixels.
+	// picture returns the picture with that name; size is the preferred side in pixels.
 	picture(ctx context.Context, user, name string, size int) (picture, error)
 }
 
-// picture is an image that is passed on. Its bytes are shared: nobody changes them.
+// picture is an image that is passed on. Its bytes are shared, so they must not be modified.
 type picture struct {
-	kind  string // media type, as the bytes say
+	kind  string // media type, detected from the bytes
 	bytes []byte
 }
 
 var (
 	errNoPicture = errors.New("no such user, or one without a picture")
 	errUnusable  = errors.New("not a picture that is passed on")
-	// errUnauthorised is an answer to the API's caller, or a CDN's way of saying that it has no
-	// such picture.
+	// errUnauthorised is the API's response to a bad caller, or a CDN's way of saying that it has
+	// no such picture.
 	errUnauthorised = errors.New("not allowed, so the token may be missing or wrong")
 )
 
-// pauseError is a platform's wish not to be asked for a while.
+// pauseError is a platform's request for a pause.
 type pauseError struct {
-	wish  time.Duration // zero: it did not say how long
-	cause error         // what it answered
+	wish  time.Duration // zero if it did not say how long
+	cause error         // the response
 }
 
 func (p *pauseError) Error() string { return p.cause.Error() }
 func (p *pauseError) Unwrap() error { return p.cause }
 
-// Secret is a text that no log and no message shows.
+// Secret is a text that logs and messages do not show.
 type Secret string
 
 const redacted = "[redacted]"
 
-// String is what fmt prints.
+// String implements fmt.Stringer.
 func (Secret) String() string { return redacted }
 
-// GoString is what fmt prints for %#v.
+// GoString implements fmt.GoStringer.
 func (Secret) GoString() string { return redacted }
 
-// LogValue is what slog writes.
+// LogValue implements slog.LogValuer.
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText is what encoders write.
+// MarshalText implements encoding.TextMarshaler.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// chatPlatform asks a Discord-compatible platform. The token goes to its API and nowhere else.
+// chatPlatform calls a Discord-compatible platform. It sends the token only to its API.
 type chatPlatform struct {
 	api, cdn string // without a trailing slash
 	token    Secret
 	client   *http.Client
 	metrics  *metrics
-	bodies   sync.Pool // of *bytes.Buffer; a picture's size at most
+	bodies   sync.Pool // of *bytes.Buffer, each at most the size of a picture
 }
 
-// newChatPlatform takes a configuration that AvatarConfig.Check has accepted.
+// newChatPlatform needs a configuration that AvatarConfig.Check has accepted.
 func newChatPlatform(cfg AvatarConfig, m *metrics) (*chatPlatform, error) {
 	api, err := ParseURL(cfg.API)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *chatPlatform) avatar(ctx context.Context, user string) (string, error) 
 	}
 	body, err := p.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), headers, maxProfile)
 	if errors.Is(err, errUnauthorised) {
-		return "", &pauseError{unauthorisedPause, err} // platforms block callers who go on asking
+		return "", &pauseError{unauthorisedPause, err} // platforms block callers that keep trying
 	}
 	if err != nil {
 		return "", err
@@ -122,7 +122,7 @@ func (p *chatPlatform) avatar(ctx context.Context, user string) (string, error) 
 	return avatarName(body)
 }
 
-// avatarName reads the one member that is needed of an answer about a user.
+// avatarName reads the only needed member of a response about a user.
 func avatarName(body []byte) (string, error) {
 	var profile struct {
 		Avatar *string `json:"avatar"`
@@ -149,8 +149,8 @@ func (p *chatPlatform) picture(ctx context.Context, user, name string, size int)
 	return recognize(body)
 }
 
-// recognize accepts an image by its bytes, whatever it was called. SVG is none of the four: it can
-// hold scripts.
+// recognize accepts an image by its bytes, regardless of its declared type. SVG is not accepted,
+// since it can contain scripts.
 func recognize(data []byte) (picture, error) {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/webp", "image/gif":
@@ -159,7 +159,7 @@ func recognize(data []byte) (picture, error) {
 	return picture{}, errUnusable
 }
 
-// get makes one counted call. The text of every error is fit for a log.
+// get makes one counted call. The text of every error is safe to log.
 func (p *chatPlatform) get(ctx context.Context, upstream, address string, headers http.Header, limit int64) ([]byte, error) {
 	began := time.Now()
 	body, err := p.call(ctx, address, headers, limit)
@@ -201,7 +201,7 @@ func (p *chatPlatform) call(ctx context.Context, address string, headers http.He
 	return p.readBody(resp, limit)
 }
 
-// statusError says what a status other than 200 means.
+// statusError returns the error of a status other than 200.
 func statusError(resp *http.Response) error {
 	status := resp.StatusCode
 	text := "status " + strconv.Itoa(status)
@@ -224,7 +224,7 @@ func statusError(resp *http.Response) error {
 	return fmt.Errorf("%s: %w", text, errUnusable) // redirects too
 }
 
-// retryAfter reads Retry-After, which is seconds or a date; it returns 0 if the header says nothing
+// retryAfter parses Retry-After, which is seconds or a date; it returns 0 if the header is not
 // usable.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
@@ -239,8 +239,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// readBody reads at most limit bytes, and no encoded body at all: none was asked for. The result
-// has no spare capacity, since it may be kept.
+// readBody reads at most limit bytes, and rejects encoded bodies, since none was requested. The
+// result has no spare capacity, since it may be cached.
 func (p *chatPlatform) readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, fmt.Errorf("unrequested content encoding: %w", errUnusable)

@@ -14,11 +14,11 @@ import (
 
 var errNotPublic = errors.New("the name resolves to an address that is not public")
 
-// dialGuard connects to public addresses only, whatever a name resolves to: after resolution, just
-// before connecting, it refuses private, loopback, link-local (where clouds keep their metadata),
-// shared, multicast and translated addresses. The tables are IANA's, from the ssrf library. Exempt
-// are the places that the operator has named in a way that can mean nothing else: an address,
-// localhost, or a name without a dot, which public DNS does not have.
+// dialGuard connects only to public addresses, whatever a name resolves to. After resolution, just
+// before connecting, it refuses private, loopback, link-local (where clouds have their metadata),
+// shared, multicast and translated addresses. The tables are IANA's, from the ssrf library. Hosts
+// that an operator can only mean to be private are exempt: an address, localhost, or a name without
+// a dot, which public DNS does not have.
 type dialGuard struct {
 	named   map[string]bool // host:port
 	public  net.Dialer
@@ -41,7 +41,7 @@ func newDialGuard(addresses ...*url.URL) *dialGuard {
 	return g
 }
 
-// dial is for http.Transport: addr is the host and port of the request's address.
+// dial implements http.Transport's DialContext: addr is the host and port of the request.
 func (g *dialGuard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if g.named[addr] {
 		return g.trusted.DialContext(ctx, network, addr)
@@ -58,7 +58,7 @@ func refusePrivate(guardian *ssrf.Guardian, network, addr string) error {
 	return nil
 }
 
-// ownNetwork reports whether a host can only mean one of the operator's own network.
+// ownNetwork reports whether a host can only be in the operator's own network.
 func ownNetwork(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true

@@ -1,48 +1,49 @@
-// Package upstream asks other people's servers: it probes the components of the status page,
-// fetches the pictures of a chat platform's users, and draws a picture where there is none.
+// Package upstream calls external servers: it probes the components of the status page, and fetches
+// the pictures of a chat platform's users. For users without one it generates a picture.
 //
 // # Promises
 //
-//   - A reader waits 6 s at most, and always gets an answer: a status, or a picture.
-//   - A question is asked once for everybody who waits for it, in work that no reader owns: neither
-//     a crowd nor a reader who leaves changes what the others get. [Services.Close] ends that work
-//     and waits for it.
-//   - Servers are taken for hostile. Sizes, headers, time, connections and addresses are bounded
+//   - A client waits 6 s at most, and always gets a response: a status, or a picture.
+//   - One request serves all clients that wait for it, in work that belongs to none of them: neither
+//     a crowd nor a client that disconnects affects the others. [Services.Close] ends that work and
+//     waits for it.
+//   - Servers are assumed to be hostile. Sizes, headers, time, connections and addresses are bounded
 //     before anything is read; nothing is decompressed; no redirect is followed; a name of the
 //     public DNS never leads to an address that is not public; a picture is passed on only if its
 //     bytes are those of a PNG, JPEG, WebP or GIF.
-//   - Logs and metrics show our own words: no user's id, no token, no address, no text of theirs.
-//   - An id's drawn picture never changes: people recognize each other by it.
+//   - Logs and metrics contain only our own words: no user's id, no token, no address, no text of
+//     other servers.
+//   - An id's generated picture never changes: people recognize each other by it.
 //
 // The rules are in httpapi/CONTRACT.md#status and httpapi/CONTRACT.md#avatars.
 //
 // # Why
 //
-// Work is shared by x/sync/singleflight. What it lacks is beside it: a bound on how much runs, an
-// end that can be waited for, and panics that end that work only.
+// Work is shared by x/sync/singleflight. This package adds a bound on concurrent work, an end that
+// callers can wait for, and panics that only end the work itself.
 //
-// A platform that fails is asked less often, up to once a minute (backOff), where the limit alone
+// A failing platform is called less often, down to once a minute (backOff). The rate limit alone
 // would let 20 calls a second wait 6 s each.
 //
 // The dial guard checks addresses after resolution, just before connecting, with the tables of
-// code.dny.dev/ssrf: checking the name first would lose to a name that resolves differently the
-// second time.
+// code.dny.dev/ssrf. A check of the name before that would be bypassed by a name that resolves
+// differently the second time.
 //
-// Drawn pictures are smoothed by counting 4×4 samples a pixel, without a graphics library: integers
-// alone give the same pixels on every machine, which golang.org/x/image/vector does not promise.
-// Runs of samples are counted, not single ones: drawing 512 pixels takes 1.0 ms (and encoding them
-// 1.4), where asking each of the four million samples takes 25 ms, and clients that invent ids could
-// make us draw without end.
+// Generated pictures are smoothed by counting 4×4 samples a pixel, without a graphics library:
+// integer arithmetic gives the same pixels on every machine, which golang.org/x/image/vector does
+// not promise. Runs of samples are counted, not single ones: 512 pixels take 1.0 ms to draw and 1.4
+// ms to encode. Testing each of the four million samples takes 25 ms, and clients that invent ids
+// could keep the CPU busy.
 //
 // # Memory
 //
-// Pictures are kept for an hour, in 32 MiB at most; the absence of one for 10 minutes, a failure
+// Pictures are cached for an hour, in at most 32 MiB; the absence of one for 10 minutes, a failure
 // for one.
 //
 // # The parts
 //
-// upstream.go puts the rest together and has what every call shares; status.go probes components;
-// avatars.go decides what is asked, when, and what is kept; chat.go speaks to the platform;
-// dialguard.go keeps calls out of private networks; shared.go has the work that readers share;
-// identicon.go draws.
+// upstream.go combines the parts and has the code that all calls share; status.go probes
+// components; avatars.go decides what to request, when, and what to cache; chat.go calls the
+// platform; dialguard.go keeps calls out of private networks; shared.go has the work that clients
+// share; identicon.go draws.
 package upstream

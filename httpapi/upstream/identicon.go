@@ -13,12 +13,12 @@ import (
 )
 
 // An identicon is a field of 5 × 5 cells, the right half mirroring the left. Filled cells flow
-// together: outer and inner corners are rounded. The picture follows from a SHA-256 of the id by
-// integers alone, so an id looks the same on every machine, in every version and in every size. The
-// golden files keep it so.
+// together: outer and inner corners are rounded. The picture is computed from a SHA-256 of the id
+// with integers, so an id looks the same on every machine, in every version and in every size. The
+// golden files ensure that.
 const (
 	identiconCells = 5
-	identiconSub   = 4 // samples of a pixel's side
+	identiconSub   = 4 // samples on a pixel's side
 	identiconSalt  = "registry identicon 1\x00"
 )
 
@@ -65,7 +65,7 @@ func drawIdenticon(id string, size int) *image.Paletted {
 	return img
 }
 
-// field says which cells are filled, by row and column, with an empty border around them.
+// field marks the filled cells, by row and column, with an empty border around them.
 type field [identiconCells + 2][identiconCells + 2]bool
 
 // identiconField takes 15 bits of sum for the left half and the middle column. It skips bits that
@@ -87,7 +87,7 @@ func identiconField(sum [sha256.Size]byte) (f field) {
 	return f
 }
 
-// identiconPalette mixes 16 shades between paper and ink, a pair that the first byte chooses.
+// identiconPalette mixes 16 shades between paper and ink, a pair that the first byte selects.
 func identiconPalette(sum [sha256.Size]byte) color.Palette {
 	pairs := identiconColours()
 	pair := pairs[int(sum[0])%len(pairs)]
@@ -102,12 +102,12 @@ func identiconPalette(sum [sha256.Size]byte) color.Palette {
 	return palette
 }
 
-// geometry is the size of things in samples. With the sizes of the contract all of it
-// is whole numbers: a half cell is 5 samples at 16 pixels and 160 at 512.
+// geometry has lengths in samples. For the sizes of the contract all are whole numbers: a half cell
+// is 5 samples at 16 pixels and 160 at 512.
 type geometry struct {
 	half   int   // half the side of a cell
 	margin int   // before the first cell
-	chord  []int // by distance from the center of a circle of radius half: half its width there
+	chord  []int // by distance from the center of a circle of radius half: half the chord's length
 }
 
 func newGeometry(size int) geometry {
@@ -116,7 +116,7 @@ func newGeometry(size int) geometry {
 	g.margin = (samples - 2*identiconCells*g.half) / 2
 	g.chord = make([]int, g.half)
 	for d := range g.chord {
-		// A sample is at the middle of its square: doubled coordinates keep that whole.
+		// A sample is at the middle of its square: doubled coordinates make that an integer.
 		for width := g.half; width > 0; width-- {
 			if x, y := 2*width-1, 2*d+1; x*x+y*y <= 4*g.half*g.half {
 				g.chord[d] = width
@@ -127,9 +127,9 @@ func newGeometry(size int) geometry {
 	return g
 }
 
-// addRow adds a row of samples to the counts of the pixels it crosses. Every cell is two half
-// cells wide, and in each of those the filled samples are one run: from the middle of the cell
-// outwards or, in the corner of an empty cell, from its edge inwards.
+// addRow adds a row of samples to the counts of the pixels it crosses. Every cell is two half cells
+// wide, and in each of those the filled samples are one run: from the middle of the cell outwards
+// or, in the corner of an empty cell, from its edge inwards.
 func (g *geometry) addRow(counts []uint8, f *field, y int) {
 	y -= g.margin
 	if y < 0 || y >= 2*identiconCells*g.half {
@@ -154,11 +154,11 @@ func (g *geometry) run(f *field, row, beyond, column, beside, distance int) (nea
 	vertical, horizontal := f[beyond][column], f[row][beside]
 	switch {
 	case f[row][column] && !vertical && !horizontal:
-		return 0, g.chord[distance] // a corner that sticks out
+		return 0, g.chord[distance] // an outer corner
 	case f[row][column]:
 		return 0, g.half
 	case vertical && horizontal && f[beyond][beside]:
-		return g.chord[distance], g.half // a corner to fill
+		return g.chord[distance], g.half // an inner corner to fill
 	}
 	return 0, 0
 }

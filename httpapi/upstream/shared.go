@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// background is work that readers wait for but do not own: one reader's leaving must not end what
-// others wait for. Any goroutine may use it.
+// background is work that clients wait for but do not own: if one client disconnects, the work for
+// the others goes on. Any goroutine may use it.
 type background struct {
 	ctx    context.Context // of the work; ends with close
 	cancel context.CancelFunc
@@ -28,8 +28,8 @@ func newBackground(logger *slog.Logger) *background {
 	return &background{ctx: ctx, cancel: cancel, logger: logger}
 }
 
-// do runs work, which close waits for. After close it returns ErrClosed instead. A panic ends that
-// work only.
+// do runs work, which close waits for. After close it returns ErrClosed instead. A panic only ends
+// that work.
 func (b *background) do(work func(ctx context.Context)) error {
 	b.mu.Lock()
 	if b.closed {
@@ -58,16 +58,16 @@ func (b *background) close() {
 }
 
 var (
-	// ErrClosed says that Services has been closed.
+	// ErrClosed means that Services has been closed.
 	ErrClosed = errors.New("upstream: closed")
-	// errBusy says that as much work as allowed is running.
+	// errBusy means that the maximum amount of work is running.
 	errBusy = errors.New("upstream: too many calls")
 )
 
-// shared runs work once for everybody who asks for its key meanwhile.
+// shared runs work once for all callers that ask for its key while it runs.
 type shared[V any] struct {
 	work    *background
-	slots   chan struct{} // one for each piece of work that may run at once
+	slots   chan struct{} // one for each piece of concurrent work
 	running singleflight.Group
 }
 
@@ -75,8 +75,8 @@ func newShared[V any](work *background, most int) *shared[V] {
 	return &shared[V]{work: work, slots: make(chan struct{}, most)}
 }
 
-// do returns the result of run, or of what is running for key; the zero value if that panicked. Its
-// errors: errBusy, ErrClosed, or ctx's, which ends the waiting and not the work.
+// do returns the result of run, or of the work already running for key, or the zero value if that
+// panicked. Its errors: errBusy, ErrClosed, or ctx's, which ends the wait and not the work.
 func (s *shared[V]) do(ctx context.Context, key string, run func(context.Context) V) (value V, err error) {
 	result := s.running.DoChan(key, func() (any, error) {
 		var made V

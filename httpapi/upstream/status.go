@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// statusKept is how long a round's outcome is shared.
+// statusKept is how long a round's result is shared.
 const statusKept = 15 * time.Second
 
-// StatusConfig says what the status is made of.
+// StatusConfig configures the probes.
 type StatusConfig struct {
-	// Database checks the service's own storage and stream: nil if the store can be read and
-	// written and the stream answers. It returns by the time ctx ends. Nil: never ok.
+	// Database checks the service's own storage and stream: it returns nil if the store can be read
+	// and written and the stream answers. It returns by the time ctx ends. If Database is nil, the
+	// component is never ok.
 	Database func(ctx context.Context) error
-	// Guard, Chat and Coin are http(s) addresses that are ok when they answer with a status below
-	// 500. Empty: not ok, without a call.
+	// Guard, Chat and Coin are http(s) addresses that are ok if they respond with a status below
+	// 500. An empty address is not ok, and not called.
 	Guard, Chat, Coin string
 
-	timeout time.Duration // of each probe; zero: callTimeout. For tests
+	timeout time.Duration // of each probe; zero means callTimeout. For tests
 }
 
 // Status is the outcome of one round of probes.
@@ -36,13 +37,13 @@ type Status struct {
 // Component is the outcome of one probe.
 type Component struct {
 	ID         string // database, guard, chat or coin
-	Configured bool   // false: there is nothing to ask, so it is not ok
+	Configured bool   // if false, there is no address, so it is not ok
 	OK         bool
 	Latency    time.Duration // whole milliseconds
 }
 
-// statusRounds probes all components at once, and shares each round with everybody who asks while
-// it runs and for statusKept after it.
+// statusRounds probes all components concurrently, and shares each round with all callers while it
+// runs and for statusKept after it.
 type statusRounds struct {
 	probes  []*probe
 	running *shared[*Status]
@@ -77,14 +78,14 @@ func newStatusRounds(cfg StatusConfig, m *metrics, work *background, logger *slo
 	return s, nil
 }
 
-// latest returns the last round if it is fresh, else the one that is running or a new one.
+// latest returns the last round if it is fresh, else the running one or a new one.
 func (s *statusRounds) latest(ctx context.Context) (*Status, error) {
 	if last := s.fresh(); last != nil {
 		return last, nil
 	}
 	status, err := s.running.do(ctx, "round", s.round)
 	if err == nil && status == nil {
-		err = errors.New("upstream: the round of probes panicked") // which is in the log
+		err = errors.New("upstream: the round of probes panicked") // the log has the panic
 	}
 	return status, err
 }
@@ -99,7 +100,7 @@ func (s *statusRounds) fresh() *Status {
 	return s.last
 }
 
-// round asks every component, unless another round has ended just before this one began.
+// round probes every component, unless another round has ended just before this one began.
 func (s *statusRounds) round(ctx context.Context) *Status {
 	if last := s.fresh(); last != nil {
 		return last
@@ -120,21 +121,20 @@ func (s *statusRounds) round(ctx context.Context) *Status {
 // probe checks one component. One round at a time uses it.
 type probe struct {
 	id      string
-	ask     func(ctx context.Context) error // nil: there is nothing to ask
+	ask     func(ctx context.Context) error // nil if there is no address
 	timeout time.Duration
 	work    *background
 	metrics *metrics
 	logger  *slog.Logger
 
-	down bool // as the log last said
+	down bool // as last logged
 
 	mu    sync.Mutex
-	since time.Time // when the running call began; zero: none is running
+	since time.Time // start of the running call; zero if none is running
 }
 
-// check asks once and waits for the answer up to the timeout, even if the call itself ignores its
-// context: a disk that hangs is no reason for readers to hang. Such a call is not repeated while it
-// runs.
+// check makes one call and waits for its result up to the timeout, even if the call ignores its
+// context: a hanging disk must not make clients hang. It makes no second call while one is running.
 func (p *probe) check(ctx context.Context) Component {
 	if p.ask == nil {
 		return Component{ID: p.id}
@@ -150,8 +150,8 @@ func (p *probe) check(ctx context.Context) Component {
 	return Component{ID: p.id, Configured: true, OK: err == nil, Latency: took.Truncate(time.Millisecond)}
 }
 
-// begin notes that a call begins at now. If an earlier one is still running, it returns that one's
-// beginning instead of now.
+// begin records that a call begins at now. If an earlier one is still running, it returns that
+// call's start.
 func (p *probe) begin(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,14 +167,14 @@ func (p *probe) end() {
 	p.since = time.Time{}
 }
 
-// call asks, and leaves a call that takes too long to itself.
+// call runs the call, and abandons one that takes too long.
 func (p *probe) call(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	answer := make(chan error, 1)
 	tell := func(err error) {
 		p.end()
 		answer <- err
-		cancel() // after the answer, which a waiter must see first
+		cancel() // after the result, which a waiter must see first
 	}
 	go func() {
 		closed := p.work.do(func(context.Context) {
@@ -192,14 +192,14 @@ func (p *probe) call(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-answer: // the answer itself ended ctx
+	case err := <-answer: // the result itself ended ctx
 		return err
 	default:
 		return ctx.Err()
 	}
 }
 
-// record counts the outcome, and logs changes only: a component that stays down is logged once.
+// record counts the outcome, and only logs changes: a component that stays down is logged once.
 func (p *probe) record(err error, took time.Duration) {
 	if err == nil {
 		p.metrics.observe(p.id, outcomeOK, took)
@@ -223,9 +223,9 @@ func (p *probe) record(err error, took time.Duration) {
 	p.down = true
 }
 
-// httpProbe asks a configured address over a connection of its own: its name, network and TLS are
-// part of what is probed. It reads the status and headers, and no body. Since nothing of the answer
-// is passed on, private addresses are fine, and these services often have one.
+// httpProbe requests a configured address over a new connection: its name, network and TLS are part
+// of the probe. It reads the status and headers, but no body. Private addresses are allowed,
+// because these services often have one, and nothing of the response is passed on.
 func httpProbe(u *url.URL) func(ctx context.Context) error {
 	transport := newTransport((&net.Dialer{Timeout: callTimeout}).DialContext)
 	transport.DisableKeepAlives = true
@@ -241,7 +241,7 @@ func httpProbe(u *url.URL) func(ctx context.Context) error {
 		if err != nil {
 			return toCallError(err)
 		}
-		_ = resp.Body.Close() // cuts the connection, however much would follow
+		_ = resp.Body.Close() // closes the connection, however long the body is
 		if resp.StatusCode >= http.StatusInternalServerError {
 			return &callError{outcomeServer, fmt.Sprintf("status %d", resp.StatusCode)}
 		}

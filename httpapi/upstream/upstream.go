@@ -15,24 +15,25 @@ import (
 )
 
 const (
-	// callTimeout bounds a probe, and everything that one picture takes.
+	// callTimeout bounds a probe, and all calls for one picture.
 	callTimeout = 6 * time.Second
 	maxHeader   = 16 << 10 // bytes
 	userAgent   = "registry (+https://example.org/registry)"
 )
 
-// Config configures Services. The zero value asks nobody: no component is ok, and all pictures are
-// drawn.
+// Config configures Services. The zero value calls no server: no component is ok, and all pictures
+// are generated.
 type Config struct {
 	Status  StatusConfig
 	Avatars AvatarConfig
-	// Metrics is where the metrics of calls are registered, once. Nil: nowhere.
+	// Metrics is where the metrics of calls are registered, once. If nil, they are not.
 	Metrics prometheus.Registerer
-	// Logger gets failures of upstreams, and panics. Nil: they are dropped.
+	// Logger gets failures of upstreams, and panics. If nil, they are dropped.
 	Logger *slog.Logger
 }
 
-// Services answers for the upstreams. Any goroutine may call its methods. Its owner calls Close.
+// Services provides the status and the avatars. Any goroutine may call its methods. Its owner calls
+// Close.
 type Services struct {
 	work       *background
 	status     *statusRounds
@@ -40,7 +41,7 @@ type Services struct {
 	identicons identicons
 }
 
-// New fails for addresses that cannot be right.
+// New fails for invalid addresses.
 func New(cfg Config) (*Services, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -57,28 +58,27 @@ func New(cfg Config) (*Services, error) {
 	return s, nil
 }
 
-// Close ends the calls that are running and waits for them. Requests that come later are answered
-// without asking anybody.
+// Close ends the running calls and waits for them. Later requests are served without calls.
 func (s *Services) Close() {
 	s.work.close()
 	s.avatars.closeIdle()
 }
 
 // Status returns the newest round of probes, at most 15 s old. Its errors: ErrClosed, or that of
-// ctx. The result is shared: nobody may change it.
+// ctx. The result is shared and must not be modified.
 func (s *Services) Status(ctx context.Context) (*Status, error) { return s.status.latest(ctx) }
 
 // Avatar is a picture of a user.
 type Avatar struct {
 	Type  string // image/png, image/jpeg, image/webp or image/gif
-	Bytes []byte // at most 2 MiB; shared, so nobody may change them
-	// Failed says that the picture is drawn because the platform failed or was busy: another one
-	// may be available soon.
+	Bytes []byte // at most 2 MiB; shared, must not be modified
+	// Failed means that the picture is generated because the platform failed or was busy: another
+	// one may be available soon.
 	Failed bool
 }
 
-// Avatar returns the user's picture on the platform, or else one drawn from the id. The id must be
-// [A-Za-z0-9_-]{1,64}, and size one of 16, 32, 64, 128, 256 and 512 pixels. Its error is that of
+// Avatar returns the user's picture on the platform, or else one generated from the id. The id must
+// be [A-Za-z0-9_-]{1,64}, and size one of 16, 32, 64, 128, 256 and 512 pixels. Its error is that of
 // ctx.
 func (s *Services) Avatar(ctx context.Context, user string, size int) (Avatar, error) {
 	found, err := s.avatars.get(ctx, user, size)
@@ -92,8 +92,8 @@ func (s *Services) Avatar(ctx context.Context, user string, size int) (Avatar, e
 	return Avatar{Type: drawn.kind, Bytes: drawn.bytes, Failed: found.result == avatarFailed}, err
 }
 
-// ParseURL parses the address of a web service: http or https, with a host, perhaps with a path,
-// but without user, query and fragment.
+// ParseURL parses the address of a web service: http or https, with a host, maybe with a path, but
+// without user, query and fragment.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -105,9 +105,9 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// newTransport reaches other people's servers: directly, whatever the environment says of proxies;
-// with bounded headers; without decompression, which could make a small answer large; and by
-// HTTP/1.1 alone, where a connection is one call at a time.
+// newTransport makes the transport for external servers: directly, regardless of proxies in the
+// environment; with bounded headers; without decompression, which could make a small response
+// large; and only by HTTP/1.1, where a connection has one call at a time.
 func newTransport(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext:            dial,
@@ -120,7 +120,7 @@ func newTransport(dial func(ctx context.Context, network, addr string) (net.Conn
 	}
 }
 
-// newClient follows no redirect: where one leads is the other side's choice.
+// newClient follows no redirect: the other server chooses its target.
 func newClient(t *http.Transport) *http.Client {
 	return &http.Client{
 		Transport:     t,
@@ -128,15 +128,15 @@ func newClient(t *http.Transport) *http.Client {
 	}
 }
 
-// outcome is how a call ended, as a label of metrics.
+// outcome is the result of a call, as a label of metrics.
 type outcome string
 
 const (
 	outcomeOK       outcome = "ok"
-	outcomeNotFound outcome = "not_found" // an answer like any other: no such user, or no picture
+	outcomeNotFound outcome = "not_found" // a valid response: no such user, or no picture
 	outcomeLimited  outcome = "limited"   // 429
 	outcomeServer   outcome = "server_error"
-	outcomeUnusable outcome = "unusable" // answered with something else than was asked for
+	outcomeUnusable outcome = "unusable" // an unexpected response
 	outcomeTimeout  outcome = "timeout"
 	outcomeFailed   outcome = "failed" // no connection, no name, no TLS, no HTTP
 )
@@ -145,8 +145,8 @@ func outcomes() []outcome {
 	return []outcome{outcomeOK, outcomeNotFound, outcomeLimited, outcomeServer, outcomeUnusable, outcomeTimeout, outcomeFailed}
 }
 
-// callError is why a call failed. Its text goes to logs, so it holds neither the address, which may
-// contain a person's id, nor anything that the other side wrote.
+// callError is the reason why a call failed. Its text goes to logs, so it contains neither the
+// address, which may contain a person's id, nor text of the other server.
 type callError struct {
 	outcome outcome
 	text    string
@@ -154,7 +154,7 @@ type callError struct {
 
 func (e *callError) Error() string { return e.text }
 
-// toCallError describes an error of http.Client.Do, or of reading a body.
+// toCallError converts an error of http.Client.Do, or of reading a body.
 func toCallError(err error) *callError {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -193,8 +193,8 @@ type metrics struct {
 	seconds *prometheus.HistogramVec
 }
 
-// newMetrics registers with reg, unless that is nil. Every series exists from the start: a rate
-// over one that appears with the first error would miss that error.
+// newMetrics registers the metrics with reg, unless that is nil. Every series exists from the
+// start: a rate over a series that appears with the first error would miss that error.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Days is how many days are kept, today included.
+// Days is how many days are stored, including today.
 const Days = 90
 
-// Check is the outcome of asking one component.
+// Check is the outcome of probing one component.
 type Check struct {
 	ID      string
 	OK      bool
-	Latency time.Duration // until it answered
+	Latency time.Duration // until the response
 }
 
 // Component is the history of one component.
@@ -24,28 +24,28 @@ type Component struct {
 	Last Incident
 }
 
-// Day is what is known of a component on one day in UTC.
+// Day summarizes a component on one day in UTC.
 type Day struct {
 	Start    time.Time
-	Checks   int           // 0: nothing is known
+	Checks   int           // 0 if nothing is known
 	Failures int           // of the checks
-	Latency  time.Duration // mean of those that were answered
+	Latency  time.Duration // mean of the successful checks
 }
 
-// Incident is a time in which a component did not answer: from the first check that failed to the
-// first after it that did not. The zero value is none.
+// Incident is a period in which a component did not respond: from the first failed check to the
+// next successful one. The zero value is none.
 type Incident struct {
 	From time.Time `json:"from,omitzero"`
-	To   time.Time `json:"to,omitzero"` // zero: it goes on
+	To   time.Time `json:"to,omitzero"` // zero while it lasts
 }
 
-// history is the memory of all components. Its JSON is what is stored.
+// history holds the data of all components. Its JSON is the stored form.
 type history struct {
 	Version    int                `json:"version"`
 	Components map[string]*record `json:"components"`
 }
 
-// record is the memory of one component.
+// record holds the data of one component.
 type record struct {
 	Days map[string]*tally `json:"days"` // by date, as in 2026-11-22
 	Last Incident          `json:"last"`
@@ -55,13 +55,13 @@ type record struct {
 type tally struct {
 	Checks   int   `json:"checks"`
 	Failures int   `json:"failures,omitempty"`
-	Millis   int64 `json:"ms"` // of all checks that were answered
+	Millis   int64 `json:"ms"` // sum over the successful checks
 }
 
-// version is that of the stored form. Another one is not read.
+// version is that of the stored form. Other versions are not read.
 const version = 1
 
-// The bounds of what is read, so that a damaged value cannot grow.
+// Bounds for reading, so that a damaged value cannot grow.
 const (
 	maxStored     = 256 << 10 // bytes
 	maxComponents = 16
@@ -134,7 +134,7 @@ func (r *record) add(at time.Time, c Check) {
 	}
 }
 
-// prune forgets the oldest days beyond those that are kept.
+// prune drops the oldest days beyond Days.
 func (r *record) prune() {
 	if len(r.Days) <= Days {
 		return

@@ -19,28 +19,26 @@ const (
 	saveEvery = 5 * time.Minute
 )
 
-// Config configures a Recorder. The zero value remembers in memory alone.
+// Config configures a Recorder. With the zero value, it stores the history only in memory.
 type Config struct {
-	// Path is the file that the history is read from and saved into, such as data/status.json.
-	// Empty: it is not saved.
+	// Path is the file of the history, such as data/status.json. If empty, it is not saved.
 	Path string
-	// Logger gets errors of reading and saving. Nil: nothing is logged.
+	// Logger gets errors of reading and saving. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Recorder remembers rounds of checks. Any goroutine may use it.
+// Recorder records rounds of checks. Any goroutine may use it.
 type Recorder struct {
 	cfg    Config
-	failed bool // the last save has; Run alone saves
+	failed bool // the last save failed; used by Run only
 
-	mu      sync.Mutex // not held while the disk is waited for
+	mu      sync.Mutex // not held while waiting for the disk
 	history *history
-	minute  int64 // of the last round that was counted
+	minute  int64 // of the last counted round
 	changed bool  // since the last save
 }
 
-// NewRecorder returns a recorder that has read the history. A history that cannot be read is given
-// up.
+// NewRecorder returns a recorder with the saved history. It drops a history that it cannot read.
 func NewRecorder(cfg Config) *Recorder {
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	r := &Recorder{cfg: cfg, history: newHistory()}
@@ -62,8 +60,8 @@ func NewRecorder(cfg Config) *Recorder {
 	return r
 }
 
-// Record counts a round of checks that ended at the time at, unless one of the same minute has been
-// counted. What is not checked is not in it.
+// Record adds a round of checks that ended at the given time, unless that minute already has one.
+// It omits components that were not checked.
 func (r *Recorder) Record(at time.Time, checks []Check) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +93,7 @@ func (r *Recorder) Run(ctx context.Context, ask func(context.Context)) {
 	}
 }
 
-// save logs the first of several failures in a row.
+// save logs the first of several consecutive failures.
 func (r *Recorder) save() {
 	if r.cfg.Path == "" {
 		return
@@ -117,7 +115,7 @@ func (r *Recorder) save() {
 	}
 }
 
-// unsaved returns the history to be saved, nil if it has not changed.
+// unsaved returns the history to be saved, or nil if it has not changed.
 func (r *Recorder) unsaved() ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +130,7 @@ func (r *Recorder) unsaved() ([]byte, error) {
 func write(path string, b []byte) error {
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, b, 0o600); err != nil {
-		return errors.Join(err, os.Remove(temporary)) // a full disk needs the room
+		return errors.Join(err, os.Remove(temporary)) // a full disk needs the space
 	}
 	return os.Rename(temporary, path)
 }

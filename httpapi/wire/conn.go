@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// Sizes of writes, in bytes. net/http collects an answer in 4 KiB and sends what exceeds them in a
-// second write.
+// Sizes of writes, in bytes. net/http buffers 4 KiB of a response and sends the rest in a second
+// write.
 const (
-	minJoined = 4 << 10  // a body from here on takes two writes
-	maxJoined = 64 << 10 // more is not worth copying to save a write
+	minJoined = 4 << 10  // a body of at least this size takes two writes
+	maxJoined = 64 << 10 // copying more is not worth a saved write
 )
 
-// Conn is a connection that can send two writes as one and splice formatted lines into the head of
-// an answer. The handler of a request may call [Conn.JoinWrites], [Conn.InsertHeader] and
+// Conn is a connection that can join two writes and splice formatted lines into the head of a
+// response. The handler of a request may call [Conn.JoinWrites], [Conn.InsertHeader] and
 // [Conn.BoundUnsent] before it writes, and [Conn.InputEnded] at any time. Once it has flushed the
 // head, it, or one goroutine that it waits for, may send framed parts of the body by
 // [Conn.TryWrite] and [Conn.Write]. net/http calls everything else.
 //
 // A Conn holds bytes back only until the next Write, Read (the server waits for the next request)
 // or Close, which send them first. So it is correct whatever net/http writes and when. It saves no
-// write when net/http starts a Read, to watch for the reader's leaving, between the two.
+// write if net/http starts a Read between the two, to detect a disconnected client.
 type Conn struct {
 	net.Conn
 	buffers *sync.Pool  // of *[]byte, shared by the connections of a listener
-	release func()      // gives the connection's slot back; nil: nothing to do
+	release func()      // releases the connection's slot; may be nil
 	pending atomic.Bool // armed, lines or held is set; lets the other calls skip mu
 
 	timed atomic.Bool // Reads have a deadline
@@ -40,20 +40,20 @@ type Conn struct {
 
 	mu    sync.Mutex // net/http writes in one goroutine and reads in another
 	armed bool       // hold back the next write
-	lines []byte     // to splice into the head that the next write begins with; not changed
-	held  *[]byte    // bytes held back; nil: none
+	lines []byte     // to splice into the head that the next write begins with; not modified
+	held  *[]byte    // bytes held back; may be nil
 }
 
 func newConn(c net.Conn, buffers *sync.Pool) *Conn {
 	return &Conn{Conn: c, buffers: buffers, ended: make(chan struct{})}
 }
 
-// errNoHead ends a connection on which something other than the head of an answer followed
+// errNoHead ends a connection on which something other than the head of a response followed
 // InsertHeader.
 var errNoHead = errors.New("not the head of an answer")
 
 // JoinWrites announces a body of size bytes, so that it leaves in one write with the head. It does
-// nothing for a size that net/http sends in one write anyway, and nothing on a nil Conn.
+// nothing if net/http sends that size in one write anyway, or on a nil Conn.
 func (c *Conn) JoinWrites(size int) {
 	if c == nil || size < minJoined {
 		return
@@ -64,9 +64,9 @@ func (c *Conn) JoinWrites(size int) {
 	c.mu.Unlock()
 }
 
-// InputEnded returns a channel that is closed when the reader has closed its sending side while a
-// handler runs. It may have closed the connection: what is sent next finds out. Of a nil Conn it is
-// nil.
+// InputEnded returns a channel that is closed when the client half-closes the connection while a
+// handler runs. The client may also have closed the connection; the next write tells. A nil Conn
+// returns nil.
 func (c *Conn) InputEnded() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -74,19 +74,20 @@ func (c *Conn) InputEnded() <-chan struct{} {
 	return c.ended
 }
 
-// BoundUnsent bounds what the system keeps of answers that the reader does not take, in bytes, about.
-// It does nothing on a nil Conn.
+// BoundUnsent bounds, approximately, the bytes that the system buffers for a client that does not
+// read. It does nothing on a nil Conn.
 func (c *Conn) BoundUnsent(size int) {
 	if c == nil {
 		return
 	}
 	if socket, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		_ = socket.SetWriteBuffer(size) // the system's own bound will do
+		_ = socket.SetWriteBuffer(size) // otherwise the system's own bound applies
 	}
 }
 
-// TryWrite sends what the system takes of p without waiting, and returns how many bytes that is. It
-// reports no errors: a Write will. Nobody else may write meanwhile. It does nothing on a nil Conn.
+// TryWrite sends as much of p as the system accepts without waiting, and returns the number of
+// bytes. It reports no errors: the next Write will. There must be no concurrent write. It does
+// nothing on a nil Conn.
 func (c *Conn) TryWrite(p []byte) (sent int) {
 	if c == nil || c.pending.Load() {
 		return 0
@@ -106,8 +107,8 @@ func (c *Conn) TryWrite(p []byte) (sent int) {
 	return sent
 }
 
-// InsertHeader splices lines, each with its line end, into the head of the answer that the next
-// Write begins. The caller does not change lines afterwards, and sets none of these headers itself.
+// InsertHeader splices lines, each with its line end, into the head of the response that the next
+// Write begins. The caller must not modify lines afterwards, nor set any of these headers itself.
 func (c *Conn) InsertHeader(lines []byte) {
 	c.mu.Lock()
 	c.lines = lines
@@ -115,7 +116,7 @@ func (c *Conn) InsertHeader(lines []byte) {
 	c.mu.Unlock()
 }
 
-// Write holds p back after JoinWrites. If sending that fails later, the next call reports it.
+// Write holds p back after JoinWrites. If sending it fails later, the next call reports that.
 func (c *Conn) Write(p []byte) (int, error) {
 	if !c.pending.Load() {
 		return c.Conn.Write(p)
@@ -132,7 +133,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.joinLocked(p)
 }
 
-// spliceLocked puts the lines after the first line of p, and sends both unless a body is to join
+// spliceLocked inserts the lines after the first line of p, and sends both unless a body is to join
 // them.
 func (c *Conn) spliceLocked(p []byte) (int, error) {
 	status := bytes.IndexByte(p, '\n') + 1
@@ -140,7 +141,7 @@ func (c *Conn) spliceLocked(p []byte) (int, error) {
 		return 0, errNoHead
 	}
 	wait := c.armed
-	if err := c.flushLocked(); err != nil { // what an earlier answer left
+	if err := c.flushLocked(); err != nil { // bytes of an earlier response
 		return 0, err
 	}
 	c.holdLocked(p[:status], c.lines, p[status:])
@@ -154,7 +155,7 @@ func (c *Conn) spliceLocked(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// holdLocked begins to hold back the parts.
+// holdLocked holds back the parts.
 func (c *Conn) holdLocked(parts ...[]byte) {
 	buf, ok := c.buffers.Get().(*[]byte)
 	if !ok {
@@ -166,7 +167,7 @@ func (c *Conn) holdLocked(parts ...[]byte) {
 	c.armed, c.held = false, buf
 }
 
-// joinLocked sends the held bytes and p, in one write unless that is too much to copy.
+// joinLocked sends the held bytes and p, in one write unless copying costs more.
 func (c *Conn) joinLocked(p []byte) (int, error) {
 	if c.held == nil || len(*c.held)+len(p) > maxJoined {
 		if err := c.flushLocked(); err != nil {
@@ -181,7 +182,7 @@ func (c *Conn) joinLocked(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flushLocked sends the held bytes and disarms. Lines keep waiting for their head.
+// flushLocked sends the held bytes and disarms. Lines stay until their head comes.
 func (c *Conn) flushLocked() (err error) {
 	if c.held != nil {
 		_, err = c.Conn.Write(*c.held)
@@ -195,10 +196,10 @@ func (c *Conn) flushLocked() (err error) {
 
 // Read sends the held bytes before it waits.
 //
-// A Read without a deadline is how net/http watches, while a handler runs, whether the reader
-// leaves: it takes the end of input for that and ends the request's context. But a reader that has
-// closed its sending side still waits for its answer. So such a Read goes on until the connection
-// is reset or closed, or net/http ends its watch by a deadline.
+// A Read without a deadline is net/http's watch for a disconnected client while a handler runs: it
+// takes the end of input as a disconnect and ends the request's context. But a client that has
+// half-closed the connection still waits for its response. So such a Read continues until the
+// connection is reset or closed, or net/http ends its watch by a deadline.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.flush(); err != nil {
 		return 0, err
@@ -213,7 +214,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // awaitReset waits until conn, whose input has ended, is reset or closed, or until its read
-// deadline. It returns io.EOF for a reset, and at once where the system does not tell one.
+// deadline. It returns io.EOF for a reset. If the system does not report resets, it returns at
+// once.
 func awaitReset(conn net.Conn) error {
 	socket, ok := conn.(syscall.Conn)
 	if !ok || !tellsReset {
@@ -223,13 +225,13 @@ func awaitReset(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	if err := raw.Read(isReset); err != nil { // asks again whenever something happens on the connection
+	if err := raw.Read(isReset); err != nil { // called again on each event of the connection
 		return err
 	}
 	return io.EOF
 }
 
-// SetReadDeadline notes whether the next Read is a watch.
+// SetReadDeadline records whether the next Read is a watch.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.timed.Store(!t.IsZero())
 	return c.Conn.SetReadDeadline(t)

@@ -2,5 +2,5 @@
 
 package wire
 
-// descriptorLimit is a guess where the system has no such limit to ask for.
+// descriptorLimit returns a guess, since the system has no such limit.
 func descriptorLimit() uint64 { return 1 << 14 }

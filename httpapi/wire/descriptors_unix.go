@@ -4,7 +4,7 @@ package wire
 
 import "syscall"
 
-// descriptorLimit is how many files and connections the process may have open; the runtime has
+// descriptorLimit returns how many files and connections the process may have open; the runtime has
 // raised the soft limit to the hard one at start.
 func descriptorLimit() uint64 {
 	var l syscall.Rlimit

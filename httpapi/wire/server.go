@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// readTimeout is how long a reader may take to send a request.
+// readTimeout is how long a client may take to send a request.
 const readTimeout = 5 * time.Second
 
-// NewServer returns an http.Server for either listener, with the bounds of the package doc. What
-// net/http refuses by itself, before any handler, is plain text. A nil logger drops the server's
-// messages. The caller serves, shuts down and waits.
+// NewServer returns an http.Server for either listener, with the bounds of the package doc.
+// Requests that net/http itself refuses, before any handler, get plain text. A nil logger drops the
+// server's messages. The caller serves, shuts down and waits.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -32,10 +32,10 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// closeAfterFaultyFraming has net/http close the connection after a request that says with
-// Transfer-Encoding where it ends: another reader of the same bytes, such as a proxy, may go by
-// Content-Length, and see another request where this one goes on (RFC 9112, 6.1). In HTTP/1.0
-// net/http ignores the header without a trace, so there no connection is used again.
+// closeAfterFaultyFraming makes net/http close the connection after a request with
+// Transfer-Encoding. A proxy may instead use Content-Length to find the end of the request, and
+// take the rest of it for another request (RFC 9112, 6.1). In HTTP/1.0 net/http silently ignores
+// the header, so there no connection is reused.
 func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
@@ -46,7 +46,7 @@ func closeAfterFaultyFraming(next http.Handler) http.Handler {
 }
 
 // LimitConnections returns l with at most n connections open at a time; more wait to be accepted.
-// With n zero the bound follows from the process's descriptor limit. Handlers of a server made by
+// If n is zero, the bound follows from the process's descriptor limit. Handlers of a server made by
 // NewServer find the connection of a request with [ConnOf].
 func LimitConnections(l net.Listener, n int) net.Listener {
 	if n <= 0 {
@@ -69,11 +69,11 @@ func connectionsFor(descriptors uint64) int {
 }
 
 // listener wraps every connection it accepts in a Conn, which takes a slot until it is closed. It
-// is no netutil.LimitListener, whose connections hide their sockets.
+// does not use netutil.LimitListener, whose connections hide their sockets.
 type listener struct {
 	net.Listener
 	slots   chan struct{}
-	once    sync.Once // closes closed
+	once    sync.Once // for closed
 	closed  chan struct{}
 	buffers *sync.Pool
 }

@@ -1,4 +1,4 @@
-// Package apitest is what the tests of httpapi and of the packages below it share: a small
+// Package apitest has what the tests of httpapi and of the packages below it share: a small
 // registry, and a log that may be read while it is written. Only tests import it.
 package apitest
 
@@ -45,8 +45,7 @@ func People() []events.Data {
 	}
 }
 
-// Sequence returns, in decimal, the stream sequence of the last of People, or one that is so many
-// after it.
+// Sequence returns, in decimal, the stream sequence of the last of People, plus after.
 func Sequence(after int) string { return strconv.Itoa(len(People()) + after) }
 
 // Shown returns how many entries of People their lists show.

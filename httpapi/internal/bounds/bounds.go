@@ -1,6 +1,6 @@
-// Package bounds says what the parameters of a request may be: how long a text, how large a number,
-// which words. The API refuses everything else, the forms and links of the site keep to it, and a
-// test compares openapi.yaml with it.
+// Package bounds has the bounds of request parameters: how long a text, how large a number, which
+// words. The API refuses everything else, the forms and links of the site comply, and a test
+// compares openapi.yaml with it.
 package bounds
 
 import (
@@ -9,16 +9,15 @@ import (
 
 // Bounds of texts, in code points.
 const (
-	MaxValue  = 300              // any value as it is sent, decoded; so also what people paste
+	MaxValue  = 300              // any decoded value as sent; also a pasted text
 	MaxSearch = 100              // a text to search
 	MaxID     = events.MaxChatID // an id, of a chat platform or a donation
 )
 
-// MaxQuery bounds a query string as it is sent, in bytes.
+// MaxQuery bounds a query string as sent, in bytes.
 const MaxQuery = 4096
 
-// Bounds of paging: of lists, and of ranked search. Defaults are what stands in for an absent
-// limit.
+// Bounds of paging: of lists, and of ranked search. Defaults apply if there is no limit.
 const (
 	MaxLimit           = 60
 	DefaultLimit       = 30

@@ -1,6 +1,6 @@
 // Command goclient calls every operation of the registry with the client that oapi-codegen
-// generates from openapi.yaml, and fails where an answer is not what its types say. TestGoClient
-// generates it beside this file and runs both.
+// generates from openapi.yaml. It fails if a response does not fit its type. TestGoClient generates
+// the client in this directory and runs both.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// answer is what all answers of the client have.
+// answer is implemented by all responses of the client.
 type answer interface{ StatusCode() int }
 
 func run(ctx context.Context, server string) error {
@@ -46,8 +46,7 @@ func run(ctx context.Context, server string) error {
 	return complete(called)
 }
 
-// complete fails if the client has an operation that was not called. Preflights are called by
-// browsers.
+// complete fails if an operation of the client was not called. Only browsers send preflights.
 func complete(called map[string]bool) error {
 	all := reflect.TypeFor[ClientWithResponsesInterface]()
 	for m := range all.Methods() {

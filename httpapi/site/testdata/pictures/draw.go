@@ -65,8 +65,8 @@ func drawFile(file, name string, width, height int) error {
 	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// picture lets chromium draw a picture. Its window is larger: a headless one keeps some pixels to
-// itself.
+// picture makes chromium draw a picture. Its window is larger, because a headless one keeps some
+// pixels to itself.
 func picture(name string, width, height int) (image.Image, error) {
 	dir, err := os.MkdirTemp("", "pictures")
 	if err != nil {
