@@ -313,31 +313,6 @@ func TestTailReplaced(t *testing.T) {
 	}
 }
 
-// A stream that was seen to be shorter is grown past the checkpoint while nobody looks, and newer
-// messages push out what would tell: the restarted projector has not forgotten.
-func TestDoubtOutlivesRestart(t *testing.T) {
-	s := newSystem(t)
-	old := filepath.Join(t.TempDir(), "old")
-	s.publishAround(old)
-	s.start()
-	v := s.reach(s.info(events.DefaultStream).State.LastSeq)
-	s.restartBroker(func() {
-		remove(t, s.dir)
-		move(t, old, s.dir)
-	})
-	s.frozen(v.Sequence(), v.Digest().String())
-	s.mustStop()
-	e := eventstest.Events(1, 77)[0]
-	for i := range 20 {
-		e.ID = fmt.Sprint("other-", i)
-		s.publish(e)
-	}
-	s.log = &logBuffer{}
-	s.start()
-	s.says("no message at the checkpoint")
-	s.frozen(v.Sequence(), v.Digest().String())
-}
-
 // The stream lost its tail while nobody looked, has grown past the checkpoint since, and newer
 // messages have pushed out the one at the checkpoint: those stored since that lie before it tell.
 // Where the checkpoint had been moved over an erased tail, too.

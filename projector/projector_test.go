@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
@@ -105,38 +104,6 @@ func TestCatchUp(t *testing.T) {
 	s.reach(last)
 	if n := s.log.count("caught up with the stream"); n != 1 {
 		t.Errorf("caught up %d times", n)
-	}
-	s.inspect()
-}
-
-// A first replay that is interrupted begins again, from the start.
-func TestInterruptedFirstReplay(t *testing.T) {
-	s := newSystem(t)
-	eventstest.Stream(t, s.js)
-	last := s.publish(eventstest.Events(200, 4)...)
-	saved := make(chan struct{}, 1000)
-	s.tune = func(c *Config) { c.Workers, c.SaveCount = 1, 1 }
-	s.wrap = func(st Store) Store {
-		return storeFunc(func(c readmodel.Commit) error {
-			err := st.Save(c)
-			saved <- struct{}{}
-			return err
-		})
-	}
-	// A target that is never reached keeps the replay incomplete.
-	s.beforeRun = func(p *Projector) { p.aim(toStart, time.Now(), last+1) }
-	s.start()
-	<-saved
-	s.until("applied", func() bool { return s.model.View().Sequence() == last })
-	s.mustStop()
-	if p := s.p.Progress(); p.CaughtUp || p.Saved != 0 {
-		t.Fatalf("progress %+v", p)
-	}
-	s.beforeRun, s.wrap = nil, nil
-	s.start()
-	s.reach(last)
-	if p := s.p.Progress(); p.Applied != 200 {
-		t.Errorf("%d messages read, not all of them again", p.Applied)
 	}
 	s.inspect()
 }

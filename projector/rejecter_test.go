@@ -153,30 +153,6 @@ func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
 	s.inspect()
 }
 
-// The same when the process ends before the copy: the next one rejects again and copies.
-func TestUncopiedRejectionAtStop(t *testing.T) {
-	s := newSystem(t)
-	ctx := context.Background()
-	if _, err := s.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry-rejected.>"}}); err != nil {
-		t.Fatal(err)
-	}
-	s.start()
-	bad := eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
-	last := s.publish(eventstest.Events(3, 1)...)
-	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
-	s.mustStop()
-	if saved := s.store.Checkpoint().Sequence; saved >= bad {
-		t.Errorf("saved at %d, behind the rejection at %d", saved, bad)
-	}
-	if err := s.js.DeleteStream(ctx, "OTHER"); err != nil {
-		t.Fatal(err)
-	}
-	s.start()
-	s.reach(last)
-	s.copyOf(s.p.Progress().StreamEpoch, bad)
-	s.inspect()
-}
-
 // The stream of rejected events is made again when it has been deleted.
 func TestRejectedStreamDeleted(t *testing.T) {
 	s := newSystem(t)
