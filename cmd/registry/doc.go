@@ -13,13 +13,13 @@
 //	registry ready            for container health checks
 //	registry version
 //
-// It is the only room that knows every other.
+// It is the only package that imports all others.
 //
 // # Promises
 //
-// CONTRACT.md beside this file says what operators and their scripts may rely on: commands, flags,
+// CONTRACT.md in this directory says what operators and their scripts may rely on: commands, flags,
 // exit statuses, the data directory. publish sends a file's good lines in order, names every bad
-// one, and says how many were sent whatever happens.
+// one, and always reports how many were sent.
 //
 // # The parts
 //
@@ -34,10 +34,10 @@
 //
 // # Why this shape
 //
-// run takes the context, arguments, environment and streams as parameters: main is a signal and an
-// exit status, and tests start the same program inside themselves. Each command is a struct whose
-// fields are its flags, which kong fills; the alternative, the flag package, has neither commands
-// nor environment variables, and its help is a list.
+// run takes the context, arguments, environment and streams as parameters: main only handles
+// signals and the exit status, and tests run the same program in their own process. Each command is
+// a struct whose fields are its flags, which kong fills. The alternative, the flag package, has
+// neither commands nor environment variables, and its help is a list.
 //
 // Start reading with serve.Run in internal/serve.
 package main

@@ -22,9 +22,9 @@ import (
 
 const programName = "registry"
 
-// main turns a signal into a canceled context and an error into an exit status, nothing else.
+// main turns a signal into a canceled context and an error into an exit status.
 func main() {
-	// net/http's client writes to the standard logger what a server sends unasked. The program
+	// net/http's client writes unsolicited data of a server to the standard logger. The program
 	// itself logs with slog.
 	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -39,8 +39,8 @@ func main() {
 // signal both the process and its group.
 const oneSignal = 500 * time.Millisecond
 
-// obey asks the program to stop at the first signal and ends it at the second.
-// (signal.NotifyContext can lose a second signal that follows closely.)
+// obey stops the program at the first signal and ends it at the second. (signal.NotifyContext can
+// lose a second signal that follows closely.)
 func obey(signals <-chan os.Signal, stop context.CancelFunc) {
 	<-signals
 	stop()
@@ -78,7 +78,7 @@ func report(stderr io.Writer, err error) int {
 	return exitFailed
 }
 
-// commands is the command line: one field a command.
+// commands is the command line, with a field for each command.
 type commands struct {
 	Help       helpFlag      `short:"h" help:"Explain the command and its flags."`
 	Serve      serveCmd      `cmd:"" group:"Run" help:"Run the registry in one process: broker (embedded unless --nats-url is given), projector and HTTP."`
@@ -95,8 +95,8 @@ type commands struct {
 	Version    versionCmd    `cmd:"" group:"Run" help:"Print the version, its commit, the Go version and the versions of the key dependencies."`
 }
 
-// process is what a command may use of the process it runs in. Nothing else of the environment is
-// read, so a test can run any command inside itself.
+// process is a command's access to its process. It reads nothing else of the environment, so a test
+// can run any command in its own process.
 type process struct {
 	ctx            context.Context
 	getenv         func(string) string
@@ -128,8 +128,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return err
 }
 
-// spelledOut turns what people try first into what the parser knows: "help serve" is "serve
-// --help", "--version" is "version".
+// spelledOut translates common first attempts: "help serve" to "serve --help", "--version" to
+// "version".
 func spelledOut(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
@@ -140,8 +140,8 @@ func spelledOut(args []string) []string {
 	return args
 }
 
-// misused says what is wrong with a command line that cannot be read. One that ends before it names
-// a command gets the help of what there is, on stderr.
+// misused returns the error of an invalid command line. A command line without a command gets the
+// help, on stderr.
 func misused(err error, stderr io.Writer) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
@@ -167,10 +167,10 @@ func misused(err error, stderr io.Writer) error {
 	return usage
 }
 
-// unknownFlag names the flag that may have been meant. text begins with the name of the one that
-// was given.
+// unknownFlag suggests the flag that was probably meant. text begins with the name of the given
+// one.
 func unknownFlag(text string, node *kong.Node) error {
-	name, _, _ := strings.Cut(text, ",") // kong may have an idea, too
+	name, _, _ := strings.Cut(text, ",") // kong may have a suggestion, too
 	var flags []string
 	for _, group := range node.AllFlags(true) {
 		for _, flag := range group {
@@ -183,7 +183,7 @@ func unknownFlag(text string, node *kong.Node) error {
 	return fmt.Errorf("unknown flag --%s", name)
 }
 
-// commandOf is the command line as far as it was understood, without flags.
+// commandOf returns the command line as far as it was understood, without flags.
 func commandOf(ctx *kong.Context) string {
 	if node := ctx.Selected(); node != nil {
 		return node.FullPath()
@@ -205,7 +205,7 @@ func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Wr
 	)...)
 }
 
-// examples is what the help of the program itself ends with.
+// examples ends the program's own help.
 const examples = `
 Examples:
   registry serve --demo             Try it: invented entries, site and API at http://localhost:8080.
@@ -214,7 +214,8 @@ Examples:
 "registry help COMMAND" explains a command and its flags.
 `
 
-// printHelp is kong's help. That of the program itself has one line or two a command, and examples.
+// printHelp prints kong's help. The program's own help has one or two lines for each command, and
+// examples.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if ctx.Selected() != nil {
 		return kong.DefaultHelpPrinter(options, ctx)
@@ -239,7 +240,7 @@ func fromEnvironment(getenv func(string) string) kong.Resolver {
 	})
 }
 
-// variable is the name of a flag's environment variable.
+// variable returns the name of a flag's environment variable.
 func variable(flag string) string {
 	return "REGISTRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -250,7 +251,7 @@ var errHelpShown = errors.New("help shown")
 // helpFlag prints the help of the chosen command and stops there. kong's own would end the process.
 type helpFlag bool
 
-// IgnoreDefault keeps kong from setting the flag from its default.
+// IgnoreDefault prevents kong from setting the flag to its default.
 func (helpFlag) IgnoreDefault() {}
 
 // BeforeReset runs before anything else of the command line is checked.

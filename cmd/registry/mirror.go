@@ -10,14 +10,14 @@ import (
 	"example.org/registry/cmd/registry/internal/mirror"
 )
 
-// mirrorCmd keeps a copy of another registry's lists.
+// mirrorCmd maintains a copy of another registry's lists.
 type mirrorCmd struct {
 	URL  cli.URL `arg:"" name:"URL" help:"Public address of the registry, such as https://registry.example."`
 	File string  `arg:"" name:"FILE" help:"File that holds the copy. What the command needs to go on stands beside it, in FILE.mirror."`
 	Once bool    `help:"End as soon as the copy is up to date."`
 }
 
-// Help is what registry mirror --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (mirrorCmd) Help() string {
 	return "Copies what the lists of a registry show, by its public feed of changes, and keeps the copy up to date until it is stopped. FILE has one entry a line, as JSON: list, " +
 		"reportedAt, and entry as the lists show it; by list, then by _id. FILE is replaced in one step, and only by a copy whose counts and digest are the server's. A large " +
@@ -26,7 +26,8 @@ func (mirrorCmd) Help() string {
 		"fetched anew."
 }
 
-// Run prints a line whenever FILE has been replaced. Without --once a signal ends it with status 0.
+// Run prints a line each time FILE has been replaced. Without --once a signal ends it with status
+// 0.
 func (c *mirrorCmd) Run(p *process) error {
 	for _, path := range []string{c.File, c.File + ".mirror"} {
 		if err := replaceable("FILE", path); err != nil {
@@ -49,7 +50,7 @@ func (c *mirrorCmd) Run(p *process) error {
 	return c.explain(p, err)
 }
 
-// explain says what to do about an error.
+// explain adds the remedy to an error.
 func (c *mirrorCmd) explain(p *process, err error) error {
 	var foreign *mirror.ForeignError
 	var unreached *mirror.UnreachedError

@@ -13,11 +13,12 @@ import (
 // toFile reports whether an --output names a file, and not standard output.
 func toFile(output string) bool { return output != "" && output != "-" }
 
-// errNotRegular is about a device, a pipe or a socket, which a rename would replace by a file.
+// errNotRegular is the error for a device, a pipe or a socket, which a rename would replace by a
+// file.
 var errNotRegular = errors.New("it exists and is no regular file")
 
-// replaceable reports why path cannot be replaced by a rename. A symbolic link is followed by no
-// rename, so only a regular file, or none, may be there.
+// replaceable returns why path cannot be replaced by a rename, or nil. A rename does not follow a
+// symbolic link, so only a regular file, or none, may be there.
 func replaceable(flag, path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -33,7 +34,7 @@ func replaceable(flag, path string) error {
 	return nil
 }
 
-// replaceFile replaces path in one step by what write has written, synced.
+// replaceFile replaces path in one step by the output of write, synced.
 func replaceFile(flag, path string, write func(*os.File) error) error {
 	if err := replaceable(flag, path); err != nil {
 		return err

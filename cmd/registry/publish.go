@@ -26,7 +26,7 @@ type publishCmd struct {
 	cli.StreamFlags
 }
 
-// Help is what registry publish --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (publishCmd) Help() string {
 	return "Checks each line before it sends it. A bad line, or one whose event id was in the input before, " +
 		"is reported with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe while " +
@@ -34,7 +34,7 @@ func (publishCmd) Help() string {
 		"Pass files that belong together to one command, in order."
 }
 
-// Run publishes the files in order and prints the summary, also when it stops early.
+// Run publishes the files in order and prints the summary, also if it stops early.
 func (c *publishCmd) Run(p *process) error {
 	inputs, err := c.check(p)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, disconnect func
 	if err != nil {
 		return nil, nil, err
 	}
-	// One run for the whole command: it must remember across the batches.
+	// One Run for the whole command, since it must remember earlier batches.
 	return c.publisher(js).NewRun().PublishAll, nc.Close, nil
 }
 
@@ -98,7 +98,7 @@ func (c *publishCmd) publisher(js jetstream.JetStream) *publish.Publisher {
 	return publish.New(js, publish.Config{Stream: string(c.Stream)})
 }
 
-// dryRun is the sender of a dry run. It refuses what the publisher would.
+// dryRun is the sender of a dry run. It refuses what the publisher would refuse.
 func (c *publishCmd) dryRun(_ context.Context, all []publish.Message) (publish.Summary, error) {
 	publisher := c.publisher(nil)
 	for i := range all {
@@ -109,10 +109,10 @@ func (c *publishCmd) dryRun(_ context.Context, all []publish.Message) (publish.S
 	return publish.Summary{Sent: len(all)}, nil
 }
 
-// createWithin bounds the two questions that creating the stream takes.
+// createWithin bounds the two requests that creating the stream takes.
 const createWithin = 3 * time.Second
 
-// creating says how publish creates a missing stream.
+// creating creates a missing stream.
 type creating struct {
 	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one keeps serving what it has until registry rebuild --accept-stream."`
 	StreamReplicas int  `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one."`
@@ -136,7 +136,7 @@ func (c creating) create(ctx context.Context, js jetstream.JetStream, stream str
 	defer cancel()
 	_, err := js.Stream(ctx, stream)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // whatever else it is, findStream says it
+		return nil // findStream reports other errors
 	}
 	_, err = js.CreateStream(ctx, publish.StreamConfig(stream, c.StreamReplicas, c.StreamHistory, events.NewEpoch()))
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a server was faster
@@ -145,14 +145,14 @@ func (c creating) create(ctx context.Context, js jetstream.JetStream, stream str
 	return nil
 }
 
-// batchLines is how many events go to the stream in one atomic batch: the broker's own limit.
+// batchLines is how many events are sent as one atomic batch: the broker's own limit.
 const batchLines = 1000
 
 // publishing is one run of publish. One goroutine uses it.
 type publishing struct {
 	send      sendFunc
 	maxErrors int
-	complaint io.Writer // takes one line for each bad line of the input
+	complaint io.Writer // gets one line for each bad line of the input
 	bar       *cli.Bar
 
 	ids       idSet
@@ -162,18 +162,18 @@ type publishing struct {
 	stopped   string // where --max-errors stopped the run
 }
 
-// sendFunc is PublishAll of one publish.Run: it keeps the order and counts what got through,
-// also when it returns an error.
+// sendFunc is PublishAll of one publish.Run: it keeps the order and counts the stored messages,
+// also if it returns an error.
 type sendFunc func(context.Context, []publish.Message) (publish.Summary, error)
 
 // errTooManyBad ends the reading of the input.
 var errTooManyBad = errors.New("too many bad lines")
 
-// lines publishes all inputs. An error says why not everything was sent.
+// lines publishes all inputs. An error explains why not everything was sent.
 func (r *publishing) lines(ctx context.Context, inputs []input) error {
 	err := eachLine(ctx, inputs, func(l *line) error { return r.line(ctx, l) }, func() error { return r.flush(ctx) })
 	if err == nil || errors.Is(err, errTooManyBad) {
-		// The good lines before the one that stops the run are sent.
+		// The good lines before the one that stops the run are still sent.
 		if flushErr := r.flush(ctx); flushErr != nil {
 			err = flushErr
 		}
@@ -187,7 +187,7 @@ func (r *publishing) lines(ctx context.Context, inputs []input) error {
 	return err
 }
 
-// line takes one line of the input: into the next batch, or named as bad.
+// line adds one line of the input to the next batch, or reports it as bad.
 func (r *publishing) line(ctx context.Context, l *line) error {
 	if l.err == nil && !r.ids.add(l.message.Event.ID) {
 		l.err = errors.New("id: the input has had an event of this id before")
@@ -217,8 +217,8 @@ func (r *publishing) refuse(l *line) error {
 	return nil
 }
 
-// flush sends what is pending and waits until the stream has stored it. A message that the
-// publisher still finds wrong (too long with its headers) is a bad line like any other.
+// flush sends the pending lines and waits until the stream has stored them. A message that the
+// publisher still rejects (too long with its headers) is a bad line like any other.
 func (r *publishing) flush(ctx context.Context) error {
 	for len(r.pending) > 0 {
 		at, err := r.sendPending(ctx)
@@ -239,8 +239,8 @@ func (r *publishing) flush(ctx context.Context) error {
 	return nil
 }
 
-// sendPending sends one batch, and removes from pending what is certain to be stored. An error is
-// about the pending line at the returned index.
+// sendPending sends one batch, and removes from pending the lines that are certainly stored. An
+// error is about the pending line at the returned index.
 func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	messages := make([]publish.Message, len(r.pending))
 	for i := range r.pending {
@@ -267,8 +267,8 @@ func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	return failed.Index - stored, err
 }
 
-// dropPending reports the pending line at an index as bad. If it is one too many, the lines before
-// it are sent and those after it are not.
+// dropPending reports the pending line at an index as bad. If that exceeds the maximum, the lines
+// before it are sent and those after it are not.
 func (r *publishing) dropPending(ctx context.Context, at int, why error) error {
 	bad := r.pending[at]
 	bad.err = why
@@ -282,7 +282,7 @@ func (r *publishing) dropPending(ctx context.Context, at int, why error) error {
 	return errors.Join(err, r.flush(ctx))
 }
 
-// badLines is the error of a run with bad lines, and says what to do.
+// badLines returns the error of a run with bad lines, with the remedy.
 func (r *publishing) badLines() error {
 	if r.stopped != "" {
 		return fmt.Errorf("stopped at %s: correct the line and publish again, or allow more bad lines with --max-errors", r.stopped)
@@ -290,7 +290,7 @@ func (r *publishing) badLines() error {
 	return fmt.Errorf("%s not sent: correct and publish them again", cli.Count(r.bad, "bad line"))
 }
 
-// summary is the one line on standard output.
+// summary returns the one line on standard output.
 func (r *publishing) summary(dry bool) string {
 	var s strings.Builder
 	if dry {
@@ -307,12 +307,12 @@ func (r *publishing) summary(dry bool) string {
 	return s.String()
 }
 
-// idSet remembers the event ids of one publish run by the first 16 bytes of their SHA-256: about 30
+// idSet stores the event ids of one publish run as the first 16 bytes of their SHA-256: about 30
 // bytes an event however long its id is, 300 MB for ten million lines. A 64-bit hash would refuse a
-// good line once in some hundred thousand runs of that size; this one, never.
+// good line once in a few hundred thousand runs of that size; this one, never.
 type idSet map[[16]byte]struct{}
 
-// add is false when the id has been added before.
+// add reports whether the id is new.
 func (s idSet) add(id string) bool {
 	sum := sha256.Sum256([]byte(id))
 	key := [16]byte(sum[:])

@@ -17,7 +17,7 @@ const (
 	readyEvery = 200 * time.Millisecond
 )
 
-// readyCmd asks a running server. /readyz needs no token.
+// readyCmd queries a running server. /readyz needs no token.
 type readyCmd struct {
 	AdminAddr cli.Address   `default:"127.0.0.1:8081" help:"Operators' listener of the running server."`
 	Wait      time.Duration `default:"0s" help:"Try for this long, also while no server is there yet. 0: once."`

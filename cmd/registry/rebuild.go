@@ -22,7 +22,7 @@ type rebuildCmd struct {
 	cli.AdminFlags
 }
 
-// Help is what registry rebuild --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (rebuildCmd) Help() string {
 	return "The running server builds a read model from the start of the stream beside the one that it serves, and swaps it in once it " +
 		"has caught up. Readers notice nothing. The replaced store is kept in the data directory as registry.db.replaced-<time>. " +
@@ -51,7 +51,7 @@ func (c *rebuildCmd) Run(p *process) error {
 	return err
 }
 
-// watch shows how far the rebuild is until ctx ends. A failure to see it is no error.
+// watch shows the rebuild's progress until ctx ends. It ignores errors.
 func (c *rebuildCmd) watch(ctx context.Context, w io.Writer) {
 	if !cli.IsTerminal(w) {
 		return
@@ -72,12 +72,12 @@ func (c *rebuildCmd) watch(ctx context.Context, w io.Writer) {
 	}
 }
 
-// projectionAt is the server's /projection.
+// projectionAt returns the server's /projection.
 func projectionAt(ctx context.Context, f cli.AdminFlags) (p admin.Projection, err error) {
 	return p, f.AskJSON(ctx, http.MethodGet, "/projection", &p)
 }
 
-// summaryOf is what rebuild prints.
+// summaryOf returns the output of rebuild.
 func summaryOf(r admin.Rebuilt) string {
 	var s strings.Builder
 	for _, m := range []struct {

@@ -77,7 +77,7 @@ type rejectedRetryCmd struct {
 	rejectedFlags
 }
 
-// Help is what registry rejected retry --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (rejectedRetryCmd) Help() string {
 	return "For events that a server rejected because it was too old or misconfigured. The server decides about each of them again, and rejects it again " +
 		"if nothing has changed. An event is not published if anything newer is on its subject, since that would bring back an older state, " +
@@ -106,20 +106,20 @@ func (c *rejectedRetryCmd) Run(p *process) error {
 	})
 }
 
-// rejectedPurgeCmd erases copies of rejected events.
+// rejectedPurgeCmd deletes copies of rejected events.
 type rejectedPurgeCmd struct {
 	Subjects []string `arg:"" name:"SUBJECT" help:"An event's subject (registry.scammers.x, or with wildcards registry.scammers.*), which erases every copy of its events, or a subject of the copies (registry-rejected.>, registry-rejected.EPOCH.SEQUENCE)."`
 	rejectedFlags
 }
 
-// Help is what registry rejected purge --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (rejectedPurgeCmd) Help() string {
 	return "The events stay in the stream: a rebuild, or a server with an empty data directory, finds them again and copies them again. " +
 		"To end that, publish a good event on the subject, then erase what is before it: nats stream purge REGISTRY --subject SUBJECT --keep 1 " +
 		"(a registry.entry.delisted or registry.donation.removed does both). On a subject that never had a good event leave out --keep 1."
 }
 
-// Run prints how many copies were erased.
+// Run prints how many copies were deleted.
 func (c *rejectedPurgeCmd) Run(p *process) error {
 	for _, subject := range c.Subjects {
 		if !strings.HasPrefix(subject, events.RejectedPrefix) && !strings.HasPrefix(subject, "registry.") {
@@ -147,7 +147,7 @@ func (c *rejectedPurgeCmd) Run(p *process) error {
 	})
 }
 
-// rejectedFlags say whose rejected events a command is about.
+// rejectedFlags select the stream whose rejected events a command manages.
 type rejectedFlags struct{ cli.StreamFlags }
 
 // with connects, calls do, and closes the connection.

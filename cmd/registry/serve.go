@@ -71,7 +71,7 @@ type serveCmd struct {
 	cli.LogFlags
 }
 
-// Help is what registry serve --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (serveCmd) Help() string {
 	return "Listens at once, and answers lists, checks and donations with 503 until the read model has caught up with the stream. " +
 		"On SIGTERM or SIGINT it accepts no more requests, finishes those in progress, saves everything and ends. A second signal ends it at once. SIGHUP is ignored. " +
@@ -155,8 +155,8 @@ func (c *serveCmd) Run(p *process) error {
 	})
 }
 
-// ignoreHangup logs SIGHUP until stop is called, and ignores it: to other servers it means reload,
-// and its default would end the process with nothing saved.
+// ignoreHangup logs and ignores SIGHUP until stop is called: to other servers it means reload, and
+// its default would end the process without saving.
 func ignoreHangup(log *slog.Logger) (stop func()) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -170,7 +170,7 @@ func ignoreHangup(log *slog.Logger) (stop func()) {
 	return func() { signal.Stop(hangups); close(hangups); <-logging }
 }
 
-// check rejects what cannot work before anything is touched.
+// check rejects invalid flags before anything is touched.
 func (c *serveCmd) check() error {
 	if err := c.checkBroker(); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (c *serveCmd) brokerFlags() cli.BrokerFlags {
 	return cli.BrokerFlags{NATSURL: c.NATSURL, NATSFlags: c.NATSFlags}
 }
 
-// external is true when the broker is another process.
+// external reports whether the broker is another process.
 func (c *serveCmd) external() bool { return len(c.NATSURL) > 0 }
 
 func (c *serveCmd) dataDir() string {
@@ -245,13 +245,13 @@ func (c *serveCmd) dataDir() string {
 	return "data"
 }
 
-// maxToken is the greatest length of a token in bytes.
+// maxToken is the maximum length of a token in bytes.
 const maxToken = 4096
 
-// chatToken reads the chat platform's token; empty when none is configured. A file that others
-// on the machine may read, or its group may write, is refused: the token is as good as a
-// password. The group may read it, because that is how Kubernetes hands secrets to a process
-// that is not root.
+// chatToken reads the chat platform's token, or returns "" if none is configured. The token is as
+// good as a password, so a file that others on the machine may read, or its group may write, is
+// refused. The group may read it, because that is how Kubernetes passes secrets to a process that
+// is not root.
 func (c *serveCmd) chatToken() (upstream.Secret, error) {
 	if c.ChatTokenFile == "" {
 		return "", nil
@@ -279,7 +279,7 @@ func (c *serveCmd) chatToken() (upstream.Secret, error) {
 	return upstream.Secret(token), nil
 }
 
-// markdownFile reads a text for the site, of at most limit bytes; empty when name is.
+// markdownFile reads a text for the site, of at most limit bytes. It returns "" if name is empty.
 func markdownFile(flag, name string, limit int, check func(string) error) (string, error) {
 	if name == "" {
 		return "", nil
@@ -302,12 +302,12 @@ func markdownFile(flag, name string, limit int, check func(string) error) (strin
 	return string(text), nil
 }
 
-// avatars is where pictures of users come from.
+// avatars returns where pictures of users come from.
 func (c *serveCmd) avatars(token upstream.Secret) upstream.AvatarConfig {
 	return upstream.AvatarConfig{API: string(c.ChatAPIURL), CDN: string(c.ChatCDNURL), Token: token}
 }
 
-// checkAvatars refuses addresses that do not go together.
+// checkAvatars rejects addresses that do not fit together.
 func (c *serveCmd) checkAvatars() error {
 	token := upstream.Secret("")
 	if c.ChatTokenFile != "" {

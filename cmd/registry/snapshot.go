@@ -31,7 +31,7 @@ type snapshotCmd struct {
 	Restore snapshotRestoreCmd `cmd:"" help:"Restore a snapshot into a data directory that is not in use. Does not touch the broker's store."`
 }
 
-// snapshotCreateCmd asks a running server.
+// snapshotCreateCmd makes a running server create a snapshot.
 type snapshotCreateCmd struct {
 	Output string `placeholder:"FILE" help:"Write the snapshot to this file instead of the object store. The file exists only once it is complete. -: standard output."`
 	cli.AdminFlags
@@ -53,12 +53,12 @@ func (c *snapshotCreateCmd) Run(p *process) error {
 	return err
 }
 
-// summary is one snapshot in words.
+// summary returns a snapshot's description.
 func summary(m snapshots.Manifest) string {
 	return fmt.Sprintf("stream %s, sequence %d, %d entries, digest %s", cli.Printable(m.Stream), m.Sequence, m.EntryCount(), m.Digest)
 }
 
-// take writes a temporary file beside FILE and renames it at the end.
+// take writes a temporary file next to FILE and renames it at the end.
 func (c *snapshotCreateCmd) take(p *process) error {
 	var m snapshots.Manifest
 	var n int64
@@ -73,7 +73,7 @@ func (c *snapshotCreateCmd) take(p *process) error {
 	return err
 }
 
-// takeArchive has the running server make a snapshot of n bytes and writes it to f.
+// takeArchive makes the running server create a snapshot of n bytes and writes it to f.
 func takeArchive(p *process, server cli.AdminFlags, f *os.File) (m snapshots.Manifest, n int64, err error) {
 	archive, err := server.Ask(p.ctx, http.MethodPost, "/snapshots?output=1")
 	if err != nil {
@@ -87,8 +87,7 @@ func takeArchive(p *process, server cli.AdminFlags, f *os.File) (m snapshots.Man
 	return m, n, err
 }
 
-// print writes the snapshot to standard output, where a reader notices one that is cut short by its
-// checksum.
+// print writes the snapshot to standard output. Its checksum reveals a truncated one.
 func (c *snapshotCreateCmd) print(p *process) error {
 	archive, err := c.Ask(p.ctx, http.MethodPost, "/snapshots?output=1")
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *snapshotCreateCmd) print(p *process) error {
 	return nil
 }
 
-// taken checks that the whole archive has arrived. The server has verified what it sent.
+// taken checks that the whole archive has arrived. The server has verified its content.
 func taken(f *os.File, n int64) (snapshots.Manifest, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return snapshots.Manifest{}, err
@@ -152,7 +151,7 @@ type snapshotVerifyCmd struct {
 	bucketFlags
 }
 
-// Run prints what is in a good snapshot.
+// Run prints the content of a good snapshot.
 func (c *snapshotVerifyCmd) Run(p *process) error {
 	return c.unpacked(p, c.Snapshot, func(_ string, m snapshots.Manifest) error {
 		_, err := fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), summary(m))
@@ -168,14 +167,14 @@ type snapshotRestoreCmd struct {
 	bucketFlags
 }
 
-// Help is what registry snapshot restore --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (snapshotRestoreCmd) Help() string {
 	return "A server started on it replays what the stream has had since. If that stream is lost, the server shows the snapshot's state, including everybody delisted since: " +
 		"to recover from the loss of the stream, use registry recover instead."
 }
 
-// Run touches the data directory only once it has read a snapshot's head: for a missing one, or
-// something else, it creates no directory and no lock.
+// Run touches the data directory only once it has read a snapshot's header: for a missing or
+// foreign file, it creates no directory and no lock.
 func (c *snapshotRestoreCmd) Run(p *process) error {
 	return c.open(p, c.Snapshot, func(ctx context.Context, archive io.Reader) error {
 		var head bytes.Buffer
@@ -213,7 +212,7 @@ func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, arch
 	return nil
 }
 
-// bucketFlags say how a command reaches the object store.
+// bucketFlags are the flags for reaching the object store.
 type bucketFlags struct{ cli.BrokerFlags }
 
 // with connects, calls do, and closes the connection.
@@ -233,13 +232,13 @@ func (f bucketFlags) with(p *process, do func(context.Context, *bucket.Bucket) e
 	return cli.Interrupted(p.ctx, do(p.ctx, bucket.New(js, bucket.Config{})))
 }
 
-// unanswered names the broker that a request about the object store failed at, and says what to do.
+// unanswered returns the error of a request about the object store, with the broker's name and the
+// remedy.
 func (f bucketFlags) unanswered(err error) error {
 	return fmt.Errorf("broker at %s: object store: %w", f.Addresses(), cli.Advise(err))
 }
 
-// open calls do with an archive: that of a file or, if there is none of this name, of the object
-// store.
+// open calls do with an archive: that of a file or, if there is no such file, of the object store.
 func (f bucketFlags) open(p *process, name string, do func(context.Context, io.Reader) error) error {
 	file, err := os.Open(name)
 	if err == nil {
@@ -282,7 +281,7 @@ func (f bucketFlags) unpacked(p *process, name string, do func(path string, m sn
 	})
 }
 
-// unusable adds to the error of a snapshot what to do instead.
+// unusable adds an alternative to the error of a snapshot.
 func unusable(name string, err error) error {
 	return fmt.Errorf("%s: %w; %s", cli.Printable(name), err, cli.SnapshotAdvice(err))
 }

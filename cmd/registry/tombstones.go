@@ -27,7 +27,7 @@ type tombstonesCmd struct {
 	bucketFlags
 }
 
-// Help is what registry tombstones --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (tombstonesCmd) Help() string {
 	return "One line of JSON for each entry that has left its list and has not been listed again: list, entryId, and the stream sequence and time of the delisting. " +
 		"Trusted persons whose trust was withdrawn are among them. The last line says how many there are, and up to which sequence of which history. " +
@@ -35,7 +35,7 @@ func (tombstonesCmd) Help() string {
 		"succeeded since. A file without its last line is refused."
 }
 
-// tombstonesFailed ends output that is not everything.
+// tombstonesFailed ends incomplete output.
 const tombstonesFailed = "# tombstones failed: this is not everything\n"
 
 // Run writes nothing before a snapshot has been verified.
@@ -59,17 +59,17 @@ func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 	})
 }
 
-// tombstonesEnd is the last line of registry tombstones. Without it a file may be a part of what it was
-// made of, and an entry that it lacks would pass for one that is listed.
+// tombstonesEnd is the last line of registry tombstones. Without it a file may be incomplete, and
+// an entry that it lacks would be taken for a listed one.
 type tombstonesEnd struct {
 	End      bool      `json:"end"`
 	Count    int       `json:"count"`
-	Epoch    string    `json:"epoch"` // the name of the history that the sequences belong to
+	Epoch    string    `json:"epoch"` // name of the history that the sequences belong to
 	Sequence uint64    `json:"sequence"`
 	Time     time.Time `json:"time"`
 }
 
-// readTombstones reads what registry tombstones wrote. The error names the line.
+// readTombstones reads the output of registry tombstones. The error names the line.
 func readTombstones(path string) (w recovery.Withdrawals, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -133,7 +133,7 @@ func parseTombstone(line []byte) (readmodel.Tombstone, error) {
 	return t, nil
 }
 
-// copyAnswer writes an answer of the running server to out.
+// copyAnswer writes a response of the running server to out.
 func copyAnswer(p *process, f cli.AdminFlags, path string, out io.Writer) error {
 	body, err := f.Ask(p.ctx, http.MethodGet, path)
 	if err != nil {
@@ -146,8 +146,7 @@ func copyAnswer(p *process, f cli.AdminFlags, path string, out io.Writer) error 
 	return nil
 }
 
-// endWith runs write. Where it fails after it has written something, line says so at the end of the
-// output.
+// endWith runs write. If write fails after some output, line marks the output as incomplete.
 func endWith(p *process, line string, write func(*process, io.Writer) error) error {
 	out := &counted{to: p.stdout}
 	err := cli.Interrupted(p.ctx, write(p, out))
@@ -158,7 +157,7 @@ func endWith(p *process, line string, write func(*process, io.Writer) error) err
 	return err
 }
 
-// counted counts what is written.
+// counted counts the bytes written.
 type counted struct {
 	to io.Writer
 	n  int64

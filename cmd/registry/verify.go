@@ -23,7 +23,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// verifyReads is how often a record that differs is read before it is reported.
+// verifyReads is how often a differing record is read before it is reported.
 const verifyReads = 3
 
 // verifyCmd compares a running server with a replay of its stream.
@@ -32,14 +32,14 @@ type verifyCmd struct {
 	cli.AdminFlags
 }
 
-// Help is what registry verify --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (verifyCmd) Help() string {
 	return "Replays the stream, in this process, into an empty read model up to the very sequence at which the server lists its records, so the " +
 		"result is right even while events arrive. Tombstones are compared too; one that only the server has, after a purge of the stream, is no difference. A record that differs is read twice more before it is reported. Takes as much memory as the server's read model " +
 		"and changes nothing. Exit status 1 if anything differs."
 }
 
-// Run prints how many records were compared, and those that differ.
+// Run prints how many records were compared, and the differing ones.
 func (c *verifyCmd) Run(p *process) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *verifyCmd) Run(p *process) error {
 	return c.tell(p.ctx, p.stdout, found)
 }
 
-// tell prints the findings. The error says that there are any.
+// tell prints the findings. If there are any, it returns an error.
 func (c *verifyCmd) tell(ctx context.Context, w io.Writer, found findings) error {
 	if len(found.differ) == 0 {
 		_, err := fmt.Fprintf(w, "%s compared at sequence %d: no difference; digest %s\n",
@@ -77,7 +77,7 @@ func (c *verifyCmd) tell(ctx context.Context, w io.Writer, found findings) error
 
 func (c *verifyCmd) tellSubjects(ctx context.Context, w io.Writer, differ map[string]string) error {
 	var lost map[string]bool
-	if p, err := projectionAt(ctx, c.AdminFlags); err == nil { // it only explains
+	if p, err := projectionAt(ctx, c.AdminFlags); err == nil { // only for an explanation
 		lost = setOf(p.SubjectsWithoutValidEvent)
 	}
 	for _, subject := range slices.Sorted(maps.Keys(differ)) {
@@ -102,13 +102,14 @@ func setOf(texts []string) map[string]bool {
 
 // findings are the outcome of a comparison.
 type findings struct {
-	records  int // compared, those that only one side has included
+	records  int // compared, including those that only one side has
 	sequence uint64
 	digest   string
-	differ   map[string]string // what is wrong, by subject
+	differ   map[string]string // the difference, by subject
 }
 
-// compare reads the server's records up to three times, and keeps what differs every time.
+// compare reads the server's records up to three times, and keeps the records that differ every
+// time.
 func (c *verifyCmd) compare(ctx context.Context, r *replay) (found findings, err error) {
 	for read := range verifyReads {
 		now, err := c.compareOnce(ctx, r)
@@ -125,8 +126,8 @@ func (c *verifyCmd) compare(ctx context.Context, r *replay) (found findings, err
 	return found, nil
 }
 
-// compareOnce holds the replay, asks for the server's records at that sequence or later, and lets
-// the replay continue to exactly where they were taken.
+// compareOnce pauses the replay, requests the server's records at that sequence or later, and lets
+// the replay continue exactly to their sequence.
 func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error) {
 	at := r.projector.Hold(0)
 	defer r.projector.Release()
@@ -146,15 +147,15 @@ func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error
 	return list.compare(own)
 }
 
-// recordList is the server's answer to /records, read line by line.
+// recordList is the server's response to /records, read line by line.
 type recordList struct {
 	head  admin.RecordsHeader
 	body  io.ReadCloser
 	lines *bufio.Scanner
 }
 
-// serverRecords asks the server for its records at a sequence of at least atLeast. The caller
-// closes the list.
+// serverRecords requests the server's records at a sequence of at least atLeast. The caller closes
+// the list.
 func (c *verifyCmd) serverRecords(ctx context.Context, atLeast uint64) (*recordList, error) {
 	body, err := c.Ask(ctx, http.MethodGet, fmt.Sprint("/records?sequence=", atLeast))
 	if err != nil {
@@ -168,7 +169,7 @@ func (c *verifyCmd) serverRecords(ctx context.Context, atLeast uint64) (*recordL
 	return l, nil
 }
 
-func (l *recordList) close() { _ = l.body.Close() } // what was read is complete or an error of its own
+func (l *recordList) close() { _ = l.body.Close() } // errors were reported while reading
 
 func (l *recordList) readHead() error {
 	if !l.lines.Scan() {
@@ -183,14 +184,14 @@ func (l *recordList) readHead() error {
 	return nil
 }
 
-// What a subject that differs is said to be.
+// The kinds of difference.
 const (
 	differs    = "differs"
 	onlyStream = "in the stream, not in the server"
 	onlyServer = "in the server, not in the stream"
 )
 
-// compare reads the list and compares it with own, which is of the same sequence.
+// compare reads the list and compares it with own, which must have the same sequence.
 func (l *recordList) compare(own *readmodel.Inventory) (findings, error) {
 	want := make(map[string]readmodel.Digest, own.Len())
 	for key, hash := range own.All() {
@@ -210,7 +211,7 @@ func (l *recordList) compare(own *readmodel.Inventory) (findings, error) {
 	return found, nil
 }
 
-// read compares the server's records with those wanted, which it takes out of want.
+// read compares the server's records with the wanted ones, which it removes from want.
 func (l *recordList) read(found *findings, want map[string]readmodel.Digest) error {
 	for l.lines.Scan() {
 		at := strings.LastIndexByte(l.lines.Text(), ' ')
@@ -222,7 +223,7 @@ func (l *recordList) read(found *findings, want map[string]readmodel.Digest) err
 		expected, there := want[subject]
 		switch {
 		case !there && strings.HasPrefix(subject, readmodel.TombstonePrefix):
-			// Somebody purged the delisting from the stream. To know of it still is no harm.
+			// The delisting was purged from the stream. A model that still knows it is right.
 		case !there:
 			found.differ[subject] = onlyServer
 		case expected.String() != hash:
@@ -239,7 +240,7 @@ func (l *recordList) read(found *findings, want map[string]readmodel.Digest) err
 	return nil
 }
 
-// besideWithin bounds the replay's way to the server's sequence.
+// besideWithin bounds the time in which the replay reaches the server's sequence.
 const besideWithin = 30 * time.Second
 
 // replay is a read model of the stream, made in this process.
@@ -282,7 +283,7 @@ func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
 	}
 }
 
-// at lets the replay continue to sequence and lists its records there.
+// at lets the replay continue to sequence and returns its records there.
 func (r *replay) at(ctx context.Context, sequence uint64) (inv *readmodel.Inventory, err error) {
 	ctx, cancel := context.WithTimeout(ctx, besideWithin)
 	defer cancel()

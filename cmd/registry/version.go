@@ -51,7 +51,7 @@ func printVersion(w io.Writer, info *debug.BuildInfo) error {
 	return nil
 }
 
-// programVersion prefers the release's own number over what the Go command found out.
+// programVersion returns the release's own number, or else what the Go command recorded.
 func programVersion(info *debug.BuildInfo) string {
 	switch {
 	case version != "":
@@ -62,8 +62,8 @@ func programVersion(info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-// programCommit prefers the release's own commit, too. A build without version control, such as by
-// go run, knows none.
+// programCommit returns the release's own commit, or else what the Go command recorded. A build
+// without version control, such as by go run, has none.
 func programCommit(info *debug.BuildInfo) string {
 	if commit != "" {
 		return commit
@@ -83,8 +83,9 @@ func programCommit(info *debug.BuildInfo) string {
 	return stamp["vcs.revision"]
 }
 
-// keyDependencies are those whose version an operator asks for first: the broker and its client,
-// the store, the index of ranked search, the router, and what texts are rendered and folded with.
+// keyDependencies returns the dependencies whose version matters most to an operator: the broker
+// and its client, the store, the index of ranked search, the router, and the libraries that render
+// and fold texts.
 func keyDependencies() []string {
 	return []string{
 		"github.com/blevesearch/bleve/v2",

@@ -1,5 +1,5 @@
-// Package browser holds tests only. They look at the site as its readers do: the built program,
-// with the demonstration and with entries that mean harm, in Debian's Chromium.
+// Package browser holds tests only. They check the site as visitors see it: the built program, with
+// the demonstration and with hostile entries, in Debian's Chromium.
 //
 // # Promises
 //
@@ -14,15 +14,15 @@
 // # Why
 //
 // One browser and one demonstration serve all tests, each test in a profile of its own
-// ([chromedp.WithNewBrowserContext]), because starting a browser takes longer than looking at a
-// page. TestPages is a table of pages. It loads each page once, and each check is a function that
-// looks at the loaded page. The program is another process, so the race detector would find
-// nothing: with it these tests are left out.
+// ([chromedp.WithNewBrowserContext]), because starting a browser takes longer than loading a page.
+// TestPages is a table of pages. It loads each page once, and each check is a function that reads
+// the loaded page. The race detector cannot observe the program, which is another process, so it
+// skips these tests.
 //
 // # Running
 //
 // The tests need Chromium, and axe-core's axe.min.js at the path in REGISTRY_AXE. .ci/run fetches
-// both. Without them they are left out; with REGISTRY_TESTS=all and CI=true they then fail.
+// both. Without them the tests are skipped; with REGISTRY_TESTS=all and CI=true they then fail.
 // REGISTRY_SCREENSHOTS names a directory for pictures of every page:
 //
 //	REGISTRY_AXE=/tmp/axe.min.js REGISTRY_SCREENSHOTS=/tmp/shots go test ./cmd/registry/browser

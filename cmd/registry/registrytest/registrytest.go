@@ -1,10 +1,10 @@
 //go:build unix
 
-// Package registrytest runs the built program as a process of its own, for tests that look at it
-// from outside: the cluster and its soak, the browser, the files of deploy. It knows the program's
-// log and its signals, nothing else of it.
+// Package registrytest runs the built program as a separate process, for tests that check it from
+// outside: the cluster and its soak, the browser, the files of deploy. It only knows the program's
+// log and signals.
 //
-// Every method may be called from any goroutine. The caller ends each process with End.
+// Any goroutine may call every method. The caller ends each process with End.
 package registrytest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Patience bounds every wait for something that must happen. Nothing is expected to take this long.
+// Patience bounds every wait for something that must happen, and is much longer than needed.
 const Patience = 90 * time.Second
 
 // Build builds the program into dir and returns its path.
@@ -96,8 +96,8 @@ type Server struct {
 	listening, ready chan struct{}
 }
 
-// Start starts cmd and appends its log to the file of that name. It calls each, unless that is nil,
-// with every line.
+// Start starts cmd and appends its log to the file log. It calls each, unless that is nil, with
+// every line.
 func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 	in := bufio.NewScanner(stderr)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		_, _ = fmt.Fprintln(file, in.Text()) // a test that reads the file misses the line
+		_, _ = fmt.Fprintln(file, in.Text()) // a test that reads the file will miss the line
 		if each != nil {
 			each(in.Text())
 		}
@@ -142,7 +142,7 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 			close(s.ready)
 		}
 	}
-	_, _ = io.Copy(io.Discard, stderr) // a line that is too long ended the scanner
+	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
 }
 
 // Listening waits until the server listens.

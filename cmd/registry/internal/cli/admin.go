@@ -14,23 +14,21 @@ import (
 	"strings"
 )
 
-// AdminFlags say how a command reaches the running server.
+// AdminFlags are the flags for reaching the running server.
 type AdminFlags struct {
 	AdminAddr      Address `default:"127.0.0.1:8081" help:"Operators' listener of the running server." group:"Server"`
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
 }
 
-// SpeaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no value for it,
-// but two texts: for bytes that follow the request, and for those that come before it, as a
-// broker's do.
+// SpeaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no error value
+// for it, only two texts: for bytes after the request, and for bytes before it, such as a broker's.
 func SpeaksNoHTTP(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
 }
 
-// Ask sends a request to the operators' listener and returns the body of its answer, which the
-// caller closes. An answer that is not 2xx is an error with the answer's text. Only ctx limits how
-// long it takes.
+// Ask sends a request to the operators' listener and returns the body of its response, which the
+// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.request(ctx, method, path)
 	if err != nil {
@@ -58,7 +56,7 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 	return nil, errors.New(reason)
 }
 
-// AskJSON is Ask for an answer in JSON, which it decodes into v.
+// AskJSON is Ask for a JSON response, which it decodes into v.
 func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) error {
 	body, err := f.Ask(ctx, method, path)
 	if err != nil {
@@ -71,8 +69,9 @@ func (f AdminFlags) AskJSON(ctx context.Context, method, path string, v any) err
 	return nil
 }
 
-// fromAdmin tells the operators' listener, which knows every path that is asked for, sends no pages
-// and explains errors in plain text, from another server at its address.
+// fromAdmin reports whether a response comes from the operators' listener and not from another
+// server at its address. The listener knows all the commands' paths, sends them no pages and
+// explains errors in plain text.
 func fromAdmin(answer *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch {
@@ -107,7 +106,7 @@ func (f AdminFlags) request(ctx context.Context, method, path string) (*http.Req
 	return request, err
 }
 
-// url replaces "every interface" by the loopback one, on which the server can be reached from here.
+// url replaces the address of all interfaces by loopback, where this machine can reach the server.
 func (f AdminFlags) url() (string, error) {
 	host, port, _ := net.SplitHostPort(string(f.AdminAddr))
 	if port == "0" {
@@ -119,11 +118,11 @@ func (f AdminFlags) url() (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-// minToken is the least length of an admin token in bytes. Shorter ones can be guessed.
+// minToken is the minimum length of an admin token in bytes. Shorter ones can be guessed.
 const minToken = 16
 
-// AdminToken reads the token of the operators' listener, for the server and the commands alike. It
-// is empty when file is.
+// AdminToken reads the token of the operators' listener, for the server and the commands. It
+// returns "" if file is empty.
 func AdminToken(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -139,7 +138,7 @@ func AdminToken(file string) (string, error) {
 	return token, nil
 }
 
-// IsToken is true for printable ASCII characters without spaces, which a header can carry.
+// IsToken reports whether text is printable ASCII without spaces, which a header can carry.
 func IsToken(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

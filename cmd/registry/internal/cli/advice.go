@@ -11,8 +11,8 @@ import (
 	"example.org/registry/events/natserr"
 )
 
-// Advise adds to err, of a request to JetStream or of the disk, what to do about it, where that can
-// be known. A nil err stays nil.
+// Advise adds the remedy, if there is one, to err, an error of a request to JetStream or of the
+// disk. A nil err stays nil.
 func Advise(err error) error {
 	err = natserr.Explain(nil, err, "")
 	remedy := natserr.Remedy(err)
@@ -27,8 +27,8 @@ func Advise(err error) error {
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// SnapshotAdvice says what to do about a snapshot that cannot be used. Errors of the disk and the
-// broker pass; those of the snapshot itself do not.
+// SnapshotAdvice returns the remedy for a snapshot that cannot be used. Errors of the disk and the
+// broker are temporary; those of the snapshot itself are not.
 func SnapshotAdvice(err error) string {
 	var number syscall.Errno
 	switch {
@@ -40,7 +40,8 @@ func SnapshotAdvice(err error) string {
 	return "use another one: registry snapshot list shows those in the object store"
 }
 
-// Unreadable says why the file that a flag or an argument names cannot be read, and what to do.
+// Unreadable returns the error, with the remedy, for a file of a flag or an argument that cannot be
+// read.
 func Unreadable(flag, path string, err error) error {
 	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), Bare(err), reading(err))
 }
@@ -50,7 +51,7 @@ func Unwritable(flag, path string, err error) error {
 	return fmt.Errorf("%s: %s: %w; %s", flag, Printable(path), Bare(err), writing(err))
 }
 
-// Bare is a system's error without the path in it, which may be that of a temporary file.
+// Bare returns a system's error without its path, which may be that of a temporary file.
 func Bare(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -59,7 +60,7 @@ func Bare(err error) error {
 	return err
 }
 
-// reading is what to do about a file that cannot be read.
+// reading returns the remedy for a file that cannot be read.
 func reading(err error) string {
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -74,7 +75,7 @@ func reading(err error) string {
 	return "check the file and the disk"
 }
 
-// writing is what to do about a file that cannot be created.
+// writing returns the remedy for a file that cannot be created.
 func writing(err error) string {
 	switch {
 	case errors.Is(err, os.ErrNotExist):

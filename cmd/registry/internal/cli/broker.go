@@ -22,30 +22,30 @@ import (
 
 const (
 	dialWithin = 2 * time.Second // for one address of the broker
-	askWithin  = 3 * time.Second // for one question to JetStream
+	askWithin  = 3 * time.Second // for one request to JetStream
 )
 
-// NATSFlags say how to reach a broker that is not the embedded one.
+// NATSFlags are the flags for reaching a broker that is not the embedded one.
 type NATSFlags struct {
 	NATSCreds string `name:"nats-creds" placeholder:"FILE" help:"Credentials for the broker at --nats-url: a .creds file, or one with the seed of an nkey." group:"Broker and stream"`
 	NATSInbox string `name:"nats-inbox-prefix" default:"_INBOX" placeholder:"SUBJECT" help:"Subject prefix on which this user of the broker may receive answers." group:"Broker and stream"`
 	NATSCA    string `name:"nats-ca" placeholder:"FILE" help:"Certificate authority (PEM) of the broker at --nats-url, if the system does not know it." group:"Broker and stream"`
 }
 
-// BrokerFlags say which broker a command is about. serve, whose default is the embedded broker,
-// makes one of its own flags.
+// BrokerFlags select the broker of a command. serve, whose default is the embedded broker, fills
+// them from its own flags.
 type BrokerFlags struct {
 	NATSURL []string `name:"nats-url" default:"nats://127.0.0.1:4222" placeholder:"URL" help:"Broker, one or more addresses separated by commas. The default is the embedded broker of a server on this machine." group:"Broker and stream"`
 	NATSFlags
 }
 
-// StreamFlags say which stream a command is about.
+// StreamFlags select the stream of a command.
 type StreamFlags struct {
 	BrokerFlags
 	Stream StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
 }
 
-// Check reports flags that cannot work, and files that cannot be used, before anything is started.
+// Check returns an error for invalid flags and unusable files, before anything is started.
 func (f BrokerFlags) Check() error {
 	if err := f.CheckURLs(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func checkURL(text string) error {
 	return nil
 }
 
-// Addresses are the broker's addresses as messages show them: without user and password.
+// Addresses returns the broker's addresses for messages: without user and password.
 func (f BrokerFlags) Addresses() string {
 	var shown []string
 	for _, text := range f.NATSURL {
@@ -129,14 +129,14 @@ func withoutUser(address string) string {
 	return strings.TrimSpace(host)
 }
 
-// PrepareFunc may create the stream before it is looked for.
+// PrepareFunc may create the stream before it is looked up.
 type PrepareFunc func(ctx context.Context, js jetstream.JetStream, stream string) error
 
-// Open connects for a command that is useless without the stream, and fails within a few seconds
-// with a line that says what to do. prepare may be nil. name is the command's, for the broker's
-// log. The caller closes the connection.
+// Open connects for a command that needs the stream. It fails within a few seconds, with a line
+// that names the remedy. prepare may be nil. name is the command's, for the broker's log. The
+// caller closes the connection.
 func (f StreamFlags) Open(ctx context.Context, name string, prepare PrepareFunc) (*nats.Conn, jetstream.JetStream, error) {
-	// A broker that restarts during a long import is waited for, but not forever.
+	// Waits for a broker that restarts during a long import, but not forever.
 	nc, err := f.Connect(name, nats.ReconnectWait(500*time.Millisecond), nats.MaxReconnects(40))
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +170,7 @@ func findStream(ctx context.Context, js jetstream.JetStream, stream string) erro
 	return nil
 }
 
-// Connect connects to whichever of the broker's addresses answers.
+// Connect connects to any of the broker's addresses.
 func (f BrokerFlags) Connect(name string, more ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(strings.Join(f.NATSURL, ","), append(f.Options(name), more...)...)
 	if err != nil {
@@ -179,10 +179,10 @@ func (f BrokerFlags) Connect(name string, more ...nats.Option) (*nats.Conn, erro
 	return nc, nil
 }
 
-// Options are those of every connection to a broker outside this process.
+// Options returns the options of every connection to a broker outside this process.
 func (f NATSFlags) Options(name string) []nats.Option {
 	opts := []nats.Option{nats.Name(name), nats.Timeout(dialWithin),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else the library prints what the errors say anyway
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // otherwise the library prints the errors too
 	}
 	if f.NATSCreds != "" {
 		opts = append(opts, credentials(f.NATSCreds))
@@ -196,8 +196,8 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	return opts
 }
 
-// credentials accepts both kinds of file: a signed token with its key, and the seed of an nkey
-// alone.
+// credentials accepts both kinds of file: a signed token with its key, and only the seed of an
+// nkey.
 func credentials(file string) nats.Option {
 	text, err := os.ReadFile(file)
 	if err == nil && !strings.Contains(string(text), "NATS USER JWT") {
@@ -212,17 +212,17 @@ func credentials(file string) nats.Option {
 	return nats.UserCredentials(file)
 }
 
-// Diagnosis is why a broker cannot be reached.
+// Diagnosis explains why a broker cannot be reached.
 type Diagnosis struct {
 	Reasons string // one for each address
-	Remedy  string // what to do about it
-	Back    bool   // an address answers again
+	Remedy  string // what to do
+	Back    bool   // an address responds again
 }
 
 func (d Diagnosis) String() string { return d.Reasons + "; " + d.Remedy }
 
-// Diagnose asks each address by itself, all at once, why it cannot be used: the client library
-// keeps only the last address's reason, and none where nobody listens. It takes at most twice
+// Diagnose tries all addresses concurrently to find why each cannot be used: the client library
+// only keeps the last address's reason, and none if nothing listens there. It takes at most twice
 // dialWithin.
 func (f BrokerFlags) Diagnose(name string) Diagnosis {
 	errs := make([]error, len(f.NATSURL))
@@ -238,7 +238,7 @@ func (f BrokerFlags) Diagnose(name string) Diagnosis {
 	}
 	asking.Wait()
 	var reasons []string
-	var first error // that says more than that nobody listens
+	var first error // that is more specific than a refused connection
 	for i, err := range errs {
 		reasons = append(reasons, withoutUser(f.NATSURL[i])+": "+err.Error())
 		if first == nil && !errors.Is(err, nats.ErrNoServers) {

@@ -1,5 +1,5 @@
-// Package cli is what the commands of registry share: flags with their checks, connections to the
-// broker and to a running server, errors that say what to do, and output for terminals.
+// Package cli has what the commands of registry share: flags with their checks, connections to the
+// broker and to a running server, errors with remedies, and output for terminals.
 //
 // # Promises
 //

@@ -33,9 +33,9 @@ func (e UsageError) Unwrap() error { return e.Err }
 // Usagef makes a UsageError. Its text begins with the flag.
 func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
 
-// CheckEmpty rejects arguments and flags that are present but empty, such as an unset shell
-// variable produces: a command without them does something else. A flag whose tag has empty:"" may
-// be. An empty environment variable counts as unset.
+// CheckEmpty rejects arguments and flags that are present but empty, as an unset shell variable
+// makes them, since the command does something else without them. A flag whose tag has empty:"" may
+// be empty. An empty environment variable counts as unset.
 func CheckEmpty(parsed *kong.Context) error {
 	for _, p := range parsed.Path {
 		switch {
@@ -48,7 +48,7 @@ func CheckEmpty(parsed *kong.Context) error {
 	return nil
 }
 
-// isEmpty is true for an empty string, an empty list, and a list with an empty string in it.
+// isEmpty reports whether v is an empty string, an empty list, or a list with an empty string.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
@@ -81,17 +81,17 @@ func (a *Address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Loopback is true when only programs on this machine can reach the address.
+// Loopback reports whether only programs on this machine can reach the address.
 func (a Address) Loopback() bool {
 	host, _, err := net.SplitHostPort(string(a))
 	return err == nil && broker.Loopback(host)
 }
 
-// URL is an absolute http or https address without a trailing slash, query or fragment. Empty:
-// there is none.
+// URL is an absolute http or https address without a trailing slash, query or fragment. It may be
+// empty.
 type URL string
 
-// UnmarshalText rejects what no path can be appended to.
+// UnmarshalText rejects an address to which no path can be appended.
 func (u *URL) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*u = ""
@@ -104,8 +104,8 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Appeals is an http or https address that may have a query and, after the host, {reportId}. Empty:
-// there is none.
+// Appeals is an http or https address that may have a query and, after the host, {reportId}. It may
+// be empty.
 type Appeals string
 
 // UnmarshalText leaves the check to the site, which links to the address.
@@ -117,7 +117,7 @@ func (a *Appeals) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Reports is an http or https address that may have a query. Empty: there is none.
+// Reports is an http or https address that may have a query. It may be empty.
 type Reports string
 
 // UnmarshalText leaves the check to the site, which links to the address.
@@ -129,7 +129,7 @@ func (r *Reports) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Contact is an address that people can write to or call: a mailto:, https: or tel: URL.
+// Contact is an address for reaching people: a mailto:, https: or tel: URL.
 type Contact string
 
 // UnmarshalText leaves the check to httpapi, which publishes the address.
@@ -154,8 +154,8 @@ func (n *Network) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseNetwork turns an IPv4 range written as IPv6 into an IPv4 one, since clients' addresses are
-// IPv4 then.
+// parseNetwork converts an IPv4 range written as IPv6 to IPv4, since clients' addresses are then
+// IPv4.
 func parseNetwork(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -175,7 +175,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-// Prefixes converts networks to the type that httpapi takes.
+// Prefixes converts networks to httpapi's type.
 func Prefixes(networks []Network) []netip.Prefix {
 	var out []netip.Prefix
 	for _, n := range networks {
@@ -200,13 +200,13 @@ func (s *StreamName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// LogFlags shape the log.
+// LogFlags configure the log.
 type LogFlags struct {
 	LogFormat string     `enum:"auto,text,json" default:"auto" help:"Log format: text, json, or auto (text on a terminal, else json)." group:"Log"`
 	LogLevel  slog.Level `default:"info" help:"Lowest level that is logged: debug, info, warn or error." group:"Log"`
 }
 
-// Logger writes to stderr.
+// Logger returns a logger that writes to stderr.
 func (f LogFlags) Logger(stderr io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: f.LogLevel}
 	if f.LogFormat == "text" || f.ForPeople(stderr) {
@@ -215,12 +215,12 @@ func (f LogFlags) Logger(stderr io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(stderr, options))
 }
 
-// ForPeople is true where a person reads stderr and asks for no other format.
+// ForPeople reports whether a person reads stderr and has requested no other format.
 func (f LogFlags) ForPeople(stderr io.Writer) bool {
 	return f.LogFormat != "json" && IsTerminal(stderr)
 }
 
-// IsTerminal decides between output for people and output for programs.
+// IsTerminal reports whether w is a terminal, which gets output for people.
 func IsTerminal(w io.Writer) bool {
 	switch w := w.(type) {
 	case *Screen:

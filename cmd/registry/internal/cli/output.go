@@ -13,7 +13,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Bar shows progress to a person. The zero value, used where standard error is no terminal, shows
+// Bar shows progress to a person. The zero value, used if standard error is no terminal, shows
 // nothing. It is not safe for concurrent use.
 type Bar struct{ shown *progressbar.ProgressBar }
 
@@ -44,19 +44,19 @@ func NewBar(w io.Writer, title string, total int64, bytes bool) *Bar {
 	return &Bar{progressbar.NewOptions64(total, options...)}
 }
 
-// Screen is a terminal that log lines and a bar share: a line that is written while a bar is shown
-// takes its place, and the bar is drawn again below it. Any goroutine may write to it.
+// Screen is a terminal that log lines and a bar share: a line replaces the bar, which is drawn
+// again below it. Any goroutine may write to it.
 type Screen struct {
 	mu      sync.Mutex
 	out     io.Writer
-	begun   bool // something that is no whole line stands in the last one
+	begun   bool // the last line is incomplete
 	written time.Time
 }
 
-// NewScreen shares the terminal out.
+// NewScreen returns a Screen on a terminal.
 func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
 
-// Shared returns a Screen where out is a terminal, else out.
+// Shared returns a Screen if out is a terminal, else out.
 func Shared(out io.Writer) io.Writer {
 	if IsTerminal(out) {
 		return NewScreen(out)
@@ -69,21 +69,21 @@ func (s *Screen) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.begun {
-		_, _ = io.WriteString(s.out, "\r\x1b[2K") // back to the start of the line, which is cleared
+		_, _ = io.WriteString(s.out, "\r\x1b[2K") // clears the line
 		s.begun = false
 	}
 	s.written = time.Now()
 	return s.out.Write(lines)
 }
 
-// Interrupted says that the terminal shows ^C where the next line is to be.
+// Interrupted records that the terminal shows ^C at the start of the next line.
 func (s *Screen) Interrupted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun = true
 }
 
-// Quiet returns how long nothing has been written.
+// Quiet returns the time since the last write.
 func (s *Screen) Quiet() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (b barWriter) Write(p []byte) (int, error) {
 // Add advances the bar by n steps.
 func (b *Bar) Add(n int) {
 	if b.shown != nil {
-		_ = b.shown.Add(n) // a terminal that cannot be written to is no reason to stop
+		_ = b.shown.Add(n) // a broken terminal does not stop the command
 	}
 }
 
@@ -115,14 +115,14 @@ func (b *Bar) Set(done, total int64) {
 	}
 }
 
-// Finish removes the bar, so that what is printed next starts on an empty line.
+// Finish removes the bar, so that later output starts on an empty line.
 func (b *Bar) Finish() {
 	if b.shown != nil {
 		_ = b.shown.Finish()
 	}
 }
 
-// Count is a number of things in words: "1 event", "2 events".
+// Count returns a number of things in words: "1 event", "2 events".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -130,9 +130,9 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Printable makes text that strangers may have written safe for a terminal. Everything but letters,
-// marks, numbers, punctuation, symbols and plain spaces, so control characters, line breaks and
-// those that change the direction of writing, is shown as its number.
+// Printable makes text of strangers safe for a terminal. It keeps letters, marks, numbers,
+// punctuation, symbols and plain spaces. It shows other characters, such as control characters,
+// line breaks and changes of writing direction, as their number.
 func Printable(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return strings.ToValidUTF8(text, "\uFFFD")
@@ -151,7 +151,7 @@ func Printable(text string) string {
 	return s.String()
 }
 
-// Interrupted replaces err by a plain word where ctrl-C has ended ctx.
+// Interrupted replaces err by a plain word if ctrl-C has ended ctx.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted")

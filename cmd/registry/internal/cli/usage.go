@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Values returns how kong reads values whose errors it would tell in Go's words.
+// Values returns kong options for parsing types whose default errors are Go's.
 func Values() []kong.Option {
 	return []kong.Option{
 		parsed(time.ParseDuration, "is not a duration like 1h or 30m"),
@@ -28,7 +28,7 @@ func Values() []kong.Option {
 	}
 }
 
-// parsed reads the values of a type. mistake is what is said of a text that cannot be read.
+// parsed parses the values of a type. mistake is the error for a text that cannot be parsed.
 func parsed[T any](parse func(string) (T, error), mistake string) kong.Option {
 	return kong.TypeMapper(reflect.TypeFor[T](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		token, err := ctx.Scan.PopValue("value")
@@ -45,13 +45,13 @@ func parsed[T any](parse func(string) (T, error), mistake string) kong.Option {
 	}))
 }
 
-// switchMapper reads flags that are on or off.
+// switchMapper parses boolean flags.
 type switchMapper struct{}
 
-// IsBool tells kong that the flag may stand alone.
+// IsBool tells kong that the flag may have no value.
 func (switchMapper) IsBool() bool { return true }
 
-// Decode takes a flag without a value for true.
+// Decode takes a flag without a value as true.
 func (switchMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	value := true
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
@@ -67,7 +67,7 @@ func (switchMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error 
 	return nil
 }
 
-// plainly are kong's texts in an operator's words.
+// plainly maps kong's errors to an operator's words.
 var plainly = []struct {
 	kong  *regexp.Regexp
 	plain string
@@ -88,8 +88,8 @@ func Plainly(err error) error {
 	return err
 }
 
-// otherNames are flags under the names that other programs have for them. Of several flags the
-// first is meant that the command has.
+// otherNames returns the flags that other programs call name. The first one that the command has is
+// suggested.
 func otherNames(name string) []string {
 	switch name {
 	case "port", "addr", "address", "listen", "bind", "host":
@@ -112,7 +112,7 @@ func otherNames(name string) []string {
 	return nil
 }
 
-// Nearest returns which of flags somebody may have meant by name, or "".
+// Nearest returns the flag that name probably means, or "".
 func Nearest(name string, flags []string) string {
 	for _, other := range otherNames(name) {
 		for _, flag := range flags {
@@ -121,7 +121,7 @@ func Nearest(name string, flags []string) string {
 			}
 		}
 	}
-	best, least := "", 2+len(name)/6 // at most so many letters are wrong
+	best, least := "", 2+len(name)/6 // maximum number of wrong letters
 	for _, flag := range flags {
 		if n := edits(name, flag); n < least {
 			best, least = flag, n
@@ -140,7 +140,7 @@ func Nearest(name string, flags []string) string {
 	return ""
 }
 
-// edits returns how many letters must be put in, left out or replaced to make b of a.
+// edits returns how many letters must be inserted, removed or replaced to turn a into b.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

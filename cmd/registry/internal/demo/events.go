@@ -10,10 +10,10 @@ import (
 	"example.org/registry/events"
 )
 
-// Search is a text that finds somebody in the demonstration.
+// Search is a text that matches entries of the demonstration.
 const Search = "nitro"
 
-// Sizes of the demonstration. The lists show 2,000 entries, less the few that are delisted again.
+// Sizes of the demonstration. The lists show 2,000 entries, minus the few that are delisted again.
 const (
 	scammers  = 1480
 	servers   = 320
@@ -23,7 +23,7 @@ const (
 	source    = "/demo"
 )
 
-// Events returns the events of the demonstration in the order to publish them: always the same, so
+// Events returns the events of the demonstration in publishing order. They are always the same, so
 // that every machine shows the same pages and an interrupted import can be repeated. The last one
 // is a donation, whose subject no other event has. The error would be a broken build.
 func Events() ([]events.Event, error) {
@@ -54,7 +54,7 @@ type builder struct {
 	rng    *rand.Rand
 	words  *words
 	now    time.Time // of the newest report
-	serial int       // entries made so far; entry ids and chat ids come from it
+	serial int       // entries made so far, from which entry ids and chat ids are derived
 	events []events.Event
 }
 
@@ -125,7 +125,8 @@ func (b *builder) proofs() events.Proofs {
 	return events.Proofs{}
 }
 
-// repeatOffenders gives some reports the chat id of an earlier one: a person can be reported twice.
+// repeatOffenders gives some reports the chat id of an earlier one, since a person can be reported
+// twice.
 func (b *builder) repeatOffenders(reports []events.Entry) {
 	for i := 40; i < len(reports); i += 40 {
 		reports[i].ChatID = reports[b.rng.IntN(i)].ChatID
@@ -175,7 +176,7 @@ func (b *builder) views(e events.Entry) {
 	})
 }
 
-// add appends one event. Its id comes from its position, so that it is the same every time.
+// add appends one event. Its id is derived from its position, so that it is always the same.
 func (b *builder) add(kind events.Type, at time.Time, data events.Data) {
 	name := fmt.Sprintf("%s/%d", source, len(b.events))
 	b.events = append(b.events, events.Event{
@@ -188,7 +189,7 @@ func (b *builder) add(kind events.Type, at time.Time, data events.Data) {
 }
 
 // donation adds the i-th donation. Its id is long and looks random, as those of real donations must
-// be, and is always the same: the README shows the first one.
+// be, but is always the same: the README shows the first one.
 func (b *builder) donation(i int) {
 	created := b.now.Add(-time.Duration(donations-i) * 31 * time.Hour)
 	state := pick(b.rng, []events.DonationStatus{

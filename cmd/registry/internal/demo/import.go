@@ -12,22 +12,22 @@ import (
 	"example.org/registry/events/publish"
 )
 
-// Config says into which stream Import publishes.
+// Config configures Import.
 type Config struct {
 	JetStream jetstream.JetStream
 	Stream    string
-	History   int    // messages kept of a subject in a stream that is created; 0: all
+	History   int    // messages kept for each subject in a created stream; 0 keeps all
 	DataDir   string // for the error that names it
-	// MayCreate is false where the data directory has a checkpoint: a missing stream has been lost
-	// then, and the projector says so.
+	// MayCreate is false if the data directory has a checkpoint: a missing stream has then been
+	// lost, which the projector reports.
 	MayCreate bool
 	Logger    *slog.Logger
 }
 
-// Import publishes the demonstration into an empty stream of its own, before the projector starts:
-// the server then catches up with all of it. It creates the stream where there is none, finishes an
-// import that was interrupted, and leaves a complete one alone. A stream without the
-// demonstration's mark belongs to a real registry and is an error.
+// Import publishes the demonstration into an empty stream of its own, before the projector starts,
+// so that the server catches up with all of it. It creates a missing stream, finishes an
+// interrupted import, and leaves a complete one alone. A stream without the demonstration's mark
+// belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
 	stream, err := cfg.stream(ctx)
 	if err != nil || stream == nil {
@@ -49,7 +49,7 @@ func Import(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// stream finds the stream or creates it; nil where there is none and it may not be created.
+// stream finds or creates the stream. It returns nil if there is none and it must not be created.
 func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := c.JetStream.Stream(ctx, c.Stream)
 	switch {
@@ -70,12 +70,12 @@ func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// incomplete is true for a stream that never held a message, and for one whose import was
-// interrupted: it has messages, but none on the subject of the last event.
+// incomplete reports whether the stream never held a message, or its import was interrupted: then
+// it has messages, but none on the subject of the last event.
 func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
-		return state.LastSeq == 0, nil // else somebody has purged it
+		return state.LastSeq == 0, nil // otherwise it was purged
 	}
 	_, err := stream.GetLastMsgForSubject(ctx, all[len(all)-1].Data.Subject().String())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -87,8 +87,8 @@ func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event
 	return false, nil
 }
 
-// publish sends the last event by itself once everything before it is stored: it marks a complete
-// import.
+// publish sends the last event separately once everything before it is stored, since it marks a
+// complete import.
 func (c Config) publish(ctx context.Context, all []events.Event) (publish.Summary, error) {
 	messages := make([]publish.Message, len(all))
 	for i, e := range all {

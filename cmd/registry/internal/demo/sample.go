@@ -12,13 +12,13 @@ import (
 	"example.org/registry/httpapi/uptime"
 )
 
-// About is a sample of what an operator writes about themselves, as --about-file takes it.
+// About is a sample of an operator's page about the registry, as for --about-file.
 //
 //go:embed about.md
 var About string
 
-// WriteHistory writes the history of the status page for the 89 days before the one of now, with an
-// outage of two services, unless the file is there already.
+// WriteHistory writes a history of the status page for the 89 days before now's, with an outage of
+// two services, unless the file exists.
 func WriteHistory(path string, now time.Time) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -27,7 +27,7 @@ func WriteHistory(path string, now time.Time) error {
 	today := now.UTC().Truncate(24 * time.Hour)
 	for at := today.AddDate(0, 0, 1-uptime.Days); at.Before(today); at = at.Add(15 * time.Minute) {
 		ago := today.Sub(at)
-		failed := func(days, hours int) bool { // an outage so many days ago, for so many hours
+		failed := func(days, hours int) bool { // an outage days days ago, for hours hours
 			begin := time.Duration(days) * 24 * time.Hour
 			return ago <= begin && ago > begin-time.Duration(hours)*time.Hour
 		}

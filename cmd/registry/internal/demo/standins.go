@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// StandIns are small servers on loopback that play the services outside the demonstration: the
-// guard service, the chat platform with pictures of some users, the coin network, and the
-// moderators' pages with proofs, for appeals and for reports.
+// StandIns are small servers on loopback that stand in for external services: the guard service,
+// the chat platform with pictures of some users, the coin network, and the moderators' pages with
+// proofs, for appeals and for reports.
 type StandIns struct {
 	Guard, Chat, Coin string // addresses
 	// As --proofs-url, --appeals-url and --report-url take them.
 	Proofs, Appeals, Reports string
 
 	servers []*http.Server
-	ended   chan error // one message a server
+	ended   chan error // one message for each server
 }
 
 // StartStandIns binds free ports and serves on them until Stop.
@@ -75,7 +75,7 @@ func plain(name string) http.Handler {
 	})
 }
 
-// proofs plays the page with the proofs of a report.
+// proofs serves the page with the proofs of a report.
 func proofs() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /dowody/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func proofs() http.Handler {
 	return mux
 }
 
-// appeals plays the form for appeals.
+// appeals serves the form for appeals.
 func appeals() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /odwolanie", func(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +97,7 @@ func appeals() http.Handler {
 	return mux
 }
 
-// reports plays the form for reports.
+// reports serves the form for reports.
 func reports() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /zgloszenie", func(w http.ResponseWriter, _ *http.Request) {
@@ -113,7 +113,7 @@ func page(w http.ResponseWriter, title, text string) {
 		html.EscapeString(title), html.EscapeString(text))
 }
 
-// chat answers as a chat platform does: two users of three have a picture.
+// chat responds like a chat platform: two users of three have a picture.
 func chat() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", plain("chat platform"))
@@ -123,7 +123,7 @@ func chat() http.Handler {
 			answer["avatar"] = hex.EncodeToString(sum[:16])
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // fails only when the other side has gone
+		_ = json.NewEncoder(w).Encode(answer) // fails only if the client has disconnected
 	})
 	mux.HandleFunc("GET /avatars/{id}/{file}", func(w http.ResponseWriter, r *http.Request) {
 		size, err := strconv.Atoi(r.URL.Query().Get("size"))
@@ -136,8 +136,8 @@ func chat() http.Handler {
 	return mux
 }
 
-// picture is a PNG of a person as children draw them: a head and shoulders before a wall. Its
-// colors are none of a verdict's.
+// picture draws a PNG of a person: a head and shoulders in front of a wall. It uses none of the
+// colors of verdicts.
 func picture(id string, size int) []byte {
 	sum := sha256.Sum256([]byte(id))
 	walls := [...]color.RGBA{{0x2f, 0x6f, 0xb5, 255}, {0x4a, 0x5b, 0xc4, 255}, {0x74, 0x50, 0xc0, 255}, {0x1f, 0x86, 0xa0, 255}, {0x51, 0x69, 0x7a, 255}, {0x9a, 0x46, 0xab, 255}}
@@ -148,7 +148,7 @@ func picture(id string, size int) []byte {
 	img := image.NewPaletted(image.Rect(0, 0, size, size), color.Palette{
 		walls[int(sum[1])%len(walls)], skins[int(sum[2])%len(skins)], hairs[int(sum[3])%len(hairs)], shirts[int(sum[4])%len(shirts)], ink})
 	oval := func(x, y, cx, cy, rx, ry float64) bool { return (x-cx)*(x-cx)/(rx*rx)+(y-cy)*(y-cy)/(ry*ry) <= 1 }
-	long := 0.24 + float64(sum[5]%3)*0.08 // how far the hair falls
+	long := 0.24 + float64(sum[5]%3)*0.08 // length of the hair
 	for py := range size {
 		for px := range size {
 			x, y := (float64(px)+.5)/float64(size), (float64(py)+.5)/float64(size)
@@ -169,6 +169,6 @@ func picture(id string, size int) []byte {
 		}
 	}
 	var out bytes.Buffer
-	_ = png.Encode(&out, img) // a buffer takes everything
+	_ = png.Encode(&out, img) // a buffer accepts everything
 	return out.Bytes()
 }

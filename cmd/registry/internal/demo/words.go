@@ -34,7 +34,7 @@ type serverWords struct {
 	Tail []string `json:"tail"`
 }
 
-// scamKind is one way of cheating; Weight says how common it is among the others.
+// scamKind is one way of cheating; Weight is its relative frequency.
 type scamKind struct {
 	Title  string   `json:"title"`
 	Weight int      `json:"weight"`

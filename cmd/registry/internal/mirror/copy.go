@@ -20,10 +20,10 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// ErrKept says that another process keeps the copy.
+// ErrKept means that another process maintains the copy.
 var ErrKept = errors.New("another registry mirror keeps this copy")
 
-// lockWithin bounds the wait for a process that is about to end.
+// lockWithin bounds the wait for a process that is ending.
 const lockWithin = time.Second
 
 // digest is the sum of all entries' hashes modulo 2^128.
@@ -45,7 +45,7 @@ func (d digest) String() string {
 	return hex.EncodeToString(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, d.high), d.low))
 }
 
-// hashOf is an entry's part of the digest.
+// hashOf returns an entry's part of the digest.
 func hashOf(list events.List, entry []byte) digest {
 	h := sha256.New()
 	h.Write([]byte(list + "\n"))
@@ -54,11 +54,11 @@ func hashOf(list events.List, entry []byte) digest {
 	return digest{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// state is how far a copy is, and what is in it.
+// state is a copy's position in the feed and its counts and digest.
 type state struct {
-	Epoch   string // empty: nothing has been fetched
+	Epoch   string // empty until something has been fetched
 	Until   uint64
-	Seen    uint64 // the highest sequence that any server has named
+	Seen    uint64 // the highest sequence that any server has reported
 	Entries counts
 	High    uint64 // of the digest
 	Low     uint64
@@ -66,10 +66,10 @@ type state struct {
 
 func (s state) digest() digest { return digest{s.High, s.Low} }
 
-// copied is the entries and the state, in a file of bbolt. One goroutine uses it.
+// copied holds the entries and the state, in a file of bbolt. One goroutine uses it.
 type copied struct {
 	db    *bbolt.DB
-	file  *os.File // the one of db
+	file  *os.File // the file of db
 	state state
 }
 
@@ -81,7 +81,7 @@ var (
 	stateKey      = []byte("state 1") // the number changes with the format
 )
 
-// openCopy opens the store, or makes a new one where there is none or one that is no good.
+// openCopy opens the store, or makes a new one if it is missing or unusable.
 func openCopy(path string) (*copied, error) {
 	c := &copied{}
 	options := &bbolt.Options{Timeout: lockWithin, OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
@@ -114,8 +114,8 @@ func openCopy(path string) (*copied, error) {
 	return c, nil
 }
 
-// close leaves nothing where nothing has been fetched. It removes the file while it is still locked:
-// after that, it may be another process's.
+// close removes the file if nothing has been fetched. It does so while the file is locked:
+// afterwards, another process may own it.
 func (c *copied) close() (err error) {
 	if c.state.Epoch == "" {
 		err = os.Remove(c.db.Path())
@@ -123,7 +123,7 @@ func (c *copied) close() (err error) {
 	return errors.Join(err, c.db.Close())
 }
 
-// begin makes the copy an empty one of an epoch.
+// begin empties the copy for a new epoch.
 func (c *copied) begin(epoch string, seen uint64) error {
 	return c.update(state{Epoch: epoch, Seen: seen}, func(tx *bbolt.Tx, _ *state) error {
 		if tx.Bucket(entriesBucket) != nil {
@@ -136,8 +136,8 @@ func (c *copied) begin(epoch string, seen uint64) error {
 	})
 }
 
-// update does something to the entries, beginning with a state, and keeps the state that results
-// together with them.
+// update changes the entries, starting from a state, and saves the resulting state with them in one
+// transaction.
 func (c *copied) update(s state, do func(*bbolt.Tx, *state) error) error {
 	err := c.db.Update(func(tx *bbolt.Tx) error {
 		if err := do(tx, &s); err != nil {
@@ -159,7 +159,7 @@ func (c *copied) update(s state, do func(*bbolt.Tx, *state) error) error {
 	return err
 }
 
-// apply adds pages. Each must begin where the one before ends.
+// apply applies pages. Each must begin where the one before ends.
 func (c *copied) apply(pages []page) error {
 	return c.update(c.state, func(tx *bbolt.Tx, s *state) error {
 		b := tx.Bucket(entriesBucket)
@@ -198,7 +198,7 @@ func (s *state) apply(b *bbolt.Bucket, c *change) error {
 	return err
 }
 
-// eraseFree ends what the store's free pages have of entries that were removed.
+// eraseFree erases removed entries from the store's free pages.
 func (c *copied) eraseFree() (err error) {
 	for page := 0; page >= 0 && err == nil; {
 		page, err = snapshots.ErasePart(c.db, c.file, page)
@@ -215,7 +215,7 @@ func (c *copied) write(path string) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = f.Close() // once more, maybe
+			_ = f.Close() // may be the second call
 			_ = os.Remove(part)
 		}
 	}()

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	pageLimit  = 1000             // changes asked for at once
-	answerTime = 30 * time.Second // beside what an answer was asked to wait
+	pageLimit  = 1000             // changes requested at once
+	answerTime = 30 * time.Second // in addition to the requested wait
 	maxWait    = 25 * time.Second // for a change
 
-	// maxAnswer bounds a page in bytes: it is full, or has one change. JSON writes some bytes of a
-	// reason's HTML as six, and the rest of an entry is small.
+	// maxAnswer bounds a page in bytes: a full page, or one with a single change. JSON writes some
+	// bytes of a reason's HTML as six, and the rest of an entry is small.
 	maxAnswer = readmodel.MaxFeedPage + 6*readmodel.MaxReasonHTML + 64<<10
 )
 
-// feed asks a registry for its changes.
+// feed requests a registry's changes.
 type feed struct {
 	base   string // without a trailing slash
 	client *http.Client
 }
 
-// head is where the feed of a server is.
+// head is the position of a server's feed.
 type head struct {
 	Epoch      string `json:"epoch"`
 	Sequence   uint64 `json:"sequence"`
@@ -59,7 +59,7 @@ func (c *counts) of(l events.List) *int {
 	return &c.Legit
 }
 
-// page is what has changed after a sequence.
+// page is a page of changes after a sequence.
 type page struct {
 	Epoch    string   `json:"epoch"`
 	Since    *uint64  `json:"since"`
@@ -78,24 +78,24 @@ type change struct {
 	List       events.List     `json:"list"`
 	ReportedAt string          `json:"reportedAt"` // of set
 	Entry      json.RawMessage `json:"entry"`      // of set
-	EntryID    string          `json:"_id"`        // of remove; check reads it for set
+	EntryID    string          `json:"_id"`        // of remove; check fills it in for set
 }
 
-// errGone says that the feed has to be read from its beginning.
+// errGone means that the feed has to be read from its beginning.
 var errGone = errors.New("the feed begins anew")
 
-// noAnswer is why an answer cannot be used.
+// noAnswer is the reason why a response cannot be used.
 type noAnswer struct {
 	err     error
-	foreign bool // it is no registry's
-	loading bool // it is the answer of a registry that is not ready, or busy
+	foreign bool // it is not from a registry
+	loading bool // it is from a registry that is not ready, or busy
 }
 
 func (e *noAnswer) Error() string { return e.err.Error() }
 func (e *noAnswer) Unwrap() error { return e.err }
 
-// head asks where the feed is, at a sequence of at least atLeast. It returns a *noAnswer, or the
-// error of ctx.
+// head requests the feed's position, at a sequence of at least atLeast. It returns a *noAnswer, or
+// the error of ctx.
 func (f *feed) head(ctx context.Context, atLeast uint64) (h head, err error) {
 	_, _, err = f.ask(ctx, "/api/changes", atLeast, 0, &h, func() error {
 		if h.Epoch == "" || len(h.Digest) != 32 {
@@ -109,7 +109,7 @@ func (f *feed) head(ctx context.Context, atLeast uint64) (h head, err error) {
 	return h, err
 }
 
-// page asks for what has changed after since, and waits so long for a change. It returns errGone, a
+// page requests the changes after since, and waits up to wait for one. It returns errGone, a
 // *noAnswer, or the error of ctx.
 func (f *feed) page(ctx context.Context, epoch string, since uint64, wait time.Duration) (p page, err error) {
 	path := fmt.Sprintf("/api/changes/%s?since=%d&limit=%d", url.PathEscape(epoch), since, pageLimit)
@@ -119,12 +119,12 @@ func (f *feed) page(ctx context.Context, epoch string, since uint64, wait time.D
 	header, n, err := f.ask(ctx, path, 0, wait, &p, func() error { return p.check(epoch, since) })
 	if err == nil {
 		p.bytes = n
-		p.sequence, _ = strconv.ParseUint(header.Get("Registry-Sequence"), 10, 64) // a proxy may have taken it off
+		p.sequence, _ = strconv.ParseUint(header.Get("Registry-Sequence"), 10, 64) // a proxy may have removed it
 	}
 	return p, err
 }
 
-// check says whether a page is one that was asked for.
+// check returns an error if the page is not the requested one.
 func (p *page) check(epoch string, since uint64) error {
 	if p.Epoch != epoch || p.Since == nil || *p.Since != since || p.Until < since || p.Until == since && !p.UpToDate {
 		return errors.New("another page than was asked for")
@@ -156,8 +156,8 @@ func (p *page) check(epoch string, since uint64) error {
 	return nil
 }
 
-// ask sends a request, reads its answer into v and checks that. A cache knows nothing of answers
-// that have to be at least as new as a sequence.
+// ask sends a request, reads the response into v and checks it. If the response has to be at least
+// as new as a sequence, caches are bypassed.
 func (f *feed) ask(ctx context.Context, path string, atLeast uint64, wait time.Duration, v any, check func() error) (http.Header, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime+wait)
 	defer cancel()
@@ -192,7 +192,7 @@ func (f *feed) ask(ctx context.Context, path string, atLeast uint64, wait time.D
 	return answer.Header, len(body), nil
 }
 
-// refusal is the error of an answer that is not 200.
+// refusal returns the error of a response that is not 200.
 func refusal(answer *http.Response, body []byte) error {
 	var said struct{ Error string }
 	ofRegistry := json.Unmarshal(body, &said) == nil && said.Error != ""

@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	reachWithin = 10 * time.Second // from the start to the first answer
-	maxPending  = 16 << 20         // bytes of pages that are stored together, those of a second at most
+	reachWithin = 10 * time.Second // from the start to the first response
+	maxPending  = 16 << 20         // bytes of pages that are stored together, at most those of a second
 	writeShare  = 9                // after a write that took t, the next waits for writeShare times t
 )
 
-// Config says what to copy, and where to.
+// Config configures Run.
 type Config struct {
 	URL  string // of the registry, without a trailing slash
-	File string // replaced by each copy; File.mirror and File.part stand beside it
+	File string // replaced by each copy; File.mirror and File.part are next to it
 	Once bool   // end when the file is up to date
-	// Patience replaces reachWithin, and Pause the second between two questions, in tests.
+	// Patience replaces reachWithin, and Pause the second between two requests, in tests.
 	Patience, Pause time.Duration
-	// Told is called when the file has been replaced; its error ends Run. Warn is called with what a
-	// person may want to know. Both are required, and called by Run's goroutine.
+	// Told is called when the file has been replaced; its error ends Run. Warn is called with
+	// messages for a person. Both are required, and called by Run's goroutine.
 	Told func(UpToDate) error
 	Warn func(string)
 }
 
-// UpToDate is a copy that is the server's.
+// UpToDate describes a copy that equals the server's lists.
 type UpToDate struct {
 	Sequence                 uint64
 	Scammers, Servers, Legit int
 	Digest                   string
 }
 
-// ForeignError is an address at which no registry answers.
+// ForeignError is the error of an address that is not a registry's.
 type ForeignError struct{ Err error }
 
 func (e *ForeignError) Error() string { return e.Err.Error() }
 
-// UnreachedError is an address at which nothing answered in time.
+// UnreachedError is the error of an address that did not respond in time.
 type UnreachedError struct {
 	Err    error
 	Within time.Duration
@@ -51,18 +51,18 @@ type UnreachedError struct {
 
 func (e *UnreachedError) Error() string { return e.Err.Error() }
 
-// DiskError is about the file or its store.
+// DiskError is an error of the file or its store.
 type DiskError struct{ Err error }
 
 func (e *DiskError) Error() string { return e.Err.Error() }
 func (e *DiskError) Unwrap() error { return e.Err }
 
-// ErrDiffers says that a copy is not what the server says it has, although it has just been made
-// again.
+// ErrDiffers means that a copy differs from the server's report, although it has just been rebuilt.
 var ErrDiffers = errors.New("the copy differs from what the server says it has, also after it was fetched anew")
 
-// Run keeps the copy until ctx ends, whose error it returns, or with Once until it is up to date.
-// Other errors are *ForeignError, *UnreachedError, *DiskError, ErrKept, ErrDiffers, and that of Told.
+// Run maintains the copy until ctx ends, whose error it returns, or with Once until it is up to
+// date. Other errors are *ForeignError, *UnreachedError, *DiskError, ErrKept, ErrDiffers, and that
+// of Told.
 func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = reachWithin
@@ -81,12 +81,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	m = &mirror{Config: cfg, started: m.started, reached: m.reached}
 	if damage := fault.Catch(func() error { err = m.keep(ctx); return nil }); damage != nil {
-		return &DiskError{damage} // a new store, too: it is the disk
+		return &DiskError{damage} // a new store also failed, so it is the disk
 	}
 	return err
 }
 
-// keep is Run with the store that is there. It panics, or faults, where that is damaged.
+// keep is Run with the existing store. It panics, or faults, if the store is damaged.
 func (m *mirror) keep(ctx context.Context) (err error) {
 	c, err := openCopy(m.File + ".mirror")
 	if errors.Is(err, ErrKept) {
@@ -117,17 +117,17 @@ type mirror struct {
 	pendingSince time.Time
 
 	anew    bool // the copy has to be rebuilt
-	remade  bool // it has been, and has not been compared since
-	level   bool // it has come as far as everything that was named
-	dirty   bool // the file is not the copy, as far as is known
+	remade  bool // it was rebuilt, and not compared since
+	level   bool // it has reached every reported sequence
+	dirty   bool // the file may differ from the copy
 	done    bool // with Once: the file is up to date
 	written time.Time
-	took    time.Duration // to write the file
+	took    time.Duration // time of writing the file
 
 	started time.Time
-	reached bool // the registry has answered
-	away    bool // it does not now, which has been said
-	outages int  // in a row
+	reached bool // the registry has responded
+	away    bool // it does not respond now, which was reported
+	outages int  // consecutive
 }
 
 func (m *mirror) run(ctx context.Context) error {
@@ -136,7 +136,7 @@ func (m *mirror) run(ctx context.Context) error {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 			err = &noAnswer{err: errors.New("it does not answer")}
 		}
-		if err != nil && len(m.pending) > 0 { // what has arrived is not lost
+		if err != nil && len(m.pending) > 0 { // fetched pages are not lost
 			if stored := m.store(); stored != nil {
 				err = stored
 			}
@@ -168,10 +168,10 @@ func (m *mirror) run(ctx context.Context) error {
 // errPause asks to wait before the next step.
 var errPause = errors.New("pause")
 
-// errMore says that something has changed since the last page.
+// errMore means that something has changed since the last page.
 var errMore = errors.New("more has changed")
 
-// outage returns the error of an address that never was a registry's.
+// outage returns the error of an address that was never a registry's.
 func (m *mirror) outage(no *noAnswer) error {
 	m.reached = m.reached || no.loading
 	switch {
@@ -181,15 +181,15 @@ func (m *mirror) outage(no *noAnswer) error {
 		return &UnreachedError{no, m.Patience}
 	}
 	m.outages++
-	m.level = false                            // the server may refuse to let more wait
-	if m.reached && m.outages > 1 && !m.away { // one by itself is not worth a word
+	m.level = false                            // the server may refuse further long polls
+	if m.reached && m.outages > 1 && !m.away { // a single outage is not reported
 		m.away = true
 		m.Warn(fmt.Sprintf("no answer: %s; waiting", no))
 	}
 	return nil
 }
 
-// patient bounds a question by what is left of Patience until the registry has answered.
+// patient bounds a request by the rest of Patience until the registry has responded.
 func (m *mirror) patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	if m.reached {
 		return ctx, func() {}
@@ -204,7 +204,7 @@ func (m *mirror) answered() {
 	m.reached, m.away, m.outages = true, false, 0
 }
 
-// step asks once for what has changed, and compares the copy where it is level.
+// step requests changes once, and compares the copy if it is level.
 func (m *mirror) step(ctx context.Context) error {
 	if m.anew || m.copy.state.Epoch == "" {
 		if err := m.begin(ctx); err != nil {
@@ -222,7 +222,7 @@ func (m *mirror) step(ctx context.Context) error {
 	p, err := m.feed.page(bounded, m.copy.state.Epoch, m.since(), wait)
 	cancel()
 	if errors.Is(err, errGone) {
-		// Where the feed is comes from a cache, maybe: do not ask at once again.
+		// The feed's position may come from a cache: pause before the next request.
 		m.anew = true
 		return errPause
 	}
@@ -252,7 +252,7 @@ func (m *mirror) step(ctx context.Context) error {
 	case errors.Is(err, errMore) && len(p.Changes) > 0:
 		return nil
 	case errors.Is(err, errMore):
-		return errPause // a cache has answered
+		return errPause // a cache has responded
 	case err != nil:
 		return err
 	}
@@ -262,7 +262,7 @@ func (m *mirror) step(ctx context.Context) error {
 	return nil
 }
 
-// since is where the next page begins.
+// since returns the start of the next page.
 func (m *mirror) since() uint64 {
 	if n := len(m.pending); n > 0 {
 		return m.pending[n-1].Until
@@ -280,7 +280,7 @@ func (m *mirror) store() error {
 	return nil
 }
 
-// begin empties the copy, to be made of the feed that the server has now.
+// begin empties the copy, to be filled from the server's current feed.
 func (m *mirror) begin(ctx context.Context) error {
 	bounded, cancel := m.patient(ctx)
 	h, err := m.feed.head(bounded, 0)
@@ -300,7 +300,7 @@ func (m *mirror) begin(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the copy with what the server says it has, and writes the file.
+// compare compares the copy with the server's report, and writes the file.
 func (m *mirror) compare(ctx context.Context) error {
 	h, err := m.feed.head(ctx, m.copy.state.Until)
 	if err != nil {
@@ -310,7 +310,7 @@ func (m *mirror) compare(ctx context.Context) error {
 	switch {
 	case h.Epoch != s.Epoch || h.Sequence < s.Until:
 		m.level = false
-		return errPause // the stream is another one, or a proxy has taken Registry-Min-Sequence off
+		return errPause // the stream is another one, or a proxy has removed Registry-Min-Sequence
 	case h.LastChange > s.Until:
 		m.level = false
 		return errMore
@@ -335,7 +335,7 @@ func (m *mirror) compare(ctx context.Context) error {
 	return nil
 }
 
-// rest is how long until the file may be written again; 0 or less: now.
+// rest returns how long the next write of the file has to wait; if it is 0 or less, not at all.
 func (m *mirror) rest() time.Duration {
 	return writeShare*m.took - time.Since(m.written)
 }

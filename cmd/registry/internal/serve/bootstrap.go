@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	askWithin = 3 * time.Second // for one question to JetStream
-	// awayLook is how often a server without saved state checks whether the broker has come.
+	askWithin = 3 * time.Second // for one request to JetStream
+	// awayLook is how often a server without saved state checks for the broker.
 	awayLook = 250 * time.Millisecond
 )
 
 // bootstrap makes a store from the newest good snapshot of the stream in the object store; the
-// projector replays the rest. Where there is none it does nothing: everything is replayed, which is
-// slower and equally right. It waits only for a broker that is away, since there is nothing to
-// answer from without it. The error is that of ctx or of the disk, or says that what the stream has
-// lost would be answered as if it had never been there.
+// projector replays the rest. If there is none it does nothing, and everything is replayed, which
+// is slower and equally right. It only waits for a broker that is away, since nothing can be served
+// without it. The error is that of ctx or of the disk, or that the stream has lost events, which
+// the server would otherwise serve as if they had never existed.
 func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	var js jetstream.JetStream
 	select {
@@ -48,7 +48,7 @@ func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	defer s.live.starting.Store(nil)
 	c := &candidates{nc: nc, acceptLoss: s.cfg.AcceptLoss, stream: leader.Stream{JS: js, Name: s.cfg.Stream}, log: s.log, bucket: s.snapshots.bucket.Load()}
 	c.setReason = func(err error) {
-		if nc.IsConnected() { // else live knows more
+		if nc.IsConnected() { // otherwise live has a better reason
 			s.live.starting.Store(new(waiting + ": " + err.Error()))
 		}
 	}
@@ -71,11 +71,11 @@ type candidates struct {
 	missing bool                  // there is no stream
 	items   []bucket.Object
 
-	setReason func(error) // called with the reason why there is no answer yet
+	setReason func(error) // called with the reason for the lack of a reply
 }
 
-// find asks for the stream and the bucket until the broker has answered. Whatever else it says is
-// for the projector to report.
+// find requests the stream and the bucket until the broker has replied. The projector reports any
+// other error.
 func (c *candidates) find(ctx context.Context) error {
 	for said := false; ; said = true {
 		err := c.ask(ctx)
@@ -96,7 +96,7 @@ func (c *candidates) find(ctx context.Context) error {
 	}
 }
 
-// ask returns an error when there was no answer.
+// ask returns an error if there was no reply.
 func (c *candidates) ask(ctx context.Context) error {
 	if !c.nc.IsConnected() {
 		return errors.New("not connected")
@@ -125,7 +125,7 @@ func (c *candidates) ask(ctx context.Context) error {
 	return nil
 }
 
-// unanswered is true for errors that pass; the projector reports the others.
+// unanswered reports whether an error is temporary; the projector reports the others.
 func (c *candidates) unanswered(err error) bool {
 	return !c.nc.IsConnected() || errors.Is(err, leader.ErrLeaderless) || errors.Is(err, natserr.ErrSilent) || errors.Is(err, natserr.ErrRefused)
 }
@@ -138,8 +138,8 @@ func ignoreNone(err error) error {
 	return err
 }
 
-// emptyDir removes what is in a directory, if there is one. The directory stays: it may be a disk
-// of its own.
+// emptyDir removes the content of a directory, if there is one. The directory stays: it may be a
+// mounted disk.
 func emptyDir(path string) error {
 	left, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,7 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 		return c.checkMissing()
 	}
 	if c.info == nil {
-		return nil // for the projector to report
+		return nil // the projector reports it
 	}
 	slices.SortStableFunc(c.items, func(a, b bucket.Object) int { return cmp.Compare(b.Manifest.Sequence, a.Manifest.Sequence) })
 	for _, item := range c.items {
@@ -181,16 +181,16 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 	return c.checkLoss(ctx)
 }
 
-// checkLoss returns an error if no snapshot of the stream could be used and the stream has less than
-// the newest one. Snapshots of the stream's current history count. Where it has none, its marker may
-// be lost too, so the newest snapshot of each history counts.
+// checkLoss returns an error if no snapshot of the stream could be used and the stream has less
+// than the newest one. It considers snapshots of the stream's current history. If the stream has no
+// history, its marker may be lost too, so it considers the newest snapshot of each history.
 func (c *candidates) checkLoss(ctx context.Context) error {
 	h, marked, err := lineage.History(ctx, c.stream)
 	if err != nil {
 		return fmt.Errorf("it is not known whether the stream has lost anything: %w", err)
 	}
 	newest := map[string]bucket.Object{} // by history
-	for _, o := range c.items {          // in order of sequence, the last first
+	for _, o := range c.items {          // the highest sequence first
 		name := o.Manifest.HistoryName()
 		if _, has := newest[name]; !has && o.Manifest.Stream == c.stream.Name && o.Manifest.StreamEpoch == lineage.Of(c.info).StreamEpoch {
 			newest[name] = o
@@ -232,7 +232,7 @@ func (c *candidates) beginsAfter(m snapshots.Manifest) bool {
 }
 
 // checkMissing returns an error if there are snapshots of a stream that is missing or empty: the
-// server would answer "nobody" for everybody who was listed.
+// server would report every listed person as unlisted.
 func (c *candidates) checkMissing() error {
 	how, create := "empty", ""
 	if c.missing {
@@ -251,7 +251,7 @@ func (c *candidates) checkMissing() error {
 		"(with the embedded broker, do this first and set --min-entries)", c.stream.Name, how, c.items[i].Name, create)
 }
 
-// restore makes the store out of one snapshot, if both its object and the archive itself say that
+// restore makes the store from one snapshot, if both its object and the archive itself show that
 // the stream continues it.
 func (c *candidates) restore(ctx context.Context, item bucket.Object, path string) error {
 	if item.Err != nil {
@@ -273,7 +273,7 @@ func (c *candidates) restore(ctx context.Context, item bucket.Object, path strin
 	return err
 }
 
-// accept says why this stream does not continue a snapshot.
+// accept returns why this stream does not continue a snapshot, or nil.
 func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
 	if m.Stream != c.stream.Name {
 		return fmt.Errorf("it was made from the stream %.64q", m.Stream)

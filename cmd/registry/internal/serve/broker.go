@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	healthEvery = time.Second     // between two questions for the embedded broker's health
+	healthEvery = time.Second     // between two checks of the embedded broker
 	reachEvery  = 2 * time.Second // between two attempts to find out why there is no connection
 )
 
 // connect connects to the broker: the embedded one, which it starts, or the one at --nats-url,
-// which may be away. It answers backends that ask whether an event is valid. stop closes the
-// connection and then the broker.
+// which may be away. It serves validation requests of backends. stop closes the connection and then
+// the broker.
 func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 	var nc *nats.Conn
 	if s.cfg.embedded() {
@@ -44,11 +44,11 @@ func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 		stop()
 		return nil, nil, err
 	}
-	closeConnection := stop // stop, the result, is about to be another function
+	closeConnection := stop // stop, the result, is about to be replaced
 	return js, func() { stopValidation(); closeConnection() }, nil
 }
 
-// dial connects to a broker outside and keeps asking why while it cannot be reached.
+// dial connects to an external broker and, while it cannot be reached, keeps diagnosing why.
 func (s *server) dial() (nc *nats.Conn, stop func(), err error) {
 	opts := append(s.cfg.Broker.Options("registry serve"), projector.ConnectOptions()...)
 	nc, err = nats.Connect(strings.Join(s.cfg.Broker.NATSURL, ","), opts...)
@@ -59,8 +59,7 @@ func (s *server) dial() (nc *nats.Conn, stop func(), err error) {
 	return nc, func() { _ = watch.Stop(); nc.Close() }, nil
 }
 
-// diagnose finds out why the broker outside cannot be used, and logs it where the operator has
-// something else to do.
+// diagnose finds why the external broker cannot be used, and logs it if the operator has to act.
 func (s *server) diagnose(nc *nats.Conn) {
 	if nc.IsConnected() {
 		s.live.unreachable.Store(nil)
@@ -68,7 +67,7 @@ func (s *server) diagnose(nc *nats.Conn) {
 	}
 	now := s.cfg.Broker.Diagnose("registry serve")
 	if now.Back {
-		return // the connection comes back by itself
+		return // the connection returns by itself
 	}
 	if was := s.live.unreachable.Swap(&now); was == nil || was.Remedy != now.Remedy {
 		s.log.Warn("no connection to the broker; trying again", "reason", now.Reasons, "remedy", now.Remedy)
@@ -92,20 +91,19 @@ func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
 		b.Shutdown()
 		return nil, nil, err
 	}
-	// In a goroutine of its own, since the answer may wait for the disk and no reader may wait for
-	// that (promise 5, readmodel/doc.go).
+	// In its own goroutine, since the check may wait for the disk, and no query may wait for that
+	// (promise 5, readmodel/doc.go).
 	watch := task.Every(healthEvery, func() { s.checkHealth(b) })
 	return nc, func() { _ = watch.Stop(); nc.Close(); b.Shutdown() }, nil
 }
 
-// healthy is what is watched of the embedded broker.
+// healthy is the part of the embedded broker that is watched.
 type healthy interface {
 	Health() error
 	Recover(health error) bool
 }
 
-// checkHealth asks for the embedded broker's health, and has it restarted when its disk has room
-// again.
+// checkHealth checks the embedded broker, and has it restarted when its disk has room again.
 func (s *server) checkHealth(b healthy) {
 	health := b.Health()
 	if health != nil && b.Recover(health) {

@@ -5,25 +5,25 @@ import (
 )
 
 const (
-	// More requests or changes a second than these make the server busy. A request of a list takes
-	// about 30 µs of CPU time, a first search a millisecond.
+	// The server is busy above these rates of requests or changes a second. A request of a list
+	// takes about 30 µs of CPU time, a first search a millisecond.
 	busyRequests = 10
 	busyChanges  = 500
 
-	// More of these are an import, or a replay.
+	// More of these mean an import, or a replay.
 	muchChanges = 2500 // a second
-	muchLag     = 1000 // stream sequences that are yet to be dealt with
+	muchLag     = 1000 // stream sequences that are not processed yet
 )
 
-// busy returns a function that reports whether readers or the stream want the CPUs, by what has
-// happened since it was last called. One goroutine at a time calls it.
+// busy returns a function that reports whether clients or the stream need the CPUs, by the activity
+// since its last call. One goroutine at a time may call it.
 func (l *live) busy() func() bool {
 	var at time.Time
 	var requests, checkpoint uint64
 	return func() bool {
 		count := l.requests.Load()
 		if count == nil {
-			return true // no request is answered yet, and what clients wait for is being loaded
+			return true // no request is served yet, and clients wait for the load
 		}
 		lag, newest := l.look()
 		now, n := time.Now(), (*count)()

@@ -18,7 +18,7 @@ const (
 	// the heap and lives long, so Go's 100 would double the memory of every entry.
 	gcPercent = 50
 	// minHeadroom is how much garbage, in bytes, may gather between two collections of a small
-	// heap, less a tenth of that heap. With gcPercent alone a registry of 100,000 entries was
+	// heap, minus a tenth of that heap. With gcPercent alone a registry of 100,000 entries was
 	// collected more than once a second under load, which took a quarter of its CPU time.
 	minHeadroom = 512 << 20
 	// headroomEvery is how often the live heap is read. At a start the heap may double in that time.
@@ -29,11 +29,11 @@ const (
 	limitPercent = 85
 )
 
-// GC says which settings of the garbage collector serve chooses. The zero value chooses none. GOGC
-// and GOMEMLIMIT in the environment win over it.
+// GC selects the settings of the garbage collector that serve makes. The zero value makes none.
+// GOGC and GOMEMLIMIT in the environment take precedence.
 type GC struct {
-	Percent bool // the percentage, by the size of the live heap
-	Limit   bool // the memory limit, by the container's (cgroups version 1 and 2) and the machine's memory
+	Percent bool // set the percentage, by the size of the live heap
+	Limit   bool // set the memory limit, by the memory of the container (cgroups version 1 and 2) and of the machine
 }
 
 // tune sets the memory limit and logs the settings.
@@ -45,7 +45,7 @@ func (gc GC) tune(log *slog.Logger) {
 	if gc.Limit {
 		memory := uint64(math.MaxInt64)
 		for _, of := range []memlimit.Provider{memlimit.FromCgroup, memlimit.FromSystem} {
-			if n, err := of(); err == nil && n > 0 { // an error: no limit, or not known
+			if n, err := of(); err == nil && n > 0 { // an error: no limit, or unknown
 				memory = min(memory, n)
 			}
 		}
@@ -76,15 +76,16 @@ func (gc GC) keepHeadroom(ctx context.Context) {
 	}
 }
 
-// percentFor returns the collector's percentage for a live heap of so many bytes: gcPercent, or more
+// percentFor returns the collector's percentage for a live heap of live bytes: gcPercent, or more
 // if that is less than minHeadroom.
 func percentFor(live uint64) int {
-	live = max(live, 8<<20) // before the first collection nothing is known to live
+	live = max(live, 8<<20) // unknown before the first collection
 	room := minHeadroom - min(live/10, minHeadroom)
 	return max(gcPercent, int(100*room/live))
 }
 
-// liveHeap returns the bytes that the last collection found alive: nearly all of it the read model.
+// liveHeap returns the bytes that the last collection found alive, nearly all of them the read
+// model's.
 func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

@@ -14,8 +14,8 @@ import (
 )
 
 // newGeneration makes a projector for a model and its store, which it saves through saver. saved is
-// where the two stand; a stream without a sequence makes the projector replay that stream, and no
-// other, from its start. Rejected events up to known have been logged.
+// the checkpoint of both; if it has a stream but no sequence, the projector replays exactly that
+// stream from its start. Rejected events up to known have been logged.
 func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	model *readmodel.Model, saved readmodel.Checkpoint, known uint64) *generation {
 	var made *generation
@@ -48,26 +48,27 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	return made
 }
 
-// mayErase reports whether g may purge the messages before tombstones: in a cluster the role that
-// writes may, and no generation before it is shown, since a rebuild may yet be refused.
+// mayErase reports whether g may purge the messages before tombstones. In a cluster only the
+// writing role may, and only if no generation before g is served, since a rebuild may still be
+// refused.
 func (s *server) mayErase(g *generation) bool {
 	return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.now() == g
 }
 
-// patienceAfter is how long the projector may still wait for the broker before it shows the saved
-// state. Readers get that state 10 s after the start at the latest (httpapi/CONTRACT.md#readiness):
-// the projector asks twice a second, and each request may take 2 s to fail. Where loading the store
-// took long, 2 s are left.
+// patienceAfter returns how long the projector may still wait for the broker before it serves the
+// saved state. Clients get that state 10 s after the start at the latest
+// (httpapi/CONTRACT.md#readiness): the projector asks twice a second, and each request may take 2 s
+// to fail. If loading the store took long, 2 s are left.
 func patienceAfter(sinceStart time.Duration) time.Duration {
 	return max(7*time.Second-sinceStart, 2*time.Second)
 }
 
-// running is a generation whose projector runs, and its indexes once they have been started. One
-// goroutine uses it, but ended may be read by any.
+// running is a generation with its running projector, and its indexes once they are started. One
+// goroutine uses it, but any may call ended.
 type running struct {
 	*generation
 	following *task.Task
-	indexing  []*task.Task // empty: not started
+	indexing  []*task.Task // empty if not started
 }
 
 // start runs the projector of g. The caller stops it.
@@ -75,7 +76,7 @@ func start(g *generation) *running {
 	return &running{generation: g, following: task.Go(context.Background(), g.projector.Run)}
 }
 
-// ended is closed when the projector has ended by itself or was stopped.
+// ended returns a channel that is closed when the projector has ended by itself or was stopped.
 func (r *running) ended() <-chan struct{} { return r.following.Done() }
 
 // stop ends the indexes and the projector, which saves what it has applied, and returns the
@@ -97,15 +98,15 @@ func (r *running) stop(s *server) error {
 }
 
 const (
-	// indexAfter is how often an index checks whether the model has caught up. Until then the
-	// CPUs belong to what readers wait for.
+	// indexAfter is how often an index checks whether the model has caught up. Until then the load,
+	// which clients wait for, gets the CPUs.
 	indexAfter = 50 * time.Millisecond
 	// indexStops bounds the wait for the indexes when the process stops. Each is a cache that the
 	// next start can rebuild, and a disk can block forever.
 	indexStops = 5 * time.Second
 )
 
-// index keeps the indexes, if there are any, from the moment when the model has caught up.
+// index runs the indexes, if there are any, once the model has caught up.
 func (r *running) index() {
 	if r.exact != nil {
 		r.onceCaughtUp(func(ctx context.Context) { r.exact.Run(ctx, r.model) }, nil)
@@ -117,8 +118,8 @@ func (r *running) index() {
 	}
 }
 
-// onceCaughtUp calls run when the model has caught up and first, without which searches look at every
-// entry, is complete or in trouble. Nil: there is none.
+// onceCaughtUp calls run once the model has caught up and first is complete or has a problem:
+// without first, searches scan every entry. first may be nil.
 func (r *running) onceCaughtUp(run func(context.Context), first *exact.Engine) {
 	r.indexing = append(r.indexing, task.Go(context.Background(), func(ctx context.Context) error {
 		for !r.projector.Status().CaughtUp || first != nil && first.Sequence() == 0 && r.model.View().Sequence() > 0 && first.Trouble() == "" {
@@ -131,12 +132,12 @@ func (r *running) onceCaughtUp(run func(context.Context), first *exact.Engine) {
 	}))
 }
 
-// follow keeps the current generation up to date until the handlers have drained, and replaces it
-// when an operator asks for a rebuild.
+// follow updates the current generation until the handlers have drained, and replaces it when an
+// operator requests a rebuild.
 func (s *server) follow(drained <-chan struct{}, current *running) error {
 	defer close(s.rebuilds.closed)
 	current.index()
-	var remade time.Time // when that was last tried
+	var remade time.Time // time of the last attempt
 	for {
 		next := current
 		select {
@@ -147,12 +148,12 @@ func (s *server) follow(drained <-chan struct{}, current *running) error {
 		case request := <-s.rebuilds.requests:
 			next = s.answer(request, current, drained)
 		case store := <-s.damaged:
-			if store == current.store && time.Since(remade) > remakeEvery { // else the next failing save asks again
+			if store == current.store && time.Since(remade) > remakeEvery { // otherwise the next failing save asks again
 				next = s.remake(current, drained)
 				remade = time.Now()
 			}
 		}
-		if next != current { // else the old one goes on, with its index
+		if next != current { // otherwise the old one continues, with its index
 			current = next
 			current.index()
 		}

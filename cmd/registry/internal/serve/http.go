@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// leaveWithin is how long readers are told to leave before the listener closes. A request that
-	// is on its way over a connection that closes by surprise would be lost.
+	// leaveWithin is how long clients are told to disconnect before the listener closes. A request
+	// on its way over a connection that closes unexpectedly would be lost.
 	leaveWithin = 300 * time.Millisecond
 	// drainWithin bounds the wait for running requests after the first signal.
 	drainWithin = 10 * time.Second
-	// profileWithin bounds an answer of the operators' listener. A CPU profile takes half a
-	// minute by default.
+	// profileWithin bounds a response of the operators' listener. A CPU profile takes half a minute
+	// by default.
 	profileWithin = 2 * time.Minute
 )
 
@@ -63,8 +63,8 @@ func (l listeners) close() {
 	l.admin.Close()
 }
 
-// serveHTTP serves both listeners until ctx ends. The operators' one ends last, so that the
-// draining of the public one can be watched.
+// serveHTTP serves both listeners until ctx ends. The operators' listener ends last, so that
+// operators can watch the public one drain.
 func (s *server) serveHTTP(ctx context.Context) error {
 	upstreams, stopUpstreams, err := s.upstreams()
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		<-ctx.Done()
 		s.live.stopping.Store(true)
 		public.EndFollowing()
-		time.Sleep(leaveWithin) // here, as in serveUntil, the wait itself is the purpose
+		time.Sleep(leaveWithin) // the wait itself is the purpose, as in serveUntil
 		return nil
 	})
 	group.Go(func() error {
@@ -106,8 +106,8 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	return group.Wait()
 }
 
-// upstreams is where the public API finds the services outside: as configured, and in the
-// demonstration stand-ins for the rest, which stop ends.
+// upstreams returns where the public API finds external services: as configured and, in the
+// demonstration, stand-ins for the rest, which stop ends.
 func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 	cfg = s.cfg.Public
 	if !s.cfg.Demo {
@@ -149,7 +149,7 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 	return cfg, stands.Stop, nil
 }
 
-// handlers makes the handlers of both listeners. cfg says where the services outside are.
+// handlers makes the handlers of both listeners. cfg has the external services.
 func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators http.Handler, err error) {
 	metrics := prometheus.NewRegistry()
 	if err := registerMetrics(metrics, s.live, &s.snapshots.stats); err != nil {
@@ -207,7 +207,7 @@ func buildID() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// siteAddress is where operators find the public site; empty where there is none.
+// siteAddress returns the address of the public site for operators, or "" if there is none.
 func (s *server) siteAddress() string {
 	switch {
 	case !s.cfg.Public.Site:
@@ -218,7 +218,7 @@ func (s *server) siteAddress() string {
 	return openable(s.listeners.public) + "/"
 }
 
-// closing tells each reader, with its answer, that the connection ends once the process stops.
+// closing tells clients, with their responses, that the connection ends once the process stops.
 func (s *server) closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.live.stopping.Load() {
@@ -228,11 +228,11 @@ func (s *server) closing(next http.Handler) http.Handler {
 	})
 }
 
-// serveUntil serves until stop is closed, then accepts nothing more and waits for the running
-// requests, at most drainWithin; those that take longer are cut off. It returns when no goroutine
-// of the server is left.
+// serveUntil serves until stop is closed, then accepts no connections and waits for the running
+// requests, at most drainWithin; it aborts longer ones. It returns when no goroutine of the server
+// is left.
 //
-// The listener closes a little before Shutdown: net/http drops what it reads after that, so a
+// The listener closes a little before Shutdown, because net/http drops what it reads after that: a
 // request on a connection that was just accepted would be lost.
 func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	failed := make(chan error, 1)
@@ -252,7 +252,7 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 	}
 	<-failed
 	if errors.Is(err, net.ErrClosed) {
-		return nil // the listener, by us
+		return nil // we closed the listener
 	}
 	return err
 }
@@ -261,8 +261,8 @@ func serveUntil(stop <-chan struct{}, srv *http.Server, l net.Listener) error {
 // and for the ready line to come at once.
 const lookEvery = 20 * time.Millisecond
 
-// announce shows how far the server is while it catches up, and says "ready" when lists and checks
-// are answered: in the log or, to a person, in a few lines. That comes after "listening": scripts
+// announce shows the progress of the catch-up, and reports "ready" once lists and checks are
+// served: in the log or, to a person, in a few lines. It does so after "listening", since scripts
 // start other programs by the log, and read the two in this order.
 func (s *server) announce(ctx context.Context) error {
 	if err := s.catchUp(ctx); err != nil || ctx.Err() != nil {
@@ -281,7 +281,7 @@ func (s *server) announce(ctx context.Context) error {
 	return s.showReady(ctx)
 }
 
-// catchUp returns once lists and checks are answered, or ctx ends.
+// catchUp returns once lists and checks are served, or ctx ends.
 func (s *server) catchUp(ctx context.Context) error {
 	var bar *cli.Bar
 	finish := func() {
@@ -315,15 +315,14 @@ func (s *server) catchUp(ctx context.Context) error {
 }
 
 const (
-	// quietFor is how long the log has been silent when a person is told that the server is ready,
-	// so that this stands last.
+	// quietFor is how long the log must be silent before a person is told that the server is ready,
+	// so that this message comes last.
 	quietFor = 300 * time.Millisecond
-	// readyWithin bounds the wait for that.
+	// readyWithin bounds that wait.
 	readyWithin = 5 * time.Second
 )
 
-// showReady tells a person where everything is, once the text index is there and the log has
-// nothing more to say for the moment.
+// showReady shows all addresses to a person, once the text index is complete and the log is silent.
 func (s *server) showReady(ctx context.Context) error {
 	for begun := time.Now(); time.Since(begun) < readyWithin; {
 		sequence, trouble := s.live.now().indexState()
@@ -344,7 +343,7 @@ func (s *server) showReady(ctx context.Context) error {
 	return err
 }
 
-// brokerAddress is where the moderation backend publishes, without user and password.
+// brokerAddress returns where the moderation backend publishes, without user and password.
 func (s *server) brokerAddress() string {
 	if !s.cfg.embedded() {
 		return s.cfg.Broker.Addresses()
@@ -355,7 +354,7 @@ func (s *server) brokerAddress() string {
 	return "embedded, without an address (--embedded-nats-addr=-)"
 }
 
-// logReady logs the real addresses, the counts, and some addresses worth opening.
+// logReady logs the actual addresses, the counts, and some example addresses.
 func (s *server) logReady() {
 	base := openable(s.listeners.public)
 	view := s.live.View()
@@ -373,12 +372,12 @@ func (s *server) logReady() {
 	if s.cfg.Public.Site {
 		attrs = append(attrs, "site", base+"/")
 	}
-	// The search finds somebody in the demonstration; elsewhere it is an example.
+	// In the demonstration the search finds entries; elsewhere it is an example.
 	attrs = append(attrs, "list", base+"/api/scammers?sort=popular", "check", base+"/api/check?search="+demo.Search)
 	s.log.Info("ready", attrs...)
 }
 
-// openable is the address of a listener as a browser on this machine opens it.
+// openable returns the address of a listener for a browser on this machine.
 func openable(l net.Listener) string {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if ok && addr.IP.IsUnspecified() {

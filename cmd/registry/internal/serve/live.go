@@ -22,11 +22,11 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// generation is a read model with everything that belongs to it. Its fields never change; what
-// exists later, and what a rebuild makes, is another generation.
+// generation is a read model with everything that belongs to it. Its fields never change; a rebuild
+// makes another generation.
 type generation struct {
 	model     *readmodel.Model
-	store     *snapshots.Store     // nil while the saved state is being loaded
+	store     *snapshots.Store     // nil during the load of the saved state
 	projector *projector.Projector // nil until there is a connection to the broker
 	exact     *exact.Engine        // nil without a text index
 	ranked    *ranked.Engine       // nil without ranked search
@@ -40,7 +40,7 @@ func newGeneration(g generation) *generation {
 	return &g
 }
 
-// progress is false while there is no projector.
+// progress returns the projector's progress, or false if there is no projector.
 func (g *generation) progress() (projector.Progress, bool) {
 	if g.projector == nil {
 		return projector.Progress{}, false
@@ -48,7 +48,7 @@ func (g *generation) progress() (projector.Progress, bool) {
 	return g.projector.Progress(), true
 }
 
-// await waits for a sequence of this generation. Its error may be that another one is shown.
+// await waits for a sequence of this generation. It fails if another one is shown first.
 func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -56,8 +56,8 @@ func (g *generation) await(ctx context.Context, seq uint64) (*readmodel.View, er
 	return g.model.Await(ctx, seq)
 }
 
-// indexState is the sequence that the text index covers, and why it lags. Without a text index
-// nothing waits for it: it is where the model is.
+// indexState returns the sequence that the text index covers, and its problem. Without a text index
+// that is the model's sequence, since nothing lags.
 func (g *generation) indexState() (sequence uint64, trouble string) {
 	if g.exact == nil {
 		return g.model.View().Sequence(), ""
@@ -65,8 +65,8 @@ func (g *generation) indexState() (sequence uint64, trouble string) {
 	return g.exact.Sequence(), g.exact.Trouble()
 }
 
-// rankedState is the sequence that the index of ranked search covers, 0 while there is none, and
-// what is wrong with it.
+// rankedState returns the sequence that the index of ranked search covers, 0 if there is none, and
+// its problem.
 func (g *generation) rankedState() (sequence uint64, trouble string) {
 	if g.ranked == nil {
 		return 0, ""
@@ -74,19 +74,19 @@ func (g *generation) rankedState() (sequence uint64, trouble string) {
 	return g.ranked.Sequence(), g.ranked.Trouble()
 }
 
-// live is what the listeners see of the rest of the process while it starts, runs and stops. Any
-// goroutine may use it; each part is set once it exists.
+// live is the listeners' access to the process while it starts, runs and stops. Any goroutine may
+// use it; each part is set once it exists.
 type live struct {
 	current       atomic.Pointer[generation]    // never nil; an empty model until the saved state is loaded
-	rebuild       atomic.Pointer[rebuilding]    // nil while none is under way
-	rebuilt       [outcomes]atomic.Uint64       // rebuilds, by how they ended
+	rebuild       atomic.Pointer[rebuilding]    // nil if none is running
+	rebuilt       [outcomes]atomic.Uint64       // rebuilds by outcome
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
-	erased        atomic.Pointer[time.Time]     // when the store's free pages were erased last; nil: not yet
-	brokerTrouble atomic.Pointer[string]        // of the embedded broker; nil: none
-	unreachable   atomic.Pointer[cli.Diagnosis] // of the broker outside; nil: there is a connection
+	erased        atomic.Pointer[time.Time]     // time of the last erasure of the store's free pages; nil before the first
+	brokerTrouble atomic.Pointer[string]        // of the embedded broker; nil if none
+	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down
-	requests      atomic.Pointer[func() uint64] // how many have come in; nil until the listeners serve
-	starting      atomic.Pointer[string]        // what happens before there is a projector; nil: startReason knows
+	requests      atomic.Pointer[func() uint64] // returns the number of requests; nil until the listeners serve
+	starting      atomic.Pointer[string]        // the current step before there is a projector; nil: startReason knows
 	stopping      atomic.Bool
 	history       admin.History // of the lag and the checkpoint
 }
@@ -101,14 +101,14 @@ func newLive() *live {
 // always belong together (promise 2, readmodel/doc.go).
 func (l *live) show(g *generation) { l.current.Swap(g).replace() }
 
-// now is the current generation. Call it once to read several parts of one generation.
+// now returns the current generation. Call it once to read several parts consistently.
 func (l *live) now() *generation { return l.current.Load() }
 
-// View is the newest state; that of an empty model while the saved one is being loaded.
+// View returns the newest view; that of an empty model during the load of the saved state.
 func (l *live) View() *readmodel.View { return l.now().model.View() }
 
-// Await waits for a sequence across generations, since a replaced model stops growing. Nobody waits
-// on the empty model at the start: it is not ready.
+// Await waits for a sequence across generations, since a replaced model no longer advances. No
+// request waits on the empty model at the start, which is not ready.
 func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	for {
 		v, err := l.now().await(ctx, seq)
@@ -118,7 +118,7 @@ func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	}
 }
 
-// rankedIndex is the index of ranked search as it is now, or nil while there is none.
+// rankedIndex returns the current index of ranked search, or nil if there is none.
 func (l *live) rankedIndex() httpapi.RankedIndex {
 	if x := l.now().ranked; x != nil {
 		if a := x.Acquire(); a != nil {
@@ -128,10 +128,10 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 	return nil
 }
 
-// progress is false until there is a projector.
+// progress returns the projector's progress, or false until there is a projector.
 func (l *live) progress() (projector.Progress, bool) { return l.now().progress() }
 
-// look returns how many stream sequences are yet to be dealt with (0 until the projector runs), and
+// look returns how many stream sequences are not processed yet (0 until the projector runs), and
 // the checkpoint.
 func (l *live) look() (lag, checkpoint uint64) {
 	g := l.now()
@@ -146,13 +146,13 @@ func (l *live) readiness() httpapi.Readiness {
 		return httpapi.Readiness{Reason: l.startReason()}
 	}
 	p := running.Status()
-	if !p.CaughtUp { // else nobody reads it
+	if !p.CaughtUp { // otherwise the reason is not used
 		p.LastError = l.lastError(p.Frozen, p.LastError)
 	}
 	return httpapi.Readiness{Ready: p.CaughtUp, Reason: p.LastError, Frozen: p.Frozen, AsOf: p.AsOf, Stopping: l.stopping.Load()}
 }
 
-// startReason says what happens before there is a projector.
+// startReason returns the current step before there is a projector.
 func (l *live) startReason() string {
 	what := "waiting for the broker"
 	if started := l.starting.Load(); started != nil {
@@ -166,7 +166,8 @@ func (l *live) startReason() string {
 	return what
 }
 
-// lastError is the projector's, with the reason where it only knows that there is no connection.
+// lastError returns the projector's error, with the reason if the projector only knows that it is
+// disconnected.
 func (l *live) lastError(frozen bool, said string) string {
 	if d := l.unreachable.Load(); d != nil && said != "" && !frozen {
 		return "The broker cannot be reached: " + d.String() + "."
@@ -174,7 +175,7 @@ func (l *live) lastError(frozen bool, said string) string {
 	return said
 }
 
-// trouble is what is wrong with the embedded broker; "" when nothing is known to be.
+// trouble returns the known problem of the embedded broker, or "".
 func (l *live) trouble() string {
 	if t := l.brokerTrouble.Load(); t != nil {
 		return *t
@@ -182,7 +183,8 @@ func (l *live) trouble() string {
 	return ""
 }
 
-// projection is the document of /projection. Its counts, digest and checkpoint are of one view.
+// projection returns the document of /projection. Its counts, digest and checkpoint are of one
+// view.
 func (l *live) projection() admin.Projection {
 	g := l.now()
 	p, running := g.progress()
@@ -208,8 +210,8 @@ func (l *live) projection() admin.Projection {
 	return doc
 }
 
-// database is nil when the store can be read and written and the stream answers. It asks both at
-// once; ctx bounds the request to the stream.
+// database returns nil if the store can be read and written and the stream answers. It checks both
+// concurrently; ctx bounds the request to the stream.
 func (l *live) database(ctx context.Context) error {
 	g, stream := l.now(), l.stream.Load()
 	p, running := g.progress()
@@ -239,11 +241,11 @@ func (l *live) database(ctx context.Context) error {
 	return group.Wait()
 }
 
-// recordsWithin bounds the wait for a sequence that the request names.
+// recordsWithin bounds the wait for the requested sequence.
 const recordsWithin = 10 * time.Second
 
-// records is what GET /records shows: everything of one generation at one sequence, which is at
-// least atLeast.
+// records returns the content of GET /records: every record of one generation at one sequence,
+// which is at least atLeast.
 func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordsWithin)
 	defer cancel()
@@ -262,8 +264,8 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 	return all, nil
 }
 
-// tombstones is what GET /tombstones shows. Before the model has caught up it refuses: a partial
-// answer would look complete and could relist somebody.
+// tombstones returns the content of GET /tombstones. Before the model has caught up it fails: a
+// partial response would look complete and could cause an entry to be listed again.
 func (l *live) tombstones() (admin.Tombstones, error) {
 	g := l.now()
 	p, running := g.progress()
@@ -278,8 +280,8 @@ func (l *live) tombstones() (admin.Tombstones, error) {
 	return all, nil
 }
 
-// lastRejected is at most so many of the last rejected events, the highest sequence first, for the
-// operators' page.
+// lastRejected returns at most most of the last rejected events, the highest sequence first, for
+// the operators' page.
 func (l *live) lastRejected(ctx context.Context, most int) ([]admin.RejectedEvent, error) {
 	stream := l.stream.Load()
 	if stream == nil {

@@ -13,8 +13,8 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// registerMetrics adds the projection, rebuilds, snapshots, the Go runtime and the process to the
-// request metrics that httpapi registers itself.
+// registerMetrics adds the metrics of the projection, rebuilds, snapshots, the Go runtime and the
+// process to the request metrics that httpapi registers itself.
 func registerMetrics(reg *prometheus.Registry, l *live, stats *snapshotStats) error {
 	for _, c := range []prometheus.Collector{
 		newCollector(l, stats),
@@ -29,11 +29,11 @@ func registerMetrics(reg *prometheus.Registry, l *live, stats *snapshotStats) er
 	return nil
 }
 
-// scrape is what one scrape reads, once, so that its numbers belong together.
+// scrape holds the values of one scrape. They are read once, so that they are consistent.
 type scrape struct {
 	view     *readmodel.View
 	progress projector.Progress // zero until there is a projector
-	running  bool               // there is one
+	running  bool               // there is a projector
 
 	indexSequence uint64 // at most that of the view
 	indexTrouble  string
@@ -42,22 +42,22 @@ type scrape struct {
 	rankedTrouble  string
 	rankedRenewed  uint64
 
-	rebuilding *admin.Rebuilding // nil while none is under way
+	rebuilding *admin.Rebuilding // nil if none is running
 	rebuilt    [outcomes]uint64
 
 	snapshots snapshotNumbers
-	erased    *time.Time // nil: not yet
+	erased    *time.Time // nil before the first erasure
 }
 
 // metric is one metric family. values calls emit for each of its samples; a family without samples
-// is left out.
+// is omitted.
 type metric struct {
 	desc   *prometheus.Desc
 	kind   prometheus.ValueType
 	values func(s scrape, emit func(v float64, labels ...string))
 }
 
-// families are all that this package exposes.
+// families returns all metrics of this package.
 func families() []metric {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	var all []metric
@@ -67,7 +67,7 @@ func families() []metric {
 	always := func(name string, kind prometheus.ValueType, help string, value func(scrape) float64) {
 		add(name, kind, help, func(s scrape, emit func(float64, ...string)) { emit(value(s)) })
 	}
-	// A sequence or a count of 0 would be a wrong one before there is a projector.
+	// Before there is a projector, a sequence or a count of 0 would be wrong.
 	running := func(name string, kind prometheus.ValueType, help string, value func(projector.Progress) float64) {
 		add(name, kind, help, func(s scrape, emit func(float64, ...string)) {
 			if s.running {
@@ -88,8 +88,8 @@ func families() []metric {
 		}
 	}, "list")
 
-	// What alerts go by is there from the start: 0 while the saved state is being loaded, or the
-	// broker is waited for.
+	// Metrics that alerts use exist from the start. They are 0 while the saved state is being
+	// loaded, or the broker is away.
 	always("lag_seconds", gauge, "Seconds for which the model has not been complete; 0 while it is, and before the stream's end is known.",
 		func(s scrape) float64 { return s.progress.LagSeconds })
 	always("caught_up", gauge, "1 once the model has caught up with the stream since the start.",
@@ -168,7 +168,7 @@ func families() []metric {
 		}
 	}, "outcome")
 
-	// Those of the newest snapshot are left out while none is known.
+	// Metrics of the newest snapshot are omitted while none is known.
 	newest := func(name, help string, value func(snapshotNumbers) float64) {
 		add("snapshot_"+name, gauge, help, func(s scrape, emit func(float64, ...string)) {
 			if s.snapshots.newest.Name != "" {
@@ -202,7 +202,7 @@ func families() []metric {
 	return all
 }
 
-// collector exposes them.
+// collector exposes the metrics.
 type collector struct {
 	live    *live
 	stats   *snapshotStats
@@ -213,14 +213,14 @@ func newCollector(l *live, stats *snapshotStats) *collector {
 	return &collector{live: l, stats: stats, metrics: families()}
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range c.metrics {
 		out <- m.desc
 	}
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := c.scrape()
 	for _, m := range c.metrics {

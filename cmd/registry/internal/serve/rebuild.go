@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// joinWithin bounds the last step, while the old model stands still.
+	// joinWithin bounds the last step, while the old model is paused.
 	joinWithin = 20 * time.Second
 	// awayWithin is how long the broker may be away during a rebuild.
 	awayWithin = 30 * time.Second
-	// saveWithin bounds the wait for the new store before the old model stands still.
+	// saveWithin bounds the wait for the new store before the old model is paused.
 	saveWithin = 2 * time.Minute
 )
 
-// rebuilds is where operators' requests reach follow, which deals with one at a time.
+// rebuilds passes operators' requests to follow, which handles one at a time.
 type rebuilds struct {
 	requests chan *rebuildRequest
-	closed   chan struct{} // nobody takes requests any more
+	closed   chan struct{} // closed when no more requests are accepted
 	busy     atomic.Bool
 }
 
@@ -46,14 +46,14 @@ func newRebuilds() *rebuilds {
 type rebuildRequest struct {
 	admin.RebuildOptions
 	ctx     context.Context
-	rebuilt admin.Rebuilt // set, as err, before done is closed
+	rebuilt admin.Rebuilt // set, like err, before done is closed
 	err     error
 	done    chan struct{}
 }
 
-// rebuild is POST /rebuild. It returns when the new model is shown, or when there will be none: the
-// error is an admin.Refused, an admin.Unavailable, or what went wrong. When ctx ends the old model
-// stays.
+// rebuild implements POST /rebuild. It returns when the new model is shown, or when there will be
+// none: the error is an admin.Refused, an admin.Unavailable, or the failure. If ctx ends first, the
+// old model stays.
 func (s *server) rebuild(ctx context.Context, options admin.RebuildOptions) (admin.Rebuilt, error) {
 	if !s.rebuilds.busy.CompareAndSwap(false, true) {
 		return admin.Rebuilt{}, admin.Refused("another rebuild is under way; wait for its end")
@@ -74,17 +74,17 @@ func (s *server) rebuild(ctx context.Context, options admin.RebuildOptions) (adm
 	}
 }
 
-// remakeEvery is how long the server waits before it tries again to replace a damaged store.
+// remakeEvery is the minimum time between two attempts to replace a damaged store.
 const remakeEvery = time.Minute
 
-// remake replaces a damaged store: the model in memory has no canonical state of entries, so the
+// remake replaces a damaged store. The model in memory has no canonical state of entries, so the
 // stream is read again, as by registry rebuild. It returns the generation that is shown afterwards.
 func (s *server) remake(current *running, drained <-chan struct{}) *running {
 	s.log.Error("store is damaged; making another from the stream; the state in memory is served")
 	return s.answer(&rebuildRequest{ctx: context.Background(), done: make(chan struct{})}, current, drained)
 }
 
-// answer carries out one request and returns the generation that is shown afterwards.
+// answer handles one request and returns the generation that is shown afterwards.
 func (s *server) answer(r *rebuildRequest, old *running, drained <-chan struct{}) *running {
 	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(r.ctx)
@@ -109,18 +109,18 @@ func (s *server) answer(r *rebuildRequest, old *running, drained <-chan struct{}
 	return b.fresh
 }
 
-// rebuilding is one rebuild under way.
+// rebuilding is one running rebuild.
 type rebuilding struct {
 	server     *server
 	options    admin.RebuildOptions
 	old, fresh *running
-	relisted   int        // entries that the old model knows as delisted and the new one lists
-	unsaved    chan error // why the new store cannot be written; holds the first
+	relisted   int        // entries that the new model lists and the old one knows as delisted
+	unsaved    chan error // why the new store cannot be written; holds the first reason
 	began      time.Time
 }
 
-// run builds a second generation beside the old one and shows it. After an error the old one is as
-// it was.
+// run builds a second generation next to the old one and shows it. After an error the old one is
+// unchanged.
 func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 	if err := b.permitted(ctx); err != nil {
 		return admin.Rebuilt{}, err
@@ -134,7 +134,7 @@ func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 	defer b.server.live.rebuild.Store(nil)
 	aside, err := b.replace(ctx)
 	if err != nil {
-		_ = b.fresh.stop(b.server) // err says more
+		_ = b.fresh.stop(b.server) // err is more specific
 		return admin.Rebuilt{}, errors.Join(err, store.Discard())
 	}
 	rebuilt := b.outcome(aside)
@@ -142,13 +142,13 @@ func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 	return rebuilt, nil
 }
 
-// permitted says what stands in the way before anything is done.
+// permitted returns why the rebuild must not start, or nil.
 func (b *rebuilding) permitted(ctx context.Context) error {
 	p := b.old.projector.Progress()
 	_, asked := b.server.live.stream.Load().Info(ctx)
 	missing := errors.Is(asked, jetstream.ErrStreamNotFound)
 	switch {
-	case asked != nil && !missing && !p.Connected: // the last poll alone may have met a cluster that was electing a leader
+	case asked != nil && !missing && !p.Connected: // the last poll may have met a cluster that was electing a leader
 		return admin.Unavailable("the broker cannot be reached; a rebuild reads the stream")
 	case p.Frozen && !b.options.AcceptStream:
 		return admin.Refused("frozen: " + p.LastError)
@@ -158,7 +158,8 @@ func (b *rebuilding) permitted(ctx context.Context) error {
 	if err := b.streamWhole(); err != nil {
 		return err
 	}
-	// A replay would create it: the backend would publish into a stream that no server follows.
+	// A replay would create the stream: the backend would publish into a stream that no server
+	// follows.
 	if missing && b.options.AcceptStream && !b.options.Yes {
 		return admin.Refused("the stream is missing; registry recover --create-stream makes it again from what this server has; " +
 			"or repeat with --yes to begin with an empty one")
@@ -166,8 +167,8 @@ func (b *rebuilding) permitted(ctx context.Context) error {
 	return b.enoughMemory()
 }
 
-// streamWhole refuses a stream that has lost subjects, which only the old model still has. A frozen
-// server does not look: its stream is judged by what it has.
+// streamWhole refuses a stream that has lost subjects, which then only the old model still has. A
+// frozen server skips this check: its stream is judged by its content.
 func (b *rebuilding) streamWhole() error {
 	p := b.old.projector.Progress()
 	if p.SubjectsLost == 0 || p.Frozen || b.options.Yes {
@@ -177,8 +178,8 @@ func (b *rebuilding) streamWhole() error {
 		"registry recover publishes them; or repeat with --yes if that is right", p.SubjectsLost))
 }
 
-// enoughMemory compares the memory limit, if there is one, with what two models take. The heap is
-// nearly all the model's.
+// enoughMemory compares the memory limit, if there is one, with the memory of two models. The heap
+// is nearly all the model's.
 func (b *rebuilding) enoughMemory() error {
 	need, limit := 2*int64(liveHeap()), debug.SetMemoryLimit(-1)
 	b.server.log.Info("rebuild started; it takes as much memory again as the read model", "bytes", need/2, "acceptStream", b.options.AcceptStream)
@@ -189,7 +190,7 @@ func (b *rebuilding) enoughMemory() error {
 		"give the server more, or repeat with --yes", need>>20, limit>>20))
 }
 
-// begin starts the replay. Without AcceptStream it accepts no other stream than the old model's.
+// begin starts the replay. Without AcceptStream it only accepts the old model's stream.
 func (b *rebuilding) begin(store *snapshots.Store) {
 	var saved readmodel.Checkpoint
 	var known uint64
@@ -201,11 +202,11 @@ func (b *rebuilding) begin(store *snapshots.Store) {
 	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved, b.server.damaged}, readmodel.New(), saved, known))
 }
 
-// watchedStore reports failures. The first stops a rebuild, since the live store may need what is left
-// of the disk. Damage asks for another store.
+// watchedStore reports failures. The first stops a rebuild, since the live store may need the rest
+// of the disk. Damage triggers a request for another store.
 type watchedStore struct {
 	*snapshots.Store
-	failed  chan<- error // holds the first; nil: not reported
+	failed  chan<- error // holds the first; nil if failures are not reported
 	damaged chan<- *snapshots.Store
 }
 
@@ -213,7 +214,7 @@ func (s *server) watched(store *snapshots.Store) watchedStore {
 	return watchedStore{Store: store, damaged: s.damaged}
 }
 
-// Save is part of projector.Store.
+// Save implements projector.Store.
 func (w watchedStore) Save(c readmodel.Commit) error {
 	err := w.Store.Save(c)
 	if err != nil {
@@ -231,8 +232,8 @@ func (w watchedStore) Save(c readmodel.Commit) error {
 	return err
 }
 
-// replace does most of the work while the old generation goes on, and then swaps. aside is the name
-// of the old store.
+// replace does most of the work while the old generation continues, and then swaps. aside is the
+// name of the old store.
 func (b *rebuilding) replace(ctx context.Context) (aside string, err error) {
 	if err := failpoint.Hit("rebuild/begun"); err != nil {
 		return "", err
@@ -252,7 +253,7 @@ func (b *rebuilding) replace(ctx context.Context) (aside string, err error) {
 	return b.swap(ctx)
 }
 
-// catchUp waits until the new model has reached the end that the stream had when the replay began.
+// catchUp waits until the new model has reached the stream's end as of the start of the replay.
 func (b *rebuilding) catchUp(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -281,7 +282,7 @@ func (b *rebuilding) catchUp(ctx context.Context) error {
 	}
 }
 
-// judge compares the two models as readers see them (cmd/registry/CONTRACT.md#rebuild).
+// judge compares the two models as clients see them (cmd/registry/CONTRACT.md#rebuild).
 func (b *rebuilding) judge() error {
 	if err := b.streamWhole(); err != nil {
 		return err
@@ -299,7 +300,7 @@ func (b *rebuilding) judge() error {
 	if least := b.server.cfg.MinEntries; all < least {
 		return admin.Refused(fmt.Sprintf("%d entries in all, fewer than the %d of --min-entries", all, least))
 	}
-	if b.continues() { // then the stream's last event decides
+	if b.continues() { // the stream's last event decides
 		return nil
 	}
 	if b.relisted = relisted(was, is); b.relisted > 0 && !b.options.Yes {
@@ -309,8 +310,8 @@ func (b *rebuilding) judge() error {
 	return nil
 }
 
-// relisted counts the entries that is lists although was knows them as delisted, or as persons whose
-// trust was withdrawn.
+// relisted counts the entries that is lists and was knows as delisted, or as persons whose trust
+// was withdrawn.
 func relisted(was, is *readmodel.View) (n int) {
 	for _, t := range was.Withdrawn() {
 		if is.Entry(t.List, t.EntryID) != nil {
@@ -320,15 +321,16 @@ func relisted(was, is *readmodel.View) (n int) {
 	return n
 }
 
-// continues reports whether the new model is of the old one's history. Then the checkpoint must not
+// continues reports whether the new model has the old one's history. If so, the checkpoint must not
 // go back.
 func (b *rebuilding) continues() bool {
 	old := b.old.projector.Progress()
 	return !b.options.AcceptStream || !old.Frozen && old.StreamEpoch == b.fresh.projector.Progress().StreamEpoch
 }
 
-// beginHistory names a new history, the same on every server that accepts the stream: sequences that
-// readers of the feed have seen would be used a second time (events/CONTRACT.md#histories).
+// beginHistory begins a new history, with the same name on every server that accepts the stream.
+// Otherwise sequences that clients of the feed have seen would be used a second time
+// (events/CONTRACT.md#histories).
 func (b *rebuilding) beginHistory(ctx context.Context) error {
 	_, marker, err := lineage.Begin(ctx, *b.server.live.stream.Load(), b.old.projector.Progress().HistoryName())
 	if err != nil {
@@ -340,7 +342,7 @@ func (b *rebuilding) beginHistory(ctx context.Context) error {
 	return nil
 }
 
-// save gives the new store all that the new model has.
+// save saves the new model's records in the new store.
 func (b *rebuilding) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveWithin, errors.New("the new store was not written in time; try again"))
 	defer cancel()
@@ -350,9 +352,8 @@ func (b *rebuilding) save(ctx context.Context) error {
 	return nil
 }
 
-// swap holds the old generation still until the new one has caught up with it, so the checkpoint
-// never goes back (promise 3, readmodel/doc.go). The new store takes the old one's name in one
-// rename.
+// swap pauses the old generation until the new one has caught up with it, so the checkpoint never
+// goes back (promise 3, readmodel/doc.go). The new store takes the old one's name in one rename.
 func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
 	at := b.old.projector.Hold(0)
 	defer b.old.projector.Release()
@@ -368,8 +369,8 @@ func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
 	return aside, nil
 }
 
-// join brings the new model to at, where the old one is held, and judges and saves it as it is
-// then. Only a model of another history may stand before at.
+// join brings the new model to at, where the old one is paused, then judges and saves it. Only a
+// model of another history may be before at.
 func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
 	continues := b.continues()
 	if continues {
@@ -392,7 +393,7 @@ func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
 	if err := b.judgeRecords(); err != nil || continues {
 		return err
 	}
-	// Nothing is refused any more: a refused rebuild leaves no marker.
+	// From here on nothing is refused: a refused rebuild leaves no marker.
 	if err := b.beginHistory(ctx); err != nil {
 		return err
 	}
@@ -411,7 +412,7 @@ func (b *rebuilding) judgeRecords() error {
 	return nil
 }
 
-// outcome is what has been done. It is read before the old generation ends.
+// outcome returns the result. It is read before the old generation ends.
 func (b *rebuilding) outcome(aside string) admin.Rebuilt {
 	return admin.Rebuilt{
 		Before: stateOf(b.old), After: stateOf(b.fresh), Aside: aside,
@@ -428,14 +429,14 @@ func stateOf(r *running) admin.ModelState {
 	return admin.ModelState{StreamEpoch: p.StreamEpoch, Checkpoint: doc.Checkpoint, Digest: doc.Digest, Entries: doc.Entries}
 }
 
-// retire ends the old generation, which no reader sees any more.
+// retire ends the old generation, which serves no client any more.
 func (b *rebuilding) retire() {
 	if err := errors.Join(b.old.stop(b.server), b.old.store.Close()); err != nil {
 		b.server.log.Warn("the replaced read model did not stop cleanly; its files are kept", "error", err)
 	}
 }
 
-// report counts and logs how the rebuild ended.
+// report counts and logs the rebuild's outcome.
 func (b *rebuilding) report(r admin.Rebuilt, err error) {
 	b.server.live.rebuilt[outcomeOf(err)].Add(1)
 	if err != nil {
@@ -446,7 +447,7 @@ func (b *rebuilding) report(r admin.Rebuilt, err error) {
 		"before", r.Before, "after", r.After, "aside", r.Aside)
 }
 
-// document is how far a rebuild is; nil when none is under way.
+// document returns the rebuild's progress, or nil if none is running.
 func (b *rebuilding) document(now time.Time) *admin.Rebuilding {
 	if b == nil {
 		return nil
@@ -462,14 +463,14 @@ func (b *rebuilding) document(now time.Time) *admin.Rebuilding {
 	return doc
 }
 
-// outcome is how a rebuild ended.
+// outcome is the way a rebuild ended.
 type outcome int
 
 const (
 	rebuildDone outcome = iota
 	rebuildRefused
 	rebuildFailed
-	outcomes // how many there are
+	outcomes // their number
 )
 
 func (o outcome) String() string { return [...]string{"done", "refused", "failed"}[o] }

@@ -11,24 +11,25 @@ import (
 )
 
 const (
-	// eraseEvery is how often the store's free pages are erased, --keep-set-aside if that is shorter.
+	// eraseEvery is how often the store's free pages are erased, or --keep-set-aside if that is
+	// shorter.
 	eraseEvery = time.Hour
-	// remainsLook is how often the server checks what there is to end.
+	// remainsLook is how often the server checks for work.
 	remainsLook = time.Minute
 )
 
-// remains ends what is left on this server's disk of text that has been deleted
+// remains erases deleted text that is left on this server's disk
 // (deploy/operating.md#what-remains). One goroutine uses it.
 type remains struct {
 	server *server
 
-	dataSet string    // of the store that was erased last
-	saved   uint64    // its checkpoint then
-	erased  time.Time // when that was; zero: never
-	trouble string    // logged last
+	dataSet string    // of the store erased last
+	saved   uint64    // its checkpoint at that time
+	erased  time.Time // time of the last erasure; zero before the first
+	trouble string    // the last logged problem
 }
 
-// endRemains does so now and then until the task is stopped.
+// endRemains erases deleted text regularly until the task is stopped.
 func (s *server) endRemains() *task.Task {
 	r := &remains{server: s}
 	return task.Go(context.Background(), func(ctx context.Context) error {
@@ -43,7 +44,7 @@ func (s *server) endRemains() *task.Task {
 	})
 }
 
-// end erases the free pages of the store and removes files that were set aside long ago.
+// end erases the free pages of the store and removes files that were renamed aside long ago.
 func (r *remains) end(ctx context.Context) {
 	err := r.erase(ctx)
 	if keep := r.server.cfg.KeepSetAside; err == nil && keep > 0 {
@@ -60,7 +61,7 @@ func (r *remains) end(ctx context.Context) {
 	}
 }
 
-// erase erases the free pages of a store that has been saved since it was last done.
+// erase erases the free pages of a store that has been saved since the last erasure.
 func (r *remains) erase(ctx context.Context) error {
 	every := eraseEvery
 	if keep := r.server.cfg.KeepSetAside; keep > 0 {
@@ -79,7 +80,7 @@ func (r *remains) erase(ctx context.Context) error {
 	return err
 }
 
-// goodStore reports whether the model is complete and the store has it.
+// goodStore reports whether the model is complete and saved.
 func (r *remains) goodStore() bool {
 	g := r.server.live.now()
 	p, running := g.progress()

@@ -22,61 +22,61 @@ import (
 	"example.org/registry/snapshots"
 )
 
-// Config is what registry serve is asked to do. The flags of the command say what each value means
-// to an operator, and check it.
+// Config configures serve. The command's flags explain the values to operators, and check them.
 type Config struct {
 	DataDir string // required
-	Demo    bool   // publish the demonstration into an empty stream, and play the services outside
+	Demo    bool   // publish the demonstration into an empty stream, and run stand-ins for external services
 
-	HTTPAddr, AdminAddr string // host:port; port 0: any free one
-	MaxConnections      int    // of the public listener; 0: from the limit of open files
-	// Public is passed on to httpapi; Health, Logger, Metrics, AsyncAPI and Status.Database are
-	// filled in.
+	HTTPAddr, AdminAddr string // host:port; port 0 for any free one
+	MaxConnections      int    // of the public listener; 0 derives it from the limit of open files
+	// Public is passed to httpapi; serve fills in Health, Logger, Metrics, AsyncAPI and
+	// Status.Database.
 	Public                httpapi.Config
-	AdminHost, AdminToken string        // empty: none
-	MaxStaleness          time.Duration // 0: off
-	MinEntries            int           // 0: off
+	AdminHost, AdminToken string        // empty for none
+	MaxStaleness          time.Duration // 0 for no limit
+	MinEntries            int           // 0 for no minimum
 
 	Broker                       cli.BrokerFlags // without an address: the embedded broker
 	EmbeddedAddr, EmbeddedConfig string          // of the embedded broker; config may be empty
 	Stream                       string          // required
-	StreamReplicas               int             // of a stream that is created
+	StreamReplicas               int             // of a created stream
 	AcceptLoss                   bool            // serve a stream that has less than its snapshots, although none of them can be used
-	StreamHistory                int             // messages kept of a subject in a stream that is created; 0: all
+	StreamHistory                int             // messages kept for each subject in a created stream; 0 keeps all
 
-	SnapshotEvery time.Duration // 0: no snapshots but those that an operator asks for
+	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
 	SnapshotKeep  int
-	KeepSetAside  time.Duration // of stores that were set aside or replaced; 0: forever
+	KeepSetAside  time.Duration // of stores that were renamed aside or replaced; 0 means forever
 	TextIndex     bool
 	RankedIndex   bool
 
 	Began    time.Time // when the process started
 	GC       GC
 	Logger   *slog.Logger // required
-	Terminal *cli.Screen  // for a person; nil: nobody watches
+	Terminal *cli.Screen  // for a person, if there is one
 
-	NotifySocket string // where systemd listens (NOTIFY_SOCKET); empty: nowhere
+	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
 }
 
-// embedded is true when the broker runs in this process.
+// embedded reports whether the broker runs in this process.
 func (c Config) embedded() bool { return len(c.Broker.NATSURL) == 0 }
 
-// StorePath is where the read model's store is in a data directory.
+// StorePath returns the path of the read model's store in a data directory.
 func StorePath(dataDir string) string { return filepath.Join(dataDir, "registry.db") }
 
 func (c Config) storePath() string { return StorePath(c.DataDir) }
 
-// statusPath is where the history of the status is.
+// statusPath returns the path of the history of the status.
 func (c Config) statusPath() string { return filepath.Join(c.DataDir, "status.json") }
 
 func (c Config) indexDir() string  { return filepath.Join(c.DataDir, "index") }
 func (c Config) rankedDir() string { return filepath.Join(c.DataDir, "ranked") }
 func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 
-// temporaryDir is for files that mean nothing after a crash. It is emptied at each start.
+// temporaryDir returns the directory of files that are useless after a crash. It is emptied at each
+// start.
 func (c Config) temporaryDir() string { return filepath.Join(c.DataDir, "temporary") }
 
-// LockDir locks a data directory against other processes, and creates it where it is missing.
+// LockDir locks a data directory against other processes, and creates it if it is missing.
 func LockDir(dataDir string) (*snapshots.DirLock, error) {
 	lock, err := snapshots.LockDir(dataDir)
 	if errors.Is(err, snapshots.ErrLocked) {
@@ -125,10 +125,10 @@ type server struct {
 	health    *httpapi.Health
 	snapshots *snapshotter
 	pacer     *indexing.Pacer       // of the indexes and archives
-	rebuilds  *rebuilds             // requests of operators
+	rebuilds  *rebuilds             // operators' requests
 	damaged   chan *snapshots.Store // holds one that a save has found damaged
 	listeners listeners
-	listening chan struct{} // closed once the log says so
+	listening chan struct{} // closed once that is logged
 }
 
 func newServer(cfg Config) *server {
@@ -144,9 +144,8 @@ func newServer(cfg Config) *server {
 	return s
 }
 
-// run serves and projects side by side. If either fails, both end. The order on the way down: ctx
-// ends, serveHTTP drains its handlers and closes drained, and only then project stops the
-// projector.
+// run serves and projects concurrently. If either fails, both end. To stop: ctx ends, serveHTTP
+// drains its handlers and closes drained, and only then does project stop the projector.
 func (s *server) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	drained := make(chan struct{})
@@ -166,9 +165,9 @@ func (s *server) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// project opens what the projection needs, from the disk up, follows the stream until the handlers
-// have drained, so that they see a running projector to their end, and closes everything in
-// reverse.
+// project opens the parts of the projection, from the disk up, and follows the stream until the
+// handlers have drained, so that they have a running projector to their end. It then closes
+// everything in reverse.
 func (s *server) project(ctx context.Context, drained <-chan struct{}) (err error) {
 	if err := failpoint.Hit("start/before-load"); err != nil {
 		return err
@@ -183,7 +182,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		store, model, err = s.load(ctx, connected)
 		return err
 	})
-	js, stop, err := s.connect() // the embedded broker recovers while the store is loaded
+	js, stop, err := s.connect() // the embedded broker recovers during the load of the store
 	if err != nil {
 		if loading.Stop() == nil {
 			err = errors.Join(err, store.Close())
@@ -217,9 +216,8 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	return s.follow(drained, start(first))
 }
 
-// load loads the store and shows its model. Where there is no store that loads, one is restored from
-// a snapshot if there is one. Only for that does it wait until the broker can be asked, through
-// connected.
+// load loads the store and shows its model. If no store loads, it restores one from a snapshot, if
+// there is one. Only for that does it wait, through connected, until the broker can be asked.
 func (s *server) load(ctx context.Context, connected <-chan jetstream.JetStream) (*snapshots.Store, *readmodel.Model, error) {
 	if err := emptyDir(s.cfg.temporaryDir()); err != nil {
 		return nil, nil, fmt.Errorf("data directory: %w", err)

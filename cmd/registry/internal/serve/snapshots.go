@@ -26,16 +26,16 @@ import (
 )
 
 const (
-	// flushWithin is how long the store may take to be brought to the checkpoint.
+	// flushWithin bounds the time of bringing the store to the checkpoint.
 	flushWithin = 10 * time.Second
 	// snapshotLook is how often the loop checks whether it may begin.
 	snapshotLook = 500 * time.Millisecond
-	// snapshotGrace is how long after its start a server leaves the CPUs to the readers, and
-	// how long it waits after a failure, and before it looks again whether an import has ended;
-	// --snapshot-every where that is shorter.
+	// snapshotGrace is how long a server leaves the CPUs to clients after its start, and the wait
+	// after a failure and before the next check for an import; or --snapshot-every if that is
+	// shorter.
 	snapshotGrace = time.Minute
-	// importLook is for how long it looks whether an import goes on. The projector publishes at least
-	// once in that time.
+	// importLook is how long it checks for an import. The projector publishes at least once in that
+	// time.
 	importLook = time.Second
 )
 
@@ -45,13 +45,13 @@ type snapshotter struct {
 	live     *live
 	log      *slog.Logger
 	archives snapshots.ArchiveConfig
-	every    time.Duration // 0: none but those that operators ask for
+	every    time.Duration // 0 makes only those that operators request
 	keep     int
 	replicas int
-	busy     chan struct{} // holds one while something is being made
-	lossSeen bool          // run has noticed that the stream lost subjects; run's
-	urgent   bool          // what the stream lost may be in no snapshot; run's
-	waiting  time.Time     // since when a snapshot that is due has been waiting for an import; run's
+	busy     chan struct{} // holds one value while something is being made
+	lossSeen bool          // run has noticed that the stream lost subjects; used by run only
+	urgent   bool          // the lost data may be in no snapshot; used by run only
+	waiting  time.Time     // since when a due snapshot has been waiting for an import; used by run only
 
 	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
 	stats  snapshotStats
@@ -65,15 +65,14 @@ func newSnapshotter(l *live, pacer *indexing.Pacer, cfg Config) *snapshotter {
 	}
 }
 
-// open lets snapshots be put into the object store from now on. The connection may be down, now or
-// later.
+// open enables snapshots in the object store. The connection may be down, now or later.
 func (k *snapshotter) open(js jetstream.JetStream) {
-	host, _ := os.Hostname() // a name for people; the process id tells two on one machine apart
+	host, _ := os.Hostname() // for people; the process id distinguishes two on one machine
 	k.bucket.Store(bucket.New(js, bucket.Config{
 		Replicas: k.replicas, Holder: fmt.Sprintf("%s, process %d", host, os.Getpid())}))
 }
 
-// begin refuses a second run: each takes as much disk as the store.
+// begin refuses concurrent runs, since each takes as much disk as the store.
 func (k *snapshotter) begin() (done func(), err error) {
 	select {
 	case k.busy <- struct{}{}:
@@ -96,7 +95,7 @@ func (k *snapshotter) archive(ctx context.Context) (*snapshots.Archive, error) {
 	return a, cli.Advise(err)
 }
 
-// flush brings the store to the checkpoint. Before the model has been complete there is none.
+// flush brings the store to the checkpoint. It fails until the model has been complete once.
 func (k *snapshotter) flush(ctx context.Context) error {
 	g := k.live.now()
 	p, running := g.progress()
@@ -117,7 +116,7 @@ func (k *snapshotter) connected() bool {
 }
 
 // run makes snapshots at intervals until ctx ends (cmd/registry/CONTRACT.md#snapshots). Replicas of
-// one stream share the interval: the age of the newest counts, whichever made it.
+// one stream share the interval: the age of the newest snapshot counts, whichever replica made it.
 func (k *snapshotter) run(ctx context.Context) error {
 	if k.every <= 0 {
 		return nil
@@ -152,7 +151,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 	return nil
 }
 
-// wait waits for d, or until the stream is seen to have lost subjects. It returns false when ctx has
+// wait waits for d, or until the stream is seen to have lost subjects. It returns false if ctx has
 // ended.
 func (k *snapshotter) wait(ctx context.Context, d time.Duration) bool {
 	for end := time.Now().Add(d); time.Until(end) > 0 && !k.newLoss(); {
@@ -172,7 +171,7 @@ func (k *snapshotter) newLoss() bool {
 	return k.lossSeen && !seen
 }
 
-// mayBegin is true once the model is complete.
+// mayBegin reports whether the model is complete.
 func (k *snapshotter) mayBegin() bool {
 	p, running := k.live.now().progress()
 	return running && p.CaughtUp
@@ -203,13 +202,13 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 	defer done()
 	_, err = k.put(ctx)
 	if errors.Is(err, bucket.ErrLocked) {
-		return min(k.every, snapshotGrace), nil // another replica is
+		return min(k.every, snapshotGrace), nil // another replica is making one
 	}
 	k.urgent = k.urgent && err != nil
 	return k.every, err
 }
 
-// notDue returns for how long no snapshot is due, 0 if one is. newest may be nil.
+// notDue returns how long no snapshot is due, or 0 if one is. newest may be nil.
 func (k *snapshotter) notDue(newest *bucket.Object, age time.Duration, checkpoint uint64) time.Duration {
 	switch {
 	case newest == nil:
@@ -217,14 +216,14 @@ func (k *snapshotter) notDue(newest *bucket.Object, age time.Duration, checkpoin
 		return k.every - age
 	case newest.Manifest.Sequence >= checkpoint && newest.Err == nil:
 		return k.every // nothing has changed
-	case age < 0: // when it was made is not known
+	case age < 0: // its time is unknown
 		k.log.Warn("the newest snapshot has a time in the future, so the broker's clock was set back; making another",
 			"name", newest.Name, "ahead", (-age).Round(time.Second).String())
 	}
 	return 0
 }
 
-// importing reports whether an import is under way.
+// importing reports whether an import is running.
 func (k *snapshotter) importing(ctx context.Context) bool {
 	_, before := k.live.look()
 	pause.For(ctx, importLook)
@@ -232,8 +231,8 @@ func (k *snapshotter) importing(ctx context.Context) bool {
 	return lag > muchLag || float64(now-min(before, now)) > muchChanges*importLook.Seconds()
 }
 
-// waits reports whether a snapshot that is due waits for the end of an import: it would be old at
-// once, and to make one took a tenth of the import's rate. It waits for another interval at most.
+// waits reports whether a due snapshot waits for the end of an import: it would be outdated at
+// once, and making one took a tenth of the import's rate. It waits at most for another interval.
 func (k *snapshotter) waits(importing bool, now time.Time) bool {
 	began := k.waiting
 	k.waiting = time.Time{}
@@ -251,8 +250,8 @@ func (k *snapshotter) waits(importing bool, now time.Time) bool {
 }
 
 // newest returns the snapshot of our stream with the highest sequence up to last, nil if there is
-// none, and how old it is by the broker's clock. One beyond the stream's end is of what the stream
-// has lost.
+// none, and its age by the broker's clock. A snapshot beyond the stream's end belongs to what the
+// stream has lost.
 func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint, last uint64) (*bucket.Object, time.Duration, error) {
 	items, now, err := k.bucket.Load().List(ctx)
 	if errors.Is(err, bucket.ErrNoBucket) {
@@ -272,7 +271,7 @@ func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint, last 
 	return &newest, now.Sub(newest.Time), nil
 }
 
-// put makes an archive, puts it into the object store, and erases old ones there. The caller has
+// put makes an archive, puts it into the object store, and deletes old ones there. The caller has
 // called begin.
 func (k *snapshotter) put(ctx context.Context) (bucket.Object, error) {
 	b := k.bucket.Load()
@@ -304,7 +303,7 @@ func (k *snapshotter) put(ctx context.Context) (bucket.Object, error) {
 	return item, nil
 }
 
-// because prefers the cause that ended ctx to its consequence err.
+// because returns the cause that ended ctx, if any, instead of its consequence err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -312,7 +311,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// tidy erases old snapshots and the remains of unfinished ones. The new one counts even if that
+// tidy deletes old snapshots and leftovers of unfinished ones. The new snapshot counts even if that
 // fails.
 func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.Object) {
 	gone, err := b.Prune(ctx, newest, k.keep)
@@ -328,7 +327,7 @@ func (k *snapshotter) tidy(ctx context.Context, b *bucket.Bucket, newest bucket.
 	}
 }
 
-// Created is the answer to POST /snapshots.
+// Created is the response to POST /snapshots.
 type Created struct {
 	Name  string `json:"name"`
 	Bytes uint64 `json:"bytes"` // of the archive
@@ -353,8 +352,7 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	return Created{Name: item.Name, Bytes: item.Bytes, Manifest: item.Manifest}, nil
 }
 
-// Archive makes an archive at the checkpoint and hands it to an operator; the object store is left
-// alone.
+// Archive makes an archive at the checkpoint for an operator. It does not touch the object store.
 func (k *snapshotter) Archive(ctx context.Context) (io.ReadCloser, int64, error) {
 	done, err := k.begin()
 	if err != nil {
@@ -373,7 +371,7 @@ type archiveReader struct {
 	io.Closer
 }
 
-// Export writes everything that the store holds at the checkpoint.
+// Export writes the store's content at the checkpoint.
 func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) error {
 	done, err := k.begin()
 	if err != nil {
@@ -386,7 +384,7 @@ func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) err
 	return cli.Advise(k.live.now().store.Export(ctx, w, k.archives, begin))
 }
 
-// list is what the operators' page shows of the object store.
+// list returns the content of the object store for the operators' page.
 func (k *snapshotter) list(ctx context.Context) ([]admin.SnapshotInfo, error) {
 	b := k.bucket.Load()
 	if b == nil || !k.connected() {
@@ -404,14 +402,14 @@ func (k *snapshotter) list(ctx context.Context) ([]admin.SnapshotInfo, error) {
 	return shown, nil
 }
 
-// snapshotStats is what the metrics show of snapshots. Any goroutine may use it.
+// snapshotStats has the metrics of snapshots. Any goroutine may use it.
 type snapshotStats struct {
 	mu  sync.Mutex
 	now snapshotNumbers
 }
 
 type snapshotNumbers struct {
-	newest   bucket.Object // of our stream, of any replica; no name: none is known
+	newest   bucket.Object // of our stream, by any replica; without a name, none is known
 	took     time.Duration
 	count    uint64 // made by this process
 	failures uint64
@@ -436,7 +434,7 @@ func (s *snapshotStats) saw(i bucket.Object) {
 	s.now.newest = i
 }
 
-// failed counts a failure, unless the caller has hung up or the process is stopping.
+// failed counts a failure, unless the caller has disconnected or the process is stopping.
 func (s *snapshotStats) failed(ctx context.Context) {
 	if ctx.Err() != nil {
 		return

@@ -1,6 +1,6 @@
-// Package task runs a function in a goroutine of its own that somebody waits for. It takes the
-// place of errgroup where the tasks of a process end one after another, each when its owner says
-// so, and not all together at the first error.
+// Package task runs a function in a goroutine that its owner waits for. It replaces errgroup where
+// the tasks of a process end one after another, each when its owner says so, and not all together
+// at the first error.
 package task
 
 import (
@@ -14,7 +14,7 @@ import (
 type Task struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // read after done
+	err    error // set before done is closed
 }
 
 // Go starts run. Its context ends with parent, or when Stop is called.
@@ -29,7 +29,7 @@ func Go(parent context.Context, run func(context.Context) error) *Task {
 	return t
 }
 
-// Every calls do now and then at every interval, until the task is stopped.
+// Every calls do at once and then at every interval, until the task is stopped.
 func Every(interval time.Duration, do func()) *Task {
 	return Go(context.Background(), func(ctx context.Context) error {
 		for do(); pause.For(ctx, interval); {
@@ -39,10 +39,10 @@ func Every(interval time.Duration, do func()) *Task {
 	})
 }
 
-// Done is closed when the function has returned.
+// Done returns a channel that is closed when the function has returned.
 func (t *Task) Done() <-chan struct{} { return t.done }
 
-// Cancel asks the function to return and does not wait.
+// Cancel makes the function's context end and does not wait.
 func (t *Task) Cancel() { t.cancel() }
 
 // Wait waits for the function and returns its error.
@@ -51,7 +51,7 @@ func (t *Task) Wait() error {
 	return t.err
 }
 
-// Stop asks the function to return, waits for it and returns its error.
+// Stop makes the function's context end, waits for it and returns its error.
 func (t *Task) Stop() error {
 	t.cancel()
 	return t.Wait()
