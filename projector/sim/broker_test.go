@@ -277,8 +277,18 @@ func (w *world) undo() {
 	w.say("put back to %d", w.twin.end)
 }
 
-// remake deletes the stream and makes it again, or not.
+// remake deletes the stream and makes it again.
 func (w *world) remake(epoch string, more int) {
+	w.deleteStream()
+	time.Sleep(w.between(0, 2*time.Second))
+	w.makeStream(epoch)
+	for range more {
+		w.publish()
+	}
+	w.say("stream made again with epoch %s, up to %d", epoch, w.twin.end)
+}
+
+func (w *world) deleteStream() {
 	w.say("stream deleted")
 	w.tally.hit("stream deleted")
 	w.noteTrouble()
@@ -286,12 +296,6 @@ func (w *world) remake(epoch string, more int) {
 	w.must(w.broker.js.DeleteStream(context.Background(), events.DefaultStream))
 	w.setTwin(newTwin())
 	w.ledger.rewound(0)
-	time.Sleep(w.between(0, 2*time.Second))
-	w.makeStream(epoch)
-	for range more {
-		w.publish()
-	}
-	w.say("stream made again with epoch %s, up to %d", epoch, w.twin.end)
 }
 
 func (w *world) epoch() string {

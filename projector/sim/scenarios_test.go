@@ -34,6 +34,7 @@ func scenarios() []scenario {
 		{"put back and grown", (*world).putBack},
 		{"missing", (*world).missing},
 		{"accepted by another server", (*world).otherHistory},
+		{"made again under an erasure", (*world).eraseOther},
 		{"settings changed", (*world).settingsChanged},
 		{"failing disk and a crash", (*world).failingDisk},
 		{"poison and no answers", (*world).poison},
@@ -303,14 +304,15 @@ func (w *world) leaderlessThenMore() {
 	w.settle()
 }
 
-// madeAgain: the stream is made again with its epoch, and grows past the checkpoint.
+// madeAgain: the stream is made again with its epoch, and grows past the checkpoint. No
+// message is left before that, so only the creation time tells.
 func (w *world) madeAgain() {
 	at := w.server.p.Progress().Checkpoint
 	if at == 0 {
 		return
 	}
 	w.stop(false)
-	w.remake(w.epoch(), 1)
+	w.remake(w.epoch(), 0)
 	w.fill(int(at) + w.broker.kept + 1)
 	w.start()
 	w.await(20*time.Second, w.frozen)
@@ -339,14 +341,8 @@ func (w *world) putBack() {
 
 // missing: the stream is deleted, and made again later.
 func (w *world) missing() {
-	w.say("stream deleted")
-	w.tally.hit("stream deleted")
-	w.noteTrouble()
-	w.remade, w.rewoundTo, w.untouched = true, 0, false
 	epoch := w.epoch()
-	w.must(w.broker.js.DeleteStream(context.Background(), events.DefaultStream))
-	w.setTwin(newTwin())
-	w.ledger.rewound(0)
+	w.deleteStream()
 	w.await(10*time.Second, func() bool { return false })
 	if w.rng.IntN(2) == 0 {
 		epoch = fmt.Sprint("epoch", w.rng.Uint64())
@@ -367,10 +363,67 @@ func (w *world) otherHistory() {
 	w.rewind("older", 0)
 	w.untouched = false
 	w.begin(history)
+	begun := w.twin.end
 	w.fill(int(at-min(at, w.twin.end)) + w.broker.kept + 1)
+	saved := w.lastSaved
 	w.start()
-	w.await(20*time.Second, w.frozen)
+	if !w.await(20*time.Second, w.frozen) && saved >= begun {
+		w.violation("R4: not frozen by a stream that another server accepted at %d, before the saved checkpoint %d", begun, saved)
+		return
+	}
 	w.settle()
+}
+
+// eraseOther: the stream is made again while an erasure is under way.
+func (w *world) eraseOther() {
+	data := w.entry(events.Scammers, "telltale")
+	w.send(w.event(data), data)
+	w.settle()
+	w.wire.set(faults{Slow: 300 * time.Millisecond})
+	asked, left := make(chan struct{}), 1+w.rng.IntN(8)
+	w.wire.setLose(func(subject string, answer bool) bool {
+		if !answer && strings.HasPrefix(subject, api+"STREAM.MSG.GET.") {
+			if left--; left == 0 {
+				close(asked)
+			}
+		}
+		return false
+	})
+	delisting := events.Delisting{List: events.Scammers, EntryID: "telltale"}
+	at := w.send(w.event(delisting), delisting)
+	select {
+	case <-asked:
+	case <-time.After(20 * time.Second):
+	}
+	epoch := w.epoch()
+	w.deleteStream()
+	w.makeStream(epoch)
+	w.send(w.event(data), data)
+	w.fill(int(at) - 1 + w.rng.IntN(w.broker.kept))
+	w.await(20*time.Second, w.frozen)
+	w.checkStream()
+	w.settle()
+}
+
+// evening puts snapshots before the clock is set back.
+func (w *world) evening() {
+	for range keep {
+		w.publish()
+		if w.settle(); len(w.bad) > 0 {
+			return
+		}
+		w.trySnapshot()
+	}
+}
+
+// morning puts one after that: by its time it is the oldest.
+func (w *world) morning() {
+	w.publish()
+	if w.settle(); len(w.bad) > 0 {
+		return
+	}
+	w.trySnapshot()
+	w.otherHistory()
 }
 
 // settingsChanged: the stream's settings become such that it would lose events.
