@@ -157,6 +157,15 @@ func TestNoiseKeepsAWarning(t *testing.T) {
 	}
 }
 
+// A part of a name that was found is no name that was looked up.
+func TestPartsOfAFoundNameDoNotCount(t *testing.T) {
+	view := viewOf([]Entry{{List: events.Legit, ID: "a", ChatID: majaID, Name: "xX_ćwirek_Xx", Verified: true}})
+	v := readAndDecide(t, reader(t), view, "xX_ćwirek_Xx", "")
+	if len(v.Subjects) != 1 || v.Value != TrustedName {
+		t.Errorf("%s: %+v", v.Value, v.Subjects)
+	}
+}
+
 // A reading that was not typed never vouches, whatever was found for it, and nothing accuses where
 // nobody is accused.
 func TestOnlyTypedReadingsVouch(t *testing.T) {

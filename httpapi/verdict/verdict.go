@@ -233,6 +233,8 @@ func (q *question) counts(s *Subject) bool {
 	case s.IsID() && len(s.Hits) == 0: // unless the digits are a part of an id that was typed
 		return !s.Short && s.Number == "" && (s.How == paste.Typed ||
 			!covered(s, q.subjects, func(o *Subject) bool { return o.ID != "" && o.How == paste.Typed }))
+	case s.How == paste.Typed && !s.IsID() && len(s.Hits) == 0: // unless it is a part of a name that was found
+		return !covered(s, q.subjects, func(o *Subject) bool { return !o.IsID() && len(o.Hits) > 0 })
 	case s.IsID(), s.How == paste.Typed:
 		return true
 	case len(s.Hits) == 0, s.How == paste.Word && !accuses:
