@@ -7,7 +7,7 @@
 //   - Accounts: a NATS server loads nats/*.conf, and the real commands connect as its users.
 //   - Cache: varnishd runs in front of real replicas.
 //   - Rules and dashboard: a Prometheus scrapes a running registry, so no query asks for a metric
-//     that nobody exports.
+//     that no program exports.
 //   - Unit: systemd reads it. Container: a process runs with the image's file system as its root.
 //   - Manifests and the Compose file: they match their own schemas, kept in testdata. Only a
 //     cluster or an engine could say more.

@@ -29,7 +29,7 @@
 //	internal/cli     what the commands share: flags, connections, advice, output
 //	internal/mirror  the copy that registry mirror keeps
 //	internal/demo    the demonstration's events, and stand-ins for the services outside
-//	internal/task    goroutines that somebody waits for
+//	internal/task    goroutines with an owner that waits for them
 //	browser, cluster tests of the built program with a real browser, and of several of them
 //
 // # Why this shape

@@ -16,6 +16,7 @@ func TestPlainEnglish(t *testing.T) {
 		{`(?i)\bof\s(which|whom)\b`, "two sentences, or whose"},
 		{`(?i)\b(anew|in\svain|hence|for\sever)\b`, "again, useless, so, forever"},
 		{`(?i)\bprocessors?\b`, "CPU"},
+		{`\bNil: `, "if nil, …"},
 		{`(^|[^\d+ ])\s?[1-9]\d{0,2} \d{3}\b`, "1,000"},
 		{`\d %`, "50%"},
 		{`(?i)\w*(colour|behaviour|favour|neighbour|(recogni|organi|normali|initiali|optimi)s(e|i)|cknowledgement)\w*`, "US spelling"},

@@ -59,7 +59,7 @@ var tokens = regexp.MustCompile(`(?m)(^//.*|\s//.*|^#.*|\s#.*)|("""[^"]*"""|"(?:
 	`and|as|async|await|break|case|catch|class|const|continue|def|default|defer|do|done|elif|else|esac|except|export|false|False|fi|finally|for|from|func|function|` +
 	`global|go|if|import|in|is|let|local|map|new|nil|None|not|null|of|or|package|raise|range|return|select|struct|switch|then|throw|true|True|try|type|typeof|undefined|var|while|with)\b`)
 
-// colored returns code as HTML. Its text is the code.
+// colored returns code as HTML with colored tokens. Its text does not change.
 func colored(code string) template.HTML {
 	var out strings.Builder
 	end := 0
@@ -75,7 +75,7 @@ func colored(code string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // every part is escaped
 }
 
-// sampleAnswer returns what the examples' request is answered with where somebody is found.
+// sampleAnswer returns the response to the examples' request, with a match.
 func sampleAnswer() (template.HTML, error) {
 	text, err := exampleFiles.ReadFile("_examples/answer.json")
 	return colored(string(text)), err

@@ -14,8 +14,8 @@ import (
 // text.
 const around = "\"'`´‘’‚‛“”„‟«»‹›()[]{}<>*"
 
-// readNames seeks the names of a text: the whole, its parts, what is quoted or after an @, and then
-// every run of words.
+// readNames finds the names of a text: the whole, its parts, quoted names and names after an @, and
+// then every run of words.
 func (x *reading) readNames() {
 	for _, s := range slices.Clone(x.p.Sought) { // a name may be digits, too
 		if s.How == Typed && s.ID != "" {
@@ -52,7 +52,7 @@ func (x *reading) readNames() {
 	x.readRuns()
 }
 
-// pieces returns what is left of the text without the stretches that leave accepts.
+// pieces returns the text without the stretches that leave accepts.
 func (x *reading) pieces(leave func(Stretch) bool) []Span {
 	var without []Span
 	for _, c := range x.claims {
@@ -64,7 +64,7 @@ func (x *reading) pieces(leave func(Stretch) bool) []Span {
 	return x.outside(Span{0, len(x.text)}, without)
 }
 
-// outside returns what is left of a place without others, which are in their order.
+// outside returns the parts of a span outside others, which are sorted.
 func (x *reading) outside(s Span, others []Span) (left []Span) {
 	add := func(from, to int) {
 		if piece := x.trimmed(Span{from, to}); piece.From < piece.To {
@@ -84,7 +84,7 @@ func (x *reading) outside(s Span, others []Span) (left []Span) {
 
 func byPlace(a, b Span) int { return a.From - b.From }
 
-// trimmed returns a place without white space around it.
+// trimmed returns a span without white space around it.
 func (x *reading) trimmed(s Span) Span {
 	if s.From >= s.To {
 		return s
@@ -95,7 +95,7 @@ func (x *reading) trimmed(s Span) Span {
 	return s
 }
 
-// readParts seeks the parts of a place between separators.
+// readParts finds the parts of a span between separators.
 func (x *reading) readParts(s Span, separators string) {
 	for at := s.From; at <= s.To; {
 		size := strings.IndexAny(x.text[at:s.To], separators)
@@ -109,8 +109,8 @@ func (x *reading) readParts(s Span, separators string) {
 	}
 }
 
-// seekPart seeks a part of the text, unless it is nothing but punctuation. Beside an id, the part
-// that is only a label names nobody.
+// seekPart adds a part of the text, unless it is only punctuation. Next to an id, a part that is
+// only a label is no name.
 func (x *reading) seekPart(s Span) {
 	text := x.text[s.From:s.To]
 	if !x.parts[s] && strings.ContainsFunc(text, wordly) && (x.ids == 0 || x.rd.label.FindString(text) != text) {
@@ -119,7 +119,7 @@ func (x *reading) seekPart(s Span) {
 	x.parts[s] = true
 }
 
-// seekName seeks a name that was typed, in all of its readings.
+// seekName adds a typed name, in all of its readings.
 func (x *reading) seekName(text string, raw []string, at []Span) {
 	s := Sought{Spans: at}
 	all := x.rd.readings(text)
@@ -151,8 +151,8 @@ func (x *reading) seekName(text string, raw []string, at []Span) {
 
 func isName(s string) bool { return s != "" && utf8.RuneCountInString(s) <= maxName }
 
-// readings returns the ways to understand a name that stands alone: as it is, and without a label,
-// an @, quotes and brackets.
+// readings returns the ways to read a single name: as it is, and without a label, an @, quotes and
+// brackets.
 func (rd *Reader) readings(text string) (all []string) {
 	text = spaced(text)
 	all = append(all, text)
@@ -181,7 +181,7 @@ func (rd *Reader) readings(text string) (all []string) {
 	return all
 }
 
-// maxReadings is how often a name loses what stands around it. Its words are sought anyway.
+// maxReadings bounds how often decoration is removed from a name. Its words are looked up anyway.
 const maxReadings = 8
 
 // word is a run of letters, digits, marks and underscores. Words without white space between them
@@ -189,14 +189,14 @@ const maxReadings = 8
 type word struct {
 	Span
 	number int  // counts words between white space
-	odd    bool // what stands before it looks like letters
+	odd    bool // the text before it looks like letters
 	figure bool // it is a number
 }
 
-// maxPieces is how many pieces a run of words has at most, where no white space parts them.
+// maxPieces bounds the pieces of a run of words without white space between them.
 const maxPieces = 3 * MaxWords
 
-// readRuns seeks every run of 1 to MaxWords words, whatever stands between them.
+// readRuns finds every run of 1 to MaxWords words, whatever lies between them.
 func (x *reading) readRuns() {
 	slices.SortFunc(x.masks, byPlace)
 	words := x.words()
@@ -251,9 +251,9 @@ func (x *reading) words() (all []word) {
 	return all
 }
 
-// seekRun seeks a run of words as it stands. If what is between them looks like letters, or is a
-// number, it also seeks the words without that, and a name without the badge of a bot, which chats
-// copy with it. A word of the language, a label or a number is no name by itself.
+// seekRun adds a run of words as it is. If the text between them looks like letters, or is a
+// number, it also adds the words without that text. It also adds a name without the badge of a bot,
+// which chats copy with it. A word of the language, a label or a number is no name by itself.
 func (x *reading) seekRun(run []word) {
 	at := Span{run[0].From, run[len(run)-1].To}
 	pieces, how := x.outside(at, x.masks), Maybe
@@ -281,8 +281,8 @@ func (x *reading) seekRun(run []word) {
 	}
 }
 
-// readRemnants claims words of up to three letters that are none of the language: with one, a
-// person's name may be another's.
+// readRemnants claims words of up to three letters outside the language: such a word can turn a
+// person's name into another's.
 func (x *reading) readRemnants() {
 	for _, w := range x.words() {
 		text, before := x.text[w.From:w.To], strings.TrimRight(x.text[:w.From], " ")
@@ -304,7 +304,7 @@ func (x *reading) seekWords(places []Span, how How) {
 	}
 }
 
-// joined returns what stands in places, with spaces between it.
+// joined returns the text of spans, with spaces between them.
 func (x *reading) joined(places []Span) string {
 	if len(places) == 1 {
 		return x.text[places[0].From:places[0].To]
@@ -316,7 +316,7 @@ func (x *reading) joined(places []Span) string {
 	return strings.Join(all, " ")
 }
 
-// isFiller reports whether a word of a longer text is no name, unless somebody has it.
+// isFiller reports whether a word of a longer text is a name only if it is listed.
 func (x *reading) isFiller(word string) bool {
 	switch folded := casefold.String(word); {
 	case !strings.ContainsFunc(word, unicode.IsLetter), x.rd.label.FindString(word) == word:

@@ -84,8 +84,8 @@ func NewReader(cfg Config) *Reader {
 	return rd
 }
 
-// Read reads a text and what was typed beside it in a field for an id, which are one text. Either
-// may be empty. Both are valid UTF-8.
+// Read reads a text and the content of the field for an id as one text. Either may be empty. Both
+// are valid UTF-8.
 func (rd *Reader) Read(text, id string) (p Paste) {
 	text, id = strings.TrimSpace(text), strings.TrimSpace(id)
 	p.Text, p.Asked = strings.TrimSpace(text+"\n"+id), text
@@ -119,7 +119,7 @@ func (rd *Reader) Read(text, id string) (p Paste) {
 }
 
 // readTimes reads times and dates as chats copy them, and the numbers of lists. Digits that touch
-// more digits are a part of a number.
+// more digits are part of a number.
 func (x *reading) readTimes() {
 	for _, m := range append(x.rd.when.FindAllStringIndex(x.text, -1), x.rd.listed.FindAllStringIndex(x.text, -1)...) {
 		s := Span{m[0], m[1]}
@@ -130,8 +130,8 @@ func (x *reading) readTimes() {
 	}
 }
 
-// isNumber reports whether a place is in the midst of a number: digits before it and after it have no
-// more than a mark between them.
+// isNumber reports whether a position is inside a number: at most a mark separates the digits
+// before and after it.
 func (x *reading) isNumber(at int) bool {
 	const marks = "-.:/"
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimRight(x.text[:at], marks))
@@ -149,23 +149,23 @@ func cutTo(s string, n int) string {
 	return s
 }
 
-// reading is a text while it is read. Its places are those of the cleaned text.
+// reading is a text being read. Its spans are those of the cleaned text.
 type reading struct {
 	rd *Reader
 	cleaned
 	p       *Paste
-	claims  []Stretch // that are more than words, in the order of their discovery
-	bars    []Span    // whose digits are nobody's id, or sought already
+	claims  []Stretch // more than words, in the order of discovery
+	bars    []Span    // whose digits are no id, or added already
 	masks   []Span    // whose words are in no name
 	loose   []Span    // whose digits only may be an id
-	asides  []Span    // whose digits count only for an id that somebody has
+	asides  []Span    // whose digits count only for a listed id
 	known   map[string]int
-	parts   map[Span]bool // that were sought
-	ids     int           // typed
+	parts   map[Span]bool // added already
+	ids     int           // number of typed ids
 	lookups int
 }
 
-// claim makes a stretch of a place unless a part of it is one already.
+// claim makes a stretch of a span unless a part of it is one already.
 func (x *reading) claim(s Span, what What, kind Kind) {
 	for _, c := range x.claims {
 		if c.From < s.To && s.From < c.To {
@@ -175,13 +175,13 @@ func (x *reading) claim(s Span, what What, kind Kind) {
 	x.claims = append(x.claims, Stretch{s, what, kind})
 }
 
-// understood claims a mention or an address whose meaning is known: nothing else stands in it.
+// understood claims a mention or an address whose meaning is known: it contains nothing else.
 func (x *reading) understood(s Span, kind Kind) {
 	x.claim(s, Identity, kind)
 	x.bars, x.masks = append(x.bars, s), append(x.masks, s)
 }
 
-// seekID seeks an id. Beyond MaxIDs it only may be one.
+// seekID adds an id. Beyond MaxIDs it only may be one.
 func (x *reading) seekID(s Sought) {
 	if _, known := x.known[idKey(s)]; s.How == Typed && !known {
 		if x.ids++; x.ids > MaxIDs {
@@ -192,7 +192,7 @@ func (x *reading) seekID(s Sought) {
 	x.add(s)
 }
 
-// add adds what is sought, unless it is there already: then it has one place more.
+// add adds something to look up. If it was added before, add only records another span.
 func (x *reading) add(s Sought) {
 	keys := []string{idKey(s)}
 	if len(s.Names) > 0 {
@@ -228,10 +228,10 @@ func (x *reading) add(s Sought) {
 	x.p.Sought = append(x.p.Sought, s)
 }
 
-// idKey tells ids and numbers apart, and from names.
+// idKey distinguishes ids, numbers and names.
 func idKey(s Sought) string { return "#" + s.ID + "\n" + s.Number + "\n" + string(s.List) }
 
-// isWord reports whether nothing that words are made of touches a place.
+// isWord reports whether no part of a word touches a span.
 func (x *reading) isWord(s Span) bool {
 	left, _ := utf8.DecodeLastRuneInString(x.text[:s.From])
 	right, _ := utf8.DecodeRuneInString(x.text[s.To:])
@@ -243,7 +243,7 @@ func wordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
 }
 
-// raw returns a place as it was typed, with what is invisible around it.
+// raw returns a span as typed, with the invisible characters around it.
 func (x *reading) raw(s Span) string {
 	s = x.typed(s)
 	for s.From > 0 {
@@ -256,10 +256,10 @@ func (x *reading) raw(s Span) string {
 	return x.p.Text[s.From:s.To]
 }
 
-// typed returns where a place stands in the text as typed.
+// typed returns the position of a span in the text as typed.
 func (x *reading) typed(s Span) Span { return Span{x.at[s.From], x.end(s.To)} }
 
-// end returns where a place ends in the text as typed, after all that was typed for its last
+// end returns the end of a span in the text as typed, including everything typed for its last
 // character.
 func (x *reading) end(to int) int {
 	for 0 < to && to < len(x.text) && x.at[to] == x.at[to-1] {
@@ -268,7 +268,7 @@ func (x *reading) end(to int) int {
 	return x.at[to]
 }
 
-// finish makes the stretches, and the places those of the text as typed.
+// finish makes the stretches, and converts all spans to the text as typed.
 func (x *reading) finish(cut int) {
 	slices.SortFunc(x.claims, func(a, b Stretch) int { return a.From - b.From })
 	at := 0
@@ -284,7 +284,7 @@ func (x *reading) finish(cut int) {
 		}
 		at = to
 	}
-	rest := func(to int) { // words, and what is between them
+	rest := func(to int) { // words, and the text between them
 		for at < to {
 			r, _ := utf8.DecodeRuneInString(x.text[at:])
 			is := wordly(r)

@@ -177,9 +177,9 @@ func renderAdvice(markdown string) (a advice, size int) {
 	return a, size
 }
 
-// renderSafely renders Markdown and keeps what the policy allows.
+// renderSafely renders Markdown and keeps the elements that the policy allows.
 func renderSafely(policy *bluemonday.Policy, markdown string) template.HTML {
 	var out bytes.Buffer
-	_ = goldmark.Convert([]byte(markdown), &out) // a buffer takes everything
+	_ = goldmark.Convert([]byte(markdown), &out) // a buffer accepts everything
 	return sanitise(policy, out.String())
 }

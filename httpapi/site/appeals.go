@@ -36,8 +36,8 @@ func ParseAppeals(address string) (Appeals, error) {
 	return Appeals{address[:at], address[at:]}, nil
 }
 
-// CheckReports rejects what cannot be the address where somebody reports a fraud: it is like that of
-// appeals, without {reportId}, for there is no report yet. Empty is nowhere.
+// CheckReports rejects an address that cannot be that for reporting a fraud. It is like that of
+// appeals, without {reportId}, since there is no report yet. Empty means nowhere.
 func CheckReports(address string) error {
 	if strings.Contains(address, reportPlace) {
 		return errors.New("a report that is yet to be made has no " + reportPlace)
@@ -46,8 +46,8 @@ func CheckReports(address string) error {
 	return err
 }
 
-// For returns the address with the number of a report, or "" for nowhere. With an empty number it is the
-// address for somebody who has none yet.
+// For returns the address with the number of a report, or "" if there is none. With an empty number
+// it is the address for a person without a report.
 func (a Appeals) For(reportID string) string {
 	return strings.ReplaceAll(a.path, reportPlace, url.PathEscape(reportID)) +
 		strings.ReplaceAll(a.query, reportPlace, url.QueryEscape(reportID))

@@ -29,7 +29,7 @@ type builder struct {
 	large *textindex.Builder
 	small *textindex.Builder // used while large is in use, too
 
-	vocabulary *textindex.Vocabulary // of new blocks; nil: none yet
+	vocabulary *textindex.Vocabulary // of new blocks; nil at first
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet
 	settledAt  time.Time             // when that was
 }

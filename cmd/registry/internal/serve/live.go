@@ -86,7 +86,7 @@ type live struct {
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down
 	requests      atomic.Pointer[func() uint64] // returns the number of requests; nil until the listeners serve
-	starting      atomic.Pointer[string]        // the current step before there is a projector; nil: startReason knows
+	starting      atomic.Pointer[string]        // the current step before there is a projector; if nil, see startReason
 	stopping      atomic.Bool
 	history       admin.History // of the lag and the checkpoint
 }
