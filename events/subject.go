@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is what a subject stands for. The zero value is no kind. It is neither stored nor sent.
+// Kind is the kind of a subject. The zero value is no kind. It is neither stored nor sent.
 type Kind uint8
 
 // The kinds of subject.

@@ -14,7 +14,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// RebuildOptions is what an operator permits a rebuild to do.
+// RebuildOptions are the permissions that an operator gives a rebuild.
 type RebuildOptions struct {
 	// AcceptStream adopts the configured stream whatever its identity.
 	AcceptStream bool `json:"accept-stream"`

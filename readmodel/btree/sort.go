@@ -24,7 +24,7 @@ func (s *Sorter) Sort(items []Item, text func(slot uint32) string, order Compare
 	sortByKey(items, s.spare, by{order, text, 0})
 }
 
-// by is what items are sorted by after their keys.
+// by holds the criteria by which items are sorted after their keys.
 type by struct {
 	order Compare
 	text  func(slot uint32) string

@@ -34,7 +34,7 @@ type builder struct {
 	settledAt  time.Time             // when that was
 }
 
-// plan is what the builder knows of a part beyond what searches need.
+// plan holds the builder's data about a part, which searches do not need.
 type plan struct {
 	pending    int       // number of unindexed rows that a new block would take in
 	own        bool      // unindexed is not published yet, so it may be changed
