@@ -36,6 +36,7 @@ const (
 // found are seeds that found something once, with what that was.
 func found() map[uint64]string {
 	return map[uint64]string{
+		24: "with unfinished-replay taken out: what a first replay that did not end had saved was shown",
 		10: "subjects that were back were called lost for minutes, since a scan that was not answered counted as long work",
 	}
 }
