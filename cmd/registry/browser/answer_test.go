@@ -136,9 +136,13 @@ func TestFieldComesEarly(t *testing.T) {
 	tb := open(t, shared.site, desk(false))
 	tb.get("/")
 	tb.until(`document.activeElement.id === "q"`)
-	for range 3 { // a browser that is busy now and then drops a key
+	for range 5 { // a browser that is busy now and then drops a key
 		tb.get(search("żabcia2013"))
-		tb.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+		for range 2 {
+			tb.do(chromedp.Evaluate[chromedp.Void](`window.before = document.activeElement`), chromedp.KeyEvent(kb.Tab))
+			tb.within(3*time.Second, `document.activeElement !== window.before`)
+		}
+		tb.do(chromedp.KeyEvent(kb.Enter))
 		if tb.within(3*time.Second, `document.activeElement.id === "q"`) {
 			return
 		}
