@@ -51,7 +51,7 @@ func (r *remaining) places() map[string]func() []byte {
 		"new snapshots":       r.snapshot,
 		"older snapshots":     r.stored,
 		"rejected copies":     func() []byte { return r.messages(events.RejectedStream) },
-		"exports":             func() []byte { return []byte(r.run("export", "--admin-addr="+r.server.Admin)) },
+		"exports":             func() []byte { return []byte(r.alone("export", "--admin-addr="+r.server.Admin)) },
 		"mirror":              func() []byte { return r.mirrored("") },
 		"the mirror's store":  func() []byte { return r.mirrored(".mirror") },
 		"log":                 func() []byte { return r.files(r.server.log) },
@@ -214,9 +214,22 @@ func (r *remaining) snapshot() []byte {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	file := filepath.Join(dir, "snapshot")
-	r.run("snapshot", "create", "--admin-addr="+r.server.Admin, "--output="+file)
+	r.alone("snapshot", "create", "--admin-addr="+r.server.Admin, "--output="+file)
 	r.run("snapshot", "restore", file, "--data-dir="+filepath.Join(dir, "data"))
 	return r.files(filepath.Join(dir, "data"))
+}
+
+// alone is run for a command that is refused while the server makes a snapshot by itself.
+func (r *remaining) alone(args ...string) (out string) {
+	r.t.Helper()
+	r.until(strings.Join(args, " "), func() (ok bool) {
+		var err error
+		if out, err = r.try(args...); err != nil && !strings.Contains(err.Error(), "is being made") {
+			r.t.Fatalf("%v: %v", args, err)
+		}
+		return err == nil
+	})
+	return out
 }
 
 // stored are the stores of all snapshots that are kept.
