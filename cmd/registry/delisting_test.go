@@ -48,7 +48,7 @@ func TestFailpointDelisting(t *testing.T) {
 	}
 	hanging.publish(hanging.server, gone.String())
 	hanging.hasNobody(people, "while a merge hangs")
-	hanging.until("the broker has dropped the texts", func() bool { return !hasCanary(hanging.stream()) })
+	hanging.until("the broker has dropped the texts", func() bool { return !hasCanary(hanging.messages(events.DefaultStream)) })
 	late := newReplica(t)
 	late.run("snapshot", "restore", old, "--data-dir="+late.data)
 	late.env = []string{"REGISTRY_FAILPOINTS=projector/received=block:1"}

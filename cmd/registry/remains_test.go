@@ -34,7 +34,6 @@ func hasCanary(b []byte) bool {
 type remaining struct {
 	*drill
 	server drilled
-	js     jetstream.JetStream
 	copy   string // of registry mirror
 }
 
@@ -49,8 +48,6 @@ func (r *remaining) places() map[string]func() []byte {
 		"stores set aside":    data("registry.db.*"),
 		"stream":              func() []byte { return r.messages(events.DefaultStream) },
 		"new snapshots":       r.snapshot,
-		"older snapshots":     r.stored,
-		"rejected copies":     func() []byte { return r.messages(events.RejectedStream) },
 		"exports":             func() []byte { return []byte(r.alone("export", "--admin-addr="+r.server.Admin)) },
 		"mirror":              func() []byte { return r.mirrored("") },
 		"the mirror's store":  func() []byte { return r.mirrored(".mirror") },
@@ -68,24 +65,17 @@ func TestRemains(t *testing.T) {
 	d := newDrill(t)
 	r := &remaining{drill: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
 	r.server = d.startUntil("ready", "remains.log", "--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
-	nc, err := nats.Connect(r.server.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	if r.js, err = jetstream.New(nc); err != nil {
-		t.Fatal(err)
-	}
 	d.publish(r.server, drillEvents(t)) // others, who stay
 	entry := events.Entry{List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
-	if _, err := r.js.Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
+	if _, err := r.connect().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
 		t.Fatal(err)
 	}
 	for version := range 3 {
 		d.publish(r.server, canaryLine(t, eventstest.Listed(entry, version)))
 	}
 	places := r.places()
+	places["older snapshots"], places["rejected copies"] = r.stored, func() []byte { return r.messages(events.RejectedStream) }
 	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "older snapshots", "rejected copies", "exports", "mirror", "the mirror's store"} {
 		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
 	}
@@ -194,10 +184,25 @@ func (r *remaining) answers() (all []byte) {
 	return append(all, r.answer(r.server.HTTP, "/api/changes/"+epoch+"?since=0&limit=1000")...)
 }
 
+// connect returns a connection to the server's broker that ends with the test.
+func (r *remaining) connect() jetstream.JetStream {
+	r.t.Helper()
+	nc, err := nats.Connect(r.server.NATS)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return js
+}
+
 // messages is every message of a stream.
 func (r *remaining) messages(stream string) (all []byte) {
 	r.t.Helper()
-	s, err := r.js.Stream(r.t.Context(), stream)
+	s, err := r.connect().Stream(r.t.Context(), stream)
 	if err != nil {
 		r.t.Fatal(err)
 	}
