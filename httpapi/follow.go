@@ -2,14 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -23,72 +17,61 @@ import (
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/fault"
 )
 
-// followers are the readers who wait for changes: those of long polls, and those who follow the
-// feed as server-sent events. One goroutine awaits the views for all of them, so that a view costs
-// the writer no more than one who waits. It starts with the first reader and ends with Close. Any
-// goroutine may use it.
+// followers are the clients that wait for changes: those of long polls, and those that follow the
+// feed as server-sent events. One goroutine awaits new views for all of them, so a change wakes one
+// waiter in the model. It starts with the first client and ends with close. Any goroutine may use
+// it.
 //
-// That goroutine also makes the events of a change, once, and has them written, on all CPUs, to
-// every connection that takes them at once. That costs less than waking a goroutine for each
-// (deploy/capacity.md). A reader whose connection is full goes on in its handler's goroutine until
-// it is up to date again.
-//
-// Nothing is queued for a reader. Each has a position in the feed, and what it is sent next is made
-// of the newest view: so one who is slow passes over states that are gone, gets no text of somebody
-// who has been delisted, and costs its connection and the page that it is being sent.
+// Nothing is queued for a client. Each has a position in the feed, and what it is sent next is made
+// of the newest view: a slow client skips states that have been replaced, gets no text of an entry
+// that has been delisted, and costs its connection and the page that it is being sent. Clients that
+// were up to date share one page.
 type followers struct {
 	health *Health
 	times  followTimes
-	logger *slog.Logger
 
 	waiting, following *places // of long polls, and of streams
 	cut, pages         prometheus.Counter
 
-	leaving   chan struct{} // closed by leave
+	leaving   chan struct{} // closed by drain
 	leaveOnce sync.Once
 	news      atomic.Pointer[news]
 
 	mu      sync.Mutex
-	stop    context.CancelFunc // of watch; nil: it has not begun
+	stop    context.CancelFunc // of watch, or nil before watch has started
 	closed  bool
 	running sync.WaitGroup
-
-	liveMu sync.Mutex               // held while news changes
-	live   map[*feedStream]struct{} // have everything up to news; watch sends them what comes
 }
 
 // followTimes are shorter in tests.
 type followTimes struct {
 	tick  time.Duration // between two ticks
-	write time.Duration // for a reader to take backlogSize bytes
+	write time.Duration // for a client to take pieceSize bytes
 	life  time.Duration // of a stream, at most; up to a fifth less, so that they do not end together
 }
 
 const (
-	// paceOf times the number of readers is the least time between two changes that readers are told
-	// of. It bounds what telling them takes, however fast changes come (deploy/capacity.md).
-	paceOf = 25 * time.Microsecond
-	// minPart is how many followers are worth a CPU of their own.
-	minPart = 64
-	// minPace bounds what watching costs while nobody waits.
+	// pacePerClient times the number of clients is the least time between two changes that clients
+	// are told of. It bounds the CPU time of telling them at any rate of changes (deploy/capacity.md).
+	pacePerClient = 25 * time.Microsecond
+	// minPace bounds what watching costs without clients.
 	minPace = time.Millisecond
-	// lookAgain is how often the view is looked at when no new sequence comes. A view of another
-	// stream may have a lower one, which Await would never report.
-	lookAgain = time.Second
+	// pollView is the time between two looks at the view while no new sequence comes. A view of
+	// another stream may have a lower sequence, which Await would never report.
+	pollView = time.Second
 
-	// backlogSize bounds what is made at once for a reader that catches up, and what a reader has to
-	// take at once, in bytes.
-	backlogSize = 32 << 10
-	// sendBuffer bounds what the system keeps for a reader that does not read, in bytes.
+	// pieceSize bounds, in bytes, what is made for a client that catches up, and what a client has to
+	// take at a time.
+	pieceSize = 32 << 10
+	// sendBuffer bounds what the system keeps for a client that does not read, in bytes.
 	sendBuffer = 64 << 10
 )
 
-func newFollowers(health *Health, waiting, following *places, logger *slog.Logger) *followers {
+func newFollowers(health *Health, waiting, following *places) *followers {
 	return &followers{
-		health: health, waiting: waiting, following: following, logger: logger, leaving: make(chan struct{}), live: map[*feedStream]struct{}{},
+		health: health, waiting: waiting, following: following, leaving: make(chan struct{}),
 		times: followTimes{tick: 15 * time.Second, write: 10 * time.Second, life: 15 * time.Minute},
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "registry_feed_followers_cut_total", Help: "Followers of the feed that were cut off: they were 1 MiB behind, or did not read.",
@@ -101,13 +84,22 @@ func newFollowers(health *Health, waiting, following *places, logger *slog.Logge
 
 // news is the newest state of the feed, until a change comes.
 type news struct {
-	view atomic.Pointer[readmodel.View] // newer ones without a change take its place
+	view atomic.Pointer[readmodel.View] // replaced by newer views without a change
 	next chan struct{}                  // closed when there is newer news
+
+	// What changed since the news before. It is the page of a stream at any position from `from` to
+	// `to`, between which nothing changed.
+	from, to uint64
+	page     func() eventPage // makes it once
 }
 
-func newNews(v *readmodel.View) *news {
-	n := &news{next: make(chan struct{})}
-	n.view.Store(v)
+func (f *followers) newNews(was, is *readmodel.View) *news {
+	n := &news{next: make(chan struct{}), from: was.LastChange(), to: was.Sequence()}
+	if is.Epoch() != was.Epoch() || is.LastChange() == was.LastChange() {
+		n.from, n.to = 1, 0 // no stream's page
+	}
+	n.page = sync.OnceValue(func() eventPage { return f.eventsAfter(is, n.from, readmodel.MaxFeedPage) })
+	n.view.Store(is)
 	return n
 }
 
@@ -120,7 +112,7 @@ func (f *followers) join(p *places, r *http.Request) (leave func(), err error) {
 	return leave, err
 }
 
-// start begins to watch, unless that has begun. It reports false once it is too late.
+// start starts watch if it is not running. It reports false after drain.
 func (f *followers) start() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,35 +122,36 @@ func (f *followers) start() bool {
 	if f.stop == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		f.stop = cancel
-		f.news.Store(newNews(f.health.Reader.View()))
+		v := f.health.Reader.View()
+		f.news.Store(f.newNews(v, v))
 		f.running.Go(func() { f.watch(ctx) })
 	}
 	return true
 }
 
-// leave ends every wait and every stream, now and from now on.
-func (f *followers) leave() {
+// drain ends all waits and streams, and makes new ones end at once.
+func (f *followers) drain() {
 	f.leaveOnce.Do(func() { close(f.leaving) })
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
 }
 
-// close ends every wait and stream, as leave does, then stops watch and waits until it has ended.
+// close drains, then stops watch and waits until it has ended.
 func (f *followers) close() {
-	f.leave()
+	f.drain()
 	if f.stop != nil {
 		f.stop()
 	}
 	f.running.Wait()
 }
 
-// watch tells the readers of each change, until ctx ends.
+// watch tells all clients of each change, until ctx ends.
 func (f *followers) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		last := f.news.Load()
 		was := last.view.Load()
-		bounded, cancel := context.WithTimeout(ctx, lookAgain)
+		bounded, cancel := context.WithTimeout(ctx, pollView)
 		_, _ = f.health.Reader.Await(bounded, was.Sequence()+1)
 		cancel()
 		is := f.health.Reader.View()
@@ -167,75 +160,10 @@ func (f *followers) watch(ctx context.Context) {
 			pause.For(ctx, minPace)
 			continue
 		}
-		f.tell(was, is)
+		f.news.Store(f.newNews(was, is))
 		close(last.next)
-		pause.For(ctx, max(minPace, paceOf*time.Duration(f.waiting.count()+f.following.count())))
+		pause.For(ctx, max(minPace, pacePerClient*time.Duration(f.waiting.count()+f.following.count())))
 	}
-}
-
-// tell makes is the news, and sends the streams that are up to date what has changed since was. One
-// that does not take all of it at once, or has to look for itself, is handed back. Two CPUs
-// take a fifth off the median time to 1,000 followers that one needs (BenchmarkFollowers).
-func (f *followers) tell(was, is *readmodel.View) {
-	f.liveMu.Lock()
-	defer f.liveMu.Unlock()
-	f.news.Store(newNews(is))
-	if len(f.live) == 0 {
-		return
-	}
-	page := f.pageOf(was, is)
-	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(page.text), page.text)
-	streams := slices.Collect(maps.Keys(f.live))
-	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
-	var parts sync.WaitGroup
-	for part := range slices.Chunk(streams, max(minPart, (len(streams)+processors-1)/processors)) {
-		parts.Go(func() {
-			for i, s := range part {
-				if page.upToDate && len(page.text) > 0 && s.at <= was.Sequence() && s.push(&page, chunk) { // else a tick was ahead of the news
-					part[i] = nil
-				}
-			}
-		})
-	}
-	parts.Wait()
-	for _, s := range streams {
-		if s != nil {
-			delete(f.live, s)
-			s.back <- struct{}{}
-		}
-	}
-}
-
-// push sends a page, or its chunk, as far as the connection takes it at once, and reports whether it
-// took all.
-func (s *feedStream) push(page *eventPage, chunk []byte) bool {
-	text := page.text
-	if s.chunked {
-		text = chunk
-	}
-	sent := s.conn.TryWrite(text)
-	if sent > 0 {
-		s.at = page.until
-	}
-	if 0 < sent && sent < len(text) {
-		s.to, s.rest = s.conn, text[sent:]
-	}
-	return sent == len(text)
-}
-
-// pageOf returns what the streams that are up to date are sent of is. It is empty if they have to
-// look for themselves.
-func (f *followers) pageOf(was, is *readmodel.View) (page eventPage) {
-	err := fault.Catch(func() error {
-		if is.Epoch() == was.Epoch() && f.health.admit(is, f.health.Readiness()) == nil {
-			page = f.eventsAfter(is, was.LastChange(), readmodel.MaxFeedPage)
-		}
-		return nil
-	})
-	if err != nil { // each handler tries, and recovers
-		f.logger.Error("events for followers could not be made", "error", err.Error())
-	}
-	return page
 }
 
 // await returns when the feed of that epoch has a change after since, when it is another epoch's,
@@ -314,9 +242,7 @@ func (p *Public) stream(c *gin.Context) (respond.Response, error) {
 	}
 	return at.mark(respond.Response{More: []string{"X-Accel-Buffering", "no"}, Finish: func(c *gin.Context) {
 		defer leave()
-		s := newStream(c, p.followers, q)
-		defer s.timer.Stop()
-		s.run()
+		newStream(c, p.followers, q).run()
 	}}), nil
 }
 
@@ -345,170 +271,141 @@ func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
 	return q, nil
 }
 
-// feedStream is one reader that follows the feed. Its fields are its handler's goroutine's. While it
-// is in followers.live, at, rest, to and the sending side of conn are those of tell.
+// feedStream is a client that follows the feed. It belongs to the handler's goroutine.
 type feedStream struct {
 	*followers
-	c       *gin.Context
-	ctx     context.Context
-	conn    *wire.Conn
-	chunked bool // how net/http frames the answer
-	epoch   string
-	at      uint64        // everything up to it has been sent, but for rest
-	rest    []byte        // what is still to be written to to
-	to      io.Writer     // what net/http writes to, or conn for what is framed already
-	fresh   bool          // has been up to date once
-	near    uint64        // the last change when it was seen to be less than 1 MiB behind
-	back    chan struct{} // tells that it is no longer in followers.live
-	timer   *time.Timer
-	ends    time.Time
-	ticks   time.Time       // when the next tick is due
-	gone    <-chan struct{} // closed when the reader may have left; nil once that has been seen
+	c     *gin.Context
+	epoch string
+	at    uint64 // everything up to it has been sent
+	fresh bool   // has been up to date once
+	ends  time.Time
+	ticks time.Time       // when the next tick is due
+	gone  <-chan struct{} // closed when the client may have left; nil once a tick has been sent to find out
 }
 
 func newStream(c *gin.Context, f *followers, q feedQuery) *feedStream {
-	conn := wire.ConnOf(c.Request)
-	if c.Request.ProtoMajor != 1 {
-		conn = nil // what is written below net/http is framed as HTTP/1
-	}
 	return &feedStream{
-		followers: f, c: c, ctx: c.Request.Context(), conn: conn, chunked: c.Request.ProtoAtLeast(1, 1), epoch: q.epoch, at: q.since, back: make(chan struct{}, 1),
-		timer: time.NewTimer(f.times.tick), ends: time.Now().Add(f.times.life - rand.N(f.times.life/5)), gone: conn.InputEnded(),
+		followers: f, c: c, epoch: q.epoch, at: q.since, gone: wire.ConnOf(c.Request).InputEnded(),
+		ends: time.Now().Add(f.times.life - rand.N(f.times.life/5)),
 	}
 }
 
-// run sends events until the reader leaves, falls behind or has followed for long enough, the
-// stream is replaced, nothing may be answered any more, or the server stops.
+// run sends events until the stream is over, or the client leaves or falls behind.
 func (s *feedStream) run() {
 	s.c.Writer.Header()["Content-Type"] = []string{"text/event-stream"}
 	s.c.Writer.WriteHeaderNow()
-	s.conn.BoundUnsent(sendBuffer)
+	wire.ConnOf(s.c.Request).BoundUnsent(sendBuffer)
 	for s.send() {
 	}
-	// the end, too, has to be taken in time
-	_ = http.NewResponseController(s.c.Writer).SetWriteDeadline(time.Now().Add(s.times.write))
-	if len(s.rest) > 0 { // an end in the middle of an event would look like the end of the event
-		panic(http.ErrAbortHandler)
-	}
+	s.limitWrite() // the end of the response has to be taken in time, too
 }
 
 // send sends what there is, or waits for more. It reports whether to go on.
 func (s *feedStream) send() bool {
-	v := s.news.Load().view.Load()
+	n := s.news.Load()
+	v := n.view.Load()
 	switch {
-	case v.Epoch() != s.epoch || s.ctx.Err() != nil || s.stopping() || !time.Now().Before(s.ends):
+	case s.over():
 		return false
-	case len(s.rest) > 0:
-		return s.writeOn()
 	case v.LastChange() > s.at:
-		return s.sendChanges(v)
+		return s.sendChanges(n, v)
 	case !time.Now().Before(s.ticks):
 		return s.sendTick()
 	}
-	return s.wait()
+	s.wait(n)
+	return true
 }
 
-func (s *feedStream) stopping() bool {
+// over reports whether the stream has to end: the client has left, the stream has lasted for long
+// enough, the events are another stream's now, or the server stops.
+func (s *feedStream) over() bool {
 	select {
 	case <-s.leaving:
+		return true
+	case <-s.c.Request.Context().Done():
 		return true
 	default:
-		return false
+		return !time.Now().Before(s.ends) || s.news.Load().view.Load().Epoch() != s.epoch
 	}
 }
 
-// wait leaves the stream to watch until a tick is due, it is handed back, or it has to end. It
-// reports whether to go on.
-func (s *feedStream) wait() bool {
-	s.liveMu.Lock()
-	v := s.news.Load().view.Load()
-	current := v.Epoch() == s.epoch && v.LastChange() <= s.at
-	if current {
-		s.live[s] = struct{}{}
-	}
-	s.liveMu.Unlock()
-	if !current {
-		return true
-	}
-	defer func() {
-		s.liveMu.Lock()
-		delete(s.live, s)
-		s.liveMu.Unlock()
-		select {
-		case <-s.back: // meanwhile
-		default:
-		}
-	}()
-	s.timer.Reset(min(time.Until(s.ticks), time.Until(s.ends)))
+// wait waits for newer news than n, a due tick, or an end.
+func (s *feedStream) wait(n *news) {
+	timer := time.NewTimer(min(time.Until(s.ticks), time.Until(s.ends)))
+	defer timer.Stop()
 	select {
-	case <-s.back:
-		return true
-	case <-s.timer.C:
-		return true
+	case <-n.next:
+	case <-timer.C:
 	case <-s.gone:
-		s.gone, s.ticks = nil, time.Time{} // a tick finds out
-		return true
+		s.gone, s.ticks = nil, time.Time{} // a tick finds out whether the client has left
 	case <-s.leaving:
-		return false
-	case <-s.ctx.Done():
-		return false
+	case <-s.c.Request.Context().Done():
 	}
 }
 
-func (s *feedStream) sendChanges(v *readmodel.View) bool {
-	switch {
-	case s.health.admit(v, s.health.Readiness()) != nil:
+// sendChanges sends what has changed up to v, the view of n, or a part of it.
+func (s *feedStream) sendChanges(n *news, v *readmodel.View) bool {
+	if s.health.admit(v, s.health.Readiness()) != nil {
 		return false // as pages would be refused
-	case s.fresh && s.near != v.LastChange() && !v.Feed(s.at, readmodel.MaxFeedPage, readmodel.MaxFeedPage).UpToDate:
+	}
+	var page eventPage
+	if n.from <= s.at && s.at <= n.to {
+		page = n.page()
+	} else {
+		page = s.eventsAfter(v, s.at, pieceSize)
+	}
+	if s.fresh && !page.upToDate && !v.Feed(s.at, readmodel.MaxFeedPage, readmodel.MaxFeedPage).UpToDate {
 		s.cut.Inc()
 		return false
 	}
-	s.near = v.LastChange()
-	page := s.eventsAfter(v, s.at, backlogSize)
 	s.at = page.until
-	return s.write(s.c.Writer, page.text)
+	return s.write(page.text)
 }
 
-// sendTick says how far the reader is and of when that is. It sends what has changed meanwhile
-// first, so that the one belongs to the other.
+// sendTick sends the client's position and the time of that state. If something has changed, it
+// sends the changes instead, so that position and time belong together.
 func (s *feedStream) sendTick() bool {
+	n := s.news.Load()
 	v, readiness, err := s.health.View()
 	switch {
 	case err != nil || v.Epoch() != s.epoch:
 		return false
 	case v.LastChange() > s.at:
-		return s.sendChanges(v)
+		return s.sendChanges(n, v)
 	}
 	s.at, s.fresh, s.ticks = max(s.at, v.Sequence()), true, time.Now().Add(s.times.tick)
-	return s.write(s.c.Writer, appendEvent(nil, s.at, "tick", func(dst []byte) []byte {
+	return s.write(appendEvent(nil, s.at, "tick", func(dst []byte) []byte {
 		dst = strconv.AppendUint(append(dst, `{"sequence":`...), s.at, 10)
 		return append(append(append(dst, `,"asOf":"`...), stamp(readiness.AsOf)...), `"}`...)
 	}))
 }
 
-// write sends text to w: the first piece now, and the others as rest.
-func (s *feedStream) write(w io.Writer, text []byte) bool {
-	s.to, s.rest = w, text
-	return s.writeOn()
+// limitWrite bounds the time that the client has for what is written next, and returns its end.
+func (s *feedStream) limitWrite() time.Time {
+	deadline := time.Now().Add(s.times.write)
+	_ = http.NewResponseController(s.c.Writer).SetWriteDeadline(deadline) // fails only if nothing can be sent
+	return deadline
 }
 
-// writeOn sends a piece of rest, which the reader has to take in time.
-func (s *feedStream) writeOn() bool {
-	deadline := time.Now().Add(s.times.write)
-	conn := http.NewResponseController(s.c.Writer)
-	_ = conn.SetWriteDeadline(deadline) // fails only where nothing can be sent
-	n := min(len(s.rest), backlogSize)
-	_, err := s.to.Write(s.rest[:n])
-	s.c.Writer.Flush()
-	if err == nil && s.ctx.Err() == nil { // net/http ends the context when a flush fails
-		if s.rest = s.rest[n:]; len(s.rest) == 0 {
-			s.rest = nil // keep no page
+// write sends whole events in pieces. The client has to take each piece in time. It reports
+// whether to go on. If the stream has to end between two pieces, the connection is cut: an ordinary end
+// would look like the end of the last event.
+func (s *feedStream) write(text []byte) bool {
+	for {
+		deadline, n := s.limitWrite(), min(len(text), pieceSize)
+		_, err := s.c.Writer.Write(text[:n])
+		s.c.Writer.Flush()
+		if err != nil || s.c.Request.Context().Err() != nil { // net/http ends the context when a flush fails
+			if !time.Now().Before(deadline) { // else the client has only left
+				s.cut.Inc()
+			}
+			return false
 		}
-		_ = conn.SetWriteDeadline(time.Time{}) // the next may come much later, from watch
-		return true
+		if text = text[n:]; len(text) == 0 {
+			return true
+		}
+		if s.over() {
+			panic(http.ErrAbortHandler)
+		}
 	}
-	if !time.Now().Before(deadline) { // else it has only left
-		s.cut.Inc()
-	}
-	return false
 }

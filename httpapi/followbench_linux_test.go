@@ -39,11 +39,7 @@ func gather(b *testing.B, p *Public, addr string, n int) crowd {
 		}
 		c[i] = fd
 	}
-	eventually(b, func() bool {
-		p.followers.liveMu.Lock()
-		defer p.followers.liveMu.Unlock()
-		return len(p.followers.live) == n
-	})
+	eventually(b, func() bool { return p.followers.following.count() == n })
 	c.arrived(b) // ticks
 	return c
 }

@@ -7,9 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,16 +20,6 @@ import (
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
-
-// live waits until watch sends n streams what comes.
-func (f *fixture) live(t testing.TB, n int) {
-	t.Helper()
-	eventually(t, func() bool {
-		f.public.followers.liveMu.Lock()
-		defer f.public.followers.liveMu.Unlock()
-		return len(f.public.followers.live) == n
-	})
-}
 
 // rawFollow asks addr for the events after since, and reads nothing yet.
 func rawFollow(t testing.TB, addr string, since uint64) *net.TCPConn {
@@ -47,7 +37,7 @@ func rawFollow(t testing.TB, addr string, since uint64) *net.TCPConn {
 }
 
 // readFollow reads what rawFollow asked for.
-func readFollow(t testing.TB, conn net.Conn) *follower {
+func readFollow(t testing.TB, conn io.Reader) *follower {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -72,14 +62,6 @@ func (f *fixture) fill(t testing.TB) {
 	}
 }
 
-// stopWatch stops watch, so that the test tells the news.
-func (f *fixture) stopWatch() *followers {
-	fs := f.public.followers
-	fs.stop()
-	fs.running.Wait()
-	return fs
-}
-
 // The events of a change are made once for all.
 func TestEventsAreMadeOnce(t *testing.T) {
 	f := serve(t)
@@ -89,7 +71,6 @@ func TestEventsAreMadeOnce(t *testing.T) {
 		all[i] = f.follow(t, "?since="+apitest.Sequence(0))
 		all[i].want(at(0), "tick", "")
 	}
-	f.live(t, len(all))
 	before := testutil.ToFloat64(f.public.followers.pages)
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
 	for _, s := range all {
@@ -100,77 +81,54 @@ func TestEventsAreMadeOnce(t *testing.T) {
 	}
 }
 
-// A change that a tick was ahead of is not sent again as news.
+// A change that a tick was ahead of is not sent again as news, and news of another stream is no
+// page of this one.
 func TestTickAheadOfNews(t *testing.T) {
 	f := serve(t)
-	f.public.followers.times.tick = time.Hour
+	fs := f.public.followers
+	fs.times.tick = time.Hour
 	conn := rawFollow(t, f.addr, at(0))
 	s := readFollow(t, conn)
 	s.want(at(0), "tick", "")
-	f.live(t, 1)
-	fs, was := f.stopWatch(), f.model.View()
+	fs.stop()
+	fs.running.Wait()
+	tell := func(was *readmodel.View) { // as watch does
+		last := fs.news.Load()
+		fs.news.Store(fs.newNews(was, f.model.View()))
+		close(last.next)
+	}
+	was := f.model.View()
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
 	if err := conn.CloseWrite(); err != nil { // brings a tick
 		t.Fatal(err)
 	}
 	s.want(at(1), "remove", "")
 	s.want(at(1), "tick", "")
-	f.live(t, 1)
-	is := f.model.View()
-	fs.tell(was, is)
-	f.live(t, 1)
+	tell(was)
+	was = f.model.View()
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s2"})
-	fs.tell(is, f.model.View())
+	tell(was)
 	s.want(at(2), "remove", "")
-}
-
-// A change of another stream is not sent to those who follow this one.
-func TestChangeOfAnotherEpoch(t *testing.T) {
-	f := serve(t)
-	f.public.followers.times.tick = time.Hour
-	s := f.follow(t, "?since="+apitest.Sequence(0))
-	s.want(at(0), "tick", "")
-	f.live(t, 1)
-	fs, was := f.stopWatch(), f.model.View()
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
 	f.model.SetEpoch("other")
-	fs.tell(was, f.model.View())
+	f.apply(events.Delisting{List: events.Servers, EntryID: "v1"})
+	if n := fs.newNews(was, f.model.View()); n.from <= n.to {
+		t.Errorf("a page of another stream after %d to %d", n.from, n.to)
+	}
+	tell(was)
 	s.ended()
 }
 
-// A panic while events are made for all is logged, and ends neither the process nor a stream.
-func TestPanicForFollowers(t *testing.T) {
-	var armed atomic.Bool
-	f := serve(t, func(cfg *Config) {
-		readiness := cfg.Health.Readiness
-		cfg.Health.Readiness = func() Readiness {
-			if armed.CompareAndSwap(true, false) {
-				panic("broken")
-			}
-			return readiness()
-		}
-	})
-	f.public.followers.times.tick = time.Hour
-	s := f.follow(t, "?since="+apitest.Sequence(0))
-	s.want(at(0), "tick", "")
-	f.live(t, 1)
-	armed.Store(true)
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
-	s.want(at(1), "remove", "")
-	if log := f.log.String(); !strings.Contains(log, "broken") {
-		t.Errorf("logged: %s", log)
-	}
-}
-
-// followerInAnEvent follows from the start without reading, until it is handed back with a part of
-// what fill applies.
-func (f *fixture) followerInAnEvent(t testing.TB) net.Conn {
+// followerInAnEvent follows from the start without reading, until what fill applies is being sent.
+func (f *fixture) followerInAnEvent(t testing.TB) io.Reader {
 	t.Helper()
 	f.public.followers.times.tick = time.Hour
-	conn := rawFollow(t, f.addr, at(0))
-	f.live(t, 1)
+	conn := bufio.NewReaderSize(rawFollow(t, f.addr, at(0)), 16)
+	if _, err := conn.Peek(1); err != nil { // the head comes with the tick
+		t.Fatal(err)
+	}
+	before := testutil.ToFloat64(f.public.followers.pages)
 	f.fill(t)
-	f.live(t, 0)
+	eventually(t, func() bool { return testutil.ToFloat64(f.public.followers.pages) == before+1 })
 	return conn
 }
 
@@ -236,45 +194,28 @@ func (l noting) Accept() (net.Conn, error) {
 	return n, nil
 }
 
-// notingConn notes its writes; TryWrite passes it by.
+// notingConn notes how many bytes are written under each deadline.
 type notingConn struct {
 	*net.TCPConn
-	mu       sync.Mutex
-	deadline bool // there is one
-	anew     bool // it was set after the last write
-	writes   []notedWrite
-}
-
-type notedWrite struct {
-	size           int
-	deadline, anew bool
+	mu    sync.Mutex
+	sizes []int
 }
 
 func (c *notingConn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
-	c.deadline, c.anew = !t.IsZero(), !t.IsZero()
+	c.sizes = append(c.sizes, 0)
 	c.mu.Unlock()
 	return c.TCPConn.SetWriteDeadline(t)
 }
 
 func (c *notingConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
-	c.writes = append(c.writes, notedWrite{len(p), c.deadline, c.anew})
-	c.anew = false
+	c.sizes[len(c.sizes)-1] += len(p)
 	c.mu.Unlock()
 	return c.TCPConn.Write(p)
 }
 
-// take returns the writes since the last call, and whether there is a deadline.
-func (c *notingConn) take() (writes []notedWrite, deadline bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	writes, c.writes = c.writes, nil
-	return writes, c.deadline
-}
-
-// A reader has its time for every 32 KiB, and for the end. While nothing is sent there is no
-// deadline, which would keep watch from writing.
+// A client has its time for every 32 KiB, and for the end.
 func TestDeadlinesOfStreams(t *testing.T) {
 	f := serve(t)
 	f.public.followers.times.tick = time.Hour
@@ -283,32 +224,23 @@ func TestDeadlinesOfStreams(t *testing.T) {
 		return wire.LimitConnections(noting{l, accepted}, 0)
 	})
 	t.Cleanup(f.public.EndFollowing)
-	conn := rawFollow(t, addr, at(0))
-	server := <-accepted
-	f.live(t, 1)
-	if writes, deadline := server.take(); deadline || len(writes) == 0 {
-		t.Errorf("up to date: deadline %v, writes %v", deadline, writes)
-	}
-	f.fill(t)
-	f.live(t, 0)
-	s := readFollow(t, conn)
+	s := readFollow(t, rawFollow(t, addr, at(0)))
 	s.want(at(0), "tick", "")
+	f.fill(t)
 	for n := range 30 {
 		s.want(at(n+1), "set", "")
 	}
-	f.live(t, 1)
-	writes, deadline := server.take()
-	for _, w := range writes {
-		if w.size > backlogSize || !w.anew {
-			t.Errorf("%+v", w)
-		}
-	}
-	if deadline || len(writes) < 2 {
-		t.Errorf("up to date again: deadline %v, writes %v", deadline, writes)
-	}
 	f.public.EndFollowing()
 	s.ended()
-	if writes, _ := server.take(); len(writes) != 1 || !writes[0].deadline {
-		t.Errorf("the end: %+v", writes)
+	server := <-accepted
+	server.mu.Lock()
+	defer server.mu.Unlock()
+	const chunk = 64 // what frames a piece
+	if most := slices.Max(server.sizes); most < pieceSize || most > pieceSize+chunk {
+		t.Errorf("%d bytes under one deadline", most)
+	}
+	sizes := slices.DeleteFunc(server.sizes, func(n int) bool { return n == 0 })
+	if n := sizes[len(sizes)-1]; n > chunk {
+		t.Errorf("the end has its deadline with %d bytes before it", n)
 	}
 }

@@ -171,7 +171,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		feedCache:   respond.Cached("public, s-maxage=5"),
 		recordCache: respond.Cached("public, s-maxage=3600"),
 		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
-		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events"), logger),
+		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events")),
 		searches:    newSearches(),
 		limit:       newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		preflight:   respond.NewPreflight(),
@@ -220,7 +220,7 @@ func (p *Public) RecordStatus(ctx context.Context) {
 
 // EndFollowing responds to all clients that wait for changes, ends all streams, and refuses new
 // ones. Call it before shutting down the server, which waits for them.
-func (p *Public) EndFollowing() { p.followers.leave() }
+func (p *Public) EndFollowing() { p.followers.drain() }
 
 // Close stops the probes, the calls to the platform and the notification of followers, and waits
 // for these. The server waits for requests.

@@ -20,9 +20,8 @@ const (
 
 // Conn is a connection that can join two writes and splice formatted lines into the head of a
 // response. The handler of a request may call [Conn.JoinWrites], [Conn.InsertHeader] and
-// [Conn.BoundUnsent] before it writes, and [Conn.InputEnded] at any time. Once it has flushed the
-// head, it, or one goroutine that it waits for, may send framed parts of the body by
-// [Conn.TryWrite] and [Conn.Write]. net/http calls everything else.
+// [Conn.BoundUnsent] before it writes, and [Conn.InputEnded] at any time. net/http calls everything
+// else.
 //
 // A Conn holds bytes back only until the next Write, Read (the server waits for the next request)
 // or Close, which send them first. So it is correct whatever net/http writes and when. It saves no
@@ -83,28 +82,6 @@ func (c *Conn) BoundUnsent(size int) {
 	if socket, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = socket.SetWriteBuffer(size) // otherwise the system's own bound applies
 	}
-}
-
-// TryWrite sends as much of p as the system accepts without waiting, and returns the number of
-// bytes. It reports no errors: the next Write will. There must be no concurrent write. It does
-// nothing on a nil Conn.
-func (c *Conn) TryWrite(p []byte) (sent int) {
-	if c == nil || c.pending.Load() {
-		return 0
-	}
-	socket, ok := c.Conn.(syscall.Conn)
-	if !ok {
-		return 0
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Write(func(fd uintptr) bool {
-		sent = max(0, writeNow(fd, p))
-		return true
-	})
-	return sent
 }
 
 // InsertHeader splices lines, each with its line end, into the head of the response that the next

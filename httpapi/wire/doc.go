@@ -12,9 +12,7 @@
 //   - After a request with Transfer-Encoding, and after any of HTTP/1.0, the connection is closed,
 //     so that a proxy that frames it differently cannot smuggle a second request.
 //   - A client receives what net/http would have sent, byte for byte except for the order of the
-//     header lines. [Conn] changes the number of writes, not their content. [Conn.TryWrite] and a
-//     handler's [Conn.Write] are the exception: they send bytes that net/http knows nothing of, and
-//     their caller frames them.
+//     header lines. [Conn] changes the number of writes, not their content.
 //
 // # Why
 //

@@ -12,10 +12,3 @@ func isReset(fd uintptr) bool {
 	errno, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)
 	return err != nil || errno != 0
 }
-
-// writeNow writes what a socket accepts at once, and returns the number of bytes, or a negative
-// number on failure.
-func writeNow(fd uintptr, p []byte) int {
-	n, _ := syscall.Write(int(fd), p)
-	return n
-}
