@@ -64,8 +64,8 @@ func (c crowd) arrived(b *testing.B) []time.Time {
 	return at
 }
 
-// processorTime is what the process has used.
-func processorTime(b *testing.B) time.Duration {
+// cpuTime is what the process has used.
+func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		b.Fatal(err)
@@ -93,10 +93,10 @@ func BenchmarkFollowers(b *testing.B) {
 		var took []time.Duration
 		busy := time.Duration(0)
 		for b.Loop() {
-			began, used := time.Now(), processorTime(b)
+			began, used := time.Now(), cpuTime(b)
 			publish()
 			time.Sleep(50 * time.Millisecond)
-			busy += processorTime(b) - used
+			busy += cpuTime(b) - used
 			for _, at := range c.arrived(b) {
 				took = append(took, at.Sub(began))
 			}
@@ -104,7 +104,7 @@ func BenchmarkFollowers(b *testing.B) {
 		slices.Sort(took)
 		b.ReportMetric(float64(took[len(took)/2])/1e6, "ms-median")
 		b.ReportMetric(float64(took[len(took)*99/100])/1e6, "ms-p99")
-		b.ReportMetric(float64(busy)/1e3/float64(len(took)), "µs-processor/follower")
+		b.ReportMetric(float64(busy)/1e3/float64(len(took)), "µs-cpu/follower")
 		b.ReportMetric(after-before, "MB")
 	})
 	for _, rate := range []int{1, 10} {
@@ -127,10 +127,10 @@ func BenchmarkFollowers(b *testing.B) {
 					}
 				}()
 				b.ResetTimer()
-				used := processorTime(b)
+				used := cpuTime(b)
 				overHTTP(b, addr, "/api/scammers")
 				b.StopTimer()
-				b.ReportMetric(float64(processorTime(b)-used)/1e3/float64(b.N), "µs-processor/op")
+				b.ReportMetric(float64(cpuTime(b)-used)/1e3/float64(b.N), "µs-cpu/op")
 				close(stop)
 				<-done
 			})
