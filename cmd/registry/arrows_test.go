@@ -96,7 +96,7 @@ func eachImport(t *testing.T, fn func(room, file, imported string, test bool)) {
 
 // isTest is true for tests and what only tests use.
 func isTest(room, path string) bool {
-	return strings.HasSuffix(path, "_test.go") || strings.Contains(path, "eventstest")
+	return strings.HasSuffix(path, "_test.go") || strings.Contains(path, "eventstest") || strings.Contains(path, "registrytest")
 }
 
 // roomOf is the room that an import path belongs to; empty outside the module.

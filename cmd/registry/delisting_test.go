@@ -27,9 +27,9 @@ func TestFailpointDelisting(t *testing.T) {
 	hanging.env = []string{"REGISTRY_FAILPOINTS=ranked/merged=block:1"}
 	hanging.begin(broker, "24h", "ready")
 	people := delistedPeople()
-	hanging.publish(hanging.server, drillEvents(t)+ndjson(t, listings(people, "canary")...)) // and others, who stay
-	for n := 0; !hanging.hangs(); n++ {                                                      // each batch is a segment, until there are enough to be merged
-		hanging.publish(hanging.server, ndjson(t, eventstest.Listed(people[n%len(people)], n+1)))
+	hanging.publish(drillEvents(t) + ndjson(t, listings(people, "canary")...)) // and others, who stay
+	for n := 0; !hanging.hangs(); n++ {                                        // each batch is a segment, until there are enough to be merged
+		hanging.publish(ndjson(t, eventstest.Listed(people[n%len(people)], n+1)))
 	}
 	stopped := newReplica(t)
 	stopped.begin(broker, "0", "ready")
@@ -38,15 +38,13 @@ func TestFailpointDelisting(t *testing.T) {
 		r.until("everybody is found", func() bool { return r.found(people) == len(people) && hasCanary(r.answers()) })
 	}
 	old := filepath.Join(t.TempDir(), "old.snapshot")
-	hanging.run("snapshot", "create", "--admin-addr="+hanging.server.Admin, "--output="+old)
-	if err := stopped.server.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	hanging.run("snapshot", "create", "--output="+old)
+	stopped.Signal(syscall.SIGSTOP)
 	var gone strings.Builder
 	for _, e := range people {
 		gone.WriteString(ndjson(t, delisting(e.List, e.EntryID)))
 	}
-	hanging.publish(hanging.server, gone.String())
+	hanging.publish(gone.String())
 	hanging.hasNobody(people, "while a merge hangs")
 	hanging.until("the broker has dropped the texts", func() bool { return !hasCanary(hanging.messages(events.DefaultStream)) })
 	late := newReplica(t)
@@ -57,20 +55,18 @@ func TestFailpointDelisting(t *testing.T) {
 	if n := late.found(people); n > 0 {
 		t.Errorf("before it has caught up, from a snapshot of before: %d are found", n)
 	}
-	late.server.end(os.Kill)
+	late.End(os.Kill)
 	late.env = nil
 	late.begin(broker, "0", "ready")
 	late.hasNobody(people, "ready, from a snapshot of before")
-	late.run("rebuild", "--admin-addr="+late.server.Admin)
+	late.run("rebuild")
 	late.hasNobody(people, "rebuilt")
-	end := late.projection(late.server).Checkpoint
-	if said := hanging.run("recover", old, "--nats-url="+broker, "--admin-addr="+hanging.server.Admin, "--yes"); !strings.Contains(said, "published: 0") || !hanging.hangs() {
+	end := late.projection().Checkpoint
+	if said := hanging.run("recover", old, "--nats-url="+broker, "--yes"); !strings.Contains(said, "published: 0") || !hanging.hangs() {
 		t.Errorf("recover from the old snapshot says %q; the merge hangs: %v", said, hanging.hangs())
 	}
-	if err := stopped.server.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	stopped.until("it has caught up", func() bool { return stopped.projection(stopped.server).Checkpoint >= end })
+	stopped.Signal(syscall.SIGCONT)
+	stopped.until("it has caught up", func() bool { return stopped.projection().Checkpoint >= end })
 	for name, r := range map[string]*remaining{"hanging": hanging, "stopped": stopped, "late": late} {
 		r.hasNobody(people, name+", in the end")
 		for place, bytes := range r.places() {
@@ -99,14 +95,14 @@ func newReplica(t *testing.T) *remaining {
 // begin starts the replica and waits for a line of its log. The one that makes snapshots erases in the stream.
 func (r *remaining) begin(broker, snapshots, line string) {
 	r.t.Helper()
-	r.server = r.startUntil(line, "replica.log", "--snapshot-every="+snapshots, "--keep-set-aside=1s", "--nats-url="+broker)
-	r.server.NATS = broker
+	r.startUntil(line, "--snapshot-every="+snapshots, "--keep-set-aside=1s", "--nats-url="+broker)
+	r.NATS = broker
 }
 
 // hangs reports whether a goroutine of the replica hangs in a failpoint.
 func (r *remaining) hangs() bool {
 	r.t.Helper()
-	return bytes.Contains(r.answer(r.server.Admin, "/debug/pprof/goroutine?debug=2"), []byte("failpoint.Hit("))
+	return bytes.Contains(r.answer(r.Admin+"/debug/pprof/goroutine?debug=2"), []byte("failpoint.Hit("))
 }
 
 // found asks for each of the people by chat id, entry id and name, and counts those whom an answer has.
@@ -116,7 +112,7 @@ func (r *remaining) found(people []events.Entry) (n int) {
 		var all []byte
 		for _, target := range []string{"/api/check?search=" + p.ChatID, "/api/search?q=" + p.ChatID, "/api/search?q=" + p.Name[len(p.Name)-4:],
 			"/api/scammers?search=" + p.ChatID, "/wpis/scammers/" + p.EntryID, "/api/scammers/" + p.EntryID} {
-			status, body, err := ask("http://" + r.server.HTTP + target)
+			status, body, err := ask(r.HTTP + target)
 			if err != nil || status == http.StatusTooManyRequests {
 				r.t.Fatalf("%s: %d %v", target, status, err)
 			}
@@ -133,7 +129,7 @@ func (r *remaining) found(people []events.Entry) (n int) {
 func (r *remaining) searchable() {
 	r.t.Helper()
 	r.until("ranked search", func() bool {
-		status, _, err := ask("http://" + r.server.HTTP + "/api/search?q=nobody")
+		status, _, err := ask(r.HTTP + "/api/search?q=nobody")
 		return err == nil && status == http.StatusOK
 	})
 }
@@ -142,7 +138,7 @@ func (r *remaining) searchable() {
 func (r *remaining) hasNobody(people []events.Entry, when string) {
 	r.t.Helper()
 	n := r.found(people)
-	if r.searchable(); n+r.found(people) > 0 || hasCanary(r.answers()) || hasCanary([]byte(r.run("export", "--admin-addr="+r.server.Admin))) {
+	if r.searchable(); n+r.found(people) > 0 || hasCanary(r.answers()) || hasCanary([]byte(r.run("export"))) {
 		r.t.Errorf("%s: answers or the export have somebody; at once %d", when, n)
 	}
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -22,15 +20,14 @@ func TestDemoKilledWhileImporting(t *testing.T) {
 	want, whole := demoDigest(t, peace), brokerBytes(peace)
 	for range 2 {
 		dir := t.TempDir()
-		c := startDemo(t, dir)
+		p := demoIn(t, dir)
+		p.launch()
 		for part := rng.Int64N(whole); brokerBytes(dir) <= part; {
-			select {
-			case <-c.ended:
+			if p.Exited() {
 				t.Fatal("server ended by itself")
-			default:
 			}
 		}
-		c.end(syscall.SIGKILL)
+		p.End(os.Kill)
 		if got := demoDigest(t, dir); got != want {
 			t.Errorf("digest %s, uninterrupted %s", got, want)
 		}
@@ -40,7 +37,7 @@ func TestDemoKilledWhileImporting(t *testing.T) {
 // brokerBytes is how many bytes of messages the broker has on disk.
 func brokerBytes(dir string) int64 {
 	var bytes int64
-	_ = filepath.WalkDir(filepath.Join(dir, "data"), func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".blk" {
 			if info, err := d.Info(); err == nil {
 				bytes += info.Size()
@@ -51,38 +48,17 @@ func brokerBytes(dir string) int64 {
 	return bytes
 }
 
-func startDemo(t *testing.T, dir string) *child {
-	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--demo", "--data-dir="+filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.end(os.Kill) })
-	return c
+func demoIn(t *testing.T, data string) *program {
+	p := newProgram(t, "--demo")
+	p.flags[0] = "--data-dir=" + data
+	return p
 }
 
 // demoDigest starts the demonstration, waits until it is ready and stops it.
-func demoDigest(t *testing.T, dir string) string {
+func demoDigest(t *testing.T, data string) string {
 	t.Helper()
-	c := startDemo(t, dir)
-	line, ok := c.await("ready")
-	if !ok {
-		t.Fatal("server did not become ready")
-	}
-	_, body, err := ask("http://" + line.Admin + "/projection")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Digest string }
-	if err := json.Unmarshal(body, &doc); err != nil || doc.Digest == "" {
-		t.Fatalf("%s: %v", body, err)
-	}
-	if status := c.end(syscall.SIGTERM); status != 0 {
-		t.Errorf("stopped with status %d", status)
-	}
-	return doc.Digest
+	p := demoIn(t, data)
+	p.start()
+	defer p.stop()
+	return p.projection().Digest
 }

@@ -16,102 +16,54 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	sys "golang.org/x/sys/unix"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
 	"example.org/registry/events/publish"
-	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
 	"example.org/registry/readmodel"
 )
 
-// disk is a file system of its own that a test makes full.
-type disk struct {
-	t    *testing.T
-	path string
-}
-
 // mountDisk mounts a disk of a size, and shows one of its directories at path. Where tests may not
 // mount it skips the test, and fails it in CI.
-func mountDisk(t *testing.T, path, size string) *disk {
+func mountDisk(t *testing.T, path, size string) *registrytest.Disk {
 	t.Helper()
-	d := &disk{t, t.TempDir()}
-	d.mount("registry-test", d.path, "tmpfs", 0, "size="+size)
-	part := filepath.Join(d.path, "part")
-	for _, dir := range []string{part, path} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+	d, err := registrytest.MountDisk(t.TempDir(), path, size)
+	if errors.Is(err, os.ErrPermission) && os.Getenv("CI") != "true" {
+		t.Skip("only root may mount a disk")
 	}
-	d.mount(part, path, "", sys.MS_BIND, "")
+	must(t, err)
+	t.Cleanup(func() {
+		if err := d.Unmount(); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
 	return d
 }
 
-func (d *disk) mount(source, path, kind string, flags uintptr, data string) {
-	d.t.Helper()
-	err := sys.Mount(source, path, kind, flags, data)
-	if errors.Is(err, sys.EPERM) && os.Getenv("CI") != "true" {
-		d.t.Skip("only root may mount a disk")
-	}
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
-		d.t.Fatalf("mount: %v", err)
-	}
-	d.t.Cleanup(func() {
-		if err := sys.Unmount(path, sys.MNT_DETACH); err != nil {
-			d.t.Errorf("unmount: %v", err)
-		}
-	})
-}
-
-func (d *disk) filler() string { return filepath.Join(d.path, "filler") }
-
-// fill leaves no room at all.
-func (d *disk) fill() {
-	d.t.Helper()
-	f, err := os.Create(d.filler())
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer f.Close()
-	for size := 1 << 20; size > 0; {
-		if _, err = f.Write(make([]byte, size)); err != nil {
-			size /= 2
-		}
-	}
-	if !errors.Is(err, sys.ENOSPC) {
-		d.t.Fatalf("fill: %v", err)
-	}
-}
-
-// free gives the room back.
-func (d *disk) free() {
-	if err := os.Remove(d.filler()); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
 // full is one part of the server on a disk that gets full under it.
 type full struct {
 	*killer
-	line    logLine
-	child   *child
-	disk    *disk
-	asked   atomic.Int64
-	wrong   atomic.Int64
-	stop    context.CancelFunc
-	readers sync.WaitGroup
-	from    int // bytes of the log before the disk was full
-	since   time.Time
+	disk  *registrytest.Disk
+	hush  func() // ends the readers
+	from  int    // bytes of the log before the disk was full
+	since time.Time
 }
 
 // newFull starts a server whose part, a directory below the data directory, is on a disk of its
@@ -122,34 +74,15 @@ func newFull(t *testing.T, part, size string) *full {
 	for i := range f.pool {
 		f.pool[i].Reason = strings.Repeat(f.pool[i].Reason+" ", 1+8000/(1+len(f.pool[i].Reason)))
 	}
-	f.disk = mountDisk(t, filepath.Join(f.dir, "data", part), size)
+	f.disk = mountDisk(t, filepath.Join(f.data, part), size)
 	if part == "" {
-		mountDisk(t, filepath.Join(f.dir, "data", "broker"), "512m")
+		mountDisk(t, filepath.Join(f.data, "broker"), "512m")
 	}
-	f.child = f.start(0)
-	f.line = f.ready(f.child)
-	f.publish(200)
-	f.saved(f.line)
-	var stopped context.Context
-	stopped, f.stop = context.WithCancel(t.Context())
-	s := &stand{t: t, logLine: f.line, rest: 2 * time.Millisecond}
-	for n := range 2 {
-		f.readers.Go(func() { s.reader(stopped, n, &f.asked, &f.wrong) })
-	}
-	t.Cleanup(func() { f.stop(); f.readers.Wait() }) // before the server is ended: cleanups run in reverse
+	f.start()
+	f.feed(200)
+	f.saved()
+	_, f.hush = registrytest.Reading(t, f.HTTP, 2, true)
 	return f
-}
-
-func (f *full) publish(n int) {
-	f.acked = append(f.acked, publishUntilDead(f.line.NATS, f.events(n), f.rng.Uint64())...)
-}
-
-func (f *full) logged() string {
-	text, err := os.ReadFile(f.child.log)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return string(text)
 }
 
 // quiet says whether the log was written at most once a second since begin, counted by message.
@@ -157,8 +90,8 @@ func (f *full) quiet() {
 	f.t.Helper()
 	most := int(time.Since(f.since)/time.Second) + 2
 	count := map[string]int{}
-	for row := range strings.Lines(f.logged()[f.from:]) {
-		var l logLine
+	for row := range strings.Lines(f.Log()[f.from:]) {
+		var l struct{ Msg string }
 		if json.Unmarshal([]byte(row), &l) == nil {
 			count[l.Msg]++
 		}
@@ -173,7 +106,7 @@ func (f *full) quiet() {
 // hammer publishes on, as a backend may that does not wait to be asked.
 func (f *full) hammer() {
 	f.t.Helper()
-	nc, err := nats.Connect(f.line.NATS)
+	nc, err := nats.Connect(f.NATS)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -186,27 +119,13 @@ func (f *full) hammer() {
 	}
 }
 
-// right compares the running server with the stream.
-func (f *full) right() {
-	f.t.Helper()
-	stream := f.readStream(f.line.NATS)
-	f.nothingLost(stream)
-	f.digestIsReplays(f.line, stream)
-	f.answersAreRight(f.line, naive(stream))
-}
-
 // end stops the readers, which must never have been turned away, kills the server, and compares what
 // starts again with the stream.
 func (f *full) end() {
 	f.t.Helper()
-	f.stop()
-	f.readers.Wait()
-	if f.asked.Load() == 0 {
-		f.t.Error("nobody asked anything")
-	}
-	f.t.Logf("%d requests, %d wrong", f.asked.Load(), f.wrong.Load())
-	f.child.end(syscall.SIGKILL)
-	f.survive(1)
+	f.hush()
+	f.End(os.Kill)
+	f.survive()
 	if aside, _ := filepath.Glob(f.storePath() + ".damaged-*"); len(aside) > 0 {
 		f.t.Errorf("set aside: %q", aside)
 	}
@@ -279,10 +198,10 @@ func (f *full) trouble(c failing) {
 	f.t.Helper()
 	if c.entries > 0 {
 		f.pool = eventstest.Entries(c.entries, 9)
-		f.publish(2 * c.entries)
-		f.well()
+		f.feed(2 * c.entries)
+		f.saved()
 	}
-	f.from, f.since = len(f.logged()), time.Now()
+	f.from, f.since = len(f.Log()), time.Now()
 	mend := c.fail(f)
 	if c.step >= 1000 { // the index writes only what is large
 		f.pool = eventstest.Entries(6000, 9)
@@ -298,7 +217,7 @@ func (f *full) trouble(c failing) {
 		}
 	}
 	for _, part := range []string{"registry.db.*", "temporary/*", "elsewhere/*"} {
-		if left, _ := filepath.Glob(filepath.Join(f.dir, "data", part)); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(f.data, part)); len(left) > 0 {
 			f.t.Errorf("left behind: %q", left)
 		}
 	}
@@ -307,50 +226,50 @@ func (f *full) trouble(c failing) {
 	}
 	f.right()
 	if c.part != "broker" { // which takes in nothing
-		f.publish(100)
+		f.feed(100)
 		f.right()
 	}
 	f.quiet()
-	if c.unsaid != "" && strings.Contains(f.logged()[f.from:], c.unsaid) {
+	if c.unsaid != "" && strings.Contains(f.Log()[f.from:], c.unsaid) {
 		f.t.Errorf("in the log: %s", c.unsaid)
 	}
 	mend()
-	f.well()
+	f.saved()
 	before := len(f.acked)
-	f.publish(100)
+	f.feed(100)
 	if got := len(f.acked) - before; got != 100 {
-		f.t.Errorf("%d of 100 events acknowledged on a disk that works\n%s", got, f.logged()[f.from:])
+		f.t.Errorf("%d of 100 events acknowledged on a disk that works\n%s", got, f.Log()[f.from:])
 	}
 	for _, command := range c.works {
 		if out, err := f.command(command...); err != nil {
 			f.t.Errorf("%q on a disk that works: %q %v", command, out, err)
 		}
 		if _, file, ok := strings.Cut(command[len(command)-1], "--output="); ok {
-			if out, err := verifyFile(f.t.Context(), filepath.Join(f.dir, file)); err != nil {
+			if out, err := f.try("snapshot", "verify", filepath.Join(f.dir, file)); err != nil {
 				f.t.Errorf("verify: %q %v", out, err)
 			}
 		}
 	}
-	f.well()
+	f.saved()
 	f.right()
 }
 
 // fillDisk leaves no room at all.
 func (f *full) fillDisk() (mend func()) {
-	f.disk.fill()
-	return f.disk.free
+	must(f.t, f.disk.Fill(0))
+	return func() { must(f.t, f.disk.Free()) }
 }
 
 // indexReadOnly makes the disks of the index and of the temporary files read-only.
 func (f *full) indexReadOnly() (mend func()) {
-	index, temporary := filepath.Join(f.dir, "data", "index"), filepath.Join(f.dir, "data", "temporary")
-	other := mountDisk(f.t, temporary, "64m")
-	f.disk.readOnly(index, true)
-	other.readOnly(temporary, true)
-	return func() {
-		f.disk.readOnly(index, false)
-		other.readOnly(temporary, false)
+	other := mountDisk(f.t, filepath.Join(f.data, "temporary"), "64m")
+	readOnly := func(is bool) {
+		f.t.Helper()
+		must(f.t, f.disk.ReadOnly(is))
+		must(f.t, other.ReadOnly(is))
 	}
+	readOnly(true)
+	return func() { readOnly(false) }
 }
 
 func (f *full) storeReadOnly() (mend func()) {
@@ -358,7 +277,7 @@ func (f *full) storeReadOnly() (mend func()) {
 }
 
 func (f *full) brokerReadOnly() (mend func()) {
-	return f.turnReadOnly(filepath.Join(f.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk"), "pwrite64")
+	return f.turnReadOnly(filepath.Join(f.data, "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk"), "pwrite64")
 }
 
 // command runs one of the program's commands against the server. The path of --output is below the
@@ -368,41 +287,7 @@ func (f *full) command(args ...string) (stdout string, err error) {
 	for i, arg := range args {
 		full[i] = strings.Replace(arg, "--output=", "--output="+f.dir+"/", 1)
 	}
-	return (&stand{t: f.t, logLine: f.line}).command(f.t.Context(), full...)
-}
-
-// verifyFile is registry snapshot verify.
-func verifyFile(ctx context.Context, file string) (stdout string, err error) {
-	var out strings.Builder
-	err = run(ctx, []string{"snapshot", "verify", file}, func(string) string { return "" }, strings.NewReader(""), &out, io.Discard)
-	return out.String(), err
-}
-
-// well waits until everything is applied, saved and indexed, and /projection names no trouble.
-func (f *full) well() {
-	f.t.Helper()
-	var p admin.Projection
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
-		p = admin.Projection{}
-		f.get("http://"+f.line.Admin+"/projection", &p)
-		if p.LastError == nil && p.Lag == 0 && p.SnapshotSequence == p.Checkpoint && p.IndexSequence == p.Checkpoint {
-			return
-		}
-	}
-	f.t.Fatalf("still not well: %+v\n%s", p, f.logged()[f.from:])
-}
-
-// leave makes the disk full but for some bytes.
-func (d *disk) leave(room int64) {
-	d.t.Helper()
-	d.fill()
-	info, err := os.Stat(d.filler())
-	if err == nil {
-		err = os.Truncate(d.filler(), info.Size()-room)
-	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	return f.try(full...)
 }
 
 // The embedded broker's disk gets full in the middle of an atomic batch: while the broker sets the
@@ -422,15 +307,15 @@ func TestDiskFullInsideBatch(t *testing.T) {
 			if err := c.publish("first"); err != nil {
 				t.Fatal(err)
 			}
-			c.disk.leave(c.bytes() * quarters / 4)
+			must(t, c.disk.Fill(c.bytes()*quarters/4))
 			c.file("second", 2, 3, 4)
 			sure := append(c.ids["first"], c.ids["second"][:c.publishUntilFull("second")]...)
 			health := c.broker.Health()
-			c.disk.leave(4 << 20)
+			must(t, c.disk.Fill(4<<20))
 			if health == nil || c.broker.Recover(health) {
 				t.Fatalf("a new server on a disk that would be full again at once; health: %v", health)
 			}
-			c.disk.free()
+			must(t, c.disk.Free())
 			if !c.broker.Recover(health) {
 				t.Fatalf("no new server; health: %v", health)
 			}
@@ -447,7 +332,7 @@ func TestDiskFullInsideBatch(t *testing.T) {
 // cut is a broker on a small disk, and what has been published into it.
 type cut struct {
 	*testing.T
-	disk   *disk
+	disk   *registrytest.Disk
 	broker *broker.Broker
 	js     jetstream.JetStream
 	dir    string
@@ -599,18 +484,6 @@ func (c *cut) complete() {
 	}
 }
 
-// readOnly makes the disk read-only as the directory at path shows it, or writable again.
-func (d *disk) readOnly(path string, is bool) {
-	d.t.Helper()
-	flags := uintptr(sys.MS_REMOUNT | sys.MS_BIND)
-	if is {
-		flags |= sys.MS_RDONLY
-	}
-	if err := sys.Mount("", path, "", flags, ""); err != nil {
-		d.t.Fatalf("remount: %v", err)
-	}
-}
-
 // turnReadOnly makes calls on a file of the running server fail, until writable is called. A disk
 // with a file that is open for writing cannot be remounted so; strace answers for it as a disk that
 // turned read-only after an error would.
@@ -618,7 +491,7 @@ func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	f.t.Helper()
 	strace := findStrace(f.t)
 	cmd := exec.Command(strace, "-f", "-qq", "-o", filepath.Join(f.dir, "calls"), "-P", file,
-		"-e", "trace="+calls, "-e", "inject="+calls+":error=EROFS", "-p", fmt.Sprint(f.child.cmd.Process.Pid))
+		"-e", "trace="+calls, "-e", "inject="+calls+":error=EROFS", "-p", fmt.Sprint(f.Pid()))
 	if err := cmd.Start(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -636,13 +509,13 @@ func (f *full) turnReadOnly(file, calls string) (writable func()) {
 func (f *full) publishUntilSaid(words string, n int) {
 	f.t.Helper()
 	for end := time.Now().Add(patience); words != ""; {
-		f.publish(n)
-		p := (&stand{t: f.t, logLine: f.line}).projection()
+		f.feed(n)
+		p := f.projection()
 		if p.LastError != nil && strings.Contains(*p.LastError, words) {
 			return
 		}
 		if time.Now().After(end) {
-			f.t.Fatalf("/projection never said %q: %+v\n%s", words, p, f.logged()[f.from:])
+			f.t.Fatalf("/projection never said %q: %+v\n%s", words, p, f.Log()[f.from:])
 		}
 	}
 }

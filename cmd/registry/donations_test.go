@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -77,30 +75,10 @@ func TestDonationIDsStayOut(t *testing.T) {
 		{user: limited, password: pw, permissions: {publish: ["$JS.API.>"], subscribe: "_INBOX.>"}} ] }`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	binary, err := exec.LookPath("registry") // the test binary itself, by another name
-	if err != nil {
-		t.Fatal(err)
-	}
-	var logs []string
-	serve := func() (*child, logLine) {
-		logs = append(logs, filepath.Join(dir, fmt.Sprint(len(logs), ".log")))
-		c, err := startChild(binary, dir, logs[len(logs)-1], os.Environ(), "--data-dir=data", "--log-level=debug", "--embedded-nats-config="+users, "--snapshot-every=0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.end(os.Kill) })
-		line, ok := c.await("ready")
-		if !ok {
-			text, _ := os.ReadFile(c.log)
-			t.Fatalf("not ready: %s", text)
-		}
-		return c, line
-	}
-	c, at := serve()
-
+	p := served(t, "--log-level=debug", "--embedded-nats-config="+users, "--snapshot-every=0")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	nc, err := nats.Connect(at.NATS, nats.UserInfo("backend", "pw"))
+	nc, err := nats.Connect(p.NATS, nats.UserInfo("backend", "pw"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,40 +91,37 @@ func TestDonationIDsStayOut(t *testing.T) {
 	for _, m := range hostile {
 		eventstest.PublishRaw(t, js, m[0], []byte(m[1]))
 	}
-	provokeBroker(t, at.NATS)
+	provokeBroker(t, p.NATS)
 	last := eventstest.Publish(t, js, eventstest.Events(3, 1)...)
 	reached := fmt.Sprintf(`"checkpoint":%d,`, last)
-	await := func(admin, text string) string {
+	await := func(text string) (document string) {
 		t.Helper()
-		for end := time.Now().Add(patience); ; {
-			_, body, err := ask("http://" + admin + "/projection")
-			if err == nil && strings.Contains(string(body), text) {
-				return string(body)
-			}
-			if time.Now().After(end) {
-				t.Fatalf("never %s: %s %v", text, body, err)
-			}
-		}
+		p.until(text, func() bool {
+			_, body, err := ask(p.Admin + "/projection")
+			document = string(body)
+			return err == nil && strings.Contains(document, text)
+		})
+		return document
 	}
 	var shown []string // everything that must not have the secret
-	look := func(at logLine) {
+	look := func() {
 		t.Helper()
-		for _, url := range []string{at.Admin + "/projection", at.Admin + "/metrics", at.Admin + "/readyz", at.HTTP + "/api/status",
-			at.HTTP + "/api/donate/status?id=" + secret + "0"} {
-			_, body, err := ask("http://" + url)
+		for _, url := range []string{p.Admin + "/projection", p.Admin + "/metrics", p.Admin + "/readyz", p.HTTP + "/api/status",
+			p.HTTP + "/api/donate/status?id=" + secret + "0"} {
+			_, body, err := ask(url)
 			if err != nil {
 				t.Fatal(err)
 			}
 			shown = append(shown, string(body))
 		}
 	}
-	await(at.Admin, reached)
-	await(at.Admin, fmt.Sprintf(`"rejected":%d,`, len(hostile)))
-	await(at.Admin, `"registry.donations.*"`)                                                                           // subjects are examined one after the other
-	if projection := await(at.Admin, `"registry.scammers.*"`); strings.Contains(projection, `"registry.scammers.e1"`) { // it has only messages about donations
+	await(reached)
+	await(fmt.Sprintf(`"rejected":%d,`, len(hostile)))
+	await(`"registry.donations.*"`)                                                                           // subjects are examined one after the other
+	if projection := await(`"registry.scammers.*"`); strings.Contains(projection, `"registry.scammers.e1"`) { // it has only messages about donations
 		t.Errorf("/projection: %s", projection)
 	}
-	look(at)
+	look()
 	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started
 	// again.
 	stream, err := js.Stream(ctx, events.DefaultStream)
@@ -156,14 +131,7 @@ func TestDonationIDsStayOut(t *testing.T) {
 	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(hostile[0][0])); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); ; {
-		if text, _ := os.ReadFile(logs[0]); strings.Contains(string(text), "it is not listed any more") {
-			break
-		} else if time.Now().After(end) {
-			t.Fatal("the purge was not noticed")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	p.until("the purge is noticed", func() bool { return strings.Contains(p.Log(), "it is not listed any more") })
 	var output strings.Builder
 	command := func(args ...string) string {
 		t.Helper()
@@ -173,28 +141,20 @@ func TestDonationIDsStayOut(t *testing.T) {
 		}
 		return out.String()
 	}
-	command("rebuild", "--admin-addr", at.Admin)
-	with := strings.Replace(at.NATS, "nats://", "nats://backend:pw@", 1)
-	command("verify", "--admin-addr", at.Admin, "--nats-url", with)
+	command("rebuild", "--admin-addr", p.AdminAddr())
+	with := strings.Replace(p.NATS, "nats://", "nats://backend:pw@", 1)
+	command("verify", "--admin-addr", p.AdminAddr(), "--nats-url", with)
 	if list := command("rejected", "list", "--nats-url", with); strings.Count(list, secret) < len(hostile)-1 {
 		t.Errorf("rejected list does not name the donations: %s", list)
 	}
-	look(at)
-	if c.end(syscall.SIGTERM) != 0 {
-		t.Error("the server did not end well")
-	}
-	_, at = serve()
-	await(at.Admin, reached)
-	await(at.Admin, `"subjectsWithoutValidEvent":["registry.`) // found again
-	look(at)
+	look()
+	p.stop()
+	p.start()
+	await(reached)
+	await(`"subjectsWithoutValidEvent":["registry.`) // found again
+	look()
 
-	for _, name := range logs {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown = append(shown, strings.Split(string(text), "\n")...)
-	}
+	shown = append(shown, strings.Split(p.Log(), "\n")...)
 	shown = append(shown, strings.Split(output.String(), "\n")...)
 	for _, text := range shown {
 		if strings.Contains(text, secret) {

@@ -80,7 +80,7 @@ func TestFailpoints(t *testing.T) {
 			if p.many {
 				k.pool = eventstest.Entries(1200, 1)
 			}
-			k.survive(0) // something is saved
+			k.survive() // something is saved
 			for hit := 1; hit <= 3 && (p.hits == 0 || hit <= p.hits); hit++ {
 				if p.prepare != nil {
 					p.prepare(k)
@@ -89,13 +89,13 @@ func TestFailpoints(t *testing.T) {
 				if strings.HasPrefix(p.name, "upload/") {
 					noStore(k) // to be restored from what was uploaded, or replayed
 				}
-				k.survive(2 * hit)
+				k.survive()
 				k.nothingLeft()
 			}
 			if p.name == "start/connected" {
 				return // the store may be loading beside it, and one whose loading died is set aside
 			}
-			if aside, _ := filepath.Glob(filepath.Join(k.dir, "data", "registry.db.damaged-*")); (len(aside) > 0) != strings.HasSuffix(p.name, "set-aside") {
+			if aside, _ := filepath.Glob(k.storePath() + ".damaged-*"); (len(aside) > 0) != strings.HasSuffix(p.name, "set-aside") {
 				t.Errorf("set aside: %q", aside)
 			}
 		})
@@ -107,41 +107,38 @@ func (k *killer) dieAt(p place, hit int) {
 	k.t.Helper()
 	k.env = []string{fmt.Sprintf("REGISTRY_FAILPOINTS=%s=kill:%d", p.name, hit)}
 	defer func() { k.env = nil }()
-	c := k.start(2*hit - 1)
-	if line, ok := c.await("ready"); ok {
-		k.feed(c, line, p)
+	k.launch()
+	if k.Ready(k.t.Context()) == nil {
+		k.feedUntilDead(p)
 	}
 	select {
-	case <-c.ended:
+	case <-k.Ended():
 	case <-time.After(patience):
-		c.end(os.Kill)
+		k.End(os.Kill)
 		k.t.Fatalf("hit %d of %s was never reached", hit, p.name)
 	}
-	if state := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !state.Signaled() || state.Signal() != syscall.SIGKILL {
-		text, _ := os.ReadFile(c.log)
-		k.t.Fatalf("not killed at %s: %v %s", p.name, c.cmd.ProcessState, text)
+	if state := k.State().Sys().(syscall.WaitStatus); !state.Signaled() || state.Signal() != syscall.SIGKILL {
+		k.t.Fatalf("not killed at %s: %v %s", p.name, k.State(), k.Tail())
 	}
 }
 
-// feed publishes a few events at a time until the server dies.
-func (k *killer) feed(c *child, line logLine, p place) {
+// feedUntilDead publishes a few events at a time until the server dies.
+func (k *killer) feedUntilDead(p place) {
 	for range 1000 {
-		select {
-		case <-c.ended:
+		if k.Exited() {
 			return
-		default:
 		}
 		if p.poison {
-			publishPoison(line.NATS)
+			publishPoison(k.NATS)
 		}
 		if p.ask != "" {
-			askAdmin(line.Admin, p.ask)
+			k.post(p.ask)
 		}
 		n := 20
 		if p.many {
 			n = len(k.pool)
 		}
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(n), k.rng.Uint64())...)
+		k.feed(n)
 		k.rest(50) // so that the saver and the projector see more than one batch
 	}
 }
@@ -161,7 +158,7 @@ func publishPoison(url string) {
 func (k *killer) nothingLeft() {
 	k.t.Helper()
 	for _, pattern := range []string{"temporary/*", "index/*", "registry.db.restoring", "registry.db.rebuilding*"} {
-		left, _ := filepath.Glob(filepath.Join(k.dir, "data", pattern))
+		left, _ := filepath.Glob(filepath.Join(k.data, pattern))
 		if len(left) > 0 {
 			k.t.Errorf("left behind: %q", left)
 		}
@@ -177,9 +174,9 @@ func noStore(k *killer) {
 
 // onlySnapshot leaves the store's content in the object store alone.
 func onlySnapshot(k *killer) {
-	c := k.start(900)
-	askAdmin(k.ready(c).Admin, "/snapshots")
-	c.end(syscall.SIGTERM)
+	k.start()
+	k.post("/snapshots")
+	k.stop()
 	noStore(k)
 }
 
@@ -198,21 +195,18 @@ func TestFailpointErrors(t *testing.T) {
 			t.Parallel()
 			k := newFailing(t)
 			k.poisoned = true
-			k.survive(0)
+			k.survive()
 			k.env = []string{"REGISTRY_FAILPOINTS=" + name + "=error:1"}
-			c := k.start(1)
-			line := k.ready(c)
+			k.start()
 			for range 5 {
-				publishPoison(line.NATS)
-				k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(20), k.rng.Uint64())...)
+				publishPoison(k.NATS)
+				k.feed(20)
 			}
-			stream := k.readStream(line.NATS)
-			k.nothingLost(stream)
-			k.digestIsReplays(line, stream)
-			k.saved(line)
-			c.end(syscall.SIGKILL)
+			k.right()
+			k.saved()
+			k.End(os.Kill)
 			k.env = nil
-			k.survive(2)
+			k.survive()
 		})
 	}
 }
@@ -222,15 +216,13 @@ func TestFailpointErrors(t *testing.T) {
 func TestFailpointRestoreNotSynced(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)
-	k.survive(0)
+	k.survive()
 	onlySnapshot(k)
 	k.env = []string{"REGISTRY_FAILPOINTS=restore/renamed=error:1"}
-	c := k.start(1)
-	k.ready(c)
-	c.end(syscall.SIGKILL)
-	text, err := os.ReadFile(c.log)
-	if err != nil || !strings.Contains(string(text), "after a power failure") || !strings.Contains(string(text), `"starting from a snapshot"`) {
-		t.Errorf("%v: %s", err, text)
+	k.start()
+	k.End(os.Kill)
+	if text := k.Log(); !strings.Contains(text, "after a power failure") || !strings.Contains(text, `"starting from a snapshot"`) {
+		t.Error(text)
 	}
 }
 
@@ -238,24 +230,19 @@ func TestFailpointRestoreNotSynced(t *testing.T) {
 func TestFailpointHangingDisk(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)
-	k.survive(0)
+	k.survive()
 	k.env = []string{"REGISTRY_FAILPOINTS=store/in-transaction=block:1"}
-	c := k.start(1)
-	line := k.ready(c)
+	k.start()
 	for range 3 {
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(100), k.rng.Uint64())...)
-		stream := k.readStream(line.NATS)
-		k.digestIsReplays(line, stream)
-		k.answersAreRight(line, naive(stream))
+		k.feed(100)
+		k.right()
 	}
-	var doc struct{ Checkpoint, SnapshotSequence uint64 }
-	k.get("http://"+line.Admin+"/projection", &doc)
-	if doc.SnapshotSequence >= doc.Checkpoint {
-		t.Errorf("saved although the disk hangs: %+v", doc)
+	if now := k.projection(); now.SnapshotSequence >= now.Checkpoint {
+		t.Errorf("saved although the disk hangs: %+v", now)
 	}
-	c.end(syscall.SIGKILL)
+	k.End(os.Kill)
 	k.env = nil
-	k.survive(2)
+	k.survive()
 }
 
 // Every failpoint in the sources is killed at, and every one that is killed at is in the sources.
@@ -294,28 +281,18 @@ func TestFailpointHangingCopy(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)
 	k.poisoned = true
-	k.survive(0)
+	k.survive()
 	k.env = []string{"REGISTRY_FAILPOINTS=projector/before-copy=block:1"}
-	c := k.start(1)
-	line := k.ready(c)
-	publishPoison(line.NATS)
+	k.start()
+	publishPoison(k.NATS)
 	for range 20 { // long enough for the saver to have come by, several times over
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(100), k.rng.Uint64())...)
+		k.feed(100)
 		k.rest(100)
 	}
-	stream := k.readStream(line.NATS)
-	k.applied(line, stream[len(stream)-1].seq)
-	k.answersAreRight(line, naive(stream))
-	c.end(syscall.SIGKILL)
+	stream := k.readStream()
+	k.applied(stream[len(stream)-1].seq)
+	k.answersAreRight(stream)
+	k.End(os.Kill)
 	k.env = nil
-	k.survive(2)
-}
-
-// applied waits until the server has dealt with seq.
-func (k *killer) applied(line logLine, seq uint64) {
-	k.t.Helper()
-	var doc struct{ Checkpoint uint64 }
-	for end := time.Now().Add(patience); doc.Checkpoint < seq && time.Now().Before(end); {
-		k.get("http://"+line.Admin+"/projection", &doc)
-	}
+	k.survive()
 }

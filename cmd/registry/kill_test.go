@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -20,9 +18,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
+	"example.org/registry/httpapi/admin"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/terms"
@@ -46,9 +46,9 @@ func TestKill(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("again with: -kill-seed %d -kills %d", seed, killRounds())
-	k := &killer{t: t, rng: rand.New(rand.NewPCG(seed, 1)), dir: t.TempDir(), pool: eventstest.Entries(80, seed)}
-	for round := range killRounds() {
-		k.round(round)
+	k := newKiller(t, seed, 80)
+	for range killRounds() {
+		k.round()
 	}
 	k.check()
 }
@@ -65,14 +65,12 @@ func killRounds() int {
 
 // killer is one run of the test.
 type killer struct {
-	t    *testing.T
+	*program
 	rng  *rand.Rand
-	dir  string
 	pool []events.Entry // few entries, so that events supersede each other
 
-	env      []string // of the server, beside the test's own
-	poisoned bool     // the stream may hold events that cannot be decoded
-	poison   int      // as many as the stream was last seen to hold
+	poisoned bool // the stream may hold events that cannot be decoded
+	poison   int  // as many as the stream was last seen to hold
 
 	acked      []sent
 	checkpoint uint64 // the highest ever seen over HTTP
@@ -86,54 +84,36 @@ type sent struct {
 	subject string
 }
 
-// start runs the server on the test's data directory. All messages are kept, so that the
-// stream itself can be compared with what was acknowledged.
-func (k *killer) start(round int) *child {
-	k.t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	log := filepath.Join(k.dir, fmt.Sprintf("server-%d.log", round))
-	c, err := startChild(binary, k.dir, log, append(os.Environ(), append(k.env, "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data"))...), "--stream-history=0")
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	k.t.Cleanup(func() { c.end(os.Kill) })
-	return c
+// newKiller keeps all messages, so that the stream itself can be compared with what was
+// acknowledged.
+func newKiller(t *testing.T, seed uint64, entries int) *killer {
+	return &killer{program: newProgram(t, "--stream-history=0"), rng: rand.New(rand.NewPCG(seed, 1)), pool: eventstest.Entries(entries, seed)}
 }
 
-// ready waits for the ready line.
-func (k *killer) ready(c *child) logLine {
-	k.t.Helper()
-	line, ok := c.await("ready")
-	if !ok {
-		status := c.end(os.Kill)
-		text, _ := os.ReadFile(c.log)
-		k.t.Fatalf("server did not become ready (status %d): %s", status, text)
-	}
-	return line
-}
+// newFailing is a killer whose runs are all the same.
+func newFailing(t *testing.T) *killer { return newKiller(t, 1, 40) }
 
 // round starts the server, publishes, and kills it: now and then before it is ready.
-func (k *killer) round(round int) {
-	c := k.start(round)
+func (k *killer) round() {
 	if k.rng.IntN(5) == 0 {
-		if _, ok := c.await("listening"); !ok {
-			k.t.Fatal("server ended by itself")
-		}
+		k.startUntil("listening")
 		k.rest(30)
-		c.end(syscall.SIGKILL)
+		k.End(os.Kill)
 		return
 	}
-	line := k.ready(c)
-	k.notBackwards(line)
+	k.start()
+	k.notBackwards()
 	published := make(chan []sent)
 	events, seed := k.events(20_000), k.rng.Uint64()
-	go func() { published <- publishUntilDead(line.NATS, events, seed) }()
+	go func() { published <- publishUntilDead(k.NATS, events, seed) }()
 	k.rest(600)
-	c.end(syscall.SIGKILL)
+	k.End(os.Kill)
 	k.acked = append(k.acked, <-published...)
+}
+
+// feed publishes n events, as many as the server takes.
+func (k *killer) feed(n int) {
+	k.acked = append(k.acked, publishUntilDead(k.NATS, k.events(n), k.rng.Uint64())...)
 }
 
 // rest lets up to ms milliseconds pass: the moment of the kill is what is random here, not
@@ -144,14 +124,13 @@ func (k *killer) rest(ms int) {
 
 // notBackwards compares the checkpoint after a restart with what readers had seen: it may only
 // have grown, since memory is never ahead of the stream.
-func (k *killer) notBackwards(line logLine) {
+func (k *killer) notBackwards() {
 	k.t.Helper()
-	var doc struct{ Checkpoint uint64 }
-	k.get("http://"+line.Admin+"/projection", &doc)
-	if doc.Checkpoint < k.checkpoint {
-		k.t.Errorf("checkpoint %d after %d", doc.Checkpoint, k.checkpoint)
+	now := k.projection().Checkpoint
+	if now < k.checkpoint {
+		k.t.Errorf("checkpoint %d after %d", now, k.checkpoint)
 	}
-	k.checkpoint = doc.Checkpoint
+	k.checkpoint = now
 }
 
 // events makes the next n events: mostly new states of the pool's entries and view totals,
@@ -231,15 +210,12 @@ func publishSome(ctx context.Context, p *publish.Publisher, batch []events.Event
 
 // check starts the server a last time and compares.
 func (k *killer) check() {
-	c := k.start(killRounds())
-	line := k.ready(c)
-	k.notBackwards(line)
-	stream := k.readStream(line.NATS)
+	k.start()
+	k.notBackwards()
+	stream := k.readStream()
 	k.nothingLost(stream)
-	k.answersAreRight(line, naive(stream))
-	if status := c.end(syscall.SIGTERM); status != 0 {
-		k.t.Errorf("stopped with status %d", status)
-	}
+	k.answersAreRight(stream)
+	k.stop()
 	if len(k.acked) == 0 && killRounds() > 3 {
 		k.t.Error("nothing was ever acknowledged: the test has tested nothing")
 	}
@@ -254,17 +230,10 @@ type stored struct {
 
 // readStream reads the whole stream, up to the end that it has now. The server erases the messages
 // before a tombstone meanwhile, so how many there are is not known before.
-func (k *killer) readStream(url string) []stored {
+func (k *killer) readStream() []stored {
 	k.t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	js := k.stream()
+	defer js.Conn().Close()
 	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
 	defer cancel()
 	stream, err := js.Stream(ctx, events.DefaultStream)
@@ -337,128 +306,57 @@ func (k *killer) nothingLost(stream []stored) {
 	}
 }
 
-// naive is the naive model of a stream.
-func naive(stream []stored) *eventstest.Twin {
-	w := eventstest.NewTwin()
+// answersAreRight compares the lists, and a check of everybody, with the reference model of a stream.
+func (k *killer) answersAreRight(stream []stored) {
+	k.t.Helper()
+	twin := eventstest.NewTwin()
 	for _, m := range stream {
-		w.Apply(m.event.Data)
+		twin.Apply(m.event.Data)
 	}
-	return w
+	if err := registrytest.Same(k.t.Context(), k.HTTP, twin, k.pool); err != nil {
+		k.t.Error(err)
+	}
 }
 
-// publicEntry is what the comparison looks at.
-type publicEntry struct {
-	EntryID string `json:"_id"`
-	Name    string `json:"name"`
-	ChatID  string `json:"id"`
-}
-
-// answersAreRight compares every list in two orders, and a check of everybody.
-func (k *killer) answersAreRight(line logLine, w *eventstest.Twin) {
+// right compares the running server with the stream, and returns a model of it.
+func (k *killer) right() *readmodel.Model {
 	k.t.Helper()
-	for _, list := range events.Lists() {
-		for _, sort := range []string{"popular", "newest"} {
-			k.sameList(line, sort, list, w.List(list, sort == "popular"))
-		}
-	}
-	for _, e := range k.pool {
-		var doc struct {
-			Results []struct {
-				Kind    string
-				Entries []publicEntry
-			}
-		}
-		k.get("http://"+line.HTTP+"/api/check?id="+url.QueryEscape(e.ChatID), &doc)
-		current, shown := w.Shown(e)
-		found := false
-		for _, group := range doc.Results {
-			for _, got := range group.Entries {
-				found = found || group.Kind == string(e.List) && got.EntryID == e.EntryID && got.Name == current.Name
-			}
-		}
-		if found != shown && e.List != events.Legit { // a trusted person may be left out for a namesake
-			k.t.Errorf("check of %s: found %v, want %v", e.ChatID, found, shown)
-		}
-	}
-}
-
-func (k *killer) sameList(line logLine, sort string, list events.List, want []events.Entry) {
-	k.t.Helper()
-	var got []publicEntry
-	for more := true; more; {
-		var page struct {
-			Data    []publicEntry
-			Total   int
-			HasMore bool
-		}
-		k.get(fmt.Sprintf("http://%s/api/%s?sort=%s&limit=60&skip=%d", line.HTTP, list, sort, len(got)), &page)
-		got, more = append(got, page.Data...), page.HasMore
-		if page.Total != len(want) {
-			k.t.Errorf("%s has a total of %d, want %d", list, page.Total, len(want))
-			return
-		}
-	}
-	for i, e := range want {
-		if i >= len(got) || got[i] != (publicEntry{e.EntryID, e.Name, e.ChatID}) {
-			k.t.Errorf("%s in order %s differs from the naive model at %d: %+v", list, sort, i, e)
-			return
-		}
-	}
-}
-
-// get asks for a JSON document.
-func (k *killer) get(address string, into any) {
-	k.t.Helper()
-	status, body, err := ask(address)
-	if err != nil || status != http.StatusOK {
-		k.t.Fatalf("%s: %d %s %v", address, status, body, err)
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		k.t.Fatalf("%s: %v", address, err)
-	}
-}
-
-// newFailing is a killer whose runs are all the same.
-func newFailing(t *testing.T) *killer {
-	return &killer{t: t, rng: rand.New(rand.NewPCG(1, 1)), dir: t.TempDir(), pool: eventstest.Entries(40, 1)}
-}
-
-// survive starts the server as usual, compares it with the stream, and stops it.
-func (k *killer) survive(round int) {
-	k.t.Helper()
-	c := k.start(round)
-	line := k.ready(c)
-	k.notBackwards(line)
-	if round == 0 {
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(200), 1)...)
-	}
-	stream := k.readStream(line.NATS)
+	stream := k.readStream()
 	k.nothingLost(stream)
-	model := k.digestIsReplays(line, stream)
-	k.answersAreRight(line, naive(stream))
-	k.searchesAreRight(line, model)
-	k.rankedIsRight(line, model)
-	if status := c.end(syscall.SIGTERM); status != 0 {
-		k.t.Errorf("stopped with status %d", status)
+	model := k.digestIsReplays(stream)
+	k.answersAreRight(stream)
+	return model
+}
+
+// survive starts the server as usual, compares it with the stream, and stops it. The first one gets
+// some events.
+func (k *killer) survive() {
+	k.t.Helper()
+	first := k.Server == nil
+	k.start()
+	k.notBackwards()
+	if first {
+		k.feed(200)
 	}
+	model := k.right()
+	k.searchesAreRight(model)
+	k.rankedIsRight(model)
+	k.stop()
 }
 
 // rankedIsRight compares what ranked search finds, once its index has come as far, with a look at
 // every entry.
-func (k *killer) rankedIsRight(line logLine, model *readmodel.Model) {
+func (k *killer) rankedIsRight(model *readmodel.Model) {
 	k.t.Helper()
 	stemmer, err := terms.New()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	analyzer, view := stemmer.Analyzer(), model.View()
-	var doc struct{ Checkpoint, RankedSequence uint64 }
-	for end := time.Now().Add(patience); doc.Checkpoint == 0 || doc.RankedSequence < doc.Checkpoint; {
-		if time.Now().After(end) {
-			k.t.Fatalf("the index of ranked search is at %d of %d", doc.RankedSequence, doc.Checkpoint)
-		}
-		k.get("http://"+line.Admin+"/projection", &doc)
-	}
+	k.until("the index of ranked search has everything", func() bool {
+		now := k.projection()
+		return now.RankedSequence >= now.Checkpoint
+	})
 	for _, word := range []string{"konta", "osoba", "blik"} {
 		want := 0
 		meant := analyzer.Meant(word)
@@ -472,7 +370,7 @@ func (k *killer) rankedIsRight(line logLine, model *readmodel.Model) {
 			return true
 		})
 		var found struct{ Total int }
-		k.get("http://"+line.HTTP+"/api/search?limit=1&q="+word, &found)
+		k.get("/api/search?limit=1&q="+word, &found)
 		if found.Total != want {
 			k.t.Errorf("ranked search for %s finds %d, want %d", word, found.Total, want)
 		}
@@ -481,7 +379,7 @@ func (k *killer) rankedIsRight(line logLine, model *readmodel.Model) {
 
 // digestIsReplays compares the server's digest with that of the stream applied to an empty model,
 // once the server has come as far, and returns the model.
-func (k *killer) digestIsReplays(line logLine, stream []stored) *readmodel.Model {
+func (k *killer) digestIsReplays(stream []stored) *readmodel.Model {
 	k.t.Helper()
 	model, renderer := readmodel.New(), readmodel.NewRenderer()
 	var last uint64
@@ -489,59 +387,45 @@ func (k *killer) digestIsReplays(line logLine, stream []stored) *readmodel.Model
 		last = m.seq
 		model.Apply([]readmodel.Record{renderer.Render(m.seq, m.event.Data)}, m.seq)
 	}
-	var doc struct {
-		Checkpoint, Lag, SnapshotSequence uint64
-		Digest                            string
-		Rejected                          int
+	var now admin.Projection
+	k.until("the server is at the stream's end", func() bool {
+		now = k.projection()
+		return now.Checkpoint >= last && now.Lag == 0 && now.Rejected >= uint64(k.poison)
+	})
+	if want := model.Digest().String(); now.Digest != want {
+		k.t.Errorf("digest %s at %d, a replay up to %d has %s", now.Digest, now.Checkpoint, last, want)
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		k.get("http://"+line.Admin+"/projection", &doc)
-		if doc.Checkpoint >= last && doc.Lag == 0 && doc.Rejected >= k.poison {
-			break
-		}
+	if now.Rejected != uint64(k.poison) {
+		k.t.Errorf("%d copies of %d rejected events", now.Rejected, k.poison)
 	}
-	if want := model.Digest().String(); doc.Digest != want || doc.Checkpoint < last {
-		k.t.Errorf("digest %s at %d, a replay up to %d has %s", doc.Digest, doc.Checkpoint, last, want)
-	}
-	if doc.Rejected != k.poison {
-		k.t.Errorf("%d copies of %d rejected events", doc.Rejected, k.poison)
-	}
-	k.checkpoint = max(k.checkpoint, doc.Checkpoint)
+	k.checkpoint = max(k.checkpoint, now.Checkpoint)
 	return model
 }
 
-// saved waits until all that is applied is on disk, and nothing is wrong any more.
-func (k *killer) saved(line logLine) {
+// saved waits until all that is applied is on disk and indexed, and nothing is wrong any more.
+func (k *killer) saved() {
 	k.t.Helper()
-	var doc struct {
-		Checkpoint, SnapshotSequence uint64
-		LastError                    *string
+	if _, err := k.Settled(k.t.Context(), 0); err != nil {
+		k.t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		k.get("http://"+line.Admin+"/projection", &doc)
-		if doc.SnapshotSequence == doc.Checkpoint && doc.LastError == nil {
-			return
-		}
-	}
-	k.t.Errorf("not saved: %+v", doc)
 }
 
-func (k *killer) storePath() string { return filepath.Join(k.dir, "data", "registry.db") }
+func (k *killer) storePath() string { return filepath.Join(k.data, "registry.db") }
 
 // searchesAreRight compares searches with those of a model without an index, while the server's
 // index is made and once it is complete (promise 6). No two are the same, so that none is
 // remembered.
-func (k *killer) searchesAreRight(line logLine, m *readmodel.Model) {
+func (k *killer) searchesAreRight(m *readmodel.Model) {
 	k.t.Helper()
 	asked := map[string]bool{}
 	for range 2 {
 		for range 40 {
 			if needle := k.needle(); !asked[needle] {
 				asked[needle] = true
-				k.sameSearch(line, m.View(), needle)
+				k.sameSearch(m.View(), needle)
 			}
 		}
-		k.indexed(line)
+		k.until("the text index has everything", func() bool { now := k.projection(); return now.IndexSequence == now.Checkpoint })
 	}
 }
 
@@ -560,7 +444,7 @@ func (k *killer) needle() string {
 	}
 }
 
-func (k *killer) sameSearch(line logLine, v *readmodel.View, needle string) {
+func (k *killer) sameSearch(v *readmodel.View, needle string) {
 	k.t.Helper()
 	if needle = strings.TrimSpace(needle); needle == "" || len(needle) > 100 {
 		return
@@ -570,33 +454,21 @@ func (k *killer) sameSearch(line logLine, v *readmodel.View, needle string) {
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		k.sameBody(line, fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), body.AppendPage(nil, want))
+		k.sameBody(fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), body.AppendPage(nil, want))
 	}
 	want, err := v.Check(context.Background(), readmodel.CheckQuery{Search: needle})
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	k.sameBody(line, "/api/check?search="+url.QueryEscape(needle), body.AppendCheck(nil, want))
+	k.sameBody("/api/check?search="+url.QueryEscape(needle), body.AppendCheck(nil, want))
 }
 
-func (k *killer) sameBody(line logLine, path string, want []byte) {
+func (k *killer) sameBody(path string, want []byte) {
 	k.t.Helper()
-	status, body, err := ask("http://" + line.HTTP + path)
+	status, body, err := ask(k.HTTP + path)
 	if err != nil || status != http.StatusOK || strings.TrimSpace(string(body)) != string(want) {
 		k.t.Errorf("%s: %d %v\n got %.300s\nwant %.300s", path, status, err, body, want)
 	}
-}
-
-// indexed waits until the text index is where the checkpoint is.
-func (k *killer) indexed(line logLine) {
-	k.t.Helper()
-	var doc struct{ Checkpoint, IndexSequence uint64 }
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if k.get("http://"+line.Admin+"/projection", &doc); doc.IndexSequence == doc.Checkpoint {
-			return
-		}
-	}
-	k.t.Errorf("not indexed: %+v", doc)
 }
 
 // TestIndexFolder: whatever is found in the index's folder at a start, or instead of it, is
@@ -608,10 +480,10 @@ func TestIndexFolder(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)
 	k.pool = eventstest.Entries(1200, 1)
-	c := k.start(0)
-	k.acked = publishUntilDead(k.ready(c).NATS, k.events(2000), 1)
-	c.end(syscall.SIGKILL)
-	folder, elsewhere := filepath.Join(k.dir, "data", "index"), filepath.Join(k.dir, "elsewhere")
+	k.start()
+	k.feed(2000)
+	k.End(os.Kill)
+	folder, elsewhere := filepath.Join(k.data, "index"), filepath.Join(k.dir, "elsewhere")
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -650,7 +522,7 @@ func TestIndexFolder(t *testing.T) {
 		func() { must(os.RemoveAll(folder)) },
 	} {
 		mess()
-		k.survive(1 + i)
+		k.survive()
 		left, err := os.ReadDir(folder)
 		if err != nil || len(left) > 0 {
 			t.Errorf("mess %d: left in the folder: %v %v", i, left, err)
@@ -658,19 +530,5 @@ func TestIndexFolder(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(elsewhere, "kept")); string(text) != "kept" {
 			t.Errorf("mess %d: what a link led to: %q %v", i, text, err)
 		}
-	}
-}
-
-// askAdmin waits for the end of what it asks for, or the server's.
-func askAdmin(admin, path string) {
-	r, err := http.NewRequest(http.MethodPost, "http://"+admin+path, nil)
-	if err != nil {
-		return
-	}
-	r.Header.Set("Registry-Admin", "1")
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	if answer, err := client.Do(r); err == nil {
-		_, _ = io.Copy(io.Discard, answer.Body) // the server may die meanwhile
-		answer.Body.Close()
 	}
 }

@@ -90,9 +90,9 @@ func (f *mirrorFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestMirrorKill(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)
-	line := k.ready(k.start(0))
-	published := publishUntilDead(line.NATS, k.events(300), 1)
-	front := &mirrorFront{k: k, base: "http://" + line.HTTP}
+	k.start()
+	published := publishUntilDead(k.NATS, k.events(300), 1)
+	front := &mirrorFront{k: k, base: k.HTTP}
 	server := httptest.NewServer(front)
 	defer server.Close()
 	file := filepath.Join(k.dir, "copy")
@@ -104,7 +104,7 @@ func TestMirrorKill(t *testing.T) {
 		rounds = 40
 	}
 	for round := range rounds {
-		published = append(published, publishUntilDead(line.NATS, k.events(10), uint64(round))...)
+		published = append(published, publishUntilDead(k.NATS, k.events(10), uint64(round))...)
 		front.mu.Lock()
 		front.kill = 1 + k.rng.IntN(12)
 		cmd := k.mirror(server.URL, file)
@@ -135,16 +135,12 @@ func TestMirrorKill(t *testing.T) {
 	if err != nil || len(published) == 0 {
 		t.Fatal(err, len(published))
 	}
-	k.isTheLists(line, mirrorLines(t, text))
+	k.isTheLists(mirrorLines(t, text))
 }
 
 func (k *killer) mirror(url, file string, flags ...string) *exec.Cmd {
 	k.t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return &exec.Cmd{Path: binary, Args: append([]string{"registry", "mirror", url, file}, flags...)}
+	return &exec.Cmd{Path: self(k.t), Args: append([]string{"registry", "mirror", url, file}, flags...)}
 }
 
 func (k *killer) mirrorOnce(url, file string) {
@@ -178,7 +174,7 @@ func mirrorLines(t *testing.T, text []byte) (all []mirrored) {
 }
 
 // isTheLists compares a copy with what the lists show.
-func (k *killer) isTheLists(line logLine, all []mirrored) {
+func (k *killer) isTheLists(all []mirrored) {
 	k.t.Helper()
 	copied := map[string]bool{}
 	for _, m := range all {
@@ -190,7 +186,7 @@ func (k *killer) isTheLists(line logLine, all []mirrored) {
 				Data    []json.RawMessage
 				HasMore bool
 			}
-			k.get("http://"+line.HTTP+"/api/"+string(list)+"?"+url.Values{"limit": {"60"}, "skip": {fmt.Sprint(skip)}}.Encode(), &page)
+			k.get("/api/"+string(list)+"?"+url.Values{"limit": {"60"}, "skip": {fmt.Sprint(skip)}}.Encode(), &page)
 			for _, entry := range page.Data {
 				if !copied[string(list)+string(entry)] {
 					k.t.Errorf("not in the copy: %s", entry)

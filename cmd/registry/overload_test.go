@@ -9,24 +9,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/events/publish"
 )
 
 // What is asked in the overload test, and the bounds of httpapi/CONTRACT.md#overload.
@@ -195,49 +187,11 @@ type overload struct {
 // milliseconds, on any machine, so that searches are what is too much and not connections.
 func newOverload(t *testing.T) *overload {
 	t.Helper()
-	dir := t.TempDir()
-	binary, err := exec.LookPath("registry")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--data-dir=data", "--snapshot-every=0", "--text-index=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.end(syscall.SIGTERM) })
-	at, ok := c.await("ready")
-	if !ok {
-		t.Fatal("not ready")
-	}
-	o := &overload{address: at.HTTP, entries: eventstest.Entries(overloadEntries, 5), conns: make(chan *overloadConn, 4096),
+	p := served(t, "--snapshot-every=0", "--text-index=false")
+	o := &overload{address: strings.TrimPrefix(p.HTTP, "http://"), entries: eventstest.Entries(overloadEntries, 5), conns: make(chan *overloadConn, 4096),
 		rng: rand.New(rand.NewPCG(5, 5)), asked: map[string]bool{}}
-	nc, err := nats.Connect(at.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	messages := make([]publish.Message, len(o.entries))
-	for i, e := range o.entries {
-		messages[i] = publish.Message{Event: eventstest.Listed(e, 1)}
-	}
-	sum, err := publish.New(js, publish.Config{}).PublishAll(t.Context(), messages)
-	if err != nil {
-		t.Fatal(err)
-	}
-	covered := fmt.Sprintf(`"checkpoint":%d,`, sum.LastSequence)
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		_, body, err := ask("http://" + at.Admin + "/projection")
-		if err == nil && strings.Contains(string(body), covered) {
-			return o
-		}
-		if time.Now().After(end) {
-			t.Fatalf("never %s: %s", covered, body)
-		}
-	}
+	p.fill(overloadEntries, 5)
+	return o
 }
 
 // measure asks for lists and look-ups by id 100 times a second each, and rate searches a second

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"example.org/registry/events/eventstest"
@@ -29,7 +28,7 @@ func TestPowerCut(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(n), 38))
 		s, bound := k.state(run, rng, false, n%3 == 2)
 		if n%4 == 3 { // and again while it recovers
-			base, err := filesOf(filepath.Join(s.dir, "data"))
+			base, err := filesOf(s.data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +37,7 @@ func TestPowerCut(t *testing.T) {
 			s, _ = k.state(again, rng, false, n%3 == 2)
 			s.acked = k.ackedUpTo(bound)
 		}
-		s.outlive(n)
+		s.outlive()
 		if t.Failed() {
 			t.Fatalf("state %d", n)
 		}
@@ -48,33 +47,25 @@ func TestPowerCut(t *testing.T) {
 // record runs the server on the killer's directory under strace, busy or only until it is ready.
 func (k *killer) record(strace string, busy bool) *recording {
 	k.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	program, trace := filepath.Join(k.dir, "registry"), filepath.Join(k.dir, "trace")
-	_ = os.Symlink(self, program)
-	args := []string{"strace", "-f", "-qq", "-y", "-xx", "-s", "20000000", "-o", trace, "-e",
-		"trace=openat,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate,fallocate,renameat,renameat2,unlinkat,linkat,copy_file_range,sendfile"}
-	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
-		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")), append(args, program, "serve"), "--stream-history=0")
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	line, ok := c.await("ready")
-	if ok && busy {
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(150), 1)...)
-		askAdmin(line.Admin, "/snapshots")
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(50), 2)...)
-		askAdmin(line.Admin, "/rebuild?yes=true")
-		k.acked = append(k.acked, publishUntilDead(line.NATS, k.events(50), 3)...)
-	}
-	endTraced(c)
-	text, err := os.ReadFile(trace)
-	if err != nil || !ok {
+	trace := filepath.Join(k.dir, "trace")
+	k.trace(strace, "-y", "-xx", "-s", "20000000", "-o", trace, "-e",
+		"trace=openat,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate,fallocate,renameat,renameat2,unlinkat,linkat,copy_file_range,sendfile")
+	if err := k.Ready(k.t.Context()); err != nil {
 		k.t.Fatal("nothing recorded: ", err)
 	}
-	r := &recording{root: filepath.Join(k.dir, "data")}
+	if busy {
+		k.feed(150)
+		k.post("/snapshots")
+		k.feed(50)
+		k.post("/rebuild?yes=true")
+		k.feed(50)
+	}
+	k.endTraced()
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	r := &recording{root: k.data}
 	if r.calls, err = parseTrace(string(text), r.root); err != nil {
 		k.t.Fatal(err)
 	}
@@ -85,9 +76,9 @@ func (k *killer) record(strace string, busy bool) *recording {
 // was acknowledged by then.
 func (k *killer) state(r *recording, rng *rand.Rand, noSync, posix bool) (s *killer, bound uint64) {
 	k.t.Helper()
-	s = &killer{t: k.t, rng: rng, dir: k.t.TempDir(), pool: k.pool}
+	s = &killer{program: newProgram(k.t, k.flags[1:]...), rng: rng, pool: k.pool}
 	point := len(r.calls)/20 + rng.IntN(len(r.calls)-len(r.calls)/20)
-	bound, err := r.cut(point, rng, noSync, posix, filepath.Join(s.dir, "data"))
+	bound, err := r.cut(point, rng, noSync, posix, s.data)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -105,17 +96,11 @@ func (k *killer) ackedUpTo(bound uint64) (some []sent) {
 }
 
 // outlive starts the server, compares it with the stream, and stops it.
-func (k *killer) outlive(round int) {
+func (k *killer) outlive() {
 	k.t.Helper()
-	c := k.start(round)
-	line := k.ready(c)
-	stream := k.readStream(line.NATS)
-	k.nothingLost(stream)
-	k.digestIsReplays(line, stream)
-	k.answersAreRight(line, naive(stream))
-	if status := c.end(syscall.SIGTERM); status != 0 {
-		k.t.Errorf("stopped with status %d", status)
-	}
+	k.start()
+	k.right()
+	k.stop()
 }
 
 // noSyncLoses shows that the replay can lose events: on a disk that ignores syncs it does.
@@ -123,13 +108,13 @@ func (k *killer) noSyncLoses(r *recording) {
 	k.t.Helper()
 	for n := range 20 {
 		s, bound := k.state(r, rand.New(rand.NewPCG(uint64(n), 1)), true, false)
-		c := s.start(n)
-		line, ok := c.await("ready")
-		lost := !ok && bound > 0
-		if ok {
-			lost = uint64(len(s.readStream(line.NATS))) < uint64(len(s.acked))
+		s.launch()
+		ready := s.Ready(k.t.Context()) == nil
+		lost := !ready && bound > 0
+		if ready {
+			lost = uint64(len(s.readStream())) < uint64(len(s.acked))
 		}
-		c.end(os.Kill)
+		s.End(os.Kill)
 		if lost {
 			return
 		}

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,36 +39,23 @@ func pages() []string {
 // meant.
 func TestReadmeRequests(t *testing.T) {
 	t.Parallel()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--demo", "--data-dir="+filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.end(syscall.SIGTERM)
-	line, ok := c.await("ready")
-	if !ok {
-		t.Fatal("the demonstration did not become ready")
-	}
+	p := served(t, "--demo")
 	requests := regexp.MustCompile(`curl 'http://localhost:8080([^']*)'`).FindAllStringSubmatch(readme(t), -1)
 	if len(requests) < 7 {
 		t.Fatalf("%d requests in the README", len(requests))
 	}
 	for _, r := range requests {
-		status, body, err := ask("http://" + line.HTTP + r[1])
+		status, body, err := ask(p.HTTP + r[1])
 		for deadline := time.Now().Add(time.Minute); status == http.StatusServiceUnavailable && time.Now().Before(deadline); {
 			time.Sleep(50 * time.Millisecond) // the index of ranked search is made after the rest
-			status, body, err = ask("http://" + line.HTTP + r[1])
+			status, body, err = ask(p.HTTP + r[1])
 		}
 		empty := strings.HasPrefix(string(body), `{"data":[]`) || strings.HasPrefix(string(body), `{"results":[]`)
 		if err != nil || status != http.StatusOK || empty {
 			t.Errorf("%s: %d %.200s %v", r[1], status, body, err)
 		}
 	}
-	sampleAnswers(t, "http://"+line.HTTP)
+	sampleAnswers(t, p.HTTP)
 }
 
 // sampleAnswers asks the service at address what the examples on its page /api ask, and wants the

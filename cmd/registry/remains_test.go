@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -33,8 +29,7 @@ func hasCanary(b []byte) bool {
 // remaining are the places in which something could remain of a delisted entry.
 type remaining struct {
 	*drill
-	server drilled
-	copy   string // of registry mirror
+	copy string // of registry mirror
 }
 
 // places returns, for each row of deploy/operating.md#what-remains that has an end, what reads its bytes.
@@ -48,13 +43,13 @@ func (r *remaining) places() map[string]func() []byte {
 		"stores set aside":    data("registry.db.*"),
 		"stream":              func() []byte { return r.messages(events.DefaultStream) },
 		"new snapshots":       r.snapshot,
-		"exports":             func() []byte { return []byte(r.alone("export", "--admin-addr="+r.server.Admin)) },
+		"exports":             func() []byte { return []byte(r.alone("export")) },
 		"mirror":              func() []byte { return r.mirrored("") },
 		"the mirror's store":  func() []byte { return r.mirrored(".mirror") },
-		"log":                 func() []byte { return r.files(r.server.log) },
-		"metrics":             func() []byte { return r.answer(r.server.Admin, "/metrics") },
+		"log":                 func() []byte { return []byte(r.Log()) },
+		"metrics":             func() []byte { return r.answer(r.Admin + "/metrics") },
 		"rest of the data":    r.rest,
-		"operators' listener": func() []byte { return r.answer(r.server.Admin, "/projection") },
+		"operators' listener": func() []byte { return r.answer(r.Admin + "/projection") },
 	}
 }
 
@@ -64,15 +59,15 @@ func TestRemains(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	r := &remaining{drill: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
-	r.server = d.startUntil("ready", "remains.log", "--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
-	d.publish(r.server, drillEvents(t)) // others, who stay
+	d.start("--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
+	d.publish(drillEvents(t)) // others, who stay
 	entry := events.Entry{List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",
 		Reason: strings.Repeat(canaries()[0]+" ", 400), Verified: true, ReportedAt: eventstest.Start()}
-	if _, err := r.connect().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
+	if _, err := r.stream().Publish(t.Context(), entry.Subject().String(), []byte(`{"no":"event","data":"`+canaries()[0]+`"}`)); err != nil {
 		t.Fatal(err)
 	}
 	for version := range 3 {
-		d.publish(r.server, canaryLine(t, eventstest.Listed(entry, version)))
+		d.publish(ndjson(t, eventstest.Listed(entry, version)))
 	}
 	places := r.places()
 	places["older snapshots"], places["rejected copies"] = r.stored, func() []byte { return r.messages(events.RejectedStream) }
@@ -84,41 +79,23 @@ func TestRemains(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := events.Event{ID: "canary-gone", Source: "/drill", Type: events.TypeDelisted, Data: events.Delisting{List: entry.List, EntryID: entry.EntryID}}
-	d.publish(r.server, canaryLine(t, gone))
+	d.publish(ndjson(t, gone))
 	if hasCanary(r.answers()) {
 		t.Error("answers have the entry after its delisting")
 	}
-	r.run("rejected", "purge", "registry.scammers.canary", "--nats-url="+r.server.NATS)
+	r.run("rejected", "purge", "registry.scammers.canary", "--nats-url="+r.NATS)
 	for name, bytes := range places {
 		r.until(name+" has nothing of it", func() bool {
 			if name == "older snapshots" { // newer ones are made while anything changes
-				d.publish(r.server, canaryLine(t, eventstest.Listed(eventstest.Entries(1, 77)[0], int(time.Now().UnixMilli()))))
+				d.publish(ndjson(t, eventstest.Listed(eventstest.Entries(1, 77)[0], int(time.Now().UnixMilli()))))
 			}
 			return !hasCanary(bytes())
 		})
 	}
-	r.server.stop(t)
+	r.stop()
 	for _, name := range []string{"registry.db", "text index", "ranked search", "stores set aside", "rest of the data", "log"} {
 		if hasCanary(places[name]()) {
 			t.Errorf("%s after a stop: the entry is back", name)
-		}
-	}
-}
-
-func canaryLine(t *testing.T, e events.Event) string {
-	t.Helper()
-	line, err := events.Encode(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(line) + "\n"
-}
-
-func (r *remaining) until(what string, ok func() bool) {
-	r.t.Helper()
-	for until := time.Now().Add(patience); !ok(); {
-		if time.Now().After(until) {
-			r.t.Fatalf("never: %s", what)
 		}
 	}
 }
@@ -157,14 +134,14 @@ func (r *remaining) rest() (all []byte) {
 	return all
 }
 
-func (r *remaining) answer(host, target string) []byte {
+func (r *remaining) answer(url string) []byte {
 	r.t.Helper()
-	status, body, err := ask("http://" + host + target)
+	status, body, err := ask(url)
 	for until := time.Now().Add(patience); status == http.StatusServiceUnavailable && time.Now().Before(until); {
-		status, body, err = ask("http://" + host + target) // an index is being made
+		status, body, err = ask(url) // an index is being made
 	}
 	if err != nil || status >= http.StatusInternalServerError {
-		r.t.Fatalf("%s: %d %v", target, status, err)
+		r.t.Fatalf("%s: %d %v", url, status, err)
 	}
 	return body
 }
@@ -177,32 +154,17 @@ func (r *remaining) answers() (all []byte) {
 		targets = append(targets, "/api/check?search="+word, "/api/scammers?search="+word, "/api/search?q="+word)
 	}
 	for _, target := range targets {
-		all = append(all, r.answer(r.server.HTTP, target)...)
+		all = append(all, r.answer(r.HTTP+target)...)
 	}
-	_, epoch, _ := strings.Cut(string(r.answer(r.server.HTTP, "/api/changes")), `"epoch":"`)
+	_, epoch, _ := strings.Cut(string(r.answer(r.HTTP+"/api/changes")), `"epoch":"`)
 	epoch, _, _ = strings.Cut(epoch, `"`)
-	return append(all, r.answer(r.server.HTTP, "/api/changes/"+epoch+"?since=0&limit=1000")...)
-}
-
-// connect returns a connection to the server's broker that ends with the test.
-func (r *remaining) connect() jetstream.JetStream {
-	r.t.Helper()
-	nc, err := nats.Connect(r.server.NATS)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return js
+	return append(all, r.answer(r.HTTP+"/api/changes/"+epoch+"?since=0&limit=1000")...)
 }
 
 // messages is every message of a stream.
 func (r *remaining) messages(stream string) (all []byte) {
 	r.t.Helper()
-	s, err := r.connect().Stream(r.t.Context(), stream)
+	s, err := r.stream().Stream(r.t.Context(), stream)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -219,7 +181,7 @@ func (r *remaining) snapshot() []byte {
 	r.t.Helper()
 	dir := r.t.TempDir()
 	file := filepath.Join(dir, "snapshot")
-	r.alone("snapshot", "create", "--admin-addr="+r.server.Admin, "--output="+file)
+	r.alone("snapshot", "create", "--output="+file)
 	r.run("snapshot", "restore", file, "--data-dir="+filepath.Join(dir, "data"))
 	return r.files(filepath.Join(dir, "data"))
 }
@@ -240,10 +202,10 @@ func (r *remaining) alone(args ...string) (out string) {
 // stored are the stores of all snapshots that are kept.
 func (r *remaining) stored() (all []byte) {
 	r.t.Helper()
-	for line := range strings.Lines(r.run("snapshot", "list", "--nats-url="+r.server.NATS)) {
+	for line := range strings.Lines(r.run("snapshot", "list", "--nats-url="+r.NATS)) {
 		name, _, _ := strings.Cut(line, " ")
 		data := filepath.Join(r.t.TempDir(), "data")
-		if _, err := r.try("snapshot", "restore", name, "--nats-url="+r.server.NATS, "--data-dir="+data); err == nil { // else it has just been pruned
+		if _, err := r.try("snapshot", "restore", name, "--nats-url="+r.NATS, "--data-dir="+data); err == nil { // else it has just been pruned
 			all = append(all, r.files(data)...)
 		}
 	}
@@ -253,6 +215,6 @@ func (r *remaining) stored() (all []byte) {
 // mirrored is a file of a copy that has just been brought up to date.
 func (r *remaining) mirrored(ending string) []byte {
 	r.t.Helper()
-	r.run("mirror", fmt.Sprint("http://", r.server.HTTP), r.copy, "--once")
+	r.run("mirror", r.HTTP, r.copy, "--once")
 	return r.files(r.copy + ending)
 }

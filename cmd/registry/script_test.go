@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -20,14 +18,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
 )
-
-// patience bounds every wait in the scripts; nothing is expected to take this long.
-const patience = 60 * time.Second
 
 // TestScripts runs what a user sees of the program: one file a topic in testdata.
 func TestScripts(t *testing.T) {
@@ -35,7 +31,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			env.Values[serversKey{}] = &servers{byName: map[string]*child{}}
+			env.Values[serversKey{}] = servers{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -61,92 +57,8 @@ func TestScripts(t *testing.T) {
 
 type serversKey struct{}
 
-// servers are the running servers of one script.
-type servers struct{ byName map[string]*child }
-
-// child is a server process. Its log goes to a file; the addresses come from its log lines.
-type child struct {
-	cmd   *exec.Cmd
-	log   string        // file
-	lines chan logLine  // closed at the end of the log
-	ended chan struct{} // closed when the process has ended
-}
-
-// logLine is what the scripts use of a log line.
-type logLine struct {
-	Msg, HTTP, Admin, NATS string
-}
-
-// startChild runs "registry serve" with free ports and the log as JSON. binary is run as
-// "registry", which TestMain takes for the program.
-func startChild(binary, dir, log string, env []string, args ...string) (*child, error) {
-	return startChildAs(binary, dir, log, env, []string{"registry", "serve"}, args...)
-}
-
-// startChildAs is startChild with the beginning of the command line, for a program that runs ours.
-func startChildAs(binary, dir, log string, env, command []string, args ...string) (*child, error) {
-	all := append(command, "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0",
-		"--embedded-nats-addr=127.0.0.1:0", "--log-format=json")
-	all = append(all, args...)
-	c := &child{
-		cmd: &exec.Cmd{Path: binary, Args: all, Dir: dir, Env: env},
-		log: log, lines: make(chan logLine, 1000), ended: make(chan struct{}),
-	}
-	stderr, err := c.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Create(log)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go c.follow(stderr, file)
-	return c, nil
-}
-
-// follow copies the log and then waits for the process.
-func (c *child) follow(stderr io.Reader, file *os.File) {
-	defer close(c.ended)
-	defer file.Close()
-	in := bufio.NewScanner(stderr)
-	for in.Scan() {
-		fmt.Fprintln(file, in.Text())
-		var l logLine
-		if json.Unmarshal(in.Bytes(), &l) == nil {
-			select {
-			case c.lines <- l:
-			default:
-			}
-		}
-	}
-	close(c.lines)
-	_ = c.cmd.Wait() // the status is read from ProcessState
-}
-
-// await returns the first log line with this message, or false when the log ends without one.
-func (c *child) await(msg string) (logLine, bool) {
-	timeout := time.After(patience)
-	for {
-		select {
-		case l, more := <-c.lines:
-			if !more || l.Msg == msg {
-				return l, more
-			}
-		case <-timeout:
-			return logLine{}, false
-		}
-	}
-}
-
-// end signals the process and returns its exit status, -1 when a signal killed it.
-func (c *child) end(signal os.Signal) int {
-	_ = c.cmd.Process.Signal(signal) // it may have ended by itself
-	<-c.ended
-	return c.cmd.ProcessState.ExitCode()
-}
+// servers are the running servers of a script.
+type servers map[string]*registrytest.Server
 
 // scriptServe is: serve NAME MESSAGE [flags…]. It starts a server, waits for the log line
 // "listening" or "ready", and sets NAME_HTTP, NAME_ADMIN and NAME_NATS. The log is NAME.log.
@@ -160,19 +72,16 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 		binary, err = os.Executable()
 	}
 	ts.Check(err)
-	c, err := startChild(binary, ts.Getenv("WORK"), ts.MkAbs(name+".log"), scriptEnv(ts), args[2:]...)
+	cmd := registrytest.Command(binary, args[2:]...)
+	cmd.Dir, cmd.Env = ts.Getenv("WORK"), scriptEnv(ts)
+	c, err := registrytest.Start(cmd, ts.MkAbs(name+".log"), nil)
 	ts.Check(err)
-	all := ts.Value(serversKey{}).(*servers)
-	all.byName[name] = c
-	ts.Defer(func() { c.end(os.Kill) })
-	line, ok := c.await(message)
-	if !ok {
-		c.end(os.Kill)
-		ts.Fatalf("%s never said %q (%s): %s", name, message, c.cmd.ProcessState, ts.ReadFile(name+".log"))
-	}
-	ts.Setenv(name+"_HTTP", line.HTTP)
-	ts.Setenv(name+"_ADMIN", line.Admin)
-	ts.Setenv(name+"_NATS", line.NATS)
+	ts.Value(serversKey{}).(servers)[name] = c
+	ts.Defer(func() { c.End(os.Kill) })
+	ts.Check(c.Says(context.Background(), message))
+	ts.Setenv(name+"_HTTP", strings.TrimPrefix(c.HTTP, "http://"))
+	ts.Setenv(name+"_ADMIN", c.AdminAddr())
+	ts.Setenv(name+"_NATS", c.NATS)
 }
 
 func scriptEnv(ts *testscript.TestScript) []string {
@@ -185,9 +94,7 @@ func scriptEnv(ts *testscript.TestScript) []string {
 
 // scriptReady is: ready NAME. It waits until a server that was listening says that it is ready.
 func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
-	if _, ok := ts.Value(serversKey{}).(*servers).byName[args[0]].await("ready"); !ok {
-		ts.Fatalf("%s did not become ready: %s", args[0], ts.ReadFile(args[0]+".log"))
-	}
+	ts.Check(ts.Value(serversKey{}).(servers)[args[0]].Ready(context.Background()))
 }
 
 // scriptTerminate is: terminate NAME STATUS. SIGTERM, and the exit status must be STATUS.
@@ -195,9 +102,9 @@ func scriptTerminate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: terminate NAME STATUS")
 	}
-	c := ts.Value(serversKey{}).(*servers).byName[args[0]]
-	if status := c.end(syscall.SIGTERM); strconv.Itoa(status) != args[1] {
-		ts.Fatalf("%s ended with %s: %s", args[0], c.cmd.ProcessState, ts.ReadFile(args[0]+".log"))
+	c := ts.Value(serversKey{}).(servers)[args[0]]
+	if status := c.End(syscall.SIGTERM); strconv.Itoa(status) != args[1] {
+		ts.Fatalf("%s ended with %s: %s", args[0], c.State(), c.Log())
 	}
 }
 
@@ -213,18 +120,6 @@ func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(status) != args[0] {
 		ts.Fatalf("%s: status %d: %s", args[2], status, body)
 	}
-}
-
-// ask makes one request on a connection of its own.
-func ask(url string) (int, []byte, error) {
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get(url)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, body, err
 }
 
 // scriptAwait is: await ADDRESS PATH TEXT. It asks until the answer is 200 and contains TEXT.

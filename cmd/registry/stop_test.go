@@ -6,59 +6,31 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"os"
-	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
 // waiting starts a server with a request under way that takes two seconds: it asks for a sequence
 // that does not come. The status of its answer arrives on the channel, 0 if it was cut off.
-func waiting(t *testing.T) (*child, logLine, <-chan int) {
+func waiting(t *testing.T) (*program, <-chan int) {
 	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	c, err := startChild(binary, dir, filepath.Join(dir, "log"), os.Environ(), "--data-dir="+filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.end(os.Kill) })
-	line, ok := c.await("ready")
-	if !ok {
-		t.Fatal("server did not become ready")
-	}
+	p := served(t)
 	status := make(chan int, 1)
-	go func() { status <- askFor(line.HTTP, "1000000") }()
-	for end := time.Now().Add(patience); ; {
-		_, body, err := ask("http://" + line.Admin + "/metrics")
-		if err != nil || time.Now().After(end) {
-			t.Fatal("the request never began to wait: ", err)
-		}
-		if bytes.Contains(body, []byte("\nregistry_http_sequence_waiters 1\n")) {
-			return c, line, status
-		}
-	}
-}
-
-func askFor(address, sequence string) int {
-	request, err := http.NewRequest(http.MethodGet, "http://"+address+"/api/scammers", nil)
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("Registry-Min-Sequence", sequence)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return 0
-	}
-	answer.Body.Close()
-	return answer.StatusCode
+	go func() {
+		a, _ := registrytest.Ask(t.Context(), p.HTTP+"/api/scammers", http.Header{"Registry-Min-Sequence": {"1000000"}})
+		status <- a.Status
+	}()
+	p.until("the request waits", func() bool {
+		_, body, err := ask(p.Admin + "/metrics")
+		return err == nil && bytes.Contains(body, []byte("\nregistry_http_sequence_waiters 1\n"))
+	})
+	return p, status
 }
 
 // refused waits until an address accepts no connection any more.
@@ -77,16 +49,13 @@ func refused(t *testing.T, address string) {
 // The first signal lets the requests under way be answered, and takes no new ones.
 func TestFirstSignalDrains(t *testing.T) {
 	t.Parallel()
-	c, line, status := waiting(t)
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, line.HTTP)
+	p, status := waiting(t)
+	p.Signal(syscall.SIGTERM)
+	refused(t, strings.TrimPrefix(p.HTTP, "http://"))
 	if got := <-status; got != http.StatusServiceUnavailable {
 		t.Errorf("the request under way got %d", got)
 	}
-	<-c.ended
-	if got := c.cmd.ProcessState.ExitCode(); got != 0 {
+	if got := p.State().ExitCode(); got != 0 {
 		t.Errorf("exit status %d", got)
 	}
 }
@@ -94,43 +63,37 @@ func TestFirstSignalDrains(t *testing.T) {
 // SIGHUP is ignored with a line in the log; an orderly stop logs one.
 func TestHangupIsIgnored(t *testing.T) {
 	t.Parallel()
-	c, line, _ := waiting(t)
-	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
+	p, _ := waiting(t)
+	p.Signal(syscall.SIGHUP)
+	if err := p.Says(t.Context(), "SIGHUP is ignored: flags and files are read at start alone; restart to change them"); err != nil {
+		t.Error(err)
 	}
-	if _, ok := c.await("SIGHUP is ignored: flags and files are read at start alone; restart to change them"); !ok {
-		t.Fatal("no line about SIGHUP")
-	}
-	if status, _, err := ask("http://" + line.Admin + "/readyz"); status != http.StatusOK || err != nil {
+	if status, _, err := ask(p.Admin + "/readyz"); status != http.StatusOK || err != nil {
 		t.Errorf("after SIGHUP: %d, %v", status, err)
 	}
-	if status := c.end(syscall.SIGTERM); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
-	if _, ok := c.await("stopped; everything is saved"); !ok {
-		t.Error("no line about the stop")
+	p.stop()
+	if err := p.Says(t.Context(), "stopped; everything is saved"); err != nil {
+		t.Error(err)
 	}
 }
 
 // A second signal ends the process while it drains.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	c, line, status := waiting(t)
-	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, line.HTTP)
+	p, status := waiting(t)
+	p.Signal(syscall.SIGINT)
+	refused(t, strings.TrimPrefix(p.HTTP, "http://"))
 	again := time.NewTicker(oneSignal / 5) // until it is no longer taken for the first
 	defer again.Stop()
 	for ended := false; !ended; {
 		select {
 		case <-again.C:
-			_ = c.cmd.Process.Signal(syscall.SIGINT) // it may have ended
-		case <-c.ended:
+			p.Signal(syscall.SIGINT)
+		case <-p.Ended():
 			ended = true
 		}
 	}
-	if got := c.cmd.ProcessState.ExitCode(); got != exitFailed {
+	if got := p.State().ExitCode(); got != exitFailed {
 		t.Errorf("exit status %d", got)
 	}
 	<-status // on a slow machine its two seconds may have ended before
@@ -139,17 +102,14 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 // A signal that arrives twice at once, for the process and for its group, is one.
 func TestSignalToProcessAndGroup(t *testing.T) {
 	t.Parallel()
-	c, _, status := waiting(t)
+	p, status := waiting(t)
 	for range 2 {
-		if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		p.Signal(syscall.SIGTERM)
 	}
 	if got := <-status; got != http.StatusServiceUnavailable {
 		t.Errorf("the request under way got %d", got)
 	}
-	<-c.ended
-	if got := c.cmd.ProcessState.ExitCode(); got != 0 {
+	if got := p.State().ExitCode(); got != 0 {
 		t.Errorf("exit status %d", got)
 	}
 }
@@ -157,32 +117,17 @@ func TestSignalToProcessAndGroup(t *testing.T) {
 // TestStopUnderLoad: SIGTERM while readers ask over kept connections. Every request on a connection
 // that the server had answered on is answered, with 200; only new connections are refused.
 func TestStopUnderLoad(t *testing.T) {
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	c, err := startChild(binary, dir, filepath.Join(dir, "server.log"), os.Environ(), "--demo", "--data-dir="+filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.end(os.Kill) })
-	line, ok := c.await("ready")
-	if !ok {
-		t.Fatal("server did not become ready")
-	}
+	p := served(t, "--demo")
 	var answered atomic.Int64
 	warm := make(chan struct{}, 8)
 	var readers sync.WaitGroup
 	for range cap(warm) {
-		readers.Go(func() { readUntilRefused(t, "http://"+line.HTTP+"/api/scammers?limit=2", &answered, warm) })
+		readers.Go(func() { readUntilRefused(t, p.HTTP+"/api/scammers?limit=2", &answered, warm) })
 	}
 	for range cap(warm) {
 		<-warm
 	}
-	if status := c.end(syscall.SIGTERM); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
+	p.stop()
 	readers.Wait()
 	t.Logf("%d requests answered", answered.Load())
 }

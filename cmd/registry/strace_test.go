@@ -3,19 +3,17 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
 )
 
@@ -31,40 +29,37 @@ func findStrace(t *testing.T) string {
 	return strace
 }
 
-// traced starts the server under strace, which does something at the nth of the calls. With
-// --seccomp-bpf it would be faster, and lose most signals. The first fsync is one of those by which
-// the broker starts; of the others, those of the stream's messages count.
-func (k *killer) traced(strace, call, what string, nth int) *child {
+// trace starts the server under strace. With --seccomp-bpf it would be faster, and lose most signals.
+func (k *killer) trace(strace string, options ...string) {
 	k.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		k.t.Fatal(err)
-	}
 	program := filepath.Join(k.dir, "registry")
-	_ = os.Symlink(self, program) // it may be there
-	args := []string{"strace", "-f", "-qq", "-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call,
-		"-e", fmt.Sprintf("inject=%s:%s:when=%d", call, what, nth)}
+	_ = os.Symlink(self(k.t), program) // it may be there
+	cmd := registrytest.Command(program, k.flags...)
+	cmd.Path, cmd.Args = strace, slices.Concat([]string{"strace", "-f", "-qq"}, options, []string{program}, cmd.Args[1:])
+	k.begin(cmd)
+}
+
+// inject has strace do something at the nth of the calls. The first fsync is one of those by which the
+// broker starts; of the others, those of the stream's messages count.
+func (k *killer) inject(strace, call, what string, nth int) {
+	k.t.Helper()
+	options := []string{"-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:%s:when=%d", call, what, nth)}
 	if call == "fsync" && nth > 1 {
-		args = append(args, "-P", filepath.Join(k.dir, "data", "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk"))
+		options = append(options, "-P", filepath.Join(k.data, "broker", "jetstream", "$G", "streams", "REGISTRY", "msgs", "1.blk"))
 	}
-	c, err := startChildAs(strace, k.dir, filepath.Join(k.dir, "strace.log"),
-		append(os.Environ(), "REGISTRY_DATA_DIR="+filepath.Join(k.dir, "data")), append(args, program, "serve"), "--stream-history=0")
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return c
+	k.trace(strace, options...)
 }
 
 // endTraced stops the server that strace runs; strace itself ignores the signal and ends with it.
-func endTraced(c *child) {
-	pid := c.cmd.Process.Pid
+func (k *killer) endTraced() {
+	pid := k.Pid()
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // none: it has ended
 	for _, text := range strings.Fields(string(children)) {
 		if server, err := strconv.Atoi(text); err == nil {
 			_ = syscall.Kill(server, syscall.SIGTERM) // it may have ended by itself
 		}
 	}
-	<-c.ended
+	k.State()
 }
 
 // A sync that fails once, at the kth of a thread: the store's (fdatasync) or the broker's and those
@@ -80,11 +75,11 @@ func TestSyncFails(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			k := newFailing(t)
-			k.survive(0)
+			k.survive()
 			injected := 0
 			for nth := 1; nth <= most; nth++ {
 				injected += k.failSync(strace, call, nth)
-				k.survive(nth)
+				k.survive()
 			}
 			if injected == 0 {
 				t.Error("no sync ever failed: the test has tested nothing")
@@ -98,37 +93,22 @@ func TestSyncFails(t *testing.T) {
 // that cannot start for one says so in one line.
 func (k *killer) failSync(strace, call string, nth int) int {
 	k.t.Helper()
-	c := k.traced(strace, call, "error=EIO", nth)
-	if line, ok := c.await("ready"); ok {
-		k.readWhile(line, func() {
-			for taken := 30; taken == 30 && len(k.acked) < 200*(nth+1); { // a broker whose sync failed takes no more
-				got := publishUntilDead(line.NATS, k.events(30), k.rng.Uint64())
-				k.acked, taken = append(k.acked, got...), len(got)
-				k.rest(400)
-			}
-			stream := k.readStream(line.NATS)
-			k.nothingLost(stream)
-			k.digestIsReplays(line, stream)
-			k.answersAreRight(line, naive(stream))
-		})
+	k.inject(strace, call, "error=EIO", nth)
+	if k.Ready(k.t.Context()) == nil {
+		_, end := registrytest.Reading(k.t, k.HTTP, 2, true)
+		for taken := 30; taken == 30 && len(k.acked) < 200*(nth+1); { // a broker whose sync failed takes no more
+			before := len(k.acked)
+			k.feed(30)
+			taken = len(k.acked) - before
+			k.rest(400)
+		}
+		k.right()
+		end()
 	}
-	endTraced(c)
+	k.endTraced()
 	calls, err := os.ReadFile(filepath.Join(k.dir, "calls"))
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return strings.Count(string(calls), "(INJECTED)")
-}
-
-// readWhile has readers ask while something is done; none may be turned away.
-func (k *killer) readWhile(line logLine, do func()) {
-	stopped, stop := context.WithCancel(k.t.Context())
-	var asked, wrong atomic.Int64
-	var readers sync.WaitGroup
-	defer func() { stop(); readers.Wait() }()
-	s := &stand{t: k.t, logLine: line, rest: 2 * time.Millisecond}
-	for n := range 2 {
-		readers.Go(func() { s.reader(stopped, n, &asked, &wrong) })
-	}
-	do()
 }

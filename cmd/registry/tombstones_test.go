@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,9 +25,9 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	people := drillPeople(100)
-	first := d.start("first.log")
-	d.publish(first, ndjson(t, listings(people, "first")...)+ndjson(t, delisting(events.Legit, "before-the-snapshot")))
-	d.run("snapshot", "create", "--admin-addr="+first.Admin, "--output="+d.file)
+	d.start()
+	d.publish(ndjson(t, listings(people, "first")...) + ndjson(t, delisting(events.Legit, "before-the-snapshot")))
+	d.run("snapshot", "create", "--output="+d.file)
 
 	var gone []events.Event
 	for _, e := range people {
@@ -37,9 +36,9 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 	came := people[0]
 	came.EntryID, came.Name = "came-and-went", "Przelotny"
 	gone = append(gone, listings([]events.Entry{came}, "late")[0], delisting(came.List, came.EntryID))
-	d.publish(first, ndjson(t, gone...)+ndjson(t, listings(people[:50], "again")...))
-	tombstones := d.tombstones(first)
-	w := world{here: map[string]bool{}, gone: d.stones(first)}
+	d.publish(ndjson(t, gone...) + ndjson(t, listings(people[:50], "again")...))
+	tombstones := d.tombstones()
+	w := world{here: map[string]bool{}, gone: d.stones()}
 	for _, e := range people[:50] {
 		w.here[string(e.List)+"/"+e.EntryID] = true
 	}
@@ -49,36 +48,36 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 	if text, _ := os.ReadFile(tombstones); bytes.Contains(text, []byte("Osoba")) {
 		t.Errorf("names in %.200s", text)
 	}
-	first.stop(t)
+	d.stop()
 	if err := os.RemoveAll(d.data); err != nil {
 		t.Fatal(err)
 	}
 
-	second := d.start("second.log")
+	d.start()
 	// The new stream knows nothing of what was, so it is no answer; neither is a broker that is
 	// away.
-	for _, broker := range []string{second.NATS, "nats://127.0.0.1:1"} {
+	for _, broker := range []string{d.NATS, "nats://127.0.0.1:1"} {
 		out, err := d.try("export", d.file, "--nats-url="+broker)
 		if err == nil || out != "" || !strings.Contains(err.Error(), "--tombstones FILE") || !strings.Contains(err.Error(), "--relist") {
 			t.Errorf("export without anybody to ask: %q, %v", out, err)
 		}
 	}
-	d.publish(second, d.run("export", d.file, "--tombstones="+tombstones))
-	d.isExactly(second, people, w)
+	d.publish(d.run("export", d.file, "--tombstones="+tombstones))
+	d.isExactly(people, w)
 
 	// The times are those of the first stream, so a restore of a restore knows whom to leave out
 	// too.
-	again := d.tombstones(second)
+	again := d.tombstones()
 	same, err := d.try("export", d.file, "--tombstones="+again)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := exportedIDs(t, same); !maps.Equal(got, exportedIDs(t, d.run("export", "--admin-addr="+second.Admin))) {
+	if got := exportedIDs(t, same); !maps.Equal(got, exportedIDs(t, d.run("export"))) {
 		t.Errorf("with the second file of tombstones %d entries", len(got))
 	}
-	d.run("rebuild", "--admin-addr="+second.Admin)
-	d.isExactly(second, people, w)
-	second.stop(t)
+	d.run("rebuild")
+	d.isExactly(people, w)
+	d.stop()
 }
 
 // While the stream is there, it says who was delisted after the snapshot, and who came back.
@@ -86,14 +85,14 @@ func TestExportAsksTheStream(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	people := drillPeople(20)
-	s := d.start("server.log")
-	d.publish(s, ndjson(t, listings(people[1:], "first")...)+ndjson(t, delisting(people[0].List, people[0].EntryID), delisting("legit", "long-gone")))
-	d.run("snapshot", "create", "--admin-addr="+s.Admin, "--output="+d.file)
-	d.publish(s, ndjson(t, delisting(people[1].List, people[1].EntryID), delisting(people[2].List, people[2].EntryID)))
-	d.publish(s, ndjson(t, listings(people[:2], "again")...))
+	d.start()
+	d.publish(ndjson(t, listings(people[1:], "first")...) + ndjson(t, delisting(people[0].List, people[0].EntryID), delisting("legit", "long-gone")))
+	d.run("snapshot", "create", "--output="+d.file)
+	d.publish(ndjson(t, delisting(people[1].List, people[1].EntryID), delisting(people[2].List, people[2].EntryID)))
+	d.publish(ndjson(t, listings(people[:2], "again")...))
 
 	listed := func(out string) (n int) { return strings.Count(out, `"registry.entry.listed"`) }
-	out := d.run("export", d.file, "--nats-url="+s.NATS)
+	out := d.run("export", d.file, "--nats-url="+d.NATS)
 	if listed(out) != 18 || strings.Contains(out, people[2].Name) || !strings.Contains(out, people[1].Name) {
 		t.Errorf("%d entries exported:\n%s", listed(out), out)
 	}
@@ -103,26 +102,26 @@ func TestExportAsksTheStream(t *testing.T) {
 		t.Errorf("%d tombstones exported:\n%s", got, out)
 	}
 	// The same with a file: the stream still says who is back on a list.
-	file := d.tombstones(s)
-	out = d.run("export", d.file, "--nats-url="+s.NATS, "--tombstones="+file)
+	file := d.tombstones()
+	out = d.run("export", d.file, "--nats-url="+d.NATS, "--tombstones="+file)
 	if listed(out) != 18 || strings.Count(out, `"registry.entry.delisted"`) != 2 || strings.Contains(out, people[0].EntryID) {
 		t.Errorf("with a file %d entries exported:\n%s", listed(out), out)
 	}
-	everybody := d.run("export", d.file, "--nats-url="+s.NATS, "--relist")
+	everybody := d.run("export", d.file, "--nats-url="+d.NATS, "--relist")
 	if listed(everybody) != 19 || strings.Contains(everybody, people[0].EntryID) {
 		t.Errorf("--relist exports %d entries", listed(everybody))
 	}
 	// The mistake of a backend is made good.
-	d.publish(s, everybody)
-	if got := d.projection(s).Entries; got.Scammers+got.Servers+got.Legit != 20 {
+	d.publish(everybody)
+	if got := d.projection().Entries; got.Scammers+got.Servers+got.Legit != 20 {
 		t.Errorf("after --relist %+v", got)
 	}
 	// A snapshot has its tombstones, too.
 	if got := d.run("tombstones", d.file); strings.Count(got, "\n") != 3 || !strings.Contains(got, `"entryId":"long-gone"`) {
 		t.Errorf("tombstones of the snapshot: %s", got)
 	}
-	d.run("verify", "--admin-addr="+s.Admin, "--nats-url="+s.NATS)
-	s.stop(t)
+	d.run("verify", "--nats-url="+d.NATS)
+	d.stop()
 }
 
 // Trust that was withdrawn after the snapshot is no delisting: the export says what the entry is now,
@@ -131,23 +130,23 @@ func TestExportWithdrawsTrust(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	trusted := events.Entry{List: events.Legit, EntryID: "trusted", ChatID: "7000001", Name: "Osoba", Verified: true, ReportID: "1", ReportedAt: time.Unix(1e9, 0).UTC()}
-	s := d.start("server.log")
-	d.publish(s, ndjson(t, listings([]events.Entry{trusted}, "first")...))
-	d.run("snapshot", "create", "--admin-addr="+s.Admin, "--output="+d.file)
+	d.start()
+	d.publish(ndjson(t, listings([]events.Entry{trusted}, "first")...))
+	d.run("snapshot", "create", "--output="+d.file)
 	withdrawn := trusted
 	withdrawn.Verified = false
-	d.publish(s, ndjson(t, events.Event{ID: "withdrawn", Source: "/drill", Type: events.TypeAmended, Data: withdrawn}))
-	file := d.tombstones(s)
+	d.publish(ndjson(t, events.Event{ID: "withdrawn", Source: "/drill", Type: events.TypeAmended, Data: withdrawn}))
+	file := d.tombstones()
 	if text, _ := os.ReadFile(file); !bytes.Contains(text, []byte(`,"hidden":true}`)) || bytes.Contains(text, []byte(`"time":"0001`)) {
 		t.Errorf("tombstones: %s", text)
 	}
-	for _, asks := range []string{"--nats-url=" + s.NATS, "--tombstones=" + file} {
+	for _, asks := range []string{"--nats-url=" + d.NATS, "--tombstones=" + file} {
 		out := d.run("export", d.file, asks)
 		if !strings.Contains(out, `"registry.entry.listed"`) || !strings.Contains(out, `"verified":false`) || strings.Contains(out, "delisted") {
 			t.Errorf("%s: %s", asks, out)
 		}
 	}
-	s.stop(t)
+	d.stop()
 }
 
 func TestExportFlags(t *testing.T) {
@@ -259,13 +258,13 @@ type world struct {
 }
 
 // isExactly asks for everybody in every way.
-func (d *drill) isExactly(s drilled, people []events.Entry, w world) {
+func (d *drill) isExactly(people []events.Entry, w world) {
 	d.t.Helper()
-	until(d.t, func() bool { p := d.projection(s); return p.IndexSequence >= p.Checkpoint })
+	d.until("the text index has everything", func() bool { p := d.projection(); return p.IndexSequence >= p.Checkpoint })
 	found := map[string]bool{}
 	for _, list := range events.Lists() {
 		for skip := 0; ; skip += 60 {
-			page := d.get(s, fmt.Sprintf("/api/%s?limit=60&skip=%d", list, skip))
+			page := d.document(fmt.Sprintf("/api/%s?limit=60&skip=%d", list, skip))
 			for _, e := range page.Data {
 				found[string(list)+"/"+e.ID] = true
 			}
@@ -283,31 +282,31 @@ func (d *drill) isExactly(s drilled, people []events.Entry, w world) {
 			want = 1
 		}
 		for path, n := range map[string]int{
-			"/api/check?id=" + e.ChatID:                                       len(d.get(s, "/api/check?id="+e.ChatID).Results),
-			"/api/check?search= of the name":                                  len(d.get(s, "/api/check?search="+url.QueryEscape(e.Name)).Results),
-			"/api/" + string(e.List) + "?id=" + e.ChatID:                      d.get(s, "/api/"+string(e.List)+"?id="+e.ChatID).Total,
-			"/api/" + string(e.List) + "?search= of the reason, by the index": d.get(s, "/api/"+string(e.List)+"?search="+url.QueryEscape(e.Reason)).Total,
+			"/api/check?id=" + e.ChatID:                                       len(d.document("/api/check?id=" + e.ChatID).Results),
+			"/api/check?search= of the name":                                  len(d.document("/api/check?search=" + url.QueryEscape(e.Name)).Results),
+			"/api/" + string(e.List) + "?id=" + e.ChatID:                      d.document("/api/" + string(e.List) + "?id=" + e.ChatID).Total,
+			"/api/" + string(e.List) + "?search= of the reason, by the index": d.document("/api/" + string(e.List) + "?search=" + url.QueryEscape(e.Reason)).Total,
 		} {
 			if n != want {
 				d.t.Errorf("%s: %d, want %d", path, n, want)
 			}
 		}
 	}
-	if got := exportedIDs(d.t, d.run("export", "--admin-addr="+s.Admin)); !maps.Equal(got, w.here) {
+	if got := exportedIDs(d.t, d.run("export")); !maps.Equal(got, w.here) {
 		d.t.Errorf("the export has %d entries, want %d", len(got), len(w.here))
 	}
-	if got := d.stones(s); !maps.Equal(got, w.gone) {
+	if got := d.stones(); !maps.Equal(got, w.gone) {
 		d.t.Errorf("tombstones %v\nwant %v", got, w.gone)
 	}
-	if said := d.run("verify", "--admin-addr="+s.Admin, "--nats-url="+s.NATS); !strings.Contains(said, "no difference") {
+	if said := d.run("verify", "--nats-url="+d.NATS); !strings.Contains(said, "no difference") {
 		d.t.Errorf("verify says %q", said)
 	}
 }
 
 // stones are the server's tombstones with their times, which a new stream keeps, unlike sequences.
-func (d *drill) stones(of drilled) map[events.Subject]time.Time {
+func (d *drill) stones() map[events.Subject]time.Time {
 	d.t.Helper()
-	all, err := readTombstones(d.tombstones(of))
+	all, err := readTombstones(d.tombstones())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -344,14 +343,8 @@ type answered struct {
 	Results []any
 }
 
-func (d *drill) get(s drilled, path string) (a answered) {
+func (d *drill) document(path string) (a answered) {
 	d.t.Helper()
-	status, body, err := ask("http://" + s.HTTP + path)
-	if err == nil && status == http.StatusOK {
-		err = json.Unmarshal(body, &a)
-	}
-	if err != nil || status != http.StatusOK {
-		d.t.Fatalf("%s: %d %s %v", path, status, body, err)
-	}
+	d.get(path, &a)
 	return a
 }

@@ -91,7 +91,7 @@ func (n *node) start() (err error) {
 
 // listens waits until it takes connections.
 func (n *node) listens(ctx context.Context) error {
-	_, err := await(ctx, "the broker listens", func() bool {
+	_, err := registrytest.Await(ctx, "the broker listens", func() bool {
 		c, err := net.Dial("tcp", n.addr)
 		if err == nil {
 			c.Close()

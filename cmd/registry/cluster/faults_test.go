@@ -24,7 +24,7 @@ type system struct {
 	replicas []*replica
 	backend  *backend
 	end      func() // ends the backend
-	readers  []*readers
+	readers  []*registrytest.Readers
 	hangUp   []func() // ends the reader of the same index
 }
 
@@ -37,7 +37,7 @@ func newSystem(t *testing.T) *system {
 	s.replicas = append(s.replicas, serve(t, t.TempDir(), s.nodes.urls(), "--snapshot-every=5s"))
 	filled(t, s.js, s.replicas...)
 	for _, r := range s.replicas {
-		reader, end := reading(t, r.HTTP, true)
+		reader, end := registrytest.Reading(t, r.HTTP, 1, true)
 		s.readers, s.hangUp = append(s.readers, reader), append(s.hangUp, end)
 	}
 	until(t, "there is a snapshot", func() bool { return snapshotted(s.js, 1) })
@@ -150,10 +150,10 @@ func (s *system) loseQuorum(round int) {
 	s.restart(0)
 	before := make([]int64, len(s.readers))
 	for i, r := range s.readers {
-		before[i] = r.answered.Load()
+		before[i] = r.Answered.Load()
 	}
 	for i, r := range s.readers {
-		until(s.t, "readers get answers without a quorum", func() bool { return r.answered.Load() > before[i]+100 })
+		until(s.t, "readers get answers without a quorum", func() bool { return r.Answered.Load() > before[i]+100 })
 	}
 	s.nodes.start(a)
 	s.nodes.start(b)
@@ -170,7 +170,7 @@ func (s *system) restart(i int) {
 	began := time.Now()
 	s.replicas[i] = serve(s.t, filepath.Dir(s.replicas[i].data), s.nodes.urls(), "--snapshot-every=5s")
 	s.t.Logf("a replica started without a quorum answers after %v", time.Since(began).Round(time.Millisecond))
-	s.readers[i], s.hangUp[i] = reading(s.t, s.replicas[i].HTTP, true)
+	s.readers[i], s.hangUp[i] = registrytest.Reading(s.t, s.replicas[i].HTTP, 1, true)
 }
 
 // compare ends the load and compares everything.

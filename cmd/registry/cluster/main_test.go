@@ -3,7 +3,6 @@
 package cluster
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
-	"example.org/registry/events/pause"
 )
 
 // The settings for what takes too long even for .ci/run.
@@ -78,23 +76,10 @@ func times(few, many int) int {
 	return few
 }
 
-// await asks often whether something is so, until it is, and returns how long that took.
-func await(ctx context.Context, what string, is func() bool) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, registrytest.Patience)
-	defer cancel()
-	began := time.Now()
-	for !is() {
-		if !pause.For(ctx, 20*time.Millisecond) {
-			return 0, fmt.Errorf("never: %s", what)
-		}
-	}
-	return time.Since(began), nil
-}
-
-// until is await for a test's goroutine.
+// until asks often whether something is so, until it is, and returns how long that took.
 func until(t testing.TB, what string, is func() bool) time.Duration {
 	t.Helper()
-	took, err := await(t.Context(), what, is)
+	took, err := registrytest.Await(t.Context(), what, is)
 	if err != nil {
 		t.Fatal(err)
 	}

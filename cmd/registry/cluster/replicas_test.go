@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/eventstest/relay"
@@ -50,8 +51,8 @@ func TestReplicas(t *testing.T) {
 		sequence := strconv.FormatUint(eventstest.Publish(t, js, e), 10)
 		for _, r := range []*replica{one, two} {
 			own := get(t, r.HTTP+"/api/check?id="+e.Data.(events.Entry).ChatID, http.Header{"Registry-Min-Sequence": {sequence}})
-			if own.status != 200 || own.header.Get("Registry-Sequence") < sequence && len(own.header.Get("Registry-Sequence")) <= len(sequence) {
-				t.Errorf("own write %d at %s: %d at %s", i, sequence, own.status, own.header.Get("Registry-Sequence"))
+			if own.Status != 200 || own.Header.Get("Registry-Sequence") < sequence && len(own.Header.Get("Registry-Sequence")) <= len(sequence) {
+				t.Errorf("own write %d at %s: %d at %s", i, sequence, own.Status, own.Header.Get("Registry-Sequence"))
 			}
 		}
 	}
@@ -113,15 +114,15 @@ func TestForming(t *testing.T) {
 	t.Parallel()
 	c := prepareNodes(t, 2)
 	r := launch(t, t.TempDir(), c.urls(), "--snapshot-every=0")
-	if a := get(t, r.HTTP+"/api/scammers", nil); a.status != http.StatusServiceUnavailable {
-		t.Errorf("without a broker: %d %s", a.status, a.body)
+	if a := get(t, r.HTTP+"/api/scammers", nil); a.Status != http.StatusServiceUnavailable {
+		t.Errorf("without a broker: %d %s", a.Status, a.Body)
 	}
 	c.start(0)
 	c.start(1)
 	until(t, "it says that nodes are missing", func() bool {
 		a := get(t, r.Admin+"/readyz", nil)
-		return a.status == http.StatusServiceUnavailable &&
-			strings.Contains(string(a.body), "waiting for nodes of the broker's cluster: too few are up for 3 replicas")
+		return a.Status == http.StatusServiceUnavailable &&
+			strings.Contains(string(a.Body), "waiting for nodes of the broker's cluster: too few are up for 3 replicas")
 	})
 	c.start(2)
 	if err := r.Ready(t.Context()); err != nil {
@@ -154,7 +155,7 @@ func TestCutOff(t *testing.T) {
 	far := serve(t, t.TempDir(), through, "--snapshot-every=0")
 	filled(t, js, near, far)
 	for _, r := range []*replica{near, far} {
-		reading(t, r.HTTP, true)
+		registrytest.Reading(t, r.HTTP, 1, true)
 	}
 	for round := range times(2, 10) {
 		before := b.last.Load()
@@ -167,14 +168,14 @@ func TestCutOff(t *testing.T) {
 		until(t, "events are published meanwhile", func() bool { return b.last.Load() > stood+100 })
 		now := b.last.Load()
 		own := http.Header{"Registry-Min-Sequence": {fmt.Sprint(now)}}
-		if a := get(t, near.HTTP+"/api/legit", own); a.status != http.StatusOK {
-			t.Errorf("own write at the near replica: %d %s", a.status, a.body)
+		if a := get(t, near.HTTP+"/api/legit", own); a.Status != http.StatusOK {
+			t.Errorf("own write at the near replica: %d %s", a.Status, a.Body)
 		}
-		if a := get(t, far.HTTP+"/api/legit", own); a.status != http.StatusServiceUnavailable {
-			t.Errorf("own write at the replica that is cut off: %d at %s", a.status, a.header.Get("Registry-Sequence"))
+		if a := get(t, far.HTTP+"/api/legit", own); a.Status != http.StatusServiceUnavailable {
+			t.Errorf("own write at the replica that is cut off: %d at %s", a.Status, a.Header.Get("Registry-Sequence"))
 		}
-		if a := get(t, far.Admin+"/readyz", nil); a.status != http.StatusOK {
-			t.Errorf("readyz of the replica that is cut off: %d", a.status)
+		if a := get(t, far.Admin+"/readyz", nil); a.Status != http.StatusOK {
+			t.Errorf("readyz of the replica that is cut off: %d", a.Status)
 		}
 		for _, r := range relays {
 			r.Blackhole(false)
@@ -212,8 +213,8 @@ func TestShorterThaws(t *testing.T) {
 		if p := r.projection(t); p.Digest != before.Digest || p.Checkpoint != last || p.LastError == nil {
 			t.Errorf("frozen: %+v, before: %+v", p, before)
 		}
-		if a := get(t, r.HTTP+"/api/scammers", nil); a.status != 200 {
-			t.Errorf("frozen: %d %s", a.status, a.body)
+		if a := get(t, r.HTTP+"/api/scammers", nil); a.Status != 200 {
+			t.Errorf("frozen: %d %s", a.Status, a.Body)
 		}
 	}
 	c.restart(func(n *node) { rename(t, n.store(), n.old()); rename(t, n.full(), n.store()) })

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/pause"
 )
 
@@ -65,7 +66,7 @@ func (b *balancer) watch(ctx context.Context, all func() []*replica) {
 	for pause.For(ctx, 100*time.Millisecond) {
 		var ready []*replica
 		for _, r := range all() {
-			if a, err := ask(ctx, r.Admin+"/readyz", nil); err == nil && a.status == http.StatusOK {
+			if a, err := registrytest.Ask(ctx, r.Admin+"/readyz", nil); err == nil && a.Status == http.StatusOK {
 				ready = append(ready, r)
 			}
 		}
@@ -102,10 +103,10 @@ func TestRollingRestart(t *testing.T) {
 		b.watch(ctx, func() []*replica { mu.Lock(); defer mu.Unlock(); return append([]*replica(nil), replicas...) })
 	})
 	t.Cleanup(func() { cancel(); watching.Wait() })
-	var all []*readers
+	var all []*registrytest.Readers
 	var hangUp []func()
 	for range 4 {
-		r, end := reading(t, front.URL, false)
+		r, end := registrytest.Reading(t, front.URL, 1, false)
 		all, hangUp = append(all, r), append(hangUp, end)
 	}
 	for round := 0; round < times(3, 20) || answered(all) < times(1000, 100_000); round++ {
@@ -130,9 +131,9 @@ func TestRollingRestart(t *testing.T) {
 }
 
 // answered returns the reads of all readers.
-func answered(all []*readers) (n int) {
+func answered(all []*registrytest.Readers) (n int) {
 	for _, r := range all {
-		n += int(r.answered.Load())
+		n += int(r.Answered.Load())
 	}
 	return n
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,8 +24,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/cmd/registry/registrytest"
+	"example.org/registry/events"
 	"example.org/registry/events/eventstest/relay"
 	"example.org/registry/events/pause"
+	"example.org/registry/httpapi/admin"
 )
 
 // soakConfig says how long and how hard.
@@ -98,10 +102,10 @@ type stage struct {
 
 	broker              *node
 	toLiving, toUnlucky *relay.Relay
-	disk                *disk // nil: none could be mounted
+	disk                *registrytest.Disk // nil: none could be mounted
 	living, unlucky     *replica
 	backend             *backend
-	readers             *readers
+	readers             *registrytest.Readers
 
 	deck                                                   []fault // to come
 	samples                                                []sample
@@ -167,11 +171,11 @@ func (s *stage) set(ctx context.Context) (err error) {
 	if err := s.backend.seed(ctx); err != nil {
 		return err
 	}
-	if _, err := s.living.settled(ctx, s.backend.last.Load()); err != nil { // an empty registry is at sequence 0
+	if _, err := s.living.Settled(ctx, s.backend.last.Load()); err != nil { // an empty registry is at sequence 0
 		return err
 	}
-	s.readers = &readers{base: s.living.HTTP, questions: questions(s.backend.content.entries), report: s.report, turn: s.backend.calm.RLocker(),
-		last: s.backend.last.Load, replica: true}
+	s.readers = &registrytest.Readers{Base: s.living.HTTP, Questions: questions(s.backend.content.entries), Fail: s.report.fail, Client: registrytest.NewClient(true),
+		Turn: s.backend.calm.RLocker(), Last: s.backend.last.Load, Replica: true}
 	if err := s.unlucky.start(); err != nil {
 		return err
 	}
@@ -183,21 +187,23 @@ func (s *stage) replica(name string, broker *relay.Relay) *replica {
 	return newReplica(filepath.Join(s.dir, name), []string{"nats://" + broker.Addr()}, s.report, "--snapshot-every=20s")
 }
 
-// mount gives the living replica a small disk of its own, where that is allowed.
+// mount gives the living replica a small disk of its own, where that is allowed: its store twice, an
+// archive and the index fit many times.
 func (s *stage) mount() (err error) {
 	path := filepath.Join(s.dir, "living")
-	if s.disk, err = mountDisk(path); err != nil {
-		return err
-	}
-	if s.disk == nil {
+	s.disk, err = registrytest.MountDisk(s.t.TempDir(), path, "256m")
+	if errors.Is(err, os.ErrPermission) {
 		s.t.Log("no disk is filled: only root may mount one, on Linux")
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	s.t.Cleanup(func() {
 		if flag.Lookup("test.artifacts").Value.String() == "true" {
 			err = os.CopyFS(path+".kept", os.DirFS(path))
 		}
-		if err := errors.Join(err, s.disk.unmount()); err != nil {
+		if err := errors.Join(err, s.disk.Unmount()); err != nil {
 			s.t.Error(err)
 		}
 	})
@@ -206,13 +212,34 @@ func (s *stage) mount() (err error) {
 
 // farewell stops a replica, which must end with status 0.
 func (s *stage) farewell(r *replica) {
-	if r.Over() {
+	if r.Exited() {
 		return // somebody has said so
 	}
 	r.Signal(syscall.SIGCONT)
 	if status := r.stop(); status != 0 {
 		s.t.Errorf("the %s replica ended with status %d", r.name, status)
 	}
+}
+
+// questions returns a fixed set, so that what a server caches of the answers is bounded and soon
+// complete.
+func questions(entries []events.Entry) []string {
+	var all []string
+	for _, list := range events.Lists() {
+		for _, more := range []string{"", "?sort=popular&limit=60", "?sort=popular_asc&skip=20", "?sort=az&limit=5", "?sort=za", "?sort=oldest&skip=30",
+			"?status=verified&proofs=with", "?proofs=private&sort=az", "?search=Kowalski", "?search=przelew&limit=10", "?search=za", "?search=nobody+at+all"} {
+			all = append(all, "/api/"+string(list)+more)
+		}
+		all = append(all, "/"+string(list), "/"+string(list)+"?search=paypal")
+	}
+	for i := range min(len(entries), 60) {
+		e := entries[i*len(entries)/60]
+		all = append(all, "/api/check?id="+e.ChatID, "/api/check?search="+url.QueryEscape(e.Name), "/api/"+string(e.List)+"?search="+url.QueryEscape(e.Name))
+		if i%6 == 0 {
+			all = append(all, "/?search="+url.QueryEscape(e.Name), "/api/chat/avatar/"+e.ChatID)
+		}
+	}
+	return append(all, "/", "/api", "/status", "/api/status", "/openapi.yaml", "/asyncapi.yaml", "/robots.txt", "/api/check?search=Łukasz")
 }
 
 // readerCount is how many readers ask at once.
@@ -225,11 +252,9 @@ func (s *stage) play(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	traffic, stop := context.WithCancel(inner)
 	defer stop()
-	for range readerCount {
-		s.readers.clients = append(s.readers.clients, newClient(true))
-	}
+	defer s.readers.Client.CloseIdleConnections()
 	for n := range readerCount {
-		group.Go(func() error { s.readers.run(traffic, n, s.cfg.reads/readerCount, s.cfg.seed); return nil })
+		group.Go(func() error { s.readers.Run(traffic, s.cfg.reads/readerCount, s.cfg.seed+uint64(n)); return nil })
 	}
 	group.Go(func() error { s.backend.run(inner, traffic.Done(), s.cfg.rate); return nil })
 	group.Go(func() error {
@@ -253,7 +278,7 @@ func (s *stage) round(ctx context.Context, n int) error {
 	if err := s.trouble(ctx, end); err != nil {
 		return err
 	}
-	if s.living.Over() {
+	if s.living.Exited() {
 		return s.living.Died()
 	}
 	return s.quiet(ctx, n)
@@ -265,7 +290,7 @@ func (s *stage) quiet(ctx context.Context, n int) error {
 	began := time.Now()
 	s.backend.calm.Lock()
 	defer s.backend.calm.Unlock()
-	s.readers.hangUp()
+	s.readers.Client.CloseIdleConnections()
 	if err := s.agree(ctx); err != nil {
 		return err
 	}
@@ -287,7 +312,7 @@ func (s *stage) quiet(ctx context.Context, n int) error {
 	}
 	s.samples = append(s.samples, x)
 	s.t.Logf("%3d  %6s  %d events, %d reads, %d kills, %d rebuilds, agreed in %.1fs; %.0f goroutines, %.0f descriptors, live heap %.2f MB (%.2f MB after a rebuild), resident %.2f MB",
-		n, x.after.Round(time.Second), s.backend.acked.Load(), s.readers.answered.Load(), s.report.counted("kills"), s.report.counted("rebuild"),
+		n, x.after.Round(time.Second), s.backend.acked.Load(), s.readers.Answered.Load(), s.report.counted("kills"), s.report.counted("rebuild"),
 		took.Seconds(), x.goroutines, x.descriptors, x.heap/1e6, x.fresh/1e6, x.resident/1e6)
 	return nil
 }
@@ -295,9 +320,9 @@ func (s *stage) quiet(ctx context.Context, n int) error {
 // agree checks that both replicas are at one sequence with one digest, which a replay of the stream
 // has, too.
 func (s *stage) agree(ctx context.Context) error {
-	var all [2]projection
+	var all [2]admin.Projection
 	for i, r := range []*replica{s.living, s.unlucky} {
-		p, err := r.settled(ctx, s.backend.last.Load())
+		p, err := r.Settled(ctx, s.backend.last.Load())
 		if err != nil {
 			return err
 		}
@@ -342,10 +367,10 @@ func (s *stage) measure(ctx context.Context) (x sample, err error) {
 // use returns what the living replica uses once it has cached all that it can of the readers'
 // questions.
 func (s *stage) use(ctx context.Context) (x sample, err error) {
-	if _, err := s.living.settled(ctx, s.backend.last.Load()); err != nil {
+	if _, err := s.living.Settled(ctx, s.backend.last.Load()); err != nil {
 		return x, err
 	}
-	if err := s.readers.fill(ctx); err != nil {
+	if err := s.readers.Fill(ctx); err != nil {
 		return x, err
 	}
 	heap, err := liveHeap(ctx, s.living)
@@ -359,11 +384,11 @@ func (s *stage) use(ctx context.Context) (x sample, err error) {
 
 // saveProfile leaves a heap profile among the artifacts. Compare two with go tool pprof -base.
 func (s *stage) saveProfile(ctx context.Context, n int) error {
-	a, err := ask(ctx, s.living.Admin+"/debug/pprof/heap?gc=1", nil)
+	a, err := registrytest.Ask(ctx, s.living.Admin+"/debug/pprof/heap?gc=1", nil)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("heap-%03d.pb.gz", n)), a.body, 0o600)
+	return os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("heap-%03d.pb.gz", n)), a.Body, 0o600)
 }
 
 // sayCounts logs how often everything was done.
@@ -390,7 +415,7 @@ type sample struct {
 func usage(ctx context.Context, r *replica) (x sample, err error) {
 	const still = 5
 	same := 0
-	_, waiting := await(ctx, "goroutines and descriptors stand still", func() bool {
+	_, waiting := registrytest.Await(ctx, "goroutines and descriptors stand still", func() bool {
 		var now sample
 		if now, err = metrics(ctx, r); err != nil {
 			return true
@@ -410,13 +435,13 @@ func usage(ctx context.Context, r *replica) (x sample, err error) {
 }
 
 func metrics(ctx context.Context, r *replica) (x sample, err error) {
-	a, err := ask(ctx, r.Admin+"/metrics", nil)
+	a, err := registrytest.Ask(ctx, r.Admin+"/metrics", nil)
 	if err != nil {
 		return x, err
 	}
 	for name, to := range map[string]*float64{"go_goroutines": &x.goroutines, "process_open_fds": &x.descriptors,
 		"process_resident_memory_bytes": &x.resident} {
-		if *to, err = number(a.body, `(?m)^`+name+` (\S+)$`); err != nil {
+		if *to, err = number(a.Body, `(?m)^`+name+` (\S+)$`); err != nil {
 			return x, fmt.Errorf("/metrics: %s: %w", name, err)
 		}
 	}
@@ -429,11 +454,11 @@ func liveHeap(ctx context.Context, r *replica) (least float64, err error) {
 	const collections = 4
 	least = math.Inf(1)
 	for range collections {
-		a, err := ask(ctx, r.Admin+"/debug/pprof/heap?gc=1&debug=1", nil)
+		a, err := registrytest.Ask(ctx, r.Admin+"/debug/pprof/heap?gc=1&debug=1", nil)
 		if err != nil {
 			return 0, err
 		}
-		now, err := number(a.body, `(?m)^# HeapAlloc = (\d+)$`)
+		now, err := number(a.Body, `(?m)^# HeapAlloc = (\d+)$`)
 		if err != nil {
 			return 0, fmt.Errorf("/debug/pprof/heap: %w", err)
 		}

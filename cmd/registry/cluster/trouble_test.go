@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest/relay"
 	"example.org/registry/events/pause"
 )
@@ -141,22 +142,22 @@ func (s *stage) replicaStopped(ctx context.Context, rng *rand.Rand) error {
 // diskFull leaves the living replica's data directory without room. Given time, the replica says
 // so.
 func (s *stage) diskFull(ctx context.Context, rng *rand.Rand) error {
-	if err := s.disk.fill(); err != nil {
+	if err := s.disk.Fill(0); err != nil {
 		return err
 	}
 	if pause.For(ctx, between(rng, time.Second, 4*time.Second)) {
-		if p, err := s.living.state(ctx); err == nil && p.LastError != nil {
+		if p, err := s.living.Projection(ctx); err == nil && p.LastError != nil {
 			s.report.count("disk full and said")
 		}
 	}
-	return s.disk.free()
+	return s.disk.Free()
 }
 
 // kills ends the unlucky replica at random moments, damages what it has saved, and starts it again,
 // until ctx ends.
 func (s *stage) kills(ctx context.Context) error {
 	for pause.For(ctx, between(s.killRNG, 200*time.Millisecond, max(s.cfg.every/10, 400*time.Millisecond))) {
-		if s.unlucky.Over() {
+		if s.unlucky.Exited() {
 			return s.unlucky.Died()
 		}
 		s.unlucky.End(os.Kill)
@@ -329,12 +330,12 @@ func (s *stage) attack(ctx context.Context) error {
 
 // send makes the request. It holds a request that never ends for a moment and drops it.
 func (h hostile) send(ctx context.Context, addr string, rng *rand.Rand) error {
-	conn, err := net.DialTimeout("tcp", addr, askWithin)
+	conn, err := net.DialTimeout("tcp", addr, registrytest.AskWithin)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(askWithin)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(registrytest.AskWithin)); err != nil {
 		return err
 	}
 	_, _ = conn.Write([]byte(h.request)) // the server may hang up before its end

@@ -1,8 +1,9 @@
 //go:build unix
 
-// Package registrytest runs the built program as a separate process, for tests that check it from
-// outside: the cluster and its soak, the browser, the files of deploy. It only knows the program's
-// log and signals.
+// Package registrytest runs the program as a separate process, for tests that check it from outside.
+// It starts and ends processes (this file), asks them over HTTP (ask.go), reads from them under load
+// (readers.go), compares what they show with a reference model (compare.go), and fills their disks
+// (disk_linux.go).
 //
 // Any goroutine may call every method. The caller ends each process with End.
 package registrytest
@@ -17,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -76,8 +78,8 @@ func (p *Process) End(s os.Signal) int {
 // Ended returns a channel that is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Over reports whether the process has ended.
-func (p *Process) Over() bool {
+// Exited reports whether the process has ended.
+func (p *Process) Exited() bool {
 	select {
 	case <-p.ended:
 		return true
@@ -86,14 +88,30 @@ func (p *Process) Over() bool {
 	}
 }
 
+// State returns how the process ended, once it has.
+func (p *Process) State() *os.ProcessState {
+	<-p.ended
+	return p.cmd.ProcessState
+}
+
+// Command returns "registry serve" on free ports, with its log as JSON, unless flags say otherwise.
+// binary may be another program that runs as "registry", as a test binary does.
+func Command(binary string, flags ...string) *exec.Cmd {
+	args := []string{"registry", "serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=127.0.0.1:0", "--log-format=json"}
+	return &exec.Cmd{Path: binary, Args: append(args, flags...)}
+}
+
 // Server is one process of "registry serve --log-format=json".
 type Server struct {
 	*Process
 	HTTP, Admin string // base URLs, once it listens
 	NATS        string // its broker's URL, once it is ready
 
-	log              string // a file
-	listening, ready chan struct{}
+	log string // a file
+
+	mu   sync.Mutex
+	said map[string]bool // messages of the log
+	news chan struct{}   // closed when there is another message
 }
 
 // Start starts cmd and appends its log to the file log. It calls each, unless that is nil, with
@@ -108,7 +126,7 @@ func Start(cmd *exec.Cmd, log string, each func(line string)) (*Server, error) {
 		file.Close()
 		return nil, err
 	}
-	s := &Server{log: log, listening: make(chan struct{}), ready: make(chan struct{})}
+	s := &Server{log: log, said: map[string]bool{}, news: make(chan struct{})}
 	s.Process, err = Begin(cmd, func() {
 		defer file.Close()
 		s.follow(stderr, file, each)
@@ -133,36 +151,57 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 		if json.Unmarshal(in.Bytes(), &line) != nil {
 			continue
 		}
+		s.mu.Lock()
 		switch line.Msg {
 		case "listening":
 			s.HTTP, s.Admin = "http://"+line.HTTP, "http://"+line.Admin
-			close(s.listening)
 		case "ready":
 			s.NATS = line.NATS
-			close(s.ready)
 		}
+		if !s.said[line.Msg] {
+			s.said[line.Msg] = true
+			close(s.news)
+			s.news = make(chan struct{})
+		}
+		s.mu.Unlock()
 	}
 	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
 }
 
 // Listening waits until the server listens.
-func (s *Server) Listening(ctx context.Context) error { return s.await(ctx, s.listening, "listens") }
+func (s *Server) Listening(ctx context.Context) error { return s.Says(ctx, "listening") }
 
 // Ready waits until the server is ready.
-func (s *Server) Ready(ctx context.Context) error { return s.await(ctx, s.ready, "is ready") }
+func (s *Server) Ready(ctx context.Context) error { return s.Says(ctx, "ready") }
 
-func (s *Server) await(ctx context.Context, said <-chan struct{}, what string) error {
+// Says waits until the server has logged a message.
+func (s *Server) Says(ctx context.Context, message string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	select {
-	case <-said:
-		return nil
-	case <-s.ended:
-		return s.Died()
-	case <-ctx.Done():
-		return fmt.Errorf("registry serve never %s; its log ends:\n%s", what, s.Tail())
+	for {
+		s.mu.Lock()
+		said, news := s.said[message], s.news
+		s.mu.Unlock()
+		if said {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-s.ended:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.said[message] {
+				return nil
+			}
+			return s.Died()
+		case <-ctx.Done():
+			return fmt.Errorf("registry serve never said %q; its log ends:\n%s", message, s.Tail())
+		}
 	}
 }
+
+// AdminAddr returns the address of the operators' listener, for --admin-addr.
+func (s *Server) AdminAddr() string { return strings.TrimPrefix(s.Admin, "http://") }
 
 // Died returns the error of a server that ended by itself.
 func (s *Server) Died() error {

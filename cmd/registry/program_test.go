@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/cmd/registry/registrytest"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
+	"example.org/registry/httpapi/admin"
+)
+
+// patience bounds every wait; nothing is expected to take this long.
+const patience = 60 * time.Second
+
+// program is the registry with a data directory of its own: one server after the other, and the
+// commands to them.
+type program struct {
+	*registrytest.Server // the newest, or nil before the first
+	t                    *testing.T
+	dir, data            string   // data is below dir
+	env                  []string // of the servers, beside the test's own
+	flags                []string // of the servers
+}
+
+func newProgram(t *testing.T, flags ...string) *program {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	return &program{t: t, dir: dir, data: data, flags: append([]string{"--data-dir=" + data}, flags...)}
+}
+
+// served starts a program that is ready.
+func served(t *testing.T, flags ...string) *program {
+	t.Helper()
+	p := newProgram(t, flags...)
+	p.start()
+	return p
+}
+
+// start starts a server and waits until it is ready.
+func (p *program) start(flags ...string) {
+	p.t.Helper()
+	p.startUntil("ready", flags...)
+}
+
+// startUntil starts a server and waits until it has logged a message.
+func (p *program) startUntil(message string, flags ...string) {
+	p.t.Helper()
+	p.launch(flags...)
+	if err := p.Says(p.t.Context(), message); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// launch starts a server.
+func (p *program) launch(flags ...string) {
+	p.t.Helper()
+	p.begin(registrytest.Command(self(p.t), append(p.flags, flags...)...))
+}
+
+// begin starts a server by a command that runs it.
+func (p *program) begin(cmd *exec.Cmd) {
+	p.t.Helper()
+	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
+	s, err := registrytest.Start(cmd, filepath.Join(p.dir, "log"), nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { s.End(os.Kill) })
+	p.Server = s
+}
+
+// self returns the path of the test binary, which is the program if it is run as "registry".
+func self(t *testing.T) string {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// stop stops the server in order.
+func (p *program) stop() {
+	p.t.Helper()
+	if status := p.End(syscall.SIGTERM); status != 0 {
+		p.t.Errorf("exit status %d: %s", status, p.Tail())
+	}
+}
+
+// run runs a command inside the test and returns what it prints. Its --admin-addr is the server's.
+func (p *program) run(args ...string) string {
+	p.t.Helper()
+	out, err := p.try(args...)
+	if err != nil {
+		p.t.Fatalf("%v: %v", args, err)
+	}
+	return out
+}
+
+// try is run for a command that may fail.
+func (p *program) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	return p.tryWith(ctx, nil, args...)
+}
+
+func (p *program) tryWith(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
+	var out, complaint bytes.Buffer
+	env := func(name string) string {
+		if name == "REGISTRY_ADMIN_ADDR" && p.Server != nil {
+			return p.AdminAddr()
+		}
+		return ""
+	}
+	err := run(ctx, args, env, stdin, &out, &complaint)
+	if err != nil {
+		err = fmt.Errorf("%w; %s", err, complaint.String())
+	}
+	return out.String(), err
+}
+
+// publish publishes lines of events and waits until the server has applied them.
+func (p *program) publish(ndjson string) {
+	p.t.Helper()
+	said, err := p.tryWith(p.t.Context(), strings.NewReader(ndjson), "publish", "--nats-url="+p.NATS, "-")
+	_, last, _ := strings.Cut(said, "last sequence ")
+	want, notNumber := strconv.ParseUint(strings.TrimSpace(last), 10, 64)
+	if err != nil || notNumber != nil {
+		p.t.Fatalf("publish says %q: %v", said, err)
+	}
+	p.applied(want)
+}
+
+// fill publishes n events and waits until the server has applied them.
+func (p *program) fill(n int, seed uint64) {
+	p.t.Helper()
+	messages := make([]publish.Message, n)
+	for i, e := range eventstest.Events(n, seed) {
+		messages[i] = publish.Message{Event: e}
+	}
+	sum, err := p.publisher().PublishAll(p.t.Context(), messages)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.applied(sum.LastSequence)
+}
+
+// publisher returns a publisher into the server's broker.
+func (p *program) publisher() *publish.Publisher {
+	p.t.Helper()
+	return publish.New(p.stream(), publish.Config{})
+}
+
+// stream connects to the server's broker until the test ends.
+func (p *program) stream() jetstream.JetStream {
+	p.t.Helper()
+	nc, err := nats.Connect(p.NATS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return js
+}
+
+// applied waits until the server has dealt with a sequence.
+func (p *program) applied(sequence uint64) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("checkpoint %d", sequence), func() bool { return p.projection().Checkpoint >= sequence })
+}
+
+// settled returns the projection once nothing is wrong.
+func (p *program) settled() (now admin.Projection) {
+	p.t.Helper()
+	p.until("nothing is wrong", func() bool { now = p.projection(); return now.LastError == nil })
+	return now
+}
+
+func (p *program) projection() admin.Projection {
+	p.t.Helper()
+	now, err := p.Projection(context.WithoutCancel(p.t.Context()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return now
+}
+
+// get asks the public listener for a JSON document.
+func (p *program) get(path string, into any) {
+	p.t.Helper()
+	if err := registrytest.Document(p.t.Context(), registrytest.NewClient(false), p.HTTP+path, into); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// until waits for a condition.
+func (p *program) until(what string, ok func() bool) {
+	p.t.Helper()
+	if _, err := registrytest.Await(p.t.Context(), what, ok); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// asides returns the stores that rebuilds have replaced.
+func (p *program) asides() []string {
+	found, _ := filepath.Glob(filepath.Join(p.data, "registry.db.replaced-*"))
+	return found
+}
+
+// post asks the operators' listener to do something, and waits until it has or the server has died.
+func (p *program) post(path string) (status int) {
+	r, err := http.NewRequest(http.MethodPost, p.Admin+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Registry-Admin", "1")
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body) // the server may die meanwhile
+	return answer.StatusCode
+}
+
+// ask sends one request on a connection of its own.
+func ask(url string) (int, []byte, error) {
+	a, err := registrytest.Ask(context.Background(), url, nil)
+	return a.Status, a.Body, err
+}

@@ -1,0 +1,103 @@
+//go:build unix
+
+package registrytest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"example.org/registry/events/pause"
+	"example.org/registry/httpapi/admin"
+)
+
+// Answer is an HTTP response, with its body as it was sent.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// AskWithin bounds a request. It is longer than a test ever pauses a server.
+const AskWithin = 30 * time.Second
+
+// NewClient returns a client with connections of its own, which follows no redirects and unpacks
+// nothing.
+func NewClient(keepAlive bool) *http.Client {
+	return &http.Client{Timeout: AskWithin, Transport: &http.Transport{DisableKeepAlives: !keepAlive, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Ask sends one request, on a connection that ends with the response.
+func Ask(ctx context.Context, url string, header http.Header) (Answer, error) {
+	return AskBy(ctx, NewClient(false), url, header)
+}
+
+// AskBy is Ask with a client of the caller's.
+func AskBy(ctx context.Context, client *http.Client, url string, header http.Header) (a Answer, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return a, err
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return a, err
+	}
+	defer response.Body.Close()
+	a.Status, a.Header = response.StatusCode, response.Header
+	a.Body, err = io.ReadAll(response.Body)
+	return a, err
+}
+
+// Document reads a JSON document. Any status but 200 is an error.
+func Document(ctx context.Context, client *http.Client, url string, into any) error {
+	a, err := AskBy(ctx, client, url, nil)
+	if err != nil {
+		return err
+	}
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("%s: %d %.200s", url, a.Status, a.Body)
+	}
+	return json.Unmarshal(a.Body, into)
+}
+
+// Projection returns the document at /projection.
+func (s *Server) Projection(ctx context.Context) (p admin.Projection, err error) {
+	return p, Document(ctx, NewClient(false), s.Admin+"/projection", &p)
+}
+
+// Settled waits until the server has applied everything up to a sequence, saved and indexed it, and
+// nothing is wrong.
+func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projection, err error) {
+	if err := s.Ready(ctx); err != nil {
+		return p, err
+	}
+	_, waiting := Await(ctx, "the server has everything and nothing is wrong", func() bool {
+		p, err = s.Projection(ctx)
+		return err == nil && p.Checkpoint >= sequence && p.Lag == 0 && p.LastError == nil &&
+			p.SnapshotSequence == p.Checkpoint && p.IndexSequence == p.Checkpoint
+	})
+	if waiting != nil {
+		return p, fmt.Errorf("%w: waited for %d, %+v, %v; its log ends:\n%s", waiting, sequence, p, err, s.Tail())
+	}
+	return p, nil
+}
+
+// Await asks often whether something is so, until it is, and returns how long that took.
+func Await(ctx context.Context, what string, is func() bool) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	began := time.Now()
+	for !is() {
+		if !pause.For(ctx, 20*time.Millisecond) {
+			return 0, fmt.Errorf("never: %s", what)
+		}
+	}
+	return time.Since(began), nil
+}

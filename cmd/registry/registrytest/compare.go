@@ -1,0 +1,84 @@
+//go:build unix
+
+package registrytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+)
+
+// publicEntry is the part of an entry that Same compares.
+type publicEntry struct {
+	EntryID string `json:"_id"`
+	Name    string `json:"name"`
+	ChatID  string `json:"id"`
+}
+
+// Same compares what the server at base shows with the reference model: every list in two orders,
+// and a check of each of pool. Nothing may be published meanwhile.
+func Same(ctx context.Context, base string, twin *eventstest.Twin, pool []events.Entry) error {
+	var errs []error
+	for _, list := range events.Lists() {
+		for _, sort := range []string{"popular", "newest"} {
+			errs = append(errs, sameList(ctx, base, twin, list, sort))
+		}
+	}
+	for _, e := range pool {
+		errs = append(errs, sameCheck(ctx, base, twin, e))
+	}
+	return errors.Join(errs...)
+}
+
+func sameList(ctx context.Context, base string, twin *eventstest.Twin, list events.List, sort string) error {
+	client := NewClient(true)
+	defer client.CloseIdleConnections()
+	want := twin.List(list, sort == "popular")
+	var got []publicEntry
+	for more := true; more; {
+		var page struct {
+			Data    []publicEntry
+			Total   int
+			HasMore bool
+		}
+		if err := Document(ctx, client, fmt.Sprintf("%s/api/%s?sort=%s&limit=60&skip=%d", base, list, sort, len(got)), &page); err != nil {
+			return err
+		}
+		if got, more = append(got, page.Data...), page.HasMore; page.Total != len(want) {
+			return fmt.Errorf("%s has a total of %d, want %d", list, page.Total, len(want))
+		}
+	}
+	for i, e := range want {
+		if i >= len(got) || got[i] != (publicEntry{e.EntryID, e.Name, e.ChatID}) {
+			return fmt.Errorf("%s in order %s differs from the reference model at %d: %+v", list, sort, i, e)
+		}
+	}
+	return nil
+}
+
+func sameCheck(ctx context.Context, base string, twin *eventstest.Twin, e events.Entry) error {
+	var doc struct {
+		Results []struct {
+			Kind    string
+			Entries []publicEntry
+		}
+	}
+	if err := Document(ctx, NewClient(false), base+"/api/check?id="+url.QueryEscape(e.ChatID), &doc); err != nil {
+		return err
+	}
+	now, shown := twin.Shown(e)
+	found := false
+	for _, group := range doc.Results {
+		for _, got := range group.Entries {
+			found = found || group.Kind == string(e.List) && got.EntryID == e.EntryID && got.Name == now.Name
+		}
+	}
+	if found != shown && e.List != events.Legit { // a trusted person may be left out for a namesake
+		return fmt.Errorf("check of %s: found %v, want %v", e.ChatID, found, shown)
+	}
+	return nil
+}
