@@ -69,7 +69,7 @@ func TestCommandsOfThePages(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "REGISTRY_NATS_URL=nats://"+address,
-			"REGISTRY_ADMIN_ADDR="+strings.TrimPrefix(r.Admin, "http://"))
+			"REGISTRY_ADMIN_ADDR="+r.AdminAddr())
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)

@@ -105,7 +105,7 @@ func TestContainer(t *testing.T) {
 		t.Error(status, body)
 	}
 	_, check, _ := strings.Cut(last(all, "HEALTHCHECK"), " CMD ")
-	healthy := in.command([]string{"REGISTRY_ADMIN_ADDR=" + strings.TrimPrefix(r.Admin, "http://")}, words(t, check))
+	healthy := in.command([]string{"REGISTRY_ADMIN_ADDR=" + r.AdminAddr()}, words(t, check))
 	if said, err := healthy.CombinedOutput(); err != nil {
 		t.Errorf("health check: %v: %s", err, said)
 	}

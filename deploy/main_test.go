@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -131,9 +129,7 @@ func program(t *testing.T, name string) string {
 // serve starts "registry serve" on free ports and returns when it listens. It ends with the test.
 func serve(t *testing.T, flags ...string) *registrytest.Server {
 	t.Helper()
-	args := append([]string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--embedded-nats-addr=-",
-		"--log-format=json", "--data-dir=" + t.TempDir()}, flags...)
-	return start(t, exec.Command(registry, args...))
+	return start(t, registrytest.Command(registry, append([]string{"--embedded-nats-addr=-", "--data-dir=" + t.TempDir()}, flags...)...))
 }
 
 // start is serve for a command that the caller has prepared.
@@ -167,39 +163,22 @@ func await(t *testing.T, url, text string) string {
 	return body
 }
 
-// until asks, twenty times a second, until condition holds. what says what never was.
+// until waits for a condition. what says what never was.
 func until(t *testing.T, what func() string, condition func() bool) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(registrytest.Patience); !condition(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("never: ", what())
-		}
+	if _, err := registrytest.Await(t.Context(), "", condition); err != nil {
+		t.Fatal(err, what())
 	}
 }
 
 // get returns status 0 if there is no answer.
 func get(t *testing.T, url string, header http.Header) (int, http.Header, string) {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	answer, err := client.Do(request)
+	a, err := registrytest.Ask(t.Context(), url, header)
 	if err != nil {
 		return 0, nil, err.Error()
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, nil, err.Error()
-	}
-	return answer.StatusCode, answer.Header, string(body)
+	return a.Status, a.Header, string(a.Body)
 }
 
 // output runs a program that must end with status 0.

@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -31,9 +34,10 @@ func documents(t *testing.T, file string) (all []map[string]any) {
 	return all
 }
 
-// schema compiles a part of a file of testdata, or all of it if part is empty.
-func schema(t *testing.T, file, part string) *jsonschema.Schema {
+// schema compiles a definition of Kubernetes' schema.
+func schema(t *testing.T, definition string) *jsonschema.Schema {
 	t.Helper()
+	const file = "kubernetes.schema.json"
 	text, err := os.Open(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +51,7 @@ func schema(t *testing.T, file, part string) *jsonschema.Schema {
 	if err := c.AddResource("file:///"+file, doc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("file:///" + file + part)
+	s, err := c.Compile("file:///" + file + "#/definitions/" + definition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +86,7 @@ func TestManifests(t *testing.T) {
 			continue
 		}
 		seen[kind] = true
-		if err := schema(t, "kubernetes.schema.json", "#/definitions/"+definition).Validate(asJSON(t, doc)); err != nil {
+		if err := schema(t, definition).Validate(asJSON(t, doc)); err != nil {
 			t.Errorf("%s %v: %v", kind, name(doc), err)
 		}
 	}
@@ -94,7 +98,7 @@ func TestManifests(t *testing.T) {
 // TestManifestsAreComparedStrictly: a misspelt member, a misplaced one, and a number instead of a
 // text are errors.
 func TestManifestsAreComparedStrictly(t *testing.T) {
-	s := schema(t, "kubernetes.schema.json", "#/definitions/"+manifestKinds(t)["policy/v1/PodDisruptionBudget"])
+	s := schema(t, manifestKinds(t)["policy/v1/PodDisruptionBudget"])
 	good := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}`
 	for text, right := range map[string]bool{
 		good: true,
@@ -250,7 +254,7 @@ func TestBackups(t *testing.T) {
 		for _, arg := range args {
 			line = append(line, strings.Replace(fmt.Sprint(arg), "/backup", dir, 1))
 		}
-		output(t, registry, append(line, "--admin-addr="+strings.TrimPrefix(r.Admin, "http://"), "--admin-token-file="+token)...)
+		output(t, registry, append(line, "--admin-addr="+r.AdminAddr(), "--admin-token-file="+token)...)
 		if info, err := os.Stat(line[len(line)-1]); err != nil || info.Size() == 0 {
 			t.Errorf("%v left no file: %v", name(doc), err)
 		}
@@ -290,43 +294,33 @@ func checkSettings(t *testing.T, where string, env map[string]string) {
 // TestCompose: the Compose file matches the specification, and its services are the containers of
 // the manifests.
 func TestCompose(t *testing.T) {
-	doc := documents(t, "compose.yaml")[0]
-	if err := schema(t, "compose.schema.json", "").Validate(asJSON(t, doc)); err != nil {
-		t.Error(err)
+	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: ".", ConfigFiles: types.ToConfigFiles([]string{"compose.yaml"})},
+		func(o *loader.Options) {
+			o.SetProjectName("registry", true)
+			o.SkipResolveEnvironment = true // the secrets are not there
+		})
+	if err != nil {
+		t.Fatal(err)
 	}
-	services, _ := doc["services"].(map[string]any)
-	for service := range services {
-		s := services[service]
-		if at(s, "cap_drop", 0) != "ALL" {
-			t.Errorf("%s keeps capabilities", service)
+	for name, s := range project.Services {
+		if !slices.Equal(s.CapDrop, []string{"ALL"}) {
+			t.Errorf("%s keeps capabilities", name)
 		}
-		for _, list := range []string{"secrets", "configs", "networks"} {
-			used, _ := at(s, list).([]any)
-			for _, use := range used {
-				if source := at(use, "source"); source != nil {
-					use = source
-				}
-				if _, defined := at(doc, list).(map[string]any)[fmt.Sprint(use)]; !defined {
-					t.Errorf("%s: %v is none of the file's %s", service, use, list)
-				}
-			}
-		}
-		if env, ok := at(s, "environment").(map[string]any); ok && strings.HasPrefix(service, "replica") {
+		if strings.HasPrefix(name, "replica") {
 			settings := map[string]string{}
-			for k, v := range env {
-				settings[k] = fmt.Sprint(v)
+			for setting, value := range s.Environment {
+				settings[setting] = *value
 			}
-			checkSettings(t, service, settings)
+			checkSettings(t, name, settings)
 		}
 	}
-	configs, _ := doc["configs"].(map[string]any)
-	for name := range configs {
-		if _, err := os.Stat(fmt.Sprint(at(configs[name], "file"))); err != nil {
+	for _, c := range project.Configs {
+		if _, err := os.Stat(c.File); err != nil {
 			t.Error(err)
 		}
 	}
-	if len(services) < 7 {
-		t.Error("only", len(services), "services")
+	if len(project.Services) < 7 {
+		t.Error("only", len(project.Services), "services")
 	}
 }
 

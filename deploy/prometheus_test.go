@@ -109,7 +109,7 @@ func TestQueriesAgainstARunningRegistry(t *testing.T) {
 	get(t, r.HTTP+"/api/check?search=nitro", nil)
 	await(t, r.Admin+"/metrics", "registry_snapshot_age_seconds ")
 	await(t, r.Admin+"/metrics", "registry_store_erased_timestamp_seconds ")
-	api := startPrometheus(t, strings.TrimPrefix(r.Admin, "http://"))
+	api := startPrometheus(t, r.AdminAddr())
 	await(t, api+"/api/v1/query?query="+url.QueryEscape(`count_over_time(registry_caught_up[1m]) >= 4`), `"value"`)
 	for panel, expr := range panelQueries(t) {
 		if n := results(t, api, expr); n == 0 {

@@ -453,7 +453,7 @@ func TestOrders(t *testing.T) {
 	eventstest.PublishRaw(t, js, "registry.scammers.bad", []byte("{}"))
 	writer := serve(t, append(c.as("snapshots"), "--snapshot-every=0")...)
 	await(t, writer.Admin+"/projection", `"rejected":1,`)
-	admin := strings.TrimPrefix(writer.Admin, "http://")
+	admin := writer.AdminAddr()
 	made := output(t, registry, "snapshot", "create", "--admin-addr="+admin)
 	snapshot, _, _ := strings.Cut(made, ":")
 
@@ -526,7 +526,7 @@ func TestReplicaMayNotMakeSnapshots(t *testing.T) {
 		t.Errorf("said %d times", n)
 	}
 	await(t, r.Admin+"/readyz", "")
-	if asked, err := exec.CommandContext(t.Context(), registry, "snapshot", "create", "--admin-addr="+strings.TrimPrefix(r.Admin, "http://")).CombinedOutput(); err == nil ||
+	if asked, err := exec.CommandContext(t.Context(), registry, "snapshot", "create", "--admin-addr="+r.AdminAddr()).CombinedOutput(); err == nil ||
 		!strings.Contains(string(asked), "$O.REGISTRY_SNAPSHOTS.C.lock") {
 		t.Errorf("an operator is told: %v %s", err, asked)
 	}

@@ -141,7 +141,7 @@ func TestTLS(t *testing.T) {
 	}
 	r := serve(t, append(c.over("snapshots", ca.file), "--snapshot-every=0")...)
 	await(t, r.Admin+"/projection", `"checkpoint":20,`)
-	admin := "--admin-addr=" + strings.TrimPrefix(r.Admin, "http://")
+	admin := "--admin-addr=" + r.AdminAddr()
 	name, _, _ := strings.Cut(output(t, registry, "snapshot", "create", admin), ":")
 	for want, args := range map[string][]string{
 		"no difference":         {"verify", admin},

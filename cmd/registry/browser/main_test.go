@@ -112,16 +112,14 @@ func startPrograms(dir string) (stop func(), err error) {
 		return stop, err
 	}
 	start := func(name string, flags ...string) (*registrytest.Server, error) {
-		cmd := exec.Command(binary, append([]string{"serve", "--http-addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--log-format=json",
-			"--data-dir=" + filepath.Join(dir, name)}, flags...)...)
+		cmd := registrytest.Command(binary, append(flags, "--data-dir="+filepath.Join(dir, name))...)
 		s, err := registrytest.Start(cmd, filepath.Join(dir, name+".log"), nil)
 		if err == nil {
 			running = append(running, s)
 		}
 		return s, err
 	}
-	if shared.site, err = start("demo", "--demo", "--embedded-nats-addr=127.0.0.1:0",
-		"--proofs-url=https://proofs.example.org", "--appeals-url=https://appeals.example.org/form?nr={reportId}"); err != nil {
+	if shared.site, err = start("demo", "--demo", "--proofs-url=https://proofs.example.org", "--appeals-url=https://appeals.example.org/form?nr={reportId}"); err != nil {
 		return stop, err
 	}
 	if shared.loading, err = start("loading", "--nats-url=nats://"+nobody); err != nil {
