@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/publish"
@@ -140,9 +142,7 @@ func TestCacheForgets(t *testing.T) {
 			Name    string `json:"name"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal([]byte(await(t, cache+"/api/scammers", `"data":[{`)), &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(await(t, cache+"/api/scammers", `"data":[{`)), &list))
 	gone := list.Data[0].EntryID
 	targets := []string{"/api/scammers", "/api/scammers?sort=az", "/scammers", "/scammers?sort=az", "/wpis/scammers/" + gone}
 	for _, target := range targets {
@@ -153,9 +153,7 @@ func TestCacheForgets(t *testing.T) {
 		ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeDelisted, Time: time.Now(),
 		Data: events.Delisting{List: events.Scammers, EntryID: gone},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, func() string { return "the replica has the delisting" }, func() bool {
 		status, _, body := get(t, r.HTTP+"/api/scammers", http.Header{"Registry-Min-Sequence": {strconv.FormatUint(ack.Sequence, 10)}})
 		return status == http.StatusOK && !strings.Contains(body, gone)
@@ -259,9 +257,7 @@ func (c *copyOf) page(t *testing.T) (upToDate bool) {
 		var entry struct {
 			ID string `json:"_id"`
 		}
-		if err := json.Unmarshal(change.Entry, &entry); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(change.Entry, &entry))
 		c.entries[change.List+" "+entry.ID] = string(change.Entry)
 	}
 	c.at = page.Until
@@ -319,9 +315,7 @@ func TestCacheOfChanges(t *testing.T) {
 			e.Type, e.Data = events.TypeDelisted, events.Delisting{List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5))}
 		}
 		ack, err := publisher.Publish(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		last = ack.Sequence
 	}
 	for range 60 {
@@ -390,24 +384,18 @@ func startVarnish(t *testing.T, replicas []*registrytest.Server, edits ...*strin
 	t.Helper()
 	binary, dir := program(t, "varnishd"), t.TempDir()
 	text, err := os.ReadFile("varnish/default.vcl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	vcl := string(text)
 	for i, name := range []string{"replica-1", "replica-2"} {
 		host, port, err := net.SplitHostPort(strings.TrimPrefix(replicas[i].HTTP, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		vcl = strings.Replace(vcl, `.host = "`+name+`"; .port = "8080"`, `.host = "`+host+`"; .port = "`+port+`"`, 1)
 	}
 	for _, e := range edits {
 		vcl = e.Replace(vcl)
 	}
 	file := filepath.Join(dir, "test.vcl")
-	if err := os.WriteFile(file, []byte(vcl), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(vcl), 0o644))
 	address := freeAddress(t)
 	background(t, exec.Command(binary, "-F", "-j", "none", "-n", filepath.Join(dir, "state"), "-f", file, "-a", address, "-s", "malloc,32m"))
 	return "http://" + address
@@ -427,9 +415,7 @@ func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	o := &origin{header: http.Header{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o.address = l.Addr().String()
 	server := &http.Server{Handler: o}
 	done := make(chan struct{})
@@ -489,9 +475,7 @@ func (r route) reaching(rate float64) float64 {
 func TestSimulatedHitRatio(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("capacity.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, rate := range []float64{10, 100, 1000, 10_000} {
 		l, c := lists().reaching(rate), checks().reaching(rate)
 		row := fmt.Sprintf("| %.0f | %.1f%% | %.1f%% | %.0f |", rate, 100*(1-l/(rate*lists().share)), 100*(1-c/(rate*checks().share)), l+c)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events/eventstest"
 )
 
@@ -37,9 +39,7 @@ func leftOut() map[string]string {
 func commandsOf(t *testing.T, file string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	joined := strings.ReplaceAll(string(text), "\\\n", " ")
 	for _, line := range regexp.MustCompile(`(?m)^ {4,7}((?:registry|go|sudo|docker|kubectl|for|curl|jq|[A-Z_]+=\S+ (?:sh|go)) .*)$`).FindAllStringSubmatch(joined, -1) {
 		all = append(all, line[1])
@@ -53,17 +53,11 @@ func TestCommandsOfThePages(t *testing.T) {
 	t.Parallel()
 	program(t, "jq")
 	address, err := eventstest.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := serve(t, "--demo", "--embedded-nats-addr="+address)
-	if err := r.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Ready(t.Context()))
 	dir := t.TempDir()
-	if err := os.Symlink(registry, filepath.Join(dir, "registry")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(registry, filepath.Join(dir, "registry")))
 	sh := func(line string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)

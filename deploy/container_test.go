@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 
 	"example.org/registry/events/eventstest"
@@ -23,9 +25,7 @@ type instruction struct{ name, rest string }
 func dockerfile(t *testing.T) (all []instruction) {
 	t.Helper()
 	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := regexp.MustCompile(`^(FROM|WORKDIR|COPY|RUN|ARG|USER|ENV|VOLUME|EXPOSE|HEALTHCHECK|ENTRYPOINT|CMD) \S`)
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
 		line = strings.TrimSpace(line)
@@ -56,9 +56,7 @@ func last(all []instruction, name string) (rest string) {
 func TestImageIsTheRelease(t *testing.T) {
 	all := dockerfile(t)
 	source, err := os.ReadFile("release/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	flags := regexp.MustCompile(`"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "([^"]*)"\+version\+" -X main.commit="\+commit`).FindSubmatch(source)
 	if flags == nil {
 		t.Fatal("release/main.go builds otherwise than this test knows")
@@ -88,9 +86,7 @@ func TestContainer(t *testing.T) {
 	}
 	root := t.TempDir()
 	copyFile(t, registry, filepath.Join(root, "registry"))
-	if err := os.Mkdir(filepath.Join(root, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(root, "data"), 0o700))
 	in := container{root: root}
 	in.own(t, "data")
 	in.seal(t)
@@ -136,17 +132,13 @@ func (c container) own(t *testing.T, dir string) {
 	if os.Getuid() != 0 {
 		return // the namespace's user is this one
 	}
-	if err := os.Chown(filepath.Join(c.root, dir), 65532, 65532); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(filepath.Join(c.root, dir), 65532, 65532))
 }
 
 // seal lets nobody but root write into the root directory.
 func (c container) seal(t *testing.T) {
 	t.Helper()
-	if err := os.Chmod(c.root, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(c.root, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(c.root, 0o700) }) // so that it can be removed
 }
 
@@ -169,20 +161,14 @@ func (c container) command(env []string, parts ...[]string) *exec.Cmd {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := io.Copy(out, in); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, out.Close())
 }
 
 // pinned matches a full version, which no other image will get.
@@ -201,9 +187,7 @@ func tags(t *testing.T) map[string]string {
 	if err == nil {
 		err = yaml.Unmarshal(text, &k)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string]string{}
 	for _, image := range k.Images {
 		all[image.Name] = image.NewTag
@@ -218,9 +202,7 @@ func tags(t *testing.T) map[string]string {
 func usedImages(t *testing.T, file string) (all [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, found := range regexp.MustCompile(`(?m)^\s*(?:- )?image: ([a-z0-9./-]+)(?::(\S+))?`).FindAllSubmatch(text, -1) {
 		all = append(all, [2]string{string(found[1]), string(found[2])})
 	}
@@ -231,17 +213,13 @@ func usedImages(t *testing.T, file string) (all [][2]string) {
 func TestImages(t *testing.T) {
 	versions := tags(t)
 	module, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	broker := regexp.MustCompile(`nats-server/v2 v(\S+)`).FindSubmatch(module)
 	if want := string(broker[1]) + "-alpine"; versions["nats"] != want {
 		t.Errorf("nats:%s, while the program is tested with %s", versions["nats"], want)
 	}
 	files, err := filepath.Glob("kubernetes/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	manifests := 0
 	for _, file := range files {
 		for _, image := range usedImages(t, file) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,9 +37,7 @@ type edge struct {
 func withLeafNodes(t *testing.T) *server.Options {
 	t.Helper()
 	text, err := os.ReadFile("nats/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before, rest, _ := strings.Cut(string(text), "# leafnodes {")
 	lines, after, found := strings.Cut(rest, "# }")
 	if !found {
@@ -48,13 +48,9 @@ func withLeafNodes(t *testing.T) *server.Options {
 	config := before + "leafnodes {" + strings.ReplaceAll(strings.Replace(listen, "0.0.0.0:7422", "127.0.0.1:-1", 1), "#", "") + "\n}" + after
 	file := filepath.Join(dir, "nats.conf")
 	copyFile(t, "nats/accounts.conf", filepath.Join(dir, "accounts.conf"))
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	opts, err := server.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opts.LeafNode.NoAdvertise = true // else the edge finds another way than the one that is cut
 	return opts
 }
@@ -69,17 +65,13 @@ func startEdge(t *testing.T, evs ...events.Event) *edge {
 	eventstest.Publish(t, e.publisher, evs...)
 
 	varz, err := e.origin.server.Varz(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if e.way, err = relay.Start(fmt.Sprintf("127.0.0.1:%d", varz.LeafNode.Port)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.way.Close)
 	seed, err := os.ReadFile(filepath.Join(secrets, "edge.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e.here = startNodeFrom(t, func() (*server.Options, error) {
 		config, err := os.ReadFile("nats/edge/edge.conf")
 		if err != nil {
@@ -113,9 +105,7 @@ func (e *edge) mirror(t *testing.T) {
 	t.Helper()
 	nc := e.here.connect(t, "edge")
 	origin, err := jetstream.NewWithDomain(nc, "registry")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var info []byte
 	until(t, func() string { return "the edge reaches the origin's stream" }, func() bool {
 		s, err := origin.Stream(t.Context(), events.DefaultStream)
@@ -132,9 +122,7 @@ case "$*" in
 "--inbox-prefix _INBOX.edge stream add EDGE --config /dev/stdin") cat > "$DIR/added" ;;
 *) exit 2 ;;
 esac`), 0o700))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join("nats", "edge", "create.sh"))
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -167,13 +155,9 @@ func (e *edge) publish(t *testing.T, id string, data events.Data, typ events.Typ
 func (e *edge) messages(t *testing.T, subject string) uint64 {
 	t.Helper()
 	s, err := jetStream(t, e.here.connect(t, "edge")).Stream(t.Context(), "EDGE")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(subject))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return info.State.Subjects[subject]
 }
 
@@ -182,9 +166,7 @@ func asOf(t *testing.T, r *registrytest.Server) time.Time {
 	t.Helper()
 	_, header, _ := get(t, r.HTTP+"/api/scammers", nil)
 	at, err := time.Parse(time.RFC3339, header.Get("Registry-As-Of"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return at
 }
 
@@ -257,9 +239,7 @@ func TestEdge(t *testing.T) {
 
 	// Another stream under the origin's name is not mixed into the edge's.
 	emergency := jetStream(t, e.origin.connect(t, "emergency"))
-	if err := emergency.DeleteStream(t.Context(), events.DefaultStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, emergency.DeleteStream(t.Context(), events.DefaultStream))
 	createStreams(t, e.origin, e.origin.connect(t, "operator"))
 	await(t, r.Admin+"/projection", "its origin is not the same any more")
 	if status, _, _ := get(t, r.HTTP+"/api/scammers", nil); status != http.StatusOK {
@@ -273,20 +253,14 @@ func TestEdgePowers(t *testing.T) {
 	t.Parallel()
 	e := startEdge(t)
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(secrets, "edge.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := nats.Connect(e.origin.server.ClientURL(), key); err == nil {
 		t.Error("the edge's key connects as a client")
 	}
 	origin, here := e.origin.connect(t, "operator"), e.here.connect(t, "edge")
 	heard, err := origin.SubscribeSync("registry-rejected.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(origin.Flush(), here.Publish("registry-rejected.e.1", nil), here.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(origin.Flush(), here.Publish("registry-rejected.e.1", nil), here.Flush()))
 	// What was published before this request's answer would have come before it.
 	if _, err := here.Request("$JS.registry.API.STREAM.INFO.REGISTRY", nil, registrytest.Patience); err != nil {
 		t.Fatal(err)

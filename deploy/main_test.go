@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -136,18 +138,14 @@ func serve(t *testing.T, flags ...string) *registrytest.Server {
 func start(t *testing.T, cmd *exec.Cmd) *registrytest.Server {
 	t.Helper()
 	r, err := registrytest.Start(cmd, filepath.Join(t.TempDir(), "log"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		r.End(syscall.SIGINT)
 		if t.Failed() {
 			t.Log(r.Log())
 		}
 	})
-	if err := r.Listening(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Listening(t.Context()))
 	return r
 }
 
@@ -197,14 +195,10 @@ func eventFile(t *testing.T, n int) string {
 	var text bytes.Buffer
 	for _, e := range eventstest.Events(n, 1) {
 		line, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text.Write(append(line, '\n'))
 	}
 	file := t.TempDir() + "/events.ndjson"
-	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o600))
 	return file
 }

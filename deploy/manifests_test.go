@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/goccy/go-yaml"
@@ -21,9 +23,7 @@ import (
 func documents(t *testing.T, file string) (all []map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for part := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var doc map[string]any
 		if err := yaml.UnmarshalWithOptions(part, &doc, yaml.Strict()); err != nil { // strict: no duplicate members
@@ -39,22 +39,14 @@ func schema(t *testing.T, definition string) *jsonschema.Schema {
 	t.Helper()
 	const file = "kubernetes.schema.json"
 	text, err := os.Open(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer text.Close()
 	doc, err := jsonschema.UnmarshalJSON(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("file:///"+file, doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("file:///"+file, doc))
 	s, err := c.Compile("file:///" + file + "#/definitions/" + definition)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -62,13 +54,9 @@ func schema(t *testing.T, definition string) *jsonschema.Schema {
 func asJSON(t *testing.T, doc any) any {
 	t.Helper()
 	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return value
 }
 
@@ -107,9 +95,7 @@ func TestManifestsAreComparedStrictly(t *testing.T) {
 		strings.Replace(good, "metadata", "replicas: 1, metadata", 1): false,
 	} {
 		var doc any
-		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal([]byte(text), &doc))
 		if err := s.Validate(asJSON(t, doc)); (err == nil) != right {
 			t.Error(text, err)
 		}
@@ -119,13 +105,9 @@ func TestManifestsAreComparedStrictly(t *testing.T) {
 func manifestKinds(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/kubernetes.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var file struct{ Kinds map[string]string }
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &file))
 	return file.Kinds
 }
 
@@ -141,12 +123,8 @@ func manifests(t *testing.T) (all []map[string]any) {
 		} `yaml:"configMapGenerator"`
 	}
 	text, err := os.ReadFile("kustomization.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &k); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, &k))
 	there, err := filepath.Glob("kubernetes/*.yaml")
 	if err != nil || len(there) != len(k.Resources) {
 		t.Errorf("kustomization.yaml names %v, there are %v (%v)", k.Resources, there, err)
@@ -241,9 +219,7 @@ func TestBackups(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(secrets, "admin-token")
 	r := serve(t, "--demo", "--admin-token-file="+token)
-	if err := r.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Ready(t.Context()))
 	for _, doc := range documents(t, "kubernetes/backup.yaml") {
 		if doc["kind"] != "CronJob" {
 			continue
@@ -299,9 +275,7 @@ func TestCompose(t *testing.T) {
 			o.SetProjectName("registry", true)
 			o.SkipResolveEnvironment = true // the secrets are not there
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, s := range project.Services {
 		if !slices.Equal(s.CapDrop, []string{"ALL"}) {
 			t.Errorf("%s keeps capabilities", name)
@@ -328,13 +302,9 @@ func TestCompose(t *testing.T) {
 func unit(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("systemd/registry.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "registry.service")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/registry", registry)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/registry", registry)), 0o600))
 	return file
 }
 

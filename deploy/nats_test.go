@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -37,9 +39,7 @@ func startNodeFrom(t *testing.T, configuration func() (*server.Options, error)) 
 	t.Helper()
 	c := &cluster{log: &violations{}}
 	opts, err := configuration()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if opts.Port == server.DEFAULT_PORT {
 		opts.Port = -1
 	}
@@ -67,14 +67,10 @@ func (c *cluster) as(role string) []string {
 func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.Conn {
 	t.Helper()
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(secrets, role+".nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nc, err := nats.Connect(c.server.ClientURL(), append(more, key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -83,9 +79,7 @@ func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.
 // the manifests open.
 func TestNodeConfiguration(t *testing.T) {
 	opts, err := server.ProcessConfigFile("nats/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var routes []string
 	for _, route := range opts.Routes {
 		routes = append(routes, route.Host)
@@ -107,9 +101,7 @@ func TestNodeConfiguration(t *testing.T) {
 func TestNodeArguments(t *testing.T) {
 	for _, file := range []string{"compose.yaml", "kubernetes/nats.yaml", "systemd/nats-server.service"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, after, _ := strings.Cut(string(text), "--config")
 		line, _, _ := strings.Cut("--config"+after, "\n")
 		args := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(`", []`, r) })
@@ -131,9 +123,7 @@ func TestStrangers(t *testing.T) {
 	other := t.TempDir()
 	output(t, "go", "run", "./keys", "-dir", other)
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(other, "operator.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := nats.Connect(c.server.ClientURL(), key); err == nil {
 		t.Error("connected with another installation's key")
 	}
@@ -159,14 +149,10 @@ func TestKeysAreKept(t *testing.T) {
 func readAll(t *testing.T, dir string) (all string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all += file.Name() + ": " + string(text)
 	}
 	return all
@@ -211,13 +197,9 @@ type signed struct {
 func keyPair(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 	t.Helper()
 	pair, err := create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	public, err := pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pair, public
 }
 
@@ -237,18 +219,14 @@ func startSigned(t *testing.T) (url string, s signed) {
 		if err == nil {
 			err = resolver.Store(id, token)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	trusted := jwt.NewOperatorClaims(operatorID)
 	node, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true,
 		TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: resolver, SystemAccount: systemID,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node.Start()
 	t.Cleanup(func() { node.Shutdown(); node.WaitForShutdown() })
 	if !node.ReadyForConnections(registrytest.Patience) {
@@ -264,21 +242,13 @@ func (s signed) creds(may ...string) string {
 	claims := jwt.NewUserClaims(userID)
 	claims.Permissions.Pub.Allow = may
 	token, err := claims.Encode(s.account)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	seed, err := user.Seed()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	text, err := jwt.FormatUserConfig(token, seed)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	file := filepath.Join(s.t.TempDir(), "user.creds")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, os.WriteFile(file, text, 0o600))
 	return file
 }
 

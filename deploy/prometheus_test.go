@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 
 	"example.org/registry/events"
@@ -28,9 +30,7 @@ func TestRules(t *testing.T) {
 	output(t, promtool, "check", "config", "--syntax-only", "prometheus/prometheus.yml")
 	for _, file := range []string{"prometheus/rules_test.yml", "operating.md"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for alert := range alerts(t) {
 			if !strings.Contains(string(text), alert) {
 				t.Errorf("%s does not mention %s", file, alert)
@@ -60,12 +60,8 @@ func alerts(t *testing.T) map[string]string {
 		}
 	}
 	text, err := os.ReadFile("prometheus/rules.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, &file))
 	all := map[string]string{}
 	for _, rule := range file.Groups[0].Rules {
 		all[rule.Alert] = rule.Expr
@@ -83,12 +79,8 @@ func panelQueries(t *testing.T) map[string]string {
 		}
 	}
 	text, err := os.ReadFile("grafana/registry.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &board))
 	all := map[string]string{}
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
@@ -142,14 +134,10 @@ func startPrometheus(t *testing.T, target string) string {
 	binary, dir := program(t, "prometheus"), t.TempDir()
 	for _, file := range []string{"prometheus.yml", "rules.yml"} {
 		text, err := os.ReadFile(filepath.Join("prometheus", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		changed := strings.NewReplacer("15s", "1s", `"replica-1:8081", "replica-2:8081"`, `"`+target+`"`,
 			`authorization: { credentials_file: /run/secrets/admin-token }`, "").Replace(string(text))
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600))
 	}
 	address := freeAddress(t)
 	cmd := exec.Command(binary, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address)
@@ -162,13 +150,9 @@ func startPrometheus(t *testing.T, target string) string {
 func background(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // by the signal
@@ -183,9 +167,7 @@ func background(t *testing.T, cmd *exec.Cmd) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := eventstest.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return address
 }
 

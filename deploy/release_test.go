@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"example.org/registry/events/eventstest"
@@ -23,18 +25,14 @@ func TestReproducible(t *testing.T) {
 	t.Parallel()
 	elsewhere, again := t.TempDir(), t.TempDir()
 	copySources(t, "..", elsewhere)
-	if err := release(elsewhere, again); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, release(elsewhere, again))
 	files, err := os.ReadDir(released)
 	if err != nil || len(files) != 3 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
 		first, err := os.ReadFile(filepath.Join(released, file.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		second, err := os.ReadFile(filepath.Join(again, file.Name()))
 		if err != nil || !bytes.Equal(first, second) {
 			t.Errorf("%s is another one when it is made elsewhere (%v)", file.Name(), err)
@@ -49,9 +47,7 @@ func TestReproducible(t *testing.T) {
 func TestLicenses(t *testing.T) {
 	for _, name := range [...]string{"LICENSE.lexicon", "NOTICE.lexicon"} {
 		want, err := os.ReadFile(filepath.Join("..", "readmodel", "terms", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !slices.ContainsFunc(dockerfile(t), func(i instruction) bool {
 			return i.name == "COPY" && slices.Contains(strings.Fields(i.rest), "/src/readmodel/terms/"+name) && strings.HasSuffix(i.rest, " /licenses/")
 		}) {
@@ -70,9 +66,7 @@ func TestLicenses(t *testing.T) {
 func TestVersion(t *testing.T) {
 	version := regexp.MustCompile(`v\d+\.\d+\.\d+`)
 	changes, err := os.ReadFile(filepath.Join("..", "CHANGELOG.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, heading, _ := strings.Cut(string(changes), "\n## ")
 	newest := version.FindString(heading)
 	for file, line := range map[string]string{
@@ -110,9 +104,7 @@ func copySources(t *testing.T, from, to string) {
 		}
 		return os.WriteFile(filepath.Join(to, name), text, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // TestStaticBinary: the program needs no libraries, knows its version, and contains no path of the
@@ -120,9 +112,7 @@ func copySources(t *testing.T, from, to string) {
 func TestStaticBinary(t *testing.T) {
 	eventstest.Long(t)
 	file, err := elf.Open(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	for _, part := range file.Progs {
 		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
@@ -133,17 +123,11 @@ func TestStaticBinary(t *testing.T) {
 		t.Error(said)
 	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	here, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	content, err := os.ReadFile(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range []string{home + "/go/", here + "/"} {
 		if bytes.Contains(content, []byte(path)) {
 			t.Error("a path of this machine is in the program:", path)
@@ -155,22 +139,16 @@ func TestStaticBinary(t *testing.T) {
 func TestBillOfMaterials(t *testing.T) {
 	eventstest.Long(t)
 	file, err := os.Open(filepath.Join(released, releasedName+".cdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	var bill cdx.BOM
-	if err := cdx.NewBOMDecoder(file, cdx.BOMFileFormatJSON).Decode(&bill); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cdx.NewBOMDecoder(file, cdx.BOMFileFormatJSON).Decode(&bill))
 	named := map[string]string{}
 	for _, c := range *bill.Components {
 		named[c.Name] = c.Version
 	}
 	info, err := buildinfo.ReadFile(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, module := range info.Deps {
 		if named[module.Path] != module.Version {
 			t.Errorf("%s %s: the bill says %q", module.Path, module.Version, named[module.Path])

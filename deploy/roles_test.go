@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -41,9 +43,7 @@ func TestRolesAtWork(t *testing.T) {
 
 	publisher := c.connect(t, "publisher")
 	mistakes, err := publisher.SubscribeSync("registry-rejected.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := output(t, registry, append([]string{"publish", eventFile(t, 200)}, c.as("publisher")...)...)
 	if !strings.Contains(said, "200 sent") {
 		t.Error(said)
@@ -73,9 +73,7 @@ func TestRolesAtWork(t *testing.T) {
 
 	js := jetStream(t, operator)
 	rejected, err := js.Stream(t.Context(), events.RejectedStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := rejected.Purge(t.Context()); err != nil {
 		t.Error("operator clears rejected events:", err)
 	}
@@ -108,9 +106,7 @@ func awaitSnapshot(t *testing.T, c *cluster) {
 func snapshotWork(t *testing.T, c *cluster) {
 	t.Helper()
 	bucket, err := jetStream(t, c.connect(t, "snapshots")).ObjectStore(t.Context(), "REGISTRY_SNAPSHOTS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	content := bytes.Repeat([]byte("snapshot"), 100_000)
 	for _, name := range []string{"a", "b"} {
 		if _, err := bucket.PutBytes(t.Context(), name, content); err != nil {
@@ -121,9 +117,7 @@ func snapshotWork(t *testing.T, c *cluster) {
 		t.Error("the writer deletes:", err)
 	}
 	read, err := jetStream(t, c.connect(t, "replica")).ObjectStore(t.Context(), "REGISTRY_SNAPSHOTS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if all, err := read.List(t.Context()); err != nil || len(all) < 2 { // the server's, too
 		t.Error("a replica lists:", all, err)
 	}
@@ -159,9 +153,7 @@ func createStreams(t *testing.T, c *cluster, operator *nats.Conn) {
 func streamFile(t *testing.T, name string) (cfg jetstream.StreamConfig) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("nats", "streams", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&cfg); err != nil {
@@ -180,9 +172,7 @@ case "$*" in
 *"stream info "*) exit 1 ;;
 *) cat "$7" > "$OUT/$5" ;;
 esac`
-	if err := os.WriteFile(filepath.Join(dir, "nats"), []byte(standIn), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nats"), []byte(standIn), 0o700))
 	epochs := map[string]bool{}
 	for range 2 {
 		added := t.TempDir()
@@ -197,9 +187,7 @@ esac`
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(filepath.Join(added, file.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var cfg jetstream.StreamConfig
 			if err := json.Unmarshal(text, &cfg); err != nil {
 				t.Fatalf("%s: %v: %s", file.Name(), err, text)
@@ -231,9 +219,7 @@ func TestBucketFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	stream, err := js.Stream(t.Context(), "OBJ_REGISTRY_SNAPSHOTS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Replicas = 1
 	if _, err := js.CreateStream(t.Context(), cfg); err != nil {
 		t.Errorf("%v: the file has %+v, the library makes %+v", err, cfg, stream.CachedInfo().Config)
@@ -278,9 +264,7 @@ func TestReplicaMayNotPublish(t *testing.T) {
 func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(5*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return js
 }
 

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
@@ -44,9 +46,7 @@ func newAuthority(t *testing.T) *authority {
 	if err == nil {
 		a.certificate, err = x509.ParseCertificate(der)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	writePEM(t, a.file, "CERTIFICATE", der)
 	return a
 }
@@ -54,17 +54,13 @@ func newAuthority(t *testing.T) *authority {
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return key
 }
 
 func writePEM(t *testing.T, file, kind string, der []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
 // issue writes a server's certificate and key, tls.crt and tls.key, into a new directory. The
@@ -81,13 +77,9 @@ func (a *authority) issue(t *testing.T, mend func(*x509.Certificate)) (dir strin
 	}
 	key := newKey(t)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir = t.TempDir()
 	writePEM(t, filepath.Join(dir, "tls.crt"), "CERTIFICATE", der)
 	writePEM(t, filepath.Join(dir, "tls.key"), "PRIVATE KEY", private)
@@ -98,22 +90,16 @@ func (a *authority) issue(t *testing.T, mend func(*x509.Certificate)) (dir strin
 func tlsOptions(t *testing.T, dir string) func() (*server.Options, error) {
 	t.Helper()
 	text, err := os.ReadFile("nats/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	changed := strings.Replace(string(text), "# tls {", "tls {", 1)
 	if changed == string(text) || !strings.Contains(changed, "/etc/nats-tls/") {
 		t.Fatal("nats.conf has another line about TLS than this test knows")
 	}
 	changed = strings.ReplaceAll(changed, "/etc/nats-tls/", dir+"/")
 	accounts, err := os.ReadFile("nats/accounts.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for file, text := range map[string]string{"nats.conf": changed, "accounts.conf": string(accounts)} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
 	return func() (*server.Options, error) { return server.ProcessConfigFile(filepath.Join(dir, "nats.conf")) }
 }
@@ -162,9 +148,7 @@ func TestTLSRefused(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	bad := filepath.Join(t.TempDir(), "bad.crt")
-	if err := os.WriteFile(bad, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bad, []byte("no certificate"), 0o600))
 	for name, x := range map[string]struct {
 		mend     func(*x509.Certificate)
 		ca, says string

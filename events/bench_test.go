@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 func benchEvent() Event {
@@ -21,9 +23,7 @@ func benchEvent() Event {
 
 func BenchmarkDecode(b *testing.B) {
 	payload, err := Encode(benchEvent())
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	subject := benchEvent().Data.Subject().String()
 	b.SetBytes(int64(len(payload)))
 	b.ReportAllocs()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -41,9 +43,7 @@ func fullest(t *testing.T) map[events.Type][]byte {
 	for i := range 400 {
 		e := eventstest.AnyEvent().Example(i)
 		payload, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n := len(members(payload, "data")); n > most[e.Type] {
 			best[e.Type], most[e.Type] = payload, n
 		}
@@ -106,9 +106,7 @@ func TestSchemasNameEveryMember(t *testing.T) {
 func oldMembers(t *testing.T) map[events.Type]map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("testdata/old/*.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	have := map[events.Type]map[string]bool{}
 	for _, typ := range events.Types() {
 		have[typ] = map[string]bool{}
@@ -200,9 +198,7 @@ func TestListsAreDescribed(t *testing.T) {
 func page(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -212,9 +208,7 @@ func page(t *testing.T, file string) string {
 func TestEventsVersion(t *testing.T) {
 	version := at(asyncAPI(t), "#/info/version")
 	schemas, err := json.Marshal(withoutTexts(schemaFiles(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sum := sha256.Sum256(schemas)
 	const want = "2.1.1 80e1f7c54115b6ed"
 	if got := fmt.Sprintf("%s %x", version, sum[:8]); got != want {

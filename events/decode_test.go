@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -534,9 +536,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzDecodeData(f *testing.F) {
 	for _, s := range []string{entryJSON, delistedJSON, viewsJSON, donationJSON, removedJSON} {
 		e, err := events.Decode([]byte(s))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(string(e.Type), events.AppendData(nil, e.Data))
 	}
 	f.Fuzz(func(t *testing.T, typ string, b []byte) {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
@@ -29,13 +31,9 @@ var update = flag.Bool("update", false, "rewrite the generated part of asyncapi.
 func TestAsyncAPIDocument(t *testing.T) {
 	doc := asyncAPI(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("asyncapi.json", zipped(t, "testdata/asyncapi-3.0.0.json.gz")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("asyncapi.json", zipped(t, "testdata/asyncapi-3.0.0.json.gz")))
 	s, err := c.Compile("asyncapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := s.Validate(doc); err != nil {
 		t.Error(err)
 	}
@@ -121,9 +119,7 @@ func schemaFiles(t *testing.T) map[string]any {
 	out := map[string]any{}
 	for _, name := range files {
 		b, err := fs.ReadFile(os.DirFS("schemas"), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var v any
 		if err := json.Unmarshal(b, &v); err != nil {
 			t.Fatal(name, err)
@@ -170,13 +166,9 @@ func writeSchemas(t *testing.T, want map[string]any) {
 	out.WriteString(head + "\n" + marker + "\n")
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		b, err := fs.ReadFile(os.DirFS("schemas"), name+".json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := yaml.JSONToYAML(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out.WriteString("    " + name + ":\n")
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "$schema:") || strings.HasPrefix(line, "$id:") {
@@ -191,9 +183,7 @@ func writeSchemas(t *testing.T, want map[string]any) {
 			out.WriteString("      " + line)
 		}
 	}
-	if err := os.WriteFile("asyncapi.yaml", out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile("asyncapi.yaml", out.Bytes(), 0o644))
 	t.Fatal("asyncapi.yaml is rewritten; run the tests again")
 }
 
@@ -201,31 +191,21 @@ func writeSchemas(t *testing.T, want map[string]any) {
 func asyncAPI(t *testing.T) any {
 	t.Helper()
 	b, err := yaml.YAMLToJSON(events.AsyncAPI())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var doc any
-	if err := json.Unmarshal(b, &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &doc))
 	return doc
 }
 
 func zipped(t *testing.T, file string) any {
 	t.Helper()
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, err := jsonschema.UnmarshalJSON(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
@@ -316,20 +296,14 @@ func TestSchemaAgreesOnBrokenEvents(t *testing.T) {
 	s := eventSchema(t)
 	rapid.Check(t, func(t *rapid.T) {
 		payload, err := events.Encode(eventstest.AnyEvent().Draw(t, "event"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var doc map[string]any
-		if err := json.Unmarshal(payload, &doc); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(payload, &doc))
 		for range rapid.IntRange(0, 2).Draw(t, "breaks") {
 			breakOne(t, doc)
 		}
 		broken, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if msg := disagreement(s, broken); msg != "" {
 			t.Fatalf("%s: %s", msg, broken)
 		}
@@ -403,13 +377,9 @@ func eventSchema(t *testing.T) *jsonschema.Schema {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	for name, doc := range schemaFiles(t) {
-		if err := c.AddResource("urn:registry:schema:"+name, doc); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.AddResource("urn:registry:schema:"+name, doc))
 	}
 	s, err := c.Compile("urn:registry:schema:event")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }

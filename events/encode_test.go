@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -22,9 +24,7 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := eventstest.AnyEvent().Draw(t, "event")
 		payload, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		back, err := events.DecodeMessage(e.Data.Subject().String(), payload)
 		if err != nil {
 			t.Fatalf("%v in %s", err, payload)
@@ -54,9 +54,7 @@ func TestOldEvents(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		seen := map[events.Type]bool{}
 		for line := range bytes.Lines(text) {
 			line = bytes.TrimSpace(line)

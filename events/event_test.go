@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -65,9 +67,7 @@ func texts[S ~string](all []S) []string {
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := map[string][]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -80,9 +80,7 @@ func constants(t *testing.T) map[string][]string {
 		}
 		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			text, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			out[typ.Name] = append(out[typ.Name], text)
 		}
 		return true

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 )
 
 func TestHistory(t *testing.T) {
 	h := events.History{Name: "B", Previous: "1732406400000000000"}
 	payload, err := events.EncodeHistory(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := events.DecodeHistory(payload); err != nil || got != h {
 		t.Errorf("decoded %+v, %v", got, err)
 	}

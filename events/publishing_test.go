@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 )
 
@@ -20,9 +22,7 @@ func TestPublishingImport(t *testing.T) {
 		t.Skip("no python3")
 	}
 	page, err := os.ReadFile("PUBLISHING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	script := regexp.MustCompile(`(?s)python3 -c '\n(.*?)\n' < reports.csv`).FindSubmatch(page)
 	if script == nil {
 		t.Fatal("no import from CSV in PUBLISHING.md")
@@ -31,9 +31,7 @@ func TestPublishingImport(t *testing.T) {
 	cmd.Stdin = strings.NewReader("list,id,chat_id,name,reason,verified,proofs_id,proofs_private,report_id,reported_at\n" +
 		`legit,e1,900000000000000000001,"Jan ""Ufny"", x",żółć,true,p1,false,R-1,2025-11-21T10:15:00Z` + "\n")
 	line, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e, err := events.Decode(line)
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)

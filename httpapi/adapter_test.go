@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -35,9 +37,7 @@ func TestMetrics(t *testing.T) {
 	}
 	var text strings.Builder
 	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, family := range families {
 		text.WriteString(family.String())
 	}
@@ -72,9 +72,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	f := serve(t)
 	count := func() (n int) {
 		families, err := f.registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, family := range families {
 			n += len(family.Metric)
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 
 	"example.org/registry/httpapi/internal/apitest"
@@ -170,9 +172,7 @@ func TestReaderGoesAway(t *testing.T) {
 	f.boundSearches(1, 64, time.Hour)
 	f.public.gate.wait = time.Hour
 	leave, err := f.public.searches.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer leave()
 	for request, waiting := range map[string]func() int{
 		"/api/scammers HTTP/1.1\r\n" + minSeqHeader + ": 99\r\n": f.public.gate.waiting.count,
@@ -194,9 +194,7 @@ func TestSearchesAreBounded(t *testing.T) {
 	f := serve(t)
 	f.boundSearches(1, 2, time.Hour)
 	leave, err := f.public.searches.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := make(chan *response)
 	for _, target := range []string{"/api/scammers?search=adam", "/api/check?search=adam"} {
 		go func() { got <- f.get(t, target) }()
@@ -224,9 +222,7 @@ func TestPersonChecksAreBounded(t *testing.T) {
 	f := serveSite(t)
 	f.boundSearches(1, 0, 0)
 	leave, err := f.public.searches.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for query, want := range map[string]int{
 		"search=111111111111111111":    http.StatusOK,
 		"id=111111111111111111":        http.StatusOK,
@@ -252,9 +248,7 @@ func TestSearchWaitIsBounded(t *testing.T) {
 	s := newSearches()
 	s.most, s.wait = 1, time.Nanosecond
 	leave, err := s.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := s.enter(t.Context(), true); err != errBusy {
 		t.Errorf("got %v", err)
 	}
@@ -373,12 +367,10 @@ func TestSearchesCount(t *testing.T) {
 	}
 }
 
-func prefixes(t interface{ Fatal(...any) }, texts ...string) (out trustedProxies) {
+func prefixes(t rapid.TB, texts ...string) (out trustedProxies) {
 	for _, text := range texts {
 		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, p)
 	}
 	return out

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/internal/bounds"
 )
@@ -52,9 +54,7 @@ func TestBatchIsChecks(t *testing.T) {
 	ids := []string{"nobody", "a\"b", "300000000000000002"}
 	for _, l := range []string{"scammers", "servers", "legit"} {
 		var page struct{ Data []struct{ ID string } }
-		if err := json.Unmarshal([]byte(f.get(t, "/api/"+l).body), &page); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(f.get(t, "/api/"+l).body), &page))
 		for _, e := range page.Data {
 			if !slices.Contains(ids, e.ID) {
 				ids = append(ids, e.ID)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
@@ -52,9 +54,7 @@ func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 		m(&cfg)
 	}
 	p, err := NewPublic(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return p
 }
 

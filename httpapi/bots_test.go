@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -67,12 +69,8 @@ type vectorAnswer struct {
 func readVectors(t testing.TB) (v vectors, text []byte) {
 	t.Helper()
 	text, err := os.ReadFile(vectorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &v))
 	return v, text
 }
 
@@ -108,13 +106,9 @@ func TestVectors(t *testing.T) {
 	out := json.NewEncoder(&made)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
-	if err := out.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, out.Encode(v))
 	if *update {
-		if err := os.WriteFile(vectorsFile, made.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(vectorsFile, made.Bytes(), 0o644))
 	} else if !bytes.Equal(text, made.Bytes()) {
 		t.Errorf("%s is not what the server answers; write it anew with -update", vectorsFile)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
 )
@@ -42,9 +44,7 @@ func TestChangesParameters(t *testing.T) {
 // feedOf is what /api/changes says.
 func (f *fixture) feedOf(t *testing.T) (body feedBody) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(f.get(t, "/api/changes").body), &body); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(f.get(t, "/api/changes").body), &body))
 	return body
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 
 	"example.org/registry/events"
@@ -41,9 +43,7 @@ func TestOpenAPINamesEveryMember(t *testing.T) {
 	shown := map[string]bool{}
 	for _, l := range events.Lists() {
 		var page struct{ Data []map[string]any }
-		if err := json.Unmarshal([]byte(f.get(t, "/api/"+string(l)).body), &page); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(f.get(t, "/api/"+string(l)).body), &page))
 		if len(page.Data) == 0 {
 			t.Errorf("apitest.People has nobody on %s", l)
 		}
@@ -89,9 +89,7 @@ func TestOpenAPINamesEveryList(t *testing.T) {
 func jsonText(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -99,9 +97,7 @@ func jsonText(t *testing.T, v any) string {
 func TestEveryPathIsAnswered(t *testing.T) {
 	f := serve(t)
 	page, err := os.ReadFile("CONTRACT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for path := range f.contract.doc["paths"].(map[string]any) {
 		if !bytes.Contains(page, []byte(path)) {
 			t.Errorf("CONTRACT.md does not name %s", path)
@@ -167,13 +163,9 @@ func TestPagesKeepEveryListParameter(t *testing.T) {
 // change raises info.version; what only adds does not (events/CHANGING.md#versions).
 func TestAPIVersion(t *testing.T) {
 	text, err := yaml.YAMLToJSON([]byte(openAPIFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var doc map[string]any
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &doc))
 	version := doc["info"].(map[string]any)["version"].(string)
 	for name := range doc {
 		if name != "paths" && name != "components" {

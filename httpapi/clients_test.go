@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/httpapi/apidoc"
@@ -84,9 +86,7 @@ func output(t testing.TB, dir string, status int, name string, args ...string) s
 
 func writeFile(t testing.TB, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // The linter finds nothing, not even a warning, and would have found an operation without an id.
@@ -191,9 +191,7 @@ func TestGoClient(t *testing.T) {
 		notInstalled(t, fmt.Sprintf("oapi-codegen (%s)", text))
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS(source)))
 	writeFile(t, dir, "openapi.yaml", openAPIFile)
 	output(t, dir, 0, "go", "tool", "oapi-codegen", "-config=oapi-codegen.yaml", "-o=client.gen.go", "openapi.yaml")
 	output(t, dir, 0, "go", "run", ".", "http://"+f.addr)
@@ -355,9 +353,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 func (f *fixture) getFrom(t *testing.T, address string) string {
 	t.Helper()
 	resp, err := f.client.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -45,9 +47,7 @@ var readContract = sync.OnceValues(func() (*contract, error) {
 func newContract(t testing.TB) *contract {
 	t.Helper()
 	c, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -185,22 +185,16 @@ func decoded(t testing.TB, coding string, raw []byte) string {
 	switch coding {
 	case "gzip":
 		z, err := gzip.NewReader(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r = z
 	case "zstd":
 		z, err := zstd.NewReader(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer z.Close()
 		r = z
 	}
 	body, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(body)
 }
 

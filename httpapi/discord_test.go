@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -31,16 +33,12 @@ func start(t *testing.T, dir string, env []string, name string, args ...string) 
 	p := &process{cmd: exec.CommandContext(t.Context(), name, args...), lines: make(chan string, 1000)}
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.cmd.Stderr = p.cmd.Stdout // what a bot complains of is not looked at, and neither is waited for
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.cmd.Start())
 	go func() {
 		defer close(p.lines)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -129,9 +127,7 @@ func TestDiscordBots(t *testing.T) {
 		notInstalled(t, "discord.js below REGISTRY_NPM")
 	}
 	helpers, err := filepath.Abs("testdata/discord")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node, python := program(t, "node"), systemPython(t)
 	for language, command := range map[string][]string{
 		"mjs": {node, "--import", "./elsewhere.mjs", "discordbot.mjs"},
@@ -140,12 +136,8 @@ func TestDiscordBots(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.CopyFS(dir, os.DirFS(helpers)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
+			require.NoError(t, os.CopyFS(dir, os.DirFS(helpers)))
 			f := serve(t, withSite)
 			f.set(func(r *Readiness) { r.AsOf = time.Now() })
 			front := &discordFront{f: f, named: map[string]bool{}}

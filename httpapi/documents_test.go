@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 )
 
@@ -33,9 +35,7 @@ func TestOpenAPIServer(t *testing.T) {
 			OpenAPI string
 			Servers []struct{ URL string }
 		}
-		if err := yaml.Unmarshal([]byte(f.get(t, "/openapi.yaml").body), &doc); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal([]byte(f.get(t, "/openapi.yaml").body), &doc))
 		if len(doc.Servers) != 1 || doc.Servers[0].URL != want || doc.OpenAPI != "3.1.0" {
 			t.Errorf("%+v", doc)
 		}
@@ -60,13 +60,9 @@ func TestAbsentDocuments(t *testing.T) {
 	f := serve(t, func(c *Config) { c.ProofsURL, c.AsyncAPI = "", nil })
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		req, err := http.NewRequest(method, "http://"+f.addr+"/asyncapi.yaml", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp, err := f.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s /asyncapi.yaml: %d", method, resp.StatusCode)

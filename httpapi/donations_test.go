@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 )
 
@@ -52,9 +54,7 @@ func TestDonationFollowsItsEvents(t *testing.T) {
 		if a.status == http.StatusNotFound {
 			return a.body
 		}
-		if err := json.Unmarshal([]byte(a.body), &d); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(a.body), &d))
 		return d.Status
 	}
 	for _, step := range []struct {
@@ -94,9 +94,7 @@ func TestDonationIDs(t *testing.T) {
 	f.set(func(s *Readiness) { s.Ready = false })
 	f.wantError(t, http.StatusServiceUnavailable, "Trwa wczytywanie danych.", http.MethodGet, "/api/donate/status?id=d-1")
 	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, family := range families {
 		if strings.Contains(family.String(), "d-1") {
 			t.Errorf("a metric shows the id: %s", family)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
@@ -58,9 +60,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		m(&cfg)
 	}
 	public, err := NewPublic(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.public = public
 	t.Cleanup(public.Close)
 	f.addr = listen(t, wire.NewServer(public, cfg.Logger))
@@ -84,9 +84,7 @@ func listen(t testing.TB, srv *http.Server) string {
 func listenOver(t testing.TB, srv *http.Server, wrap func(net.Listener) net.Listener) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address, done := l.Addr().String(), make(chan struct{})
 	if wrap != nil {
 		l = wrap(l)
@@ -149,16 +147,12 @@ func (f *fixture) ask(t testing.TB, method, target string, headers ...string) *r
 func (f *fixture) fetch(t testing.TB, method, target string, headers ...string) *response {
 	t.Helper()
 	req, err := http.NewRequest(method, "http://"+f.addr+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	resp, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	a := &response{path: req.URL.Path, status: resp.StatusCode, header: resp.Header}
 	if a.raw, err = io.ReadAll(resp.Body); err != nil {

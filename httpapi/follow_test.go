@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
 )
@@ -40,16 +42,12 @@ func (f *fixture) follow(t testing.TB, query string, headers ...string) *followe
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.addr+changesOf+"/events"+query, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", resp.StatusCode)
@@ -257,9 +255,7 @@ func TestFollowerLeaves(t *testing.T) {
 	s := f.follow(t, "?since="+apitest.Sequence(0))
 	s.want(at(0), "tick", "")
 	conn, err := net.Dial("tcp", f.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := fmt.Fprintf(conn, "GET %s/events?since=%s HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, apitest.Sequence(0)); err != nil {
@@ -276,9 +272,7 @@ func TestFollowerLeaves(t *testing.T) {
 		t.Fatal("no ", text, lines.Err())
 	}
 	read("event: tick")
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 	read("event: tick")
 	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
 	read("event: remove")
@@ -440,9 +434,7 @@ func TestFollowerCatchesUp(t *testing.T) {
 	f.public.followers.times.tick, f.public.followers.times.write = time.Hour, 20*time.Second
 	for _, version := range []string{"1.0", "1.1"} {
 		conn, err := net.Dial("tcp", f.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 		from := f.model.View().Sequence()
 		request := fmt.Sprintf("GET %s/events?since=%d HTTP/%s\r\nHost: x\r\n\r\n", changesOf, from, version)
@@ -450,9 +442,7 @@ func TestFollowerCatchesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := &follower{t, resp, bufio.NewScanner(resp.Body), nil}
 		s.body.Buffer(nil, 1<<20)
 		s.want(from, "tick", "")

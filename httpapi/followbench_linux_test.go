@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/stretchr/testify/require"
 )
 
 // crowd is followers of the feed that take no CPU time: sockets for which the system notes
@@ -24,16 +26,10 @@ func gather(b *testing.B, p *Public, addr string, n int) crowd {
 	c := make(crowd, n)
 	for i := range c {
 		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		b.Cleanup(func() { _ = syscall.Close(fd) })
-		if err := syscall.Connect(fd, &syscall.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}); err != nil {
-			b.Fatal(err)
-		}
-		if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, syscall.Connect(fd, &syscall.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}))
+		require.NoError(b, syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1))
 		if _, err := syscall.Write(fd, request); err != nil {
 			b.Fatal(err)
 		}
@@ -54,9 +50,7 @@ func (c crowd) arrived(b *testing.B) []time.Time {
 			b.Fatal(n, err)
 		}
 		messages, err := syscall.ParseSocketControlMessage(control[:size])
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		if len(messages) == 1 { // the system begins to note times a little after the first was asked for
 			at[i] = time.Unix((*syscall.Timespec)(unsafe.Pointer(&messages[0].Data[0])).Unix())
 		}
@@ -67,9 +61,7 @@ func (c crowd) arrived(b *testing.B) []time.Time {
 // cpuTime is what the process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
@@ -57,9 +59,7 @@ func BenchmarkFirstSync(b *testing.B) {
 			for b.Loop() {
 				for since := 0; since < n; since += 1000 {
 					resp, err := http.Get(fmt.Sprintf("http://%s%s?since=%d&limit=1000", addr, changesOf, since))
-					if err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, err)
 					size, err := io.Copy(io.Discard, resp.Body)
 					if resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
 						b.Fatal(err, resp.StatusCode)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"example.org/registry/events"
@@ -25,9 +27,7 @@ import (
 func rawFollow(t testing.TB, addr string, since uint64) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := fmt.Fprintf(conn, "GET %s/events?since=%d HTTP/1.1\r\nHost: x\r\n\r\n", changesOf, since); err != nil {
@@ -40,9 +40,7 @@ func rawFollow(t testing.TB, addr string, since uint64) *net.TCPConn {
 func readFollow(t testing.TB, conn io.Reader) *follower {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &follower{t, resp, bufio.NewScanner(resp.Body), nil}
 	s.body.Buffer(nil, 1<<20)
 	return s

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/readmodel"
 )
@@ -102,14 +104,10 @@ func golden(t *testing.T, name, body string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden.json")
 	if *update {
-		if err := os.WriteFile(file, []byte(body+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(body+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if body+"\n" != string(want) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
@@ -143,9 +141,7 @@ func TestAnswerVersion(t *testing.T) {
 			continue // these have tags of their bodies, or none
 		}
 		body, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sum := sha256.Sum256(body)
 		hash := hex.EncodeToString(sum[:8])
 		if old, ok := was[base]; ok && old != hash && was["number"] == number {
@@ -159,7 +155,5 @@ func TestAnswerVersion(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s is not up to date: run with -update", file)
 	}
-	if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(now), 0o644))
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
@@ -74,9 +76,7 @@ type dial struct {
 
 func dialed(t *testing.T, addr string) dial {
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return dial{c, bufio.NewReader(c)}
 }
@@ -99,14 +99,10 @@ func (d dial) ask(t *testing.T, method, path string, lines ...string) http.Heade
 func (d dial) read(t *testing.T, method string) http.Header {
 	t.Helper()
 	resp, err := http.ReadResponse(d.in, &http.Request{Method: method})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	n, err := io.Copy(io.Discard, resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp.Header["Status"] = []string{resp.Status, fmt.Sprint(n)}
 	delete(resp.Header, "Date")
 	return resp.Header

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/respond"
@@ -204,9 +206,7 @@ func TestNotModifiedRunsNoSearch(t *testing.T) {
 	f := serve(t)
 	f.boundSearches(1, 1, time.Nanosecond)
 	leave, err := f.public.searches.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer leave()
 	const target = "/api/scammers?search=adam"
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)

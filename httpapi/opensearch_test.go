@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The description of the search leads browsers to the person check at the address that they asked.
@@ -23,9 +25,7 @@ func TestOpenSearch(t *testing.T) {
 				Template string `xml:"template,attr"`
 			} `xml:"Url"`
 		}
-		if err := xml.Unmarshal([]byte(a.body), &description); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, xml.Unmarshal([]byte(a.body), &description))
 		if len([]rune(description.ShortName)) > 16 || description.Image != base+"/favicon.ico" || description.URL.Template != base+"/?search={searchTerms}" {
 			t.Errorf("%+v", description)
 		}

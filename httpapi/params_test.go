@@ -243,7 +243,7 @@ func TestScanQueryIsParseQuery(t *testing.T) {
 	})
 }
 
-func sameAsParseQuery(t interface{ Fatalf(string, ...any) }, raw string) {
+func sameAsParseQuery(t rapid.TB, raw string) {
 	names := listParams()
 	var values [numListParams]value
 	err := scanQuery(raw, names[:], values[:])

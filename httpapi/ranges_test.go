@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/wire"
@@ -74,9 +76,7 @@ func TestBadRanges(t *testing.T) {
 	}
 	f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: prefix.", http.MethodGet, "/api/ranges/x")
 	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, family := range families {
 		if text := family.String(); strings.Contains(text, "ranges/a") || strings.Contains(text, `"abc"`) {
 			t.Errorf("a metric names a prefix: %s", text)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
@@ -105,9 +107,7 @@ func TestRanked(t *testing.T) {
 		HasMore bool
 		Facets  map[string]int
 	}
-	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(a.body), &body))
 	sum := 0
 	for _, n := range body.Facets {
 		sum += n
@@ -168,9 +168,7 @@ func TestRankedOverload(t *testing.T) {
 	f := serve(t)
 	f.boundSearches(1, 0, 0)
 	leave, err := f.public.searches.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, "/api/search?q=a")
 	leave()
 	if a := f.get(t, "/api/search?q=a"); a.status != http.StatusOK {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
@@ -36,9 +38,7 @@ func TestRecordCounts(t *testing.T) {
 	listed := func(l events.List, id string, verified bool, at string) {
 		seq++
 		reported, err := time.Parse("2006-01-02", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		e := events.Entry{List: l, EntryID: id, ChatID: "1", Name: "x", ReportID: "r", Verified: verified, ReportedAt: reported}
 		m.Apply([]readmodel.Record{r.Render(seq, e)}, seq)
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestIsRequestID(t *testing.T) {
@@ -23,14 +25,10 @@ func TestRequestLog(t *testing.T) {
 	f := serve(t, func(c *Config) { c.RequestLog = true })
 	for _, path := range []string{"/api/check?id=99016474520097277832", "/api/chat/avatar/99016474520097277832", "/api/99016474520097277832", "/api/check"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+f.addr+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.Header.Set("X-Request-Id", "a1b2c3d4e5f6")
 		resp, err := f.client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp.Body.Close()
 	}
 	eventually(t, func() bool { return strings.Count(f.log.String(), "msg=request ") == 4 })

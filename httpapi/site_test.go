@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 
 	"example.org/registry/events"
@@ -35,16 +37,12 @@ func serveSite(t testing.TB, mutate ...func(*Config)) *fixture {
 func (f *fixture) open(t testing.TB, method, target string, headers ...string) *response {
 	t.Helper()
 	req, err := http.NewRequest(method, "http://"+f.addr+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	resp, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	a := &response{status: resp.StatusCode, header: resp.Header}
 	if a.raw, err = io.ReadAll(resp.Body); err != nil {
@@ -323,9 +321,7 @@ func TestPagesThatAreMeant(t *testing.T) {
 func TestSiteOff(t *testing.T) {
 	f := serve(t)
 	s, err := site.New(site.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range append(sitePages(), somebodysPage, s.Assets()[0].Path) {
 		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, path)
 	}
@@ -358,9 +354,7 @@ func TestPagesAreLimited(t *testing.T) {
 
 func BenchmarkPages(b *testing.B) {
 	p := busyAPI(b, 30000)
-	if err := p.siteRoutes(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, p.siteRoutes(Config{AppealsURL: "https://appeals.example.org/", ProofsURL: "https://proofs.example.org/"}))
 	b.Run("list", func(b *testing.B) { handle(b, p, "/scammers", http.StatusOK) })
 	b.Run("entry", func(b *testing.B) { handle(b, p, "/wpis/scammers/e0000007", http.StatusOK) })
 	b.Run("entry/new", func(b *testing.B) {
@@ -417,9 +411,7 @@ func TestAPIPageNamesEveryPath(t *testing.T) {
 		t.Fatalf("%d %v", a.status, a.header)
 	}
 	var doc struct{ Paths map[string]any }
-	if err := yaml.Unmarshal([]byte(openAPIFile), &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(openAPIFile), &doc))
 	for path := range doc.Paths {
 		if !strings.Contains(a.body, "<b>GET</b> "+path+"<") {
 			t.Errorf("%s is not on the page", path)

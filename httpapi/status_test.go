@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/upstream"
 )
 
@@ -90,9 +92,7 @@ func TestStatusPageRemembers(t *testing.T) {
 	}
 	f.set(func(s *Readiness) { s.Ready = true })
 	round, err := f.public.upstreams.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	later := *round
 	later.Components = slices.Clone(round.Components)
 	later.Components[0].OK = true

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/upstream"
 	"example.org/registry/httpapi/wire"
@@ -23,13 +25,9 @@ import (
 func (f *fixture) dial(t testing.TB) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", f.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 	return conn.(*net.TCPConn)
 }
 
@@ -130,14 +128,10 @@ func TestPipelinedRequests(t *testing.T) {
 	got := f.rawRequest(t, "GET /api/chat/avatar/1?size=17 HTTP/1.1\r\nHost: x\r\n\r\n"+"GET /api/check?id=1 HTTP/1.1\r\n"+closing)
 	r := bufio.NewReader(strings.NewReader(got))
 	first, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, _ = io.Copy(io.Discard, first.Body)
 	second, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	body, _ := io.ReadAll(second.Body)
 	if first.StatusCode != 400 || first.Header.Get("Content-Security-Policy") == "" || second.StatusCode != 200 || string(body) != `{"results":[]}` ||
 		second.Header.Get("Content-Security-Policy") != "" {
@@ -197,9 +191,7 @@ func TestHalfClosedReaders(t *testing.T) {
 	f.boundSearches(1, 64, time.Hour)
 	f.public.gate.wait = time.Hour
 	leave, err := f.public.searches.enter(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answers := map[string]net.Conn{}
 	for _, request := range []string{
 		"/api/chat/avatar/100000000000000001 HTTP/1.1\r\n", "/api/status HTTP/1.1\r\n",
@@ -211,9 +203,7 @@ func TestHalfClosedReaders(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET "+request+"Host: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.CloseWrite())
 		answers[request] = conn
 	}
 	waiting := func() bool {

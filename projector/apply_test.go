@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -72,9 +74,7 @@ func (s *system) replayTo(seq uint64) readmodel.Digest {
 		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && msg.Sequence > seq {
 			break
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, err)
 		at = msg.Sequence
 		if e, err := events.DecodeMessage(msg.Subject, msg.Data); err == nil {
 			m.Apply([]readmodel.Record{r.Render(at, e.Data)}, at)

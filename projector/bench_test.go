@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/publish"
@@ -31,9 +33,7 @@ func BenchmarkCatchUp(b *testing.B) {
 		if n := s.model.View().Sequence(); n != benchEvents {
 			b.Fatalf("caught up at %d", n)
 		}
-		if err := s.stop(); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.stop())
 		s.path += "+"
 	}
 	b.ReportMetric(float64(b.N)*benchEvents/took.Seconds(), "events/s")
@@ -102,8 +102,6 @@ func (s *system) publishAll(evs []events.Event) uint64 {
 		messages[i] = publish.Message{Event: e}
 	}
 	sum, err := publish.New(s.js, publish.Config{}).PublishAll(context.Background(), messages)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return sum.LastSequence
 }

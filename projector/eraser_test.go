@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -21,13 +23,9 @@ func removal(e events.Entry, id string) events.Event {
 func (s *system) counts() map[string]uint64 {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), events.DefaultStream)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	info, err := stream.Info(s.t.Context(), jetstream.WithSubjectFilter(">"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return info.State.Subjects
 }
 

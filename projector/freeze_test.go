@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"os"
@@ -41,9 +43,7 @@ func TestReasonAfterRecreation(t *testing.T) {
 	s.start()
 	v := s.reach(s.publish(eventstest.Events(10, 1)...))
 	for range 2 {
-		if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
 		s.says("is missing")
 		eventstest.Stream(t, s.js)
 		s.says("is another one")
@@ -103,13 +103,9 @@ func TestReasonWithoutMessage(t *testing.T) {
 	})
 	s.says("ends at 20, before the checkpoint 30")
 	stream, err := s.js.Stream(context.Background(), events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Purged up to a sequence that it has not reached, a stream goes on behind that.
-	if err := stream.Purge(context.Background(), jetstream.WithPurgeSequence(41)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stream.Purge(context.Background(), jetstream.WithPurgeSequence(41)))
 	s.publish(others(1)...)
 	s.says("no message at the checkpoint 30")
 	s.restartBroker(func() {
@@ -151,9 +147,7 @@ func TestStreamRecreated(t *testing.T) {
 				if !running {
 					s.mustStop()
 				}
-				if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
 				eventstest.Stream(t, s.js)
 				other := eventstest.Events(messages, 99)
 				for i := range other {
@@ -186,9 +180,7 @@ func TestStreamMadeAgainWithItsEpoch(t *testing.T) {
 				s.mustStop()
 			}
 			cfg := s.info(events.DefaultStream).Config
-			if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
 			cfg.FirstSeq = v.Sequence() + 1
 			if _, err := s.js.CreateStream(t.Context(), cfg); err != nil {
 				t.Fatal(err)
@@ -232,9 +224,7 @@ func TestStreamMissing(t *testing.T) {
 				s.mustStop()
 				s.log = &logBuffer{}
 			}
-			if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
 			if !running {
 				s.start()
 			}
@@ -275,9 +265,7 @@ func (s *system) publishAround(backup string) {
 	evs := eventstest.Events(30, 1)
 	s.publish(evs[:20]...)
 	s.restartBroker(func() {
-		if err := os.CopyFS(backup, os.DirFS(s.dir)); err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, os.CopyFS(backup, os.DirFS(s.dir)))
 	})
 	s.publish(evs[20:]...)
 }
@@ -324,16 +312,10 @@ func TestRewoundWhileAway(t *testing.T) {
 			s.publishAround(old)
 			if erased {
 				stream, err := s.js.Stream(t.Context(), events.DefaultStream)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				m, err := stream.GetMsg(t.Context(), 30)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)))
 			}
 			s.start()
 			v := s.reach(30)
@@ -394,9 +376,7 @@ func TestTailReplacedWhereNoneWas(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
 	last := s.publish(eventstest.Events(10, 1)...)
-	if err := stream.DeleteMsg(context.Background(), last); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stream.DeleteMsg(context.Background(), last))
 	s.start()
 	s.reach(last)
 	s.mustStop()
@@ -414,14 +394,10 @@ func TestTailReplacedWhereNoneWas(t *testing.T) {
 
 func move(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(from, to))
 }
 
 func remove(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(dir))
 }

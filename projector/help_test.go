@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -77,9 +79,7 @@ func newSystemIn(t testing.TB) *system {
 func (s *system) relay() *relay.Relay {
 	s.t.Helper()
 	r, err := relay.StartNATS(s.addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	s.t.Cleanup(r.Close)
 	s.addr = r.Addr()
 	return r
@@ -89,14 +89,10 @@ func (s *system) connect() jetstream.JetStream {
 	s.t.Helper()
 	nc, err := nats.Connect("nats://"+s.addr, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
 		nats.ReconnectJitter(0, 0))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	s.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return js
 }
 
@@ -104,18 +100,14 @@ func (s *system) connect() jetstream.JetStream {
 func (s *system) open() {
 	s.t.Helper()
 	store, model, err := snapshots.Open(context.Background(), snapshots.Config{Path: s.path})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	s.store, s.model = store, model
 	opts := append(ConnectOptions(), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
 	if s.nc, err = nats.Connect("nats://"+s.addr, opts...); err != nil {
 		s.t.Fatal(err)
 	}
 	js, err := jetstream.New(s.nc)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	cfg := Config{
 		JetStream: js, History: events.DefaultHistory, Erase: func() bool { return true }, Model: model, Store: store, Saved: store.Checkpoint(),
 		Logger:    slog.New(slog.NewTextHandler(s.log, nil)),
@@ -162,9 +154,7 @@ func (s *system) start() {
 // mustStop stops the projector and closes its store.
 func (s *system) mustStop() {
 	s.t.Helper()
-	if err := s.stop(); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, s.stop())
 }
 
 // restartBroker stops the broker, lets between change its directory, and starts it on its port.
@@ -234,9 +224,7 @@ func (s *system) info(stream string) *jetstream.StreamInfo {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	st, err := s.js.Stream(ctx, stream)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return st.CachedInfo()
 }
 
@@ -254,9 +242,7 @@ func (s *system) inspect() {
 		s.t.Errorf("digest of the model %s, of a replay %s", got, want.Digest())
 	}
 	store, loaded, err := snapshots.Open(context.Background(), snapshots.Config{Path: s.path})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	if loaded.View().Digest() != want.Digest() || loaded.View().Sequence() != s.model.View().Sequence() {
 		s.t.Errorf("saved %d %s, replay %d %s", loaded.View().Sequence(), loaded.View().Digest(), want.Sequence(), want.Digest())
 	}
@@ -286,9 +272,7 @@ func (s *system) replay() *readmodel.Model {
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return m
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, err)
 		seq = msg.Sequence
 		e, err := events.DecodeMessage(msg.Subject, msg.Data)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
@@ -24,9 +26,7 @@ func TestHistoryOfReplicas(t *testing.T) {
 	}
 	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
 	name, at, err := lineage.Begin(t.Context(), stream, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if v = s.reach(at); v.Epoch() != name || name == first {
 		t.Errorf("the feed is %q, want %q", v.Epoch(), name)
 	}
@@ -96,9 +96,7 @@ func TestHistoryInCheck(t *testing.T) {
 	s.publish(eventstest.Events(10, 1)...)
 	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
 	name, marker, err := lineage.Begin(t.Context(), stream, "A")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	last := s.publish(others(10)...)
 	info := s.info(events.DefaultStream)
 	for _, c := range []struct {
@@ -109,9 +107,7 @@ func TestHistoryInCheck(t *testing.T) {
 		{marker - 1, "", true}, {marker, "", false}, {last, "", false}, {last, "A", false}, {marker, name, true}, {last, name, true},
 	} {
 		m, err := stream.Message(t.Context(), c.sequence)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		at := readmodel.Checkpoint{StreamIdentity: lineage.Of(info), Sequence: m.Sequence, MessageID: m.ID, MessageTime: m.Time}
 		at.History = c.history
 		var wrong *lineage.Error

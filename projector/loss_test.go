@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -19,9 +21,7 @@ import (
 func (s *system) send(subject, data string, header nats.Header) uint64 {
 	s.t.Helper()
 	ack, err := s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: subject, Data: []byte(data), Header: header})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return ack.Sequence
 }
 
@@ -32,9 +32,7 @@ func (s *system) purge(subject string) {
 	if err == nil {
 		err = stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(subject))
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 }
 
 // One message with Nats-Rollup: all, on a stream that permits it, erases everything else. That is

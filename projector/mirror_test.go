@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -39,9 +41,7 @@ func TestMirror(t *testing.T) {
 	if n := s.log.count("stream differs"); n > 0 {
 		t.Errorf("%d differences: %s", n, s.log.String())
 	}
-	if err := s.js.DeleteStream(context.Background(), "FAR"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(context.Background(), "FAR"))
 	s.progress("frozen", func(p Progress) bool {
 		return p.Frozen && p.CaughtUp && strings.Contains(p.LastError, "its origin is not the same any more: The stream FAR is missing")
 	})
@@ -59,9 +59,7 @@ func TestMirrorOfAnotherHistory(t *testing.T) {
 	s.start()
 	s.reach(last)
 	s.mustStop()
-	if err := s.js.DeleteStream(context.Background(), "FAR"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(context.Background(), "FAR"))
 	eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { *c = origin.CachedInfo().Config })
 	s.publish(eventstest.Events(30, 2)...)
 	s.start()

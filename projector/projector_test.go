@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
 
@@ -157,9 +159,7 @@ func TestErasedTail(t *testing.T) {
 			stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
 			last := s.publish(eventstest.Events(10, 1)...)
 			for n := range erased {
-				if err := stream.DeleteMsg(context.Background(), last-n); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, stream.DeleteMsg(context.Background(), last-n))
 			}
 			s.start()
 			s.reach(last)
@@ -181,14 +181,10 @@ func TestErasedWhileRunning(t *testing.T) {
 	last := s.publish(eventstest.Events(12, 1)[10:]...)
 	s.start()
 	s.reach(last)
-	if err := stream.Purge(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stream.Purge(context.Background()))
 	for n := range 3 { // published and erased between two polls, most likely before it is received
 		last = s.publish(eventstest.Events(20+n, 1)[19+n])
-		if err := stream.Purge(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stream.Purge(context.Background()))
 	}
 	s.reach(last)
 	s.progress("no lag, and what is lost is said", func(p Progress) bool {
@@ -201,9 +197,7 @@ func TestPurgedStream(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js)
 	last := s.publish(eventstest.Events(10, 1)...)
-	if err := stream.Purge(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stream.Purge(context.Background()))
 	s.start()
 	s.reach(last)
 	s.mustStop()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"os"
@@ -26,9 +28,7 @@ func good(t *testing.T) (subject string, payload []byte) {
 	t.Helper()
 	e := eventstest.Events(1, 1)[0]
 	payload, err := events.Encode(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e.Data.Subject().String(), payload
 }
 
@@ -99,9 +99,7 @@ func TestRejections(t *testing.T) {
 func (s *system) copyOf(epoch string, seq uint64) *jetstream.RawStreamMsg {
 	s.t.Helper()
 	st, err := s.js.Stream(context.Background(), events.RejectedStream)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	m, err := st.GetLastMsgForSubject(context.Background(), fmt.Sprint(events.RejectedPrefix, epoch, ".", seq))
 	if err != nil {
 		s.t.Fatalf("copy of %d: %v", seq, err)
@@ -133,9 +131,7 @@ func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
 	ctx := context.Background()
 	// Another stream has the subjects: the one of rejected events cannot be made.
 	_, err := s.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"registry-rejected.>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.start()
 	before := s.reach(s.publish(eventstest.Events(10, 1)...)).Sequence()
 	eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
@@ -145,9 +141,7 @@ func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
 	if p := s.p.Progress(); p.Saved > before {
 		t.Errorf("saved at %d, behind a rejection at %d that is not copied", p.Saved, before+1)
 	}
-	if err := s.js.DeleteStream(ctx, "OTHER"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(ctx, "OTHER"))
 	s.reach(last)
 	s.progress("well again", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
 	s.inspect()
@@ -159,9 +153,7 @@ func TestRejectedStreamDeleted(t *testing.T) {
 	s.start()
 	eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad"))
 	s.progress("first copy", func(p Progress) bool { return p.Rejected == 1 })
-	if err := s.js.DeleteStream(context.Background(), events.RejectedStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(context.Background(), events.RejectedStream))
 	s.progress("none", func(p Progress) bool { return p.Rejected == 0 })
 	s.reach(eventstest.PublishRaw(t, s.js, "registry.servers.bad", []byte("bad")))
 	s.progress("second copy", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
@@ -220,13 +212,9 @@ func TestSubjectsPurged(t *testing.T) {
 	}
 	s.progress("all named", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all) })
 	stream, err := s.js.Stream(context.Background(), events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, subject := range all[1:] {
-		if err := stream.Purge(context.Background(), jetstream.WithPurgeSubject(subject)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stream.Purge(context.Background(), jetstream.WithPurgeSubject(subject)))
 	}
 	s.progress("one left", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all[:1]) })
 	eventstest.PublishRaw(t, s.js, all[5], []byte("bad again"))
@@ -242,9 +230,7 @@ func TestSubjectsWhileFrozen(t *testing.T) {
 	s.reach(eventstest.PublishRaw(t, s.js, bad, []byte("bad")))
 	named := func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{bad}) }
 	s.progress("named", named)
-	if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
 	eventstest.Stream(t, s.js)
 	r := s.p.rejecter
 	if r.subjects.sameStream(context.Background()) {
@@ -500,9 +486,7 @@ func TestPoisonCorpus(t *testing.T) {
 	problems := map[uint64]string{} // by sequence
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		subject, rest, _ := strings.Cut(string(text), "\n")
 		problem, payload, _ := strings.Cut(rest, "\n\n")
 		seq := eventstest.PublishRaw(t, s.js, subject, []byte(payload))

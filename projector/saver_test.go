@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
@@ -151,15 +153,11 @@ func TestFlush(t *testing.T) {
 	s.tune = func(c *Config) { c.SaveEvery = time.Hour }
 	s.start()
 	v, err := s.model.Await(t.Context(), s.publish(eventstest.Events(10, 1)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := s.p.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.p.Flush(ctx))
 	if got := s.store.Checkpoint().Sequence; got < v.Sequence() {
 		t.Errorf("store at %d after Flush, model at %d", got, v.Sequence())
 	}
@@ -176,9 +174,7 @@ func TestFlushBetweenModelAndCheckpoint(t *testing.T) {
 	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := s.p.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.p.Flush(ctx))
 	flushed := make(chan error, 1)
 	s.p.withModel(func(m *readmodel.Model) { // as applyPart does
 		at := s.p.checkpoint()
@@ -193,9 +189,7 @@ func TestFlushBetweenModelAndCheckpoint(t *testing.T) {
 		}
 		s.p.setCheckpoint(at)
 	})
-	if err := s.p.save(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.p.save(ctx, nil))
 	if err := <-flushed; err != nil {
 		t.Error(err)
 	}

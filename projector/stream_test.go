@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -68,9 +70,7 @@ func TestStreamThatCannotBeMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t)
 			_, err := s.js.CreateStream(context.Background(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{subject}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			err = s.runOnce(nil)
 			if err == nil || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("Run: %v", err)
@@ -143,9 +143,7 @@ func TestLesserDifferences(t *testing.T) {
 	})
 	s.start()
 	s.reach(s.publish(eventstest.Events(3, 1)...))
-	if err := s.nc.ForceReconnect(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.nc.ForceReconnect())
 	s.reach(s.publish(eventstest.Events(6, 1)[3:]...))
 	if n := s.log.count("stream differs"); n != 5 {
 		t.Errorf("%d warnings", n)
@@ -196,9 +194,7 @@ func TestEachDifferenceIsOneWarning(t *testing.T) {
 		if log.count("stream differs") != want || want > 0 && !named {
 			t.Errorf("%q: logged %s", option, log.String())
 		}
-		if err := s.js.DeleteStream(context.Background(), events.DefaultStream); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
 	}
 }
 

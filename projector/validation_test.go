@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
@@ -20,9 +22,7 @@ import (
 func ask(t *testing.T, nc *nats.Conn, payload []byte, header nats.Header) string {
 	t.Helper()
 	m, err := nc.RequestMsg(&nats.Msg{Subject: events.ValidateSubject, Data: payload, Header: header}, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(m.Data)
 }
 
@@ -33,9 +33,7 @@ func TestValidation(t *testing.T) {
 	s.start()
 	for range 2 { // as two servers: one answers
 		stop, err := ServeValidation(s.nc, slog.New(slog.NewTextHandler(s.log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(stop)
 	}
 	s.until("the broker knows of the services", func() bool { return s.nc.Flush() == nil })
@@ -69,9 +67,7 @@ func TestValidation(t *testing.T) {
 			header[name] = values
 		}
 		seq, err := s.js.PublishMsg(t.Context(), &nats.Msg{Subject: r.subject, Data: r.payload, Header: header})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.reach(seq.Sequence)
 		reason := s.copyOf(s.p.Progress().StreamEpoch, seq.Sequence).Header.Get(events.HeaderReason)
 		header = r.header
@@ -99,9 +95,7 @@ func TestValidation(t *testing.T) {
 	// nats micro ls
 	var info micro.Info
 	m, err := nc.Request("$SRV.INFO."+events.ValidateSubject, nil, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := json.Unmarshal(m.Data, &info); err != nil || len(info.Endpoints) != 1 || info.Endpoints[0].Subject != events.ValidateSubject {
 		t.Errorf("the service describes itself as %s: %v", m.Data, err)
 	}
@@ -116,9 +110,7 @@ func TestValidationOutlivesTheBroker(t *testing.T) {
 	defer s.nc.Close()
 	s.away()
 	stop, err := ServeValidation(s.nc, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stop()
 	s.back()
 	_, payload := good(t)
@@ -141,21 +133,15 @@ func TestValidationRefused(t *testing.T) {
 	}
 	b := eventstest.Broker(t, func(c *broker.Config) { c.ConfigFile = users })
 	nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("old", "secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	var log logBuffer
 	stop, err := ServeValidation(nc, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stop()
 	s := &system{t: t}
 	s.until("the refusal is logged", func() bool { return log.count("does not answer on registry-validate") > 0 })
-	if err := nc.ForceReconnect(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.ForceReconnect())
 	s.until("the user is connected again", func() bool { return nc.Stats().Reconnects == 1 && nc.Flush() == nil })
 	if log.count("\n") != 1 {
 		t.Error(log.String())

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -92,9 +94,7 @@ func TestFlappingConnection(t *testing.T) {
 	var last uint64
 	for i := range 10 {
 		s.publish(evs[20*i : 20*i+10]...)
-		if err := s.nc.ForceReconnect(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.nc.ForceReconnect())
 		last = s.publish(evs[20*i+10 : 20*i+20]...)
 	}
 	s.reach(last)
@@ -241,9 +241,7 @@ func TestAsOfIsNotTheReception(t *testing.T) {
 	before := s.p.Progress().AsOf
 	sent := s.publish(eventstest.Events(4, 2)[3])
 	stream, err := s.js.Stream(t.Context(), events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.until("the broker has sent it", func() bool {
 		for c := range stream.ListConsumers(t.Context()).Info() {
 			return c.Delivered.Stream == sent
@@ -253,9 +251,7 @@ func TestAsOfIsNotTheReception(t *testing.T) {
 	s.p.Hold(sent)
 	next := s.publish(eventstest.Events(5, 2)[4])
 	m, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.Message(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Blackhole(false)
 	s.until("the first is visible", func() bool { return s.model.View().Sequence() == sent })
 	s.progress("the second is known of", func(p Progress) bool { return p.LastSequence == next })
@@ -286,9 +282,7 @@ func TestAsOfIsNotTheAnswer(t *testing.T) {
 	next := s.publish(eventstest.Events(4, 2)[3])
 	m, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.Message(t.Context(), next)
 	close(release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.progress("the event is known of", func(p Progress) bool { return p.LastSequence == next })
 	if p := s.p.Progress(); !p.AsOf.Before(m.Time) {
 		t.Errorf("complete as of %v; an event that is not applied was stored at %v", p.AsOf, m.Time)
@@ -352,9 +346,7 @@ func TestSavedStateWithoutConsumer(t *testing.T) {
 	if p := s.p.Progress(); p.Checkpoint != last || p.Frozen || !strings.Contains(p.LastError, "consumers limit") {
 		t.Errorf("progress %+v", p)
 	}
-	if err := stream.DeleteConsumer(t.Context(), "another"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stream.DeleteConsumer(t.Context(), "another"))
 	s.reach(s.publish(eventstest.Events(301, 1)[300]))
 }
 
@@ -366,9 +358,7 @@ func TestFreezesWithoutConsumer(t *testing.T) {
 	last := s.publish(eventstest.Events(30, 1)...)
 	s.reach(last)
 	s.mustStop()
-	if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 })
 	if _, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "another"}); err != nil {
 		t.Fatal(err)
@@ -388,14 +378,10 @@ func TestLongMessage(t *testing.T) {
 	}
 	connect := func(options ...nats.Option) jetstream.JetStream {
 		nc, err := nats.Connect(srv.ClientURL(), options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return js
 	}
 	js := connect()

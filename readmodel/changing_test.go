@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	jsonv2 "github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
@@ -64,9 +66,7 @@ func differing(t *testing.T, a, b *Row) (names []string) {
 	t.Helper()
 	var was, is map[string]json.RawMessage
 	for row, to := range map[*Row]*map[string]json.RawMessage{a: &was, b: &is} {
-		if err := json.Unmarshal([]byte(row.JSON()), to); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(row.JSON()), to))
 	}
 	for name := range is {
 		if string(is[name]) != string(was[name]) {
@@ -86,9 +86,7 @@ func TestPublicEntry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := r.Render(1, eventstest.AnyEntry().Draw(t, "entry")).row
 		p, err := row.Public()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if b, err := jsonv2.Marshal(p); err != nil || string(b) != row.JSON() {
 			t.Fatalf("PublicEntry is %s, the row %s, %v", b, row.JSON(), err)
 		}
@@ -140,18 +138,14 @@ func acceptedEvents(t *testing.T) string {
 	h := sha256.New()
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var schema any
 		if err := json.Unmarshal(text, &schema); err != nil {
 			t.Fatal(file, err)
 		}
 		withoutTexts(schema)
 		b, err := json.Marshal(schema) // members sorted
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])

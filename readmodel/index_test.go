@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
@@ -149,9 +151,7 @@ func TestCheckFull(t *testing.T) {
 	list(events.Servers, MaxGroup, "kacper1", "9")
 	answer := func() string {
 		found, err := m.View().Check(t.Context(), CheckQuery{Search: "Kacper"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return show(found.Groups) + "; " + show(found.Similar)
 	}
 	want := answer()

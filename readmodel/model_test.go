@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"example.org/registry/events"
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"example.org/registry/events"
 
 	"example.org/registry/events/eventstest"
 )
@@ -219,9 +222,7 @@ func (p *pair) load(t *rapid.T, m *Model) {
 		} else {
 			r, err = p.renderer.DecodeRecord(k, v, rerender)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		records = append(records, r)
 	}
 	m.BeginBulk()
@@ -279,9 +280,7 @@ func (p *pair) sameTags(t *rapid.T, v *View) {
 func (p *pair) askList(t *rapid.T) {
 	q := someListQuery(t)
 	page, err := p.model.View().List(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := pageJSON(page), p.twin.list(q); got != want {
 		t.Fatalf("%+v\n got %s\nwant %s", q, got, want)
 	}
@@ -293,9 +292,7 @@ func (p *pair) askCheck(t *rapid.T) {
 		q.ID = someChat().Draw(t, "id")
 	}
 	c, err := p.model.View().Check(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := checkJSON(c), p.twin.check(q); got != want {
 		t.Fatalf("%+v\n got %s\nwant %s", q, got, want)
 	}
@@ -345,9 +342,7 @@ func (p *pair) askReports(t *rapid.T, l events.List) {
 func (p *pair) askTotals(t *rapid.T) {
 	q := someListQuery(t)
 	got, err := p.model.View().Totals(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want Totals
 	for status, n := range []*int{StatusAll: &want.All, StatusVerified: &want.Verified, StatusRisk: &want.Risk} {
 		q.Status = Status(status)
@@ -498,9 +493,7 @@ func TestListTag(t *testing.T) {
 		m, r, q := New(), NewRenderer(), someListQuery(t)
 		answer := func() (string, string) {
 			page, err := m.View().List(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return pageJSON(page), m.View().ListTag(&q)
 		}
 		var records []Record
@@ -596,9 +589,7 @@ func TestCompact(t *testing.T) {
 		for _, l := range events.Lists() {
 			for s := range numOrders * 2 {
 				p, err := v.List(t.Context(), ListQuery{List: l, Sort: Sort(s), Limit: 4000})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				out = append(out, pageJSON(p))
 			}
 		}

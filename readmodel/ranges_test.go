@@ -16,7 +16,7 @@ import (
 )
 
 // rangeSays is what the range of an id says of it, read as the contract tells a client to.
-func rangeSays(t interface{ Fatalf(string, ...any) }, v *View, id string) byte {
+func rangeSays(t rapid.TB, v *View, id string) byte {
 	sum := sha256.Sum256([]byte("registry-id-v1\n" + id))
 	digits := hex.EncodeToString(sum[:])
 	n, _ := strconv.ParseUint(digits[:3], 16, 12)

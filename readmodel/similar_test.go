@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
@@ -32,9 +34,7 @@ func similarIn(t *testing.T, search CheckQuery, entries ...events.Entry) (simila
 		m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
 	}
 	c, err := m.View().Check(context.Background(), search)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return show(c.Similar), show(c.Groups)
 }
 
@@ -138,9 +138,7 @@ func TestImitates(t *testing.T) {
 			m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
 		}
 		found, err := m.View().Check(context.Background(), CheckQuery{Search: c.search})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var ids []string
 		for _, r := range found.Imitates {
 			ids = append(ids, r.ID())
@@ -249,7 +247,7 @@ func keyed(key []rune) *manyKeyed {
 	return x
 }
 
-func (x *manyKeyed) finds(t interface{ Fatalf(string, ...any) }, search string) {
+func (x *manyKeyed) finds(t rapid.TB, search string) {
 	k := lookalike.Keys{Shape: search, Folded: search} // an empty one would find the rows, whose other key is empty
 	if refs := x.v.similarNames.candidates(&k); !slices.Equal(refs, x.refs) {
 		t.Fatalf("%q does not find %q: %v", search, x.key, refs)
@@ -475,9 +473,7 @@ func missing(t *testing.T, registry, searches []string) {
 			continue
 		}
 		c, err := v.Check(context.Background(), CheckQuery{Search: search}) // NFKC may be all it takes
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !slices.Contains(strings.Fields(show(c.Groups)), fmt.Sprint(i)) {
 			if failed++; failed <= 5 {
 				t.Errorf("%+q is not found by %+q", registry[i], search)
@@ -492,9 +488,7 @@ func missing(t *testing.T, registry, searches []string) {
 // similarIDs are the scammers that the search is told are similar.
 func similarIDs(t testing.TB, v *View, search string) (ids []string) {
 	found, _, err := v.similar(context.Background(), newSimilarQuery(search, fold(search)), &ranking{needle: fold(search)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, r := range found[0] {
 		ids = append(ids, r.ID())
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events"
@@ -78,9 +80,7 @@ func TestArchiveWhileSaving(t *testing.T) {
 		made = append(made, manifest)
 	}
 	close(stop)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-stopped)
 	for _, manifest := range made {
 		if digests[manifest.Sequence] != manifest.Digest {
 			t.Errorf("archive at %d has digest %s, not %s", manifest.Sequence, manifest.Digest, digests[manifest.Sequence])
@@ -96,9 +96,7 @@ func TestArchiveForgets(t *testing.T) {
 	e := eventstest.Entries(1, 99)[0]
 	e.EntryID, e.Name = "forgotten", string(secret)
 	for _, d := range []events.Data{e, events.Delisting{List: e.List, EntryID: e.EntryID}} {
-		if err := s.Save(feed(m, d)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Save(feed(m, d)))
 	}
 	if !bytes.Contains(readFile(t, s.path), secret) {
 		t.Fatal("the store's file has forgotten by itself: this test shows nothing")
@@ -109,9 +107,7 @@ func TestArchiveForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpacked, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if bytes.Contains(unpacked, secret) {
 		t.Error("the snapshot still holds what was deleted")
 	}
@@ -135,9 +131,7 @@ func TestArchiveCancelled(t *testing.T) {
 func TestPackFails(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(good, make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(good, make([]byte, 1<<20), 0o600))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if a, err := pack(cancelled, good, Manifest{}, ArchiveConfig{TempDir: dir}); a != nil || !errors.Is(err, context.Canceled) {
@@ -181,7 +175,5 @@ func rewrite(t *testing.T, s *Store, bucket, key string, change func([]byte) []b
 		seal(bucket, []byte(key), stored)
 		return b.Put([]byte(key), stored)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
@@ -19,16 +21,12 @@ func BenchmarkLoad(b *testing.B) {
 			fill(b, path, n)
 			for b.Loop() {
 				s, _, err := Open(context.Background(), Config{Path: path})
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				if s.Checkpoint().Sequence != uint64(n) {
 					b.Fatal("not the store that was saved")
 				}
 				b.StopTimer()
-				if err := s.Close(); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.Close())
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
@@ -40,9 +38,7 @@ func BenchmarkLoad(b *testing.B) {
 func fill(b *testing.B, path string, n int) {
 	b.Helper()
 	s, m, err := Open(context.Background(), Config{Path: path})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	m.BeginBulk()
 	renderer := readmodel.NewRenderer()
 	c := readmodel.Commit{}
@@ -53,14 +49,10 @@ func fill(b *testing.B, path string, n int) {
 		}
 		m.Apply(c.Records, uint64(i+1))
 		c.Checkpoint, c.Digest = at(uint64(i+1)), m.Digest()
-		if err := s.Save(c); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.Save(c))
 		c.Records = nil
 	}
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, s.Close())
 }
 
 // BenchmarkSave saves 1,000 records spread over a store of 100,000.
@@ -69,9 +61,7 @@ func BenchmarkSave(b *testing.B) {
 	const n = 100_000
 	fill(b, path, n)
 	s, m, err := Open(context.Background(), Config{Path: path})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer s.Close()
 	entries := eventstest.Entries(n, 1)
 	round := 0
@@ -86,8 +76,6 @@ func BenchmarkSave(b *testing.B) {
 		b.StopTimer()
 		c := feed(m, data...)
 		b.StartTimer()
-		if err := s.Save(c); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.Save(c))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events"
@@ -33,9 +35,7 @@ func withCanary(t *testing.T, s *Store, m *readmodel.Model) {
 		}
 	}
 	for _, c := range [][]events.Data{data, gone, {donation(3)}} {
-		if err := s.Save(feed(m, c...)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Save(feed(m, c...)))
 	}
 }
 
@@ -56,9 +56,7 @@ func TestEraseFree(t *testing.T) {
 		if n := bytes.Count(readFile(t, s.path), []byte(canary)); n > 0 {
 			t.Fatalf("%d times in the file", n)
 		}
-		if err := s.Save(feed(m, sample(40)...)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Save(feed(m, sample(40)...)))
 		_, loaded := mustOpen(t, copyOf(t, s))
 		if content(t, loaded.View()) != content(t, m.View()) {
 			t.Fatal("content differs")
@@ -90,12 +88,8 @@ func TestEraseFreeWaitsForArchives(t *testing.T) {
 	}}
 	for rests == 0 {
 		a, err := s.Archive(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
 	}
 	if done, err := s.EraseFree(t.Context(), ArchiveConfig{}); !done || err != nil || bytes.Contains(readFile(t, s.path), []byte(canary)) {
 		t.Error(done, err)
@@ -107,14 +101,10 @@ func TestEraseFreeOfAReplaced(t *testing.T) {
 	old, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
 	withCanary(t, old, m)
 	s, err := NewReplacement(Config{Path: old.path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	model := readmodel.New()
-	if err := s.Save(feed(model, sample(300)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(model, sample(300)...)))
 	if _, err := s.Replace(old); err != nil {
 		t.Fatal(err)
 	}
@@ -149,23 +139,15 @@ func TestRemoveSetAside(t *testing.T) {
 		"registry.db.replaced-20260102T000000Z.gz": 300 * time.Hour, // theirs, maybe; it is replaced text
 	} {
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		writeFile(t, file, []byte("x"))
-		if err := os.Chtimes(file, now.Add(-age), now.Add(-age)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(file, now.Add(-age), now.Add(-age)))
 	}
 	var log bytes.Buffer
 	left := func(keepDamaged bool) (names []string) {
-		if err := RemoveSetAside(path, now.Add(-168*time.Hour), keepDamaged, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, RemoveSetAside(path, now.Add(-168*time.Hour), keepDamaged, slog.New(slog.NewTextHandler(&log, nil))))
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -193,12 +175,8 @@ func TestSetAsideSince(t *testing.T) {
 	} {
 		writeFile(t, path, []byte("x"))
 		old := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
-		if err := aside(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(path, old, old))
+		require.NoError(t, aside())
 		found, err := filepath.Glob(filepath.Join(filepath.Dir(path), "registry.db.*"))
 		if err != nil || len(found) == 0 {
 			t.Fatal(found, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
@@ -87,15 +89,11 @@ func TestExportSince(t *testing.T) {
 	since.Listed = func(k events.Subject) bool { return k == came }
 	var out bytes.Buffer
 	done, err := ExportFile(t.Context(), path, &out, since)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	times := map[events.Subject]time.Time{}
 	for line := range bytes.Lines(out.Bytes()) {
 		e, err := events.Decode(bytes.TrimSpace(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		switch d := e.Data.(type) {
 		case events.Entry:
 			if left[d.Subject()] {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/klauspost/compress/zstd"
 
 	"example.org/registry/readmodel"
@@ -69,9 +71,7 @@ func TestGoldenFiles(t *testing.T) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	check("restored.db")
 }
 
@@ -79,14 +79,10 @@ func TestGoldenFiles(t *testing.T) {
 func unpackedGolden(t *testing.T) []byte {
 	t.Helper()
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	db, err := r.DecodeAll(readFile(t, "testdata/v2/registry.db.zst"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return db
 }
 
@@ -124,9 +120,7 @@ func differInOneByte(a, b []byte) bool {
 // FuzzMeta: any meta record is usable or not, and one that is usable survives a round trip.
 func FuzzMeta(f *testing.F) {
 	good, err := json.Marshal(newMeta())
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"format":1,"counts":null}`))
 	f.Fuzz(func(t *testing.T, record []byte) {

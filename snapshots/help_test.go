@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
@@ -67,9 +69,7 @@ func childCommand(t *testing.T, job, path string) *exec.Cmd {
 func mustOpen(t testing.TB, path string) (*Store, *readmodel.Model) {
 	t.Helper()
 	s, m, err := Open(context.Background(), Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, m
 }
@@ -78,9 +78,7 @@ func mustOpen(t testing.TB, path string) (*Store, *readmodel.Model) {
 func filled(t testing.TB, n int) (*Store, *readmodel.Model) {
 	t.Helper()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(n)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(n)...)))
 	return s, m
 }
 
@@ -88,14 +86,10 @@ func filled(t testing.TB, n int) (*Store, *readmodel.Model) {
 func archiveOf(t testing.TB, s *Store) (Manifest, []byte) {
 	t.Helper()
 	a, err := s.Archive(context.Background(), ArchiveConfig{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	b, err := io.ReadAll(a.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if int64(len(b)) != a.Size() {
 		t.Errorf("archive of %d bytes says %d", len(b), a.Size())
 	}
@@ -165,9 +159,7 @@ func content(t testing.TB, v *readmodel.View) string {
 	var b strings.Builder
 	for _, l := range events.Lists() {
 		page, err := v.List(context.Background(), readmodel.ListQuery{List: l, Sort: readmodel.Popular, Limit: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Fprint(&b, page.Total, page.HasMore)
 		for _, r := range page.Rows {
 			b.WriteString(r.JSON())
@@ -186,18 +178,12 @@ func content(t testing.TB, v *readmodel.View) string {
 func copyOf(t testing.TB, s *Store) string {
 	t.Helper()
 	var size int64
-	if err := s.db.View(func(tx *bolt.Tx) error { size = tx.Size(); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.db.View(func(tx *bolt.Tx) error { size = tx.Size(); return nil }))
 	in, err := os.Open(s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer in.Close()
 	b, err := io.ReadAll(io.LimitReader(in, size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return place(t, b)
 }
 
@@ -205,9 +191,7 @@ func copyOf(t testing.TB, s *Store) string {
 func place(t testing.TB, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.db")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -215,9 +199,7 @@ func place(t testing.TB, b []byte) string {
 func asides(t testing.TB, path string) []string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
@@ -231,24 +213,18 @@ func newRand(t *testing.T) *rand.Rand {
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
 func writeFile(t testing.TB, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 }
 
 func lstat(t testing.TB, path string) os.FileInfo {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return info
 }

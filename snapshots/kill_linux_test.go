@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
@@ -28,9 +30,7 @@ func TestKillInsideCommit(t *testing.T) {
 	}
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
 	t.Run("an empty file", func(t *testing.T) { newDeath(t, strace, copyOf(t, s)).everywhere() })
-	if err := s.Save(feed(m, sample(600)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(600)...)))
 	t.Run("a full one", func(t *testing.T) { newDeath(t, strace, copyOf(t, s)).everywhere() })
 }
 
@@ -71,9 +71,7 @@ type death struct {
 
 func newDeath(t *testing.T, strace, path string) *death {
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, m := mustOpen(t, path)
 	d := &death{t: t, strace: strace, file: b, old: m.Digest()}
 	d.new = nextCommit(m).Digest
@@ -111,9 +109,7 @@ func (d *death) calls() (names []string) {
 		d.t.Fatal("a commit that nothing stops fails")
 	}
 	out, err := os.ReadFile(path + ".calls")
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, err)
 	for _, match := range regexp.MustCompile(`(?m)^\d+ +(\w+)\(`).FindAllSubmatch(out, -1) {
 		names = append(names, string(match[1]))
 	}
@@ -142,9 +138,7 @@ func (d *death) at(call string, nth int) readmodel.Digest {
 	if !d.commit(path, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, nth)) {
 		d.t.Fatalf("not killed at %s %d", call, nth)
 	}
-	if err := os.Remove(path + ".calls"); err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, os.Remove(path+".calls"))
 	s, m := mustOpen(d.t, path)
 	defer s.Close()
 	left := m.Digest()
@@ -164,9 +158,7 @@ func (d *death) at(call string, nth int) readmodel.Digest {
 func (d *death) sound(s *Store) {
 	d.t.Helper()
 	copied, err := os.ReadFile(copyOf(d.t, s))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, err)
 	if bytes.Equal(copied, d.file) {
 		d.t.Error("nothing was saved")
 	}

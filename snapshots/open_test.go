@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events"
@@ -44,9 +46,7 @@ func TestOpenNew(t *testing.T) {
 // Loading ends with its context, and nothing is set aside.
 func TestOpenCancelled(t *testing.T) {
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(50)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(50)...)))
 	path := copyOf(t, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -62,9 +62,7 @@ func TestOpenCancelled(t *testing.T) {
 func TestLoadMany(t *testing.T) {
 	t.Parallel()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(3000)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(3000)...)))
 	_, loaded := mustOpen(t, copyOf(t, s))
 	if content(t, loaded.View()) != content(t, m.View()) {
 		t.Error("loaded content differs from the saved one")
@@ -75,9 +73,7 @@ func TestLoadMany(t *testing.T) {
 func TestLoadCancelled(t *testing.T) {
 	t.Parallel()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(6000)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(6000)...)))
 	for _, at := range []int{1, 3, 9} {
 		ctx, cancel := context.WithCancel(t.Context())
 		l, batches := &loader{workers: 2}, 0
@@ -101,12 +97,8 @@ func TestRerender(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s, m := mustOpen(t, path)
 	s.saved.Render++
-	if err := s.Save(feed(m, sample(50)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(50)...)))
+	require.NoError(t, s.Close())
 	again, loaded := mustOpen(t, path)
 	if content(t, loaded.View()) != content(t, m.View()) {
 		t.Error("content differs after rendering again")
@@ -130,14 +122,10 @@ func saved(t *testing.T) (file []byte, want string) {
 	data := sample(80)
 	for half := range 2 {
 		part := data[half*len(data)/2 : (half+1)*len(data)/2]
-		if err := s.Save(feed(m, part...)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Save(feed(m, part...)))
 	}
 	file, err := os.ReadFile(copyOf(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return file, content(t, m.View())
 }
 
@@ -155,18 +143,14 @@ func allIntactOrAside(t *testing.T, files [][]byte, want string) (noticed []bool
 	dir := t.TempDir()
 	for i, b := range files {
 		path := filepath.Join(dir, fmt.Sprintf("%06d", i), "registry.db")
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
 		writeFile(t, path, b)
 	}
 	died := openInChild(t, dir)
 	for _, mark := range marks(dir) { // of a death
 		at := filepath.Dir(mark)
 		died[at] = true
-		if err := os.Remove(filepath.Join(at, "opened")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(at, "opened")))
 	}
 	if again := openInChild(t, dir); len(again) > 0 {
 		t.Fatalf("another death at %v", again)
@@ -444,9 +428,7 @@ func TestOtherMeta(t *testing.T) {
 func requireAside(t *testing.T, change func(*Store, *bolt.Tx) error) {
 	t.Helper()
 	s, m := filled(t, 20)
-	if err := s.db.Update(func(tx *bolt.Tx) error { return change(s, tx) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return change(s, tx) }))
 	if !intactOrAside(t, readFile(t, copyOf(t, s)), content(t, m.View())) {
 		t.Error("not noticed")
 	}
@@ -492,15 +474,11 @@ func TestDamageNamesNoDonation(t *testing.T) {
 			rewrite(t, s, name, id, func(v []byte) []byte { return bytes.Replace(v, []byte(id), []byte(id+"x"), 1) })
 		},
 		"checksum": func(t *testing.T, s *Store) {
-			if err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(name)).Put([]byte(id), []byte("damaged")) }); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(name)).Put([]byte(id), []byte("damaged")) }))
 		},
 	} {
 		s, m := filled(t, 20)
-		if err := s.Save(feed(m, secret)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Save(feed(m, secret)))
 		damage(t, s)
 		path := copyOf(t, s)
 		var log bytes.Buffer
@@ -522,13 +500,9 @@ func TestDamageNamesNoDonation(t *testing.T) {
 func TestAsideNeverOverwrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	for n := 1; n <= 3; n++ {
-		if err := os.WriteFile(path, fmt.Appendf(nil, "damaged %d", n), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "damaged %d", n), 0o600))
 		s, _ := mustOpen(t, path)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Close())
 		if a := asides(t, path); len(a) != n {
 			t.Fatalf("after %d damaged stores: %v", n, a)
 		}
@@ -554,9 +528,7 @@ func TestEntryWithTombstone(t *testing.T) {
 		m.Counts["tombstones-"+list]++
 		return errors.Join(stones.Put(key, stored), m.write(tx))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := copyOf(t, s)
 	_, m := mustOpen(t, path)
 	if a := asides(t, path); len(a) != 1 || m.View().Sequence() != 0 {
@@ -685,15 +657,11 @@ func TestSaveIntoDamage(t *testing.T) {
 	file := readFile(t, s.path)
 	clear(file[2*os.Getpagesize():])
 	f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := f.WriteAt(file, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	for range 2 {
 		if err := s.Save(feed(m, sample(40)...)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("Save into damaged pages: %v", err)
@@ -701,13 +669,9 @@ func TestSaveIntoDamage(t *testing.T) {
 	}
 	path := s.path
 	next, err := NewReplacement(Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	loaded := readmodel.New()
-	if err := next.Save(feed(loaded, sample(300)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, next.Save(feed(loaded, sample(300)...)))
 	if _, err := next.Replace(s); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/readmodel"
 )
 
@@ -14,14 +16,10 @@ import (
 func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
 	t.Helper()
 	s, err := NewReplacement(Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	m := readmodel.New()
-	if err := s.Save(feed(m, sample(n)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(n)...)))
 	return s, m.Digest()
 }
 
@@ -30,14 +28,10 @@ func fresh(t *testing.T, path string, n int) (*Store, readmodel.Digest) {
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, was := mustOpen(t, path)
-	if err := old.Save(feed(was, sample(5)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, old.Save(feed(was, sample(5)...)))
 	s, _ := fresh(t, path, 3)
 	aside, err := s.Replace(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if a := asides(t, path); len(a) != 1 || filepath.Base(a[0]) != aside {
 		t.Errorf("beside the new store: %v, not %s", a, aside)
 	}
@@ -53,9 +47,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("Save after Replace: %v", err)
 	}
 	for _, st := range []*Store{s, old} {
-		if err := st.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, st.Close())
 	}
 	if _, m := mustOpen(t, path); m.Digest() != is.Digest() {
 		t.Errorf("under the name: %s, want %s", m.Digest(), is.Digest())
@@ -71,9 +63,7 @@ func TestReplaceFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, _ := mustOpen(t, path)
 	s, _ := fresh(t, path, 3)
-	if err := os.Remove(path + rebuildingSuffix); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path+rebuildingSuffix))
 	if _, err := s.Replace(old); err == nil {
 		t.Error("replaced by a file that is not there")
 	}
@@ -103,12 +93,8 @@ func TestNewReplacementFails(t *testing.T) {
 func TestRemoveLeftovers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	old, m := mustOpen(t, path)
-	if err := old.Save(feed(m, sample(5)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, old.Save(feed(m, sample(5)...)))
+	require.NoError(t, old.Close())
 	log := slog.New(slog.DiscardHandler)
 	for name, die := range map[string]func(s *Store) error{
 		"while it is filled":    func(*Store) error { return nil },
@@ -116,13 +102,9 @@ func TestRemoveLeftovers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := fresh(t, path, 3)
-			if err := die(s); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, die(s))
 			_ = s.Close()
-			if err := RemoveLeftovers(path, log); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, RemoveLeftovers(path, log))
 			if again, is := mustOpen(t, path); is.Digest() != m.Digest() {
 				t.Errorf("after RemoveLeftovers: %s, want %s", is.Digest(), m.Digest())
 			} else {
@@ -143,9 +125,7 @@ func TestLeftoversKeepReplaced(t *testing.T) {
 	if _, err := s.Replace(old); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveLeftovers(path, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, RemoveLeftovers(path, slog.New(slog.DiscardHandler)))
 	if a := asides(t, path); len(a) != 1 {
 		t.Errorf("beside the store: %v", a)
 	}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/klauspost/compress/zstd"
 
 	"example.org/registry/events/eventstest"
@@ -145,18 +147,12 @@ func lie(t *testing.T, b []byte, change func(m *Manifest, packed []byte) []byte)
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(b))
 	m, err := ReadManifest(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	packed, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	packed = change(&m, packed)
 	head, err := m.header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(head, packed...)
 }
 
@@ -208,9 +204,7 @@ func FuzzManifest(f *testing.F) {
 		Projection: readmodel.ProjectionVersion, DataSet: strings.Repeat("a", 32), Digest: strings.Repeat("b", 32),
 		Size: 1 << 15, Packed: 100, SHA256: strings.Repeat("c", 64), Records: map[string]int{"donations": 1}}
 	head, err := m.header()
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(head)
 	f.Add([]byte("registry-snapshot 1 \n{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -274,12 +268,8 @@ func TestRestoreKilled(t *testing.T) {
 func killSoon(t *testing.T, cmd *exec.Cmd, after time.Duration) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	lines.Scan()
 	<-time.After(after) // the moment of the kill is the point; nothing is waited for

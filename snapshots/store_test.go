@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 	"pgregory.net/rapid"
@@ -25,24 +27,16 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		s, m, err := Open(context.Background(), Config{Path: filepath.Join(dir, "registry.db")})
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		defer s.Close()
 		for range rapid.IntRange(1, 4).Draw(r, "batches") {
 			c := feed(m, drawData(r)...)
-			if err := s.Save(c); err != nil {
-				r.Fatal(err)
-			}
+			require.NoError(r, s.Save(c))
 		}
 		again, loaded, err := Open(context.Background(), Config{Path: copyOf(t, s)})
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		defer again.Close()
 		if got, want := content(t, loaded.View()), content(t, m.View()); got != want {
 			r.Fatalf("loaded\n%s\nsaved\n%s", got, want)
@@ -82,9 +76,7 @@ func drawData(r *rapid.T) []events.Data {
 // Promise 3: Save refuses a checkpoint below the saved one, and nothing changes.
 func TestSaveGoesForward(t *testing.T) {
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(5)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(5)...)))
 	before := s.Checkpoint()
 	if err := s.Save(readmodel.Commit{Checkpoint: at(before.Sequence - 1)}); err == nil {
 		t.Error("an older checkpoint was saved")
@@ -105,9 +97,7 @@ func TestFailedSave(t *testing.T) {
 		t.Run(fmt.Sprintf("kept=%v", kept), func(t *testing.T) {
 			s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
 			data := sample(60)
-			if err := s.Save(feed(m, data[:40]...)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Save(feed(m, data[:40]...)))
 			before := s.saved
 			second := feed(m, data[40:60]...)
 			failSave(t, s, second, before, kept)
@@ -116,9 +106,7 @@ func TestFailedSave(t *testing.T) {
 			}
 			third := feed(m, data[60:]...)
 			third.Records = append(latestOnly(second, third), third.Records...)
-			if err := s.Save(third); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Save(third))
 			_, loaded := mustOpen(t, copyOf(t, s))
 			if content(t, loaded.View()) != content(t, m.View()) {
 				t.Error("loaded content differs from the model")
@@ -132,9 +120,7 @@ func TestCloseStuck(t *testing.T) {
 	t.Parallel()
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
 	tx, err := s.db.Begin(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	db := s.db
 	defer func() { _ = errors.Join(tx.Rollback(), db.Close()) }()
 	s.attempt = new(s.saved)
@@ -160,9 +146,7 @@ func failSave(t *testing.T, s *Store, c readmodel.Commit, before meta, kept bool
 		}
 		return
 	}
-	if err := s.Save(c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(c))
 	attempt := s.saved
 	s.saved, s.attempt = before, &attempt
 	s.setFailed(errors.New("fsync: input/output error"))
@@ -186,14 +170,10 @@ func latestOnly(a, b readmodel.Commit) []readmodel.Record {
 // Save does not write to a store that somebody replaced after a failed write.
 func TestReplacedAfterFailure(t *testing.T) {
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(10)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(10)...)))
 	failSave(t, s, feed(m, sample(20)...), s.saved, true)
 	other := newMeta()
-	if err := s.db.Update(func(tx *bolt.Tx) error { return other.write(tx) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return other.write(tx) }))
 	for range 2 {
 		if err := s.Save(readmodel.Commit{Checkpoint: at(1000), Digest: m.Digest()}); err == nil {
 			t.Error("saved over a state that is neither the old nor the attempted one")
@@ -203,9 +183,7 @@ func TestReplacedAfterFailure(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	s, m := mustOpen(t, filepath.Join(t.TempDir(), "registry.db"))
-	if err := s.Save(feed(m, sample(10)...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Save(feed(m, sample(10)...)))
 	if err := s.Probe(); err != nil {
 		t.Error(err)
 	}
@@ -214,9 +192,7 @@ func TestProbe(t *testing.T) {
 		t.Error(err)
 	}
 	s.mu.Unlock()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	if err := s.Probe(); !errors.Is(err, errClosed) {
 		t.Errorf("Probe of a closed store: %v", err)
 	}
@@ -230,12 +206,8 @@ func TestKill(t *testing.T) {
 	for round := range 8 {
 		cmd := childCommand(t, "save", path)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		var last uint64
 		var digest string
 		lines := bufio.NewScanner(out)
@@ -244,9 +216,7 @@ func TestKill(t *testing.T) {
 				t.Errorf("child says %q", lines.Text())
 			}
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Process.Kill())
 		for lines.Scan() { // what it saved before it died
 			if _, err := fmt.Sscan(lines.Text(), &last, &digest); err != nil {
 				break // a line cut short
@@ -263,9 +233,7 @@ func TestKill(t *testing.T) {
 		if a := asides(t, path); len(a) != 0 {
 			t.Fatalf("set aside after a kill: %v", a)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Close())
 	}
 }
 
@@ -313,9 +281,7 @@ func TestPagesFilled(t *testing.T) {
 			for j := range batch {
 				data = append(data, c.data(i+j)...)
 			}
-			if err := s.Save(feed(m, data...)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Save(feed(m, data...)))
 		}
 		measured := 0
 		err := s.db.View(func(tx *bolt.Tx) error {

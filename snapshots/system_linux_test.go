@@ -18,6 +18,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/stretchr/testify/require"
+
 	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
@@ -56,33 +58,23 @@ func TestNotDamage(t *testing.T) {
 		remedy  string
 	}{
 		"directory in the way": {func(t *testing.T, path string) {
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(path, 0o700))
 		}, syscall.EISDIR, "registry.db: is a directory; move that directory away"},
 		"file without permission": {func(t *testing.T, path string) {
-			if err := os.WriteFile(path, []byte("x"), 0); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0))
 		}, fs.ErrPermission, "; make it readable and writable"},
 		"directory without permission": {func(t *testing.T, path string) {
-			if err := os.Chmod(filepath.Dir(path), 0o500); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(filepath.Dir(path), 0o500))
 		}, fs.ErrPermission, "; make it readable and writable"},
 		"no directory": {func(t *testing.T, path string) {
-			if err := os.Remove(filepath.Dir(path)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(filepath.Dir(path)))
 		}, fs.ErrNotExist, "; make that directory"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(open755(t), "data")
 			path := filepath.Join(dir, "registry.db")
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(dir, 0o755))
 			test.prepare(t, path)
 			asNobody(t, func() {
 				_, _, err := Open(context.Background(), Config{Path: path})
@@ -100,12 +92,8 @@ func TestNotDamage(t *testing.T) {
 // A damaged store in a directory that cannot be written to stays where it is.
 func TestDamagedReadOnlyDirectory(t *testing.T) {
 	path := filepath.Join(open755(t), "registry.db")
-	if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Chmod(path, 0o666), os.Chmod(filepath.Dir(path), 0o555)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("damaged"), 0o600))
+	require.NoError(t, errors.Join(os.Chmod(path, 0o666), os.Chmod(filepath.Dir(path), 0o555)))
 	asNobody(t, func() {
 		_, _, err := Open(context.Background(), Config{Path: path})
 		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "set aside") ||
@@ -154,9 +142,7 @@ func open755(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(d, 0o755))
 	}
 	return dir
 }
@@ -239,18 +225,12 @@ func TestReadAhead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	const size = 64 << 20
-	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	mapped, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = unix.Munmap(mapped) }()
 	_ = f.Sync()
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
@@ -286,14 +266,10 @@ func TestMap(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s, _, err := Open(t.Context(), Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	maps, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, after, found := strings.Cut(string(maps), path)
 	if !found {
 		t.Fatal("the store is not mapped")
@@ -346,9 +322,7 @@ func TestSecondNameCopies(t *testing.T) {
 	if err := os.Link(path, name); err == nil {
 		t.Skip("temporary files are in /dev/shm")
 	}
-	if err := secondName(path, name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, secondName(path, name))
 	if got := readFile(t, name); string(got) != "content" {
 		t.Errorf("the copy holds %q", got)
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 const module = "example.org/registry/"
@@ -88,9 +90,7 @@ func eachImport(t *testing.T, fn func(room, file, imported string, test bool)) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -185,18 +185,14 @@ func TestUnreachable(t *testing.T) {
 func dependencies(t *testing.T, pkg string) map[string][]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports", pkg).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	imports := map[string][]string{}
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p struct {
 			ImportPath string
 			Imports    []string
 		}
-		if err := dec.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, dec.Decode(&p))
 		imports[p.ImportPath] = p.Imports
 	}
 	ways := map[string][]string{pkg: {pkg}}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // clocked is which files of the rooms that make state may look at a clock: the index, a cache, and
@@ -48,9 +50,7 @@ func TestClocks(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	if seen == 0 {
 		t.Error("no file looks at a clock: the test sees nothing")

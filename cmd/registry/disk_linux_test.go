@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -52,9 +54,7 @@ func mountDisk(t *testing.T, path, size string) *registrytest.Disk {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // full is one part of the server on a disk that gets full under it.
@@ -107,9 +107,7 @@ func (f *full) quiet() {
 func (f *full) hammer() {
 	f.t.Helper()
 	nc, err := nats.Connect(f.NATS)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, err)
 	defer nc.Close()
 	for range 500 {
 		_ = nc.Publish("registry.scammers.hammered", []byte("{")) // nothing is stored of it
@@ -304,9 +302,7 @@ func TestDiskFullInsideBatch(t *testing.T) {
 			t.Parallel()
 			c := newCut(t)
 			c.file("first", 1)
-			if err := c.publish("first"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.publish("first"))
 			must(t, c.disk.Fill(c.bytes()*quarters/4))
 			c.file("second", 2, 3, 4)
 			sure := append(c.ids["first"], c.ids["second"][:c.publishUntilFull("second")]...)
@@ -321,9 +317,7 @@ func TestDiskFullInsideBatch(t *testing.T) {
 			}
 			c.js = eventstest.Connect(t, c.broker, projector.ConnectOptions()...)
 			c.whole(sure)
-			if err := c.publish("second"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.publish("second"))
 			c.complete()
 		})
 	}
@@ -360,18 +354,14 @@ func (c *cut) file(name string, versions ...int) {
 			e.Name = fmt.Sprintf("%s %d", e.Name, version)
 			event := eventstest.Listed(e, version)
 			line, err := events.Encode(event)
-			if err != nil {
-				c.Fatal(err)
-			}
+			require.NoError(c, err)
 			text.Write(append(line, '\n'))
 			c.ids[name] = append(c.ids[name], event.ID)
 			seq := c.model.View().Sequence() + 1
 			c.model.Apply([]readmodel.Record{renderer.Render(seq, e)}, seq)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.dir, name), text.Bytes(), 0o600); err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, os.WriteFile(filepath.Join(c.dir, name), text.Bytes(), 0o600))
 }
 
 // publish is registry publish.
@@ -385,16 +375,12 @@ func (c *cut) publish(name string) error {
 func (c *cut) publishUntilFull(name string) int {
 	c.Helper()
 	f, err := os.Open(filepath.Join(c.dir, name))
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	defer f.Close()
 	var messages []publish.Message
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		e, err := events.Decode(lines.Bytes())
-		if err != nil {
-			c.Fatal(err)
-		}
+		require.NoError(c, err)
 		messages = append(messages, publish.Message{Event: e})
 	}
 	_, err = publish.New(c.js, publish.Config{Timeout: time.Second}).PublishAll(c.Context(), messages)
@@ -409,9 +395,7 @@ func (c *cut) publishUntilFull(name string) int {
 func (c *cut) bytes() int64 {
 	c.Helper()
 	info, err := leader.Stream{JS: c.js, Name: events.DefaultStream}.Info(c.Context())
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	return int64(info.State.Bytes)
 }
 
@@ -449,23 +433,15 @@ func (c *cut) read() (all []jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(c.Context(), patience)
 	defer cancel()
 	consumer, err := c.js.OrderedConsumer(ctx, events.DefaultStream, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	info, err := consumer.Info(ctx)
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	messages, err := consumer.Messages()
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	defer messages.Stop()
 	for range info.NumPending {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			c.Fatal(err)
-		}
+		require.NoError(c, err)
 		all = append(all, msg)
 	}
 	return all
@@ -476,9 +452,7 @@ func (c *cut) complete() {
 	c.Helper()
 	r := startReplay(c.js, events.DefaultStream)
 	defer r.following.Stop()
-	if err := r.catchUp(c.Context(), io.Discard); err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, r.catchUp(c.Context(), io.Discard))
 	if got, want := r.model.View().Digest(), c.model.View().Digest(); got != want {
 		c.Errorf("digest %s, of the files %s", got, want)
 	}
@@ -492,9 +466,7 @@ func (f *full) turnReadOnly(file, calls string) (writable func()) {
 	strace := findStrace(f.t)
 	cmd := exec.Command(strace, "-f", "-qq", "-o", filepath.Join(f.dir, "calls"), "-P", file,
 		"-e", "trace="+calls, "-e", "inject="+calls+":error=EROFS", "-p", fmt.Sprint(f.Pid()))
-	if err := cmd.Start(); err != nil {
-		f.t.Fatal(err)
-	}
+	require.NoError(f.t, cmd.Start())
 	writable = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGINT) // detaches
 		_ = cmd.Wait()                         // by the signal

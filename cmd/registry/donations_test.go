@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -79,14 +81,10 @@ func TestDonationIDsStayOut(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	nc, err := nats.Connect(p.NATS, nats.UserInfo("backend", "pw"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	hostile := hostileDonations()
 	for _, m := range hostile {
 		eventstest.PublishRaw(t, js, m[0], []byte(m[1]))
@@ -109,9 +107,7 @@ func TestDonationIDsStayOut(t *testing.T) {
 		for _, url := range []string{p.Admin + "/projection", p.Admin + "/metrics", p.Admin + "/readyz", p.HTTP + "/api/status",
 			p.HTTP + "/api/donate/status?id=" + secret + "0"} {
 			_, body, err := ask(url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			shown = append(shown, string(body))
 		}
 	}
@@ -125,12 +121,8 @@ func TestDonationIDsStayOut(t *testing.T) {
 	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started
 	// again.
 	stream, err := js.Stream(ctx, events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(hostile[0][0])); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, stream.Purge(ctx, jetstream.WithPurgeSubject(hostile[0][0])))
 	p.until("the purge is noticed", func() bool { return strings.Contains(p.Log(), "it is not listed any more") })
 	var output strings.Builder
 	command := func(args ...string) string {
@@ -177,21 +169,15 @@ func TestDonationIDsStayOut(t *testing.T) {
 func provokeBroker(t *testing.T, url string) {
 	t.Helper()
 	nc, err := nats.Connect(url, nats.UserInfo("limited", "pw"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	for _, subject := range []string{"registry.donations." + secret, "registry.donation." + secret + ".x", "registry." + secret} {
-		if err := nc.Publish(subject, []byte(secret)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.Publish(subject, []byte(secret)))
 		if _, err := nc.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 	login, _ := json.Marshal(map[string]any{"user": "backend", "pass": "pw", "verbose": false, "pedantic": true, "headers": true})
 	for _, line := range []string{
 		"PUB registry.donations." + secret + " many\r\n", "PUB registry.donations." + secret + " a b c d\r\n", "SUB registry.donations." + secret + " a b c d\r\n",
@@ -201,9 +187,7 @@ func provokeBroker(t *testing.T, url string) {
 		"PUB registry.donations.." + secret + " 3\r\nabc\r\n", "CONNECT {" + secret + "}\r\n",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = conn.SetDeadline(time.Now().Add(patience))
 		if _, err := fmt.Fprintf(conn, "CONNECT %s\r\n%sPING\r\n", login, line); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -23,17 +25,13 @@ func TestDrill(t *testing.T) {
 	d.run("snapshot", "create", "--output="+d.file)
 	tombstones := d.tombstones()
 	d.stop()
-	if err := os.RemoveAll(d.data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(d.data))
 	if said := d.run("snapshot", "verify", d.file); !strings.Contains(said, want.Digest) {
 		t.Errorf("the file says %q, not digest %s", said, want.Digest)
 	}
 
 	broker, err := eventstest.Address() // which the log names when the server is ready
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d.startUntil("listening", "--min-entries=250", "--embedded-nats-addr="+broker)
 	d.run("recover", d.file, "--tombstones="+tombstones, "--nats-url=nats://"+broker, "--yes")
 	d.run("ready", "--wait=60s")
@@ -54,9 +52,7 @@ func TestDrillRestored(t *testing.T) {
 	want := d.projection()
 	d.run("snapshot", "create", "--output="+d.file)
 	d.stop()
-	if err := os.RemoveAll(d.data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(d.data))
 	d.run("snapshot", "restore", d.file, "--data-dir="+d.data)
 	d.start()
 	if got := d.projection(); got.Digest != want.Digest || got.LastError == nil || !strings.Contains(*got.LastError, "missing") {
@@ -78,9 +74,7 @@ func TestDrillStreamsLost(t *testing.T) {
 	d.publish(drillEvents(t))
 	want := d.projection()
 	d.stop()
-	if err := os.RemoveAll(filepath.Join(d.data, "broker")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(d.data, "broker")))
 	d.start()
 	recover := func(more ...string) string {
 		return d.run(append([]string{"recover", "--nats-url=" + d.NATS}, more...)...)

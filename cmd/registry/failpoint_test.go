@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 
 	"example.org/registry/events/eventstest"
@@ -166,9 +168,7 @@ func (k *killer) nothingLeft() {
 }
 
 func noStore(k *killer) {
-	if err := os.Remove(k.storePath()); err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, os.Remove(k.storePath()))
 	k.checkpoint = 0 // by the operator's doing
 }
 
@@ -181,9 +181,7 @@ func onlySnapshot(k *killer) {
 }
 
 func damageStore(k *killer) {
-	if err := os.Truncate(k.storePath(), 100); err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, os.Truncate(k.storePath(), 100))
 }
 
 // A transaction that fails at any point, kept or not, costs nothing: it is written again, readers
@@ -260,9 +258,7 @@ func TestFailpointsAreAllKilledAt(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for _, p := range places() {
 		killed = append(killed, p.name)

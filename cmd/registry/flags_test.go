@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/alecthomas/kong"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -117,9 +119,7 @@ func TestWhereValuesComeFrom(t *testing.T) {
 			}
 			return ""
 		}, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		args := []string{"serve"}
 		if c.arg != "" {
 			args = append(args, c.arg)
@@ -135,18 +135,14 @@ func TestWhereValuesComeFrom(t *testing.T) {
 func TestFlagsAreDocumented(t *testing.T) {
 	var flags commands
 	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if f, ok := node.(*kong.Flag); ok && f.Help == "" {
 			t.Errorf("--%s has no help text", f.Name)
 		}
 		return next(nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := variable("nats-url"); got != "REGISTRY_NATS_URL" {
 		t.Errorf("variable of --nats-url is %s", got)
 	}
@@ -179,12 +175,8 @@ func TestChatToken(t *testing.T) {
 		{strings.Repeat("x", 1<<20), 0o600, ""},
 	} {
 		file := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(file, c.mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+		require.NoError(t, os.Chmod(file, c.mode))
 		got, err := (&serveCmd{ChatTokenFile: file}).chatToken()
 		if string(got) != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%.20q with mode %04o: %d bytes, %v", c.text, c.mode, len(got), err)
@@ -210,18 +202,14 @@ func TestMarkdownFiles(t *testing.T) {
 		"## Oszustwo\nNie płać.\n": "", "": "empty", "\xff": "UTF-8", "## Oszustwo\n## Inne\n": `"Inne"`, strings.Repeat("x", 40<<10): "32768",
 	} {
 		file := filepath.Join(t.TempDir(), "advice.md")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		got, err := markdownFile("--advice-file", file, site.MaxAdvice, site.CheckAdvice)
 		if want == "" && (got != text || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), "--advice-file: ") || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: %q, %v", text, got, err)
 		}
 	}
 	blank := filepath.Join(t.TempDir(), "blank.md")
-	if err := os.WriteFile(blank, []byte(" \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(blank, []byte(" \n"), 0o600))
 	for _, flag := range []string{"--advice-file", "--about-file"} {
 		for file, want := range map[string]string{filepath.Join(t.TempDir(), "none"): ": no such file", blank: ": the file must not be blank"} {
 			_, err := start(t, nil, "serve", flag, file)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -31,9 +33,7 @@ func FuzzReadLines(f *testing.F) {
 			got = append(got, fmt.Sprintf("%s %q", l.place(), l.payload))
 			return nil
 		}, never)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := append(naiveLines("1", first), naiveLines("2", second)...)
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, want %q", got, want)
@@ -146,9 +146,7 @@ func TestEachLineEndsWhileTheInputIsSilent(t *testing.T) {
 	enough := errors.New("enough")
 	silent, write := io.Pipe()
 	inputs, err := openInputs([]string{"-"}, silent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := eachLine(ctx, inputs, nil, func() error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -165,9 +163,7 @@ func TestEachLineKeepsTheOrder(t *testing.T) {
 	made := eventstest.Events(5000, 9)
 	for _, e := range made {
 		payload, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all.Write(append(payload, '\n'))
 	}
 	n := 0

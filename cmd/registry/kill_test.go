@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -237,13 +239,9 @@ func (k *killer) readStream() []stored {
 	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
 	defer cancel()
 	stream, err := js.Stream(ctx, events.DefaultStream)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	consumer, err := js.OrderedConsumer(ctx, events.DefaultStream, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	state := stream.CachedInfo().State
 	k.poison = 0
 	if state.Msgs == 0 {
@@ -256,28 +254,20 @@ func (k *killer) readStream() []stored {
 func (k *killer) drain(ctx context.Context, consumer jetstream.Consumer, last uint64) (out []stored) {
 	k.t.Helper()
 	messages, err := consumer.Messages()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	defer messages.Stop()
 	for at := uint64(0); at < last; {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		require.NoError(k.t, err)
 		meta, err := msg.Metadata()
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		require.NoError(k.t, err)
 		at = meta.Sequence.Stream
 		e, err := events.DecodeMessage(msg.Subject(), msg.Data())
 		if err != nil && k.poisoned {
 			k.poison++
 			continue
 		}
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		require.NoError(k.t, err)
 		out = append(out, stored{at, e})
 	}
 	return out
@@ -349,9 +339,7 @@ func (k *killer) survive() {
 func (k *killer) rankedIsRight(model *readmodel.Model) {
 	k.t.Helper()
 	stemmer, err := terms.New()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	analyzer, view := stemmer.Analyzer(), model.View()
 	k.until("the index of ranked search has everything", func() bool {
 		now := k.projection()
@@ -451,15 +439,11 @@ func (k *killer) sameSearch(v *readmodel.View, needle string) {
 	}
 	for _, list := range events.Lists() {
 		want, err := v.List(context.Background(), readmodel.ListQuery{List: list, Search: needle, Limit: 60})
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		require.NoError(k.t, err)
 		k.sameBody(fmt.Sprintf("/api/%s?limit=60&search=%s", list, url.QueryEscape(needle)), body.AppendPage(nil, want))
 	}
 	want, err := v.Check(context.Background(), readmodel.CheckQuery{Search: needle})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	k.sameBody("/api/check?search="+url.QueryEscape(needle), body.AppendCheck(nil, want))
 }
 
@@ -486,9 +470,7 @@ func TestIndexFolder(t *testing.T) {
 	folder, elsewhere := filepath.Join(k.data, "index"), filepath.Join(k.dir, "elsewhere")
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	must(os.MkdirAll(elsewhere, 0o700))
 	must(os.WriteFile(filepath.Join(elsewhere, "kept"), []byte("kept"), 0o600))

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -108,9 +110,7 @@ func TestMirrorKill(t *testing.T) {
 		front.mu.Lock()
 		front.kill = 1 + k.rng.IntN(12)
 		cmd := k.mirror(server.URL, file)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Start())
 		front.victim = cmd.Process
 		front.mu.Unlock()
 		_ = cmd.Wait()

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events/eventstest"
 )
 
@@ -29,9 +31,7 @@ func TestPowerCut(t *testing.T) {
 		s, bound := k.state(run, rng, false, n%3 == 2)
 		if n%4 == 3 { // and again while it recovers
 			base, err := filesOf(s.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			again := s.record(strace, false)
 			again.base = base
 			s, _ = k.state(again, rng, false, n%3 == 2)
@@ -62,9 +62,7 @@ func (k *killer) record(strace string, busy bool) *recording {
 	}
 	k.endTraced()
 	text, err := os.ReadFile(trace)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	r := &recording{root: k.data}
 	if r.calls, err = parseTrace(string(text), r.root); err != nil {
 		k.t.Fatal(err)
@@ -79,9 +77,7 @@ func (k *killer) state(r *recording, rng *rand.Rand, noSync, posix bool) (s *kil
 	s = &killer{program: newProgram(k.t, k.flags[1:]...), rng: rng, pool: k.pool}
 	point := len(r.calls)/20 + rng.IntN(len(r.calls)-len(r.calls)/20)
 	bound, err := r.cut(point, rng, noSync, posix, s.data)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	s.acked = k.ackedUpTo(bound)
 	return s, bound
 }

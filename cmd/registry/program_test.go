@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -61,9 +63,7 @@ func (p *program) start(flags ...string) {
 func (p *program) startUntil(message string, flags ...string) {
 	p.t.Helper()
 	p.launch(flags...)
-	if err := p.Says(p.t.Context(), message); err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, p.Says(p.t.Context(), message))
 }
 
 // launch starts a server.
@@ -77,9 +77,7 @@ func (p *program) begin(cmd *exec.Cmd) {
 	p.t.Helper()
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
 	s, err := registrytest.Start(cmd, filepath.Join(p.dir, "log"), nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	p.t.Cleanup(func() { s.End(os.Kill) })
 	p.Server = s
 }
@@ -88,9 +86,7 @@ func (p *program) begin(cmd *exec.Cmd) {
 func self(t *testing.T) string {
 	t.Helper()
 	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return binary
 }
 
@@ -154,9 +150,7 @@ func (p *program) fill(n int, seed uint64) {
 		messages[i] = publish.Message{Event: e}
 	}
 	sum, err := p.publisher().PublishAll(p.t.Context(), messages)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	p.applied(sum.LastSequence)
 }
 
@@ -170,14 +164,10 @@ func (p *program) publisher() *publish.Publisher {
 func (p *program) stream() jetstream.JetStream {
 	p.t.Helper()
 	nc, err := nats.Connect(p.NATS)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	p.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return js
 }
 
@@ -197,18 +187,14 @@ func (p *program) settled() (now admin.Projection) {
 func (p *program) projection() admin.Projection {
 	p.t.Helper()
 	now, err := p.Projection(context.WithoutCancel(p.t.Context()))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return now
 }
 
 // get asks the public listener for a JSON document.
 func (p *program) get(path string, into any) {
 	p.t.Helper()
-	if err := registrytest.Document(p.t.Context(), registrytest.NewClient(false), p.HTTP+path, into); err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, registrytest.Document(p.t.Context(), registrytest.NewClient(false), p.HTTP+path, into))
 }
 
 // until waits for a condition.
@@ -228,9 +214,7 @@ func (p *program) asides() []string {
 // post asks the operators' listener to do something, and waits until it has or the server has died.
 func (p *program) post(path string) (status int) {
 	r, err := http.NewRequest(http.MethodPost, p.Admin+path, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	r.Header.Set("Registry-Admin", "1")
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(r)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	natsd "github.com/nats-io/nats-server/v2/server"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -51,9 +53,7 @@ func made(t *testing.T, n int) (lines, ids []string) {
 	t.Helper()
 	for _, e := range eventstest.Events(n, 11) {
 		payload, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lines, ids = append(lines, string(payload)), append(ids, e.ID)
 	}
 	return lines, ids
@@ -143,9 +143,7 @@ func natsServer(t *testing.T, opts *natsd.Options) string {
 	opts.Host, opts.Port, opts.NoLog, opts.NoSigs = "127.0.0.1", natsd.RANDOM_PORT, true, true
 	opts.StoreDir = t.TempDir()
 	s, err := natsd.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(patience) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -33,9 +35,7 @@ func TestPublishingJavaScript(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := publishingProgram(t, "js", filepath.Join(dir, "publish.mjs"))
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 	cmd := exec.CommandContext(t.Context(), node, "publish.mjs")
 	cmd.Dir = dir
 	p.publishes(t, cmd)
@@ -62,17 +62,13 @@ func publishingProgram(t *testing.T, language, file string) pageProgram {
 	js := eventstest.Connect(t, b)
 	eventstest.Stream(t, js)
 	stop, err := projector.ServeValidation(js.Conn(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(stop)
 	program := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(page(t, "events/PUBLISHING.md"))
 	if program == nil || !strings.Contains(program[1], "nats://127.0.0.1:4222") {
 		t.Fatal("no program in events/PUBLISHING.md in", language)
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(program[1], "nats://127.0.0.1:4222", b.ClientURL(), 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program[1], "nats://127.0.0.1:4222", b.ClientURL(), 1)), 0o600))
 	return pageProgram{js}
 }
 
@@ -83,13 +79,9 @@ func (p pageProgram) publishes(t *testing.T, cmd *exec.Cmd) {
 		t.Fatalf("%v: %s, want the sequence 1", err, out)
 	}
 	stream, err := p.js.Stream(t.Context(), events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, err := stream.GetMsg(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e, err := events.DecodeMessage(m.Subject, m.Data)
 	if err != nil || e.Type != events.TypeListed || m.Header.Get("Nats-Msg-Id") != e.ID {
 		t.Errorf("%+v, header %s: %v", e, m.Header.Get("Nats-Msg-Id"), err)

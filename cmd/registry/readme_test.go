@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/alecthomas/kong"
 
 	"example.org/registry/events"
@@ -24,9 +26,7 @@ func readme(t *testing.T) string { return page(t, "README.md") }
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -63,23 +63,17 @@ func TestReadmeRequests(t *testing.T) {
 func sampleAnswers(t *testing.T, address string) {
 	t.Helper()
 	_, page, err := ask(address + "/api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shown := regexp.MustCompile(`(?s)data-example="(check-sh|json)">(.*?)</code>`).FindAllSubmatch(page, -1)
 	if len(shown) != 2 {
 		t.Fatalf("%d examples on the page", len(shown))
 	}
 	id := regexp.MustCompile("[0-9]{20}").Find(shown[0][2])
 	_, body, err := ask(address + "/api/check?id=" + string(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tags := regexp.MustCompile(`</?span[^>]*>`) // of the colors
 	var got, want any
-	if err := errors.Join(json.Unmarshal(body, &got), json.Unmarshal([]byte(html.UnescapeString(tags.ReplaceAllString(string(shown[1][2]), ""))), &want)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(json.Unmarshal(body, &got), json.Unmarshal([]byte(html.UnescapeString(tags.ReplaceAllString(string(shown[1][2]), ""))), &want)))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the page /api shows another answer than %s", body)
 	}
@@ -89,9 +83,7 @@ func sampleAnswers(t *testing.T, address string) {
 func TestReadmeFlags(t *testing.T) {
 	var flags commands
 	parser, err := newParser(&flags, func(string) string { return "" }, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := map[string]bool{}
 	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if f, ok := node.(*kong.Flag); ok {
@@ -99,9 +91,7 @@ func TestReadmeFlags(t *testing.T) {
 		}
 		return next(nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	foreign := map[string]bool{"--output": true, "--jetstream": true, "--subject": true, "--keep": true, "--nkey": true, "--inbox-prefix": true, // of curl and nats
 		"--build": true, "--profile": true, "--force-recreate": true, "--now": true, "--from-file": true, "--from-env-file": true} // of docker, systemctl, kubectl
 	for _, file := range pages() {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // citation is a text that readers follow: a comment of Go or of a script, or a page.
@@ -54,9 +56,7 @@ func readHouse(t *testing.T) house {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return h
 }
 
@@ -230,9 +230,7 @@ func elsewhere(path string) bool {
 func statedPromises(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "readmodel", "doc.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return regexp.MustCompile(`(?m)^//\s+(\d+)\. `).FindAllString(string(text), -1)
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -75,9 +77,7 @@ func TestRemains(t *testing.T) {
 		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
 	}
 	aside := filepath.Join(d.data, "registry.db.replaced-20260101T000000Z")
-	if err := os.WriteFile(aside, r.files(filepath.Join(d.data, "registry.db")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(aside, r.files(filepath.Join(d.data, "registry.db")), 0o600))
 	gone := events.Event{ID: "canary-gone", Source: "/drill", Type: events.TypeDelisted, Data: events.Delisting{List: entry.List, EntryID: entry.EntryID}}
 	d.publish(ndjson(t, gone))
 	if hasCanary(r.answers()) {
@@ -105,9 +105,7 @@ func TestRemains(t *testing.T) {
 func (r *remaining) files(pattern string) (all []byte) {
 	r.t.Helper()
 	matches, err := filepath.Glob(pattern)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	for _, path := range matches {
 		_ = filepath.WalkDir(path, func(path string, f fs.DirEntry, err error) error {
 			if err == nil && f.Type().IsRegular() {
@@ -123,9 +121,7 @@ func (r *remaining) files(pattern string) (all []byte) {
 // rest is whatever else the data directory has, the history of the status included, but for the broker's files.
 func (r *remaining) rest() (all []byte) {
 	dirs, err := os.ReadDir(r.data)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	for _, f := range dirs {
 		if f.Name() != "broker" {
 			all = append(all, r.files(filepath.Join(r.data, f.Name()))...)
@@ -165,9 +161,7 @@ func (r *remaining) answers() (all []byte) {
 func (r *remaining) messages(stream string) (all []byte) {
 	r.t.Helper()
 	s, err := r.stream().Stream(r.t.Context(), stream)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	for seq := s.CachedInfo().State.FirstSeq; seq <= s.CachedInfo().State.LastSeq; seq++ {
 		if m, err := s.GetMsg(r.t.Context(), seq); err == nil {
 			all = append(all, m.Data...)

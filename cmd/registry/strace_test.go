@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
 )
@@ -107,8 +109,6 @@ func (k *killer) failSync(strace, call string, nth int) int {
 	}
 	k.endTraced()
 	calls, err := os.ReadFile(filepath.Join(k.dir, "calls"))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	require.NoError(k.t, err)
 	return strings.Count(string(calls), "(INJECTED)")
 }

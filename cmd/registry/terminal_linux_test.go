@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,18 +32,14 @@ type terminal struct {
 func startInTerminal(t *testing.T, args ...string) *terminal {
 	t.Helper()
 	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	master, slave := newTerminal(t)
 	defer slave.Close()
 	term := &terminal{master: master, read: make(chan struct{}), cmd: &exec.Cmd{
 		Path: binary, Args: append([]string{"registry"}, args...), Dir: t.TempDir(), Env: os.Environ(), Stdin: slave, Stdout: slave, Stderr: slave,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: true},
 	}}
-	if err := term.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, term.cmd.Start())
 	go term.follow()
 	t.Cleanup(func() {
 		_ = term.cmd.Process.Kill() // it may have ended
@@ -70,9 +68,7 @@ func newTerminal(t *testing.T) (master, slave *os.File) {
 	if err == nil {
 		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return master, slave
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -49,9 +51,7 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 		t.Errorf("names in %.200s", text)
 	}
 	d.stop()
-	if err := os.RemoveAll(d.data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(d.data))
 
 	d.start()
 	// The new stream knows nothing of what was, so it is no answer; neither is a broker that is
@@ -69,9 +69,7 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 	// too.
 	again := d.tombstones()
 	same, err := d.try("export", d.file, "--tombstones="+again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := exportedIDs(t, same); !maps.Equal(got, exportedIDs(t, d.run("export"))) {
 		t.Errorf("with the second file of tombstones %d entries", len(got))
 	}
@@ -179,9 +177,7 @@ func TestReadTombstones(t *testing.T) {
 		strings.Replace(good, `,"sequence":7`, ``, 1):                     "required",
 		`{"specversion":"1.0","id":"1","data":{"list":"servers"}}` + "\n": "required",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		w, err := readTombstones(path)
 		if wrong == "" && (err != nil || len(w.All) != strings.Count(text, "list") || w.History != "E" || w.Sequence != 9) ||
 			wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
@@ -207,9 +203,7 @@ func FuzzTombstone(f *testing.F) {
 			t.Errorf("%q is an entry id", stone.EntryID)
 		}
 		written, err := json.Marshal(stone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if again, err := parseTombstone(written); err != nil || again.Subject() != stone.Subject() || again.Sequence != stone.Sequence || again.Hidden != stone.Hidden || !again.Time.Equal(stone.Time) {
 			t.Errorf("%s became %+v, %v", written, again, err)
 		}
@@ -243,9 +237,7 @@ func ndjson(t *testing.T, all ...events.Event) string {
 	var out strings.Builder
 	for _, e := range all {
 		line, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out.Write(append(line, '\n'))
 	}
 	return out.String()
@@ -307,9 +299,7 @@ func (d *drill) isExactly(people []events.Entry, w world) {
 func (d *drill) stones() map[events.Subject]time.Time {
 	d.t.Helper()
 	all, err := readTombstones(d.tombstones())
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, err)
 	by := map[events.Subject]time.Time{}
 	for _, t := range all.All {
 		by[t.Subject()] = t.Time
@@ -323,9 +313,7 @@ func exportedIDs(t *testing.T, export string) map[string]bool {
 	ids := map[string]bool{}
 	for line := range strings.Lines(export) {
 		e, err := events.Decode([]byte(strings.TrimSpace(line)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if entry, ok := e.Data.(events.Entry); ok {
 			ids[string(entry.List)+"/"+entry.EntryID] = true
 		}

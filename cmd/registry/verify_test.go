@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -46,9 +48,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 		},
 		Projection: func() admin.Projection { return admin.ProjectionOf(served.model.View()) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	srv := httptest.NewServer(operators)
 	defer srv.Close()
 	verify := func() (string, error) {
@@ -93,9 +93,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 	if err == nil {
 		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(entries[3].Subject().String()))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if out, err := verify(); err != nil {
 		t.Errorf("after a purge of a tombstone: %v %s", err, out)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,24 +21,16 @@ import (
 func TestBlocksAreCompacted(t *testing.T) {
 	dir := t.TempDir()
 	srv, err := server.NewServer(&server.Options{JetStream: true, StoreDir: dir, Port: -1, NoSigs: true, SyncInterval: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	nc, err := nats.Connect(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, DenyDelete: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const word = "KANAREKWKOPALNI"
 	text := strings.Repeat("x", 20_000)
 	for i := range 600 { // more than one block of 8 MiB
@@ -57,15 +51,11 @@ func TestBlocksAreCompacted(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return found
 	}
 	purge := func(subject string) {
-		if err := s.Purge(t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(subject)))
 	}
 	purge("s.a.0s")
 	if !kept() {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
@@ -32,9 +34,7 @@ func start(t *testing.T, cfg Config) *Broker {
 		cfg.StoreDir = t.TempDir()
 	}
 	b, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(b.Shutdown)
 	return b
 }
@@ -43,19 +43,13 @@ func start(t *testing.T, cfg Config) *Broker {
 func useStream(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	s, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Storage: jetstream.FileStorage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ack, err := js.Publish(ctx, "s", []byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := s.GetMsg(ctx, ack.Sequence); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +58,7 @@ func useStream(t *testing.T, nc *nats.Conn) {
 func internal(t *testing.T, b *Broker) *nats.Conn {
 	t.Helper()
 	nc, err := b.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -104,13 +96,9 @@ func TestRestart(t *testing.T) {
 		nc := internal(t, b)
 		useStream(t, nc)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := js.Stream(t.Context(), "S")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n := s.CachedInfo().State.Msgs; n != uint64(run+1) {
 			t.Errorf("run %d: %d messages", run, n)
 		}
@@ -123,18 +111,12 @@ func TestRestart(t *testing.T) {
 // An error is one line that names what to change, and leaves nothing running (goleak).
 func TestStartRefuses(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, "jetstream"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "jetstream"), []byte("x"), 0o600))
 	for _, c := range []struct {
 		cfg     Config
 		problem string
@@ -175,9 +157,7 @@ func fails(t *testing.T, cfg Config, problem string) {
 // A taken port is noticed before the store is touched: it may be another server's.
 func TestTakenPortLeavesTheStoreAlone(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	dir := t.TempDir()
 	fails(t, Config{StoreDir: dir, Addr: taken.Addr().String()}, "address already in use")
@@ -206,9 +186,7 @@ func TestLimits(t *testing.T) {
 	if got := memoryLimit(Config{}); got != 256<<20 {
 		t.Error("default memory limit", got)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 1234), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), make([]byte, 1234), 0o600))
 	if got := usedBytes(dir); got != 1234 {
 		t.Error("used", got)
 	}
@@ -218,9 +196,7 @@ func TestLimits(t *testing.T) {
 func TestLogs(t *testing.T) {
 	var out lockedBuffer
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "jetstream"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jetstream"), nil, 0o600))
 	fails(t, Config{StoreDir: dir, Logger: slog.New(slog.NewTextHandler(&out, nil))}, "Can't start JetStream")
 	if text := out.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "component=broker") {
 		t.Error(text)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
@@ -29,14 +31,10 @@ func TestRecover(t *testing.T) {
 			back := []nats.Option{nats.UserInfo("backend", "secret"), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1),
 				nats.ReconnectHandler(func(*nats.Conn) { again <- struct{}{} })}
 			nc, err := b.Connect(back[1:]...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer nc.Close()
 			client, err := nats.Connect(b.ClientURL(), back...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer client.Close()
 			useStream(t, nc)
 			if !b.Recover(errFull) || b.Addr() != addr || b.current.Load() == old || b.Health() != nil {
@@ -46,9 +44,7 @@ func TestRecover(t *testing.T) {
 			<-again
 			useStream(t, nc)
 			js, err := client.JetStream()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if s, err := js.StreamInfo("S"); err != nil || s.State.Msgs != 2 {
 				t.Errorf("the stream after it: %+v, %v", s, err)
 			}
@@ -68,13 +64,9 @@ func TestRecoverRefuses(t *testing.T) {
 	}
 	same("for a disk that cannot be trusted", errors.New("stream S write error: "+syscall.EIO.Error()))
 	away := filepath.Join(t.TempDir(), "away")
-	if err := os.Rename(b.cfg.StoreDir, away); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(b.cfg.StoreDir, away))
 	same("without a disk that takes anything", errFull)
-	if err := os.Rename(away, b.cfg.StoreDir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(away, b.cfg.StoreDir))
 	if !b.Recover(errFull) {
 		t.Error("no new server")
 	}
@@ -89,19 +81,13 @@ func TestRecoverFails(t *testing.T) {
 	file := config(t, users)
 	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: file})
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	was := b.current.Load()
-	if err := os.WriteFile(file, []byte("nonsense: true"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("nonsense: true"), 0o600))
 	if b.Recover(errFull) || !Passes(b.Health()) || b.current.Load() != was || !was.srv.Running() {
 		t.Errorf("without a configuration: %v", b.Health())
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	b.restarts = time.Time{}
 	if !b.Recover(b.Health()) || b.Health() != nil {
 		t.Errorf("with one again: %v", b.Health())
@@ -146,17 +132,13 @@ func TestPasses(t *testing.T) {
 func TestHealthWhileAStreamIsMade(t *testing.T) {
 	dir := t.TempDir()
 	lost, made := filepath.Join(dir, "jetstream", "$G", "streams", "S"), filepath.Join(dir, "jetstream", "$G", "streams", "MADE")
-	if err := os.MkdirAll(lost, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(lost, 0o700))
 	b := start(t, Config{StoreDir: dir, UnsafeNoSync: true})
 	for range 2 {
 		if err := b.Health(); err == nil || !strings.Contains(err.Error(), "S' could not be recovered") {
 			t.Errorf("a stream that could not be recovered: %v", err)
 		}
-		if err := os.MkdirAll(made, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(made, 0o700))
 	}
 	useStream(t, internal(t, b)) // makes S
 	for range 2 {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -79,9 +81,7 @@ func trace(t *testing.T, dir string, inject ...string) (printed string, calls []
 	cmd.Env = append(os.Environ(), "BROKER_CHILD="+dir)
 	out, _ := cmd.Output() // its status is the child's
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(out), strings.Split(string(text), "\n")
 }
 
@@ -94,9 +94,7 @@ func TestSyncsWhatWasWritten(t *testing.T) {
 		want = append(want, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	printed, calls := trace(t, dir)
 	if printed != "duplicate: true <nil>" {
 		t.Fatalf("the child says %q", printed)

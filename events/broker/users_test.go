@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -32,9 +34,7 @@ authorization {
 func config(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -52,18 +52,14 @@ func TestUsers(t *testing.T) {
 			t.Run(name+" "+addr, func(t *testing.T) {
 				b := start(t, Config{Addr: addr, ConfigFile: config(t, text)})
 				_, port, err := net.SplitHostPort(b.Addr())
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				url := "nats://127.0.0.1:" + port
 				refused(t, url)
 				refused(t, url, nats.UserInfo("backend", "wrong"))
 				refused(t, url, nats.UserInfo("registry-internal-", ""))
 				useStream(t, internal(t, b))
 				nc, err := nats.Connect(url, nats.UserInfo("backend", "secret"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer nc.Close()
 				useStream(t, nc) // the same account, so the same stream
 			})
@@ -80,14 +76,10 @@ func TestAccountByName(t *testing.T) {
 	b := start(t, Config{Addr: "127.0.0.1:0", ConfigFile: two, Account: "B"})
 	useStream(t, internal(t, b))
 	nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("b", "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	js, err := nc.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := js.StreamInfo("S"); err != nil {
 		t.Error("the registry's stream is not in its account:", err)
 	}
@@ -173,9 +165,7 @@ func TestTLS(t *testing.T) {
 			continue
 		}
 		nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("backend", "secret"), nats.RootCAs(certFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		useStream(t, nc)
 		nc.Close()
 	}
@@ -191,30 +181,22 @@ func TestCertificatesAreNoUsers(t *testing.T) {
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: der},
 		keyFile:  {Type: "PRIVATE KEY", Bytes: keyDER},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return certFile, keyFile
 }

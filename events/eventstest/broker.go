@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -32,9 +34,7 @@ func Broker(t testing.TB, mutate ...func(*broker.Config)) *broker.Broker {
 		m(&cfg)
 	}
 	b, err := broker.Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	running.Add(1)
 	t.Cleanup(func() {
 		b.Shutdown()
@@ -49,9 +49,7 @@ func Server(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
 	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	running.Add(1)
 	s.Start()
 	t.Cleanup(func() {
@@ -109,14 +107,10 @@ func serverStacks() string {
 func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetStream {
 	t.Helper()
 	nc, err := b.Connect(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return js
 }
 
@@ -152,9 +146,7 @@ func Stream(t testing.TB, js jetstream.JetStream, mutate ...func(*jetstream.Stre
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := Create(ctx, js, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -164,9 +156,7 @@ func Publish(t testing.TB, js jetstream.JetStream, evs ...events.Event) uint64 {
 	var last uint64
 	for _, e := range evs {
 		payload, err := events.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		msg := &nats.Msg{Subject: e.Data.Subject().String(), Data: payload, Header: nats.Header{
 			events.HeaderContent:  {events.ContentType},
 			jetstream.MsgIDHeader: {e.ID},
@@ -189,9 +179,7 @@ func send(t testing.TB, js jetstream.JetStream, msg *nats.Msg) uint64 {
 	// On a busy machine a new stream accepts nothing for a second or more.
 	const wait = 20 * time.Millisecond
 	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryWait(wait), jetstream.WithRetryAttempts(int(patience/wait)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ack.Sequence
 }
 
@@ -206,20 +194,14 @@ func LonelyNode(t testing.TB, leader string) jetstream.JetStream {
 		t.Fatal("the node does not start")
 	}
 	nc, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	answer, err := json.Marshal(jetstream.StreamInfo{Created: time.Now(), Cluster: &jetstream.ClusterInfo{Name: "nodes", Leader: leader}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := nc.Subscribe("$JS.API.STREAM.INFO.>", func(m *nats.Msg) { _ = m.Respond(answer) }); err != nil {
 		t.Fatal(err)
 	}
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return js
 }

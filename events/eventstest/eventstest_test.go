@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -21,9 +23,7 @@ func TestMadeEventsAreValid(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		if err := events.Validate(eventstest.AnyEvent().Draw(t, "event")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, events.Validate(eventstest.AnyEvent().Draw(t, "event")))
 	})
 }
 
@@ -71,9 +71,7 @@ func TestPublishIntoTheStream(t *testing.T) {
 	stream := eventstest.Stream(t, js)
 	last := eventstest.Publish(t, js, eventstest.Events(20, 1)...)
 	info, err := stream.Info(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if last != 20 || info.State.LastSeq != 20 {
 		t.Errorf("last sequence %d, the stream says %d", last, info.State.LastSeq)
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // InHeap reports whether a word is anywhere in this process's heap after a collection. The word must
@@ -16,9 +18,7 @@ func InHeap(t *testing.T, word string) bool {
 	t.Helper()
 	dump := filepath.Join(t.TempDir(), "heap")
 	f, err := os.Create(dump)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	runtime.GC()
 	runtime.GC() // the first leaves what is in pools

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,9 +27,7 @@ func TestRefusal(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	text := `authorization { users = [{user: u, password: u, permissions: {publish: "$JS.API.STREAM.INFO.S", subscribe: "_INBOX.u.>"}}] }`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	b := eventstest.Broker(t, func(c *broker.Config) { c.Addr, c.ConfigFile = "127.0.0.1:0", file })
 	for inbox, want := range map[string]string{
 		"_INBOX.u": "may not publish to $JS.API.STREAM.DELETE.S",
@@ -36,9 +36,7 @@ func TestRefusal(t *testing.T) {
 	} {
 		nc, err := nats.Connect(b.ClientURL(), nats.UserInfo("u", "u"), nats.CustomInboxPrefix(inbox),
 			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer nc.Close()
 		subject := "$JS.API.STREAM.INFO.S"
 		if inbox == "_INBOX.u" {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
@@ -73,24 +75,18 @@ func (r *restartable) restart() {
 func (r *restartable) erase() {
 	r.t.Helper()
 	info, err := r.stream.Info(context.Background())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
 		msg, err := r.stream.GetMsg(context.Background(), seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, err)
 		if e, err := events.DecodeMessage(msg.Subject, msg.Data); err != nil || !e.Type.Removes() {
 			continue
 		}
 		err = r.stream.Purge(context.Background(), jetstream.WithPurgeSubject(msg.Subject), jetstream.WithPurgeSequence(seq))
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, err)
 	}
 }
 
@@ -99,9 +95,7 @@ func (r *restartable) erase() {
 func (r *restartable) recreate(mutate ...func(*jetstream.StreamConfig)) {
 	r.t.Helper()
 	if r.stream != nil {
-		if err := r.js.DeleteStream(context.Background(), r.name); err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, r.js.DeleteStream(context.Background(), r.name))
 	}
 	r.made++
 	r.name = fmt.Sprint(events.DefaultStream, r.made)
@@ -115,9 +109,7 @@ func (r *restartable) recreate(mutate ...func(*jetstream.StreamConfig)) {
 			break
 		}
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 }
 
 // storeBusy is the broker's answer while it is still removing what was there.
@@ -127,16 +119,14 @@ func storeBusy(err error) bool {
 }
 
 // publish publishes the messages as one run, in pieces of a size as a file is.
-func (r *restartable) publish(t fataler, evs []events.Event, piece, batch int) publish.Summary {
+func (r *restartable) publish(t rapid.TB, evs []events.Event, piece, batch int) publish.Summary {
 	t.Helper()
 	run := publish.New(r.js, publish.Config{BatchSize: batch}).NewRun()
 	var total publish.Summary
 	for all := messages(evs); len(all) > 0; {
 		n := min(piece, len(all))
 		sum, err := run.PublishAll(context.Background(), all[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		total.Sent, total.Duplicates = total.Sent+sum.Sent, total.Duplicates+sum.Duplicates
 		all = all[n:]
 	}
@@ -148,7 +138,7 @@ func (r *restartable) publish(t fataler, evs []events.Event, piece, batch int) p
 
 // lastAreThoseOf compares the stream's last message of every subject with that of evs. The
 // payload must be it to the byte, so the id in it too.
-func (r *restartable) lastAreThoseOf(t fataler, evs []events.Event) {
+func (r *restartable) lastAreThoseOf(t rapid.TB, evs []events.Event) {
 	t.Helper()
 	last := map[string]events.Event{}
 	for _, e := range evs {
@@ -261,14 +251,10 @@ func TestPublishAgainWithALostAcknowledgement(t *testing.T) {
 		nc, err := nats.Connect(r.b.ClientURL(), nats.SetCustomDialer(dialer(func(read []byte) bool {
 			return bytes.Contains(read, []byte(`"seq":`)) && acks.Add(1) == lose+1
 		})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer nc.Close()
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p := publish.New(js, publish.Config{Timeout: 300 * time.Millisecond})
 		sum, err := p.PublishAll(t.Context(), messages(all))
 		if err != nil || sum.Sent+sum.Duplicates != 2 || acks.Load() != 4 {

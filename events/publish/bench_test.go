@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
@@ -32,9 +34,7 @@ func BenchmarkPublishAll(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			sum, err := p.PublishAll(context.Background(), messages)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			if got := sum.Sent + sum.Duplicates; got != b.N || (sum.Duplicates > 0) != bc.before {
 				b.Fatalf("%+v of %d", sum, b.N)
 			}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
@@ -43,9 +45,7 @@ func TestPublishOne(t *testing.T) {
 		t.Fatal(again, err)
 	}
 	msg, err := stream.GetMsg(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := msg.Header.Get("Content-Type"); got != "application/cloudevents+json" {
 		t.Errorf("content type %q", got)
 	}
@@ -92,17 +92,13 @@ func TestRepublishOnCondition(t *testing.T) {
 	p, entries := newPublisher(js), eventstest.Entries(2, 1)
 	mine, other := entries[0], entries[1]
 	payload, err := events.Encode(eventstest.Listed(mine, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	republish := func(last uint64) (publish.Ack, error) {
 		return p.Republish(t.Context(), mine.Subject().String(), payload, last)
 	}
 
 	first, err := republish(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := p.Publish(t.Context(), eventstest.Listed(other, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +168,6 @@ func messages(evs []events.Event) []publish.Message {
 func stored(t *testing.T, s jetstream.Stream) uint64 {
 	t.Helper()
 	info, err := s.Info(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return info.State.Msgs
 }

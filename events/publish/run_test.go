@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
@@ -67,9 +69,7 @@ func TestPublishAllKeepsTheOrderOfASubject(t *testing.T) {
 	run := 0
 	rapid.Check(t, func(t *rapid.T) {
 		run++
-		if err := stream.Purge(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stream.Purge(context.Background()))
 		n := rapid.IntRange(1, 80).Draw(t, "events")
 		evs := make([]events.Event, n)
 		for i := range evs {
@@ -103,14 +103,10 @@ func TestPublishAllAfterALostAcknowledgement(t *testing.T) {
 			ack := bytes.Contains(read, []byte(`"seq":`)) && !bytes.Contains(read, []byte(`"error":`))
 			return ack && bytes.Contains(read, []byte(`"batch":`)) == atomically && lost.CompareAndSwap(false, true)
 		})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer nc.Close()
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		evs := eventstest.Events(300, 4)
 		p := publish.New(js, publish.Config{BatchSize: 100, Timeout: 500 * time.Millisecond})
 		sum, err := p.PublishAll(t.Context(), messages(evs))
@@ -151,9 +147,7 @@ func TestPublishAllSendsNothingWhenOneIsWrong(t *testing.T) {
 	stream := eventstest.Stream(t, js)
 	good := messages(eventstest.Events(3, 1))
 	other, err := events.Encode(good[1].Event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, bad := range map[string]publish.Message{
 		"event":           {Event: events.Event{ID: "x"}},
 		"payload":         {Payload: []byte(`{}`)},
@@ -176,9 +170,7 @@ func TestPublishAllSendsNothingWhenOneIsWrong(t *testing.T) {
 func padded(t *testing.T, e events.Event, size int) []byte {
 	t.Helper()
 	payload, err := events.Encode(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fill := size - len(payload) - len(`"x":"",`)
 	return append([]byte(`{"x":"`+string(bytes.Repeat([]byte("x"), fill))+`",`), payload[1:]...)
 }
@@ -194,9 +186,7 @@ func TestPublishAllSendsRawPayloads(t *testing.T) {
 			size = events.MaxPayload - 150
 		}
 		m, err := publish.ParseMessage(padded(t, e, size))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		msgs = append(msgs, m)
 	}
 	// With its batch headers the sixth is too long for the broker, alone it is not.
@@ -239,40 +229,28 @@ func TestPublishAllStopsWithItsContext(t *testing.T) {
 	}
 }
 
-type fataler interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-}
-
 // readAll reads what the stream keeps, in order.
-func readAll(t fataler, s jetstream.Stream) []events.Event {
+func readAll(t rapid.TB, s jetstream.Stream) []events.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	info, err := s.Info(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var out []events.Event
 	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
 		msg, err := s.GetMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		e, err := events.DecodeMessage(msg.Subject, msg.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, e)
 	}
 	return out
 }
 
-func sameEvents(t fataler, got, want []events.Event) {
+func sameEvents(t rapid.TB, got, want []events.Event) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d events are stored, want %d", len(got), len(want))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -16,9 +18,7 @@ func TestStreamConfig(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	epoch := events.NewEpoch()
 	s, err := js.CreateStream(t.Context(), publish.StreamConfig("REGISTRY", 1, 5, epoch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := s.CachedInfo().Config
 	for name, ok := range map[string]bool{
 		"name":     c.Name == "REGISTRY" && len(c.Subjects) == 1 && c.Subjects[0] == "registry.>",
@@ -46,17 +46,13 @@ func TestStreamConfig(t *testing.T) {
 func TestRejectedStreamConfig(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	s, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 3 {
 		eventstest.PublishRaw(t, js, "registry-rejected."+events.NewEpoch()+".1", nil)
 		eventstest.PublishRaw(t, js, "registry-rejected.EPOCH.1", nil)
 	}
 	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := info.Config
 	if c.Name != "REGISTRY_REJECTED" || c.MaxMsgs != 10_000 || c.MaxBytes != 64<<20 || c.MaxAge != 30*24*time.Hour ||
 		c.Discard != jetstream.DiscardOld || c.Storage != jetstream.FileStorage {

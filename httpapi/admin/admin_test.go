@@ -15,13 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/internal/apitest"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,9 +74,7 @@ func newAdmin(t testing.TB, f *fixture, mutate ...func(*Config)) http.Handler {
 		m(&cfg)
 	}
 	h, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return h
 }
 
@@ -158,9 +159,7 @@ func TestProjectionDocument(t *testing.T) {
 		}
 		golden(t, file, strings.TrimSuffix(body, "\n"))
 		var members map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(body), &members); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(body), &members))
 		want := strings.Fields(`caughtUp checkpoint digest entries indexSequence lag lagSeconds lastError lastSequence
 			rankedSequence rebuilding rejected snapshotSequence stream streamCreated streamEpoch subjectsNotErased subjectsWithoutValidEvent`)
 		var got []string
@@ -181,14 +180,10 @@ func golden(t *testing.T, name, body string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden.json")
 	if *update {
-		if err := os.WriteFile(file, []byte(body+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(body+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if body+"\n" != string(want) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
@@ -402,9 +397,7 @@ func TestProfileOutlastsTheWriteTimeout(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(srv.URL + "/debug/pprof/trace?seconds=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	profile, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 200 || len(profile) < 100 {

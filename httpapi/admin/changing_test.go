@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 )
 
@@ -15,9 +17,7 @@ func TestEveryListIsCounted(t *testing.T) {
 	f := serve(t)
 	p := ProjectionOf(f.model.View())
 	text, err := json.Marshal(p.Entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, page, _ := ask(t, newAdmin(t, f, func(c *Config) { c.Projection = func() Projection { return p } }), "GET", "/")
 	for _, l := range events.Lists() {
 		n := f.model.View().NumEntries(l)

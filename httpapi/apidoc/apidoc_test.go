@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccy/go-yaml"
 	"go.uber.org/goleak"
 )
@@ -18,9 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func own(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }
 
@@ -38,16 +38,12 @@ func operations(doc *Doc) map[string]Operation {
 // schemas.
 func TestReadsTheWholeDocument(t *testing.T) {
 	doc, err := Read(own(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var plain struct {
 		Paths      map[string]map[string]map[string]any
 		Components struct{ Schemas map[string]any }
 	}
-	if err := yaml.Unmarshal(own(t), &plain); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(own(t), &plain))
 	all := operations(doc)
 	for path, methods := range plain.Paths {
 		o, get := all[path], methods["get"]
@@ -74,9 +70,7 @@ func TestReadsTheWholeDocument(t *testing.T) {
 // What every answer has is said once, and an answer's own headers remain.
 func TestHeadersOfEveryAnswer(t *testing.T) {
 	doc, err := Read(own(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "X-Content-Type-Options", "X-Robots-Tag", "Cache-Control"}; !slices.Equal(doc.Headers, want) {
 		t.Errorf("%q", doc.Headers)
 	}
@@ -89,9 +83,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	doc, err := Read(own(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := operations(doc)["/api/scammers"]
 	bounds := map[string]string{}
 	for _, p := range o.Parameters {
@@ -126,9 +118,7 @@ func TestWords(t *testing.T) {
 // The order is that of the document, not of a map.
 func TestOrder(t *testing.T) {
 	doc, err := Read(own(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := -1
 	for _, o := range doc.Groups[0].Operations {
 		at := strings.Index(string(own(t)), "\n  "+o.Path+":\n")
@@ -145,9 +135,7 @@ func TestOrder(t *testing.T) {
 // What a document says is text, but for Markdown.
 func TestMarkdownIsHarmless(t *testing.T) {
 	doc, err := Read([]byte("info: {description: \"<script>x</script>\n\n**a** [b](javascript:x)\"}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if about := string(doc.About); strings.Contains(about, "<script") || strings.Contains(about, "javascript:") || !strings.Contains(about, "<strong>a</strong>") {
 		t.Error(about)
 	}
@@ -166,9 +154,7 @@ func TestBrokenDocuments(t *testing.T) {
 // Colors change nothing of the code: without its tags, the HTML is the program.
 func TestColored(t *testing.T) {
 	doc, err := Read(own(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tags := regexp.MustCompile(`</?span[^>]*>`)
 	for _, set := range []Programs{doc.Programs, doc.Bots, doc.DiscordBots} {
 		for _, p := range set.Programs {
@@ -192,9 +178,7 @@ func TestColored(t *testing.T) {
 // Forms are filled with the first example that has parameters, so that the first click shows something.
 func TestFormsAreFilled(t *testing.T) {
 	doc, err := Read(own(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for path, want := range map[string]map[string]string{
 		"/api/check":       {"search": "nitro", "id": ""},
 		"/api/check/batch": {"ids": "99016474520097277832,1"},

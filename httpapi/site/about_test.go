@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/readmodel"
 )
 
@@ -16,9 +18,7 @@ func about(t *testing.T, cfg Config) string {
 func aboutWith(t *testing.T, cfg Config, r *Record) string {
 	t.Helper()
 	page, err := newWorld(t, cfg).site.About(nil, r, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return wellFormedTo(t, MaxPage, string(page))
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/readmodel"
 )
 
@@ -11,9 +13,7 @@ import (
 // is long.
 func TestOwnAdvice(t *testing.T) {
 	all, err := readAdvice("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for class, want := range map[string]struct{ steps, folded int }{"scam": {2, 1}, "risk": {2, 1}, "server": {2, 1}, "legit": {2, 1}, "none": {0, 1}} {
 		a, ok := all[class]
 		if !ok || len(a.Folded) != want.folded || strings.Count(string(a.Now), "<li>") != want.steps {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
@@ -12,9 +14,7 @@ import (
 func failure(t *testing.T, w *world, f Failed) string {
 	t.Helper()
 	page, err := w.site.Append(nil, "error", FailureOf(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }
 

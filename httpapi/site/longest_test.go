@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"golang.org/x/net/html"
 
 	"example.org/registry/events"
@@ -128,9 +130,7 @@ func TestNothingIsLostOfAReason(t *testing.T) {
 			w := newWorld(t, full(), worst(1, func(int) string { return reason })...)
 			row := w.view.Entry(events.Scammers, fmt.Sprintf("%064d", 0))
 			public, err := row.Public()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			page := w.entry(t, events.Scammers, row.ID())
 			squeeze := strings.NewReplacer("\n", "")
 			if got, want := squeeze.Replace(reasonIn(t, page)), squeeze.Replace(shownText(public.DescHTML)); got != want {

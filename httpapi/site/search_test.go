@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
@@ -17,9 +19,7 @@ func (w *world) search(t testing.TB, q readmodel.RankedQuery, p readmodel.Ranked
 		q.Limit = bounds.DefaultRankedLimit
 	}
 	page, err := w.site.Search(nil, SearchPage{Query: q, Found: p})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }
 

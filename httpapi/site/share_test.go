@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"golang.org/x/net/html"
 
 	"example.org/registry/events"
@@ -65,9 +67,7 @@ func TestPreviewsNameNobody(t *testing.T) {
 // There is a picture of every verdict, as large as chats want it and small to send.
 func TestPictures(t *testing.T) {
 	assets, err := readAssets()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, v := range append(verdict.Values(), "home") {
 		body := assets["share-"+string(v)+".png"].Body
 		cfg, err := png.DecodeConfig(bytes.NewReader(body))

@@ -11,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/html"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
-	"go.uber.org/goleak"
-	"golang.org/x/net/html"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,9 +33,7 @@ type world struct {
 func newWorld(t testing.TB, cfg Config, data ...events.Data) *world {
 	t.Helper()
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, r := readmodel.New(), readmodel.NewRenderer()
 	for i, d := range data {
 		m.Apply([]readmodel.Record{r.Render(uint64(i+1), d)}, uint64(i+1))
@@ -51,17 +52,11 @@ func (w *world) list(t testing.TB, q readmodel.ListQuery) string {
 		q.Limit = bounds.DefaultLimit
 	}
 	found, err := w.view.List(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	totals, err := w.view.Totals(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, err := w.site.List(nil, ListPage{Query: q, Found: found, Totals: totals, Reports: w.reports(q.List)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }
 
@@ -81,9 +76,7 @@ func (w *world) reports(lists ...events.List) Reports {
 func (w *world) entry(t testing.TB, l events.List, id string) string {
 	t.Helper()
 	page, err := w.site.Entry(nil, EntryPage{List: l, Row: w.view.Entry(l, id)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return wellFormedTo(t, MaxPage+readmodel.MaxReasonHTML, string(page))
 }
 
@@ -95,18 +88,12 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	}
 	p.Paste = paste.NewReader(paste.Config{}).Read(q.Search, q.ID)
 	value, err := p.Decide(context.Background(), w.view)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if value.FoundNobody() {
-		if err := p.FindParts(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.FindParts(context.Background()))
 	}
 	page, err := w.site.Check(nil, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return wellFormed(t, string(page))
 }
 
@@ -167,9 +154,7 @@ func childless(element string) bool {
 func seen(t testing.TB, page string) string {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var b strings.Builder
 	for n := range doc.Descendants() {
 		if n.Type == html.TextNode && n.Parent.Data != "script" && n.Parent.Data != "title" {
@@ -183,9 +168,7 @@ func seen(t testing.TB, page string) string {
 func elements(t testing.TB, page, name string) (found []*html.Node) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && n.Data == name {
 			found = append(found, n)
@@ -233,9 +216,7 @@ func TestGoldenPages(t *testing.T) {
 		page, err := w.site.Append(nil, "error", FailureOf(Failed{
 			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 301), Again: again,
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return wellFormed(t, string(page))
 	}
 	for name, page := range map[string]string{
@@ -282,14 +263,10 @@ func golden(t *testing.T, name, page string) {
 	page = regexp.MustCompile(`(/assets/[\w-]+)\.[0-9a-f]{12}\.`).ReplaceAllString(page, "$1.HASH.")
 	file := filepath.Join("testdata", name+".golden.html")
 	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if page != string(want) {
 		t.Errorf("got  %s\nwant %s", page, want)
 	}
@@ -298,14 +275,10 @@ func golden(t *testing.T, name, page string) {
 // Data that was last known to be complete a while ago is said to be, and since when.
 func TestBanner(t *testing.T) {
 	s, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range []Page{{Title: "x", Data: Failure{}}, {Title: "x", Data: Failure{}, AsOf: time.Date(2026, 11, 21, 11, 15, 59, 0, time.FixedZone("CET", 3600))}} {
 		page, err := s.Append(nil, "error", p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, n := range elements(t, string(page), "p") {
 			if attr(n, "id") != "nieaktualne" {
 				continue
@@ -404,13 +377,9 @@ func TestExcerpts(t *testing.T) {
 // TestTitlesKeepTheirDirection: a name with bidirectional controls does not turn a title around.
 func TestTitlesKeepTheirDirection(t *testing.T) {
 	s, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, err := s.Append(nil, "error", Page{Title: "Jan \u202e\u2066x", Data: Failure{}, Share: &Share{Picture: "share-none.png"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if text := string(page); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "<title>Jan x") {
 		t.Errorf("%.900s", text)
 	}
@@ -421,9 +390,7 @@ func TestVersion(t *testing.T) {
 	of := map[string]Config{}
 	for _, cfg := range []Config{{}, {Build: "a"}, {Build: "b"}, {Build: "a", Proofs: true}} {
 		s, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if other, ok := of[s.Version()]; ok {
 			t.Errorf("%+v and %+v have the same version", other, cfg)
 		}

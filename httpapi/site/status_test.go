@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/uptime"
 )
 
@@ -102,9 +104,7 @@ func TestStatusPages(t *testing.T) {
 			{ID: "coin", Checked: true, History: uptime.Component{Days: history(worst...).Days, Last: uptime.Incident{From: at.Add(-50 * time.Hour), To: at.Add(-time.Hour)}}}},
 	} {
 		page, err := w.site.Append(nil, "status", StatusPage(checks, true, at))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		wellFormed(t, string(page))
 		if name == "status" {
 			golden(t, name, string(page))

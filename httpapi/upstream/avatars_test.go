@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // panics is a platform that does.
@@ -82,9 +84,7 @@ func inBubble(t *testing.T, p *fakePlatform, test func(t *testing.T, a *avatars)
 		work := newBackground(logger)
 		defer work.close()
 		a, err := newAvatars(AvatarConfig{platform: p}, newMetrics(nil), work, logger)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		test(t, a)
 	})
 }
@@ -288,9 +288,7 @@ func TestBackOff(t *testing.T) {
 // The cache keeps within its bytes.
 func TestAvatarCacheIsBounded(t *testing.T) {
 	cache, err := newAvatarCache(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 1000 {
 		cache.Set(avatarKey{userNo(i), 128}, cached{result: avatarFound, picture: picture{"image/png", make([]byte, 10<<10)}})
 		cache.Set(avatarKey{userNo(i), 0}, cached{result: avatarNone})

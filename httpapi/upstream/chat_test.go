@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/apitest"
 )
@@ -84,9 +86,7 @@ func avatarsFrom(t testing.TB, c *chatServer, mutate ...func(*Config)) *fixture 
 func (f *fixture) wantAvatar(t testing.TB, user string, size int, want, kind string, failed bool) {
 	t.Helper()
 	got, err := f.Avatar(t.Context(), user, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want == "" {
 		p, _ := drawn(t, user, size)
 		want, kind = string(p.bytes), "image/png"
@@ -150,9 +150,7 @@ func TestPicturesPassedOn(t *testing.T) {
 	img := image.NewPaletted(image.Rect(0, 0, 2, 2), palette.WebSafe)
 	encoded := func(encode func(*bytes.Buffer) error) string {
 		var out bytes.Buffer
-		if err := encode(&out); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, encode(&out))
 		return out.String()
 	}
 	webp := "RIFF" + string(binary.LittleEndian.AppendUint32(nil, 26)) + "WEBPVP8L" + strings.Repeat("\x00", 18)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"code.dny.dev/ssrf"
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -68,9 +70,7 @@ func TestHiddenAddresses(t *testing.T) {
 func nameServer(t *testing.T, answer func(*dnsmessage.Message)) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -140,9 +140,7 @@ func leadsTo(addresses ...string) func(*dnsmessage.Message) {
 func TestNamesThatLeadInside(t *testing.T) {
 	inside := misbehave(t, sends(`{"avatar":"x"}`))
 	_, port, err := net.SplitHostPort(inside.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, answer := range map[string]func(*dnsmessage.Message){
 		"loopback":            leadsTo("127.0.0.1"),
 		"one of many":         leadsTo("10.0.0.1", "127.0.0.1", "192.168.0.1"),
@@ -179,9 +177,7 @@ func TestWhatTheOperatorNamed(t *testing.T) {
 	var urls []*url.URL
 	for _, text := range []string{"http://127.0.0.1:8000", "http://localhost", "https://platform", "https://[::1]:9", "https://api.example.org", "http://a.localhost:1"} {
 		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		urls = append(urls, u)
 	}
 	g := newDialGuard(urls...)

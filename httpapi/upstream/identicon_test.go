@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 )
 
@@ -22,13 +24,9 @@ func drawn(t testing.TB, id string, size int) (picture, *image.Paletted) {
 	t.Helper()
 	var icons identicons
 	p, err := icons.encode(id, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	img, err := png.Decode(bytes.NewReader(p.bytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p, img.(*image.Paletted)
 }
 
@@ -41,18 +39,12 @@ func TestGoldenIdenticons(t *testing.T) {
 			p, got := drawn(t, id, size)
 			file := filepath.Join("testdata", "identicon_"+id+"_"+strconv.Itoa(size)+".golden.png")
 			if *update {
-				if err := os.WriteFile(file, p.bytes, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(file, p.bytes, 0o644))
 			}
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want, err := png.Decode(bytes.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if difference := differs(got, want); difference != "" {
 				t.Errorf("%s at %d: %s", id, size, difference)
 			}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/internal/apitest"
 )
 
@@ -41,9 +43,7 @@ func roundsOf(t *testing.T, log *apitest.Log, components ...*asked) (*statusRoun
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	work := newBackground(logger)
 	s, err := newStatusRounds(StatusConfig{}, newMetrics(nil), work, logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, a := range components {
 		s.probes[i].ask = a.ask
 	}
@@ -52,9 +52,7 @@ func roundsOf(t *testing.T, log *apitest.Log, components ...*asked) (*statusRoun
 
 func must(t testing.TB, s *Status, err error) []Component {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s.Components
 }
 
@@ -94,9 +92,7 @@ func TestAnswerIsNotLost(t *testing.T) {
 	defer work.close()
 	c := probe{ask: func(context.Context) error { return nil }, timeout: time.Minute, work: work}
 	for range 20_000 {
-		if err := c.call(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.call(t.Context()))
 	}
 }
 

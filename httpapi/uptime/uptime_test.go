@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -128,9 +130,7 @@ func TestTrouble(t *testing.T) {
 		if err := errors.Join(os.WriteFile(path, []byte(bad), 0o600), os.Mkdir(path+".new", 0o700)); err != nil { // in the way
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(path+".new", "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(path+".new", "file"), nil, 0o600))
 		r := NewRecorder(Config{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		r.Record(someDay(), []Check{{"a", true, 0}})
 		r.save()

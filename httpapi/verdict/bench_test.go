@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events/eventstest"
 )
 
@@ -26,9 +28,7 @@ func BenchmarkCostliest(b *testing.B) {
 			for b.Loop() {
 				p := rd.Read(text, text)
 				found, err := Find(b.Context(), view, &p)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				Decide(&p, found)
 			}
 		})

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
@@ -78,26 +82,16 @@ func viewOf(all []Entry) *readmodel.View {
 func reader(t testing.TB) *paste.Reader {
 	t.Helper()
 	s, err := terms.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return paste.NewReader(paste.Config{BaseURL: "https://rejestr.example", IsWord: s.Knows})
 }
 
-func readAndDecide(t failer, rd *paste.Reader, view *readmodel.View, text, id string) Verdict {
+func readAndDecide(t rapid.TB, rd *paste.Reader, view *readmodel.View, text, id string) Verdict {
 	t.Helper()
 	p := rd.Read(text, id)
 	found, err := Find(context.Background(), view, &p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Decide(&p, found)
-}
-
-// failer is a *testing.T or a *rapid.T.
-type failer interface {
-	Helper()
-	Fatal(...any)
 }
 
 type row struct {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 )
 
@@ -186,9 +188,7 @@ func (c countedConn) Write(p []byte) (int, error) {
 // around the buffer of net/http arrive whole.
 func TestPagesAreOneWrite(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var writes atomic.Int64
 	var size atomic.Int64
 	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -206,9 +206,7 @@ func TestPagesAreOneWrite(t *testing.T) {
 		size.Store(int64(n))
 		before := writes.Load()
 		resp, err := client.Get("http://" + l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); len(body) != n || err != nil {
 			t.Fatalf("%d of %d bytes: %v", len(body), n, err)

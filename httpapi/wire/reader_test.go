@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // request is how a handler of hand sees a request.
@@ -34,9 +36,7 @@ func hand(t *testing.T) (address string, requests <-chan request) {
 		}
 	}), nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(LimitConnections(l, 8)) }()
 	t.Cleanup(func() { _ = srv.Close(); <-done })
@@ -47,9 +47,7 @@ func hand(t *testing.T) (address string, requests <-chan request) {
 func ask(t *testing.T, address, text string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
 	if _, err := io.WriteString(c, text); err != nil {
@@ -80,13 +78,9 @@ func bodies(t *testing.T, c net.Conn) (all []string) {
 			return all
 		}
 		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = resp.Body.Close()
 		all = append(all, resp.Status[:3]+" "+string(body))
 	}
@@ -110,9 +104,7 @@ func TestHalfClosedReaderIsAnswered(t *testing.T) {
 			t.Parallel()
 			address, requests := hand(t)
 			conn := ask(t, address, c.text)
-			if err := conn.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.CloseWrite())
 			for range c.want {
 				r := next(t, requests)
 				select {
@@ -206,9 +198,7 @@ func TestFaultyFramingClosesTheConnection(t *testing.T) {
 			close(r.end)
 			in := bufio.NewReader(conn)
 			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			body, _ := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if string(body) != "/a" || !resp.Close {

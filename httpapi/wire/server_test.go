@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 )
 
@@ -38,9 +40,7 @@ func TestConnectionsFor(t *testing.T) {
 // One connection more than allowed waits until another closes.
 func TestLimitConnections(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := LimitConnections(inner, 1)
 	accepted := make(chan net.Conn)
 	done := make(chan struct{})
@@ -56,9 +56,7 @@ func TestLimitConnections(t *testing.T) {
 	}()
 	for range 2 {
 		c, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer c.Close()
 	}
 	first := <-accepted
@@ -97,16 +95,12 @@ func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 				}
 			}
 			inner, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			done := make(chan struct{})
 			go func() { defer close(done); _ = srv.Serve(LimitConnections(inner, 1)) }()
 			defer func() { _ = srv.Close(); <-done }()
 			c, err := net.Dial("tcp", inner.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer c.Close()
 			go func() { // ends with the connection
 				_, _ = io.WriteString(c, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", cap(begun)))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -34,16 +36,10 @@ func TestCheck(t *testing.T) {
 	made := eventstest.Stream(t, js, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
 	eventstest.Publish(t, js, eventstest.Events(10, 1)...)
 	m, err := stream(js).Message(t.Context(), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := made.DeleteMsg(t.Context(), 7); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, made.DeleteMsg(t.Context(), 7))
 	next, err := stream(js).Message(t.Context(), 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	good := readmodel.Checkpoint{StreamIdentity: lineage.Of(made.CachedInfo()), Sequence: 5, MessageID: m.ID, MessageTime: m.Time}
 	for name, c := range map[string]struct {
 		change func(at *readmodel.Checkpoint)
@@ -96,27 +92,19 @@ func TestCheckOurs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		made, err := js.CreateStream(context.Background(), jetstream.StreamConfig{Name: events.DefaultStream, Subjects: []string{"s.*"},
 			Storage: jetstream.MemoryStorage, MaxMsgsPerSubject: rapid.Int64Range(1, 3).Draw(t, "kept")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = js.DeleteStream(context.Background(), events.DefaultStream) }()
 		var taken []readmodel.Checkpoint
 		at := readmodel.Checkpoint{StreamIdentity: lineage.Of(made.CachedInfo())}
 		for range rapid.IntRange(1, 30).Draw(t, "messages") {
 			subject := rapid.SampledFrom([]string{"s.a", "s.b", "s.c"}).Draw(t, "subject")
 			if rapid.IntRange(0, 9).Draw(t, "purge") == 0 {
-				if err := made.Purge(context.Background(), jetstream.WithPurgeSubject(subject)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, made.Purge(context.Background(), jetstream.WithPurgeSubject(subject)))
 			}
 			ack, err := js.Publish(context.Background(), subject, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			m, err := stream(js).Message(context.Background(), ack.Sequence)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			at.Sequence, at.MessageTime, at.NewestTime = m.Sequence, m.Time, m.Time
 			taken = append(taken, at)
 		}
@@ -134,9 +122,7 @@ func TestCheckPurged(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	made := eventstest.Stream(t, js)
 	eventstest.Publish(t, js, eventstest.Events(10, 1)...)
-	if err := made.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, made.Purge(t.Context()))
 	at := readmodel.Checkpoint{StreamIdentity: lineage.Of(made.CachedInfo()), Sequence: 7, NewestTime: made.CachedInfo().Created}
 	if err := lineage.Check(t.Context(), stream(js), at); err != nil {
 		t.Error(err)
@@ -191,9 +177,7 @@ func staleReplica(t *testing.T) (js jetstream.JetStream, direct *atomic.Int32) {
 	t.Helper()
 	s := eventstest.Server(t, &server.Options{})
 	nc, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	answer := func(subject string, with func(*nats.Msg) *nats.Msg) {
 		t.Helper()
@@ -206,15 +190,11 @@ func staleReplica(t *testing.T) (js jetstream.JetStream, direct *atomic.Int32) {
 		Cluster: &jetstream.ClusterInfo{Name: "nodes", Leader: "node1"},
 		State:   jetstream.StreamState{FirstSeq: 40, LastSeq: 40, Msgs: 1},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer("STREAM.INFO.>", func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: info} })
 	message, err := json.Marshal(map[string]any{"message": map[string]any{"subject": "registry.servers.x", "seq": 40, "time": time.Unix(40, 0),
 		"hdrs": []byte("NATS/1.0\r\n" + jetstream.MsgIDHeader + ": the leader's\r\n\r\n")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer("STREAM.MSG.GET.>", func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: message} })
 	direct = new(atomic.Int32)
 	answer("DIRECT.GET.>", func(*nats.Msg) *nats.Msg {

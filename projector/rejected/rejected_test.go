@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
@@ -25,9 +27,7 @@ func TestTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Open(t.Context(), js, events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stored := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	want := Copy{Epoch: r.Epoch(), Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON", Time: stored, Truncated: true}
 	if _, err := js.PublishMsg(t.Context(), want.Message()); err != nil {
@@ -74,9 +74,7 @@ func TestLaggingReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Open(t.Context(), js, events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := js.PublishMsg(t.Context(), Copy{Epoch: r.Epoch(), Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON"}.Message()); err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +108,7 @@ func TestLast(t *testing.T) {
 		t.Errorf("without a stream of copies: %+v, %v", copies, err)
 	}
 	stream, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if copies, err := Last(t.Context(), js, 3); err != nil || len(copies) > 0 {
 		t.Errorf("without copies: %+v, %v", copies, err)
 	}

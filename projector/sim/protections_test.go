@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 var protectionsFor = flag.Duration("protections", 0, "how long TestProtections looks for a seed that notices that a protection is missing")
@@ -29,9 +31,7 @@ func patches(t *testing.T) []string {
 func root(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return filepath.Dir(string(out))
 }
 
@@ -50,9 +50,7 @@ func command(t *testing.T, dir, name string, args ...string) string {
 func TestPatchesApply(t *testing.T) {
 	for _, patch := range patches(t) {
 		path, err := filepath.Abs(patch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		command(t, root(t), "git", "apply", "--check", path)
 	}
 }
@@ -65,16 +63,12 @@ func TestProtections(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "module")
-	if err := os.Mkdir(source, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(source, 0o755))
 	command(t, root(t), "sh", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`, source)
 	for _, patch := range patches(t) {
 		name := strings.TrimSuffix(filepath.Base(patch), ".patch")
 		path, err := filepath.Abs(patch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		command(t, source, "git", "apply", path)
 		binary := filepath.Join(dir, "sim.test")
 		command(t, source, "go", "test", "-c", "-vet=off", "-o", binary, "./projector/sim")

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/readmodel"
 )
 
@@ -105,9 +107,7 @@ func simulate(t *testing.T, seed uint64, tally *tally, days ...func(*world)) *wo
 		base = t.TempDir()
 	}
 	dir, err := os.MkdirTemp(base, "sim")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	w := newWorld(seed, dir, tally)
 	stuck := time.AfterFunc(stuckAfter, func() { // on the real clock

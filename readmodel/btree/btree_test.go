@@ -23,7 +23,7 @@ func slots(t *Tree, in Classes, skip int, descending bool) (out []uint32) {
 }
 
 // wellFormed checks what the walks rely on: counts, bounds, and that no node is empty or full.
-func wellFormed(t interface{ Fatalf(string, ...any) }, n *node) {
+func wellFormed(t rapid.TB, n *node) {
 	if n.n == 0 || n.n >= maxItems {
 		t.Fatalf("a node of %d items", n.n)
 	}
@@ -54,7 +54,7 @@ type snapshot struct {
 	want []Item
 }
 
-func (s *snapshot) check(t interface{ Fatalf(string, ...any) }) {
+func (s *snapshot) check(t rapid.TB) {
 	for _, in := range []Classes{All, 1 << 2, 0b1010_0101, 0} {
 		var want []uint32
 		for _, it := range s.want {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // registry is a model that tests change, and a builder of its index that follows when told to.
 type registry struct {
-	t        fataler
+	t        rapid.TB
 	model    *readmodel.Model
 	renderer *readmodel.Renderer
 	seq      uint64
@@ -40,13 +42,7 @@ type registry struct {
 	work     *indexing.Work
 }
 
-type fataler interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-}
-
-func newRegistry(t fataler, dir string, tune tuning) *registry {
+func newRegistry(t rapid.TB, dir string, tune tuning) *registry {
 	m := readmodel.New()
 	return &registry{
 		t: t, model: m, renderer: readmodel.NewRenderer(), work: indexing.NewWork(idle()),
@@ -69,9 +65,7 @@ func (r *registry) apply(data ...events.Data) *readmodel.View {
 func (r *registry) follow(v *readmodel.View) indexing.State {
 	r.t.Helper()
 	state, err := r.builder.Follow(context.Background(), r.work, v)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	return state
 }
 
@@ -294,9 +288,7 @@ func TestSmallBlocksMeanwhile(t *testing.T) {
 	b.follow(r.model.View()) // nothing more: what is needed is needed now
 	scammers, _ := events.Scammers.Index()
 	legit, _ := events.Legit.Index()
-	if err := b.build(t.Context(), r.work, b.view, scammers, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.build(t.Context(), r.work, b.view, scammers, 0))
 	if slots := b.index.lists[legit][0].slots; slots != 40 {
 		t.Errorf("the small block has %d slots, want 40", slots)
 	}
@@ -408,9 +400,7 @@ func (p *twins) ask(t *rapid.T) {
 	for i := range v {
 		page, err := v[i].List(context.Background(), q)
 		check, _ := v[i].Check(context.Background(), readmodel.CheckQuery{Search: needle})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answers[i] = fmt.Sprint(entries(page.Rows), page.Total, page.HasMore, entries(check.Imitates))
 		for _, g := range slices.Concat(check.Groups, check.Similar) {
 			answers[i] += fmt.Sprint(" ", g.List, entries(g.Rows))
@@ -481,9 +471,7 @@ func TestEngineFollows(t *testing.T) {
 // it is.
 func TestEngineFails(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(place, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(place, nil, 0o600))
 	r := newRegistry(t, place, tuning{})
 	for i := range 9 {
 		r.apply(events.Entry{List: events.Legit, EntryID: fmt.Sprint(i), ChatID: "1", Name: fmt.Sprint("ktoś", i), Verified: true, ReportID: "r"})
@@ -502,9 +490,7 @@ func TestEngineFails(t *testing.T) {
 	if ask("toś"); x.Sequence() != 0 {
 		t.Errorf("the index is at %d", x.Sequence())
 	}
-	if err := os.Remove(place); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(place))
 	await(t, "that it is written", func() bool { return x.Sequence() == 9 && x.Trouble() == "" })
 	ask("kto")
 }

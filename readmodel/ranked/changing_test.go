@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	index "github.com/blevesearch/bleve_index_api"
 
 	"example.org/registry/events"
@@ -32,9 +34,7 @@ func TestFormat(t *testing.T) {
 	for _, l := range events.Lists() {
 		r.model.View().ShownRows(func(row *readmodel.Row) bool {
 			if row.List() == l {
-				if err := a.add(row); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, a.add(row))
 			}
 			return true
 		})
@@ -51,9 +51,7 @@ func TestFormat(t *testing.T) {
 	}
 	st := state{Format: 1, Analysis: 2, Render: 3, Projection: 4, Identity: Identity{"e", "d"}, Complete: true, Sequence: 5, Digest: "x"}
 	text, err := json.Marshal(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fmt.Fprintf(h, "%q %q\n", stateKey, text)
 	const want = "3 ef0272b542f434d2"
 	if got := fmt.Sprint(format, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
@@ -16,9 +18,7 @@ import (
 // files returns the names of the index's segments.
 func (r *registry) files() map[string]bool {
 	names, err := filepath.Glob(filepath.Join(filesOf(r.dir), "*.zap"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	files := map[string]bool{}
 	for _, name := range names {
 		files[name] = true
@@ -110,8 +110,6 @@ func TestErase(t *testing.T) {
 func total(t *testing.T, s *Searcher, r *registry, words string) int {
 	t.Helper()
 	page, err := s.Search(context.Background(), r.model.View(), readmodel.RankedQuery{Words: words, Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return page.Total
 }

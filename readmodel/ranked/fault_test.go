@@ -15,6 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
@@ -42,7 +46,7 @@ func (r *registry) finds(n int) {
 }
 
 // await waits until something is true.
-func await(t fataler, what string, is func() bool) {
+func await(t rapid.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -137,23 +141,17 @@ func TestDamage(t *testing.T) {
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := range 2 + cuts {
 			r := &registry{t: t, model: whole.model, renderer: whole.renderer, seq: whole.seq, dir: t.TempDir(), id: whole.id, retry: time.Millisecond, pause: time.Millisecond}
-			if err := os.CopyFS(r.dir, os.DirFS(whole.dir)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.CopyFS(r.dir, os.DirFS(whole.dir)))
 			damaged := filepath.Join(filesOf(r.dir), filepath.Base(file))
 			if i == 0 {
 				err = os.Remove(damaged)
 			} else {
 				err = os.Truncate(damaged, min(1, int64(i-1))*random.Int64N(int64(len(content)))) // at first to nothing
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r.start()
 			r.finds(300)
 			r.stop()
@@ -173,9 +171,7 @@ func TestDiedWhileOpening(t *testing.T) {
 	r.retry = time.Millisecond
 	for i, want := range []uint64{0, 1, 0, 0} {
 		if i == 1 {
-			if err := os.WriteFile(filepath.Join(filesOf(r.dir), opening), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(filesOf(r.dir), opening), nil, 0o600))
 		}
 		r.start()
 		r.finds(40)
@@ -211,21 +207,15 @@ func TestDeadlyDamage(t *testing.T) {
 	whole.finds(300)
 	whole.stop()
 	bolt, err := os.ReadFile(filepath.Join(filesOf(whole.dir), "root.bolt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, died, step := os.Getpagesize(), 0, 2
 	if eventstest.RaceDetector {
 		step = 6
 	}
 	for pages := 1; pages*page < len(bolt); pages += step {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(whole.dir)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(filesOf(dir), "root.bolt"), bolt[:pages*page], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(dir, os.DirFS(whole.dir)))
+		require.NoError(t, os.WriteFile(filepath.Join(filesOf(dir), "root.bolt"), bolt[:pages*page], 0o600))
 		for attempt := range 2 {
 			child := exec.Command(os.Args[0], "-test.run=^TestDeadlyDamage$")
 			child.Env = append(os.Environ(), damagedDir+"="+dir)
@@ -273,16 +263,12 @@ func TestEndsInSpiteOfDamage(t *testing.T) {
 	r.stop()
 	name := filepath.Join(filesOf(r.dir), "root.bolt")
 	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for meta := range 2 {
 		page := os.Getpagesize() * int(binary.NativeEndian.Uint64(content[meta*os.Getpagesize()+48:]))
 		content[page+13] ^= 1 // of the number of pages that follow
 	}
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, content, 0o600))
 	r.start()
 	r.finds(300)
 	ended := make(chan struct{})
@@ -360,9 +346,7 @@ func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	r := some(t, 3)
 	r.dir = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(r.dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(r.dir, nil, 0o600))
 	r.start()
 	defer r.stop()
 	await(t, "trouble", func() bool { return strings.Contains(r.engine.Trouble(), "not a directory") })

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
@@ -129,9 +131,7 @@ func TestOrder(t *testing.T) {
 	moved := 0 // searches whose order is not that of the ids
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(dirs, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := newRegistry(t, dir)
 		r.start()
 		defer r.stop()

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -37,16 +39,9 @@ var stemmer = sync.OnceValue(func() *terms.Stemmer {
 	return s
 })
 
-// fataler is a test, or a check of rapid.
-type fataler interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-}
-
 // registry is a model with an index that tests change, stop and start.
 type registry struct {
-	t        fataler
+	t        rapid.TB
 	model    *readmodel.Model
 	renderer *readmodel.Renderer
 	seq      uint64
@@ -61,7 +56,7 @@ type registry struct {
 	stop     func()
 }
 
-func newRegistry(t fataler, dir string) *registry {
+func newRegistry(t rapid.TB, dir string) *registry {
 	return &registry{t: t, model: readmodel.New(), renderer: readmodel.NewRenderer(), dir: dir, id: Identity{"epoch", "data set"}, pause: time.Millisecond}
 }
 
@@ -118,9 +113,7 @@ func (r *registry) search(q readmodel.RankedQuery) readmodel.RankedPage {
 		q.Limit = 20
 	}
 	page, err := a.Search(context.Background(), r.model.View(), q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	return page
 }
 
@@ -301,9 +294,7 @@ func newReference(t *rapid.T, v *readmodel.View) *reference {
 	ref := &reference{analyzer: stemmer().Analyzer(), words: map[string][]string{}}
 	v.ShownRows(func(r *readmodel.Row) bool {
 		name, reason, err := r.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		have := map[string]bool{}
 		for i, text := range []string{name, reason, r.ChatID()} {
 			for _, token := range ref.analyzer.Tokens(nil, text) {
@@ -383,9 +374,7 @@ func TestTwin(t *testing.T) {
 	dirs := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(dirs, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := newRegistry(t, dir)
 		r.start()
 		defer func() { r.stop() }()
@@ -424,9 +413,7 @@ func (r *registry) compare(t *rapid.T, q readmodel.RankedQuery) {
 	var got []string
 	for {
 		p, err := a.Search(context.Background(), v, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if p.Relaxed != relaxed || p.Total != len(want) || p.Facets != facets || p.HasMore != (q.Skip+len(p.Hits) < p.Total) {
 			t.Fatalf("%+v: total %d, facets %v, more %v, relaxed %v; want %d, %v, %v", q, p.Total, p.Facets, p.HasMore, p.Relaxed, len(want), facets, relaxed)
 		}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // TestVersion fails when the analysis changes: then Version has to change too, or an index on disk
@@ -42,9 +44,7 @@ func TestVersion(t *testing.T) {
 		fmt.Fprintf(h, "%s %x\n", filepath.ToSlash(path), sha256.Sum256(content))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, text := range texts {
 		for _, token := range a.Tokens(nil, text) {
 			fmt.Fprintf(h, "%+v %q\n", token, a.Meant(token.Folded))

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 )
 
 func analyzer(t testing.TB) *Analyzer {
 	t.Helper()
 	s, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s.Analyzer()
 }
 
@@ -30,9 +30,7 @@ func oneTerm(a, b []string) bool {
 func paradigms(t *testing.T, name string) map[string][][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	of := map[string][][]string{}
 	for words := range lines(string(text)) {
 		of[words[0]] = append(of[words[0]], words[1:])

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
@@ -29,9 +31,7 @@ func open(t *testing.T, cfg Config, with ...func(*Bucket)) (*Bucket, jetstream.J
 	for _, set := range with {
 		set(b)
 	}
-	if err := b.Create(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Create(t.Context()))
 	return b, js
 }
 
@@ -41,9 +41,7 @@ func smallChunks(b *Bucket) { b.chunk = 10_000 }
 func archive(t *testing.T, n int, seq uint64, epoch string) (snapshots.Manifest, []byte) {
 	t.Helper()
 	s, m, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	renderer := readmodel.NewRenderer()
 	var records []readmodel.Record
@@ -53,18 +51,12 @@ func archive(t *testing.T, n int, seq uint64, epoch string) (snapshots.Manifest,
 	m.Apply(records, seq)
 	err = s.Save(readmodel.Commit{Records: records, Digest: m.Digest(), Checkpoint: readmodel.Checkpoint{
 		Sequence: seq, StreamIdentity: readmodel.StreamIdentity{Stream: events.DefaultStream, StreamEpoch: epoch}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, err := s.Archive(t.Context(), snapshots.ArchiveConfig{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	packed, err := io.ReadAll(a.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a.Manifest, packed
 }
 
@@ -72,18 +64,14 @@ func put(t *testing.T, b *Bucket, n int, seq uint64, epoch string) Object {
 	t.Helper()
 	m, packed := archive(t, n, seq, epoch)
 	o, err := b.Put(t.Context(), m, bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return o
 }
 
 func names(t *testing.T, b *Bucket) (names []string) {
 	t.Helper()
 	objects, _, err := b.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, o := range objects {
 		names = append(names, o.Name)
 	}
@@ -93,9 +81,7 @@ func names(t *testing.T, b *Bucket) (names []string) {
 func mustStream(t *testing.T, b *Bucket) stream {
 	t.Helper()
 	s, err := b.stream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -104,9 +90,7 @@ func TestForeignObjects(t *testing.T) {
 	t.Parallel()
 	b, js := open(t, Config{})
 	store, err := js.ObjectStore(t.Context(), Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := store.PutString(t.Context(), "notes\n", "somebody's"); err != nil {
 		t.Fatal(err)
 	}
@@ -211,17 +195,13 @@ func TestUnfinishedPut(t *testing.T) {
 	later := New(js, Config{})
 	later.orphanAfter = time.Nanosecond
 	_, lock, err := later.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer lock.Release()
 	if n, err := later.RemoveOrphans(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d erased, %v", n, err)
 	}
 	r, err := b.Open(t.Context(), good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		t.Errorf("a good one was damaged: %v", err)
 	}
@@ -243,9 +223,7 @@ func TestNoBucket(t *testing.T) {
 	if _, err := js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: Name, Description: "mine"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Create(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Create(ctx))
 	if info := mustStream(t, b).CachedInfo(); info.Config.Description != "mine" {
 		t.Errorf("altered: %+v", info.Config)
 	}

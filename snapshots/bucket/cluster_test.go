@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -38,9 +40,7 @@ func TestCluster(t *testing.T) {
 		<-again.C
 		err = buckets[0].Create(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, node := range nodes {
 		for tries := 0; !answersDirectGets(t, node); tries++ {
 			if <-again.C; tries == 1000 {
@@ -61,9 +61,7 @@ func TestCluster(t *testing.T) {
 			t.Fatalf("put %d: %d orphans removed, %v", n, removed, err)
 		}
 		r, err := next.Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
 			t.Fatalf("put %d: %d bytes read, %v", n, len(got), err)
 		}
@@ -78,9 +76,7 @@ func TestCluster(t *testing.T) {
 func answersDirectGets(t *testing.T, node *server.Server) bool {
 	t.Helper()
 	found, err := node.Subsz(&server.SubszOptions{Subscriptions: true, Test: directGet})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return slices.ContainsFunc(found.Subs, func(d server.SubDetail) bool { return d.Subject == directGet })
 }
 
@@ -90,9 +86,7 @@ func cluster(t *testing.T) (nodes []*server.Server, clients []jetstream.JetStrea
 	var routes []*url.URL
 	for range 3 {
 		addr, err := eventstest.Address()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: addr})
 	}
 	for i, route := range routes {
@@ -108,14 +102,10 @@ func cluster(t *testing.T) (nodes []*server.Server, clients []jetstream.JetStrea
 			t.Fatal("a node does not start")
 		}
 		nc, err := nats.Connect(s.ClientURL())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		clients = append(clients, js)
 	}
 	return nodes, clients

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -18,9 +20,7 @@ func TestLock(t *testing.T) {
 	b := New(js, Config{Holder: "b"})
 	b.lease = a.lease
 	_, lock, err := a.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until := time.Now().Add(time.Second) // more than two leases
 	for time.Now().Before(until) {
 		if _, _, err := b.Lock(t.Context()); !errors.Is(err, ErrLocked) {
@@ -29,9 +29,7 @@ func TestLock(t *testing.T) {
 	}
 	lock.Release()
 	_, second, err := b.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	second.cancel(nil) // b dies: nothing renews, nothing releases
 	<-second.done
 	for {
@@ -81,9 +79,7 @@ func TestLostLock(t *testing.T) {
 	t.Parallel()
 	b, js := open(t, Config{Holder: "a"}, lease(200*time.Millisecond))
 	ctx, lock, err := b.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: lockSubject, Data: []byte(`{"holder":"b","lease":60000000000}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -103,15 +99,11 @@ func TestLockAfterALostAcknowledgment(t *testing.T) {
 	t.Parallel()
 	b, _ := open(t, Config{Holder: "a"})
 	_, lock, err := b.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lock.cancel(nil) // its goroutine ends, so that lock is the test's
 	<-lock.done
 	before := lock.sequence
-	if err := lock.write(t.Context(), lock.held()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lock.write(t.Context(), lock.held()))
 	lock.sequence = before // all that is known without the acknowledgment
 	if err := lock.write(t.Context(), lock.held()); err != nil {
 		t.Errorf("our own lock is another's: %v", err)

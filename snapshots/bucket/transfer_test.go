@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -16,23 +18,17 @@ func TestPutAndOpen(t *testing.T) {
 	b, js := open(t, Config{}, smallChunks)
 	m, packed := archive(t, 200, 7, "one")
 	o, err := b.Put(t.Context(), m, bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if o.Bytes != uint64(len(packed)) || o.Err != nil || o.Manifest.Digest != m.Digest || o.info.Chunks < 2 {
 		t.Errorf("put %+v", o)
 	}
 	r, err := b.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, packed) {
 		t.Errorf("read %d bytes of %d, %v", len(got), len(packed), err)
 	}
 	store, err := js.ObjectStore(t.Context(), Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := store.GetBytes(t.Context(), o.Name); err != nil || !bytes.Equal(got, packed) {
 		t.Errorf("the library reads %d bytes of %d, %v", len(got), len(packed), err)
 	}
@@ -53,20 +49,14 @@ func TestDamagedObjects(t *testing.T) {
 	b, js := open(t, Config{}, smallChunks)
 	for name, damage := range map[string]func(t *testing.T, o Object){
 		"missing": func(t *testing.T, o Object) {
-			if err := mustStream(t, b).Purge(t.Context(), jetstream.WithPurgeSubject(chunkPrefix+o.info.NUID), jetstream.WithPurgeKeep(1)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, mustStream(t, b).Purge(t.Context(), jetstream.WithPurgeSubject(chunkPrefix+o.info.NUID), jetstream.WithPurgeKeep(1)))
 		},
 		"changed": func(t *testing.T, o Object) {
 			s := mustStream(t, b)
 			m, err := s.GetLastMsgForSubject(t.Context(), chunkPrefix+o.info.NUID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			m.Data[len(m.Data)/2] ^= 1
-			if err := s.DeleteMsg(t.Context(), m.Sequence); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.DeleteMsg(t.Context(), m.Sequence))
 			if _, err := js.Publish(t.Context(), chunkPrefix+o.info.NUID, m.Data); err != nil {
 				t.Fatal(err)
 			}
@@ -76,9 +66,7 @@ func TestDamagedObjects(t *testing.T) {
 			o := put(t, b, 200, 11, name)
 			damage(t, o)
 			r, err := b.Open(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := io.ReadAll(r); err == nil {
 				t.Error("read to its end")
 			}

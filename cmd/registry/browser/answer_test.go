@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -39,13 +41,9 @@ func someone(t *testing.T, list, status string) (name, id string) {
 func read(t *testing.T, path string, into any) {
 	t.Helper()
 	resp, err := http.Get(shared.site.HTTP + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(into))
 }
 
 // below lists what an answer has that does not end within the screen, or is not there.

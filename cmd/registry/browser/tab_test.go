@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -63,9 +65,7 @@ func open(t *testing.T, p *registrytest.Server, l look) *tab {
 	ctx, cancel := chromedp.NewContext(shared.browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	tb := &tab{t: t, origin: p.HTTP}
-	if err := chromedp.Listen(ctx, tb.watch); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, chromedp.Listen(ctx, tb.watch))
 	limited, done := context.WithTimeout(ctx, patience)
 	t.Cleanup(done)
 	tb.ctx = limited
@@ -171,18 +171,14 @@ func (tb *tab) get(path string) int64 {
 func (tb *tab) load(steps ...chromedp.Action[chromedp.Void]) int64 {
 	tb.t.Helper()
 	response, err := chromedp.RunResponse(tb.ctx, steps...)
-	if err != nil {
-		tb.t.Fatal(err)
-	}
+	require.NoError(tb.t, err)
 	tb.until(`performance.getEntriesByName("first-paint").length > 0`)
 	return response.Status
 }
 
 func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tb.t.Helper()
-	if err := chromedp.Do(tb.ctx, steps...); err != nil {
-		tb.t.Fatal(err)
-	}
+	require.NoError(tb.t, chromedp.Do(tb.ctx, steps...))
 }
 
 // eval returns the value of an expression in the page.
@@ -209,9 +205,7 @@ func evalAsync[T any](tb *tab, expression string) T {
 func (tb *tab) path() string {
 	tb.t.Helper()
 	address, err := chromedp.Run(tb.ctx, chromedp.Location())
-	if err != nil {
-		tb.t.Fatal(err)
-	}
+	require.NoError(tb.t, err)
 	return strings.TrimPrefix(address, tb.origin)
 }
 
@@ -219,9 +213,7 @@ func (tb *tab) path() string {
 func (tb *tab) parameter(name string) string {
 	tb.t.Helper()
 	u, err := url.Parse(tb.path())
-	if err != nil {
-		tb.t.Fatal(err)
-	}
+	require.NoError(tb.t, err)
 	return u.Query().Get(name)
 }
 
@@ -257,12 +249,8 @@ func (tb *tab) picture(name string) {
 		return
 	}
 	png := call(tb, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)}).Data
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		tb.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
-		tb.t.Fatal(err)
-	}
+	require.NoError(tb.t, os.MkdirAll(dir, 0o755))
+	require.NoError(tb.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
 // axeRules are the conformance levels and practices that every page must keep.
@@ -286,9 +274,7 @@ func (tb *tab) accessible() {
 		Passes     int
 		Violations []string
 	}](axeRun, chromedp.EvalAwaitPromise))
-	if err != nil {
-		tb.t.Fatal(err)
-	}
+	require.NoError(tb.t, err)
 	if result.Passes < 10 {
 		tb.t.Errorf("%s: axe-core saw only %d rules kept: does it look at the page?", tb.path(), result.Passes)
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -57,12 +59,8 @@ func newBackend(js jetstream.JetStream, entries, batch int, seed uint64, r *repo
 func publishing(t *testing.T, js jetstream.JetStream) (b *backend, end func()) {
 	t.Helper()
 	b, err := newBackend(js, 300, 1, 6, newReport(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.seed(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.seed(t.Context()))
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() { b.run(t.Context(), done, 100) })

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -166,9 +168,7 @@ func prepareNodes(t testing.TB, known int) *nodes {
 		config := filepath.Join(n.dir, "nats.conf")
 		n.args = []string{config}
 		text := fmt.Sprintf(nodeConfig, i, n.addr, n.store(), t.Name(), own[i], strings.Join(routes[:known], ", "))
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	}
 	return c
 }
@@ -176,9 +176,7 @@ func prepareNodes(t testing.TB, known int) *nodes {
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	address, err := eventstest.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return address
 }
 
@@ -186,9 +184,7 @@ func (n *node) store() string { return filepath.Join(n.dir, "store") }
 
 func (c *nodes) start(i int) {
 	c.t.Helper()
-	if err := c.all[i].start(); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, c.all[i].start())
 }
 
 func (c *nodes) kill(i int) { c.all[i].kill() }
@@ -199,9 +195,7 @@ func (c *nodes) signal(i int, s syscall.Signal) { c.all[i].Signal(s) }
 // wipe removes a killed node's store.
 func (c *nodes) wipe(i int) {
 	c.t.Helper()
-	if err := os.RemoveAll(c.all[i].store()); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, os.RemoveAll(c.all[i].store()))
 }
 
 // restart kills all nodes, does something to each, and starts them.
@@ -228,9 +222,7 @@ func (c *nodes) urls() []string {
 func (c *nodes) connect() jetstream.JetStream {
 	c.t.Helper()
 	js, err := connect(c.urls()...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	c.t.Cleanup(js.Conn().Close)
 	return js
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -54,17 +56,13 @@ func follow(b *testing.B, c *nodes, last uint64, done func()) {
 	consumer, err := c.connect().CreateConsumer(context.Background(), events.DefaultStream, jetstream.ConsumerConfig{
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	consuming, err := consumer.Consume(func(m jetstream.Msg) {
 		if meta, err := m.Metadata(); err == nil && meta.Sequence.Stream == last {
 			done()
 		}
 	}, jetstream.PullMaxMessagesWithBytesLimit(2000, 8<<20), jetstream.PullHeartbeat(time.Second))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.Cleanup(consuming.Stop)
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -80,9 +82,7 @@ func times(few, many int) int {
 func until(t testing.TB, what string, is func() bool) time.Duration {
 	t.Helper()
 	took, err := registrytest.Await(t.Context(), what, is)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return took
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
@@ -24,21 +26,15 @@ func TestRecover(t *testing.T) {
 	last := eventstest.Publish(t, js, eventstest.Events(entries, 6)...)
 	agree(t, c, last, one, two)
 	before := one.projection(t)
-	if err := js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, js.DeleteStream(t.Context(), events.DefaultStream))
 	until(t, "both replicas miss it", func() bool { return !one.well(t, 0) && !two.well(t, 0) })
 
 	again := []string{"recover", "--create-stream", "--stream-replicas=3", "--yes"}
 	first := exec.CommandContext(t.Context(), registry, again...)
 	first.Env = append(os.Environ(), "REGISTRY_ADMIN_ADDR="+strings.TrimPrefix(one.Admin, "http://"), "REGISTRY_NATS_URL="+strings.Join(c.urls(), ","))
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Start())
 	until(t, "some of it is published", func() bool { i := info(js, events.DefaultStream); return i != nil && i.State.Msgs > 100 })
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Process.Kill())
 	if err := first.Wait(); err == nil {
 		t.Fatal("it was not killed")
 	}

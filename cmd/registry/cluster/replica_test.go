@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/httpapi/admin"
 )
@@ -50,9 +52,7 @@ func (r *replica) stop() int { return r.End(syscall.SIGTERM) }
 func serve(t testing.TB, dir string, brokers []string, flags ...string) *replica {
 	t.Helper()
 	r := launch(t, dir, brokers, flags...)
-	if err := r.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Ready(t.Context()))
 	return r
 }
 
@@ -60,18 +60,14 @@ func serve(t testing.TB, dir string, brokers []string, flags ...string) *replica
 func launch(t testing.TB, dir string, brokers []string, flags ...string) *replica {
 	t.Helper()
 	r := newReplica(filepath.Join(dir, "replica"), brokers, newReport(t), append([]string{"--stream-replicas=3"}, flags...)...)
-	if err := r.start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.start())
 	t.Cleanup(func() {
 		r.stop()
 		if t.Failed() {
 			t.Log(r.Log())
 		}
 	})
-	if err := r.Listening(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Listening(t.Context()))
 	return r
 }
 
@@ -79,9 +75,7 @@ func launch(t testing.TB, dir string, brokers []string, flags ...string) *replic
 func (r *replica) projection(t testing.TB) admin.Projection {
 	t.Helper()
 	p, err := r.Projection(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -107,8 +101,6 @@ func (r *replica) command(ctx context.Context, brokers []string, args ...string)
 func get(t testing.TB, url string, header http.Header) registrytest.Answer {
 	t.Helper()
 	a, err := registrytest.Ask(t.Context(), url, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a
 }

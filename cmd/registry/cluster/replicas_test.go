@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -125,9 +127,7 @@ func TestForming(t *testing.T) {
 			strings.Contains(string(a.Body), "waiting for nodes of the broker's cluster: too few are up for 3 replicas")
 	})
 	c.start(2)
-	if err := r.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Ready(t.Context()))
 	if i := info(c.connect(), events.DefaultStream); i == nil || i.Config.Replicas != 3 {
 		t.Errorf("the stream: %+v", i)
 	}
@@ -144,9 +144,7 @@ func TestCutOff(t *testing.T) {
 	var through []string
 	for _, n := range c.all {
 		r, err := relay.Start(n.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(r.Close)
 		relays, through = append(relays, r), append(through, "nats://"+r.Addr())
 	}
@@ -231,14 +229,10 @@ func (n *node) full() string { return filepath.Join(n.dir, "full") }
 
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 func rename(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(from, to))
 }

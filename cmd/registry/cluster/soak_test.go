@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/registrytest"
@@ -64,9 +66,7 @@ func TestSoak(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatal("interrupted")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	failures, summary := judge(s.samples, cfg.growth)
 	for _, line := range failures {
 		t.Error(line)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 
 	"github.com/nats-io/nats.go"
@@ -24,9 +26,7 @@ const patience = 30 * time.Second
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -43,9 +43,7 @@ func echo(t *testing.T) string {
 func dial(t *testing.T, r *relay.Relay) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", r.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -72,14 +70,10 @@ func hear(c net.Conn, word string, within time.Duration) error {
 
 func TestRelay(t *testing.T) {
 	r, err := relay.Start(echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	c := dial(t, r)
-	if err := say(c, "hello", patience); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, say(c, "hello", patience))
 	r.Blackhole(true)
 	if say(c, "lost?", 50*time.Millisecond) == nil {
 		t.Error("an answer out of a black hole")
@@ -105,27 +99,17 @@ func TestRelay(t *testing.T) {
 func TestLose(t *testing.T) {
 	broker := eventstest.Broker(t)
 	r, err := relay.StartNATS(broker.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	nc, err := nats.Connect("nats://" + r.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	sub, err := nc.SubscribeSync("to.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Lose(func(message []byte) bool { return bytes.Contains(message, []byte("second")) })
 	for _, text := range []string{"first", "second\r\nMSG", "third"} {
-		if err := nc.PublishMsg(&nats.Msg{Subject: "to.us", Header: nats.Header{"Key": {"value"}}, Data: []byte(text)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := nc.Publish("to.us", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "to.us", Header: nats.Header{"Key": {"value"}}, Data: []byte(text)}))
+		require.NoError(t, nc.Publish("to.us", []byte(text)))
 	}
 	for _, want := range []string{"first", "first", "third", "third"} {
 		if m, err := sub.NextMsg(patience); err != nil || string(m.Data) != want {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -30,26 +32,20 @@ func (d doc) text() string { return d.names + "\n" + d.rest }
 func open(t testing.TB) Dir {
 	t.Helper()
 	d, err := Open(filepath.Join(t.TempDir(), "index"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
-func keep(t interface{ Fatal(...any) }, d Dir, b *Builder) *Block {
+func keep(t rapid.TB, d Dir, b *Builder) *Block {
 	block, err := d.Write(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return block
 }
 
 // find is what a block answers: certain and possible slots.
-func find(t interface{ Fatal(...any) }, b *Block, text Text, needle string) (sure, all []uint16) {
+func find(t rapid.TB, b *Block, text Text, needle string) (sure, all []uint16) {
 	var s, maybe Set
-	if err := b.Find(NewQuery(text, needle, new(Scratch)), &s, &maybe); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Find(NewQuery(text, needle, new(Scratch)), &s, &maybe))
 	maybe.Or(&s)
 	return slots16(&s), slots16(&maybe)
 }
@@ -361,16 +357,10 @@ func TestEverNew(t *testing.T) {
 // another process left is removed.
 func TestNameless(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(path, "root.bolt"), []byte("left"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(path, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(path, "root.bolt"), []byte("left"), 0o600))
 	dir, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := Builder{Vocabulary: NewVocabulary()}
 	b.Add(7, "", "abc")
 	block := keep(t, dir, &b)
@@ -378,9 +368,7 @@ func TestNameless(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Fatalf("%v, %v", left, err)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(path))
 	if got, _ := find(t, block, All, "abc"); !slices.Equal(got, []uint16{7}) {
 		t.Errorf("found %v", got)
 	}
@@ -392,9 +380,7 @@ func TestNameless(t *testing.T) {
 
 func written(t testing.TB, b *Builder) []byte {
 	var data bytes.Buffer
-	if err := b.writeTo(bufio.NewWriter(&data)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.writeTo(bufio.NewWriter(&data)))
 	return data.Bytes()
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 )
 
@@ -15,17 +17,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestTablesAreCurrent: the committed tables are those that the data files give.
 func TestTablesAreCurrent(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("..", "tables.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "tables.txt")
-	if err := run(filepath.Join("..", "testdata"), out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(filepath.Join("..", "testdata"), out))
 	got, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("tables.txt is not what its generator writes: go generate ./readmodel/lookalike")
 	}
@@ -51,9 +47,7 @@ func TestDamagedData(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for file, text := range map[string]string{"confusables.txt": c.confusables, "DefaultIgnorable.txt": c.ignorable} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 		}
 		switch _, err := tables(dir); {
 		case c.want == "" && err != nil:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"golang.org/x/text/encoding/charmap"
 
@@ -72,12 +74,8 @@ func dictionaryIn(t *testing.T, aff, dic string) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"pl_PL.aff": aff, "pl_PL.dic": dic} {
 		text, err := charmap.ISO8859_2.NewEncoder().String(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -86,20 +84,12 @@ func dictionaryIn(t *testing.T, aff, dic string) string {
 func generate(t *testing.T, dir string) (*lexicon.Lexicon, []byte) {
 	t.Helper()
 	out := t.TempDir()
-	if err := os.Mkdir(filepath.Join(out, "testdata"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(dir, "a package 1.0", out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(out, "testdata"), 0o700))
+	require.NoError(t, run(dir, "a package 1.0", out))
 	file, err := os.ReadFile(filepath.Join(out, "lexicon.fst"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := lexicon.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l, file
 }
 
@@ -189,9 +179,7 @@ func TestNotUnderstood(t *testing.T) {
 func TestConditions(t *testing.T) {
 	forms := map[string]bool{}
 	a, err := readAffixes(strings.NewReader("SET ISO8859-2\nSFX A Y 3\nSFX A a y [^k]a\nSFX A a i [kg]a\nSFX A 0 x .\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, word := range []string{"karta", "paczka", "a"} {
 		a.forms(entry{word, "A"}, func(form string, _ rune) { forms[form] = true })
 	}

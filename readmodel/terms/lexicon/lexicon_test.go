@@ -7,22 +7,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func made(t interface{ Fatal(...any) }, lemmas map[string][]string) *Lexicon {
+func made(t rapid.TB, lemmas map[string][]string) *Lexicon {
 	var b bytes.Buffer
 	left, err := Write(&b, "a test", lemmas)
 	if err != nil || left > 0 {
 		t.Fatal(left, err)
 	}
 	l, err := Open(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 

@@ -7,23 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nkeys"
 )
 
 // A file of credentials without a user's seed is named before anything is started.
 func TestCredentials(t *testing.T) {
 	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seed, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	public, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	creds := "-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n"
 	for name, c := range map[string]struct {
 		text string
@@ -36,9 +32,7 @@ func TestCredentials(t *testing.T) {
 		"creds, seed taken": {fmt.Sprintf(creds, ""), false},
 	} {
 		file := filepath.Join(t.TempDir(), "creds")
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
 		err := BrokerFlags{NATSFlags: NATSFlags{NATSCreds: file}}.Check()
 		if c.good && err != nil || !c.good && (err == nil || !strings.Contains(err.Error(), file+" holds no seed")) {
 			t.Errorf("%s: %v", name, err)

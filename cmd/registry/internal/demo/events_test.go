@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
@@ -13,9 +15,7 @@ import (
 func mustEvents(t *testing.T) []events.Event {
 	t.Helper()
 	all, err := Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -26,9 +28,7 @@ func TestDemoImportRepeated(t *testing.T) {
 				withBroker(t, dir, func(js jetstream.JetStream) { interrupted(t, js, all[:end]) })
 			}
 			withBroker(t, dir, func(js jetstream.JetStream) {
-				if err := Import(t.Context(), config(js)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, Import(t.Context(), config(js)))
 				endsAs(t, js, all)
 			})
 		})
@@ -68,9 +68,7 @@ func interrupted(t *testing.T, js jetstream.JetStream, some []events.Event) {
 func endsAs(t *testing.T, js jetstream.JetStream, all []events.Event) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	last := map[string]string{}
 	for _, e := range all {
 		last[e.Data.Subject().String()] = e.ID

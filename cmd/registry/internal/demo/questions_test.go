@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/indexing"
 	"example.org/registry/readmodel/ranked"
@@ -77,9 +79,7 @@ func TestQuestions(t *testing.T) {
 		{"kurier odbierze przedmiot potwierdź płatność", "kurier odbierze", false},
 	} {
 		page, err := index.Search(ctx, view, readmodel.RankedQuery{Words: c.question, Limit: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var found []string
 		for _, h := range page.Hits {
 			_, reason, _ := h.Row.Text()

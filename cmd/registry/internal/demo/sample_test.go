@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/uptime"
 )
@@ -14,9 +16,7 @@ import (
 func TestHistory(t *testing.T) {
 	path, now := filepath.Join(t.TempDir(), "status.json"), time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)
 	for range 2 {
-		if err := WriteHistory(path, now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteHistory(path, now))
 	}
 	recorder := uptime.NewRecorder(uptime.Config{Path: path})
 	for id, troubled := range map[string]int{"database": 0, "guard": 1, "chat": 2, "coin": 0} {
@@ -29,12 +29,8 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s: %d days, %d with failures", id, known, failing)
 		}
 	}
-	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteHistory(path, now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
+	require.NoError(t, WriteHistory(path, now))
 	if kept, err := os.ReadFile(path); err != nil || string(kept) != "mine" {
 		t.Errorf("%q %v", kept, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 func ask(url string) (int, []byte, error) {
@@ -26,9 +28,7 @@ func ask(url string) (int, []byte, error) {
 // of three have a picture, and after stop nothing listens.
 func TestStandIns(t *testing.T) {
 	s, err := StartStandIns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, address := range []string{s.Guard, s.Chat, s.Coin} {
 		if status, body, err := ask(address); err != nil || status != http.StatusOK || !bytes.Contains(body, []byte("stand-in")) {
 			t.Errorf("%s: %d %q %v", address, status, body, err)

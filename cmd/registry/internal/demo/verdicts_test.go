@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
@@ -27,13 +29,9 @@ type people struct {
 func newPeople(t testing.TB) *people {
 	t.Helper()
 	all, err := Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	words, err := terms.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	renderer, model := readmodel.NewRenderer(), readmodel.New()
 	var records []readmodel.Record
 	for i, e := range all {
@@ -75,7 +73,7 @@ func newPeople(t testing.TB) *people {
 	return p
 }
 
-func (p *people) check(t failer, text, id string) verdict.Value {
+func (p *people) check(t rapid.TB, text, id string) verdict.Value {
 	read := p.reader.Read(text, id)
 	found, err := verdict.Find(context.Background(), p.view, &read)
 	if err != nil {
@@ -83,8 +81,6 @@ func (p *people) check(t failer, text, id string) verdict.Value {
 	}
 	return verdict.Decide(&read, found).Value
 }
-
-type failer interface{ Fatalf(string, ...any) }
 
 // class is a kind of paste, and the verdicts that are right for it.
 type class struct {
@@ -319,9 +315,7 @@ func BenchmarkHostileTexts(b *testing.B) {
 			for b.Loop() {
 				read := p.reader.Read(text, "")
 				found, err := verdict.Find(context.Background(), p.view, &read)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				verdict.Decide(&read, found)
 			}
 		})

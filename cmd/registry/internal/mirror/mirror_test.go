@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"go.uber.org/goleak"
 
 	"example.org/registry/events"
@@ -319,43 +321,31 @@ func TestDiffers(t *testing.T) {
 	f, cfg := newFake(t, 1)
 	f.left, cfg.Once = 40, true
 	for f.left > 0 {
-		if err := Run(t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), cfg))
 	}
 	c, err := openCopy(f.file + ".mirror")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	forged := change{Op: "set", List: events.Legit, EntryID: "forged", ReportedAt: "x", Entry: json.RawMessage(`{"_id":"forged"}`)}
-	if err := errors.Join(c.apply([]page{{Until: c.state.Until, Changes: []change{forged}}}), c.close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(c.apply([]page{{Until: c.state.Until, Changes: []change{forged}}}), c.close()))
 	var warned []string
 	cfg.Warn = func(text string) { warned = append(warned, text) }
 	if err := Run(t.Context(), cfg); err != nil || !strings.Contains(strings.Join(warned, "\n"), "differs") {
 		t.Errorf("%v, warned of %q", err, warned)
 	}
 	for _, damage := range [][]byte{nil, []byte("no store"), bytes.Repeat([]byte{0xff}, 1<<16)} {
-		if err := errors.Join(os.WriteFile(f.file+".mirror", damage, 0o600), os.Remove(f.file)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.WriteFile(f.file+".mirror", damage, 0o600), os.Remove(f.file)))
 		f.told = nil
 		if err := Run(t.Context(), cfg); err != nil {
 			t.Errorf("%.10q: %v", damage, err)
 		}
 	}
 	store, err := os.ReadFile(f.file + ".mirror")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 2 * os.Getpagesize(); i < len(store); i++ { // all but what says that it is a store
 		store[i] = 0xff
 	}
 	warned = nil
-	if err := errors.Join(os.WriteFile(f.file+".mirror", store, 0o600), os.Remove(f.file)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(f.file+".mirror", store, 0o600), os.Remove(f.file)))
 	f.told = nil
 	if err := Run(t.Context(), cfg); err != nil || len(warned) == 0 || !strings.Contains(warned[0], "damaged") {
 		t.Errorf("pages of the store are damaged: %v, warned of %q", err, warned)
@@ -383,15 +373,11 @@ func TestOneCopy(t *testing.T) {
 	t.Parallel()
 	_, cfg := newFake(t, 1)
 	c, err := openCopy(cfg.File + ".mirror")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := Run(t.Context(), cfg); !errors.Is(err, ErrKept) {
 		t.Error(err)
 	}
-	if err := c.close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.close())
 	var disk *DiskError
 	cfg.File = filepath.Join(t.TempDir(), "missing", "copy")
 	if err := Run(t.Context(), cfg); !errors.As(err, &disk) {
@@ -408,13 +394,9 @@ func TestStoreForgets(t *testing.T) {
 	const canary = "KANAREKWKOPALNI"
 	file := filepath.Join(t.TempDir(), "copy.ndjson")
 	c, err := openCopy(file + ".mirror")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.close()
-	if err := c.begin("EPOCH", 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.begin("EPOCH", 0))
 	entry := func(i int, op, text string) change {
 		return change{Sequence: uint64(i), Op: op, List: events.Scammers, EntryID: fmt.Sprint(i), ReportedAt: "2026-11-23T00:00:00Z",
 			Entry: json.RawMessage(fmt.Sprintf(`{"_id":"%d","name":%q}`, i, text))}
@@ -425,24 +407,18 @@ func TestStoreForgets(t *testing.T) {
 		gone = append(gone, entry(i, "remove", ""))
 	}
 	for _, changes := range [][]change{set, gone} {
-		if err := c.apply([]page{{Changes: changes}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.apply([]page{{Changes: changes}}))
 	}
 	stored := func() int {
 		b, err := os.ReadFile(file + ".mirror")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return bytes.Count(b, []byte(canary))
 	}
 	if stored() == 0 {
 		t.Fatal("there is nothing to forget")
 	}
 	m := &mirror{Config: Config{File: file}, copy: c}
-	if err := m.write(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.write())
 	if n := stored(); n > 0 {
 		t.Errorf("%d times in the store", n)
 	}

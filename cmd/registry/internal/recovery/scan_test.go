@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
@@ -26,9 +28,7 @@ func TestScanWithLostDeliveries(t *testing.T) {
 	take := func() {
 		for name := range stream.ConsumerNames(t.Context()).Name() {
 			c, err := js.Consumer(t.Context(), events.DefaultStream, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := c.Next(); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -39,9 +41,7 @@ func newStarting(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *startin
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	s := &starting{t: t, js: js, stream: eventstest.Stream(t, js, mutate...), bucket: bucket.New(js, bucket.Config{})}
 	eventstest.Publish(t, js, eventstest.Events(50, 5)...)
-	if err := s.bucket.Create(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.bucket.Create(t.Context()))
 	return s
 }
 
@@ -58,24 +58,16 @@ func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Ob
 		change(&at)
 	}
 	store, model, err := snapshots.Open(s.t.Context(), snapshots.Config{Path: filepath.Join(s.t.TempDir(), "registry.db")})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	defer store.Close()
 	record := readmodel.NewRenderer().Render(seq, eventstest.Entries(1, seq)[0])
 	model.Apply([]readmodel.Record{record}, seq)
-	if err := store.Save(readmodel.Commit{Records: []readmodel.Record{record}, Checkpoint: at, Digest: model.Digest()}); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, store.Save(readmodel.Commit{Records: []readmodel.Record{record}, Checkpoint: at, Digest: model.Digest()}))
 	a, err := store.Archive(s.t.Context(), snapshots.ArchiveConfig{TempDir: s.t.TempDir()})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	defer a.Close()
 	item, err := s.bucket.Put(s.t.Context(), a.Manifest, a.Reader())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return item
 }
 
@@ -89,9 +81,7 @@ func (s *starting) start() uint64 {
 func (s *starting) startIn(dir string) uint64 {
 	s.t.Helper()
 	at, err := s.try(dir)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	return at
 }
 
@@ -153,25 +143,17 @@ func (s *starting) putMadeAgain(seq uint64) {
 	if err == nil {
 		err = s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(m.Subject))
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 }
 
 // spoilChunks erases the chunks of an object, and puts another in their place if there is one.
 func (s *starting) spoilChunks(i bucket.Object, other []byte) {
 	s.t.Helper()
 	objects, err := s.js.Stream(s.t.Context(), "OBJ_"+bucket.Name)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 	m, err := objects.GetLastMsgForSubject(s.t.Context(), "$O."+bucket.Name+".C.>")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := objects.DeleteMsg(s.t.Context(), m.Sequence); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
+	require.NoError(s.t, objects.DeleteMsg(s.t.Context(), m.Sequence))
 	if other == nil {
 		return
 	}
@@ -187,9 +169,7 @@ func (s *starting) foreign() {
 	if err == nil {
 		_, err = store.PutString(s.t.Context(), "notes", "somebody's")
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, err)
 }
 
 // A snapshot would jump a gap where the stream has lost the messages after it. What it lost would be
@@ -198,9 +178,7 @@ func TestBootstrapJumpsNoGap(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
 	s.put(10, nil)
-	if err := s.stream.Purge(t.Context(), jetstream.WithPurgeSequence(30)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.stream.Purge(t.Context(), jetstream.WithPurgeSequence(30)))
 	s.refuses("begins at 30, after its newest snapshot")
 	s.acceptLoss = true
 	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream begins at 30") || !strings.Contains(s.log.String(), "as --accept-loss says") {
@@ -228,9 +206,7 @@ func TestBootstrapAfterLoss(t *testing.T) {
 		s.t.Helper()
 		last := eventstest.Events(50, 5)[49]
 		_, err := s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: last.Data.Subject().String(), Data: []byte("{}"), Header: nats.Header{"Nats-Rollup": {"all"}}})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, err)
 	}
 	permitted := func(c *jetstream.StreamConfig) { c.AllowRollup = true }
 	for name, c := range map[string]struct {
@@ -268,9 +244,7 @@ func TestBootstrapAfterLoss(t *testing.T) {
 // purge takes every message of a subject away.
 func (s *starting) purge(subject string) {
 	s.t.Helper()
-	if err := s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(subject)))
 }
 
 // The message at the snapshot's sequence may have been pushed out by newer ones of its subject.
@@ -279,12 +253,8 @@ func TestBootstrapWithoutTheMessage(t *testing.T) {
 	s := newStarting(t)
 	s.put(20, nil)
 	m, err := s.stream.GetMsg(t.Context(), 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)))
 	if at := s.start(); at != 20 {
 		t.Errorf("started at %d: %s", at, s.log.String())
 	}
@@ -300,9 +270,7 @@ func TestBootstrapInPlaceOfDamage(t *testing.T) {
 	path := StorePath(dir)
 	for n := range 3 {
 		if n > 0 {
-			if err := os.Truncate(path, 5000); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Truncate(path, 5000))
 		}
 		if at := s.startIn(dir); at != 20 {
 			t.Errorf("started at %d, not 20: %s", at, s.log.String())
@@ -322,9 +290,7 @@ func TestRemake(t *testing.T) {
 	drained := make(chan struct{})
 	followed := make(chan error, 1)
 	damaged, empty, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	current := start(r.newGeneration(damaged, r.watched(damaged), empty, damaged.Checkpoint(), 0))
 	r.live.show(current.generation)
 	go func() { followed <- r.follow(drained, current) }()
@@ -335,20 +301,14 @@ func TestRemake(t *testing.T) {
 	}
 	publish(300, 1)
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clear(file[2*os.Getpagesize():]) // the pages of a file that is open, in place
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := f.WriteAt(file, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	seq := publish(50, 2)
 	if r.live.now().store == damaged {
 		t.Error("saved without another store")
@@ -359,9 +319,7 @@ func TestRemake(t *testing.T) {
 		t.Error(err)
 	}
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer store.Close()
 	if store.Checkpoint().Sequence != seq || model.Digest() != digest {
 		t.Errorf("a restart loads %d with %s, not %d with %s", store.Checkpoint().Sequence, model.Digest(), seq, digest)
@@ -378,14 +336,10 @@ func TestBootstrapWithNothing(t *testing.T) {
 		t.Errorf("started at %d: %s", at, s.log.String())
 	}
 	s.put(20, nil)
-	if err := s.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
 	s.refuses("is missing, and there are snapshots of it")
 	stream, err := s.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: events.DefaultStream, Subjects: []string{events.StreamSubjects}, Metadata: map[string]string{events.MetadataEpoch: "another"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.stream = stream
 	s.refuses("is empty, and there are snapshots of it")
 	s.acceptLoss = true
@@ -393,9 +347,7 @@ func TestBootstrapWithNothing(t *testing.T) {
 		t.Errorf("started at %d: %s", at, s.log.String())
 	}
 	s.acceptLoss = false
-	if err := s.js.DeleteObjectStore(t.Context(), bucket.Name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.js.DeleteObjectStore(t.Context(), bucket.Name))
 	if at := s.start(); at != 0 {
 		t.Errorf("started at %d", at)
 	}
@@ -406,9 +358,7 @@ func TestBootstrapWithNothing(t *testing.T) {
 func TestBootstrapWithoutBroker(t *testing.T) {
 	t.Parallel()
 	nc, err := nats.Connect("nats://127.0.0.1:1", projector.ConnectOptions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	waits(t, nc, "cannot be reached", "")
 }
@@ -425,16 +375,12 @@ func TestBootstrapWithoutSnapshots(t *testing.T) {
 	}
 	connect := func(user string) *nats.Conn {
 		nc, err := nats.Connect(srv.ClientURL(), nats.UserInfo(user, user))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc
 	}
 	js, err := jetstream.New(connect("all"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	eventstest.Stream(t, js)
 	waits(t, connect("blind"), "does not answer about the stream or its snapshots", "--accept-loss")
 }
@@ -459,9 +405,7 @@ func waits(t *testing.T, nc *nats.Conn, why, part string) {
 	said := make(logLines, 1)
 	srv := newServer(Config{DataDir: t.TempDir(), Stream: events.DefaultStream, SnapshotKeep: 1, Logger: slog.New(slog.NewTextHandler(said, nil))})
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	srv.snapshots.open(js)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -46,9 +48,7 @@ func TestReasonAtStart(t *testing.T) {
 	want("nothing is saved here")
 	l.starting.Store(nil)
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer store.Close()
 	l.show(newGeneration(generation{model: model, store: store}))
 	want("waiting for the broker")
@@ -98,22 +98,16 @@ func project(t *testing.T) projecting {
 	t.Helper()
 	r := projecting{broker: eventstest.Broker(t), server: newServer(Config{Stream: "REGISTRY", DataDir: t.TempDir(), Logger: discard()})}
 	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() }) // a test may have closed it
 	if err := r.live.database(t.Context()); err == nil {
 		t.Error("well before anything is open")
 	}
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.live.stream.Store(&leader.Stream{JS: js, Name: "REGISTRY"})
 	p := projector.New(projector.Config{JetStream: r.live.stream.Load().JS, Stream: "REGISTRY", Replicas: 1, History: 5, Model: model, Store: store, Saved: store.Checkpoint()})
 	r.live.show(newGeneration(generation{model: model, store: store, projector: p}))
@@ -158,9 +152,7 @@ func TestDatabase(t *testing.T) {
 // A stream that has been replaced freezes the projection, and that shows.
 func TestDatabaseWhileFrozen(t *testing.T) {
 	r := project(t)
-	if err := r.js.DeleteStream(t.Context(), "REGISTRY"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
 	eventstest.Stream(t, r.js)
 	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen })
 	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -26,9 +28,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	const alone = 2*events.NumLists + 5 + 3 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
 	l := newLive()
 	reg := prometheus.NewPedanticRegistry()
-	if err := reg.Register(newCollector(l, &snapshotStats{})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, reg.Register(newCollector(l, &snapshotStats{})))
 	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone {
 		t.Errorf("%d metrics before the projector runs, want %d: %v", n, alone, err)
 	}
@@ -50,9 +50,7 @@ func TestMetricsOfAllRooms(t *testing.T) {
 	model := readmodel.New()
 	s.live.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})}))
 	public, operators, err := s.handlers(s.cfg.Public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer public.Close()
 	answer := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/metrics", nil)
@@ -78,9 +76,7 @@ func TestMetricsOfAllRooms(t *testing.T) {
 // TestIndexFailedMetric: an index that cannot be written is a metric of 1, none or a good one of 0.
 func TestIndexFailedMetric(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	good := &exact.Engine{Dir: filepath.Join(t.TempDir(), "index")}
 	bad := &exact.Engine{Dir: filepath.Join(file, "index")}
 	model, r := readmodel.New(), readmodel.NewRenderer()

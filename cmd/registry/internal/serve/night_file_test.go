@@ -5,6 +5,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/cmd/registry/internal/recovery"
 	"example.org/registry/events"
 )
@@ -92,9 +94,7 @@ func (n *night) keepTombstones(f *files) {
 		return
 	}
 	all, err := n.server.live.tombstones()
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	f.tombstones = recovery.Withdrawals{All: all.All, History: all.Epoch, Sequence: all.Sequence}
 	f.named = map[events.Subject]published{}
 	for _, t := range all.All {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -95,14 +97,10 @@ func newNight(t *testing.T, seed uint64) *night {
 	connect := func(opts ...nats.Option) jetstream.JetStream {
 		opts = append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
 		nc, err := nats.Connect("nats://"+n.addr, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		js, err := jetstream.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return js
 	}
 	n.js = connect()
@@ -125,9 +123,7 @@ func (n *night) startServer(js jetstream.JetStream) {
 	data := n.t.TempDir()
 	s := newServer(Config{Stream: events.DefaultStream, DataDir: data, StreamReplicas: 1, StreamHistory: 5, Logger: discard()})
 	store, model, err := snapshots.Open(n.t.Context(), snapshots.Config{Path: s.cfg.storePath()})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	s.live.stream.Store(&leader.Stream{JS: js, Name: events.DefaultStream})
 	first := s.newGeneration(store, store, model, store.Checkpoint(), 0)
 	s.live.show(first)
@@ -182,9 +178,7 @@ func (n *night) publish(count int, common bool) {
 			e.Type = events.TypeDonationRemoved
 		}
 		payload, err := events.Encode(e)
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		require.NoError(n.t, err)
 		eventstest.PublishRaw(n.t, n.js, d.Subject().String(), payload)
 		n.stream = append(n.stream, published{d, common, n.serial})
 		if common {
@@ -217,9 +211,7 @@ func (n *night) data() events.Data {
 // reached waits until the server has everything.
 func (n *night) reached() {
 	info, err := n.js.Stream(n.t.Context(), events.DefaultStream)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	last := info.CachedInfo().State.LastSeq
 	until(n.t, func() bool {
 		p, _ := n.server.live.progress()
@@ -242,9 +234,7 @@ func (n *night) restartBroker(between func()) {
 func (n *night) backup() {
 	b := backup{filepath.Join(n.t.TempDir(), "copy"), slices.Clone(n.stream)}
 	n.restartBroker(func() {
-		if err := os.CopyFS(b.dir, os.DirFS(n.dir)); err != nil {
-			n.t.Fatal(err)
-		}
+		require.NoError(n.t, os.CopyFS(b.dir, os.DirFS(n.dir)))
 	})
 	n.backups = append(n.backups, b)
 }
@@ -255,9 +245,7 @@ func (n *night) disaster() {
 	case 0:
 		n.tell("stream lost")
 		for empty := false; !empty; { // the broker may make a stream out of the files of one that it is erasing
-			if err := n.js.DeleteStream(n.t.Context(), events.DefaultStream); err != nil {
-				n.t.Fatal(err)
-			}
+			require.NoError(n.t, n.js.DeleteStream(n.t.Context(), events.DefaultStream))
 			empty = eventstest.Stream(n.t, n.js).CachedInfo().State.Msgs == 0
 		}
 		n.stream = nil
@@ -268,12 +256,8 @@ func (n *night) disaster() {
 		}
 		n.tell("everything erased")
 		s, err := n.js.Stream(n.t.Context(), events.DefaultStream)
-		if err != nil {
-			n.t.Fatal(err)
-		}
-		if err := s.Purge(n.t.Context()); err != nil {
-			n.t.Fatal(err)
-		}
+		require.NoError(n.t, err)
+		require.NoError(n.t, s.Purge(n.t.Context()))
 		n.stream = nil
 		n.publish(n.rng.IntN(10), true)
 		return
@@ -281,12 +265,8 @@ func (n *night) disaster() {
 		b := n.backups[n.rng.IntN(len(n.backups))]
 		n.tell("back to a backup of %d", len(b.stream))
 		n.restartBroker(func() {
-			if err := os.RemoveAll(n.dir); err != nil {
-				n.t.Fatal(err)
-			}
-			if err := os.CopyFS(n.dir, os.DirFS(b.dir)); err != nil {
-				n.t.Fatal(err)
-			}
+			require.NoError(n.t, os.RemoveAll(n.dir))
+			require.NoError(n.t, os.CopyFS(n.dir, os.DirFS(b.dir)))
 		})
 		n.stream = slices.Clone(b.stream)
 		until(n.t, n.frozen)
@@ -329,28 +309,20 @@ func (n *night) recover(publish bool) *recovery.Plan {
 func (n *night) snapshot() *recovery.Known {
 	n.t.Helper()
 	archive, _, err := n.server.snapshots.Archive(n.t.Context())
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	defer archive.Close()
 	path := filepath.Join(n.t.TempDir(), "registry.db")
 	m, err := snapshots.Unpack(n.t.Context(), archive, path)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	known, err := recovery.Read(n.t.Context(), path, m.Checkpoint)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	return known
 }
 
 func (n *night) plan(known *recovery.Known) *recovery.Plan {
 	n.t.Helper()
 	plan, err := recovery.Compare(n.t.Context(), leader.Stream{JS: n.js, Name: events.DefaultStream}, known)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	require.NoError(n.t, err)
 	return plan
 }
 
@@ -375,9 +347,7 @@ func (n *night) publishLost(known *recovery.Known) *recovery.Plan {
 	for range 10 {
 		plan = n.plan(known)
 		conflicts, err := recovery.Publish(ctx, stream, plan, nil)
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		require.NoError(n.t, err)
 		if conflicts == 0 {
 			break
 		}

@@ -4,14 +4,14 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestNotify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer socket.Close()
 	s := &server{cfg: Config{NotifySocket: path}, log: discard()}
 	s.notify("READY=1")

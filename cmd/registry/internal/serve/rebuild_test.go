@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -48,16 +50,12 @@ func TestRebuildJoin(t *testing.T) {
 		t.Errorf("joined at %d, before the old model's %d", b.fresh.model.View().Sequence(), at.Sequence)
 	}
 	b.fresh.projector.Release()
-	if err := b.join(wait, at); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.join(wait, at))
 	if is, saved := b.fresh.model.View().Sequence(), b.fresh.store.Checkpoint().Sequence; is < at.Sequence || saved < at.Sequence {
 		t.Errorf("joined at %d, saved up to %d; the old one stands at %d", is, saved, at.Sequence)
 	}
 	view, err := b.fresh.model.Await(wait, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	twin, renderer := readmodel.New(), readmodel.NewRenderer()
 	for i, e := range all {
 		twin.Apply([]readmodel.Record{renderer.Render(uint64(i+1), e.Data)}, uint64(i+1))
@@ -77,14 +75,10 @@ func TestRebuildJoin(t *testing.T) {
 func (r projecting) rebuilding(t *testing.T) *rebuilding {
 	t.Helper()
 	nc, err := nats.Connect(r.broker.ClientURL(), projector.ConnectOptions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	store, err := snapshots.NewReplacement(snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := &rebuilding{server: r.server, options: admin.RebuildOptions{Yes: true}, unsaved: make(chan error, 1), began: time.Now(),
 		old: &running{generation: r.live.now()}}
 	b.begin(store)
@@ -126,9 +120,7 @@ func TestRefusedRebuildChangesNothing(t *testing.T) {
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
 	}
 	until(t, func() bool { return n.server.live.now().store.Records()["donations"] == 5 })
-	if err := n.js.DeleteStream(t.Context(), events.DefaultStream); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.js.DeleteStream(t.Context(), events.DefaultStream))
 	eventstest.Stream(t, n.js)
 	last := eventstest.Publish(t, n.js, entries...)
 	until(t, n.frozen)
@@ -144,9 +136,7 @@ func TestRefusedRebuildChangesNothing(t *testing.T) {
 func state(t *testing.T, js jetstream.JetStream) jetstream.StreamState {
 	t.Helper()
 	s, err := js.Stream(t.Context(), events.DefaultStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s.CachedInfo().State
 }
 
@@ -161,9 +151,7 @@ func TestRebuildFromStreamWithLoss(t *testing.T) {
 	if err == nil {
 		err = s.Purge(t.Context(), jetstream.WithPurgeSubject(all[49].Data.Subject().String()))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, func() bool { p, _ := n.server.live.progress(); return p.SubjectsLost == 1 })
 	_, err = n.server.rebuild(t.Context(), admin.RebuildOptions{})
 	if err == nil || !strings.Contains(err.Error(), "the stream has lost 1 subjects") || !strings.Contains(err.Error(), "registry recover") {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/projector"
@@ -22,18 +24,12 @@ func TestEndRemains(t *testing.T) {
 	s := newServer(Config{DataDir: t.TempDir(), KeepSetAside: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	path := s.cfg.storePath()
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	s.live.show(newGeneration(generation{model: model, store: store}))
 	for _, name := range []string{path + ".damaged-while-loading", path + ".replaced-20260101T000000Z"} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		require.NoError(t, os.Chtimes(name, time.Time{}, time.Now().Add(-2*time.Hour)))
 	}
 	r := &remains{server: s}
 	r.end(t.Context())
@@ -53,9 +49,7 @@ func TestEndRemains(t *testing.T) {
 	if _, err := model.Await(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Flush(t.Context()))
 	once := r.erased
 	r.end(t.Context())
 	if _, err := os.Stat(path + ".damaged-while-loading"); !os.IsNotExist(err) || strings.Count(log.String(), "removed") != 2 {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"example.org/registry/events/eventstest"
@@ -156,9 +158,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 	if err == nil {
 		err = stream.Purge(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- k.run(ctx) }()
