@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events/eventstest"
 )

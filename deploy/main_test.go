@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	"go.uber.org/goleak"
 
 	"example.org/registry/cmd/registry/registrytest"

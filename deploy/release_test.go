@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events/eventstest"
 )

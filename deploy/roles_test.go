@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/registrytest"

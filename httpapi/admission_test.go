@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"pgregory.net/rapid"
 
 	"example.org/registry/httpapi/internal/apitest"

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
 )
 
 func TestOpenAPIIsServed(t *testing.T) {

@@ -7,9 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"

@@ -3,16 +3,14 @@ package projector
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"os"
-	"time"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"

@@ -5,18 +5,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go/jetstream"
-
-	"os"
-	"path/filepath"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"

@@ -9,9 +9,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"

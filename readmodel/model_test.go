@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
-
 	"example.org/registry/events/eventstest"
 )
 

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"example.org/registry/events"
-	"example.org/registry/events/eventstest"
-	"example.org/registry/readmodel/btree"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel/btree"
 )
 
 const rel = ` rel="nofollow noopener noreferrer">`

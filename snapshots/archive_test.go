@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events"

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events"

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/readmodel"
 )

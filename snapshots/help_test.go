@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 

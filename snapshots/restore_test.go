@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"

@@ -19,7 +19,6 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-
 	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 

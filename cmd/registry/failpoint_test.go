@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events/eventstest"
 )

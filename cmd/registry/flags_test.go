@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/httpapi/site"

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	natsd "github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"golang.org/x/sys/unix"
 )
 

@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 )
 
 const users = `

@@ -24,10 +24,11 @@ import (
 	"strings"
 	"time"
 
-	"example.org/registry/events"
-	"example.org/registry/events/natserr"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.org/registry/events"
+	"example.org/registry/events/natserr"
 )
 
 // RequestTimeout bounds one request to the broker.

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/internal/apitest"
-	"golang.org/x/net/html"
 )
 
 // nastyText is what a rejected event may bring along.

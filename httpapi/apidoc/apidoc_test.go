@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	"golang.org/x/net/html"
 
 	"example.org/registry/events"

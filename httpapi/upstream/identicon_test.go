@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	"pgregory.net/rapid"
 )
 

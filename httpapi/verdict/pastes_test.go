@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"

@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
-
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-
 	"pgregory.net/rapid"
 )
 

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 )
 
 func lease(d time.Duration) func(*Bucket) { return func(b *Bucket) { b.lease = d } }

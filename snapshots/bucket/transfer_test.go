@@ -7,9 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 )
 
 // List, Open and the client library's own object store return what Put has put.

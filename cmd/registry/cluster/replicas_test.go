@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"

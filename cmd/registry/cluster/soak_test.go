@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/registrytest"

@@ -7,11 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"go.uber.org/goleak"
-
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/eventstest/relay"

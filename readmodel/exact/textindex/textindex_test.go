@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	"go.uber.org/goleak"
 	"golang.org/x/text/encoding/charmap"
 

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
 )
 
 // A file of credentials without a user's seed is named before anything is started.

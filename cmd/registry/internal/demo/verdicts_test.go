@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
