@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/projector"
 	"example.org/registry/projector/lineage"
 	"example.org/registry/projector/rejected"
@@ -218,12 +220,36 @@ func (w *world) unwell() string {
 		return fmt.Sprintf("at %d, and saved %d", p.Checkpoint, p.Saved)
 	case p.SubjectsNotErased > 0:
 		return fmt.Sprintf("%d subjects are not erased", p.SubjectsNotErased)
+	case len(w.unerased()) > 0:
+		return fmt.Sprintf("not erased is what was said before the last removal of %q", w.unerased())
+	case !slices.Equal(p.SubjectsWithoutValidEvent, w.twin.spoiled()):
+		return fmt.Sprintf("without a valid event are %q, and named %q", w.twin.spoiled(), p.SubjectsWithoutValidEvent)
+	case p.Rejected != w.copies():
+		return fmt.Sprintf("%d copies of rejected events, and %d are counted", w.copies(), p.Rejected)
 	case p.SubjectsLost > lost:
 		return fmt.Sprintf("%d subjects are said to be lost, and %d are; the stream has lost %q", p.SubjectsLost, lost, w.reallyLost())
 	case p.LastError != "" && !(p.SubjectsLost > 0 && strings.Contains(p.LastError, " has lost ")):
 		return "error: " + p.LastError
 	}
 	return ""
+}
+
+// unerased returns the subjects that have messages before a removal.
+func (w *world) unerased() []string {
+	return slices.DeleteFunc(w.twin.names(), func(name string) bool {
+		m, err := w.stream().NextMessage(context.Background(), 1, name)
+		return err != nil || m.Sequence >= w.twin.subjects[name].removed
+	})
+}
+
+// copies counts the copies of rejected events.
+func (w *world) copies() uint64 {
+	info, err := leader.Stream{JS: w.broker.js, Name: events.RejectedStream}.Info(context.Background())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0
+	}
+	w.must(err)
+	return info.State.Msgs
 }
 
 // lost counts the subjects that the model has and the stream does not.

@@ -18,11 +18,12 @@ type twin struct {
 
 // subject is what the stream has of a subject.
 type subject struct {
-	last   uint64           // sequence of the last message; 0: purged
-	valid  uint64           // of the last valid one
-	record readmodel.Record // that one
-	after  int              // messages since, which are none
-	loose  bool             // the stream has lost the last valid one
+	last    uint64           // sequence of the last message; 0: purged
+	valid   uint64           // of the last valid one
+	record  readmodel.Record // that one
+	after   int              // messages since, which are none
+	loose   bool             // the stream has lost the last valid one
+	removed uint64           // sequence of the last removal, before which everything is erased
 }
 
 func newTwin() *twin {
@@ -36,7 +37,11 @@ func (t *twin) clone() *twin {
 // apply adds a valid event.
 func (t *twin) apply(name string, r readmodel.Record) {
 	t.end = r.Sequence
-	t.subjects[name] = subject{last: r.Sequence, valid: r.Sequence, record: r}
+	removed := t.subjects[name].removed
+	if r.Removed {
+		removed = r.Sequence
+	}
+	t.subjects[name] = subject{last: r.Sequence, valid: r.Sequence, record: r, removed: removed}
 }
 
 // reject adds a message that is none. kept is how many messages of a subject the stream keeps.
@@ -60,6 +65,14 @@ func (t *twin) purge(name string) {
 // names returns the subjects that the stream has messages of.
 func (t *twin) names() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.subjects)), func(name string) bool { return t.subjects[name].last == 0 })
+}
+
+// spoiled returns the subjects of the contract of which the stream has no valid message.
+func (t *twin) spoiled() []string {
+	return slices.DeleteFunc(t.names(), func(name string) bool {
+		_, err := events.ParseSubject(name)
+		return err != nil || t.subjects[name].valid > 0 && !t.subjects[name].loose
+	})
 }
 
 // inventory is what a model must hold.
