@@ -77,6 +77,9 @@ func someEntry(t *rapid.T) events.Data {
 	case 2:
 		e.Proofs.Private = true
 	}
+	if rapid.Bool().Draw(t, "complete") {
+		e = eventstest.Complete(e)
+	}
 	return e
 }
 

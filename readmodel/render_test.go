@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -192,27 +191,9 @@ func versioned() []events.Data {
 			Reason: name + " **a** https://a.pl\n\n- x\n- [y](z)\n", ReportedAt: time.Unix(int64(i), 0)})
 	}
 	return append(all,
-		complete(events.Entry{List: "scammers", EntryID: "e", Proofs: events.Proofs{Private: true}}),
+		eventstest.Complete(events.Entry{List: "scammers", EntryID: "e", Proofs: events.Proofs{Private: true}}),
 		events.Views{List: "servers", EntryID: "e", Views: 7},
 		events.Donation{DonationID: "d", Status: "pending", Amount: "1.50", Currency: "PLN", CreatedAt: time.Unix(1, 0), UpdatedAt: time.Unix(2, 0)})
-}
-
-// complete sets the fields of an entry that are zero, so that a field added later is among those
-// that TestRenderVersion and TestProjectionVersion hash.
-func complete(e events.Entry) events.Entry {
-	v := reflect.ValueOf(&e).Elem()
-	for i := range v.NumField() {
-		switch f := v.Field(i); {
-		case !f.IsZero():
-		case f.Kind() == reflect.String:
-			f.SetString("x")
-		case f.Kind() == reflect.Bool:
-			f.SetBool(true)
-		case f.CanInt():
-			f.SetInt(7)
-		}
-	}
-	return e
 }
 
 // TestRenderVersion fails when the row of an unchanged event changes: then RenderVersion has to

@@ -23,8 +23,8 @@ import (
 )
 
 // twin is the naive read model: the last event of every subject, and a scan and a sort for every
-// question. It shares with the real one only Fold and the rendering of Markdown, which have
-// tables of their own (look-alike keys it makes itself, out of Unicode's files).
+// question. It shares with the real one only Fold and the public JSON of an entry, which have
+// tests of their own (look-alike keys it makes itself, out of Unicode's files).
 type twin struct {
 	similarQuery *twinSimilar
 	entries      map[events.Subject]events.Entry
@@ -75,16 +75,10 @@ func (w *twin) all() []events.Data {
 	return out
 }
 
-func rendered(e events.Entry) string { return newMarkdown().render(e.Reason) }
-
-func public(es []events.Entry) []PublicEntry {
-	out := []PublicEntry{}
+func public(es []events.Entry) []json.RawMessage {
+	out := []json.RawMessage{}
 	for _, e := range es {
-		p := PublicEntry{ID: e.EntryID, Name: e.Name, ChatID: e.ChatID, DescHTML: rendered(e), Verified: e.Verified, ReportID: e.ReportID}
-		if e.Proofs.ID != "" {
-			p.ProofsID = &e.Proofs.ID
-		}
-		out = append(out, p)
+		out = append(out, appendPublic(nil, &e, newMarkdown().render(e.Reason)))
 	}
 	return out
 }
@@ -162,9 +156,9 @@ func (w *twin) list(q ListQuery) string {
 	page := match[min(q.Skip, len(match)):]
 	page = page[:min(q.Limit, len(page))]
 	return marshal(struct {
-		Data    []PublicEntry `json:"data"`
-		Total   int           `json:"total"`
-		HasMore bool          `json:"hasMore"`
+		Data    []json.RawMessage `json:"data"`
+		Total   int               `json:"total"`
+		HasMore bool              `json:"hasMore"`
 	}{public(page), len(match), q.Skip+len(page) < len(match)})
 }
 
@@ -173,7 +167,7 @@ func (w *twin) asked(e events.Entry, q ListQuery) bool {
 		return e.ChatID == q.ID
 	}
 	return q.Search == "" || has(e.Name, q.Search) || has(e.ChatID, q.Search) ||
-		has(visibleText(rendered(e)), q.Search)
+		has(visibleText(newMarkdown().render(e.Reason)), q.Search)
 }
 
 func (w *twin) filtered(e events.Entry, q ListQuery) bool {
@@ -263,8 +257,8 @@ func (w *twin) oldestUnverified(l events.List) (oldest time.Time) {
 
 func (w *twin) check(q CheckQuery) string {
 	type group struct {
-		Kind    string        `json:"kind"`
-		Entries []PublicEntry `json:"entries"`
+		Kind    string            `json:"kind"`
+		Entries []json.RawMessage `json:"entries"`
 	}
 	groups := []group{}
 	for _, l := range events.Lists() {
@@ -274,9 +268,9 @@ func (w *twin) check(q CheckQuery) string {
 		}
 	}
 	answer := struct {
-		Results  []group       `json:"results"`
-		Similar  []group       `json:"similar,omitempty"`
-		Imitates []PublicEntry `json:"imitates,omitempty"`
+		Results  []group           `json:"results"`
+		Similar  []group           `json:"similar,omitempty"`
+		Imitates []json.RawMessage `json:"imitates,omitempty"`
 	}{Results: groups}
 	for _, l := range []events.List{events.Scammers, events.Servers} {
 		if match := w.similar(l, q); len(match) > 0 {

@@ -165,6 +165,9 @@ func AnyEntry() *rapid.Generator[events.Entry] {
 		case 1:
 			e.Proofs.ID = Key().Draw(t, "proofs.id")
 		}
+		if rapid.Bool().Draw(t, "complete") {
+			e = Complete(e)
+		}
 		return e
 	})
 }
@@ -194,6 +197,23 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 			UpdatedAt:             Time().Draw(t, "updatedAt"),
 		}
 	})
+}
+
+// Complete sets the fields of an entry that are zero, so that tests have a field that is added later.
+func Complete(e events.Entry) events.Entry {
+	v := reflect.ValueOf(&e).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case !f.IsZero():
+		case f.Kind() == reflect.String:
+			f.SetString("x")
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		case f.CanInt():
+			f.SetInt(7)
+		}
+	}
+	return e
 }
 
 // Unset returns the names of the fields of the struct T that are zero in each of the values. A test
