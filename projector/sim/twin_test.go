@@ -67,7 +67,7 @@ func (t *twin) names() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.subjects)), func(name string) bool { return t.subjects[name].last == 0 })
 }
 
-// spoiled returns the subjects of the contract of which the stream has no valid message.
+// spoiled returns the subjects of the contract that the stream has messages of, and no valid one.
 func (t *twin) spoiled() []string {
 	return slices.DeleteFunc(t.names(), func(name string) bool {
 		_, err := events.ParseSubject(name)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.org/registry/events"
-	"example.org/registry/events/eventstest"
 )
 
 // AsOf is when the model of the tests was last known to be complete.
@@ -21,7 +20,7 @@ const Epoch = "4f1d0c7e"
 // are made from it.
 func People() []events.Data {
 	at := func(day int) time.Time { return time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC) }
-	entry := func(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Entry {
+	entry := func(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Data {
 		return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified,
 			Proofs: proofs, ReportID: "R-" + id, ReportedAt: at(day)}
 	}
@@ -30,7 +29,7 @@ func People() []events.Data {
 		return events.Views{List: l, EntryID: id, Views: n}
 	}
 	return []events.Data{
-		eventstest.Complete(entry(events.Scammers, "s1", "100000000000000001", "Zenon Łotr", "Bierze **zaliczki** i znika.", true, events.Proofs{ID: "p-1"}, 1)),
+		entry(events.Scammers, "s1", "100000000000000001", "Zenon Łotr", "Bierze **zaliczki** i znika.", true, events.Proofs{ID: "p-1"}, 1),
 		entry(events.Scammers, "s2", "100000000000000002", "Ćma", "Podszywa się pod *admina*: [strona](https://example.org/x)", false, none, 2),
 		entry(events.Scammers, "s3", "100000000000000003", "adam <b>", "Kradzież kont", true, private, 3),
 		entry(events.Scammers, "s4", "100000000000000003", "Celina", "To samo konto co adam", false, events.Proofs{ID: "p-4"}, 4),
