@@ -55,7 +55,7 @@ func TestCommandsOfThePages(t *testing.T) {
 	address, err := eventstest.Address()
 	require.NoError(t, err)
 	r := serve(t, "--demo", "--embedded-nats-addr="+address)
-	require.NoError(t, r.Ready(t.Context()))
+	require.NoError(t, r.WaitReady(t.Context()))
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(registry, filepath.Join(dir, "registry")))
 	sh := func(line string) string {

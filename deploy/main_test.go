@@ -64,7 +64,7 @@ func run(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		released = filepath.Join(dir, "release")
 		registry = filepath.Join(dir, releasedName, "registry")
 		if err := release("..", released); err != nil {
@@ -144,7 +144,7 @@ func start(t *testing.T, cmd *exec.Cmd) *registrytest.Server {
 			t.Log(r.Log())
 		}
 	})
-	require.NoError(t, r.Listening(t.Context()))
+	require.NoError(t, r.WaitListening(t.Context()))
 	return r
 }
 

@@ -218,7 +218,7 @@ func TestBackups(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(secrets, "admin-token")
 	r := serve(t, "--demo", "--admin-token-file="+token)
-	require.NoError(t, r.Ready(t.Context()))
+	require.NoError(t, r.WaitReady(t.Context()))
 	for _, doc := range documents(t, "kubernetes/backup.yaml") {
 		if doc["kind"] != "CronJob" {
 			continue

@@ -58,7 +58,7 @@ func limitedBy(limit *rateLimit, h handler) handler {
 		return h
 	}
 	return func(c *gin.Context) (respond.Response, error) {
-		if err := limit.take(c.Request); err != nil {
+		if err := limit.allow(c.Request); err != nil {
 			return respond.Response{}, err
 		}
 		return h(c)

@@ -38,8 +38,8 @@ type state struct {
 	month      readmodel.Month // the current month, for pages of the site
 }
 
-// mark returns a with the headers of the state.
-func (s state) mark(a respond.Response) respond.Response {
+// withHeaders returns a with the headers of the state.
+func (s state) withHeaders(a respond.Response) respond.Response {
 	if a.NoStore = s.noStore; s.headers != nil {
 		a.At = &s.headers.Stamp
 	}
@@ -87,7 +87,7 @@ func (g *gate) reach(r *http.Request, atLeast uint64) (state, error) {
 			return state{}, errNotReached
 		}
 	}
-	return state{view: view, headers: g.headers.of(view, readiness.AsOf)}, nil
+	return state{view: view, headers: g.headers.headersFor(view, readiness.AsOf)}, nil
 }
 
 // await waits for a view at seq or after it.
@@ -296,8 +296,8 @@ func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit
 	}
 }
 
-// take counts a request against the client's allowance. Its error is a rateError.
-func (l *rateLimit) take(r *http.Request) error {
+// allow counts a request against the client's allowance. Its error is a rateError.
+func (l *rateLimit) allow(r *http.Request) error {
 	client := subnet(l.proxies.client(r))
 	limiter, known := l.clients.Get(client)
 	if !known {

@@ -443,7 +443,7 @@ func TestRateLimit(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = "10.0.0.1:1"
 		r.Header.Set("X-Forwarded-For", client)
-		return l.take(r)
+		return l.allow(r)
 	}
 	l.every = 0 // nothing comes back while the test runs
 	for _, client := range []string{"198.51.100.1", "198.51.100.2", "2001:db8::1"} {
@@ -469,7 +469,7 @@ func TestRateLimitForgets(t *testing.T) {
 	l := newRateLimit(1, nil)
 	for i := range maxClients + 10 {
 		r := &http.Request{RemoteAddr: fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255)}
-		if err := l.take(r); err != nil {
+		if err := l.allow(r); err != nil {
 			t.Fatalf("client %d: %v", i, err)
 		}
 	}

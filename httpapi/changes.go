@@ -53,7 +53,7 @@ func (p *Public) feed(c *gin.Context) (respond.Response, error) {
 		Entries: countEntries(at.view), Digest: at.view.FeedDigest().String(),
 	})
 	a.Cache = p.feedCache
-	return at.mark(a), err
+	return at.withHeaders(a), err
 }
 
 // entryCounts is how many entries the lists show.

@@ -31,11 +31,11 @@ func (p *Public) donation(c *gin.Context) (respond.Response, error) {
 	}
 	d, known := at.view.Donation(id)
 	if !known {
-		return at.mark(respond.Response{}), errNotFound
+		return at.withHeaders(respond.Response{}), errNotFound
 	}
 	a, err := respond.JSON(donationBody{
 		d.DonationID, string(d.Status), d.Amount, d.Currency, d.Confirmations, d.RequiredConfirmations,
 		stamp(d.CreatedAt), stamp(d.UpdatedAt),
 	})
-	return at.mark(a), err
+	return at.withHeaders(a), err
 }

@@ -240,7 +240,7 @@ func (p *Public) stream(c *gin.Context) (respond.Response, error) {
 	if err != nil {
 		return respond.Response{}, err
 	}
-	return at.mark(respond.Response{More: []string{"X-Accel-Buffering", "no"}, Finish: func(c *gin.Context) {
+	return at.withHeaders(respond.Response{More: []string{"X-Accel-Buffering", "no"}, Finish: func(c *gin.Context) {
 		defer leave()
 		newStream(c, p.followers, q).run()
 	}}), nil

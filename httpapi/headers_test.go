@@ -119,7 +119,7 @@ func TestStateHeadersBelongToTheirView(t *testing.T) {
 	}
 	for _, i := range []int{0, 1, 0, 2, 2, 1, 1, 0} {
 		for _, at := range []time.Time{asOf(), asOf().Add(time.Duration(i) * time.Second)} {
-			h := cache.of(views[i], at)
+			h := cache.headersFor(views[i], at)
 			if h.Sequence[0] != strconv.FormatUint(views[i].Sequence(), 10) || h.AsOf[0] != stamp(at) {
 				t.Errorf("view %d at %v: %v %v", i, at, h.Sequence, h.AsOf)
 			}

@@ -101,7 +101,7 @@ func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
 // rankedAnswer returns a response whose tag hashes the body, since the order depends on more than
 // the content.
 func (p *Public) rankedAnswer(at rankedState, body []byte) respond.Response {
-	return at.mark(respond.Response{
+	return at.withHeaders(respond.Response{
 		Cache: p.checkCache, Tags: respond.TagsOf(body), Body: respond.NewBody(body),
 		More: []string{"Registry-Index-Sequence", strconv.FormatUint(at.index, 10)},
 	})

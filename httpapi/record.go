@@ -41,7 +41,7 @@ func (p *Public) ownRecord(c *gin.Context) (respond.Response, error) {
 		return respond.Response{}, err
 	}
 	a.Cache, a.Tags = p.recordCache, respond.TagsOf(a.Body.Plain())
-	return at.mark(a), nil
+	return at.withHeaders(a), nil
 }
 
 // recordOf counts the months that end with last.

@@ -90,7 +90,7 @@ func (p *Public) cacheable(r *route) handler {
 			return respond.Response{}, errNotFound
 		}
 		kind := r.page(saved.Query)
-		a := at.mark(respond.Response{Page: kind, Media: r.media, Cache: r.policy, Tags: tags, Lines: &r.lines[kind]})
+		a := at.withHeaders(respond.Response{Page: kind, Media: r.media, Cache: r.policy, Tags: tags, Lines: &r.lines[kind]})
 		if a.Body = saved.For(tags); a.Body == nil {
 			a.Build = p.builder(c.Request.Context(), r, at, tags, saved)
 		}

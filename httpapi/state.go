@@ -56,7 +56,7 @@ func (t *viewTags) list(q *readmodel.ListQuery) *respond.Tags {
 // at an older one; they build their own, which takes microseconds. Any goroutine may use it.
 type stateHeaderCache struct{ last atomic.Pointer[stateHeaders] }
 
-func (c *stateHeaderCache) of(view *readmodel.View, asOf time.Time) *stateHeaders {
+func (c *stateHeaderCache) headersFor(view *readmodel.View, asOf time.Time) *stateHeaders {
 	key, ms := stateKey{view.Epoch(), view.Sequence(), view.Digest()}, asOf.UnixMilli()
 	last := c.last.Load()
 	if last != nil && last.key == key && last.Time.UnixMilli() == ms {

@@ -231,7 +231,7 @@ func (p *Projector) moveOver(e erasure) bool {
 }
 
 // bound is the limit up to which messages are applied. Every change of the model holds mu, so once
-// Hold has returned, nothing more is applied.
+// PauseAt has returned, nothing more is applied.
 type bound struct {
 	mu      sync.Mutex
 	limit   atomic.Uint64 // written under mu
@@ -250,10 +250,10 @@ func (b *bound) set(limit uint64) {
 	b.changed = make(chan struct{})
 }
 
-// Hold pauses the projector at upTo until Release, and returns the checkpoint. A model before upTo
+// PauseAt pauses the projector at upTo until Resume, and returns the checkpoint. A model before upTo
 // first continues to upTo; a model at or after it stops at once. Applied events are saved as usual,
 // and messages wait at the broker. Any goroutine may call it.
-func (p *Projector) Hold(upTo uint64) readmodel.Checkpoint {
+func (p *Projector) PauseAt(upTo uint64) readmodel.Checkpoint {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
 	at := p.checkpoint()
@@ -261,8 +261,8 @@ func (p *Projector) Hold(upTo uint64) readmodel.Checkpoint {
 	return at
 }
 
-// Release ends a Hold.
-func (p *Projector) Release() {
+// Resume ends what PauseAt began.
+func (p *Projector) Resume() {
 	p.bound.mu.Lock()
 	defer p.bound.mu.Unlock()
 	p.bound.set(math.MaxUint64)

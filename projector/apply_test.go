@@ -16,7 +16,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Nothing is applied behind a Hold until Release; a bound further on is reached to the message, and
+// Nothing is applied behind a PauseAt until Resume; a bound further on is reached to the message, and
 // where it lies in a gap, exactly.
 func TestHold(t *testing.T) {
 	s := newSystem(t)
@@ -24,7 +24,7 @@ func TestHold(t *testing.T) {
 	evs := eventstest.Events(300, 1)
 	first := s.publish(evs[:10]...)
 	s.reach(first)
-	if at := s.p.Hold(0); at.Sequence != first {
+	if at := s.p.PauseAt(0); at.Sequence != first {
 		t.Errorf("held at %d, not %d", at.Sequence, first)
 	}
 	last := s.publish(evs[10:]...)
@@ -33,7 +33,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("applied up to %d while held at %d", v.Sequence(), first)
 	}
 	for _, to := range []uint64{first + 1, first + 7, first + 150} {
-		s.p.Hold(to)
+		s.p.PauseAt(to)
 		s.until("reached", func() bool { return s.model.View().Sequence() >= to })
 		s.p.Inspect(func(m *readmodel.Model) {
 			if v := m.View(); v.Sequence() != to || v.Digest() != s.replayTo(to) {
@@ -41,7 +41,7 @@ func TestHold(t *testing.T) {
 			}
 		})
 	}
-	s.p.Release()
+	s.p.Resume()
 	s.reach(last)
 	s.inspect()
 }

@@ -90,7 +90,7 @@ func BenchmarkLatency(b *testing.B) {
 }
 
 func productionPace(c *Config) {
-	c.PollEvery, c.VerifyEvery, c.RetryEvery, c.PatienceAtStart, c.SaveEvery = 0, 0, 0, 0, 0
+	c.PollEvery, c.VerifyEvery, c.RetryEvery, c.StartupTimeout, c.SaveEvery = 0, 0, 0, 0, 0
 	*c = c.withDefaults()
 }
 

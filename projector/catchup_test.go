@@ -27,14 +27,14 @@ func TestCaughtUpLacksNothing(t *testing.T) {
 	s.path += ".fresh"
 	s.beforeRun = func(p *Projector) {
 		p.aim(toStart, time.Now(), target)
-		p.Hold(target)
+		p.PauseAt(target)
 	}
 	s.start()
 	s.progress("at the end that was", func(p Progress) bool { return p.Applied == 2 && p.LastSequence == last })
 	if v := s.model.View(); v.Sequence() != target || s.p.Progress().CaughtUp {
 		t.Errorf("caught up at %d: %+v", v.Sequence(), s.p.Progress())
 	}
-	s.p.Release()
+	s.p.Resume()
 	s.progress("caught up", func(p Progress) bool { return p.CaughtUp })
 	if v := s.model.View(); v.Sequence() != last || v.Total() != len(entries) {
 		t.Errorf("caught up at %d with %d entries", v.Sequence(), v.Total())
@@ -54,14 +54,14 @@ func TestCaughtUpInAnotherSession(t *testing.T) {
 	last := s.publish(eventstest.Events(3, 1)...)
 	s.beforeRun = func(p *Projector) {
 		p.aim(toStart, time.Now(), 0)
-		p.Hold(0)
+		p.PauseAt(0)
 	}
 	s.start()
 	s.progress("following", func(p Progress) bool { return p.Total == 3 && p.LastSequence == last })
 	if s.p.Progress().CaughtUp {
 		t.Error("caught up with nothing")
 	}
-	s.p.Release()
+	s.p.Resume()
 	s.reach(last)
 	s.inspect()
 }

@@ -69,9 +69,9 @@ type Config struct {
 	// VerifyEvery is the time between two checks of the checkpoint's message. 0 means 5 s.
 	VerifyEvery time.Duration
 
-	// PatienceAtStart is how long a saved state is withheld while the stream is not being followed.
+	// StartupTimeout is how long a saved state is withheld while the stream is not being followed.
 	// 0 means 10 s.
-	PatienceAtStart time.Duration
+	StartupTimeout time.Duration
 
 	// SaveEvery and SaveCount bound how long applied events wait for the store. 0 means 250 ms and
 	// 1,000 events.
@@ -106,7 +106,7 @@ func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	c.PollEvery = cmp.Or(c.PollEvery, 500*time.Millisecond)
 	c.VerifyEvery = cmp.Or(c.VerifyEvery, 5*time.Second)
-	c.PatienceAtStart = cmp.Or(c.PatienceAtStart, 10*time.Second)
+	c.StartupTimeout = cmp.Or(c.StartupTimeout, 10*time.Second)
 	c.SaveEvery = cmp.Or(c.SaveEvery, 250*time.Millisecond)
 	c.SaveCount = cmp.Or(c.SaveCount, 1000)
 	c.RetryEvery = cmp.Or(c.RetryEvery, time.Second)

@@ -14,7 +14,7 @@
 //   - Queries wait for nothing here (promise 5): if the broker is away, the disk is full or the
 //     stream is another one, the last state is served.
 //   - No message of the stream stays unapplied unnoticed. If the broker does not deliver a message
-//     that it has, while nothing else waits to be applied and no Hold prevents it, a new session
+//     that it has, while nothing else waits to be applied and no PauseAt prevents it, a new session
 //     begins within 3 s. If that session does not get the message either, the next one waits twice
 //     as long, up to 32 s, so that a slow link is not taken for a broken one.
 //   - Progress.AsOf never goes back, and the model has everything that the broker knew at that time:
@@ -24,7 +24,7 @@
 //     on its way.
 //   - Unknown is never clean (promise 7). CaughtUp is false until the model has reached the end that
 //     the stream had at start, and lacks nothing that was displaced since. For a saved state that was
-//     complete once, it also becomes true when the state has waited Config.PatienceAtStart for a
+//     complete once, it also becomes true when the state has waited Config.StartupTimeout for a
 //     stream that cannot be followed, whatever the reason, or when the stream is another one. During
 //     a first replay the store receives records with checkpoint 0, which the next process takes for
 //     an empty store: if this process dies, the next one replays from the start, and does not mistake
@@ -55,7 +55,7 @@
 // # Rebuild and verify
 //
 // A rebuild is a second Projector with a model and a store of its own; its Config.Saved names the
-// stream and no sequence. Hold pauses either one exactly at a sequence, so that two models can be
+// stream and no sequence. PauseAt pauses either one exactly at a sequence, so that two models can be
 // compared, or one can replace the other. ReadOnly leaves no trace: registry verify is such a
 // replay.
 //

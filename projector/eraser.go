@@ -65,7 +65,7 @@ func (e *eraser) add(records []readmodel.Record) {
 	added := false
 	for _, r := range records {
 		if r.Removed {
-			e.put(r.Subject.String(), r.Sequence)
+			e.enqueue(r.Subject.String(), r.Sequence)
 			added = true
 		}
 	}
@@ -74,9 +74,9 @@ func (e *eraser) add(records []readmodel.Record) {
 	}
 }
 
-// put adds a removal. If too many wait, it schedules another read of the removal, and returns
+// enqueue adds a removal. If too many wait, it schedules another read of the removal, and returns
 // false.
-func (e *eraser) put(subject string, sequence uint64) bool {
+func (e *eraser) enqueue(subject string, sequence uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, ok := e.waiting[subject]; !ok && len(e.waiting) >= e.most {
@@ -258,7 +258,7 @@ func (e *eraser) read(ctx context.Context) error {
 			return err
 		}
 		end := err != nil || m.Sequence >= to
-		if err == nil && m.Sequence <= to && removes(&m) && !e.put(m.Subject, m.Sequence) {
+		if err == nil && m.Sequence <= to && removes(&m) && !e.enqueue(m.Subject, m.Sequence) {
 			return nil // later
 		}
 		e.mu.Lock()

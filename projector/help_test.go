@@ -111,7 +111,7 @@ func (s *system) open() {
 		JetStream: js, History: events.DefaultHistory, Erase: func() bool { return true }, Model: model, Store: store, Saved: store.Checkpoint(),
 		Logger:    slog.New(slog.NewTextHandler(s.log, nil)),
 		PollEvery: 20 * time.Millisecond, VerifyEvery: 40 * time.Millisecond, RetryEvery: 50 * time.Millisecond,
-		PatienceAtStart: 200 * time.Millisecond, SaveEvery: 10 * time.Millisecond,
+		StartupTimeout: 200 * time.Millisecond, SaveEvery: 10 * time.Millisecond,
 	}
 	if s.wrap != nil {
 		cfg.Store = s.wrap(store)

@@ -373,20 +373,20 @@ func TestExamination(t *testing.T) {
 		t.Errorf("%v, %v, %+v", valid, err, look)
 	}
 	found.add(subject)
-	taken := found.take()
+	taken := found.dequeue()
 	found.add(subject)
-	found.putBack(taken)
-	if again := found.take(); len(again) != 1 || again[0] == taken[0] {
+	found.requeue(taken)
+	if again := found.dequeue(); len(again) != 1 || again[0] == taken[0] {
 		t.Errorf("open: %v", again)
 	}
-	found.putBack(taken)
-	if again := found.take(); len(again) != 1 || again[0] != taken[0] {
+	found.requeue(taken)
+	if again := found.dequeue(); len(again) != 1 || again[0] != taken[0] {
 		t.Errorf("open after a failure: %v", again)
 	}
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
 	for shown, want := range map[string]int{"": 0, "shown": 1} {
-		if found.mark(subject); shown != "" {
+		if found.enqueue(subject); shown != "" {
 			found.list(subject, shown)
 		}
 		if err := found.examine(away, look); err == nil || len(found.known) != want || found.none() != (want == 0) {

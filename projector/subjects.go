@@ -144,8 +144,8 @@ func (s *subjects) step(ctx context.Context, epoch string) error {
 	if s.tracker.status().Frozen {
 		return nil
 	}
-	_, failed, err := each(s.take(), func(e *examination) error { return s.examine(ctx, e) })
-	s.putBack(failed)
+	_, failed, err := each(s.dequeue(), func(e *examination) error { return s.examine(ctx, e) })
+	s.requeue(failed)
 	if !s.found {
 		unread, listErr := rejected.Sequences(ctx, s.stream.JS, epoch)
 		s.found = listErr == nil
@@ -232,9 +232,9 @@ func (s *subjects) add(subject string) {
 	}
 }
 
-// take returns some pending examinations. A subject added while it is examined is pending again:
+// dequeue returns some pending examinations. A subject added while it is examined is pending again:
 // the valid message found may have been displaced since.
-func (s *subjects) take() (some []*examination) {
+func (s *subjects) dequeue() (some []*examination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for subject, e := range s.open {
@@ -247,9 +247,9 @@ func (s *subjects) take() (some []*examination) {
 	return some
 }
 
-// putBack makes examinations from take pending again, unless there is a newer examination of the
+// requeue makes examinations from take pending again, unless there is a newer examination of the
 // subject.
-func (s *subjects) putBack(some []*examination) {
+func (s *subjects) requeue(some []*examination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range some {
@@ -265,7 +265,7 @@ var errOtherStream = errors.New("the stream may be another one")
 // examine reads the retained messages of a subject, and lists the subject if none of them is valid.
 // On an error the result is unknown, and the list does not change.
 func (s *subjects) examine(ctx context.Context, e *examination) error {
-	if !s.mark(e.subject) {
+	if !s.enqueue(e.subject) {
 		return nil
 	}
 	valid, err := s.hasValid(ctx, e)
@@ -281,9 +281,9 @@ func (s *subjects) examine(ctx context.Context, e *examination) error {
 	return nil
 }
 
-// mark begins an examination. A valid event that arrives during it removes the mark, and so
+// enqueue begins an examination. A valid event that arrives during it removes the enqueue, and so
 // discards the result.
-func (s *subjects) mark(subject string) bool {
+func (s *subjects) enqueue(subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.known[subject]; !ok {

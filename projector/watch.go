@@ -28,10 +28,10 @@ const (
 // watcher is the state of watch.
 type watcher struct {
 	*Projector
-	followed time.Time // when the stream was last followed, or when watching began
-	verified time.Time // when the checkpoint's message was last checked, or when watching began
-	stood    uint64    // the checkpoint at the last poll
-	away     bool      // the broker did not answer the last poll
+	followed       time.Time // when the stream was last followed, or when watching began
+	verified       time.Time // when the checkpoint's message was last checked, or when watching began
+	lastCheckpoint uint64    // the checkpoint at the last poll
+	away           bool      // the broker did not answer the last poll
 
 	overdue overdue
 	patient time.Duration // how long a message may be overdue
@@ -52,7 +52,7 @@ type overdue struct {
 // watch polls the broker, every PollEvery and on request, for the stream's length. It decides
 // nothing about the stream's identity: in doubt it restarts the session.
 func (p *Projector) watch(ctx context.Context) {
-	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), stood: p.checkpoint().Sequence, patient: deliverWithin}
+	w := &watcher{Projector: p, followed: time.Now(), verified: time.Now(), lastCheckpoint: p.checkpoint().Sequence, patient: deliverWithin}
 	defer w.scans.Wait()
 	ticker := time.NewTicker(p.cfg.PollEvery)
 	defer ticker.Stop()
@@ -63,7 +63,7 @@ func (p *Projector) watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 		case <-p.poll:
-			w.stood = p.checkpoint().Sequence
+			w.lastCheckpoint = p.checkpoint().Sequence
 		}
 	}
 }
@@ -121,13 +121,13 @@ func (w *watcher) noAnswer(err error) {
 }
 
 // mayServe reports whether a saved state has been withheld long enough. It is withheld while the
-// stream is being followed, and otherwise for PatienceAtStart, whatever the reason: the broker may
+// stream is being followed, and otherwise for StartupTimeout, whatever the reason: the broker may
 // answer about the stream and yet make no consumer.
 func (w *watcher) mayServe() bool {
 	if w.receiving.Load() != nil {
 		w.followed = time.Now()
 	}
-	return w.cfg.Saved.Sequence > 0 && time.Since(w.followed) >= w.cfg.PatienceAtStart && !w.Status().CaughtUp
+	return w.cfg.Saved.Sequence > 0 && time.Since(w.followed) >= w.cfg.StartupTimeout && !w.Status().CaughtUp
 }
 
 // serveSaved serves the saved state. The caller must know of no problem with the stream's identity.
@@ -198,10 +198,10 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	}
 	// Only a session takes an erasure. And if this user may make neither of two requests, each
 	// would hide why the other gets no reply.
-	if last > at.Sequence && at.Sequence == w.stood && w.receiving.Load() != nil {
+	if last > at.Sequence && at.Sequence == w.lastCheckpoint && w.receiving.Load() != nil {
 		w.findNext(ctx, erasure{at.Sequence, last, asked})
 	}
-	w.stood = at.Sequence
+	w.lastCheckpoint = at.Sequence
 }
 
 // findNext reads what follows the checkpoint, which lies before the stream's end: a message, which
@@ -211,17 +211,17 @@ func (w *watcher) findNext(ctx context.Context, e erasure) {
 	next, err := w.stream.NextMessage(ctx, e.from+1, ">")
 	switch {
 	case err == nil:
-		w.expect(next.Sequence)
+		w.checkDelivery(next.Sequence)
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		w.arrived()
 		w.offer(ctx, e)
 	}
 }
 
-// expect restarts the session if the message at sequence, which is in the stream, is overdue. The
+// checkDelivery restarts the session if the message at sequence, which is in the stream, is overdue. The
 // next delivery would reveal a lost one, but on an idle stream none follows. A received message
-// only waits to be applied, and a message behind the bound of a Hold is not missing.
-func (w *watcher) expect(sequence uint64) {
+// only waits to be applied, and a message behind the bound of a PauseAt is not missing.
+func (w *watcher) checkDelivery(sequence uint64) {
 	r := w.receiving.Load()
 	if r == nil || sequence <= r.received.Load() || sequence > w.bound.limit.Load() {
 		w.overdue = overdue{}

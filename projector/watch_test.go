@@ -199,7 +199,7 @@ func TestHeldMissesNothing(t *testing.T) {
 	s := newSystem(t)
 	s.start()
 	at := s.reach(s.publish(eventstest.Events(3, 1)...)).Sequence()
-	s.p.Hold(at)
+	s.p.PauseAt(at)
 	next := s.publish(eventstest.Events(4, 2)[3])
 	r := s.p.receiving.Load()
 	s.until("received", func() bool { return r.received.Load() == next })
@@ -210,9 +210,9 @@ func TestHeldMissesNothing(t *testing.T) {
 		defer s.p.bound.limit.Store(at)
 		r.received.Store(received)
 		w := &watcher{Projector: s.p}
-		w.expect(next)
+		w.checkDelivery(next)
 		atFirst = w.lost
-		w.expect(next)
+		w.checkDelivery(next)
 		return atFirst, w.lost
 	}
 	for name, c := range map[string]struct{ limit, received, want uint64 }{
@@ -224,7 +224,7 @@ func TestHeldMissesNothing(t *testing.T) {
 			t.Errorf("%s: missed %d at the first poll, %d at the second, not %d", name, first, second, c.want)
 		}
 	}
-	s.p.Release()
+	s.p.Resume()
 	s.reach(next)
 	s.inspect()
 }
@@ -247,7 +247,7 @@ func TestAsOfIsNotTheReception(t *testing.T) {
 		}
 		return false
 	})
-	s.p.Hold(sent)
+	s.p.PauseAt(sent)
 	next := s.publish(eventstest.Events(5, 2)[4])
 	m, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.Message(t.Context(), next)
 	require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestAsOfIsNotTheReception(t *testing.T) {
 	if p := s.p.Progress(); !p.AsOf.Before(m.Time) || p.AsOf.Before(before) {
 		t.Errorf("complete as of %v, before %v; an event that is not applied was stored at %v", p.AsOf, before, m.Time)
 	}
-	s.p.Release()
+	s.p.Resume()
 	s.reach(next)
 	s.progress("As-Of moves on", func(p Progress) bool { return p.AsOf.After(m.Time) })
 }
@@ -268,7 +268,7 @@ func TestAsOfIsNotTheAnswer(t *testing.T) {
 	r := s.relay()
 	s.start()
 	at := s.reach(s.publish(eventstest.Events(3, 1)...)).Sequence()
-	s.p.Hold(at)
+	s.p.PauseAt(at)
 	late, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	r.Lose(func(m []byte) bool {
@@ -328,7 +328,7 @@ func TestAsOfMovesUnderLoad(t *testing.T) {
 }
 
 // A restart where the broker answers about the stream and makes no consumer: the saved state is
-// served after PatienceAtStart, as when the broker does not answer.
+// served after StartupTimeout, as when the broker does not answer.
 func TestSavedStateWithoutConsumer(t *testing.T) {
 	s := newSystem(t)
 	stream := eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.MaxConsumers = 1 })

@@ -146,12 +146,12 @@ type ranking struct {
 func (l *ranking) add(r *Row) {
 	const enough = 32
 	if l.waiting = append(l.waiting, r); len(l.waiting) == enough {
-		l.look()
+		l.rankPending()
 	}
 }
 
-// look ranks the rows that were added.
-func (l *ranking) look() {
+// rankPending ranks the rows that were added.
+func (l *ranking) rankPending() {
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
 	for _, r := range l.waiting {
 		l.touched += r.blob[r.collEnd] // reads all names at once: saves 40%
@@ -178,7 +178,7 @@ func (l *ranking) full(list int) bool {
 
 // best returns the best rows of a list, newest first within a rank.
 func (l *ranking) best(list int) []*Row {
-	l.look()
+	l.rankPending()
 	return firstOf(l.ranks[list][:])
 }
 

@@ -374,7 +374,7 @@ func (p *pair) askEntry(t *rapid.T) {
 // restarted from a store or replayed in any order, every answer is the naive twin's.
 func TestTwin(t *testing.T) {
 	rounds := 1 // times -rapid.checks
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		rounds = 4
 	}
 	for i := range rounds {

@@ -28,8 +28,8 @@ func newNeedle(text string) needle {
 	return n
 }
 
-// in reports whether s contains the text.
-func (n *needle) in(s string) bool {
+// isIn reports whether s contains the text.
+func (n *needle) isIn(s string) bool {
 	const tries = 16 // s has so many of this byte that strings.Contains, which bounds its work, is as good
 	for from, tried := n.at, 0; from < len(s); tried++ {
 		if tried == tries {

@@ -19,8 +19,8 @@ func FuzzNeedle(f *testing.F) {
 		if needle == "" {
 			return
 		}
-		if n := newNeedle(needle); n.in(text) != strings.Contains(text, needle) {
-			t.Errorf("%q in %q: %v", needle, text, n.in(text))
+		if n := newNeedle(needle); n.isIn(text) != strings.Contains(text, needle) {
+			t.Errorf("%q in %q: %v", needle, text, n.isIn(text))
 		}
 	})
 }
@@ -39,7 +39,7 @@ func BenchmarkNeedle(b *testing.B) {
 		for i := range b.N {
 			n := newNeedle(needles[i%256])
 			for _, text := range texts {
-				n.in(text)
+				n.isIn(text)
 			}
 		}
 	})

@@ -41,11 +41,11 @@ func (q *TextQuery) matcher() matcher { return matcher{q.Text, newNeedle(q.Needl
 func (m *matcher) matches(r *Row) bool {
 	switch m.text {
 	case TextOfChatIDs:
-		return m.needle.in(r.foldedChat())
+		return m.needle.isIn(r.foldedChat())
 	case TextOfNames:
-		return m.needle.in(r.nameAndChat())
+		return m.needle.isIn(r.nameAndChat())
 	default:
-		return m.needle.in(r.text())
+		return m.needle.isIn(r.text())
 	}
 }
 

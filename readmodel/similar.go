@@ -44,7 +44,7 @@ func (v *View) similar(ctx context.Context, q *similarQuery, look *ranking) (fou
 		}
 		look.add(v.Row(ref))
 	}
-	look.look()
+	look.rankPending()
 	look.seen = nil
 	for list := range ranks {
 		found[list] = firstOf(ranks[list][:])
@@ -278,7 +278,7 @@ func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef
 		if l.count > readInLook*(len(refs)-begun) {
 			break
 		}
-		refs = refs[:begun+x.keep(refs[begun:], l.hash)]
+		refs = refs[:begun+x.filter(refs[begun:], l.hash)]
 	}
 	return refs
 }
@@ -289,8 +289,8 @@ func (x *similarIndex) appendKept(refs []RowRef, hash uint64) []RowRef {
 	return refs
 }
 
-// keep moves the rows of refs (ascending) stored under hash to the front and returns their number.
-func (x *similarIndex) keep(refs []RowRef, hash uint64) (n int) {
+// filter moves the rows of refs (ascending) stored under hash to the front and returns their number.
+func (x *similarIndex) filter(refs []RowRef, hash uint64) (n int) {
 	at := 0
 	x.tree.Find(hash, func(slot uint32) {
 		for at < len(refs) && refs[at] < RowRef(slot) {

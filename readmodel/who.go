@@ -64,7 +64,7 @@ func (v *View) WithNames(ctx context.Context, names []string) (found [][]Namesak
 		if ctx.Err() != nil {
 			return nil, false, ctx.Err()
 		}
-		sought := soughtName{keys: words.of(name), name: name}
+		sought := soughtName{keys: words.keysOf(name), name: name}
 		read := min(left, maxNamesakes)
 		var who people
 		look := func(ref RowRef) bool {
@@ -94,7 +94,7 @@ func (v *View) WithNames(ctx context.Context, names []string) (found [][]Namesak
 // pieces, concatenated.
 type wordKeys map[string]lookalike.Keys
 
-func (w wordKeys) of(name string) lookalike.Keys {
+func (w wordKeys) keysOf(name string) lookalike.Keys {
 	var shape, folded []byte
 	for rest := name; rest != ""; {
 		first, _ := utf8.DecodeRuneInString(rest)

@@ -144,7 +144,7 @@ func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle) 
 	err = fault.Catch(func() error {
 		err := copyBucket(ctx, to, []byte(metaBucket), tx.Bucket([]byte(metaBucket)), pace)
 		for _, t := range tables() {
-			from, missing := t.in(tx)
+			from, missing := t.bucket(tx)
 			if err = cmp.Or(err, missing); err == nil {
 				err = copyBucket(ctx, to, []byte(t.name), from, pace)
 			}

@@ -143,7 +143,7 @@ func readTables(ctx context.Context, path string, take func(t table, k, value []
 }
 
 func readTable(ctx context.Context, tx *bolt.Tx, t table, take func(t table, k, value []byte) error) error {
-	bucket, err := t.in(tx)
+	bucket, err := t.bucket(tx)
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ func groups() (all [][]table) {
 	return all
 }
 
-// in returns the table's bucket, which every store has.
-func (t table) in(tx *bolt.Tx) (*bolt.Bucket, error) {
+// bucket returns the table's bucket, which every store has.
+func (t table) bucket(tx *bolt.Tx) (*bolt.Bucket, error) {
 	if b := tx.Bucket([]byte(t.name)); b != nil {
 		return b, nil
 	}

@@ -85,7 +85,7 @@ func (d *death) everywhere() {
 		d.t.Errorf("a commit of %d calls: too small to say much", len(calls))
 	}
 	step := 13 // of some hundred calls, and the last
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		step = 1
 	}
 	nth, became := map[string]int{}, map[readmodel.Digest]int{}

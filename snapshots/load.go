@@ -95,7 +95,7 @@ func walk(ctx context.Context, tx *bolt.Tx, out *pipe, counts map[string]int) er
 	for _, tables := range groups() {
 		cursors := make([]*cursor, len(tables))
 		for i := range tables {
-			bucket, err := tables[i].in(tx)
+			bucket, err := tables[i].bucket(tx)
 			if err != nil {
 				return fmt.Errorf("%s: %w", tables[i].name, err)
 			}

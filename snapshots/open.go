@@ -58,7 +58,7 @@ func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
 	case unfinished:
 		return nil, s.setAside(s.path+whileLoading, errors.New("an earlier process ended while it loaded the store"))
 	}
-	mark(s.path + loadingSuffix)
+	writeMarker(s.path + loadingSuffix)
 	model, err := s.loadFile(ctx)
 	_, markErr := s.unmark()
 	if err = cmp.Or(err, markErr); err == nil {
@@ -78,9 +78,9 @@ func (s *Store) load(ctx context.Context) (*readmodel.Model, error) {
 	return nil, s.setAside(aside, err)
 }
 
-// mark makes a file that is left over if the process ends before it removes it. If it cannot be
+// writeMarker makes a file that is left over if the process ends before it removes it. If it cannot be
 // made, because the disk is full, loading continues. It need not survive a power failure.
-func mark(path string) {
+func writeMarker(path string) {
 	if f, err := os.Create(path); err == nil {
 		_ = f.Close()
 	}

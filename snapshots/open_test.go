@@ -352,7 +352,7 @@ func TestReferencesBeyond(t *testing.T) {
 	var names []string
 	for at := 2 * page; at < len(file); at += page {
 		kind := kinds[binary.NativeEndian.Uint16(file[at+8:])]
-		if kind == "leaf" && at/page%4 != 0 && !eventstest.Full() {
+		if kind == "leaf" && at/page%4 != 0 && !eventstest.FullRun() {
 			continue // most pages are leaves
 		}
 		for what, field := range map[string]struct{ at, add int }{
@@ -382,7 +382,7 @@ func TestFlippedBits(t *testing.T) {
 	file, want := saved(t)
 	flips, noticed := 50, 0
 	var flipped [][]byte
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		flips = 200
 	}
 	r := rand.New(rand.NewPCG(3, 14))
@@ -544,7 +544,7 @@ func TestKilledWhileLoading(t *testing.T) {
 	good := readFile(t, path)
 	for range 2 {
 		writeFile(t, path, good)
-		mark(path + loadingSuffix)
+		writeMarker(path + loadingSuffix)
 		again, loaded := mustOpen(t, path)
 		if loaded.View().Sequence() != 0 || again.Checkpoint().Sequence != 0 {
 			t.Error("the store was loaded again")
@@ -571,7 +571,7 @@ func TestKilledWhileLoading(t *testing.T) {
 			writeFile(t, path, good)
 		},
 	} {
-		mark(path + loadingSuffix)
+		writeMarker(path + loadingSuffix)
 		bring()
 		again, loaded := mustOpen(t, path)
 		if content(t, loaded.View()) != content(t, m.View()) || isThere(path+loadingSuffix) {

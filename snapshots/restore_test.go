@@ -35,7 +35,7 @@ func TestMutatedArchives(t *testing.T) {
 	rng := newRand(t)
 	refused := 0
 	mutations := 100
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		mutations = 500
 	}
 	for range mutations {

@@ -285,7 +285,7 @@ const mostlyAppended = 20
 // table writes those of the sorted records that belong to t and returns the growth of t. Sorted
 // writes visit each page once.
 func (w *writer) table(tx *bolt.Tx, t table, sorted []readmodel.Record) (added int, err error) {
-	bucket, err := t.in(tx)
+	bucket, err := t.bucket(tx)
 	if err != nil {
 		return 0, damage{err}
 	}

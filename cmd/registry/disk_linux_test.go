@@ -293,7 +293,7 @@ func (f *full) command(args ...string) (stdout string, err error) {
 // or not at all, what was acknowledged is there, and publishing the same file again completes it.
 func TestDiskFullInsideBatch(t *testing.T) {
 	quarters := []int64{2, 9}
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		quarters = []int64{2, 5, 7, 9}
 	}
 	for _, quarters := range quarters {

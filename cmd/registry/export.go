@@ -50,7 +50,7 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 		return copyAnswer(p, c.AdminFlags, "/export", out)
 	}
 	return c.unpacked(p, c.Snapshot, func(path string, m snapshots.Manifest) error {
-		since, source, err := c.since(p, path, m)
+		since, source, err := c.delistingsSince(p, path, m)
 		if err != nil {
 			return err
 		}
@@ -64,10 +64,10 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 	})
 }
 
-// since is what has become of the entries of a snapshot, and who says so
+// delistingsSince is what has become of the entries of a snapshot, and who says so
 // (cmd/registry/CONTRACT.md#coming-back). With --relist, the stream only says which of the snapshot's
 // tombstones have had their day, if it can be asked.
-func (c *exportCmd) since(p *process, path string, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
+func (c *exportCmd) delistingsSince(p *process, path string, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
 	if c.Tombstones != "" {
 		since, err = c.askFile(p, path, m)
 		return since, "according to " + cli.Printable(c.Tombstones), err

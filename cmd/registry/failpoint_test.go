@@ -109,7 +109,7 @@ func (k *killer) dieAt(p place, hit int) {
 	k.env = []string{fmt.Sprintf("REGISTRY_FAILPOINTS=%s=kill:%d", p.name, hit)}
 	defer func() { k.env = nil }()
 	k.launch()
-	if k.Ready(k.t.Context()) == nil {
+	if k.WaitReady(k.t.Context()) == nil {
 		k.feedUntilDead(p)
 	}
 	select {

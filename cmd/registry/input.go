@@ -107,8 +107,8 @@ type line struct {
 	err     error // why it must not be sent
 }
 
-// place is where to find the line, as compilers write it.
-func (l *line) place() string { return fmt.Sprintf("%s:%d", l.file, l.number) }
+// position is where to find the line, as compilers write it.
+func (l *line) position() string { return fmt.Sprintf("%s:%d", l.file, l.number) }
 
 // eachLine reads the inputs in order and calls fn with one line after another, from one goroutine,
 // while another reads and checks the next ones. While it waits for more, as for a pipe, it calls

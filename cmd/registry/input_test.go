@@ -30,7 +30,7 @@ func FuzzReadLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second string) {
 		var got []string
 		err := eachLine(t.Context(), []input{text("1", first), text("2", second)}, func(l *line) error {
-			got = append(got, fmt.Sprintf("%s %q", l.place(), l.payload))
+			got = append(got, fmt.Sprintf("%s %q", l.position(), l.payload))
 			return nil
 		}, never)
 		require.NoError(t, err)

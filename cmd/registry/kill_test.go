@@ -58,7 +58,7 @@ func killRounds() int {
 	switch {
 	case *kills > 0:
 		return *kills
-	case eventstest.Full():
+	case eventstest.FullRun():
 		return 6
 	}
 	return 2

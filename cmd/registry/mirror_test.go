@@ -102,7 +102,7 @@ func TestMirrorKill(t *testing.T) {
 	switch {
 	case eventstest.RaceDetector:
 		rounds = 3 // it sees nothing of the processes
-	case eventstest.Full():
+	case eventstest.FullRun():
 		rounds = 40
 	}
 	for round := range rounds {

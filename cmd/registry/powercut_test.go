@@ -20,7 +20,7 @@ import (
 func TestPowerCut(t *testing.T) {
 	strace := findStrace(t)
 	states := 4
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		states = 100
 	}
 	k := newFailing(t)
@@ -50,7 +50,7 @@ func (k *killer) record(strace string, busy bool) *recording {
 	trace := filepath.Join(k.dir, "trace")
 	k.trace(strace, "-y", "-xx", "-s", "20000000", "-o", trace, "-e",
 		"trace=openat,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate,fallocate,renameat,renameat2,unlinkat,linkat,copy_file_range,sendfile")
-	if err := k.Ready(k.t.Context()); err != nil {
+	if err := k.WaitReady(k.t.Context()); err != nil {
 		k.t.Fatal("nothing recorded: ", err)
 	}
 	if busy {
@@ -105,7 +105,7 @@ func (k *killer) noSyncLoses(r *recording) {
 	for n := range 20 {
 		s, bound := k.state(r, rand.New(rand.NewPCG(uint64(n), 1)), true, false)
 		s.launch()
-		ready := s.Ready(k.t.Context()) == nil
+		ready := s.WaitReady(k.t.Context()) == nil
 		lost := !ready && bound > 0
 		if ready {
 			lost = uint64(len(s.readStream())) < uint64(len(s.acked))

@@ -62,7 +62,7 @@ func (p *program) start(flags ...string) {
 func (p *program) startUntil(message string, flags ...string) {
 	p.t.Helper()
 	p.launch(flags...)
-	require.NoError(p.t, p.Says(p.t.Context(), message))
+	require.NoError(p.t, p.WaitFor(p.t.Context(), message))
 }
 
 // launch starts a server.

@@ -207,11 +207,11 @@ func (r *publishing) line(ctx context.Context, l *line) error {
 func (r *publishing) refuse(l *line) error {
 	r.bad++
 	r.bar.Add(l.size)
-	if _, err := fmt.Fprintf(r.complaint, "%s: %s\n", l.place(), l.err); err != nil {
+	if _, err := fmt.Fprintf(r.complaint, "%s: %s\n", l.position(), l.err); err != nil {
 		return err
 	}
 	if r.bad > r.maxErrors {
-		r.stopped = l.place()
+		r.stopped = l.position()
 		return errTooManyBad
 	}
 	return nil
@@ -233,7 +233,7 @@ func (r *publishing) flush(ctx context.Context) error {
 			}
 		default:
 			return fmt.Errorf("stopped at %s: %w; publish the same files again to send the rest; if it stops again, "+
-				"the broker's log or /projection of the server says why", r.pending[at].place(), err)
+				"the broker's log or /projection of the server says why", r.pending[at].position(), err)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func (c *readyCmd) Run(p *process) error {
 		if c.Wait == 0 {
 			left = readyWithin
 		}
-		err := c.ask(p.ctx, left)
+		err := c.poll(p.ctx, left)
 		if err == nil {
 			_, err = fmt.Fprintln(p.stdout, "ready")
 			return err
@@ -45,8 +45,8 @@ func (c *readyCmd) Run(p *process) error {
 	}
 }
 
-// ask makes one request, of at most readyWithin and left.
-func (c *readyCmd) ask(ctx context.Context, left time.Duration) error {
+// poll makes one request, of at most readyWithin and left.
+func (c *readyCmd) poll(ctx context.Context, left time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, min(left, readyWithin))
 	defer cancel()
 	body, err := cli.AdminFlags{AdminAddr: c.AdminAddr}.Ask(ctx, http.MethodGet, "/readyz")

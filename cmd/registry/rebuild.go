@@ -39,7 +39,7 @@ func (c *rebuildCmd) Run(p *process) error {
 		return c.AskJSON(p.ctx, http.MethodPost, fmt.Sprintf("/rebuild?accept-stream=%t&yes=%t", c.AcceptStream, c.Yes), &rebuilt)
 	})
 	group.Go(func() error {
-		c.watch(ctx, p.stderr)
+		c.showProgress(ctx, p.stderr)
 		return nil
 	})
 	if err := group.Wait(); p.ctx.Err() != nil {
@@ -51,8 +51,8 @@ func (c *rebuildCmd) Run(p *process) error {
 	return err
 }
 
-// watch shows the rebuild's progress until ctx ends. It ignores errors.
-func (c *rebuildCmd) watch(ctx context.Context, w io.Writer) {
+// showProgress shows the rebuild's progress until ctx ends. It ignores errors.
+func (c *rebuildCmd) showProgress(ctx context.Context, w io.Writer) {
 	if !cli.IsTerminal(w) {
 		return
 	}

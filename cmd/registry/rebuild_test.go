@@ -54,7 +54,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 	running.Go(func() { last = s.views(stop, eventstest.Entries(200, 12)) })
 	running.Go(func() { s.waiter(stop) })
 	rounds := 2
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		rounds = 4
 	}
 	for range rounds {
@@ -102,7 +102,7 @@ func TestKillDuringRebuild(t *testing.T) {
 	s.fill(2000, 13)
 	want := s.projection()
 	rounds := []int{0, 2, 5}
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		rounds = []int{0, 1, 2, 3, 4, 5, 6, 7}
 	}
 	for _, round := range rounds {

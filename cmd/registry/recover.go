@@ -116,7 +116,7 @@ func (c *recoverCmd) recover(p *process, known *recovery.Known) error {
 	if err != nil {
 		return c.failed(nc, err)
 	}
-	if err := c.tell(p.stdout, plan, missing); err != nil || c.DryRun {
+	if err := c.report(p.stdout, plan, missing); err != nil || c.DryRun {
 		return err
 	}
 	if len(plan.Changes) > 0 || plan.Begins() {
@@ -145,8 +145,8 @@ func (c *recoverCmd) failed(nc *nats.Conn, err error) error {
 	return fmt.Errorf("broker at %s: connection lost: %w; run the same command again", c.Addresses(), err)
 }
 
-// tell prints what is about to be done.
-func (c *recoverCmd) tell(w io.Writer, plan *recovery.Plan, missing bool) error {
+// report prints what is about to be done.
+func (c *recoverCmd) report(w io.Writer, plan *recovery.Plan, missing bool) error {
 	n := plan.Counts()
 	what := "the stream does not continue what is known"
 	switch {

@@ -78,7 +78,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Value(serversKey{}).(servers)[name] = c
 	ts.Defer(func() { c.End(os.Kill) })
-	ts.Check(c.Says(context.Background(), message))
+	ts.Check(c.WaitFor(context.Background(), message))
 	ts.Setenv(name+"_HTTP", strings.TrimPrefix(c.HTTP, "http://"))
 	ts.Setenv(name+"_ADMIN", c.AdminAddr())
 	ts.Setenv(name+"_NATS", c.NATS)
@@ -94,7 +94,7 @@ func scriptEnv(ts *testscript.TestScript) []string {
 
 // scriptReady is: ready NAME. It waits until a server that was listening says that it is ready.
 func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
-	ts.Check(ts.Value(serversKey{}).(servers)[args[0]].Ready(context.Background()))
+	ts.Check(ts.Value(serversKey{}).(servers)[args[0]].WaitReady(context.Background()))
 }
 
 // scriptTerminate is: terminate NAME STATUS. SIGTERM, and the exit status must be STATUS.

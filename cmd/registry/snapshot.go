@@ -43,7 +43,7 @@ func (c *snapshotCreateCmd) Run(p *process) error {
 	case c.Output == "-":
 		return cli.Interrupted(p.ctx, c.print(p))
 	case c.Output != "":
-		return cli.Interrupted(p.ctx, c.take(p))
+		return cli.Interrupted(p.ctx, c.create(p))
 	}
 	var made serve.Created
 	if err := c.AskJSON(p.ctx, http.MethodPost, "/snapshots", &made); err != nil {
@@ -58,8 +58,8 @@ func summary(m snapshots.Manifest) string {
 	return fmt.Sprintf("stream %s, sequence %d, %d entries, digest %s", cli.Printable(m.Stream), m.Sequence, m.EntryCount(), m.Digest)
 }
 
-// take writes a temporary file next to FILE and renames it at the end.
-func (c *snapshotCreateCmd) take(p *process) error {
+// create writes a temporary file next to FILE and renames it at the end.
+func (c *snapshotCreateCmd) create(p *process) error {
 	var m snapshots.Manifest
 	var n int64
 	err := replaceFile("--output", c.Output, func(f *os.File) (err error) {

@@ -65,14 +65,14 @@ func TestHangupIsIgnored(t *testing.T) {
 	t.Parallel()
 	p, _ := waiting(t)
 	p.Signal(syscall.SIGHUP)
-	if err := p.Says(t.Context(), "SIGHUP is ignored: flags and files are read at start alone; restart to change them"); err != nil {
+	if err := p.WaitFor(t.Context(), "SIGHUP is ignored: flags and files are read at start alone; restart to change them"); err != nil {
 		t.Error(err)
 	}
 	if status, _, err := ask(p.Admin + "/readyz"); status != http.StatusOK || err != nil {
 		t.Errorf("after SIGHUP: %d, %v", status, err)
 	}
 	p.stop()
-	if err := p.Says(t.Context(), "stopped; everything is saved"); err != nil {
+	if err := p.WaitFor(t.Context(), "stopped; everything is saved"); err != nil {
 		t.Error(err)
 	}
 }

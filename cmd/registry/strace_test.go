@@ -70,7 +70,7 @@ func (k *killer) endTraced() {
 func TestSyncFails(t *testing.T) {
 	strace := findStrace(t)
 	most := 1
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		most = 3
 	}
 	for _, call := range []string{"fdatasync", "fsync"} {
@@ -96,7 +96,7 @@ func TestSyncFails(t *testing.T) {
 func (k *killer) failSync(strace, call string, nth int) int {
 	k.t.Helper()
 	k.inject(strace, call, "error=EIO", nth)
-	if k.Ready(k.t.Context()) == nil {
+	if k.WaitReady(k.t.Context()) == nil {
 		_, end := registrytest.Reading(k.t, k.HTTP, 2, true)
 		for taken := 30; taken == 30 && len(k.acked) < 200*(nth+1); { // a broker whose sync failed takes no more
 			before := len(k.acked)

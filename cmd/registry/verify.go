@@ -58,11 +58,11 @@ func (c *verifyCmd) Run(p *process) error {
 	if err != nil {
 		return cli.Interrupted(p.ctx, err)
 	}
-	return c.tell(p.ctx, p.stdout, found)
+	return c.report(p.ctx, p.stdout, found)
 }
 
-// tell prints the findings. If there are any, it returns an error.
-func (c *verifyCmd) tell(ctx context.Context, w io.Writer, found findings) error {
+// report prints the findings. If there are any, it returns an error.
+func (c *verifyCmd) report(ctx context.Context, w io.Writer, found findings) error {
 	if len(found.differ) == 0 {
 		_, err := fmt.Fprintf(w, "%s compared at sequence %d: no difference; digest %s\n",
 			cli.Count(found.records, "record"), found.sequence, found.digest)
@@ -129,8 +129,8 @@ func (c *verifyCmd) compare(ctx context.Context, r *replay) (found findings, err
 // compareOnce pauses the replay, requests the server's records at that sequence or later, and lets
 // the replay continue exactly to their sequence.
 func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error) {
-	at := r.projector.Hold(0)
-	defer r.projector.Release()
+	at := r.projector.PauseAt(0)
+	defer r.projector.Resume()
 	list, err := c.serverRecords(ctx, at.Sequence)
 	if err != nil {
 		return findings{}, err
@@ -140,7 +140,7 @@ func (c *verifyCmd) compareOnce(ctx context.Context, r *replay) (findings, error
 		return findings{}, fmt.Errorf("the server follows another stream: epoch %s, not %s; correct --nats-url or --admin-addr",
 			cli.Printable(list.head.StreamEpoch), at.StreamEpoch)
 	}
-	own, err := r.at(ctx, list.head.Sequence)
+	own, err := r.inventoryAt(ctx, list.head.Sequence)
 	if err != nil {
 		return findings{}, err
 	}
@@ -283,11 +283,11 @@ func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
 	}
 }
 
-// at lets the replay continue to sequence and returns its records there.
-func (r *replay) at(ctx context.Context, sequence uint64) (inv *readmodel.Inventory, err error) {
+// inventoryAt lets the replay continue to sequence and returns its records there.
+func (r *replay) inventoryAt(ctx context.Context, sequence uint64) (inv *readmodel.Inventory, err error) {
 	ctx, cancel := context.WithTimeout(ctx, besideWithin)
 	defer cancel()
-	r.projector.Hold(sequence)
+	r.projector.PauseAt(sequence)
 	if _, err := r.model.Await(ctx, sequence); err != nil {
 		return nil, fmt.Errorf("the replay does not reach sequence %d, where the server stands: %w", sequence, err)
 	}

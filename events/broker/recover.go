@@ -24,7 +24,7 @@ func (b *Broker) Health() error {
 	if err := b.failed.Load(); err != nil {
 		return *err
 	}
-	return gravest(b.current.Load().problems())
+	return mostSevere(b.current.Load().problems())
 }
 
 // problems returns the server's problems, except for streams that are being created or deleted:
@@ -47,9 +47,9 @@ func (r *running) problems() []server.HealthzError {
 	return all
 }
 
-// gravest returns the first problem that is not temporary, else the first: a failing disk often
+// mostSevere returns the first problem that is not temporary, else the first: a failing disk often
 // turns read-only afterwards.
-func gravest(all []server.HealthzError) (err error) {
+func mostSevere(all []server.HealthzError) (err error) {
 	for _, e := range all {
 		if now := errors.New(natserr.OneLine(errors.New(e.Error))); err == nil || Passes(err) && !Passes(now) {
 			err = now

@@ -113,14 +113,14 @@ func TestPasses(t *testing.T) {
 		{[]server.HealthzError{broken, full}, broken, false},
 		{[]server.HealthzError{late}, late, false},
 	} {
-		if got := gravest(c.all); got == nil || got.Error() != c.want.Error || Passes(got) != c.passes {
+		if got := mostSevere(c.all); got == nil || got.Error() != c.want.Error || Passes(got) != c.passes {
 			t.Errorf("%v: %v, which passes: %v", c.all, got, !c.passes)
 		}
 	}
 	if again := fmt.Errorf("%w: %w: %w", errNotRestarted, errNotSynced, syscall.ENOSPC); Passes(again) {
 		t.Error("passes after a sync that failed:", again)
 	}
-	if gravest(nil) != nil {
+	if mostSevere(nil) != nil {
 		t.Error("no trouble is trouble")
 	}
 }

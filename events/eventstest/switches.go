@@ -13,9 +13,9 @@ import (
 // all reports whether all tests run at full length: REGISTRY_TESTS=all, which .ci/run sets.
 func all() bool { return os.Getenv("REGISTRY_TESTS") == "all" }
 
-// Full reports whether tests must take their full counts (kills, mutations, rounds):
+// FullRun reports whether tests must take their full counts (kills, mutations, rounds):
 // REGISTRY_TESTS=all without the race detector, which finds as much in a few rounds.
-func Full() bool { return all() && !RaceDetector }
+func FullRun() bool { return all() && !RaceDetector }
 
 // Long skips t unless all tests run, and says how to run it.
 func Long(t testing.TB) {

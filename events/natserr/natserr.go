@@ -23,7 +23,7 @@ import (
 
 // Reasons why a broker that can be reached does not answer a request.
 var (
-	// ErrRefused matches the errors that Refusal has explained. Retrying is useless until the
+	// ErrRefused matches the errors that PermissionError has explained. Retrying is useless until the
 	// broker's configuration changes.
 	ErrRefused = errors.New("refused by the broker")
 
@@ -41,12 +41,12 @@ func (e *explained) Error() string   { return e.text }
 func (e *explained) Unwrap() []error { return []error{e.kind, e.cause} }
 
 // Explain explains err, the error of a request to JetStream's API on subject: the user may not make
-// the request (see Refusal), there is no JetStream, or it does not answer. A reply of the broker,
+// the request (see PermissionError), there is no JetStream, or it does not answer. A reply of the broker,
 // such as jetstream.ErrStreamNotFound, and nil are returned unchanged. nc is nil without a
 // connection.
 func Explain(nc *nats.Conn, err error, subject string) error {
 	if nc != nil {
-		err = Refusal(nc, err, subject)
+		err = PermissionError(nc, err, subject)
 	}
 	switch {
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoJetStream), errors.Is(err, ErrSilent):
@@ -60,11 +60,11 @@ func Explain(nc *nats.Conn, err error, subject string) error {
 	return err
 }
 
-// Refusal returns the permission violation that explains a timed-out request or publish, or else
+// PermissionError returns the permission violation that explains a timed-out request or publish, or else
 // err. It finds one if the connection's last error names a subject with prefix, or the inbox of the
 // reply. Use it for messages that no part of JetStream's API receives. An empty prefix suits
 // connections that make one request at a time.
-func Refusal(nc *nats.Conn, err error, prefix string) error {
+func PermissionError(nc *nats.Conn, err error, prefix string) error {
 	if !isTimeout(err) || errors.Is(err, ErrRefused) {
 		return err
 	}

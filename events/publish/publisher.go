@@ -102,7 +102,7 @@ func (p *Publisher) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.P
 	case natserr.IsConflict(err):
 		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, ErrConflict)
 	case err != nil:
-		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, natserr.Refusal(p.js.Conn(), err, msg.Subject))
+		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, natserr.PermissionError(p.js.Conn(), err, msg.Subject))
 	}
 	return Ack{Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
 }

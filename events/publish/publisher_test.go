@@ -20,7 +20,7 @@ import (
 // TestMain draws fewer sequences where not everything is to be tried: each one takes the broker
 // about 50 ms.
 func TestMain(m *testing.M) {
-	if !eventstest.Full() {
+	if !eventstest.FullRun() {
 		_ = flag.Set("rapid.checks", "25") // a flag on the command line comes later and wins
 	}
 	goleak.VerifyTestMain(m)

@@ -17,7 +17,7 @@ import (
 // goroutine at a time may use it.
 type Run struct {
 	p     *Publisher
-	order order
+	order ackTracker
 }
 
 // NewRun begins a run.
@@ -81,33 +81,33 @@ func (r *Run) PublishAll(ctx context.Context, messages []Message) (Summary, erro
 	return s.sum, nil
 }
 
-// order holds the highest acknowledged sequence for each subject of a run. A duplicate acknowledged
+// ackTracker holds the highest acknowledged sequence for each subject of a run. A duplicate acknowledged
 // below it was stored before an earlier message of the run. That happens because the broker does
-// not forget ids in the order of their messages: after a restart it knows only the ids of messages
+// not forget ids in the ackTracker of their messages: after a restart it knows only the ids of messages
 // that it still has, not of purged or displaced ones, and its window may end in the middle of a
 // repetition.
 //
 // Comparing sequences, instead of recording which messages the run has stored as new, also finds
-// messages that an earlier, killed run left in the wrong order.
+// messages that an earlier, killed run left in the wrong ackTracker.
 //
 // Subjects are stored as 64-bit hashes. A collision, one pair in millions of runs of ten million
 // subjects, only stores a known message again.
-type order struct {
+type ackTracker struct {
 	seed    maphash.Seed
 	highest map[uint64]uint64 // sequence by hash of the subject
 }
 
-func newOrder() order { return order{maphash.MakeSeed(), map[uint64]uint64{}} }
+func newOrder() ackTracker { return ackTracker{maphash.MakeSeed(), map[uint64]uint64{}} }
 
 // outdated reports whether the acknowledged message is older than another message of the run on its
 // subject.
-func (o *order) outdated(subject string, a Ack) bool {
+func (o *ackTracker) outdated(subject string, a Ack) bool {
 	return a.Duplicate && a.Sequence < o.highest[maphash.String(o.seed, subject)]
 }
 
 // add records an acknowledgment. For a batch, the sequences of its messages are at most the
 // acknowledged one, and no other message is stored between them.
-func (o *order) add(subject string, a Ack) {
+func (o *ackTracker) add(subject string, a Ack) {
 	key := maphash.String(o.seed, subject)
 	o.highest[key] = max(o.highest[key], a.Sequence)
 }

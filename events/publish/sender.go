@@ -63,7 +63,7 @@ func (p *Publisher) batch(messages []Message) ([]*nats.Msg, error) {
 type sender struct {
 	p     *Publisher
 	nc    *nats.Conn
-	order order // the run's
+	order ackTracker // the run's
 	sum   Summary
 }
 
@@ -104,7 +104,7 @@ func (s *sender) atomically(ctx context.Context, msgs []*nats.Msg) (done bool, e
 	wait, cancel := context.WithTimeout(ctx, s.p.cfg.Timeout)
 	defer cancel()
 	reply, err := s.nc.RequestMsgWithContext(wait, commit)
-	if refusal := natserr.Refusal(s.nc, err, commit.Subject); errors.Is(refusal, natserr.ErrRefused) && ctx.Err() == nil {
+	if refusal := natserr.PermissionError(s.nc, err, commit.Subject); errors.Is(refusal, natserr.ErrRefused) && ctx.Err() == nil {
 		return false, refusal
 	}
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 			continue
 		}
 		// The broker's last error is about the last message.
-		if refusal := natserr.Refusal(s.nc, err, msgs[left[len(left)-1]].Subject); refusal != err {
+		if refusal := natserr.PermissionError(s.nc, err, msgs[left[len(left)-1]].Subject); refusal != err {
 			return left[0], refusal
 		}
 		if attempt == maxAttempts || !transient(err) {

@@ -20,7 +20,7 @@ func (s *Sender) setHeaders(c *gin.Context, r *Response, e encoding) {
 	}
 	conn := wire.ConnOf(c.Request)
 	if r.Lines != nil && conn != nil && !r.NoStore {
-		conn.InsertHeader(r.Lines.at(r.At, func(h http.Header) { s.sharedHeaders(h, r) }))
+		conn.InsertHeader(r.Lines.forState(r.At, func(h http.Header) { s.sharedHeaders(h, r) }))
 	} else {
 		s.sharedHeaders(h, r)
 	}
@@ -129,8 +129,8 @@ type linesAt struct {
 	text  []byte
 }
 
-// at returns the header lines of set, which the caller must not change.
-func (l *Lines) at(state *Stamp, set func(http.Header)) []byte {
+// forState returns the header lines of set, which the caller must not change.
+func (l *Lines) forState(state *Stamp, set func(http.Header)) []byte {
 	if last := l.last.Load(); last != nil && last.state == state {
 		return last.text
 	}

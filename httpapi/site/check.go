@@ -75,7 +75,7 @@ type checkView struct {
 	Checked []checked
 	Counts  []string
 	Chart   chart
-	Verdict answer
+	Verdict verdictView
 	Advice  *advice       // nil if there is none for this verdict
 	AskID   *askID        // the field in the banner for a missing id, if any
 	Warning *warning      // to copy into a chat; nil if the verdict is no warning
@@ -285,7 +285,7 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		room -= len(*part.into)
 	}
 	v.Of = partialOf(p.parts)
-	v.Rest = rest(p, v.Cut)
+	v.Rest = truncatedLists(p, v.Cut)
 	if v.Verdict.Value == verdict.None && !v.ByID {
 		v.Words = searchable(v.Asked)
 	}
@@ -343,8 +343,8 @@ func partialOf(parts []part) string {
 	return ""
 }
 
-// rest returns the lists that may have more matches.
-func rest(p *CheckPage, cut bool) (lists []option) {
+// truncatedLists returns the lists that may have more matches.
+func truncatedLists(p *CheckPage, cut bool) (lists []option) {
 	add := func(l events.List, id, name string) {
 		link := listLink(readmodel.ListQuery{List: l, ID: id, Search: name, Limit: bounds.DefaultLimit})
 		if text := wordsOf(l).Title; !slices.ContainsFunc(lists, func(o option) bool { return o.Text == text }) {

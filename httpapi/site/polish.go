@@ -13,10 +13,10 @@ type forms struct{ one, few, many string }
 func entries() forms { return forms{"wpis", "wpisy", "wpisów"} }
 
 // count returns n with its noun. n must not be negative.
-func (f forms) count(n int) string { return number(n) + "\u00a0" + f.of(n) }
+func (f forms) count(n int) string { return number(n) + "\u00a0" + f.forCount(n) }
 
-// of returns the form for n: few if n ends in 2, 3 or 4, except in 12, 13 or 14.
-func (f forms) of(n int) string {
+// forCount returns the form for n: few if n ends in 2, 3 or 4, except in 12, 13 or 14.
+func (f forms) forCount(n int) string {
 	switch tens, ones := n/10%10, n%10; {
 	case n == 1:
 		return f.one

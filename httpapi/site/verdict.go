@@ -9,8 +9,8 @@ import (
 	"example.org/registry/httpapi/verdict"
 )
 
-// answer is the verdict in words. Package verdict has made the verdict.
-type answer struct {
+// verdictView is the verdict in words. Package verdict has made the verdict.
+type verdictView struct {
 	Value verdict.Value
 	Class string // of its look: scam, risk, legit, name or none
 	Title string
@@ -35,8 +35,8 @@ func looks(v verdict.Value) string {
 }
 
 // wording puts a verdict into words. main are the entries that it is about.
-func wording(v *verdict.Verdict, p *paste.Paste, main []match) answer {
-	a := answer{Value: v.Value, Class: looks(v.Value)}
+func wording(v *verdict.Verdict, p *paste.Paste, main []match) verdictView {
+	a := verdictView{Value: v.Value, Class: looks(v.Value)}
 	switch v.Value {
 	case verdict.Accused, verdict.Risk, verdict.Trusted:
 		a.Title, a.Text = listed(v, main)
@@ -153,8 +153,8 @@ func titleOf(class string, same []match, names []string, byID bool) string {
 			whose += " i innych"
 		}
 	}
-	verb := forms{"jest", "są", "jest"}.of(len(same))
-	count := noun.of(len(same))
+	verb := forms{"jest", "są", "jest"}.forCount(len(same))
+	count := noun.forCount(len(same))
 	if len(same) > 1 {
 		count = noun.count(len(same))
 	}

@@ -243,7 +243,7 @@ func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
 	if !ok {
 		text, err := a.platform.avatar(ctx, key.user)
 		name = cached{name: text, result: resultOf(err)}
-		a.keep(avatarKey{key.user, 0}, name, err)
+		a.cacheResult(avatarKey{key.user, 0}, name, err)
 		if err != nil {
 			return name, err
 		}
@@ -256,12 +256,12 @@ func (a *avatars) ask(ctx context.Context, key avatarKey) (cached, error) {
 	if err == nil {
 		c.picture = found
 	}
-	a.keep(key, c, err)
+	a.cacheResult(key, c, err)
 	return c, err
 }
 
-// keep caches every result except a rate limit, which is not about a user.
-func (a *avatars) keep(key avatarKey, c cached, err error) {
+// cacheResult caches every result except a rate limit, which is not about a user.
+func (a *avatars) cacheResult(key avatarKey, c cached, err error) {
 	if pause := (*pauseError)(nil); !errors.As(err, &pause) {
 		a.cache.Set(key, c)
 	}

@@ -145,8 +145,8 @@ func (r *record) prune() {
 	}
 }
 
-// of returns the history of a component up to the day of now.
-func (h *history) of(id string, now time.Time) Component {
+// component returns the history component a component up to the day component now.
+func (h *history) component(id string, now time.Time) Component {
 	r := h.Components[id]
 	if r == nil {
 		r = &record{}

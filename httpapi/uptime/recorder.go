@@ -77,7 +77,7 @@ func (r *Recorder) Record(at time.Time, checks []Check) {
 func (r *Recorder) Of(id string, now time.Time) Component {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.history.of(id, now)
+	return r.history.component(id, now)
 }
 
 // Run calls ask every minute, which records a round, and saves the history every 5 minutes and when

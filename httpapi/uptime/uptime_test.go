@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for id := range h.Components {
 			h.add(someDay(), []Check{{id, false, 0}})
-			if c := h.of(id, someDay()); len(c.Days) != Days {
+			if c := h.component(id, someDay()); len(c.Days) != Days {
 				t.Errorf("%d days", len(c.Days))
 			}
 		}

@@ -73,7 +73,7 @@ func entryOf(r *readmodel.Row) Entry {
 // foldings remembers folded names: namesakes have the same ones.
 type foldings map[string]string
 
-func (f foldings) of(name string) string {
+func (f foldings) fold(name string) string {
 	folded, ok := f[name]
 	if !ok {
 		folded = paste.Folded(name)
@@ -91,7 +91,7 @@ func (f foldings) named(s *paste.Sought, readings [][]readmodel.Namesake) (hits 
 			if !n.Alike {
 				h.Near = Dressed
 				for _, raw := range s.Raw {
-					if f.of(raw) == f.of(h.Name) {
+					if f.fold(raw) == f.fold(h.Name) {
 						h.Near, h.As = Same, raw
 					}
 				}

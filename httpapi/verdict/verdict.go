@@ -190,7 +190,7 @@ func newQuestion(p *paste.Paste, found Found) *question {
 	q := &question{paste: p}
 	for i, sought := range p.Sought {
 		s := Subject{Sought: sought, Hits: found.Hits[i]}
-		s.judge()
+		s.decide()
 		if len(s.Hits) == 0 && s.How != paste.Word {
 			q.unknown = append(q.unknown, s.Names...)
 		}
@@ -293,8 +293,8 @@ func (q *question) unchecked(least paste.Kind) []paste.Stretch {
 	})
 }
 
-// judge says what the subject alone means.
-func (s *Subject) judge() {
+// decide says what the subject alone means.
+func (s *Subject) decide() {
 	slices.SortStableFunc(s.Hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(a.Near, b.Near), cmp.Compare(a.gravity(), b.gravity()), cmp.Compare(a.List, b.List))
 	})
@@ -397,7 +397,7 @@ func (q *question) decide() (Value, Reason) {
 	case typed > 0:
 		return None, ByID
 	}
-	v, r := q.gravest()
+	v, r := q.mostSevere()
 	if v == TrustedName && others {
 		return Caution, NotTheirs
 	}
@@ -425,8 +425,8 @@ func (q *question) grown() bool {
 	})
 }
 
-// gravest returns what the gravest subject says.
-func (q *question) gravest() (v Value, r Reason) {
+// mostSevere returns what the mostSevere subject says.
+func (q *question) mostSevere() (v Value, r Reason) {
 	v, r = None, Nobody
 	for i := range q.subjects {
 		s := &q.subjects[i]

@@ -95,7 +95,7 @@ func publishMarker(ctx context.Context, s leader.Stream, h events.History, last 
 		jetstream.MsgIDHeader: {h.Name},
 	}}, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
 	if err != nil {
-		return "", 0, fmt.Errorf("begin a history: %w", natserr.Refusal(s.JS.Conn(), err, events.HistorySubject))
+		return "", 0, fmt.Errorf("begin a history: %w", natserr.PermissionError(s.JS.Conn(), err, events.HistorySubject))
 	}
 	return h.Name, ack.Sequence, nil
 }

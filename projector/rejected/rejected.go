@@ -187,7 +187,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", stream, natserr.Refusal(js.Conn(), err, ""))
+		return nil, fmt.Errorf("stream %s: %w", stream, natserr.PermissionError(js.Conn(), err, ""))
 	}
 	return &Events{js: js, stream: stream, epoch: token(lineage.Of(s.CachedInfo()).StreamEpoch)}, nil
 }
@@ -195,7 +195,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 // Epoch returns the epoch of the stream, as in Copy.Epoch.
 func (e *Events) Epoch() string { return e.epoch }
 
-func (e *Events) refusal(err error) error { return natserr.Refusal(e.js.Conn(), err, "") }
+func (e *Events) refusal(err error) error { return natserr.PermissionError(e.js.Conn(), err, "") }
 
 // List returns every copy, sorted by epoch and sequence, or none if nothing was ever rejected.
 func (e *Events) List(ctx context.Context) (copies []Copy, err error) {

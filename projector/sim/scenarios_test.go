@@ -129,7 +129,7 @@ func (w *world) halfReplay() {
 	w.loosen()
 	w.wire.set(faults{Slow: 20 * time.Millisecond})
 	w.startFrom(nil)
-	w.server.p.Hold(w.twin.end - 1 - uint64(w.rng.IntN(10)))
+	w.server.p.PauseAt(w.twin.end - 1 - uint64(w.rng.IntN(10)))
 	time.Sleep(w.between(5*time.Second, 20*time.Second)) // and what it has is saved
 	w.stop(w.rng.IntN(2) == 0)
 	if s := w.lastSaved; s != 0 {

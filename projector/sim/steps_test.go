@@ -188,13 +188,13 @@ func (w *world) moveStream() {
 // hold holds the model still for a while.
 func (w *world) hold() {
 	p := w.server.p
-	at := p.Hold(0)
+	at := p.PauseAt(0)
 	w.tally.hit("held")
 	w.pause()
 	if got := p.Progress().Checkpoint; got != at.Sequence && !p.Progress().Frozen {
 		w.violation("held at %d, and yet at %d", at.Sequence, got)
 	}
-	p.Release()
+	p.Resume()
 }
 
 // trySnapshot makes a snapshot, if the broker lets it.

@@ -81,10 +81,10 @@ const (
 	loadItems = maxItems - maxItems/8
 )
 
-// node is a leaf, or a branch, whose items are the first items of its kids. It is one object
+// node is a leaf, or a branch, whose items are the first items of its children. It is one object
 // without gaps, since a batch of changes copies a leaf for nearly each change.
 type node struct {
-	kids       *kids // nil in a leaf
+	children   *children // nil in a leaf
 	generation uint64
 	keys       [maxItems]uint64
 	slots      [maxItems]uint32
@@ -92,17 +92,17 @@ type node struct {
 	n          uint8
 }
 
-// kids is the part of a branch that a leaf lacks.
-type kids struct {
+// children is the part of a branch that a leaf lacks.
+type children struct {
 	nodes   [maxItems]*node
 	counts  [maxItems]uint32   // of the items below each kid
 	classes [NumClasses]uint32 // of the items below all of them, by class
 }
 
-// branch is a node and its kids, one object.
+// branch is a node and its children, one object.
 type branch struct {
-	node node
-	kids kids
+	node     node
+	children children
 }
 
 // Len returns the number of items of the classes.
@@ -125,7 +125,7 @@ func (t *Tree) Insert(it Item, order Compare) {
 	if t.root == nil {
 		t.root = t.newLeaf()
 	}
-	t.root = t.own(t.root)
+	t.root = t.mutable(t.root)
 	if right := t.insert(t.root, it, order); right != nil {
 		t.root = t.newBranch([]*node{t.root, right})
 	}
@@ -133,19 +133,19 @@ func (t *Tree) Insert(it Item, order Compare) {
 
 // insert adds it below n, which t owns, and returns the right half of n if n had to be split.
 func (t *Tree) insert(n *node, it Item, order Compare) *node {
-	if n.kids == nil {
+	if n.children == nil {
 		at, _ := n.search(it, order)
-		n.put(at, it)
+		n.insertAt(at, it)
 		return t.split(n, at)
 	}
 	at := n.kidOf(it, order)
 	kid := t.ownKid(n, at)
 	right := t.insert(kid, it, order)
 	n.set(at, kid.item(0)) // the kid's first item: a bound must not name a removed row
-	n.kids.counts[at]++
-	n.kids.classes[it.Class]++
+	n.children.counts[at]++
+	n.children.classes[it.Class]++
 	if right != nil {
-		n.kids.counts[at] -= uint32(right.count(All))
+		n.children.counts[at] -= uint32(right.count(All))
 		at++
 		n.putKid(at, right)
 	}
@@ -164,7 +164,7 @@ func (t *Tree) split(n *node, at int) *node {
 		left = loadItems
 	}
 	var right *node
-	if n.kids == nil {
+	if n.children == nil {
 		right = t.newLeaf()
 	} else {
 		right = t.newBranch(nil)
@@ -179,20 +179,20 @@ func (t *Tree) Delete(it Item, order Compare) {
 	if t.root == nil {
 		return
 	}
-	t.root = t.own(t.root)
+	t.root = t.mutable(t.root)
 	if _, found := t.delete(t.root, it, order); !found {
 		return
 	}
 	switch {
 	case t.root.n == 0:
 		t.root = nil
-	case t.root.n == 1 && t.root.kids != nil:
-		t.root = t.root.kids.nodes[0]
+	case t.root.n == 1 && t.root.children != nil:
+		t.root = t.root.children.nodes[0]
 	}
 }
 
 func (t *Tree) delete(n *node, it Item, order Compare) (class uint8, found bool) {
-	if n.kids == nil {
+	if n.children == nil {
 		at, found := n.search(it, order)
 		if found {
 			class = n.classes[at]
@@ -205,8 +205,8 @@ func (t *Tree) delete(n *node, it Item, order Compare) (class uint8, found bool)
 	if class, found = t.delete(kid, it, order); !found {
 		return class, false
 	}
-	n.kids.counts[at]--
-	n.kids.classes[class]--
+	n.children.counts[at]--
+	n.children.classes[class]--
 	if kid.n == 0 {
 		n.removeKid(at)
 		return class, true
@@ -218,16 +218,16 @@ func (t *Tree) delete(n *node, it Item, order Compare) (class uint8, found bool)
 	return class, true
 }
 
-// join merges the kids at and at+1 into one node, if that leaves room for more items.
+// join merges the children at and at+1 into one node, if that leaves room for more items.
 func (t *Tree) join(n *node, at int) {
-	if at+1 >= int(n.n) || n.kids.nodes[at].n+n.kids.nodes[at+1].n > maxItems/2 {
+	if at+1 >= int(n.n) || n.children.nodes[at].n+n.children.nodes[at+1].n > maxItems/2 {
 		return
 	}
-	right := n.kids.nodes[at+1]
+	right := n.children.nodes[at+1]
 	t.ownKid(n, at).append(right, 0, int(right.n))
-	n.kids.counts[at] += n.kids.counts[at+1]
+	n.children.counts[at] += n.children.counts[at+1]
 	n.removeKid(at + 1)
-	n.set(at, n.kids.nodes[at].item(0))
+	n.set(at, n.children.nodes[at].item(0))
 }
 
 // Load replaces the content with a copy of items, which are in order.
@@ -236,14 +236,14 @@ func (t *Tree) Load(items []Item) {
 	for chunk := range slices.Chunk(items, loadItems) {
 		leaf := t.newLeaf()
 		for i, it := range chunk {
-			leaf.put(i, it)
+			leaf.insertAt(i, it)
 		}
 		level = append(level, leaf)
 	}
 	for len(level) > 1 {
 		var above []*node
-		for kids := range slices.Chunk(level, loadItems) {
-			above = append(above, t.newBranch(kids))
+		for children := range slices.Chunk(level, loadItems) {
+			above = append(above, t.newBranch(children))
 		}
 		level = above
 	}
@@ -261,14 +261,14 @@ func (t *Tree) Load(items []Item) {
 // moved.
 func (t *Tree) Compact(items int) bool {
 	n := t.Len(All)
-	if t.root == nil || t.root.kids == nil {
+	if t.root == nil || t.root.children == nil {
 		t.made, t.compacted = 0, 0
 		return false
 	}
 	if t.compacted == 0 && t.made*loadItems < n {
 		return false
 	}
-	t.root = t.own(t.root)
+	t.root = t.mutable(t.root)
 	for end := t.compacted + items; t.compacted < min(end, n); {
 		t.compacted += t.compact(t.root, t.compacted)
 	}
@@ -282,17 +282,17 @@ func (t *Tree) Compact(items int) bool {
 // the item at position from. It returns how many items they hold from that position on.
 func (t *Tree) compact(n *node, from int) int {
 	at, first := 0, 0
-	for first+int(n.kids.counts[at]) <= from {
-		first += int(n.kids.counts[at])
+	for first+int(n.children.counts[at]) <= from {
+		first += int(n.children.counts[at])
 		at++
 	}
-	if n.kids.nodes[at].kids != nil {
+	if n.children.nodes[at].children != nil {
 		return t.compact(t.ownKid(n, at), from-first)
 	}
 	items := n.count(All)
-	old, leaves := n.kids.nodes, int(n.n)
+	old, leaves := n.children.nodes, int(n.n)
 	size := max(loadItems, (items+leaves-1)/leaves) // so that there are no more leaves than before
-	clear(n.kids.nodes[:leaves])
+	clear(n.children.nodes[:leaves])
 	n.n = 0
 	to := t.newLeaf()
 	for _, leaf := range old[:leaves] {
@@ -310,25 +310,25 @@ func (t *Tree) compact(n *node, from int) int {
 	return items - from
 }
 
-// own returns n, or a copy of n if a snapshot shares it.
-func (t *Tree) own(n *node) *node {
+// mutable returns n, or a copy of n if a snapshot shares it.
+func (t *Tree) mutable(n *node) *node {
 	if n.generation == t.generation {
 		return n
 	}
 	t.made++
-	if n.kids == nil {
+	if n.children == nil {
 		c := *n
 		c.generation = t.generation
 		return &c
 	}
-	b := &branch{*n, *n.kids}
-	b.node.generation, b.node.kids = t.generation, &b.kids
+	b := &branch{*n, *n.children}
+	b.node.generation, b.node.children = t.generation, &b.children
 	return &b.node
 }
 
 func (t *Tree) ownKid(n *node, at int) *node {
-	kid := t.own(n.kids.nodes[at])
-	n.kids.nodes[at] = kid
+	kid := t.mutable(n.children.nodes[at])
+	n.children.nodes[at] = kid
 	return kid
 }
 
@@ -340,10 +340,10 @@ func (t *Tree) newLeaf() *node {
 func (t *Tree) newBranch(of []*node) *node {
 	t.made++
 	b := &branch{node: node{generation: t.generation}}
-	b.node.kids = &b.kids
+	b.node.children = &b.children
 	for i, kid := range of {
 		b.node.putKid(i, kid)
-		kid.tally(&b.kids.classes)
+		kid.tally(&b.children.classes)
 	}
 	return &b.node
 }
@@ -352,8 +352,8 @@ func (n *node) item(i int) Item { return Item{n.keys[i], n.slots[i], n.classes[i
 
 func (n *node) set(i int, it Item) { n.keys[i], n.slots[i], n.classes[i] = it.Key, it.Slot, it.Class }
 
-// put makes room at for it.
-func (n *node) put(at int, it Item) {
+// insertAt makes room at for it.
+func (n *node) insertAt(at int, it Item) {
 	copy(n.keys[at+1:], n.keys[at:n.n])
 	copy(n.slots[at+1:], n.slots[at:n.n])
 	copy(n.classes[at+1:], n.classes[at:n.n])
@@ -370,41 +370,41 @@ func (n *node) remove(at int) {
 
 // putKid puts kid among the others. Its items are counted among the classes already.
 func (n *node) putKid(at int, kid *node) {
-	copy(n.kids.nodes[at+1:], n.kids.nodes[at:n.n])
-	copy(n.kids.counts[at+1:], n.kids.counts[at:n.n])
-	n.kids.nodes[at], n.kids.counts[at] = kid, uint32(kid.count(All))
-	n.put(at, kid.item(0))
+	copy(n.children.nodes[at+1:], n.children.nodes[at:n.n])
+	copy(n.children.counts[at+1:], n.children.counts[at:n.n])
+	n.children.nodes[at], n.children.counts[at] = kid, uint32(kid.count(All))
+	n.insertAt(at, kid.item(0))
 }
 
 func (n *node) removeKid(at int) {
 	n.remove(at)
-	copy(n.kids.nodes[at:], n.kids.nodes[at+1:n.n+1])
-	copy(n.kids.counts[at:], n.kids.counts[at+1:n.n+1])
-	n.kids.nodes[n.n] = nil
+	copy(n.children.nodes[at:], n.children.nodes[at+1:n.n+1])
+	copy(n.children.counts[at:], n.children.counts[at+1:n.n+1])
+	n.children.nodes[n.n] = nil
 }
 
-// append appends the items of m from position from to position to, and the kids.
+// append appends the items of m from position from to position to, and the children.
 func (n *node) append(m *node, from, to int) {
 	copy(n.keys[n.n:], m.keys[from:to])
 	copy(n.slots[n.n:], m.slots[from:to])
 	copy(n.classes[n.n:], m.classes[from:to])
-	if n.kids != nil {
-		copy(n.kids.nodes[n.n:], m.kids.nodes[from:to])
-		copy(n.kids.counts[n.n:], m.kids.counts[from:to])
-		for _, kid := range m.kids.nodes[from:to] {
-			kid.tally(&n.kids.classes)
+	if n.children != nil {
+		copy(n.children.nodes[n.n:], m.children.nodes[from:to])
+		copy(n.children.counts[n.n:], m.children.counts[from:to])
+		for _, kid := range m.children.nodes[from:to] {
+			kid.tally(&n.children.classes)
 		}
 	}
 	n.n += uint8(to - from)
 }
 
-// cut drops the items from position to on, and the kids.
+// cut drops the items from position to on, and the children.
 func (n *node) cut(to int) {
-	if n.kids != nil {
-		clear(n.kids.nodes[to:n.n])
-		n.kids.classes = [NumClasses]uint32{}
-		for _, kid := range n.kids.nodes[:to] {
-			kid.tally(&n.kids.classes)
+	if n.children != nil {
+		clear(n.children.nodes[to:n.n])
+		n.children.classes = [NumClasses]uint32{}
+		for _, kid := range n.children.nodes[:to] {
+			kid.tally(&n.children.classes)
 		}
 	}
 	n.n = uint8(to)
@@ -413,8 +413,8 @@ func (n *node) cut(to int) {
 // count returns how many items of the classes n holds.
 func (n *node) count(in Classes) (sum int) {
 	switch {
-	case n.kids != nil:
-		for class, count := range n.kids.classes {
+	case n.children != nil:
+		for class, count := range n.children.classes {
 			if in.has(uint8(class)) {
 				sum += int(count)
 			}
@@ -431,8 +431,8 @@ func (n *node) count(in Classes) (sum int) {
 
 // tally adds the number of n's items of each class.
 func (n *node) tally(to *[NumClasses]uint32) {
-	if n.kids != nil {
-		for class, count := range n.kids.classes {
+	if n.children != nil {
+		for class, count := range n.children.classes {
 			to[class] += count
 		}
 		return

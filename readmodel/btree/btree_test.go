@@ -27,24 +27,24 @@ func wellFormed(t rapid.TB, n *node) {
 	if n.n == 0 || n.n >= maxItems {
 		t.Fatalf("a node of %d items", n.n)
 	}
-	if n.kids == nil {
+	if n.children == nil {
 		return
 	}
 	var classes [NumClasses]uint32
-	for i, kid := range n.kids.nodes {
+	for i, kid := range n.children.nodes {
 		switch {
 		case i >= int(n.n) && kid != nil:
 			t.Fatalf("a kid that is gone is kept in memory")
 		case i >= int(n.n):
 			continue
-		case n.item(i) != kid.item(0) || n.kids.counts[i] != uint32(kid.count(All)):
-			t.Fatalf("kid %d starts with %v and holds %d, its parent says %v and %d", i, kid.item(0), kid.count(All), n.item(i), n.kids.counts[i])
+		case n.item(i) != kid.item(0) || n.children.counts[i] != uint32(kid.count(All)):
+			t.Fatalf("kid %d starts with %v and holds %d, its parent says %v and %d", i, kid.item(0), kid.count(All), n.item(i), n.children.counts[i])
 		}
 		kid.tally(&classes)
 		wellFormed(t, kid)
 	}
-	if classes != n.kids.classes {
-		t.Fatalf("a branch counts %v, its kids %v", n.kids.classes, classes)
+	if classes != n.children.classes {
+		t.Fatalf("a branch counts %v, its children %v", n.children.classes, classes)
 	}
 }
 
@@ -134,11 +134,11 @@ func TestCompact(t *testing.T) {
 		found := map[*node]bool{}
 		var below func(n *node)
 		below = func(n *node) {
-			if n.kids == nil {
+			if n.children == nil {
 				found[n] = true
 				return
 			}
-			for _, kid := range n.kids.nodes[:n.n] {
+			for _, kid := range n.children.nodes[:n.n] {
 				below(kid)
 			}
 		}
@@ -223,12 +223,12 @@ func TestCompactFills(t *testing.T) {
 		insert(key * gap)
 	}
 	for i := range full {
-		for leaf := tr.root.kids.nodes[i]; leaf.n < full; leaf = tr.root.kids.nodes[i] {
+		for leaf := tr.root.children.nodes[i]; leaf.n < full; leaf = tr.root.children.nodes[i] {
 			insert(leaf.keys[leaf.n-1] + 1)
 			compact(tr)
 		}
 	}
-	if n := tr.Len(All); n != full*full || tr.root.kids.nodes[0].kids != nil {
+	if n := tr.Len(All); n != full*full || tr.root.children.nodes[0].children != nil {
 		t.Fatalf("%d items of %d", n, full*full)
 	}
 }

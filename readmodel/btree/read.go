@@ -12,7 +12,7 @@ func (t *Tree) Ascend(in Classes, skip int, f func(slot uint32) bool) {
 
 func (n *node) ascend(in Classes, skip int, f func(slot uint32) bool) bool {
 	for i := range int(n.n) {
-		if n.kids == nil {
+		if n.children == nil {
 			if in.has(n.classes[i]) {
 				if skip--; skip < 0 && !f(n.slots[i]) {
 					return false
@@ -24,7 +24,7 @@ func (n *node) ascend(in Classes, skip int, f func(slot uint32) bool) bool {
 			skip -= count
 			continue
 		}
-		if !n.kids.nodes[i].ascend(in, skip, f) {
+		if !n.children.nodes[i].ascend(in, skip, f) {
 			return false
 		}
 		skip = 0
@@ -42,7 +42,7 @@ func (t *Tree) Descend(in Classes, skip int, f func(slot uint32) bool) {
 
 func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
 	for i := int(n.n) - 1; i >= 0; i-- {
-		if n.kids == nil {
+		if n.children == nil {
 			if in.has(n.classes[i]) {
 				if skip--; skip < 0 && !f(n.slots[i]) {
 					return false
@@ -54,7 +54,7 @@ func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
 			skip -= count
 			continue
 		}
-		if !n.kids.nodes[i].descend(in, skip, f) {
+		if !n.children.nodes[i].descend(in, skip, f) {
 			return false
 		}
 		skip = 0
@@ -66,9 +66,9 @@ func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
 // itself, which is likely far away in memory.
 func (n *node) kidCount(i int, in Classes) int {
 	if in == All {
-		return int(n.kids.counts[i])
+		return int(n.children.counts[i])
 	}
-	return n.kids.nodes[i].count(in)
+	return n.children.nodes[i].count(in)
 }
 
 // AscendFrom calls f with the items whose key is key or greater, in order, until f returns false.
@@ -81,7 +81,7 @@ func (t *Tree) AscendFrom(key uint64, f func(Item) bool) {
 
 func (n *node) ascendFrom(key uint64, f func(Item) bool) bool {
 	at := n.lowerBound(key)
-	if n.kids == nil {
+	if n.children == nil {
 		for ; at < int(n.n); at++ {
 			if !f(n.item(at)) {
 				return false
@@ -89,7 +89,7 @@ func (n *node) ascendFrom(key uint64, f func(Item) bool) bool {
 		}
 		return true
 	}
-	for _, kid := range n.kids.nodes[max(at-1, 0):n.n] { // the kid before may end with the key
+	for _, kid := range n.children.nodes[max(at-1, 0):n.n] { // the kid before may end with the key
 		if !kid.ascendFrom(key, f) {
 			return false
 		}
@@ -103,8 +103,8 @@ func (t *Tree) Last() (last Item, ok bool) {
 		return Item{}, false
 	}
 	n := t.root
-	for n.kids != nil {
-		n = n.kids.nodes[n.n-1]
+	for n.children != nil {
+		n = n.children.nodes[n.n-1]
 	}
 	return n.item(int(n.n) - 1), true
 }
@@ -120,7 +120,7 @@ func (t *Tree) Find(key uint64, f func(slot uint32)) {
 // find is Find below n, whose keys lie between low and high.
 func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 	at := n.lowerBoundNear(key, low, high)
-	if n.kids == nil {
+	if n.children == nil {
 		for ; at < int(n.n) && n.keys[at] == key; at++ {
 			f(n.slots[at])
 		}
@@ -131,7 +131,7 @@ func (n *node) find(key, low, high uint64, f func(slot uint32)) {
 		if at+1 < int(n.n) {
 			end = n.keys[at+1]
 		}
-		n.kids.nodes[at].find(key, n.keys[at], end, f)
+		n.children.nodes[at].find(key, n.keys[at], end, f)
 	}
 }
 
@@ -146,7 +146,7 @@ func (t *Tree) Count(key uint64) int {
 // countOf is Count below n, whose keys lie between low and high.
 func (n *node) countOf(key, low, high uint64) (count int) {
 	at := n.lowerBoundNear(key, low, high)
-	if n.kids == nil {
+	if n.children == nil {
 		for ; at < int(n.n) && n.keys[at] == key; at++ {
 			count++
 		}
@@ -158,9 +158,9 @@ func (n *node) countOf(key, low, high uint64) (count int) {
 			end = n.keys[at+1]
 		}
 		if n.keys[at] == key && end == key {
-			count += int(n.kids.counts[at]) // it holds nothing else
+			count += int(n.children.counts[at]) // it holds nothing else
 		} else {
-			count += n.kids.nodes[at].countOf(key, n.keys[at], end)
+			count += n.children.nodes[at].countOf(key, n.keys[at], end)
 		}
 	}
 	return count

@@ -68,7 +68,7 @@ func newBuilder(path string, m *readmodel.Model, t tuning) *builder {
 // that is needed most.
 func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (indexing.State, error) {
 	b.follow(v)
-	list, i, need := b.neediest(false)
+	list, i, need := b.mostUrgent(false)
 	state := indexing.Waiting
 	if need == none {
 		b.renewVocabulary()
@@ -97,7 +97,7 @@ func (b *builder) follow(v *readmodel.View) {
 		b.compareRows(v)
 	}
 	for _, ref := range changes {
-		b.mark(ref)
+		b.markChanged(ref)
 	}
 	b.view, b.index.sequence = v, v.Sequence()
 }
@@ -108,7 +108,7 @@ func (b *builder) compareRows(v *readmodel.View) {
 	b.index.since = v.Sequence()
 	v.Rows(func(r *readmodel.Row) bool {
 		if b.view == nil || r.Sequence() > b.index.sequence {
-			b.mark(r.Ref())
+			b.markChanged(r.Ref())
 		}
 		return true
 	})
@@ -132,7 +132,7 @@ func (b *builder) renewVocabulary() {
 }
 
 // firstOutdated returns a part whose large block was built with an earlier vocabulary.
-func (b *builder) firstOutdated() (list, i int, need need) {
+func (b *builder) firstOutdated() (list, i int, need urgency) {
 	for l := range b.index.lists {
 		for n := range b.index.lists[l] {
 			if b.outdated(&b.index.lists[l][n]) {
@@ -148,8 +148,8 @@ func (b *builder) outdated(p *part) bool {
 	return p.large != nil && p.large.Vocabulary() != b.vocabulary
 }
 
-// mark marks a row as unindexed.
-func (b *builder) mark(ref readmodel.RowRef) {
+// markChanged marks a row as unindexed.
+func (b *builder) markChanged(ref readmodel.RowRef) {
 	parts, i := &b.index.lists[ref.List()], int(ref.Slot()/textindex.BlockLen)
 	for len(*parts) <= i {
 		*parts = append(*parts, part{})
@@ -179,18 +179,18 @@ func (b *builder) publish() {
 	b.model.UseTextIndex(&published)
 }
 
-// need is how urgently a part needs a new block.
-type need int
+// urgency is how urgently a part needs a new block.
+type urgency int
 
 const (
-	none  need = iota
-	later      // it lacks some rows and will soon lack more
+	none  urgency = iota
+	later         // it lacks some rows and will soon lack more
 	now
 )
 
-// neediest returns the part with the most urgent need. With small set, it considers only parts for
+// mostUrgent returns the part with the most urgent need. With small set, it considers only parts for
 // which a small block suffices.
-func (b *builder) neediest(small bool) (list, i int, most need) {
+func (b *builder) mostUrgent(small bool) (list, i int, most urgency) {
 	pending := 0
 	for l := range b.index.lists {
 		for n := range b.index.lists[l] {
@@ -198,7 +198,7 @@ func (b *builder) neediest(small bool) (list, i int, most need) {
 			if small && !b.smallWillDo(p) {
 				continue
 			}
-			need := b.need(p)
+			need := b.urgencyOf(p)
 			if need > most || need == most && need != none && p.pending > pending {
 				list, i, most, pending = l, n, need, p.pending
 			}
@@ -207,16 +207,16 @@ func (b *builder) neediest(small bool) (list, i int, most need) {
 	return list, i, most
 }
 
-// need grows with the number of rows that the part lacks. While many rows change, a large block
+// urgencyOf grows with the number of rows that the part lacks. While many rows change, a large block
 // grows by half each time. Filling it then costs three times as much as building it once.
-func (b *builder) need(p *part) need {
+func (b *builder) urgencyOf(p *part) urgency {
 	small := b.smallWillDo(p)
 	switch {
 	case p.pending <= cmp.Or(b.tuning.maxPending, 32):
 		return none
 	case b.quiet,
 		small && time.Since(p.lastBuilt) > smallEvery,
-		!small && (p.lacks() > p.rows/2 || time.Since(p.largeBuilt) > largeEvery):
+		!small && (p.missing() > p.rows/2 || time.Since(p.largeBuilt) > largeEvery):
 		return now
 	default:
 		return later
@@ -225,11 +225,11 @@ func (b *builder) need(p *part) need {
 
 // smallWillDo reports whether a small block has room for the rows that the large one lacks.
 func (b *builder) smallWillDo(p *part) bool {
-	return p.lacks() <= min(maxSmall, p.rows/2) && !b.outdated(p)
+	return p.missing() <= min(maxSmall, p.rows/2) && !b.outdated(p)
 }
 
-// lacks returns the number of the part's rows that are not in its large block.
-func (p *part) lacks() int { return p.pending + p.slots }
+// missing returns the number of the part's rows that are not in its large block.
+func (p *part) missing() int { return p.pending + p.slots }
 
 // build builds a new block of the part's rows in v, a view that was followed: either the rows that
 // the large block lacks, or all.
@@ -259,7 +259,7 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 	}
 	for _, ref := range changes {
 		if ref.List() == list && int(ref.Slot()/textindex.BlockLen) == i {
-			b.mark(ref)
+			b.markChanged(ref)
 		}
 	}
 	b.publish()
@@ -331,7 +331,7 @@ func (b *builder) meanwhile(ctx context.Context, w *indexing.Work, large bool) {
 	b.follow(b.model.View())
 	b.publish()
 	w.Tick(ctx)
-	if list, i, need := b.neediest(true); large && need == now {
+	if list, i, need := b.mostUrgent(true); large && need == now {
 		_ = b.build(ctx, w, b.view, list, i)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Engine maintains the text index of one model. Its fields are set before Run; any goroutine may
-// call Sequence and Trouble.
+// call Sequence and Problem.
 type Engine struct {
 	// Dir is the directory of the index's files. Run removes everything else there.
 	Dir string
@@ -52,5 +52,5 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 // that searches scan, or 0 before that.
 func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
 
-// Trouble returns a sentence that describes the index's problem, or "".
-func (e *Engine) Trouble() string { return e.keeper.Trouble() }
+// Problem returns a sentence that describes the index's problem, or "".
+func (e *Engine) Problem() string { return e.keeper.Problem() }

@@ -458,8 +458,8 @@ func TestEngineFollows(t *testing.T) {
 		}
 	}
 	await(t, "that the index catches up", func() bool { return x.Sequence() == 2000 })
-	if x.Trouble() != "" {
-		t.Error(x.Trouble())
+	if x.Problem() != "" {
+		t.Error(x.Problem())
 	}
 	if p, _ := r.model.View().List(t.Context(), readmodel.ListQuery{List: events.Scammers, Search: "nowy", Limit: 1}); p.Total != 300 {
 		t.Errorf("%d entries, want 300", p.Total)
@@ -478,7 +478,7 @@ func TestEngineFails(t *testing.T) {
 	x := &Engine{Dir: r.builder.path, Pacer: idle(), tuning: tuning{maxPending: 1, pause: time.Millisecond, retry: 10 * time.Millisecond}}
 	run(t, x, r.model)
 	await(t, "the sentence", func() bool {
-		return strings.Contains(x.Trouble(), "The text index cannot be written, so searches look")
+		return strings.Contains(x.Problem(), "The text index cannot be written, so searches look")
 	})
 	ask := func(needle string) {
 		t.Helper()
@@ -490,6 +490,6 @@ func TestEngineFails(t *testing.T) {
 		t.Errorf("the index is at %d", x.Sequence())
 	}
 	require.NoError(t, os.Remove(place))
-	await(t, "that it is written", func() bool { return x.Sequence() == 9 && x.Trouble() == "" })
+	await(t, "that it is written", func() bool { return x.Sequence() == 9 && x.Problem() == "" })
 	ask("kto")
 }

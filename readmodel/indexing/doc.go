@@ -31,7 +31,7 @@
 //
 // While it works, Follow must call Work.Tick often: Tick sleeps if others need the CPUs, and shows
 // that the step is not stuck. The result of Follow says when to call it again. An error becomes the
-// sentence in Trouble and a line in the log; Keeper.SetAside decides what happens next. An
+// sentence in Problem and a line in the log; Keeper.SetAside decides what happens next. An
 // in-memory index that merely failed to write (exact search) leaves SetAside nil: it stays in use,
 // and Follow is called again. An index on disk (ranked search) may be damaged: it is closed,
 // removed and rebuilt.
@@ -42,7 +42,7 @@
 // # Promises
 //
 //   - Only the caller of Run waits for an index. A panic or a memory fault in a step is an error.
-//   - A step without progress is reported in Trouble. If SetAside is set, the step is abandoned and a
+//   - A step without progress is reported in Problem. If SetAside is set, the step is abandoned and a
 //     new index replaces the old one; nothing that the old one does later has any effect.
 //   - Indexes together take an eighth of the CPUs while the server is busy.
 //

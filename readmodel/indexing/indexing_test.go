@@ -142,7 +142,9 @@ func start(t *testing.T, setAside bool, steps ...func(ctx context.Context, w *Wo
 
 func fail(context.Context, *Work) (State, error)   { return Working, errors.New("no space left") }
 func panics(context.Context, *Work) (State, error) { panic("a damaged page") }
-func stale(context.Context, *Work) (State, error)  { return Working, &Stale{"it is of another stream"} }
+func stale(context.Context, *Work) (State, error) {
+	return Working, &StaleError{"it is of another stream"}
+}
 
 // TestRetried: after a failure an index without SetAside is followed again, as it is, and the
 // trouble is said until it is complete.
@@ -151,14 +153,14 @@ func TestRetried(t *testing.T) {
 		l := start(t, false, fail, panics)
 		for _, want := range []string{"Fakes are not found: no space left.", "Fakes are not found: fault: a damaged page."} {
 			time.Sleep(2 * time.Second)
-			if l.Trouble() != want || l.Sequence() != 0 {
-				t.Errorf("%q at %d, want %q", l.Trouble(), l.Sequence(), want)
+			if l.Problem() != want || l.Sequence() != 0 {
+				t.Errorf("%q at %d, want %q", l.Problem(), l.Sequence(), want)
 			}
 			time.Sleep(3 * time.Second)
 		}
 		time.Sleep(time.Second)
-		if l.Trouble() != "" || l.Sequence() != 7 || l.opened.Load() != 1 || l.Renewed() != 0 {
-			t.Errorf("%q at %d, opened %d times", l.Trouble(), l.Sequence(), l.opened.Load())
+		if l.Problem() != "" || l.Sequence() != 7 || l.opened.Load() != 1 || l.Renewed() != 0 {
+			t.Errorf("%q at %d, opened %d times", l.Problem(), l.Sequence(), l.opened.Load())
 		}
 		l.end()
 		if l.index.Load().closed.Load() != 1 || strings.Count(l.log.String(), "has failed") != 2 || strings.Count(l.log.String(), "index of fakes complete") != 1 {
@@ -180,14 +182,14 @@ func TestSetAside(t *testing.T) {
 				l := start(t, true, c.step)
 				synctest.Wait()
 				if c.after > 0 {
-					if l.Trouble() == "" || l.aside.Load() != 1 || l.opened.Load() != 1 || l.index.Load().closed.Load() != 1 {
-						t.Errorf("%q, set aside %d times, opened %d times", l.Trouble(), l.aside.Load(), l.opened.Load())
+					if l.Problem() == "" || l.aside.Load() != 1 || l.opened.Load() != 1 || l.index.Load().closed.Load() != 1 {
+						t.Errorf("%q, set aside %d times, opened %d times", l.Problem(), l.aside.Load(), l.opened.Load())
 					}
 					time.Sleep(c.after)
 					synctest.Wait()
 				}
-				if l.Trouble() != "" || l.Sequence() != 7 || l.opened.Load() != 2 || l.Renewed() != 1 || !strings.HasPrefix(l.log.String()[strings.Index(l.log.String(), "level="):], c.level) {
-					t.Errorf("%q at %d, opened %d times: %s", l.Trouble(), l.Sequence(), l.opened.Load(), l.log.String())
+				if l.Problem() != "" || l.Sequence() != 7 || l.opened.Load() != 2 || l.Renewed() != 1 || !strings.HasPrefix(l.log.String()[strings.Index(l.log.String(), "level="):], c.level) {
+					t.Errorf("%q at %d, opened %d times: %s", l.Problem(), l.Sequence(), l.opened.Load(), l.log.String())
 				}
 				l.end()
 			})
@@ -212,22 +214,22 @@ func TestHangs(t *testing.T) {
 				},
 				func(ctx context.Context, w *Work) (State, error) { <-release; return fail(ctx, w) })
 			time.Sleep(120 * time.Second) // 20 s of the second step
-			if l.Trouble() != "" {
-				t.Errorf("after 20 s: %q", l.Trouble())
+			if l.Problem() != "" {
+				t.Errorf("after 20 s: %q", l.Problem())
 			}
 			first := l.index.Load()
 			time.Sleep(14 * time.Second)
-			if s := l.Trouble(); !strings.Contains(s, "has made no progress for 3") {
+			if s := l.Problem(); !strings.Contains(s, "has made no progress for 3") {
 				t.Errorf("after 34 s: %q", s)
 			}
 			time.Sleep(6 * time.Second)
-			if setAside && (l.opened.Load() != 2 || l.Sequence() != 7 || l.Trouble() != "" || first.closed.Load() != 0) {
-				t.Errorf("opened %d times, at %d, %q", l.opened.Load(), l.Sequence(), l.Trouble())
+			if setAside && (l.opened.Load() != 2 || l.Sequence() != 7 || l.Problem() != "" || first.closed.Load() != 0) {
+				t.Errorf("opened %d times, at %d, %q", l.opened.Load(), l.Sequence(), l.Problem())
 			}
 			close(release)
 			synctest.Wait()
-			if setAside && (l.Trouble() != "" || l.Renewed() != 1 || first.closed.Load() != 1) {
-				t.Errorf("the old one is heard: %q", l.Trouble())
+			if setAside && (l.Problem() != "" || l.Renewed() != 1 || first.closed.Load() != 1) {
+				t.Errorf("the old one is heard: %q", l.Problem())
 			}
 			if !setAside && l.opened.Load() != 1 {
 				t.Errorf("opened %d times", l.opened.Load())

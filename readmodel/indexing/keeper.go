@@ -38,7 +38,7 @@ const (
 type Keeper struct {
 	// Name is what the log calls the index, such as "text index".
 	Name string
-	// Failing begins the sentence of Trouble after a failure: what does not work, and its effect on
+	// Failing begins the sentence of Problem after a failure: what does not work, and its effect on
 	// clients.
 	Failing string
 	// Open opens the index, or makes an empty one. It works in steps, as Follow does.
@@ -65,12 +65,12 @@ type Keeper struct {
 	renewed  atomic.Uint64
 }
 
-// Stale is the error of an index that does not belong to this model. The index is rebuilt at once;
+// StaleError is the error of an index that does not belong to this model. The index is rebuilt at once;
 // it is not a problem.
-type Stale struct{ Reason string }
+type StaleError struct{ Reason string }
 
 // Error returns the reason.
-func (e *Stale) Error() string { return e.Reason }
+func (e *StaleError) Error() string { return e.Reason }
 
 // lookEvery is the longest time between two calls of Follow.
 const lookEvery = time.Second
@@ -78,7 +78,7 @@ const lookEvery = time.Second
 // Run runs the index until ctx ends. It abandons a step that hangs then.
 func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 	for ctx.Err() == nil {
-		err := k.watch(ctx, m)
+		err := k.runOnce(ctx, m)
 		if ctx.Err() != nil || err == nil {
 			return
 		}
@@ -96,9 +96,9 @@ func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 	}
 }
 
-// watch runs the index in its own goroutine until it fails, and abandons the goroutine if a step
+// runOnce runs the index in its own goroutine until it fails, and abandons the goroutine if a step
 // hangs.
-func (k *Keeper) watch(ctx context.Context, m *readmodel.Model) error {
+func (k *Keeper) runOnce(ctx context.Context, m *readmodel.Model) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &Work{pacer: k.Pacer}
@@ -166,8 +166,8 @@ func (k *Keeper) Sequence() uint64 { return k.sequence.Load() }
 // Renewed returns how often the index has been removed and rebuilt.
 func (k *Keeper) Renewed() uint64 { return k.renewed.Load() }
 
-// Trouble returns a sentence that describes the index's problem, or "".
-func (k *Keeper) Trouble() string {
+// Problem returns a sentence that describes the index's problem, or "".
+func (k *Keeper) Problem() string {
 	if d := k.hangs(); d > 0 {
 		return fmt.Sprintf("%s: it has made no progress for %s.", k.Failing, d.Round(time.Second))
 	}
@@ -199,7 +199,7 @@ func (k *Keeper) failed(err error) {
 }
 
 func isStale(err error) bool {
-	var stale *Stale
+	var stale *StaleError
 	return errors.As(err, &stale)
 }
 

@@ -73,7 +73,7 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 		return f, f.open(ctx, w)
 	}
 	k.SetAside = func() error {
-		e.withdraw(nil)
+		e.unpublish(nil)
 		return os.RemoveAll(filesOf(e.Dir))
 	}
 	k.Run(ctx, m)
@@ -82,8 +82,8 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 // Sequence returns the last sequence that the index covers, or 0 if there is no index.
 func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
 
-// Trouble returns a sentence that describes the index's problem, or "".
-func (e *Engine) Trouble() string { return e.keeper.Trouble() }
+// Problem returns a sentence that describes the index's problem, or "".
+func (e *Engine) Problem() string { return e.keeper.Problem() }
 
 // Renewed returns how often the index has been rebuilt because of a problem.
 func (e *Engine) Renewed() uint64 { return e.keeper.Renewed() }
@@ -99,9 +99,9 @@ func (e *Engine) publish(p *published) {
 	old.release()
 }
 
-// withdraw unpublishes and releases the index that f published. If f is nil, it does so with any
+// unpublish unpublishes and releases the index that f published. If f is nil, it does so with any
 // index.
-func (e *Engine) withdraw(f *follower) {
+func (e *Engine) unpublish(f *follower) {
 	e.mu.Lock()
 	var old *published
 	if f == nil || e.follower == f {

@@ -115,9 +115,9 @@ func TestAnother(t *testing.T) {
 			r.model.View().ShownRows(func(*readmodel.Row) bool { n++; return true })
 			r.finds(n)
 			if r.engine.Renewed() != 1 {
-				t.Errorf("made anew %d times: %s", r.engine.Renewed(), r.engine.Trouble())
+				t.Errorf("made anew %d times: %s", r.engine.Renewed(), r.engine.Problem())
 			}
-			await(t, "the end of the trouble", func() bool { return r.engine.Trouble() == "" })
+			await(t, "the end of the trouble", func() bool { return r.engine.Problem() == "" })
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestAnother(t *testing.T) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	cuts := 2
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		cuts = 40
 	}
 	whole := some(t, 300)
@@ -248,7 +248,7 @@ func TestSharedSequence(t *testing.T) {
 	defer r.stop()
 	r.finds(23)
 	if n := r.engine.Renewed(); n != 0 {
-		t.Errorf("made anew: %s", r.engine.Trouble())
+		t.Errorf("made anew: %s", r.engine.Problem())
 	}
 }
 
@@ -308,8 +308,8 @@ func TestHangs(t *testing.T) {
 				return hung.Load()
 			})
 			await(t, "that it is noticed", func() bool { return r.engine.Renewed() > 0 })
-			if !strings.Contains(r.engine.Trouble(), "no progress") && r.engine.Sequence() == 0 {
-				t.Errorf("trouble %q", r.engine.Trouble())
+			if !strings.Contains(r.engine.Problem(), "no progress") && r.engine.Sequence() == 0 {
+				t.Errorf("trouble %q", r.engine.Problem())
 			}
 			r.finds(n)
 			close(release)
@@ -348,7 +348,7 @@ func TestUnwritable(t *testing.T) {
 	require.NoError(t, os.WriteFile(r.dir, nil, 0o600))
 	r.start()
 	defer r.stop()
-	await(t, "trouble", func() bool { return strings.Contains(r.engine.Trouble(), "not a directory") })
+	await(t, "trouble", func() bool { return strings.Contains(r.engine.Problem(), "not a directory") })
 	if a := r.engine.Acquire(); a != nil {
 		t.Error("there is an index")
 	}

@@ -75,9 +75,9 @@ func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
 // Close implements indexing.Index. It closes the files after the last batches have reached the
 // disk.
 func (f *follower) Close() {
-	f.engine.withdraw(f)
+	f.engine.unpublish(f)
 	if f.store != nil {
-		f.store.leave()
+		f.store.flushAndClose()
 	}
 }
 
@@ -104,11 +104,11 @@ func (f *follower) restore() error {
 	v := f.model.View()
 	switch {
 	case st != want:
-		return &indexing.Stale{Reason: "it is of another stream, data set or version"}
+		return &indexing.StaleError{Reason: "it is of another stream, data set or version"}
 	case st.Sequence > v.Sequence():
-		return &indexing.Stale{Reason: fmt.Sprintf("it is at sequence %d, and the read model at %d", st.Sequence, v.Sequence())}
+		return &indexing.StaleError{Reason: fmt.Sprintf("it is at sequence %d, and the read model at %d", st.Sequence, v.Sequence())}
 	case st.Complete && st.Sequence == v.Sequence() && st.Digest != v.Digest().String():
-		return &indexing.Stale{Reason: "it is of another content"}
+		return &indexing.StaleError{Reason: "it is of another content"}
 	}
 	f.state = st
 	return nil

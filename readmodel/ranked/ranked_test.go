@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if !eventstest.Full() {
+	if !eventstest.FullRun() {
 		_ = flag.Set("rapid.checks", "8") // a flag on the command line comes later and wins
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("example.org/registry/readmodel/ranked.(*store).closeScorch")) // see store.close
@@ -98,7 +98,7 @@ func (r *registry) current() *Searcher {
 			a.Release()
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("the index is at %d of %d: %s", r.engine.Sequence(), r.seq, r.engine.Trouble())
+			r.t.Fatalf("the index is at %d of %d: %s", r.engine.Sequence(), r.seq, r.engine.Problem())
 		}
 		time.Sleep(time.Millisecond)
 	}

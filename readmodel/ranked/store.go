@@ -220,10 +220,10 @@ func (s *store) write(documents []document, gone []string, st *state) error {
 }
 
 // keepUp waits while too many batches are not on disk yet.
-func (s *store) keepUp(ctx context.Context) error { return s.await(ctx, maxUnpersisted-1) }
+func (s *store) keepUp(ctx context.Context) error { return s.waitPersisted(ctx, maxUnpersisted-1) }
 
-// await waits until at most batches batches are not yet on disk.
-func (s *store) await(ctx context.Context, batches int64) error {
+// waitPersisted waits until at most batches batches are not yet on disk.
+func (s *store) waitPersisted(ctx context.Context, batches int64) error {
 	for s.unpersisted.Load() > batches {
 		select {
 		case <-s.persisted:
@@ -236,12 +236,12 @@ func (s *store) await(ctx context.Context, batches int64) error {
 	return nil
 }
 
-// leave closes the index after its last batches have reached the disk, or after leavesWithin.
-func (s *store) leave() {
+// flushAndClose closes the index after its last batches have reached the disk, or after leavesWithin.
+func (s *store) flushAndClose() {
 	s.endRests()
 	ctx, cancel := context.WithTimeout(context.Background(), leavesWithin)
 	defer cancel()
-	_ = s.await(ctx, 0) // the next opening finds lost batches
+	_ = s.waitPersisted(ctx, 0) // the next opening finds lost batches
 	s.close()
 }
 

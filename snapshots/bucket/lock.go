@@ -55,7 +55,7 @@ func (b *Bucket) Lock(ctx context.Context) (context.Context, *Lock, error) {
 		return nil, nil, err
 	}
 	l := &Lock{b: b, id: rand.Text(), sequence: before, done: make(chan struct{})}
-	if err := l.write(ctx, l.held()); err != nil {
+	if err := l.write(ctx, l.message()); err != nil {
 		return nil, nil, err
 	}
 	ctx, l.cancel = context.WithCancelCause(ctx)
@@ -92,7 +92,7 @@ func (s stream) freeLock(ctx context.Context) (uint64, error) {
 	return m.Sequence, nil
 }
 
-func (l *Lock) held() lockMessage { return lockMessage{l.b.cfg.Holder, l.b.lease, l.id} }
+func (l *Lock) message() lockMessage { return lockMessage{l.b.cfg.Holder, l.b.lease, l.id} }
 
 // write replaces the lock's message, if the current one is still ours. If the acknowledgment of our
 // last message was lost, it first looks up its sequence.
@@ -128,7 +128,7 @@ func (l *Lock) writeAfter(ctx context.Context, message lockMessage) error {
 	if err == nil {
 		l.sequence = ack.Sequence
 	}
-	return natserr.Refusal(l.b.js.Conn(), err, m.Subject)
+	return natserr.PermissionError(l.b.js.Conn(), err, m.Subject)
 }
 
 // renew renews the lock until ctx ends. If the lock is lost, or cannot be renewed for half its
@@ -145,7 +145,7 @@ func (l *Lock) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := l.write(context.WithoutCancel(ctx), l.held()) // runs to its end, to learn its sequence
+		err := l.write(context.WithoutCancel(ctx), l.message()) // runs to its end, to learn its sequence
 		switch {
 		case err == nil:
 			renewed = began

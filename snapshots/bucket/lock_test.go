@@ -102,9 +102,9 @@ func TestLockAfterALostAcknowledgment(t *testing.T) {
 	lock.cancel(nil) // its goroutine ends, so that lock is the test's
 	<-lock.done
 	before := lock.sequence
-	require.NoError(t, lock.write(t.Context(), lock.held()))
+	require.NoError(t, lock.write(t.Context(), lock.message()))
 	lock.sequence = before // all that is known without the acknowledgment
-	if err := lock.write(t.Context(), lock.held()); err != nil {
+	if err := lock.write(t.Context(), lock.message()); err != nil {
 		t.Errorf("our own lock is another's: %v", err)
 	}
 	if _, _, err := b.Lock(t.Context()); !errors.Is(err, ErrLocked) {

@@ -116,7 +116,7 @@ func (b *Bucket) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := b.js.PublishMsg(ctx, m, append(opts, jetstream.WithExpectStream(streamName))...)
-	return natserr.Refusal(b.js.Conn(), err, m.Subject)
+	return natserr.PermissionError(b.js.Conn(), err, m.Subject)
 }
 
 // Open reads the archive of an object. Each Read makes at most one request; ctx ends them all. At

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (status int, err error) {
 	chromium, axe, missing := tools()
-	if missing != nil && eventstest.Full() && os.Getenv("CI") == "true" {
+	if missing != nil && eventstest.FullRun() && os.Getenv("CI") == "true" {
 		return 1, fmt.Errorf("browser tests: %w", missing)
 	}
 	if missing != nil {
@@ -127,10 +127,10 @@ func startPrograms(dir string) (stop func(), err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := shared.loading.Listening(ctx); err != nil {
+	if err := shared.loading.WaitListening(ctx); err != nil {
 		return stop, err
 	}
-	if err := shared.site.Ready(ctx); err != nil {
+	if err := shared.site.WaitReady(ctx); err != nil {
 		return stop, err
 	}
 	return stop, publishHarmful(ctx, shared.site)

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (status int, err error) {
-	if !eventstest.Full() && *soakFor == 0 {
+	if !eventstest.FullRun() && *soakFor == 0 {
 		if !testing.Verbose() { // then each test says why it is skipped
 			err = flag.Set("test.run", "^$") // so that "go test" says that there are no tests to run
 		}

@@ -52,7 +52,7 @@ func (r *replica) stop() int { return r.End(syscall.SIGTERM) }
 func serve(t testing.TB, dir string, brokers []string, flags ...string) *replica {
 	t.Helper()
 	r := launch(t, dir, brokers, flags...)
-	require.NoError(t, r.Ready(t.Context()))
+	require.NoError(t, r.WaitReady(t.Context()))
 	return r
 }
 
@@ -67,7 +67,7 @@ func launch(t testing.TB, dir string, brokers []string, flags ...string) *replic
 			t.Log(r.Log())
 		}
 	})
-	require.NoError(t, r.Listening(t.Context()))
+	require.NoError(t, r.WaitListening(t.Context()))
 	return r
 }
 

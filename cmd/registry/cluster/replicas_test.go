@@ -126,7 +126,7 @@ func TestForming(t *testing.T) {
 			strings.Contains(string(a.Body), "waiting for nodes of the broker's cluster: too few are up for 3 replicas")
 	})
 	c.start(2)
-	require.NoError(t, r.Ready(t.Context()))
+	require.NoError(t, r.WaitReady(t.Context()))
 	if i := info(c.connect(), events.DefaultStream); i == nil || i.Config.Replicas != 3 {
 		t.Errorf("the stream: %+v", i)
 	}

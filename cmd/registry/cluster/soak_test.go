@@ -155,7 +155,7 @@ func (s *stage) set(ctx context.Context) (err error) {
 		return err
 	}
 	s.t.Cleanup(func() { s.farewell(s.living) })
-	if err := s.living.Ready(ctx); err != nil { // it creates the stream
+	if err := s.living.WaitReady(ctx); err != nil { // it creates the stream
 		return err
 	}
 	js, err := connect("nats://" + s.broker.addr)

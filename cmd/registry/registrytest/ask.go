@@ -75,7 +75,7 @@ func (s *Server) Projection(ctx context.Context) (p admin.Projection, err error)
 // Settled waits until the server has applied everything up to a sequence, saved and indexed it, and
 // nothing is wrong.
 func (s *Server) Settled(ctx context.Context, sequence uint64) (p admin.Projection, err error) {
-	if err := s.Ready(ctx); err != nil {
+	if err := s.WaitReady(ctx); err != nil {
 		return p, err
 	}
 	_, waiting := Await(ctx, "the server has everything and nothing is wrong", func() bool {

@@ -168,14 +168,14 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 	_, _ = io.Copy(io.Discard, stderr) // after a line that was too long for the scanner
 }
 
-// Listening waits until the server listens.
-func (s *Server) Listening(ctx context.Context) error { return s.Says(ctx, "listening") }
+// WaitListening waits until the server listens.
+func (s *Server) WaitListening(ctx context.Context) error { return s.WaitFor(ctx, "listening") }
 
-// Ready waits until the server is ready.
-func (s *Server) Ready(ctx context.Context) error { return s.Says(ctx, "ready") }
+// WaitReady waits until the server is ready.
+func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "ready") }
 
-// Says waits until the server has logged a message.
-func (s *Server) Says(ctx context.Context, message string) error {
+// WaitFor waits until the server has logged a message.
+func (s *Server) WaitFor(ctx context.Context, message string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	for {

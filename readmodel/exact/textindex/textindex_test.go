@@ -195,7 +195,7 @@ func TestDense(t *testing.T) {
 func TestFull(t *testing.T) {
 	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
 	b.limit = maxBlock / 16
-	if eventstest.Full() {
+	if eventstest.FullRun() {
 		b.limit = maxBlock
 	}
 	r, taken := rune(0x4e00), 0

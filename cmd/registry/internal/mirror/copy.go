@@ -178,7 +178,7 @@ func (c *copied) apply(pages []page) error {
 func (s *state) apply(b *bbolt.Bucket, c *change) error {
 	list, _ := c.List.Index()
 	key := append([]byte{byte(list)}, c.EntryID...)
-	sum, count := s.digest(), s.Entries.of(c.List)
+	sum, count := s.digest(), s.Entries.forList(c.List)
 	if old := b.Get(key); old != nil {
 		sum.sub(digest{binary.BigEndian.Uint64(old), binary.BigEndian.Uint64(old[8:])})
 		*count--

@@ -49,7 +49,7 @@ type counts struct {
 	Legit    int `json:"legit"`
 }
 
-func (c *counts) of(l events.List) *int {
+func (c *counts) forList(l events.List) *int {
 	switch l {
 	case events.Scammers:
 		return &c.Scammers
@@ -97,7 +97,7 @@ func (e *noAnswer) Unwrap() error { return e.err }
 // head requests the feed's position, at a sequence of at least atLeast. It returns a *noAnswer, or
 // the error of ctx.
 func (f *feed) head(ctx context.Context, atLeast uint64) (h head, err error) {
-	_, _, err = f.ask(ctx, "/api/changes", atLeast, 0, &h, func() error {
+	_, _, err = f.request(ctx, "/api/changes", atLeast, 0, &h, func() error {
 		if h.Epoch == "" || len(h.Digest) != 32 {
 			return errors.New("no feed")
 		}
@@ -116,7 +116,7 @@ func (f *feed) page(ctx context.Context, epoch string, since uint64, wait time.D
 	if wait > 0 {
 		path += fmt.Sprintf("&wait=%d", int(wait.Seconds()))
 	}
-	header, n, err := f.ask(ctx, path, 0, wait, &p, func() error { return p.check(epoch, since) })
+	header, n, err := f.request(ctx, path, 0, wait, &p, func() error { return p.check(epoch, since) })
 	if err == nil {
 		p.bytes = n
 		p.sequence, _ = strconv.ParseUint(header.Get("Registry-Sequence"), 10, 64) // a proxy may have removed it
@@ -156,9 +156,9 @@ func (p *page) check(epoch string, since uint64) error {
 	return nil
 }
 
-// ask sends a request, reads the response into v and checks it. If the response has to be at least
+// request sends a request, reads the response into v and checks it. If the response has to be at least
 // as new as a sequence, caches are bypassed.
-func (f *feed) ask(ctx context.Context, path string, atLeast uint64, wait time.Duration, v any, check func() error) (http.Header, int, error) {
+func (f *feed) request(ctx context.Context, path string, atLeast uint64, wait time.Duration, v any, check func() error) (http.Header, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime+wait)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+path, nil)

@@ -71,7 +71,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		cfg.Pause = time.Second
 	}
 	m := &mirror{Config: cfg, started: time.Now()}
-	damage := fault.Catch(func() error { err = m.keep(ctx); return nil })
+	damage := fault.Catch(func() error { err = m.runWithStore(ctx); return nil })
 	if damage == nil {
 		return err
 	}
@@ -80,14 +80,14 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return &DiskError{err}
 	}
 	m = &mirror{Config: cfg, started: m.started, reached: m.reached}
-	if damage := fault.Catch(func() error { err = m.keep(ctx); return nil }); damage != nil {
+	if damage := fault.Catch(func() error { err = m.runWithStore(ctx); return nil }); damage != nil {
 		return &DiskError{damage} // a new store also failed, so it is the disk
 	}
 	return err
 }
 
-// keep is Run with the existing store. It panics, or faults, if the store is damaged.
-func (m *mirror) keep(ctx context.Context) (err error) {
+// runWithStore is Run with the existing store. It panics, or faults, if the store is damaged.
+func (m *mirror) runWithStore(ctx context.Context) (err error) {
 	c, err := openCopy(m.File + ".mirror")
 	if errors.Is(err, ErrKept) {
 		return err
@@ -207,14 +207,14 @@ func (m *mirror) answered() {
 // step requests changes once, and compares the copy if it is level.
 func (m *mirror) step(ctx context.Context) error {
 	if m.anew || m.copy.state.Epoch == "" {
-		if err := m.begin(ctx); err != nil {
+		if err := m.startCopy(ctx); err != nil {
 			return err
 		}
 	}
 	wait := time.Duration(0)
 	if m.level && !m.Once {
 		if wait = maxWait; m.dirty {
-			wait = min(wait, max(time.Second, m.rest()))
+			wait = min(wait, max(time.Second, m.nextPause()))
 		}
 	}
 	asked := time.Now()
@@ -280,8 +280,8 @@ func (m *mirror) store() error {
 	return nil
 }
 
-// begin empties the copy, to be filled from the server's current feed.
-func (m *mirror) begin(ctx context.Context) error {
+// startCopy empties the copy, to be filled from the server's current feed.
+func (m *mirror) startCopy(ctx context.Context) error {
 	bounded, cancel := m.patient(ctx)
 	h, err := m.feed.head(bounded, 0)
 	cancel()
@@ -323,7 +323,7 @@ func (m *mirror) compare(ctx context.Context) error {
 		return errPause
 	}
 	m.remade = false
-	if m.dirty && (m.Once || m.rest() <= 0) {
+	if m.dirty && (m.Once || m.nextPause() <= 0) {
 		if err := m.write(); err != nil {
 			return err
 		}
@@ -335,8 +335,8 @@ func (m *mirror) compare(ctx context.Context) error {
 	return nil
 }
 
-// rest returns how long the next write of the file has to wait; if it is 0 or less, not at all.
-func (m *mirror) rest() time.Duration {
+// nextPause returns how long the next write of the file has to wait; if it is 0 or less, not at all.
+func (m *mirror) nextPause() time.Duration {
 	return writeShare*m.took - time.Since(m.written)
 }
 

@@ -97,7 +97,7 @@ func (f *fake) want(at uint64) (file []byte, h head) {
 		if c.Op == "remove" {
 			continue
 		}
-		*h.Entries.of(c.List)++
+		*h.Entries.forList(c.List)++
 		hash := sha256.Sum256([]byte(string(c.List) + "\n" + string(c.Entry)))
 		sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
 		list, _ := c.List.Index()
@@ -218,7 +218,7 @@ func newFake(t *testing.T, seed uint64) (*fake, Config) {
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(3)
-	if eventstest.Full() && !eventstest.RaceDetector {
+	if eventstest.FullRun() && !eventstest.RaceDetector {
 		seeds = 12
 	}
 	for seed := range seeds {

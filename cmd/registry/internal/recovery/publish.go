@@ -38,7 +38,7 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 			case <-first.Ok():
 			case err := <-first.Err():
 				if !natserr.IsConflict(err) {
-					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.Refusal(s.JS.Conn(), err, first.Msg().Subject))
+					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.PermissionError(s.JS.Conn(), err, first.Msg().Subject))
 				}
 				conflicts++
 			case <-ctx.Done():

@@ -78,7 +78,7 @@ type candidates struct {
 // other error.
 func (c *candidates) find(ctx context.Context) error {
 	for said := false; ; said = true {
-		err := c.ask(ctx)
+		err := c.list(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -96,8 +96,8 @@ func (c *candidates) find(ctx context.Context) error {
 	}
 }
 
-// ask returns an error if there was no reply.
-func (c *candidates) ask(ctx context.Context) error {
+// list returns an error if there was no reply.
+func (c *candidates) list(ctx context.Context) error {
 	if !c.nc.IsConnected() {
 		return errors.New("not connected")
 	}

@@ -295,7 +295,7 @@ func TestRemake(t *testing.T) {
 	go func() { followed <- r.follow(drained, current) }()
 	publish := func(n int, seed uint64) uint64 {
 		seq := eventstest.Publish(t, r.js, eventstest.Events(n, seed)...)
-		until(t, func() bool { return r.live.now().store.Checkpoint().Sequence == seq })
+		until(t, func() bool { return r.live.current().store.Checkpoint().Sequence == seq })
 		return seq
 	}
 	publish(300, 1)
@@ -309,12 +309,12 @@ func TestRemake(t *testing.T) {
 	}
 	require.NoError(t, f.Close())
 	seq := publish(50, 2)
-	if r.live.now().store == damaged {
+	if r.live.current().store == damaged {
 		t.Error("saved without another store")
 	}
 	digest := r.live.View().Digest()
 	close(drained)
-	if err := errors.Join(<-followed, r.live.now().store.Close()); err != nil {
+	if err := errors.Join(<-followed, r.live.current().store.Close()); err != nil {
 		t.Error(err)
 	}
 	store, model, err := snapshots.Open(t.Context(), snapshots.Config{Path: path})

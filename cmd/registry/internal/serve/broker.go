@@ -116,7 +116,7 @@ func (s *server) checkHealth(b healthy) {
 // setHealth logs a change.
 func (s *server) setHealth(err error) {
 	if err == nil {
-		s.live.brokerTrouble.Store(nil)
+		s.live.brokerProblem.Store(nil)
 		return
 	}
 	remedy := "mend its disk and start registry again"
@@ -124,7 +124,7 @@ func (s *server) setHealth(err error) {
 		remedy = "it does again by itself once its disk has room and can be written"
 	}
 	sentence := "The embedded broker takes in no events: " + err.Error() + "; " + remedy + "."
-	if was := s.live.brokerTrouble.Swap(&sentence); was == nil || *was != sentence {
+	if was := s.live.brokerProblem.Swap(&sentence); was == nil || *was != sentence {
 		s.log.Error("the embedded broker takes in no events; the events it has are served", "error", err, "remedy", remedy)
 	}
 }

@@ -25,7 +25,7 @@ func (l *live) busy() func() bool {
 		if count == nil {
 			return true // no request is served yet, and clients wait for the load
 		}
-		lag, newest := l.look()
+		lag, newest := l.lagAndCheckpoint()
 		now, n := time.Now(), (*count)()
 		passed := now.Sub(at).Seconds()
 		asked, changed := float64(n-requests)/passed, float64(newest-min(checkpoint, newest))/passed

@@ -35,7 +35,7 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 			LoggedUpTo: known,
 			Logger:     s.log,
 
-			PatienceAtStart: patienceAfter(time.Since(s.cfg.Began)),
+			StartupTimeout: patienceAfter(time.Since(s.cfg.Began)),
 		}),
 	}
 	if s.cfg.TextIndex {
@@ -52,7 +52,7 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 // writing role may, and only if no generation before g is served, since a rebuild may still be
 // refused.
 func (s *server) mayErase(g *generation) bool {
-	return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.now() == g
+	return (s.cfg.embedded() || s.cfg.SnapshotEvery > 0) && s.live.current() == g
 }
 
 // patienceAfter returns how long the projector may still wait for the broker before it serves the
@@ -122,7 +122,7 @@ func (r *running) index() {
 // without first, searches scan every entry. first may be nil.
 func (r *running) onceCaughtUp(run func(context.Context), first *exact.Engine) {
 	r.indexing = append(r.indexing, task.Go(context.Background(), func(ctx context.Context) error {
-		for !r.projector.Status().CaughtUp || first != nil && first.Sequence() == 0 && r.model.View().Sequence() > 0 && first.Trouble() == "" {
+		for !r.projector.Status().CaughtUp || first != nil && first.Sequence() == 0 && r.model.View().Sequence() > 0 && first.Problem() == "" {
 			if !pause.For(ctx, indexAfter) {
 				return nil
 			}

@@ -101,7 +101,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		srv.WriteTimeout = profileWithin
 		return serveUntil(drained, srv, s.listeners.admin)
 	})
-	group.Go(func() error { s.live.history.Run(ctx, s.live.look); return nil })
+	group.Go(func() error { s.live.history.Run(ctx, s.live.lagAndCheckpoint); return nil })
 	group.Go(func() error { public.RecordStatus(ctx); return nil })
 	return group.Wait()
 }
@@ -325,7 +325,7 @@ const (
 // showReady shows all addresses to a person, once the text index is complete and the log is silent.
 func (s *server) showReady(ctx context.Context) error {
 	for begun := time.Now(); time.Since(begun) < readyWithin; {
-		sequence, trouble := s.live.now().indexState()
+		sequence, trouble := s.live.current().indexState()
 		if s.cfg.Terminal.Quiet() >= quietFor && (trouble != "" || sequence >= s.live.View().Sequence()) {
 			break
 		}

@@ -62,7 +62,7 @@ func (g *generation) indexState() (sequence uint64, trouble string) {
 	if g.exact == nil {
 		return g.model.View().Sequence(), ""
 	}
-	return g.exact.Sequence(), g.exact.Trouble()
+	return g.exact.Sequence(), g.exact.Problem()
 }
 
 // rankedState returns the sequence that the index of ranked search covers, 0 if there is none, and
@@ -71,18 +71,18 @@ func (g *generation) rankedState() (sequence uint64, trouble string) {
 	if g.ranked == nil {
 		return 0, ""
 	}
-	return g.ranked.Sequence(), g.ranked.Trouble()
+	return g.ranked.Sequence(), g.ranked.Problem()
 }
 
 // live is the listeners' access to the process while it starts, runs and stops. Any goroutine may
 // use it; each part is set once it exists.
 type live struct {
-	current       atomic.Pointer[generation]    // never nil; an empty model until the saved state is loaded
+	generation    atomic.Pointer[generation]    // never nil; an empty model until the saved state is loaded
 	rebuild       atomic.Pointer[rebuilding]    // nil if none is running
 	rebuilt       [outcomes]atomic.Uint64       // rebuilds by outcome
 	brokerURL     atomic.Pointer[string]        // of the embedded broker; nil or empty without a listener
 	erased        atomic.Pointer[time.Time]     // time of the last erasure of the store's free pages; nil before the first
-	brokerTrouble atomic.Pointer[string]        // of the embedded broker; nil if none
+	brokerProblem atomic.Pointer[string]        // of the embedded broker; nil if none
 	unreachable   atomic.Pointer[cli.Diagnosis] // of the external broker; nil while connected
 	stream        atomic.Pointer[leader.Stream] // nil until there is a connection, which may be down
 	requests      atomic.Pointer[func() uint64] // returns the number of requests; nil until the listeners serve
@@ -93,25 +93,25 @@ type live struct {
 
 func newLive() *live {
 	l := &live{}
-	l.current.Store(newGeneration(generation{model: readmodel.New()}))
+	l.generation.Store(newGeneration(generation{model: readmodel.New()}))
 	return l
 }
 
 // show replaces the current generation: one pointer, so that model, store, projector and index
 // always belong together (promise 2, readmodel/doc.go).
-func (l *live) show(g *generation) { l.current.Swap(g).replace() }
+func (l *live) show(g *generation) { l.generation.Swap(g).replace() }
 
-// now returns the current generation. Call it once to read several parts consistently.
-func (l *live) now() *generation { return l.current.Load() }
+// current returns the current generation. Call it once to read several parts consistently.
+func (l *live) current() *generation { return l.generation.Load() }
 
 // View returns the newest view; that of an empty model during the load of the saved state.
-func (l *live) View() *readmodel.View { return l.now().model.View() }
+func (l *live) View() *readmodel.View { return l.current().model.View() }
 
 // Await waits for a sequence across generations, since a replaced model no longer advances. No
 // request waits on the empty model at the start, which is not ready.
 func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 	for {
-		v, err := l.now().await(ctx, seq)
+		v, err := l.current().await(ctx, seq)
 		if err == nil || ctx.Err() != nil {
 			return v, err
 		}
@@ -120,7 +120,7 @@ func (l *live) Await(ctx context.Context, seq uint64) (*readmodel.View, error) {
 
 // rankedIndex returns the current index of ranked search, or nil if there is none.
 func (l *live) rankedIndex() httpapi.RankedIndex {
-	if x := l.now().ranked; x != nil {
+	if x := l.current().ranked; x != nil {
 		if a := x.Acquire(); a != nil {
 			return a
 		}
@@ -129,19 +129,19 @@ func (l *live) rankedIndex() httpapi.RankedIndex {
 }
 
 // progress returns the projector's progress, or false until there is a projector.
-func (l *live) progress() (projector.Progress, bool) { return l.now().progress() }
+func (l *live) progress() (projector.Progress, bool) { return l.current().progress() }
 
-// look returns how many stream sequences are not processed yet (0 until the projector runs), and
+// lagAndCheckpoint returns how many stream sequences are not processed yet (0 until the projector runs), and
 // the checkpoint.
-func (l *live) look() (lag, checkpoint uint64) {
-	g := l.now()
+func (l *live) lagAndCheckpoint() (lag, checkpoint uint64) {
+	g := l.current()
 	p, _ := g.progress()
 	return p.Lag, g.model.View().Sequence()
 }
 
 // readiness is called once per request: two atomic loads once the model has caught up.
 func (l *live) readiness() httpapi.Readiness {
-	running := l.now().projector
+	running := l.current().projector
 	if running == nil {
 		return httpapi.Readiness{Reason: l.startReason()}
 	}
@@ -157,7 +157,7 @@ func (l *live) startReason() string {
 	what := "waiting for the broker"
 	if started := l.starting.Load(); started != nil {
 		what = *started
-	} else if l.now().store == nil {
+	} else if l.current().store == nil {
 		return "loading the saved state"
 	}
 	if d := l.unreachable.Load(); d != nil {
@@ -175,9 +175,9 @@ func (l *live) lastError(frozen bool, said string) string {
 	return said
 }
 
-// trouble returns the known problem of the embedded broker, or "".
-func (l *live) trouble() string {
-	if t := l.brokerTrouble.Load(); t != nil {
+// problem returns the known problem of the embedded broker, or "".
+func (l *live) problem() string {
+	if t := l.brokerProblem.Load(); t != nil {
 		return *t
 	}
 	return ""
@@ -186,7 +186,7 @@ func (l *live) trouble() string {
 // projection returns the document of /projection. Its counts, digest and checkpoint are of one
 // view.
 func (l *live) projection() admin.Projection {
-	g := l.now()
+	g := l.current()
 	p, running := g.progress()
 	doc := admin.ProjectionOf(g.model.View())
 	doc.Rebuilding = l.rebuild.Load().document(time.Now())
@@ -204,7 +204,7 @@ func (l *live) projection() admin.Projection {
 	doc.IndexSequence = min(sequence, doc.Checkpoint)
 	ranked, rankedTrouble := g.rankedState()
 	doc.RankedSequence = min(ranked, doc.Checkpoint)
-	if trouble = cmp.Or(l.lastError(p.Frozen, p.LastError), l.trouble(), trouble, rankedTrouble); trouble != "" {
+	if trouble = cmp.Or(l.lastError(p.Frozen, p.LastError), l.problem(), trouble, rankedTrouble); trouble != "" {
 		doc.LastError = &trouble
 	}
 	return doc
@@ -213,7 +213,7 @@ func (l *live) projection() admin.Projection {
 // database returns nil if the store can be read and written and the stream answers. It checks both
 // concurrently; ctx bounds the request to the stream.
 func (l *live) database(ctx context.Context) error {
-	g, stream := l.now(), l.stream.Load()
+	g, stream := l.current(), l.stream.Load()
 	p, running := g.progress()
 	switch {
 	case stream == nil || !running:
@@ -222,8 +222,8 @@ func (l *live) database(ctx context.Context) error {
 		return errors.New("the broker is away")
 	case p.Frozen:
 		return errors.New("frozen: " + p.LastError)
-	case l.trouble() != "":
-		return errors.New(l.trouble())
+	case l.problem() != "":
+		return errors.New(l.problem())
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -257,7 +257,7 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 	if _, err := l.Await(ctx, atLeast); err != nil {
 		return admin.Records{}, admin.Unavailable("the server has not reached this sequence yet; try again")
 	}
-	g := l.now()
+	g := l.current()
 	p, _ := g.progress()
 	all := admin.Records{Stream: p.Stream, StreamEpoch: p.StreamEpoch}
 	g.projector.Inspect(func(m *readmodel.Model) { all.Inventory = m.Inventory() })
@@ -267,7 +267,7 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 // tombstones returns the content of GET /tombstones. Before the model has caught up it fails: a
 // partial response would look complete and could cause an entry to be listed again.
 func (l *live) tombstones() (admin.Tombstones, error) {
-	g := l.now()
+	g := l.current()
 	p, running := g.progress()
 	if !running || !p.CaughtUp {
 		return admin.Tombstones{}, admin.Unavailable("the read model has not caught up with the stream yet")

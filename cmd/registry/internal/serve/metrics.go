@@ -36,10 +36,10 @@ type scrape struct {
 	running  bool               // there is a projector
 
 	indexSequence uint64 // at most that of the view
-	indexTrouble  string
+	indexProblem  string
 
 	rankedSequence uint64 // at most that of the view
-	rankedTrouble  string
+	rankedProblem  string
 	rankedRenewed  uint64
 
 	rebuilding *admin.Rebuilding // nil if none is running
@@ -127,14 +127,14 @@ func families() []metric {
 	always("index_lag_events", gauge, "Stream sequences between the text index and the checkpoint: searches look at what lies between one by one.",
 		func(s scrape) float64 { return float64(s.view.Sequence() - s.indexSequence) })
 	always("index_failed", gauge, "1 while the text index cannot be written, or has been writing for longer than a disk should take: searches look at every entry it lacks.",
-		func(s scrape) float64 { return oneIf(s.indexTrouble != "") })
+		func(s scrape) float64 { return oneIf(s.indexProblem != "") })
 
 	always("ranked_sequence", gauge, "Stream sequence that the index of ranked search covers; 0 while there is none.",
 		func(s scrape) float64 { return float64(s.rankedSequence) })
 	always("ranked_lag_events", gauge, "Stream sequences between the index of ranked search and the checkpoint: what lies between may be missing from its answers.",
 		func(s scrape) float64 { return float64(s.view.Sequence() - s.rankedSequence) })
 	always("ranked_failed", gauge, "1 while the index of ranked search is being made anew because something was wrong with it.",
-		func(s scrape) float64 { return oneIf(s.rankedTrouble != "") })
+		func(s scrape) float64 { return oneIf(s.rankedProblem != "") })
 	always("ranked_renewals_total", counter, "How often the index of ranked search was set aside and made anew since the start.",
 		func(s scrape) float64 { return float64(s.rankedRenewed) })
 
@@ -231,12 +231,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 func (c *collector) scrape() scrape {
-	g := c.live.now()
+	g := c.live.current()
 	s := scrape{view: g.model.View(), rebuilding: c.live.rebuild.Load().document(time.Now()), snapshots: c.stats.numbers(), erased: c.live.erased.Load()}
 	s.progress, s.running = g.progress()
-	s.indexSequence, s.indexTrouble = g.indexState()
+	s.indexSequence, s.indexProblem = g.indexState()
 	s.indexSequence = min(s.indexSequence, s.view.Sequence())
-	s.rankedSequence, s.rankedTrouble = g.rankedState()
+	s.rankedSequence, s.rankedProblem = g.rankedState()
 	s.rankedSequence = min(s.rankedSequence, s.view.Sequence())
 	if g.ranked != nil {
 		s.rankedRenewed = g.ranked.Renewed()

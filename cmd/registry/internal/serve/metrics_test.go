@@ -84,7 +84,7 @@ func TestIndexFailedMetric(t *testing.T) {
 		model.Apply([]readmodel.Record{r.Render(seq, e)}, seq)
 	}
 	runUntil(t, good, model, func() bool { return good.Sequence() == 40 })
-	runUntil(t, bad, model, func() bool { return bad.Trouble() != "" })
+	runUntil(t, bad, model, func() bool { return bad.Problem() != "" })
 	for want, engine := range []*exact.Engine{0: good, 1: bad} {
 		indexFailed(t, want, engine, model)
 	}

@@ -131,7 +131,7 @@ func (n *night) startServer(js jetstream.JetStream) {
 	n.t.Cleanup(func() {
 		close(drained)
 		_ = following.Wait()
-		_ = s.live.now().store.Close()
+		_ = s.live.current().store.Close()
 	})
 	n.server = s
 }
@@ -371,7 +371,7 @@ func (n *night) compare() {
 	for _, p := range n.stream {
 		states[p.data.Subject()] = p
 	}
-	v := n.server.live.now().model.View()
+	v := n.server.live.current().model.View()
 	subjects := map[events.Subject]bool{}
 	for k := range n.known {
 		subjects[k] = true
@@ -469,7 +469,7 @@ func (n *night) replica() *readmodel.View {
 // follow brings the follower of the feed up to date, as a client does.
 func (n *night) follow() {
 	n.t.Helper()
-	v := n.server.live.now().model.View()
+	v := n.server.live.current().model.View()
 	if v.Epoch() != n.epoch {
 		n.epoch, n.since = v.Epoch(), 0
 		clear(n.follower)

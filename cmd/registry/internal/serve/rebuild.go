@@ -241,7 +241,7 @@ func (b *rebuilding) replace(ctx context.Context) (aside string, err error) {
 	if err := b.catchUp(ctx); err != nil {
 		return "", err
 	}
-	if err := b.judge(); err != nil {
+	if err := b.checkLosses(); err != nil {
 		return "", err
 	}
 	if err := b.save(ctx); err != nil {
@@ -282,8 +282,8 @@ func (b *rebuilding) catchUp(ctx context.Context) error {
 	}
 }
 
-// judge compares the two models as clients see them (cmd/registry/CONTRACT.md#rebuild).
-func (b *rebuilding) judge() error {
+// checkLosses compares the two models as clients see them (cmd/registry/CONTRACT.md#rebuild).
+func (b *rebuilding) checkLosses() error {
 	if err := b.streamWhole(); err != nil {
 		return err
 	}
@@ -355,8 +355,8 @@ func (b *rebuilding) save(ctx context.Context) error {
 // swap pauses the old generation until the new one has caught up with it, so the checkpoint never
 // goes back (promise 3, readmodel/doc.go). The new store takes the old one's name in one rename.
 func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
-	at := b.old.projector.Hold(0)
-	defer b.old.projector.Release()
+	at := b.old.projector.PauseAt(0)
+	defer b.old.projector.Resume()
 	ctx, cancel := context.WithTimeoutCause(ctx, joinWithin, errors.New("the stream was too busy for the last step; try again"))
 	defer cancel()
 	if err := b.join(ctx, at); err != nil {
@@ -384,7 +384,7 @@ func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
 			return admin.Refused("the stream has lost the marker of its history; registry recover puts it back")
 		}
 	}
-	if err := b.judge(); err != nil {
+	if err := b.checkLosses(); err != nil {
 		return err
 	}
 	if err := b.save(ctx); err != nil {

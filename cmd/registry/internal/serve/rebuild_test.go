@@ -35,12 +35,12 @@ func TestRebuildJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.fresh.projector.Hold(0)
+	b.fresh.projector.PauseAt(0)
 	ahead := eventstest.Publish(t, js, all[100:200]...)
 	if _, err := b.old.model.Await(wait, ahead); err != nil {
 		t.Fatal(err)
 	}
-	at := b.old.projector.Hold(0)
+	at := b.old.projector.PauseAt(0)
 	last := eventstest.Publish(t, js, all[200:]...)
 
 	impatient, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -48,7 +48,7 @@ func TestRebuildJoin(t *testing.T) {
 	if err := b.join(impatient, at); err == nil {
 		t.Errorf("joined at %d, before the old model's %d", b.fresh.model.View().Sequence(), at.Sequence)
 	}
-	b.fresh.projector.Release()
+	b.fresh.projector.Resume()
 	require.NoError(t, b.join(wait, at))
 	if is, saved := b.fresh.model.View().Sequence(), b.fresh.store.Checkpoint().Sequence; is < at.Sequence || saved < at.Sequence {
 		t.Errorf("joined at %d, saved up to %d; the old one stands at %d", is, saved, at.Sequence)
@@ -79,7 +79,7 @@ func (r projecting) rebuilding(t *testing.T) *rebuilding {
 	store, err := snapshots.NewReplacement(snapshots.Config{Path: filepath.Join(t.TempDir(), "registry.db")})
 	require.NoError(t, err)
 	b := &rebuilding{server: r.server, options: admin.RebuildOptions{Yes: true}, unsaved: make(chan error, 1), began: time.Now(),
-		old: &running{generation: r.live.now()}}
+		old: &running{generation: r.live.current()}}
 	b.begin(store)
 	t.Cleanup(func() {
 		if err := b.fresh.stop(r.server); err != nil {
@@ -118,7 +118,7 @@ func TestRefusedRebuildChangesNothing(t *testing.T) {
 			Data: events.Donation{DonationID: fmt.Sprint("d", i), Status: events.DonationPending, Amount: "1", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
 	}
-	until(t, func() bool { return n.server.live.now().store.Records()["donations"] == 5 })
+	until(t, func() bool { return n.server.live.current().store.Records()["donations"] == 5 })
 	require.NoError(t, n.js.DeleteStream(t.Context(), events.DefaultStream))
 	eventstest.Stream(t, n.js)
 	last := eventstest.Publish(t, n.js, entries...)

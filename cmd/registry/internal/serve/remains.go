@@ -67,7 +67,7 @@ func (r *remains) erase(ctx context.Context) error {
 	if keep := r.server.cfg.KeepSetAside; keep > 0 {
 		every = min(every, keep)
 	}
-	store := r.server.live.now().store
+	store := r.server.live.current().store
 	dataSet, saved := store.DataSet(), store.Checkpoint().Sequence
 	if dataSet == r.dataSet && (saved == r.saved || time.Since(r.erased) < every) {
 		return nil
@@ -82,7 +82,7 @@ func (r *remains) erase(ctx context.Context) error {
 
 // goodStore reports whether the model is complete and saved.
 func (r *remains) goodStore() bool {
-	g := r.server.live.now()
+	g := r.server.live.current()
 	p, running := g.progress()
 	return running && p.CaughtUp && !p.Frozen && p.Saved > 0 && g.store.Probe() == nil
 }

@@ -195,7 +195,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	if err := loading.Wait(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.live.now().store.Close()) }() // a rebuild may have replaced the first
+	defer func() { err = errors.Join(err, s.live.current().store.Close()) }() // a rebuild may have replaced the first
 	s.live.stream.Store(&leader.Stream{JS: js, Name: s.cfg.Stream})
 	saved := store.Checkpoint()
 	if s.cfg.Demo {

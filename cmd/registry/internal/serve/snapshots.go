@@ -87,7 +87,7 @@ func (k *snapshotter) archive(ctx context.Context) (*snapshots.Archive, error) {
 	if err := k.flush(ctx); err != nil {
 		return nil, err
 	}
-	g := k.live.now()
+	g := k.live.current()
 	if g.store.Checkpoint().Sequence == 0 {
 		return nil, admin.Unavailable("the stream has no events yet, so there is nothing to save")
 	}
@@ -97,7 +97,7 @@ func (k *snapshotter) archive(ctx context.Context) (*snapshots.Archive, error) {
 
 // flush brings the store to the checkpoint. It fails until the model has been complete once.
 func (k *snapshotter) flush(ctx context.Context) error {
-	g := k.live.now()
+	g := k.live.current()
 	p, running := g.progress()
 	if !running || !p.CaughtUp {
 		return admin.Unavailable("the server has not caught up with the stream yet; try again when registry ready says so")
@@ -111,7 +111,7 @@ func (k *snapshotter) flush(ctx context.Context) error {
 }
 
 func (k *snapshotter) connected() bool {
-	p, running := k.live.now().progress()
+	p, running := k.live.current().progress()
 	return running && p.Connected
 }
 
@@ -129,7 +129,7 @@ func (k *snapshotter) run(ctx context.Context) error {
 	last := ""
 	for wait := min(k.every, snapshotGrace); k.wait(ctx, wait); {
 		var err error
-		wait, err = k.turn(ctx)
+		wait, err = k.makeIfDue(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -164,7 +164,7 @@ func (k *snapshotter) wait(ctx context.Context, d time.Duration) bool {
 
 // newLoss reports, once for each loss, that the stream has lost subjects.
 func (k *snapshotter) newLoss() bool {
-	p, _ := k.live.now().progress()
+	p, _ := k.live.current().progress()
 	seen := k.lossSeen
 	k.lossSeen = p.SubjectsLost > 0
 	k.urgent = k.lossSeen && (k.urgent || !seen)
@@ -173,14 +173,14 @@ func (k *snapshotter) newLoss() bool {
 
 // mayBegin reports whether the model is complete.
 func (k *snapshotter) mayBegin() bool {
-	p, running := k.live.now().progress()
+	p, running := k.live.current().progress()
 	return running && p.CaughtUp
 }
 
-// turn makes a snapshot if one is due, and returns when to check again.
-func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) {
-	at := k.live.now().store.Checkpoint()
-	p, _ := k.live.now().progress()
+// makeIfDue makes a snapshot if one is due, and returns when to check again.
+func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
+	at := k.live.current().store.Checkpoint()
+	p, _ := k.live.current().progress()
 	if !p.Connected || p.Frozen || p.Checkpoint == 0 {
 		return min(k.every, snapshotGrace), nil // reported elsewhere
 	}
@@ -200,7 +200,7 @@ func (k *snapshotter) turn(ctx context.Context) (next time.Duration, err error) 
 		return min(k.every, snapshotLook), nil // an operator is making one
 	}
 	defer done()
-	_, err = k.put(ctx)
+	_, err = k.upload(ctx)
 	if errors.Is(err, bucket.ErrLocked) {
 		return min(k.every, snapshotGrace), nil // another replica is making one
 	}
@@ -225,9 +225,9 @@ func (k *snapshotter) notDue(newest *bucket.Object, age time.Duration, checkpoin
 
 // importing reports whether an import is running.
 func (k *snapshotter) importing(ctx context.Context) bool {
-	_, before := k.live.look()
+	_, before := k.live.lagAndCheckpoint()
 	pause.For(ctx, importLook)
-	lag, now := k.live.look()
+	lag, now := k.live.lagAndCheckpoint()
 	return lag > muchLag || float64(now-min(before, now)) > muchChanges*importLook.Seconds()
 }
 
@@ -271,9 +271,9 @@ func (k *snapshotter) newest(ctx context.Context, at readmodel.Checkpoint, last 
 	return &newest, now.Sub(newest.Time), nil
 }
 
-// put makes an archive, puts it into the object store, and deletes old ones there. The caller has
+// upload makes an archive, puts it into the object store, and deletes old ones there. The caller has
 // called begin.
-func (k *snapshotter) put(ctx context.Context) (bucket.Object, error) {
+func (k *snapshotter) upload(ctx context.Context) (bucket.Object, error) {
 	b := k.bucket.Load()
 	if b == nil || !k.connected() {
 		return bucket.Object{}, admin.Unavailable("the broker and its object store cannot be reached; snapshot create --output FILE needs neither")
@@ -341,7 +341,7 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	defer done()
-	item, err := k.put(ctx)
+	item, err := k.upload(ctx)
 	if errors.Is(err, bucket.ErrLocked) {
 		return nil, admin.Refused(err.Error())
 	}
@@ -381,7 +381,7 @@ func (k *snapshotter) Export(ctx context.Context, w io.Writer, begin func()) err
 	if err := k.flush(ctx); err != nil {
 		return err
 	}
-	return cli.Advise(k.live.now().store.Export(ctx, w, k.archives, begin))
+	return cli.Advise(k.live.current().store.Export(ctx, w, k.archives, begin))
 }
 
 // list returns the content of the object store for the operators' page.

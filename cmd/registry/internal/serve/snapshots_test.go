@@ -70,10 +70,10 @@ func TestImporting(t *testing.T) {
 	for changes, want := range map[uint64]bool{0: false, muchChanges: false, muchChanges + 1: true} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLive()
-			l.now().model.Apply(nil, 5)
+			l.current().model.Apply(nil, 5)
 			go func() {
 				time.Sleep(importLook / 2) // by the clock of the bubble
-				l.now().model.Apply(nil, 5+changes)
+				l.current().model.Apply(nil, 5+changes)
 			}()
 			if got := newSnapshotter(l, &indexing.Pacer{}, Config{}).importing(t.Context()); got != want {
 				t.Errorf("%d changes: %v", changes, got)
@@ -94,7 +94,7 @@ func TestSnapshotTurn(t *testing.T) {
 	k.open(r.js)
 	turn := func(what string, wantNext time.Duration, wantMade uint64) {
 		t.Helper()
-		next, err := k.turn(t.Context())
+		next, err := k.makeIfDue(t.Context())
 		if made := k.stats.numbers().count; err != nil || next > wantNext || next < wantNext-time.Minute || made != wantMade {
 			t.Errorf("%s: again after %s, %d made, %v; want %s, %d made", what, next, made, err, wantNext, wantMade)
 		}
@@ -115,7 +115,7 @@ func TestSnapshotTurn(t *testing.T) {
 		tick := time.NewTicker(importLook / 10)
 		defer tick.Stop()
 		for seq := uint64(100_000); ; seq += 10_000 {
-			r.live.now().projector.Inspect(func(m *readmodel.Model) { m.Apply(nil, seq) })
+			r.live.current().projector.Inspect(func(m *readmodel.Model) { m.Apply(nil, seq) })
 			select {
 			case <-stop:
 				return
@@ -140,7 +140,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 		return k
 	}
 	k, replica := snapshotter(), snapshotter()
-	if _, err := k.turn(t.Context()); err != nil { // nothing to save yet
+	if _, err := k.makeIfDue(t.Context()); err != nil { // nothing to save yet
 		t.Fatal(err)
 	}
 	publish := func(seed uint64) {
@@ -148,7 +148,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 		until(t, func() bool { p, _ := r.live.progress(); return p.Checkpoint == seq && p.Saved == seq })
 	}
 	publish(1)
-	if _, err := k.turn(t.Context()); err != nil || k.stats.numbers().count != 1 {
+	if _, err := k.makeIfDue(t.Context()); err != nil || k.stats.numbers().count != 1 {
 		t.Fatal("no first snapshot: ", err)
 	}
 	publish(2)
@@ -173,7 +173,7 @@ func TestSnapshotAtOnce(t *testing.T) {
 	if !replica.newLoss() || replica.newLoss() {
 		t.Error("a replica does not wake once")
 	}
-	if next, err := replica.turn(t.Context()); err != nil || next < time.Minute || replica.stats.numbers().count != 0 {
+	if next, err := replica.makeIfDue(t.Context()); err != nil || next < time.Minute || replica.stats.numbers().count != 0 {
 		t.Errorf("a replica makes the same again: %d, %v", replica.stats.numbers().count, err)
 	}
 	if r.live.View().Digest() != digest || !strings.Contains(p.LastError, "registry recover") || p.Frozen {
