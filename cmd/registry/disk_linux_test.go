@@ -42,18 +42,13 @@ func mountDisk(t *testing.T, path, size string) *registrytest.Disk {
 	if errors.Is(err, os.ErrPermission) && os.Getenv("CI") != "true" {
 		t.Skip("only root may mount a disk")
 	}
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := d.Unmount(); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})
 	return d
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	require.NoError(t, err)
 }
 
 // full is one part of the server on a disk that gets full under it.
@@ -253,8 +248,8 @@ func (f *full) trouble(c failing) {
 
 // fillDisk leaves no room at all.
 func (f *full) fillDisk() (mend func()) {
-	must(f.t, f.disk.Fill(0))
-	return func() { must(f.t, f.disk.Free()) }
+	require.NoError(f.t, f.disk.Fill(0))
+	return func() { require.NoError(f.t, f.disk.Free()) }
 }
 
 // indexReadOnly makes the disks of the index and of the temporary files read-only.
@@ -262,8 +257,8 @@ func (f *full) indexReadOnly() (mend func()) {
 	other := mountDisk(f.t, filepath.Join(f.data, "temporary"), "64m")
 	readOnly := func(is bool) {
 		f.t.Helper()
-		must(f.t, f.disk.ReadOnly(is))
-		must(f.t, other.ReadOnly(is))
+		require.NoError(f.t, f.disk.ReadOnly(is))
+		require.NoError(f.t, other.ReadOnly(is))
 	}
 	readOnly(true)
 	return func() { readOnly(false) }
@@ -302,15 +297,15 @@ func TestDiskFullInsideBatch(t *testing.T) {
 			c := newCut(t)
 			c.file("first", 1)
 			require.NoError(t, c.publish("first"))
-			must(t, c.disk.Fill(c.bytes()*quarters/4))
+			require.NoError(t, c.disk.Fill(c.bytes()*quarters/4))
 			c.file("second", 2, 3, 4)
 			sure := append(c.ids["first"], c.ids["second"][:c.publishUntilFull("second")]...)
 			health := c.broker.Health()
-			must(t, c.disk.Fill(4<<20))
+			require.NoError(t, c.disk.Fill(4<<20))
 			if health == nil || c.broker.Recover(health) {
 				t.Fatalf("a new server on a disk that would be full again at once; health: %v", health)
 			}
-			must(t, c.disk.Free())
+			require.NoError(t, c.disk.Free())
 			if !c.broker.Recover(health) {
 				t.Fatalf("no new server; health: %v", health)
 			}

@@ -467,40 +467,36 @@ func TestIndexFolder(t *testing.T) {
 	k.feed(2000)
 	k.End(os.Kill)
 	folder, elsewhere := filepath.Join(k.data, "index"), filepath.Join(k.dir, "elsewhere")
-	must := func(err error) {
-		t.Helper()
-		require.NoError(t, err)
-	}
-	must(os.MkdirAll(elsewhere, 0o700))
-	must(os.WriteFile(filepath.Join(elsewhere, "kept"), []byte("kept"), 0o600))
+	require.NoError(t, os.MkdirAll(elsewhere, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "kept"), []byte("kept"), 0o600))
 	for i, mess := range []func(){
 		func() {
 			// What a kill, a disk, a bleve index or an earlier version may have left.
-			must(os.MkdirAll(filepath.Join(folder, "store", "deep"), 0o700))
-			must(os.MkdirAll(filepath.Join(folder, "saved", "deep"), 0o700))
+			require.NoError(t, os.MkdirAll(filepath.Join(folder, "store", "deep"), 0o700))
+			require.NoError(t, os.MkdirAll(filepath.Join(folder, "saved", "deep"), 0o700))
 			for _, name := range []string{"block-1", "block-2", "root.bolt", "store/00000001.zap", "store/deep/x"} {
-				must(os.WriteFile(filepath.Join(folder, name), []byte(strings.Repeat("\xff", 4099)), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(strings.Repeat("\xff", 4099)), 0o600))
 			}
-			must(os.Truncate(filepath.Join(folder, "block-2"), 0))
+			require.NoError(t, os.Truncate(filepath.Join(folder, "block-2"), 0))
 			// What cannot be read, or only by root.
-			must(os.WriteFile(filepath.Join(folder, "block-3"), []byte("x"), 0))
-			must(os.Mkdir(filepath.Join(folder, "block-4"), 0))
-			must(syscall.Mkfifo(filepath.Join(folder, "block-5"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "block-3"), []byte("x"), 0))
+			require.NoError(t, os.Mkdir(filepath.Join(folder, "block-4"), 0))
+			require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "block-5"), 0o600))
 		},
 		func() { // links to what is not ours
-			must(os.Symlink(elsewhere, filepath.Join(folder, "block-1")))
-			must(os.Symlink(filepath.Join(elsewhere, "kept"), filepath.Join(folder, "block-2")))
-			must(os.Symlink("nowhere", filepath.Join(folder, "block-3")))
+			require.NoError(t, os.Symlink(elsewhere, filepath.Join(folder, "block-1")))
+			require.NoError(t, os.Symlink(filepath.Join(elsewhere, "kept"), filepath.Join(folder, "block-2")))
+			require.NoError(t, os.Symlink("nowhere", filepath.Join(folder, "block-3")))
 		},
 		func() {
-			must(os.RemoveAll(folder))
-			must(os.Symlink(elsewhere, folder))
+			require.NoError(t, os.RemoveAll(folder))
+			require.NoError(t, os.Symlink(elsewhere, folder))
 		},
 		func() {
-			must(os.RemoveAll(folder))
-			must(os.WriteFile(folder, []byte("a file"), 0o400))
+			require.NoError(t, os.RemoveAll(folder))
+			require.NoError(t, os.WriteFile(folder, []byte("a file"), 0o400))
 		},
-		func() { must(os.RemoveAll(folder)) },
+		func() { require.NoError(t, os.RemoveAll(folder)) },
 	} {
 		mess()
 		k.survive()
