@@ -275,7 +275,7 @@ func (c *copyOf) digest() string {
 	return hex.EncodeToString(sum.Mod(sum, new(big.Int).Lsh(big.NewInt(1), 128)).FillBytes(make([]byte, 16)))
 }
 
-// feed is what a server says of its feed.
+// feed is a server's /api/changes.
 type feed struct {
 	Epoch    string
 	Sequence uint64

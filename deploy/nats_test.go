@@ -234,7 +234,7 @@ func startSigned(t *testing.T) (url string, s signed) {
 	return node.ClientURL(), signed{t, account}
 }
 
-// creds writes a user's file. may lists the subjects that the user may publish to; none: all.
+// creds writes a user's file. may lists the subjects that the user may publish to; if empty, all.
 func (s signed) creds(may ...string) string {
 	s.t.Helper()
 	user, userID := keyPair(s.t, nkeys.CreateUser)

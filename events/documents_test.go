@@ -225,7 +225,7 @@ func walk(v any, visit func(ref string)) {
 	}
 }
 
-// at is what a reference such as #/components/schemas leads to; nil for nothing.
+// at returns the value that a reference such as #/components/schemas leads to, or nil.
 func at(v any, ref string) any {
 	for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
 		m, ok := v.(map[string]any)

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// thing is what TestOptionalMember reads.
+// thing is a type for TestOptionalMember to read.
 type thing struct{ name, color string }
 
 // A member that older events lack is optional: it is read where it is, and says its zero value

@@ -41,7 +41,7 @@ func TestChangesParameters(t *testing.T) {
 	}
 }
 
-// feedOf is what /api/changes says.
+// feedOf is the body of /api/changes.
 func (f *fixture) feedOf(t *testing.T) (body feedBody) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(f.get(t, "/api/changes").body), &body))

@@ -26,7 +26,7 @@ func otherMethods() []string {
 	}
 }
 
-// allowed is what Allow says of a path.
+// allowed returns the Allow header of a path.
 func allowed(path string) string {
 	if strings.HasPrefix(path, "/api/") {
 		return "GET"

@@ -79,7 +79,7 @@ func listen(t testing.TB, srv *http.Server) string {
 	return listenOver(t, srv, func(l net.Listener) net.Listener { return wire.LimitConnections(l, 0) })
 }
 
-// listenOver is listen over another kind of connections. nil: net/http's own.
+// listenOver is listen over another kind of connections. If wrap is nil, they are net/http's own.
 func listenOver(t testing.TB, srv *http.Server, wrap func(net.Listener) net.Listener) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,7 @@ func listenOver(t testing.TB, srv *http.Server, wrap func(net.Listener) net.List
 	return address
 }
 
-// apply is what the projector does: one event a sequence.
+// apply applies events as the projector does, one a sequence.
 func (f *fixture) apply(data ...events.Data) {
 	seq := f.model.View().Sequence()
 	records := make([]readmodel.Record, len(data))
@@ -123,7 +123,7 @@ func (f *fixture) boundSearches(running, waiting int, wait time.Duration) {
 	s.most, s.limit, s.wait = running, waiting, wait
 }
 
-// response is what a reader got.
+// response is a response with its body.
 type response struct {
 	path   string // asked for, decoded
 	status int

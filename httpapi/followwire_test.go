@@ -130,7 +130,7 @@ func (f *fixture) followerInAnEvent(t testing.TB) io.Reader {
 }
 
 // A stream that ends in the middle of an event is cut, so that no reader takes the half for the
-// whole. It counts as a request all the same.
+// whole. It still counts as a request.
 func TestStreamEndsInAnEvent(t *testing.T) {
 	f := serve(t)
 	conn := f.followerInAnEvent(t)

@@ -60,7 +60,7 @@ func (f *folder) fold(t *rapid.T, v *View, limit, size int) {
 	f.at, f.seen, f.reachedIt = page.Until, max(f.seen, v.Sequence()), page.UpToDate
 }
 
-// shown is what the lists of a view show, as a folder has it.
+// shown returns what the lists of a view show, in the form of a folder.
 func shown(v *View) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, l := range events.Lists() {

@@ -21,7 +21,7 @@ func pieces() []string {
 	}
 }
 
-// openings are what a hostile reason begins with: definitions that later text repeats.
+// openings returns beginnings of hostile reasons: definitions that later text repeats.
 func openings(size int) []string {
 	long := strings.Repeat("b", size/2)
 	return []string{"", "[a]: http://a/" + long + "\n\n", "[a]: http://a '" + strings.Repeat("\"", size/2) + "'\n\n", "[a]: http://a/" + long[:size/20] + "\n\n"}
@@ -69,7 +69,7 @@ func (c *counter) LastOpenedBlock() parser.Block {
 	return c.Context.LastOpenedBlock()
 }
 
-// cost is what a rendering takes: it depends on the reason alone.
+// cost is the cost of a rendering, which depends on the reason alone.
 type cost struct{ steps, allocated, output int }
 
 func costOf(m *markdown, reason string) cost {

@@ -15,7 +15,7 @@ import (
 	"example.org/registry/events"
 )
 
-// rangeSays is what the range of an id says of it, read as the contract tells a client to.
+// rangeSays returns the bits of an id in its range, read as the contract tells a client to.
 func rangeSays(t rapid.TB, v *View, id string) byte {
 	sum := sha256.Sum256([]byte("registry-id-v1\n" + id))
 	digits := hex.EncodeToString(sum[:])
@@ -42,7 +42,7 @@ func rangeSays(t rapid.TB, v *View, id string) byte {
 	return found
 }
 
-// says is what the twin's check says of an id, the trusted beside a fraud included.
+// says returns the bits of an id by the twin's check, including a trusted person next to a fraud.
 func (w *twin) says(id string) (bits byte) {
 	for _, e := range w.entries {
 		if e.ChatID != id {

@@ -160,7 +160,7 @@ func sixLetters(r *rand.Rand, row *readmodel.Row) string {
 	return strings.TrimSpace(string(text[at : at+6])) // as parameters are
 }
 
-// hostile is what a search could be made expensive with.
+// hostile are queries that could make a search expensive.
 func hostile() []string {
 	return []string{strings.Repeat("a", 100), strings.Repeat("ka", 50), " ", "o", strings.Repeat("oszust ", 14), `.*[a-z]+(x|y)?$^\`,
 		`name:"x" OR *:* ~2 ?`, strings.Repeat("konto nitro", 9), strings.Repeat("\u0301", 100), strings.Repeat("😀", 100)}

@@ -145,7 +145,7 @@ func amendSteadily(ctx context.Context, m *readmodel.Model, rate int) {
 	}
 }
 
-// paces is what searches took.
+// paces are the durations of searches.
 type paces struct {
 	mu               sync.Mutex
 	processor, clock []time.Duration

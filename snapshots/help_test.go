@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*DB).Close")) // of a damaged file: see closeWithin
 }
 
-// child is what the test binary does as a child process.
+// child does a job in a child process and returns its exit status.
 func child(job, path string) int {
 	switch job {
 	case "restore":

@@ -88,7 +88,7 @@ func TestSaveGoesForward(t *testing.T) {
 	}
 }
 
-// A Save that failed was lost, or was kept all the same. Either way the next one, with all the
+// A Save that failed was lost, or was kept nevertheless. Either way the next one, with all the
 // records again, leaves the right state (promise 4).
 func TestFailedSave(t *testing.T) {
 	t.Parallel()

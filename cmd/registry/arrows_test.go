@@ -31,7 +31,7 @@ func arrows() map[string][]string {
 	}
 }
 
-// strangers are what a room must not know, by prefix of the import path.
+// strangers returns the packages that a room must not import, by prefix of the import path.
 func strangers() map[string][]string {
 	web := []string{"net/http", "github.com/gin-gonic/"}
 	return map[string][]string{
@@ -43,7 +43,7 @@ func strangers() map[string][]string {
 	}
 }
 
-// unreachable are what a package must not import through others either, by prefix of the import
+// unreachable returns what a package must not import through others either, by prefix of the import
 // path. NATS's client library imports net/http, so packages that use it cannot be kept from that.
 func unreachable() map[string][]string {
 	web, store, broker := []string{"net/http", "github.com/gin-gonic/"}, "go.etcd.io/bbolt", "github.com/nats-io/"
@@ -56,7 +56,7 @@ func unreachable() map[string][]string {
 	}
 }
 
-// testsMay is what tests may use beyond their room's arrows: the real broker, and the store
+// testsMay returns what tests may import beyond their room's arrows: the real broker, and the store
 // of a projector.
 func testsMay(room string) []string {
 	switch room {

@@ -79,11 +79,7 @@ func TestDonationIDsStayOut(t *testing.T) {
 	p := served(t, "--log-level=debug", "--embedded-nats-config="+users, "--snapshot-every=0")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	nc, err := nats.Connect(p.NATS, nats.UserInfo("backend", "pw"))
-	require.NoError(t, err)
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	require.NoError(t, err)
+	js := eventstest.Dial(t, p.NATS, nats.UserInfo("backend", "pw"))
 	hostile := hostileDonations()
 	for _, m := range hostile {
 		eventstest.PublishRaw(t, js, m[0], []byte(m[1]))

@@ -271,7 +271,7 @@ func TestFailpointsAreAllKilledAt(t *testing.T) {
 
 // While the copying of a rejected event hangs, the checkpoint on disk stays before it, so that the
 // event is copied after all (promise 8, readmodel/doc.go; events/CONTRACT.md#rejection). What comes
-// after it is applied all the same.
+// after it is still applied.
 func TestFailpointHangingCopy(t *testing.T) {
 	t.Parallel()
 	k := newFailing(t)

@@ -106,7 +106,7 @@ func TestEachLineOfAPause(t *testing.T) {
 	}
 }
 
-// A pipe that brings a line every 50 ms never falls silent. Each line is sent soon all the same: it
+// A pipe that brings a line every 50 ms never falls silent. Each line is still sent soon: it
 // may be a delisting.
 func TestEachLineOfATrickle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

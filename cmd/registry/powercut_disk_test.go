@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// recording is what strace saw of a server: its calls, in order, as far as they change its data
+// recording is a trace of a server: its system calls, in order, as far as they change its data
 // directory or acknowledge events.
 type recording struct {
 	root  string // the data directory
@@ -162,7 +162,7 @@ type handle struct {
 	at   int64
 }
 
-// mixSector is what a disk writes at once.
+// mixSector is the number of bytes that a disk writes at once.
 const mixSector = 512
 
 // cut replays the calls up to point, and writes to dir one of the states that a power cut may leave

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -162,12 +161,7 @@ func (p *program) publisher() *publish.Publisher {
 // stream connects to the server's broker until the test ends.
 func (p *program) stream() jetstream.JetStream {
 	p.t.Helper()
-	nc, err := nats.Connect(p.NATS)
-	require.NoError(p.t, err)
-	p.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	require.NoError(p.t, err)
-	return js
+	return eventstest.Dial(p.t, p.NATS)
 }
 
 // applied waits until the server has dealt with a sequence.

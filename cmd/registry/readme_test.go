@@ -29,7 +29,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// pages are what readers start from.
+// pages returns the pages that readers start from.
 func pages() []string {
 	return []string{"README.md", "deploy/README.md", "deploy/operating.md", "deploy/capacity.md"}
 }

@@ -154,7 +154,7 @@ func TestRebuildInterrupted(t *testing.T) {
 }
 
 // A rebuild that the memory limit has no room for is refused with both numbers, before anything is
-// done; --yes does it all the same.
+// done; --yes rebuilds anyway.
 func TestRebuildMemory(t *testing.T) {
 	t.Parallel()
 	s := newProgram(t)

@@ -20,7 +20,7 @@ type citation struct {
 	page       bool   // Markdown, where links count too
 }
 
-// house is what the repository holds for readers to be sent to.
+// house is everything in the repository that a reference may name.
 type house struct {
 	root      string
 	citations []citation

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is what a person sees of a program that runs in a terminal.
+// terminal is the screen of a program that runs in a terminal.
 type terminal struct {
 	cmd    *exec.Cmd
 	master *os.File

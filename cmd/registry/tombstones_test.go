@@ -321,7 +321,7 @@ func exportedIDs(t *testing.T, export string) map[string]bool {
 	return ids
 }
 
-// answered is what the test reads of lists and checks.
+// answered is the part of a list or check that the test reads.
 type answered struct {
 	Data []struct {
 		ID string `json:"_id"`

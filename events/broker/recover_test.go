@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// errFull is what Health says of a stream on a full disk.
+// errFull is Health's error for a stream on a full disk.
 var errFull = errors.New("stream S write error: " + syscall.ENOSPC.Error())
 
 // A new server takes the place of the old one, at its address, with its streams and its users;

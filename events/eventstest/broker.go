@@ -113,6 +113,17 @@ func Connect(t testing.TB, b *broker.Broker, opts ...nats.Option) jetstream.JetS
 	return js
 }
 
+// Dial opens JetStream on a connection to url, closed at the test's end.
+func Dial(t testing.TB, url string, opts ...nats.Option) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(url, opts...)
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	return js
+}
+
 // Create creates a stream, even of a name that was deleted just before. The broker acknowledges a
 // deletion before it has removed the files, and refuses the new stream until then.
 func Create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {

@@ -59,7 +59,7 @@ func serve(t testing.TB, mutate ...func(*httpapi.Health)) *fixture {
 	return f
 }
 
-// listStatus is what the public API answers lists with.
+// listStatus returns the status of a list of the public API.
 func (f *fixture) listStatus() int {
 	rec := httptest.NewRecorder()
 	f.public.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/api/scammers", nil))

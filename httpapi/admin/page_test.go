@@ -16,7 +16,7 @@ import (
 	"example.org/registry/httpapi/internal/apitest"
 )
 
-// nastyText is what a rejected event may bring along.
+// nastyText is a text as hostile as a rejected event may have.
 const nastyText = `<script>alert(1)</script>"><img src=x onerror=alert(1)> {{.}} ` + "\u202egnp.exe\u200b\x00"
 
 // The page shows what /projection does, in a document that is well-formed whatever is in it.

@@ -30,7 +30,7 @@ func drawEntries(t *rapid.T) []Entry {
 	}), 0, 8).Draw(t, "entries")
 }
 
-// typed is what somebody types: things, each an id or a name.
+// typed is a text as people type it: things, each an id or a name.
 type typed struct{ things []string }
 
 func drawTyped(t *rapid.T) typed {

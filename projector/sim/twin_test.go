@@ -16,7 +16,7 @@ type twin struct {
 	rejected map[uint64]string // the subject of each message that is no valid event, by sequence
 }
 
-// subject is what the stream has of a subject.
+// subject is the stream's messages on a subject.
 type subject struct {
 	last    uint64           // sequence of the last message; 0: purged
 	valid   uint64           // of the last valid one
@@ -75,7 +75,7 @@ func (t *twin) spoiled() []string {
 	})
 }
 
-// inventory is what a model must hold.
+// inventory returns the records that a model must hold.
 func (t *twin) inventory() map[string]readmodel.Digest {
 	var records []readmodel.Record
 	for _, s := range t.subjects {

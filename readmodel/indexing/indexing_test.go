@@ -91,7 +91,7 @@ type life struct {
 	end           func()
 }
 
-// log is what a logger wrote.
+// log is the output of a logger.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -91,7 +91,7 @@ func BenchmarkRanked(b *testing.B) {
 	}
 }
 
-// badInput is what must be answered in no time.
+// badInput are queries that must cost nearly nothing.
 func badInput() map[string]string {
 	var many []string
 	for i := range 33 {

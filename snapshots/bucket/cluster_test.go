@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -100,11 +99,7 @@ func cluster(t *testing.T) (nodes []*server.Server, clients []jetstream.JetStrea
 		if !s.ReadyForConnections(30 * time.Second) {
 			t.Fatal("a node does not start")
 		}
-		nc, err := nats.Connect(s.ClientURL())
-		require.NoError(t, err)
-		t.Cleanup(nc.Close)
-		js, err := jetstream.New(nc)
-		require.NoError(t, err)
+		js := eventstest.Dial(t, s.ClientURL())
 		clients = append(clients, js)
 	}
 	return nodes, clients

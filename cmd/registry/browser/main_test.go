@@ -29,7 +29,7 @@ import (
 // patience bounds every wait. Nothing is expected to take this long.
 const patience = 2 * time.Minute
 
-// shared is what all tests use. TestMain sets it before they run.
+// shared holds what all tests use. TestMain sets it before they run.
 var shared struct {
 	browser context.Context      // of the running browser
 	axe     string               // the script

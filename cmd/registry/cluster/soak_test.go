@@ -399,7 +399,7 @@ func (s *stage) sayCounts() {
 	s.t.Log(strings.Join(all, ", "))
 }
 
-// sample is what a replica uses at a quiet point.
+// sample is a replica's resource use at a quiet point.
 type sample struct {
 	after       time.Duration // since the soak began
 	goroutines  float64

@@ -41,7 +41,7 @@ func keep(t rapid.TB, d Dir, b *Builder) *Block {
 	return block
 }
 
-// find is what a block answers: certain and possible slots.
+// find returns a block's certain and possible slots.
 func find(t rapid.TB, b *Block, text Text, needle string) (sure, all []uint16) {
 	var s, maybe Set
 	require.NoError(t, b.Find(NewQuery(text, needle, new(Scratch)), &s, &maybe))
@@ -57,7 +57,7 @@ func slots16(s *Set) (slots []uint16) {
 	return slots
 }
 
-// containing is what Find promises, by looking at every text.
+// containing returns what Find must, by a scan of every text.
 func containing(docs map[uint16]doc, text Text, needle string) (found []uint16) {
 	for slot, d := range docs {
 		in := d.text()

@@ -88,7 +88,7 @@ type class struct {
 	make  func(d *draw) string // of the field for an id, what follows a form feed
 }
 
-// draw is what a paste is made of.
+// draw holds the people that a paste is about.
 type draw struct {
 	rng                    *rand.Rand
 	scam, other            events.Entry // accused: anybody, and one whose name is their own
@@ -205,7 +205,7 @@ func TestVerdictsByClass(t *testing.T) {
 	}
 }
 
-// texts are what people add to a text.
+// texts draws what people add to a text.
 func texts(p *people) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		one := rapid.OneOf(

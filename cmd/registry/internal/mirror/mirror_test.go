@@ -163,7 +163,7 @@ func refuse(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, `{"error":"…"}`)
 }
 
-// fail is what proxies answer.
+// fail responds as a failing proxy does.
 func (f *fake) fail(w http.ResponseWriter) {
 	switch f.rng.IntN(6) {
 	case 0:

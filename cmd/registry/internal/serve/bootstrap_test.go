@@ -390,7 +390,7 @@ func TestBootstrapWithoutLeader(t *testing.T) {
 	waits(t, eventstest.LonelyNode(t, "").Conn(), "does not answer about the stream", "leader")
 }
 
-// through is what bootstrap waits for, when it is there.
+// through returns a channel that has the connection which bootstrap waits for.
 func through(js jetstream.JetStream) <-chan jetstream.JetStream {
 	connected := make(chan jetstream.JetStream, 1)
 	connected <- js

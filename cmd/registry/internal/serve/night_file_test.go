@@ -31,7 +31,7 @@ func TestWorstNightFromFiles(t *testing.T) {
 	}
 }
 
-// files are what an operator has kept, with the events that they know.
+// files are the operator's backups, with the events that each covers.
 type files struct {
 	snapshot   *recovery.Known
 	inSnapshot map[events.Subject]published

@@ -95,12 +95,7 @@ func newNight(t *testing.T, seed uint64) *night {
 	n.startBroker()
 	connect := func(opts ...nats.Option) jetstream.JetStream {
 		opts = append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
-		nc, err := nats.Connect("nats://"+n.addr, opts...)
-		require.NoError(t, err)
-		t.Cleanup(nc.Close)
-		js, err := jetstream.New(nc)
-		require.NoError(t, err)
-		return js
+		return eventstest.Dial(t, "nats://"+n.addr, opts...)
 	}
 	n.js = connect()
 	eventstest.Stream(t, n.js)
@@ -304,7 +299,7 @@ func (n *night) recover(publish bool) *recovery.Plan {
 	return plan
 }
 
-// snapshot is what a snapshot of the server holds.
+// snapshot returns the content of a snapshot of the server.
 func (n *night) snapshot() *recovery.Known {
 	n.t.Helper()
 	archive, _, err := n.server.snapshots.Archive(n.t.Context())
@@ -455,7 +450,7 @@ func (n *night) replays(v *readmodel.View) {
 	}
 }
 
-// replica is what a server that starts with nothing makes of the stream.
+// replica returns the content of a server that replays the stream from nothing.
 func (n *night) replica() *readmodel.View {
 	n.t.Helper()
 	m := readmodel.New()
