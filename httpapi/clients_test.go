@@ -131,8 +131,8 @@ func typedRequests(c *contract) (targets []string) {
 	return append(targets, "/api/check?search=LUKASZ", "/api/check?search=n", "/api/chat/avatar/a?size=3", "/proofs/p-1")
 }
 
-// TypeScript's types of the document are those of the answers: a program that gives each answer the
-// type of its path and status compiles, and one that gives it another value does not.
+// The TypeScript types made of the document fit the responses: a program that assigns each response
+// to the type of its path and status compiles, and one that assigns another value does not.
 func TestTypeScript(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

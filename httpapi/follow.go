@@ -87,8 +87,8 @@ type news struct {
 	view atomic.Pointer[readmodel.View] // replaced by newer views without a change
 	next chan struct{}                  // closed when there is newer news
 
-	// What changed since the news before. It is the page of a stream at any position from `from` to
-	// `to`, between which nothing changed.
+	// The changes since the previous news, as a page. Any stream at a position from `from` to `to` may
+	// send it, since nothing changed between the two.
 	from, to uint64
 	page     func() eventPage // makes it once
 }

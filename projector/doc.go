@@ -14,7 +14,7 @@
 //   - Queries wait for nothing here (promise 5): if the broker is away, the disk is full or the
 //     stream is another one, the last state is served.
 //   - No message of the stream stays unapplied unnoticed. If the broker does not deliver a message
-//     that it has, while nothing else waits to be applied and no PauseAt prevents it, a new session
+//     that it has, while nothing else waits to be applied and no PauseAt holds it back, a new session
 //     begins within 3 s. If that session does not get the message either, the next one waits twice
 //     as long, up to 32 s, so that a slow link is not taken for a broken one.
 //   - Progress.AsOf never goes back, and the model has everything that the broker knew at that time:
@@ -55,7 +55,7 @@
 // # Rebuild and verify
 //
 // A rebuild is a second Projector with a model and a store of its own; its Config.Saved names the
-// stream and no sequence. PauseAt pauses either one exactly at a sequence, so that two models can be
+// stream and no sequence. PauseAt stops either one exactly at a sequence, so that two models can be
 // compared, or one can replace the other. ReadOnly leaves no trace: registry verify is such a
 // replay.
 //

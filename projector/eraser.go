@@ -74,7 +74,7 @@ func (e *eraser) add(records []readmodel.Record) {
 	}
 }
 
-// enqueue adds a removal. If too many wait, it schedules another read of the removal, and returns
+// enqueue adds a removal. If too many wait, it schedules another read of the removals, and returns
 // false.
 func (e *eraser) enqueue(subject string, sequence uint64) bool {
 	e.mu.Lock()

@@ -247,7 +247,7 @@ func (s *subjects) dequeue() (some []*examination) {
 	return some
 }
 
-// requeue makes examinations from take pending again, unless there is a newer examination of the
+// requeue makes examinations from dequeue pending again, unless there is a newer examination of the
 // subject.
 func (s *subjects) requeue(some []*examination) {
 	s.mu.Lock()
@@ -281,8 +281,8 @@ func (s *subjects) examine(ctx context.Context, e *examination) error {
 	return nil
 }
 
-// enqueue begins an examination. A valid event that arrives during it removes the enqueue, and so
-// discards the result.
+// enqueue begins an examination. A valid event that arrives during it dequeues the subject, and
+// so discards the result.
 func (s *subjects) enqueue(subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -220,7 +220,7 @@ func (w *watcher) findNext(ctx context.Context, e erasure) {
 
 // checkDelivery restarts the session if the message at sequence, which is in the stream, is overdue. The
 // next delivery would reveal a lost one, but on an idle stream none follows. A received message
-// only waits to be applied, and a message behind the bound of a PauseAt is not missing.
+// only waits to be applied, and a message behind the bound of PauseAt is not missing.
 func (w *watcher) checkDelivery(sequence uint64) {
 	r := w.receiving.Load()
 	if r == nil || sequence <= r.received.Load() || sequence > w.bound.limit.Load() {

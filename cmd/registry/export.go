@@ -64,9 +64,9 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 	})
 }
 
-// delistingsSince is what has become of the entries of a snapshot, and who says so
-// (cmd/registry/CONTRACT.md#coming-back). With --relist, the stream only says which of the snapshot's
-// tombstones have had their day, if it can be asked.
+// delistingsSince returns what has become of the entries of a snapshot, and its source
+// (cmd/registry/CONTRACT.md#coming-back). With --relist, the stream only tells which of the snapshot's
+// tombstones are outdated, if it can be asked.
 func (c *exportCmd) delistingsSince(p *process, path string, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
 	if c.Tombstones != "" {
 		since, err = c.askFile(p, path, m)

@@ -22,7 +22,7 @@
 // goal is 20,000 into a broker that syncs.
 //
 // A Run stores the highest sequence of each subject because the broker's table of duplicates is not
-// enough: see order.
+// enough: see ackTracker.
 //
 // It is a package of its own so that the events, the read model and the HTTP API do not import a
 // NATS client.

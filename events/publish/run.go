@@ -83,12 +83,12 @@ func (r *Run) PublishAll(ctx context.Context, messages []Message) (Summary, erro
 
 // ackTracker holds the highest acknowledged sequence for each subject of a run. A duplicate acknowledged
 // below it was stored before an earlier message of the run. That happens because the broker does
-// not forget ids in the ackTracker of their messages: after a restart it knows only the ids of messages
+// not forget ids in the order of their messages: after a restart it knows only the ids of messages
 // that it still has, not of purged or displaced ones, and its window may end in the middle of a
 // repetition.
 //
 // Comparing sequences, instead of recording which messages the run has stored as new, also finds
-// messages that an earlier, killed run left in the wrong ackTracker.
+// messages that an earlier, killed run left in the wrong order.
 //
 // Subjects are stored as 64-bit hashes. A collision, one pair in millions of runs of ten million
 // subjects, only stores a known message again.

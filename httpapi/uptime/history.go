@@ -145,7 +145,7 @@ func (r *record) prune() {
 	}
 }
 
-// component returns the history component a component up to the day component now.
+// component returns the history of a component up to the day of now.
 func (h *history) component(id string, now time.Time) Component {
 	r := h.Components[id]
 	if r == nil {

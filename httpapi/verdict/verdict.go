@@ -293,7 +293,7 @@ func (q *question) unchecked(least paste.Kind) []paste.Stretch {
 	})
 }
 
-// decide says what the subject alone means.
+// decide sets the verdict of the subject alone.
 func (s *Subject) decide() {
 	slices.SortStableFunc(s.Hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(a.Near, b.Near), cmp.Compare(a.gravity(), b.gravity()), cmp.Compare(a.List, b.List))
@@ -425,7 +425,7 @@ func (q *question) grown() bool {
 	})
 }
 
-// mostSevere returns what the mostSevere subject says.
+// mostSevere returns the value and reason of the most severe subject.
 func (q *question) mostSevere() (v Value, r Reason) {
 	v, r = None, Nobody
 	for i := range q.subjects {

@@ -352,7 +352,7 @@ func (n *node) item(i int) Item { return Item{n.keys[i], n.slots[i], n.classes[i
 
 func (n *node) set(i int, it Item) { n.keys[i], n.slots[i], n.classes[i] = it.Key, it.Slot, it.Class }
 
-// insertAt makes room at for it.
+// insertAt inserts it at position at; the node has room.
 func (n *node) insertAt(at int, it Item) {
 	copy(n.keys[at+1:], n.keys[at:n.n])
 	copy(n.slots[at+1:], n.slots[at:n.n])

@@ -99,8 +99,7 @@ func (e *Engine) publish(p *published) {
 	old.release()
 }
 
-// unpublish unpublishes and releases the index that f published. If f is nil, it does so with any
-// index.
+// unpublish withdraws and releases the index that f published. If f is nil, it withdraws any index.
 func (e *Engine) unpublish(f *follower) {
 	e.mu.Lock()
 	var old *published

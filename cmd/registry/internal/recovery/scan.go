@@ -64,9 +64,9 @@ func Scan(ctx context.Context, s leader.Stream, each func(leader.Message)) (*Sca
 // restarts is how often in a row reading begins again without a message.
 const restarts = 3
 
-// read reads on after at, to the message end. It is not whole where a delivery was lost on the way,
-// as happens when the connection breaks or cannot keep up: what is not acknowledged does not come
-// again from the same consumer.
+// read reads the messages after at, up to end, and advances at. It returns whole == false if a
+// delivery was lost, which happens when the connection breaks or cannot keep up: this consumer does
+// not deliver a message twice.
 func (s *Scanned) read(ctx context.Context, from leader.Stream, at *uint64, end uint64, each func(leader.Message)) (whole bool, err error) {
 	consumer, err := from.JS.CreateConsumer(ctx, from.Name, jetstream.ConsumerConfig{
 		Description: "registry recover", DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: *at + 1, AckPolicy: jetstream.AckNonePolicy,
