@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"example.org/registry/cmd/registry/internal/task"
@@ -116,6 +117,9 @@ func (r *running) index() {
 			r.ranked.Run(ctx, r.model, ranked.Identity{StreamEpoch: r.projector.Progress().StreamEpoch, DataSet: r.store.DataSet()})
 		}, r.exact)
 	}
+	// Loading and indexing leave about as much garbage as the model is large, which an idle server
+	// would keep.
+	r.onceCaughtUp(func(context.Context) { debug.FreeOSMemory() }, r.exact)
 }
 
 // onceCaughtUp calls run once the model has caught up and first is complete or has a problem:
