@@ -3,15 +3,18 @@
 package cluster
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/publish"
 )
 
 // TestRecover: a cluster has lost its stream. registry recover is killed while it publishes, and run
@@ -22,18 +25,28 @@ func TestRecover(t *testing.T) {
 	c, js := startNodes(t)
 	one := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
 	two := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
-	const entries = 6000
-	last := eventstest.Publish(t, js, eventstest.Events(entries, 6)...)
-	agree(t, c, last, one, two)
+	const entries = 30_000 // so many that recover can be killed in the midst
+	messages := make([]publish.Message, entries)
+	for i, e := range eventstest.Events(entries, 6) {
+		messages[i].Event = e
+	}
+	sum, err := publish.New(js, publish.Config{}).PublishAll(t.Context(), messages)
+	require.NoError(t, err)
+	agree(t, c, sum.LastSequence, one, two)
 	before := one.projection(t)
 	require.NoError(t, js.DeleteStream(t.Context(), events.DefaultStream))
 	until(t, "both replicas miss it", func() bool { return !one.well(t, 0) && !two.well(t, 0) })
 
 	again := []string{"recover", "--create-stream", "--stream-replicas=3", "--yes"}
 	first := exec.CommandContext(t.Context(), registry, again...)
-	first.Env = append(os.Environ(), "REGISTRY_ADMIN_ADDR="+strings.TrimPrefix(one.Admin, "http://"), "REGISTRY_NATS_URL="+strings.Join(c.urls(), ","))
+	first.Env = append(os.Environ(), "REGISTRY_ADMIN_ADDR="+one.AdminAddr(), "REGISTRY_NATS_URL="+strings.Join(c.urls(), ","))
 	require.NoError(t, first.Start())
-	until(t, "some of it is published", func() bool { i := info(js, events.DefaultStream); return i != nil && i.State.Msgs > 100 })
+	for begun := false; !begun && t.Context().Err() == nil; { // a stream that has no leader yet does not answer
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		s, err := js.Stream(ctx, events.DefaultStream)
+		begun = err == nil && s.CachedInfo().State.Msgs > 0
+		cancel()
+	}
 	require.NoError(t, first.Process.Kill())
 	if err := first.Wait(); err == nil {
 		t.Fatal("it was not killed")
