@@ -19,9 +19,9 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// followers are the clients that wait for changes: those of long polls, and those that follow the
-// feed as server-sent events. One goroutine awaits new views for all of them, so a change wakes one
-// waiter in the model. It starts with the first client and ends with close. Any goroutine may use
+// followers tells clients of changes: the long polls that wait for one, and the streams that follow
+// the feed as server-sent events. One goroutine awaits new views for all of them, so a change wakes
+// one waiter in the model. It starts with the first client and ends with close. Any goroutine may use
 // it.
 //
 // Nothing is queued for a client. Each has a position in the feed, and what it is sent next is made
@@ -387,8 +387,8 @@ func (s *feedStream) limitWrite() time.Time {
 	return deadline
 }
 
-// write sends whole events in pieces. The client has to take each piece in time. It reports
-// whether to go on. If the stream has to end between two pieces, the connection is cut: an ordinary end
+// write sends whole events in pieces. The client has to take each piece in time. It reports whether
+// to go on. If the stream has to end between two pieces, write cuts the connection: an ordinary end
 // would look like the end of the last event.
 func (s *feedStream) write(text []byte) bool {
 	for {

@@ -76,7 +76,7 @@ func TestDonationIDsStayOut(t *testing.T) {
 		{user: limited, password: pw, permissions: {publish: ["$JS.API.>"], subscribe: "_INBOX.>"}} ] }`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := served(t, "--log-level=debug", "--embedded-nats-config="+users, "--snapshot-every=0")
+	p := startProgram(t, "--log-level=debug", "--embedded-nats-config="+users, "--snapshot-every=0")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	js := eventstest.Dial(t, p.NATS, nats.UserInfo("backend", "pw"))

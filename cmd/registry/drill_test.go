@@ -97,7 +97,7 @@ func TestDrillStreamsLost(t *testing.T) {
 	d.stop()
 }
 
-// drill is a program and a snapshot file beside it.
+// drill is a program and the path of a snapshot file outside its directory.
 type drill struct {
 	*program
 	file string
@@ -107,7 +107,8 @@ func newDrill(t *testing.T) *drill {
 	return &drill{newProgram(t, "--snapshot-every=0"), filepath.Join(t.TempDir(), "registry.snapshot")}
 }
 
-// tombstones keeps the server's tombstones beside the snapshot file, and returns their file.
+// tombstones exports the server's tombstones into a file next to the snapshot file, and returns its
+// path.
 func (d *drill) tombstones() string {
 	d.t.Helper()
 	path := d.file + ".tombstones"

@@ -187,7 +187,7 @@ type overload struct {
 // milliseconds, on any machine, so that searches are what is too much and not connections.
 func newOverload(t *testing.T) *overload {
 	t.Helper()
-	p := served(t, "--snapshot-every=0", "--text-index=false")
+	p := startProgram(t, "--snapshot-every=0", "--text-index=false")
 	o := &overload{address: strings.TrimPrefix(p.HTTP, "http://"), entries: eventstest.Entries(overloadEntries, 5), conns: make(chan *overloadConn, 4096),
 		rng: rand.New(rand.NewPCG(5, 5)), asked: map[string]bool{}}
 	p.fill(overloadEntries, 5)

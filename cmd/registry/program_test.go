@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -25,7 +24,7 @@ import (
 )
 
 // patience bounds every wait; nothing is expected to take this long.
-const patience = 60 * time.Second
+const patience = registrytest.Patience
 
 // program is the registry with a data directory of its own: one server after the other, and the
 // commands to them.
@@ -33,7 +32,7 @@ type program struct {
 	*registrytest.Server // the newest, or nil before the first
 	t                    *testing.T
 	dir, data            string   // data is below dir
-	env                  []string // of the servers, beside the test's own
+	env                  []string // of the servers, in addition to the test's own
 	flags                []string // of the servers
 }
 
@@ -43,8 +42,8 @@ func newProgram(t *testing.T, flags ...string) *program {
 	return &program{t: t, dir: dir, data: data, flags: append([]string{"--data-dir=" + data}, flags...)}
 }
 
-// served starts a program that is ready.
-func served(t *testing.T, flags ...string) *program {
+// startProgram starts a program and waits until it is ready.
+func startProgram(t *testing.T, flags ...string) *program {
 	t.Helper()
 	p := newProgram(t, flags...)
 	p.start()

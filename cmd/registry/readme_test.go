@@ -38,7 +38,7 @@ func pages() []string {
 // meant.
 func TestReadmeRequests(t *testing.T) {
 	t.Parallel()
-	p := served(t, "--demo")
+	p := startProgram(t, "--demo")
 	requests := regexp.MustCompile(`curl 'http://localhost:8080([^']*)'`).FindAllStringSubmatch(readme(t), -1)
 	if len(requests) < 7 {
 		t.Fatalf("%d requests in the README", len(requests))

@@ -45,7 +45,7 @@ func (p *program) views(stop context.Context, pool []events.Entry) (last uint64)
 // (promises 1 and 4).
 func TestRebuildUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := served(t)
+	s := startProgram(t)
 	s.fill(3000, 11)
 	stop, cancel := context.WithCancel(t.Context())
 	_, end := registrytest.Reading(t, s.HTTP, 4, true)
@@ -98,7 +98,7 @@ func (p *program) waiter(stop context.Context) {
 // the new one, each of them whole, and nothing of the attempt is left.
 func TestKillDuringRebuild(t *testing.T) {
 	t.Parallel()
-	s := served(t)
+	s := startProgram(t)
 	s.fill(2000, 13)
 	want := s.projection()
 	rounds := []int{0, 2, 5}
@@ -127,7 +127,7 @@ func TestKillDuringRebuild(t *testing.T) {
 // next rebuild is not in its way.
 func TestRebuildInterrupted(t *testing.T) {
 	t.Parallel()
-	s := served(t)
+	s := startProgram(t)
 	s.fill(5000, 14)
 	before := s.projection()
 	interrupted := false
@@ -177,7 +177,7 @@ func TestRebuildMemory(t *testing.T) {
 // Verify is right while some hundred view totals a second change.
 func TestVerifyUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := served(t)
+	s := startProgram(t)
 	s.fill(2000, 23)
 	stop, cancel := context.WithCancel(t.Context())
 	done := make(chan uint64, 1)

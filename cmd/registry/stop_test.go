@@ -20,7 +20,7 @@ import (
 // that does not come. The status of its answer arrives on the channel, 0 if it was cut off.
 func waiting(t *testing.T) (*program, <-chan int) {
 	t.Helper()
-	p := served(t)
+	p := startProgram(t)
 	status := make(chan int, 1)
 	go func() {
 		a, _ := registrytest.Ask(t.Context(), p.HTTP+"/api/scammers", http.Header{"Registry-Min-Sequence": {"1000000"}})
@@ -117,7 +117,7 @@ func TestSignalToProcessAndGroup(t *testing.T) {
 // TestStopUnderLoad: SIGTERM while readers ask over kept connections. Every request on a connection
 // that the server had answered on is answered, with 200; only new connections are refused.
 func TestStopUnderLoad(t *testing.T) {
-	p := served(t, "--demo")
+	p := startProgram(t, "--demo")
 	var answered atomic.Int64
 	warm := make(chan struct{}, 8)
 	var readers sync.WaitGroup

@@ -41,8 +41,8 @@ func (k *killer) trace(strace string, options ...string) {
 	k.begin(cmd)
 }
 
-// inject has strace do something at the nth of the calls. The first fsync is one of those by which the
-// broker starts; of the others, those of the stream's messages count.
+// inject has strace do something at the nth of the calls. The first fsync belongs to the start
+// of the broker; of the later ones, only those of the stream's messages count.
 func (k *killer) inject(strace, call, what string, nth int) {
 	k.t.Helper()
 	options := []string{"-o", filepath.Join(k.dir, "calls"), "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:%s:when=%d", call, what, nth)}

@@ -59,7 +59,7 @@ func sameAnswer(t *testing.T, one, other *replica, path, coding string) {
 }
 
 // shown checks that a replica shows exactly what has been acknowledged: the lists, and some checks
-// and donations. Nobody may publish meanwhile.
+// and donations. The backend must not publish during it.
 func (b *backend) shown(ctx context.Context, r *replica, rng *rand.Rand) error {
 	var pool []events.Entry
 	for range 40 {

@@ -30,16 +30,16 @@ type Readers struct {
 	Answered atomic.Int64
 }
 
-// Paths are a few lists and checks.
+// Paths returns a few lists and checks.
 func Paths() []string {
 	return []string{"/api/scammers?limit=5", "/api/servers?sort=az&limit=5", "/api/check?search=kowalski", "/api/legit", "/api/scammers?search=state&limit=2"}
 }
 
-// Codings are what readers accept.
+// Codings returns the content codings that readers ask for.
 func Codings() []string { return []string{"identity", "gzip", "zstd"} }
 
 // Reading starts n readers of [Paths], each with about 200 requests a second. end stops them and
-// fails the test if they got no answers. replica says that one replica answers, and not a balancer.
+// fails the test if they got no answers. If replica is true, one replica answers, else a balancer.
 func Reading(t testing.TB, base string, n int, replica bool) (r *Readers, end func()) {
 	t.Helper()
 	r = &Readers{Base: base, Questions: Paths(), Fail: t.Errorf, Replica: replica, Client: NewClient(replica)}
