@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -23,6 +24,10 @@ const (
 
 	// eraseBatch is how many subjects are erased between two checks of the stream's identity.
 	eraseBatch = 256
+
+	// maxEraseWait is the longest wait between two checks of a server that may not purge. Each check
+	// that finds nothing purged doubles the wait.
+	maxEraseWait = time.Minute
 )
 
 // eraser purges the messages before a tombstone (events/CONTRACT.md#erasing). It purges only what
@@ -37,15 +42,18 @@ type eraser struct {
 	p     *Projector
 	may   func() bool
 	wake  chan struct{} // to run: an erasure waits; holds one
-	every time.Duration // between two checks of a server that may not purge
+	every time.Duration // first wait between two checks of a server that may not purge
 	retry time.Duration // after a request that failed
 	most  int           // maximum that wait: maxUnerased, except in tests
 
 	mu         sync.Mutex
 	waiting    map[string]uint64 // the tombstone's sequence by subject
+	lowest     uint64            // no sequence in waiting is lower
 	unread, to uint64            // removals from unread to to must be read from the stream; none if to is 0
 
-	failing bool // the last step failed; owned by run
+	// Owned by run.
+	failing bool          // the last step failed
+	wait    time.Duration // until the next check of a server that may not purge
 }
 
 func newEraser(p *Projector) *eraser {
@@ -86,21 +94,25 @@ func (e *eraser) enqueue(subject string, sequence uint64) bool {
 		e.unread, e.to = min(e.unread, sequence), max(e.to, sequence)
 		return false
 	}
+	if len(e.waiting) == 0 {
+		e.lowest = sequence
+	}
 	e.waiting[subject] = max(sequence, e.waiting[subject])
+	e.lowest = min(e.lowest, sequence)
 	return true
 }
 
-// erased returns the sequence up to which nothing waits, for a checkpoint at the sequence at.
-func (e *eraser) erased(at uint64) uint64 {
+// erased returns the last sequence up to which every removal has been erased, at most checkpoint.
+func (e *eraser) erased(checkpoint uint64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.to > 0 {
-		at = min(at, e.unread-1)
+		checkpoint = min(checkpoint, e.unread-1)
 	}
-	for _, sequence := range e.waiting {
-		at = min(at, sequence-1)
+	if len(e.waiting) > 0 {
+		checkpoint = min(checkpoint, e.lowest-1)
 	}
-	return at
+	return checkpoint
 }
 
 // publish publishes the number that wait, and wakes run.
@@ -172,11 +184,21 @@ func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	e.forget(done)
 	switch {
 	case errors.Is(err, errNotErased):
-		return e.every, nil
+		return e.nextCheck(len(done) > 0), nil
 	case err == nil && (more || len(failed) > 0):
 		return time.Millisecond, nil
 	}
 	return 0, err
+}
+
+// nextCheck returns the wait until the next check, after one that found that another server purged
+// something, or nothing.
+func (e *eraser) nextCheck(purged bool) time.Duration {
+	if purged {
+		e.wait = 0
+	}
+	e.wait = min(max(e.every, 2*e.wait), maxEraseWait)
+	return e.wait
 }
 
 // tombstone is a removal with earlier messages of its subject.
@@ -205,6 +227,10 @@ func (e *eraser) forget(done []tombstone) {
 		if e.waiting[t.subject] == t.sequence {
 			delete(e.waiting, t.subject)
 		}
+	}
+	e.lowest = math.MaxUint64
+	for _, sequence := range e.waiting {
+		e.lowest = min(e.lowest, sequence)
 	}
 	n := len(e.waiting)
 	e.mu.Unlock()
@@ -263,7 +289,7 @@ func (e *eraser) read(ctx context.Context) error {
 		}
 		e.mu.Lock()
 		switch {
-		case e.unread != from || e.to != to: // put has found more since
+		case e.unread != from || e.to != to: // enqueue has added more since
 		case end:
 			e.unread, e.to = 0, 0
 		default:

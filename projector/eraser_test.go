@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -105,6 +107,46 @@ func TestErase(t *testing.T) {
 		t.Error("an entry that was listed again is gone")
 	}
 	s.inspect()
+}
+
+// TestNextCheck: checks that find nothing purged become rarer, down to one a minute.
+func TestNextCheck(t *testing.T) {
+	e := &eraser{every: 2 * time.Second}
+	var waits []time.Duration
+	for i := range 8 {
+		waits = append(waits, e.nextCheck(i == 6)/time.Second)
+	}
+	require.Equal(t, []time.Duration{2, 4, 8, 16, 32, 60, 2, 4}, waits)
+}
+
+// The lowest waiting sequence bounds Checkpoint.Erased, in whatever order subjects are erased.
+func TestErasedUpTo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := &eraser{most: 1000, waiting: map[string]uint64{}, p: &Projector{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"enqueue": func(t *rapid.T) {
+				e.enqueue(rapid.StringMatching("[a-f]").Draw(t, "subject"), rapid.Uint64Range(1, 100).Draw(t, "sequence"))
+			},
+			"forget": func(t *rapid.T) {
+				some, _ := e.some()
+				e.forget(some[:rapid.IntRange(0, len(some)).Draw(t, "n")])
+				lowest := uint64(200)
+				for _, sequence := range e.waiting {
+					lowest = min(lowest, sequence-1)
+				}
+				if got := e.erased(200); got != lowest {
+					t.Fatalf("erased up to %d, want %d", got, lowest)
+				}
+			},
+			"": func(t *rapid.T) {
+				for subject, sequence := range e.waiting {
+					if e.erased(200) >= sequence {
+						t.Fatalf("%s still waits at %d", subject, sequence)
+					}
+				}
+			},
+		})
+	})
 }
 
 // A server starts from a store that has the tombstones, on a stream that nothing was erased of.
