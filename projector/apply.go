@@ -12,32 +12,24 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// compactEvery is how often the model is compacted while no events wait.
-const compactEvery = time.Second
-
 // apply is the session's loop: it applies the receiver's messages to the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
-	load := newLoad()
-	compact := time.NewTicker(compactEvery)
-	defer compact.Stop()
 	for {
-		first, err := p.nextChunk(ctx, r, load, compact.C)
+		first, err := p.nextChunk(ctx, r)
 		if err != nil {
 			return err
 		}
 		if first == nil {
 			continue
 		}
-		batch, n := gather(ctx, first, r.ordered, load.wait())
-		if err := p.applyBatch(ctx, batch); err != nil {
+		if err := p.applyBatch(ctx, gather(first, r.ordered)); err != nil {
 			return err
 		}
-		load.add(n, p.bulk)
 	}
 }
 
 // nextChunk waits for work. It returns a decoded chunk, or nil after other work.
-func (p *Projector) nextChunk(ctx context.Context, r *receiver, load *load, compact <-chan time.Time) (*chunk, error) {
+func (p *Projector) nextChunk(ctx context.Context, r *receiver) (*chunk, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -47,20 +39,29 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, load *load, comp
 		return nil, err
 	case e := <-p.erased:
 		return nil, p.skipErased(ctx, e)
-	case <-compact:
-		p.compact(ctx, r, load)
-		return nil, nil
 	case c := <-r.ordered:
 		<-c.done // a worker has decoded it
 		return c, nil
 	}
 }
 
-// compact compacts the model until a chunk arrives. During an import it does nothing.
-func (p *Projector) compact(ctx context.Context, r *receiver, load *load) {
-	for more := load.wait() == 0; more && len(r.ordered) == 0 && ctx.Err() == nil; {
-		p.withModel(func(m *readmodel.Model) { more = m.Compact() })
+// maxBatch is the most messages of a batch. Each batch copies the tree nodes that it changes, so
+// large batches are cheaper. The model does not depend on where batches end.
+const maxBatch = 8192
+
+// gather adds the waiting chunks to first.
+func gather(first *chunk, ordered <-chan *chunk) []*chunk {
+	batch, n := []*chunk{first}, len(first.messages)
+	for n+chunkMessages <= maxBatch {
+		select {
+		case c := <-ordered:
+			<-c.done
+			batch, n = append(batch, c), n+len(c.messages)
+		default:
+			return batch
+		}
 	}
+	return batch
 }
 
 // applyBatch applies a batch to the model and passes it to rejecter and saver. If the bound lies

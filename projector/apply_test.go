@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -43,24 +41,6 @@ func TestHold(t *testing.T) {
 	}
 	s.p.Resume()
 	s.reach(last)
-	s.inspect()
-}
-
-// A model that changes have scattered in memory is compacted once nothing waits.
-func TestCompact(t *testing.T) {
-	s := newSystem(t)
-	s.start()
-	var v *readmodel.View
-	var published time.Time
-	round := uint64(0)
-	s.until("compacted", func() bool {
-		if time.Since(published) > 3*compactEvery { // again, if it was compacted before v was seen
-			round++
-			v, published = s.reach(s.publish(eventstest.Events(600, round)...)), time.Now()
-		}
-		now := s.model.View()
-		return now != v && now.Sequence() == v.Sequence() && now.Digest() == v.Digest()
-	})
 	s.inspect()
 }
 
@@ -127,40 +107,28 @@ func TestReplayOfOneStream(t *testing.T) {
 	}
 }
 
-// TestGather: a batch is what is there, in an import also what comes within the wait, and never too
-// much.
+// TestGather: a batch has all waiting chunks, and at most maxBatch messages.
 func TestGather(t *testing.T) {
 	decoded := func(n int) *chunk {
 		c := &chunk{messages: make([]message, n), done: make(chan struct{})}
 		close(c.done)
 		return c
 	}
-	synctest.Test(t, func(t *testing.T) {
-		ordered := make(chan *chunk, maxDecoding)
-		ordered <- decoded(2)
-		if batch, n := gather(t.Context(), decoded(1), ordered, 0); len(batch) != 2 || n != 3 {
-			t.Errorf("what is there: %d chunks, %d messages", len(batch), n)
+	count := func(batch []*chunk) (n int) {
+		for _, c := range batch {
+			n += len(c.messages)
 		}
-		go func() {
-			for range 3 {
-				time.Sleep(gatherFor / 2)
-				ordered <- decoded(5)
-			}
-		}()
-		if batch, n := gather(t.Context(), decoded(1), ordered, gatherFor-1); len(batch) != 2 || n != 6 {
-			t.Errorf("what comes: %d chunks, %d messages", len(batch), n)
-		}
-		time.Sleep(gatherFor)
-		for range maxDecoding - 2 {
-			ordered <- decoded(chunkMessages)
-		}
-		if _, n := gather(t.Context(), decoded(2*chunkMessages), ordered, gatherFor); n > maxBatch || n <= maxBatch-chunkMessages {
-			t.Errorf("too much: %d messages", n)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if batch, _ := gather(ended, decoded(1), make(chan *chunk), time.Hour); len(batch) != 1 {
-			t.Errorf("after the end: %d chunks", len(batch))
-		}
-	})
+		return n
+	}
+	ordered := make(chan *chunk, maxDecoding)
+	ordered <- decoded(2)
+	if batch := gather(decoded(1), ordered); len(batch) != 2 || count(batch) != 3 {
+		t.Errorf("waiting: %d chunks, %d messages", len(batch), count(batch))
+	}
+	for range maxDecoding {
+		ordered <- decoded(chunkMessages)
+	}
+	if n := count(gather(decoded(2*chunkMessages), ordered)); n > maxBatch || n <= maxBatch-chunkMessages {
+		t.Errorf("too many: %d messages", n)
+	}
 }

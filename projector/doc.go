@@ -64,8 +64,8 @@
 // Run keeps seven kinds of goroutine, and waits for all of them:
 //
 //	follow   owns the model. It makes a session: verify the stream, receive, apply, until a problem
-//	         occurs; then it makes another one. While idle, it has the model compacted.
-//	         (projector.go, stream.go, receiver.go, gather.go, apply.go, catchup.go, freeze.go)
+//	         occurs; then it makes another one.
+//	         (projector.go, stream.go, receiver.go, apply.go, catchup.go, freeze.go)
 //	workers  decode and render chunks of messages. (decode.go)
 //	saver    saves applied events in the store, within 250 ms or 1,000 events. (saver.go)
 //	rejecter copies rejected events; it also finds subjects that have no valid event left.

@@ -201,19 +201,6 @@ func (c *catalog) reloadIDs(s *scratch) {
 	c.ids.load(items, s)
 }
 
-// compact is the list's part of Model.Compact.
-func (c *catalog) compact() bool {
-	for o := range c.orders.trees {
-		if c.orders.trees[o].Compact(compactItems) {
-			c.orders.dirty[o], c.changed = true, true
-			return true
-		}
-	}
-	compacted := c.ids.tree.Compact(compactItems)
-	c.changed = c.changed || compacted
-	return compacted
-}
-
 // publish returns the list for a new view; last is the list of the view before.
 func (c *catalog) publish(name string, last *listView) *listView {
 	l := &listView{

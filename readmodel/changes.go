@@ -44,8 +44,6 @@ func (l *changeLog) apply(ch change) {
 // reload drops all changes, since those in bulk were not logged.
 func (l *changeLog) reload(*scratch) { l.floor, l.items = l.content.checkpoint, nil }
 
-func (l *changeLog) compact() bool { return false }
-
 func (l *changeLog) publish(v *View) { v.changes = changeLog{floor: l.floor, items: l.items} }
 
 // since returns the changes after sequence, or false if the log no longer reaches that far back.

@@ -79,8 +79,6 @@ func (c *chatIDs) reload(s *scratch) {
 	}
 }
 
-func (c *chatIDs) compact() bool { return c.tree.Compact(compactItems) }
-
 func (c *chatIDs) publish(v *View) {
 	v.chatIDs = chatIDs{idIndex: c.snapshot(), ranges: c.ranges.snapshot()}
 }

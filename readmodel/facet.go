@@ -14,8 +14,6 @@ type facet interface {
 	apply(ch change)
 	// reload builds the facet from the content. Facets reload concurrently.
 	reload(s *scratch)
-	// compact is the facet's part of Model.Compact.
-	compact() bool
 	// publish puts a snapshot of the facet into v, which is about to be published.
 	publish(v *View)
 }

@@ -58,7 +58,6 @@ func (f *feed) reload(s *scratch) {
 	f.tree.Load(items)
 }
 
-func (f *feed) compact() bool   { return f.tree.Compact(compactItems) }
 func (f *feed) publish(v *View) { v.feed = f.tree.Snapshot() }
 
 // feedDigest is the facet of the digest of all shown rows (Row.feedDigest).
@@ -87,7 +86,6 @@ func (f *feedDigest) reload(*scratch) {
 	}
 }
 
-func (f *feedDigest) compact() bool   { return false }
 func (f *feedDigest) publish(v *View) { v.feedDigest = f.digest }
 
 // position returns the row's sequence in the feed, or 0 for a nil row.

@@ -11,7 +11,7 @@ import (
 
 // Model is the writer's side of the read model: the content, the facets derived from it, and the
 // published view of both. One goroutine at a time owns it and calls Apply, Load, BeginBulk,
-// EndBulk, Compact, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call
+// EndBulk, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call
 // View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
@@ -196,29 +196,6 @@ func (m *Model) EndBulk() *View {
 	}
 	workers.Wait()
 	return m.publish()
-}
-
-// compactItems is how many items of a tree one Compact moves, in about half a millisecond.
-const compactItems = 100_000
-
-// Compact moves a part of the data that changes have scattered in memory, so that the memory
-// between can be released. It reports whether there was any work; in bulk there is none. No query's
-// result changes. It takes about half a millisecond: call it until it returns false.
-func (m *Model) Compact() bool {
-	if m.bulk {
-		return false // EndBulk rebuilds the trees
-	}
-	compacted := false
-	for _, f := range m.facets {
-		compacted = compacted || f.compact()
-	}
-	for _, l := range m.content.lists {
-		compacted = compacted || l.compact()
-	}
-	if compacted {
-		m.publish()
-	}
-	return compacted
 }
 
 // Digest returns the digest of everything applied, also in bulk: entries, view totals and

@@ -390,7 +390,6 @@ func twinSteps(t *rapid.T) {
 	t.Repeat(map[string]func(*rapid.T){
 		"batch": p.batch, "list": p.askList, "list again": p.askList, "list once more": p.askList,
 		"check": p.askCheck, "rest": p.askRest, "restart": p.restart, "replay": p.replay,
-		"compact": func(*rapid.T) { p.model.Compact() },
 	})
 }
 
@@ -562,62 +561,5 @@ func TestSearchStops(t *testing.T) {
 	}
 	if _, err := v.Check(ctx, CheckQuery{Search: "x"}); err != context.Canceled {
 		t.Errorf("check: %v", err)
-	}
-}
-
-// TestCompact: a compacted model answers as before and goes on changing, and an older view stays as it
-// was.
-func TestCompact(t *testing.T) {
-	m, r, seq := New(), NewRenderer(), uint64(0)
-	apply := func(version int) {
-		for from := 0; from < 4000; from += 500 {
-			var records []Record
-			for i := from; i < from+500; i++ {
-				seq++
-				e := numbered(i*7919%4000, version)
-				e.Name, e.List, e.Verified = fmt.Sprint(e.Name, version), events.Lists()[i%2], i%3 == 0
-				e.ReportedAt = time.Unix(int64(i*version), 0)
-				d := events.Data(e)
-				if version > 1 && i%5 == 0 {
-					d = events.Delisting{List: e.List, EntryID: e.EntryID}
-				}
-				records = append(records, r.Render(seq, d))
-			}
-			m.Apply(records, seq)
-		}
-	}
-	answers := func(v *View) (out []string) {
-		for _, l := range events.Lists() {
-			for s := range numOrders * 2 {
-				p, err := v.List(t.Context(), ListQuery{List: l, Sort: Sort(s), Limit: 4000})
-				require.NoError(t, err)
-				out = append(out, pageJSON(p))
-			}
-		}
-		for i := range 4000 {
-			out = append(out, fmt.Sprint(len(v.WithID(fmt.Sprint(1_000_000+i))), v.Entry(events.Scammers, numbered(i, 1).EntryID) != nil))
-		}
-		return append(out, fmt.Sprint(v.Feed(0, 8000, 1<<30)), v.FeedTag(), v.CheckTag(), v.Digest().String())
-	}
-	for version := 1; version < 4; version++ {
-		apply(version)
-		old := m.View()
-		want := answers(old)
-		calls := 0
-		for m.Compact() {
-			calls++
-		}
-		if calls == 0 || m.View() == old || m.View().Sequence() != seq {
-			t.Errorf("version %d: compacted in %d calls, view at %d of %d", version, calls, m.View().Sequence(), seq)
-		}
-		for name, v := range map[string]*View{"the new view": m.View(), "the old view": old} {
-			if got := answers(v); !slices.Equal(got, want) {
-				t.Errorf("version %d: %s answers otherwise", version, name)
-			}
-		}
-	}
-	m.BeginBulk()
-	if m.Compact() {
-		t.Error("compacted in bulk")
 	}
 }

@@ -87,8 +87,6 @@ func (m *months) reload(*scratch) {
 	}
 }
 
-func (m *months) compact() bool { return false }
-
 func (m *months) publish(v *View) {
 	for list := range m.reports {
 		v.months.reports[list], v.months.delistings[list] = m.reports[list].snapshot(), m.delistings[list].snapshot()

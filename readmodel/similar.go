@@ -163,8 +163,6 @@ func (x *similarIndex) reload(s *scratch) {
 	x.tree.Load(slices.Compact(items))
 }
 
-func (x *similarIndex) compact() bool { return x.tree.Compact(compactItems) }
-
 func (x *similarIndex) publish(v *View) {
 	v.similarNames = similarIndex{grams: x.grams, whole: x.whole, reports: x.reports, tree: x.tree.Snapshot()}
 }

@@ -15,18 +15,9 @@
 //
 // # Why
 //
-// The read model began with tidwall/btree. Its items must be, or point to, what the comparison
-// reads. An Item holds no pointer, and a walk by position reads no row. At 300,000 entries this
-// took a collection from 380 ms to 45 ms of CPU time, a tree from 33 to 16 bytes an item after a
-// load, and the sorting at a start from 0.89 s to 0.62 s. Sort lowers that further: a start at a
-// million entries went from 13.1 s of CPU time in all to 9.4 s.
-//
-// A batch of changes to a large tree copies a leaf for nearly each change. So nodes are small, and
-// each is one object without gaps. Nodes of 64 items of 16 bytes, in two objects each, took twice
-// the bytes a change and a quarter more an item.
-//
-// After an import of a million entries such copies kept 835 MB; 225 MB were live. With Compact
-// the process held 1.7 GB instead of 2.3, two and a half minutes after the import.
+// An Item holds no pointer, so a collection does not walk the items, and a walk by position reads no
+// row. Nodes are small, and each is one object: a batch of changes to a large tree copies a leaf for
+// nearly each change. tidwall/btree loses to it on both counts, and no library counts by class.
 package btree
 
 import (
@@ -67,8 +58,6 @@ func ByKey(a, b Item) int {
 type Tree struct {
 	root       *node
 	generation uint64 // a node of an older one is shared with a snapshot
-	made       int    // nodes since the last Load or whole Compact
-	compacted  int    // items that Compact has moved so far
 }
 
 const (
@@ -251,63 +240,6 @@ func (t *Tree) Load(items []Item) {
 	if len(level) == 1 {
 		t.root = level[0]
 	}
-	t.made, t.compacted = 0, 0
-}
-
-// Compact moves about items items into new leaves, as full as those of Load, and reports whether
-// there was any work. Leaves copied by batches of changes lie between garbage, and a single one
-// keeps its whole page of memory in use; new leaves lie side by side. A compaction starts when as
-// many nodes have been made as the tree has. Each call moves the next leaves until all have been
-// moved.
-func (t *Tree) Compact(items int) bool {
-	n := t.Len(All)
-	if t.root == nil || t.root.children == nil {
-		t.made, t.compacted = 0, 0
-		return false
-	}
-	if t.compacted == 0 && t.made*loadItems < n {
-		return false
-	}
-	t.root = t.mutable(t.root)
-	for end := t.compacted + items; t.compacted < min(end, n); {
-		t.compacted += t.compact(t.root, t.compacted)
-	}
-	if t.compacted >= n {
-		t.made, t.compacted = 0, 0
-	}
-	return true
-}
-
-// compact moves the items of one branch into new leaves: the branch, at n or below it, whose leaves hold
-// the item at position from. It returns how many items they hold from that position on.
-func (t *Tree) compact(n *node, from int) int {
-	at, first := 0, 0
-	for first+int(n.children.counts[at]) <= from {
-		first += int(n.children.counts[at])
-		at++
-	}
-	if n.children.nodes[at].children != nil {
-		return t.compact(t.ownKid(n, at), from-first)
-	}
-	items := n.count(All)
-	old, leaves := n.children.nodes, int(n.n)
-	size := max(loadItems, (items+leaves-1)/leaves) // so that there are no more leaves than before
-	clear(n.children.nodes[:leaves])
-	n.n = 0
-	to := t.newLeaf()
-	for _, leaf := range old[:leaves] {
-		for i := 0; i < int(leaf.n); {
-			if int(to.n) == size {
-				n.putKid(int(n.n), to)
-				to = t.newLeaf()
-			}
-			end := min(i+size-int(to.n), int(leaf.n))
-			to.append(leaf, i, end)
-			i = end
-		}
-	}
-	n.putKid(int(n.n), to)
-	return items - from
 }
 
 // mutable returns n, or a copy of n if a snapshot shares it.
@@ -315,7 +247,6 @@ func (t *Tree) mutable(n *node) *node {
 	if n.generation == t.generation {
 		return n
 	}
-	t.made++
 	if n.children == nil {
 		c := *n
 		c.generation = t.generation
@@ -333,12 +264,10 @@ func (t *Tree) ownKid(n *node, at int) *node {
 }
 
 func (t *Tree) newLeaf() *node {
-	t.made++
 	return &node{generation: t.generation}
 }
 
 func (t *Tree) newBranch(of []*node) *node {
-	t.made++
 	b := &branch{node: node{generation: t.generation}}
 	b.node.children = &b.children
 	for i, kid := range of {

@@ -79,7 +79,7 @@ func (s *snapshot) check(t rapid.TB) {
 	}
 }
 
-// TestTree drives a tree and a sorted slice through inserts, removals, loads, Compact and snapshots: the two
+// TestTree drives a tree and a sorted slice through inserts, removals, loads and snapshots: the two
 // are equal at every step, and a snapshot stays as it was (promise 2).
 func TestTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,8 +109,7 @@ func TestTree(t *testing.T) {
 					twin = slices.Delete(twin, at, at+1)
 				}
 			},
-			"load":    func(t *rapid.T) { tr.Load(twin) },
-			"compact": func(t *rapid.T) { tr.Compact(rapid.IntRange(1, 3000).Draw(t, "items")) },
+			"load": func(t *rapid.T) { tr.Load(twin) },
 			"snapshot": func(t *rapid.T) {
 				kept = append(kept, &snapshot{tr.Snapshot(), slices.Clone(twin)})
 			},
@@ -125,112 +124,6 @@ func TestTree(t *testing.T) {
 			},
 		})
 	})
-}
-
-// TestCompact: as soon as enough nodes have been made, each leaf is replaced, while the tree goes on
-// changing. Then there is nothing to do.
-func TestCompact(t *testing.T) {
-	leaves := func(tr *Tree) map[*node]bool {
-		found := map[*node]bool{}
-		var below func(n *node)
-		below = func(n *node) {
-			if n.children == nil {
-				found[n] = true
-				return
-			}
-			for _, kid := range n.children.nodes[:n.n] {
-				below(kid)
-			}
-		}
-		below(tr.root)
-		return found
-	}
-	const n = 2000 * loadItems
-	var items []Item
-	for i := range n {
-		items = append(items, Item{Key: uint64(10 * i), Slot: uint32(10 * i)})
-	}
-	var tr Tree
-	tr.Load(items)
-	if tr.Compact(n) {
-		t.Error("compacted after a load")
-	}
-	for leaf := range n / loadItems {
-		for more := range maxItems - 1 - loadItems {
-			key := 10*leaf*loadItems + more + 1
-			tr.Insert(Item{Key: uint64(key), Slot: uint32(key)}, ByKey)
-		}
-		tr.Snapshot()
-	}
-	old, kept := leaves(&tr), tr.Snapshot()
-	want := slots(&kept, All, 0, false)
-	calls := 0
-	for ; tr.Compact(n / 10); calls++ {
-		if it := items[calls*100]; calls > 0 { // in what has been moved
-			tr.Delete(it, ByKey)
-			tr.Insert(it, ByKey)
-		}
-		wellFormed(t, tr.root)
-	}
-	if calls < 10 || calls > 13 {
-		t.Errorf("%d calls", calls)
-	}
-	for leaf := range leaves(&tr) {
-		if old[leaf] {
-			t.Fatal("a leaf was not replaced")
-		}
-	}
-	for _, tr := range []*Tree{&tr, &kept} {
-		if !slices.Equal(slots(tr, All, 0, false), want) {
-			t.Error("not the same items")
-		}
-	}
-}
-
-// TestCompactFills: Compact fills half-empty leaves as Load does, and a full branch of full leaves does
-// not overflow, nor one that is not quite full.
-func TestCompactFills(t *testing.T) {
-	const gap = 1 << 10
-	var tr Tree
-	insert := func(key uint64) { tr.Insert(Item{key, uint32(key), uint8(key % NumClasses)}, ByKey) }
-	compact := func(tr Tree) Tree {
-		t.Helper()
-		tr.Snapshot() // so that the caller's tree stays as it is
-		want := slots(&tr, All, 0, false)
-		tr.made = len(want)
-		for calls := 0; tr.Compact(1); calls++ {
-			if calls == len(want) {
-				t.Fatal("Compact has no end")
-			}
-		}
-		wellFormed(t, tr.root)
-		if !slices.Equal(slots(&tr, All, 0, false), want) {
-			t.Fatal("not the same items")
-		}
-		return tr
-	}
-	const half = maxItems / 2 * 20
-	for key := range uint64(half) { // at the front, so that every split leaves two halves
-		insert((half - key) * gap)
-	}
-	tr = compact(tr)
-	if leaves := int(tr.root.n); leaves != (half+loadItems-1)/loadItems {
-		t.Errorf("%d leaves of %d items", leaves, half)
-	}
-
-	const full = maxItems - 1
-	for key := uint64(half + 1); tr.root.n < full; key++ {
-		insert(key * gap)
-	}
-	for i := range full {
-		for leaf := tr.root.children.nodes[i]; leaf.n < full; leaf = tr.root.children.nodes[i] {
-			insert(leaf.keys[leaf.n-1] + 1)
-			compact(tr)
-		}
-	}
-	if n := tr.Len(All); n != full*full || tr.root.children.nodes[0].children != nil {
-		t.Fatalf("%d items of %d", n, full*full)
-	}
 }
 
 // TestFind finds and counts all items of a key, wherever the nodes part them.
@@ -330,15 +223,6 @@ func BenchmarkTree(b *testing.B) {
 			tr.Delete(items[i*7919%n], ByKey)
 			tr.Insert(items[i*7919%n], ByKey)
 		}
-	})
-	b.Run("Compact", func(b *testing.B) { // ns an item
-		for b.Loop() {
-			tr.made = n
-			for tr.Compact(10_000) {
-				tr.Snapshot()
-			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/item")
 	})
 	b.Run("Page", func(b *testing.B) {
 		for b.Loop() {
