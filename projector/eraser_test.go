@@ -212,10 +212,7 @@ func TestEraseBeforeRelisting(t *testing.T) {
 	}
 	last = s.publish(eventstest.Listed(entries[0], 3))
 	s.reach(last)
-	s.mustStop()
-	if at := s.store.Checkpoint(); at.Erased != at.Sequence {
-		t.Errorf("saved %+v", at)
-	}
+	s.until("saved as erased to the end", func() bool { at := s.store.Checkpoint(); return at.Sequence == last && at.Erased == last })
 }
 
 // newSystemOn returns a second projector, with a store of its own, on the broker of s.

@@ -73,8 +73,8 @@ func TestRestart(t *testing.T) {
 	s.inspect()
 }
 
-// A long backlog is caught up with in bulk. Promise 7: before its end, nothing is served, and what
-// a crash would leave behind does not pass for the whole.
+// A long backlog is caught up with in bulk, and before its end nothing is served (promise 7). That
+// what a crash would leave behind does not pass for the whole, the simulation tests.
 func TestCatchUp(t *testing.T) {
 	s := newSystem(t)
 	eventstest.Stream(t, s.js)
@@ -84,9 +84,6 @@ func TestCatchUp(t *testing.T) {
 	defer release() // else a failure would wait forever
 	s.wrap = func(st Store) Store {
 		return storeFunc(func(c readmodel.Commit) error {
-			if c.Checkpoint.Sequence != 0 && !s.p.Progress().CaughtUp {
-				t.Errorf("saved at %d before the first replay was complete", c.Checkpoint.Sequence)
-			}
 			<-held
 			return st.Save(c)
 		})

@@ -136,8 +136,10 @@ func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
 	last := s.publish(eventstest.Events(20, 1)[10:]...)
 	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
 	s.progress("said", func(p Progress) bool { return strings.Contains(p.LastError, "cannot be copied") })
-	if p := s.p.Progress(); p.Saved > before {
-		t.Errorf("saved at %d, behind a rejection at %d that is not copied", p.Saved, before+1)
+	flushing, cancel := context.WithTimeout(ctx, 300*time.Millisecond) // without the copy it waits in vain
+	defer cancel()
+	if err := s.p.Flush(flushing); err == nil || s.p.Progress().Saved > before {
+		t.Errorf("flushed: %v; saved at %d, behind a rejection at %d that is not copied", err, s.p.Progress().Saved, before+1)
 	}
 	require.NoError(t, s.js.DeleteStream(ctx, "OTHER"))
 	s.reach(last)
@@ -307,9 +309,8 @@ func TestRejectionsWithLostAnswers(t *testing.T) {
 	s.reach(last)
 	s.named(slices.Concat(earlier, now))
 	s.progress("counted", func(p Progress) bool { return p.Rejected == 40 && p.LastError == "" })
-	s.mustStop()
-	if left := s.p.rejecter.subjects.unread; lost.Load() == 0 || len(left) > 0 {
-		t.Errorf("%d answers were lost; to be asked for again: %v", lost.Load(), left)
+	if lost.Load() == 0 {
+		t.Error("no answer was lost")
 	}
 }
 

@@ -26,8 +26,9 @@ type call struct {
 	name   string
 	path   string // of the first descriptor or name
 	fd     int
+	gone   bool   // the descriptor's file has no name any more
 	flags  string // of an openat
-	to     string // of a renameat
+	to     string // of a renameat or linkat
 	data   []byte
 	offset int64  // of a pwrite64, or the length for ftruncate
 	acked  uint64 // by a write to a socket: the last sequence in it
@@ -38,7 +39,7 @@ var (
 	hexPath    = regexp.MustCompile(`<((?:\\x[0-9a-f]{2})+)>`)
 	resumed    = regexp.MustCompile(`^<\.\.\. \w+ resumed>(.*)`)
 	callName   = regexp.MustCompile(`^(\w+)\(`)
-	descriptor = regexp.MustCompile(`^\w+\((\d+)<([^>]*)>`)
+	descriptor = regexp.MustCompile(`^\w+\((\d+)<([^>]*)>(\(deleted\))?`)
 	opened     = regexp.MustCompile(`O_[A-Z_|]+`)
 	returned   = regexp.MustCompile(`\)\s+= (-?\d+)`)
 	acked      = regexp.MustCompile(`"stream":"REGISTRY",\s*"seq":(\d+)`)
@@ -83,7 +84,7 @@ func parseCall(text, root string) (c call, ok bool, err error) {
 	}
 	if m := descriptor.FindStringSubmatch(text); m != nil {
 		c.fd, _ = strconv.Atoi(m[1])
-		c.path = m[2]
+		c.path, c.gone = m[2], m[3] != ""
 	}
 	at := func(n int) string { // a name, which may be relative to a directory
 		if len(texts) <= n {
@@ -96,7 +97,7 @@ func parseCall(text, root string) (c call, ok bool, err error) {
 	case "openat":
 		c.path, c.flags = at(0), opened.FindString(text[strings.LastIndexByte(text, '"'):])
 		c.fd, _ = strconv.Atoi(ret[len(ret)-1][1])
-	case "renameat", "renameat2":
+	case "renameat", "renameat2", "linkat":
 		c.path, c.to = at(0), at(1)
 	case "unlinkat":
 		c.path = at(0)
@@ -115,7 +116,7 @@ func parseCall(text, root string) (c call, ok bool, err error) {
 		return c, false, nil
 	}
 	switch c.name {
-	case "copy_file_range", "sendfile", "pwritev", "pwritev2", "fallocate", "linkat":
+	case "copy_file_range", "sendfile", "pwritev", "pwritev2", "fallocate":
 		err = fmt.Errorf("this replay does not know %s", c.name)
 	}
 	return c, true, err
@@ -153,12 +154,13 @@ type change struct {
 }
 
 type renaming struct {
-	from, to string // from empty: created; to empty: removed
+	from, to string // from empty: created or linked; to empty: removed
 	file     *inode
 }
 
 type handle struct {
 	path string
+	file *inode
 	at   int64
 }
 
@@ -205,11 +207,11 @@ func (p *platter) apply(c call) {
 	case "openat":
 		p.opened(c)
 	case "write", "pwrite64":
-		f, at := p.names[c.path], c.offset
+		f, at := p.file(c), c.offset
 		if f == nil {
 			return
 		}
-		if h := p.open[c.fd]; c.name == "write" && h != nil && h.path == c.path {
+		if h := p.open[c.fd]; c.name == "write" && h != nil && h.file == f {
 			at = h.at
 			h.at += int64(len(c.data))
 		}
@@ -219,18 +221,23 @@ func (p *platter) apply(c call) {
 			p.sync(f)
 		}
 	case "ftruncate":
-		if f := p.names[c.path]; f != nil {
+		if f := p.file(c); f != nil {
 			f.size = c.offset
 			f.pending = append(f.pending, change{c.offset, nil})
 		}
 	case "fsync", "fdatasync":
-		if f := p.names[c.path]; f != nil {
+		if f := p.file(c); f != nil {
 			p.sync(f)
-		} else if !p.noSync {
+		} else if !p.noSync && !c.gone {
 			p.commit(len(p.pending)) // a directory's
 		}
 	case "renameat", "renameat2":
 		p.rename(c.path, c.to)
+	case "linkat":
+		if f := p.names[c.path]; f != nil {
+			p.names[c.to] = f
+			p.pending = append(p.pending, renaming{to: c.to, file: f})
+		}
 	case "unlinkat":
 		if _, ok := p.names[c.path]; ok {
 			delete(p.names, c.path)
@@ -239,7 +246,21 @@ func (p *platter) apply(c call) {
 	}
 }
 
+// file returns the file that a call's descriptor is open for: of two that had the same name, one
+// after the other, the right one. It is nil for a directory.
+func (p *platter) file(c call) *inode {
+	switch h := p.open[c.fd]; {
+	case h != nil && h.path == c.path:
+		return h.file
+	case c.gone:
+		return nil
+	default:
+		return p.names[c.path]
+	}
+}
+
 func (p *platter) opened(c call) {
+	delete(p.open, c.fd)
 	f := p.names[c.path]
 	if f == nil && strings.Contains(c.flags, "O_CREAT") {
 		f = &inode{}
@@ -249,7 +270,7 @@ func (p *platter) opened(c call) {
 	if f == nil {
 		return
 	}
-	h := &handle{path: c.path}
+	h := &handle{path: c.path, file: f}
 	if strings.Contains(c.flags, "O_TRUNC") {
 		f.size = 0
 		f.pending = append(f.pending, change{0, nil})

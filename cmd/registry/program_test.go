@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -34,6 +35,8 @@ type program struct {
 	dir, data            string   // data is below dir
 	env                  []string // of the servers, in addition to the test's own
 	flags                []string // of the servers
+
+	beside sync.WaitGroup // commands that background has started
 }
 
 func newProgram(t *testing.T, flags ...string) *program {
@@ -69,9 +72,10 @@ func (p *program) launch(flags ...string) {
 	p.begin(registrytest.Command(self(p.t), append(p.flags, flags...)...))
 }
 
-// begin starts a server by a command that runs it.
+// begin starts a server by a command that runs it, once no command to the one before it runs any more.
 func (p *program) begin(cmd *exec.Cmd) {
 	p.t.Helper()
+	p.beside.Wait()
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
 	s, err := registrytest.Start(cmd, filepath.Join(p.dir, "log"), nil)
 	require.NoError(p.t, err)
@@ -112,11 +116,32 @@ func (p *program) try(args ...string) (string, error) {
 	return p.tryWith(ctx, nil, args...)
 }
 
+// background is try beside the test. The command is for the server that runs now, and the next one
+// starts only after the command has ended.
+func (p *program) background(ctx context.Context, args ...string) <-chan error {
+	done := make(chan error, 1)
+	admin := p.AdminAddr()
+	p.beside.Go(func() {
+		_, err := runWith(ctx, admin, nil, args...)
+		done <- err
+	})
+	return done
+}
+
 func (p *program) tryWith(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
+	admin := ""
+	if p.Server != nil {
+		admin = p.AdminAddr()
+	}
+	return runWith(ctx, admin, stdin, args...)
+}
+
+// runWith runs a command whose --admin-addr is admin.
+func runWith(ctx context.Context, admin string, stdin io.Reader, args ...string) (string, error) {
 	var out, complaint bytes.Buffer
 	env := func(name string) string {
-		if name == "REGISTRY_ADMIN_ADDR" && p.Server != nil {
-			return p.AdminAddr()
+		if name == "REGISTRY_ADMIN_ADDR" {
+			return admin
 		}
 		return ""
 	}
@@ -167,13 +192,6 @@ func (p *program) stream() jetstream.JetStream {
 func (p *program) applied(sequence uint64) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("checkpoint %d", sequence), func() bool { return p.projection().Checkpoint >= sequence })
-}
-
-// settled returns the projection once nothing is wrong.
-func (p *program) settled() (now admin.Projection) {
-	p.t.Helper()
-	p.until("nothing is wrong", func() bool { now = p.projection(); return now.LastError == nil })
-	return now
 }
 
 func (p *program) projection() admin.Projection {

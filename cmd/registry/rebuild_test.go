@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -94,35 +93,6 @@ func (p *program) waiter(stop context.Context) {
 	}
 }
 
-// The server is killed at random moments of a rebuild and started again: it has the old model or
-// the new one, each of them whole, and nothing of the attempt is left.
-func TestKillDuringRebuild(t *testing.T) {
-	t.Parallel()
-	s := startProgram(t)
-	s.fill(2000, 13)
-	want := s.projection()
-	rounds := []int{0, 2, 5}
-	if eventstest.FullRun() {
-		rounds = []int{0, 1, 2, 3, 4, 5, 6, 7}
-	}
-	for _, round := range rounds {
-		go func() { _, _ = s.tryWith(context.Background(), nil, "rebuild") }() // it fails with the server, or succeeds before
-		wait := time.Duration(round*round) * 12 * time.Millisecond
-		<-time.After(wait) // the moment is what is tried here
-		s.End(os.Kill)
-		s.start()
-		if got := s.projection(); got.Digest != want.Digest || got.Checkpoint != want.Checkpoint || got.Rebuilding != nil {
-			t.Fatalf("killed after %s: %d %s, want %d %s", wait, got.Checkpoint, got.Digest, want.Checkpoint, want.Digest)
-		}
-		if left, _ := filepath.Glob(filepath.Join(s.data, "registry.db.rebuilding*")); len(left) > 0 {
-			t.Errorf("killed after %s: left %v", wait, left)
-		}
-	}
-	if out, err := s.try("verify", "--nats-url="+s.NATS); err != nil {
-		t.Errorf("verify: %v %s", err, out)
-	}
-}
-
 // Who hangs up gives the rebuild up: the old model stays, nothing of the new one is left, and the
 // next rebuild is not in its way.
 func TestRebuildInterrupted(t *testing.T) {
@@ -133,8 +103,7 @@ func TestRebuildInterrupted(t *testing.T) {
 	interrupted := false
 	for n := 0; n < 10 && !interrupted; n++ { // a rebuild may be faster than the test
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { _, err := s.tryWith(ctx, nil, "rebuild"); done <- err }()
+		done := s.background(ctx, "rebuild")
 		s.until("a change of the rebuild or the stream", func() bool { return s.projection().Rebuilding != nil || len(done) > 0 })
 		cancel()
 		err := <-done

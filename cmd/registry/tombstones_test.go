@@ -210,6 +210,44 @@ func FuzzTombstone(f *testing.F) {
 	})
 }
 
+// drill is a program and the path of a snapshot file outside its directory.
+type drill struct {
+	*program
+	file string
+}
+
+func newDrill(t *testing.T) *drill {
+	return &drill{newProgram(t, "--snapshot-every=0"), filepath.Join(t.TempDir(), "registry.snapshot")}
+}
+
+// tombstones exports the server's tombstones into a file next to the snapshot file, and returns its
+// path.
+func (d *drill) tombstones() string {
+	d.t.Helper()
+	path := d.file + ".tombstones"
+	d.run("tombstones", "--output="+path)
+	return path
+}
+
+// drillEvents are entries, view totals of listed and other entries, and donations.
+func drillEvents(t *testing.T) string {
+	t.Helper()
+	all := eventstest.Events(300, 3)
+	for i, e := range eventstest.Entries(50, 3) {
+		all = append(all, events.Event{ID: fmt.Sprint("v", i), Source: "/drill", Type: events.TypeViewsCounted,
+			Data: events.Views{List: e.List, EntryID: e.EntryID, Views: int64(i)}})
+	}
+	all = append(all,
+		events.Event{ID: "nobody", Source: "/drill", Type: events.TypeViewsCounted,
+			Data: events.Views{List: events.Legit, EntryID: "not-listed", Views: 7}},
+		events.Event{ID: "gone", Source: "/drill", Type: events.TypeDelisted,
+			Data: events.Delisting{List: events.Scammers, EntryID: "gone"}},
+		events.Event{ID: "donation", Source: "/drill", Type: events.TypeDonationUpdated,
+			Data: events.Donation{DonationID: "d1", Status: events.DonationPending, Amount: "1.50", Currency: "PLN",
+				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
+	return ndjson(t, all...)
+}
+
 // drillPeople are n people with names, ids and chat ids of their own, so that each can be asked
 // for.
 func drillPeople(n int) []events.Entry {
