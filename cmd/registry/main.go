@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return nil
 	}
 	if err != nil {
-		return misused(err, stderr)
+		return misused(err, args, stderr)
 	}
 	if err = cli.CheckEmpty(parsed); err == nil {
 		err = parsed.Run(&process{ctx: ctx, getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr})
@@ -140,47 +140,21 @@ func spelledOut(args []string) []string {
 	return args
 }
 
-// misused returns the error of an invalid command line. A command line without a command gets the
-// help, on stderr.
-func misused(err error, stderr io.Writer) error {
+// misused returns the error of an invalid command line. A command line that ends before a command
+// gets the help, on stderr.
+func misused(err error, args []string, stderr io.Writer) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
 		return cli.UsageError{Err: err}
 	}
 	ctx := parse.Context
-	node := ctx.Model.Node
-	if selected := ctx.Selected(); selected != nil {
-		node = selected
-	}
-	usage := cli.UsageError{Err: cli.Plainly(err), Command: commandOf(ctx)}
-	if unknown, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok {
-		if usage.Err = unknownFlag(unknown, node); node == ctx.Model.Node {
-			usage.Err = fmt.Errorf("%w; flags follow the command", usage.Err)
-		}
-	} else if len(node.Children) > 0 && strings.HasPrefix(err.Error(), "expected one of ") {
+	if node := ctx.Selected(); len(args) == 0 || node != nil && len(node.Children) > 0 && args[len(args)-1] == node.Name {
 		ctx.Stdout = stderr
-		if shown := ctx.PrintUsage(false); shown != nil {
-			return shown
-		}
-		usage.Err = errors.New("a command is missing")
-	}
-	return usage
-}
-
-// unknownFlag suggests the flag that was probably meant. text begins with the name of the given
-// one.
-func unknownFlag(text string, node *kong.Node) error {
-	name, _, _ := strings.Cut(text, ",") // kong may have a suggestion, too
-	var flags []string
-	for _, group := range node.AllFlags(true) {
-		for _, flag := range group {
-			flags = append(flags, flag.Name)
+		if err := ctx.PrintUsage(false); err != nil {
+			return err
 		}
 	}
-	if nearest := cli.Nearest(name, flags); nearest != "" {
-		return fmt.Errorf("unknown flag --%s; did you mean --%s?", name, nearest)
-	}
-	return fmt.Errorf("unknown flag --%s", name)
+	return cli.UsageError{Err: err, Command: commandOf(ctx)}
 }
 
 // commandOf returns the command line as far as it was understood, without flags.
@@ -192,7 +166,7 @@ func commandOf(ctx *kong.Context) string {
 }
 
 func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Writer) (*kong.Kong, error) {
-	return kong.New(flags, append(cli.Values(),
+	return kong.New(flags,
 		kong.Name(programName),
 		kong.Description("A public registry of scammers, scam servers and trusted persons. "+
 			"Every flag has an environment variable: --nats-url is REGISTRY_NATS_URL."),
@@ -202,7 +176,7 @@ func newParser(flags *commands, getenv func(string) string, stdout, stderr io.Wr
 		kong.Resolvers(fromEnvironment(getenv)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
 		kong.Exit(func(int) {}), // only main may end the process
-	)...)
+	)
 }
 
 // examples ends the program's own help.

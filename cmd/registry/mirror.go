@@ -37,7 +37,6 @@ func (c *mirrorCmd) Run(p *process) error {
 	if _, err := os.Stat(filepath.Dir(c.File)); err != nil {
 		return cli.Unwritable("FILE", c.File, err)
 	}
-	stderr := cli.Shared(p.stderr)
 	err := mirror.Run(p.ctx, mirror.Config{
 		URL: string(c.URL), File: c.File, Once: c.Once,
 		Told: func(u mirror.UpToDate) error {
@@ -45,7 +44,7 @@ func (c *mirrorCmd) Run(p *process) error {
 				u.Sequence, u.Scammers, u.Servers, u.Legit, u.Digest)
 			return err
 		},
-		Warn: func(text string) { fmt.Fprintln(stderr, cli.Printable(text)) },
+		Warn: func(text string) { fmt.Fprintln(p.stderr, cli.Printable(text)) },
 	})
 	return c.explain(p, err)
 }

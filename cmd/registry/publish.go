@@ -45,14 +45,9 @@ func (c *publishCmd) Run(p *process) error {
 		return err
 	}
 	defer disconnect()
-	stderr := cli.Shared(p.stderr)
-	run := &publishing{
-		send:      send,
-		maxErrors: c.MaxErrors,
-		complaint: stderr,
-		ids:       idSet{},
-		bar:       cli.NewBar(stderr, "publishing", totalSize(inputs), true),
-	}
+	bar := cli.NewBar(p.stderr)
+	bar.Start("publishing", totalSize(inputs), true)
+	run := &publishing{send: send, maxErrors: c.MaxErrors, complaint: bar, ids: idSet{}, bar: bar}
 	err = run.lines(p.ctx, inputs)
 	run.bar.Finish()
 	if _, writeErr := fmt.Fprintln(p.stdout, run.summary(c.DryRun)); err == nil {

@@ -58,7 +58,8 @@ func (c *rebuildCmd) showProgress(ctx context.Context, w io.Writer) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	shown := cli.NewBar(w, "rebuilding", 0, false)
+	shown := cli.NewBar(w)
+	shown.Start("rebuilding", 0, false)
 	defer shown.Finish()
 	for {
 		select {

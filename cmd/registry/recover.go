@@ -181,7 +181,8 @@ func (c *recoverCmd) permitted(p *process) error {
 func (c *recoverCmd) publish(p *process, stream leader.Stream, known *recovery.Known, plan *recovery.Plan) error {
 	published := 0
 	for range rounds {
-		bar := cli.NewBar(p.stderr, "publishing", int64(len(plan.Changes)), false)
+		bar := cli.NewBar(p.stderr)
+		bar.Start("publishing", int64(len(plan.Changes)), false)
 		conflicts, err := recovery.Publish(p.ctx, stream, plan, func() { bar.Add(1) })
 		bar.Finish()
 		if err != nil {

@@ -101,12 +101,11 @@ func (c *serveCmd) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	stderr, screen := p.stderr, (*cli.Screen)(nil)
+	logger, terminal := c.Logger(p.stderr), (*cli.Bar)(nil)
 	if c.ForPeople(p.stderr) {
-		screen = cli.NewScreen(p.stderr)
-		stderr = screen
+		terminal = cli.NewBar(p.stderr)
+		logger = c.Logger(terminal)
 	}
-	logger := c.Logger(stderr)
 	defer ignoreHangup(logger)()
 	return serve.Run(p.ctx, serve.Config{
 		DataDir:        c.dataDir(),
@@ -150,7 +149,7 @@ func (c *serveCmd) Run(p *process) error {
 		Began:          began,
 		GC:             serve.GC{Percent: p.getenv("GOGC") == "", Limit: p.getenv("GOMEMLIMIT") == ""},
 		Logger:         logger,
-		Terminal:       screen,
+		Terminal:       terminal,
 		NotifySocket:   p.getenv("NOTIFY_SOCKET"),
 	})
 }

@@ -91,10 +91,8 @@ func (term *terminal) lines() []string {
 	defer term.mu.Unlock()
 	var lines []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(term.shown.String(), "\r\n", "\n"), "\n") {
-		if at := strings.LastIndex(line, "\x1b[2K"); at >= 0 {
-			line = line[at+len("\x1b[2K"):]
-		}
-		lines = append(lines, line)
+		line = line[strings.LastIndex(line, "\r")+1:]
+		lines = append(lines, strings.TrimPrefix(line, "\x1b[2K"))
 	}
 	return lines
 }

@@ -261,7 +261,8 @@ func startReplay(js jetstream.JetStream, stream string) *replay {
 func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	shown := cli.NewBar(terminal, "replaying", 0, false)
+	shown := cli.NewBar(terminal)
+	shown.Start("replaying", 0, false)
 	defer shown.Finish()
 	for {
 		p := r.projector.Progress()

@@ -223,8 +223,8 @@ func (f LogFlags) ForPeople(stderr io.Writer) bool {
 // IsTerminal reports whether w is a terminal, which gets output for people.
 func IsTerminal(w io.Writer) bool {
 	switch w := w.(type) {
-	case *Screen:
-		return w != nil
+	case *Bar:
+		return IsTerminal(w.out)
 	case *os.File:
 		return term.IsTerminal(int(w.Fd()))
 	}

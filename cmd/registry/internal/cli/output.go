@@ -6,31 +6,35 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// Bar shows progress to a person. The zero value, used if standard error is no terminal, shows
-// nothing. It is not safe for concurrent use.
-type Bar struct{ shown *progressbar.ProgressBar }
+// Bar shows progress to a person, on a terminal that it shares with lines of text. On anything else
+// it only passes the lines on. Any goroutine may write lines; the rest is not safe for concurrent
+// use.
+type Bar struct {
+	out   io.Writer
+	shown atomic.Pointer[progressbar.ProgressBar] // nil while there is no bar
+}
 
-// NewBar starts a bar of total steps on w; a total of 0 or less makes a counter without an end. The
-// steps are bytes or events.
-func NewBar(w io.Writer, title string, total int64, bytes bool) *Bar {
-	if !IsTerminal(w) {
-		return &Bar{}
-	}
-	if s, shared := w.(*Screen); shared {
-		w = barWriter{s}
+// NewBar returns a Bar on w that shows nothing yet.
+func NewBar(w io.Writer) *Bar { return &Bar{out: w} }
+
+// Start shows a bar of total steps; a total of 0 or less makes a counter without an end. The steps
+// are bytes or events.
+func (b *Bar) Start(title string, total int64, bytes bool) {
+	if !IsTerminal(b.out) {
+		return
 	}
 	if total <= 0 {
 		total = -1
 	}
 	options := []progressbar.Option{
-		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWriter(b.out),
 		progressbar.OptionSetDescription(title),
 		progressbar.OptionShowBytes(bytes),
 		progressbar.OptionShowCount(),
@@ -41,84 +45,37 @@ func NewBar(w io.Writer, title string, total int64, bytes bool) *Bar {
 	if !bytes {
 		options = append(options, progressbar.OptionShowIts(), progressbar.OptionSetItsString("events"))
 	}
-	return &Bar{progressbar.NewOptions64(total, options...)}
+	b.shown.Store(progressbar.NewOptions64(total, options...))
 }
 
-// Screen is a terminal that log lines and a bar share: a line replaces the bar, which is drawn
-// again below it. Any goroutine may write to it.
-type Screen struct {
-	mu      sync.Mutex
-	out     io.Writer
-	begun   bool // the last line is incomplete
-	written time.Time
-}
-
-// NewScreen returns a Screen on a terminal.
-func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
-
-// Shared returns a Screen if out is a terminal, else out.
-func Shared(out io.Writer) io.Writer {
-	if IsTerminal(out) {
-		return NewScreen(out)
+// Write writes whole lines in place of the bar; its next step shows it below them. (The library
+// loses lines that it was to print when the bar is cleared.)
+func (b *Bar) Write(lines []byte) (int, error) {
+	if b.shown.Load() != nil {
+		_, _ = io.WriteString(b.out, "\r\x1b[2K") // clears the line
 	}
-	return out
-}
-
-// Write writes whole lines.
-func (s *Screen) Write(lines []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.begun {
-		_, _ = io.WriteString(s.out, "\r\x1b[2K") // clears the line
-		s.begun = false
-	}
-	s.written = time.Now()
-	return s.out.Write(lines)
-}
-
-// Interrupted records that the terminal shows ^C at the start of the next line.
-func (s *Screen) Interrupted() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begun = true
-}
-
-// Quiet returns the time since the last write.
-func (s *Screen) Quiet() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Since(s.written)
-}
-
-// barWriter draws a bar on a screen.
-type barWriter struct{ *Screen }
-
-func (b barWriter) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.begun = true
-	return b.out.Write(p)
+	return b.out.Write(lines)
 }
 
 // Add advances the bar by n steps.
 func (b *Bar) Add(n int) {
-	if b.shown != nil {
-		_ = b.shown.Add(n) // a broken terminal does not stop the command
+	if bar := b.shown.Load(); bar != nil {
+		_ = bar.Add(n) // a broken terminal does not stop the command
 	}
 }
 
 // Set moves the bar to done of total steps.
 func (b *Bar) Set(done, total int64) {
-	if b.shown != nil {
-		b.shown.ChangeMax64(max(total, 1))
-		_ = b.shown.Set64(done)
+	if bar := b.shown.Load(); bar != nil {
+		bar.ChangeMax64(max(total, 1))
+		_ = bar.Set64(done)
 	}
 }
 
 // Finish removes the bar, so that later output starts on an empty line.
 func (b *Bar) Finish() {
-	if b.shown != nil {
-		_ = b.shown.Finish()
+	if bar := b.shown.Swap(nil); bar != nil {
+		_ = bar.Finish()
 	}
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -278,19 +279,14 @@ func (s *server) announce(ctx context.Context) error {
 		s.logReady()
 		return nil
 	}
-	return s.showReady(ctx)
+	return s.showReady()
 }
 
 // catchUp returns once lists and checks are served, or ctx ends.
 func (s *server) catchUp(ctx context.Context) error {
-	var bar *cli.Bar
-	finish := func() {
-		if bar != nil {
-			bar.Finish()
-		}
-	}
-	defer finish()
-	told := false
+	bar := cmp.Or(s.cfg.Terminal, cli.NewBar(io.Discard))
+	defer bar.Finish()
+	told, begun := false, false
 	for {
 		_, readiness, err := s.health.View()
 		switch {
@@ -298,12 +294,13 @@ func (s *server) catchUp(ctx context.Context) error {
 			return nil
 		case readiness.Ready && !told:
 			told = true
-			finish()
+			bar.Finish()
 			s.log.Warn("caught up with the stream, but lists and checks are answered with 503", "reason", err.Error())
-		case !readiness.Ready && s.cfg.Terminal != nil:
+		case !readiness.Ready:
 			if p, running := s.live.progress(); running && p.Total > 0 {
-				if bar == nil {
-					bar = cli.NewBar(s.cfg.Terminal, "catching up", int64(p.Total), false)
+				if !begun {
+					begun = true
+					bar.Start("catching up", int64(p.Total), false)
 				}
 				bar.Set(int64(p.Done), int64(p.Total))
 			}
@@ -314,25 +311,8 @@ func (s *server) catchUp(ctx context.Context) error {
 	}
 }
 
-const (
-	// quietFor is how long the log must be silent before a person is told that the server is ready,
-	// so that this message comes last.
-	quietFor = 300 * time.Millisecond
-	// readyWithin bounds that wait.
-	readyWithin = 5 * time.Second
-)
-
-// showReady shows all addresses to a person, once the text index is complete and the log is silent.
-func (s *server) showReady(ctx context.Context) error {
-	for begun := time.Now(); time.Since(begun) < readyWithin; {
-		sequence, trouble := s.live.current().indexState()
-		if s.cfg.Terminal.Quiet() >= quietFor && (trouble != "" || sequence >= s.live.View().Sequence()) {
-			break
-		}
-		if !pause.For(ctx, lookEvery) {
-			return nil
-		}
-	}
+// showReady shows all addresses to a person.
+func (s *server) showReady() error {
 	base := openable(s.listeners.public)
 	site, api := "off (--no-site)", base+"/api/check?search="+demo.Search
 	if s.cfg.Public.Site {

@@ -52,7 +52,7 @@ type Config struct {
 	Began    time.Time // when the process started
 	GC       GC
 	Logger   *slog.Logger // required
-	Terminal *cli.Screen  // for a person, if there is one
+	Terminal *cli.Bar     // for a person, if there is one
 
 	NotifySocket string // where systemd listens (NOTIFY_SOCKET); may be empty
 }
@@ -93,7 +93,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		switch {
 		case err != nil:
 		case cfg.Terminal != nil:
-			fmt.Fprintln(cfg.Terminal, "saved, bye")
+			fmt.Fprintln(cfg.Terminal, "\nsaved, bye") // below ^C
 		default:
 			cfg.Logger.Info("stopped; everything is saved")
 		}
@@ -109,9 +109,6 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	s := newServer(cfg)
 	if s.listeners, err = listen(cfg); err != nil {
 		return err
-	}
-	if cfg.Terminal != nil {
-		defer context.AfterFunc(ctx, cfg.Terminal.Interrupted)()
 	}
 	defer context.AfterFunc(ctx, func() { s.notify("STOPPING=1") })()
 	return s.run(ctx)
