@@ -1,63 +1,71 @@
 package events
 
-import (
-	"net/url"
-	"strings"
-)
+import "strings"
 
-// MaxChatID bounds a chat id, in characters.
-const MaxChatID = 64
-
-// checkChatID rejects chat ids that a client cannot query in the public API: every check of such an
-// entry would find no match. The API trims its parameters, rejects lost values (IsLostValue), and
-// reads a mention or an address as the id in it.
+// checkChatID rejects what is no chat id (IsChatID): every check of such an entry would find no
+// match, which passes for an all-clear.
 func checkChatID(s string) *Error {
-	if err := checkText("chatId", s, MaxChatID); err != nil {
-		return err
-	}
-	if strings.TrimSpace(s) != s {
-		return inData("chatId", "begins or ends with white space")
-	}
-	if IsLostValue(s) {
-		return inData("chatId", "undefined, null, NaN, None, nil and [object Object] are values that a program has lost")
-	}
-	if _, ok := ReferredChatID(s); ok {
-		return inData("chatId", "a mention or an address of a user; send only the id in it")
+	switch {
+	case isLostValue(s):
+		return inData("chatId", "a value that a program has lost, such as undefined or null; of an unknown person, send unknown-<entryId>")
+	case !IsID(s):
+		return inData("chatId", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -; of a mention or an address, send only the id in it")
 	}
 	return nil
 }
 
-// IsLostValue reports whether s is the text that programs make of a missing value. No user has such
-// an id, so a check of it would find no match and be taken for an all-clear.
-func IsLostValue(s string) bool {
-	switch s {
-	case "undefined", "null", "NaN", "None", "nil", "[object Object]":
+// IsChatID reports whether s has the form of a chat id, in events and in the API alike:
+// [A-Za-z0-9_-]{1,64}, and no value that a program has lost.
+func IsChatID(s string) bool { return IsID(s) && !isLostValue(s) }
+
+// isLostValue reports whether s is, in any case, the text that programs, databases and spreadsheets
+// make of a missing value.
+func isLostValue(s string) bool {
+	switch strings.ToLower(s) {
+	case "undefined", "null", "nan", "none", "nil", "true", "false", "infinity", "unknown", "brak", "-1", "0":
 		return true
 	}
 	return false
 }
 
-// ReferredChatID returns the chat id in a reference to a user: a mention, <@123> or <@!123>, or an
-// http(s) address with /users/<digits> in its path.
-func ReferredChatID(s string) (id string, ok bool) {
-	if mention, is := strings.CutPrefix(s, "<@"); is {
-		id, closed := strings.CutSuffix(strings.TrimPrefix(mention, "!"), ">")
-		return id, closed && areDigits(id)
+// ReadChatID returns the chat id that s asks for: s itself or the id to which it refers
+// (ReferredChatID). It reports whether there is one.
+func ReadChatID(s string) (id string, ok bool) {
+	if referred, refers := ReferredChatID(s); refers {
+		s = referred
 	}
-	if !strings.Contains(s, "/users/") {
-		return "", false
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", false
-	}
-	segments := strings.Split(u.Path, "/")
-	for i, id := range segments[1:] {
-		if segments[i] == "users" && areDigits(id) {
-			return id, true
-		}
-	}
-	return "", false
+	return s, IsChatID(s)
 }
 
-func areDigits(s string) bool { return s != "" && digits(s) == len(s) }
+// ReferredChatID returns the digits in a reference to a user: a mention, <@123> or <@!123>, or an
+// address of the chat platform with the path /users/123. It reports whether s is such a reference.
+func ReferredChatID(s string) (id string, ok bool) {
+	if mention, is := strings.CutPrefix(s, "<@"); is {
+		id, ok = strings.CutSuffix(strings.TrimPrefix(mention, "!"), ">")
+	} else {
+		host, path, _ := strings.Cut(withoutScheme(s), "/")
+		id, ok = strings.CutPrefix(path, "users/")
+		id, ok = strings.TrimSuffix(id, "/"), ok && isPlatform(host)
+	}
+	return id, ok && id != "" && digits(id) == len(id)
+}
+
+func withoutScheme(address string) string {
+	for _, scheme := range [...]string{"https://", "http://"} {
+		if len(address) >= len(scheme) && strings.EqualFold(address[:len(scheme)], scheme) {
+			return address[len(scheme):]
+		}
+	}
+	return address
+}
+
+// isPlatform reports whether host is one of the chat platform's, or below one.
+func isPlatform(host string) bool {
+	host = strings.ToLower(host)
+	for _, own := range [...]string{"discord.com", "discordapp.com"} {
+		if below, ok := strings.CutSuffix(host, own); ok && (below == "" || strings.HasSuffix(below, ".")) {
+			return strings.Trim(below, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
+		}
+	}
+	return false
+}

@@ -241,8 +241,8 @@ func entryEdits() []edit {
 		}
 	}
 	reason := func(s string) string { return `"reason":"` + s + `"` }
-	edits := append(text("chatId", "123", 64), text("name", "Żółw", 200)...)
-	edits = append(edits, text("reportId", "R-1", 64)...)
+	edits := append(text("name", "Żółw", 200), text("reportId", "R-1", 64)...)
+	edits = append(edits, keyEdits(entryJSON, "chatId", "123")...)
 	edits = append(edits, keyEdits(entryJSON, "entryId", "e_1-A")...)
 	edits = append(edits, listEdits(entryJSON, "scammers")...)
 	edits = append(edits, timeEdits(entryJSON, "reportedAt", "2026-11-20T09:00:00.5+01:00")...)
@@ -275,19 +275,22 @@ func entryEdits() []edit {
 	}...)
 }
 
-// chatIDEdits are the chat ids that the public API cannot be asked for, and their neighbors.
+// chatIDEdits are texts that are nobody's chat id or name, and their neighbors.
 func chatIDEdits() []edit {
-	const space, lost, other = "data.chatId: begins or ends with white space", "data.chatId: undefined, null, NaN,", "data.chatId: a mention or an address of a user"
+	const form, lost, blank = "data.chatId: must be 1 to 64 of", "data.chatId: a value that a program has lost", "data.name: white space alone"
 	var edits []edit
-	for _, c := range []struct{ problem, ids string }{
-		{space, " 123|123 |123\u00a0|\u0085123|123\n|\u3000|\u2009123"},
-		{lost, "undefined|null|NaN|None|nil|[object Object]"},
-		{other, "<@123>|<@!123>|http://a/users/1|https://a.example/x/users/1?y#z|https://a/users/1/|HTTP://a/users/1"},
-		{"", "1 23|\ufeff123|123\u200b|1,2|ż|-|Undefined|none|nill|<@abc>|<@>|<@!>|<@&123>|<@123|http://a/users/b|ftp://a/users/1|http:/users/1|a/users/1"},
+	for _, c := range []struct{ problem, old, texts string }{
+		{form, `"chatId":"123"`, " 123|123 |123\u00a0|\ufeff123|123\u200b|12\u00ad3|123\n|１２３|٣|1 23|1,2|+123|9.1E+17|'123|123;|[object Object]|<nil>|" +
+			"#N/A|<@123>|<@!123>|<@&123>|@123|https://discord.com/users/123|discord.com/users/123"},
+		{lost, `"chatId":"123"`, "undefined|UNDEFINED|null|Null|NULL|NaN|nan|None|nil|true|False|Infinity|unknown|Brak|-1|0"},
+		{"", `"chatId":"123"`, "unknown-e_1-A|nullx|nil1|00|-0|1|-|_|nobody"},
+		{blank, `"name":"Żółw"`, " |\t|\n \u0085|\u2003\u3000"},
+		{"", `"name":"Żółw"`, "\u200b|\u2800|\u3164| x|undefined|null"},
 	} {
-		for id := range strings.SplitSeq(c.ids, "|") {
-			b, _ := json.Marshal(id) // a string cannot fail
-			edits = append(edits, edit{entryJSON, `"chatId":"123"`, `"chatId":` + string(b), c.problem})
+		for text := range strings.SplitSeq(c.texts, "|") {
+			b, _ := json.Marshal(text) // a string cannot fail
+			member, _, _ := strings.Cut(c.old, ":")
+			edits = append(edits, edit{entryJSON, c.old, member + ":" + string(b), c.problem})
 		}
 	}
 	return edits

@@ -15,7 +15,7 @@ const (
 
 	maxEventID  = 256  // characters
 	maxSource   = 2048 // characters
-	maxID       = 64   // characters of entryId, donationId, proofs.id
+	MaxID       = 64   // characters of entryId, donationId, proofs.id
 	maxName     = 200  // characters
 	maxReportID = 64   // characters
 	maxInteger  = 1<<53 - 1
@@ -94,6 +94,9 @@ func checkEntry(e *Entry) *Error {
 	}
 	if err := checkText("name", e.Name, maxName); err != nil {
 		return err
+	}
+	if strings.TrimSpace(e.Name) == "" {
+		return inData("name", "white space alone")
 	}
 	if len(e.Reason) > MaxReason {
 		return inData("reason", "longer than 20000 bytes")
@@ -211,7 +214,7 @@ func checkTime(field string, t time.Time) *Error {
 
 // IsID reports whether s is [A-Za-z0-9_-]{1,64}, as ids of entries, donations and proofs are.
 func IsID(s string) bool {
-	if len(s) == 0 || len(s) > maxID {
+	if len(s) == 0 || len(s) > MaxID {
 		return false
 	}
 	for i := range len(s) {

@@ -60,15 +60,12 @@ func parseBatch(raw string) ([]batchID, error) {
 	var ids []batchID
 	seen := map[string]bool{}
 	for asked := range strings.SplitSeq(text, ",") {
-		b := batchID{asked, strings.TrimSpace(asked)}
-		if id, ok := events.ReferredChatID(b.id); ok {
-			b.id = id
-		}
-		if b.id == "" || longer(asked, bounds.MaxValue) || longer(b.id, bounds.MaxID) || events.IsLostValue(b.id) || seen[b.id] {
+		id, ok := events.ReadChatID(strings.TrimSpace(asked))
+		if !ok || longer(asked, bounds.MaxValue) || seen[id] {
 			return nil, invalid("ids")
 		}
-		seen[b.id] = true
-		ids = append(ids, b)
+		seen[id] = true
+		ids = append(ids, batchID{asked, id})
 	}
 	return ids, nil
 }

@@ -22,7 +22,7 @@ func TestBatchParameters(t *testing.T) {
 	for raw, want := range map[string][]batchID{
 		"ids=7":                                 {{"7", "7"}},
 		"x=1&ids=+7,%3C@8%3E,%209":              {{"7", "7"}, {"<@8>", "8"}, {" 9", "9"}},
-		"ids=https://chat.example/users/5,Null": {{"https://chat.example/users/5", "5"}, {"Null", "Null"}},
+		"ids=https://discord.com/users/5,nulls": {{"https://discord.com/users/5", "5"}, {"nulls", "nulls"}},
 		"ids=" + strings.Repeat("x", 64) + ",y": {{strings.Repeat("x", 64), strings.Repeat("x", 64)}, {"y", "y"}},
 	} {
 		if got, err := parseBatch(raw); err != nil || !slices.Equal(got, want) {
@@ -36,7 +36,7 @@ func TestBatchParameters(t *testing.T) {
 		"": "missing ids", "ids=": "missing ids", "ids=%20": "missing ids", "id=7": "missing ids",
 		"ids=,": "ids", "ids=7,": "ids", "ids=,7": "ids", "ids=7,,8": "ids", "ids=7,%20,8": "ids",
 		"ids=7,7": "ids", "ids=7,%3C@7%3E": "ids", "ids=7,%207": "ids", "ids=7&ids=8": "ids",
-		"ids=undefined": "ids", "ids=7,null": "ids", "ids=7,+None+,8": "ids", "ids=%FF": "ids", "ids=7%00": "ids",
+		"ids=undefined": "ids", "ids=7,Null": "ids", "ids=7,+None+,8": "ids", "ids=7,a.b": "ids", "ids=7,8%E2%80%8B": "ids", "ids=%FF": "ids", "ids=7%00": "ids",
 		"ids=" + strings.Repeat("x", 65): "ids", "ids=7,%3C@" + strings.Repeat("1", 65) + "%3E": "ids",
 		"ids=" + strings.Join(many, ","):                "ids",
 		"ids=" + strings.Repeat("x", bounds.MaxQuery-3): "query", "ids=%zz": "query",
@@ -51,7 +51,7 @@ func TestBatchParameters(t *testing.T) {
 // A batch says of every id what a check says of it, at one state, and may be asked like a check.
 func TestBatchIsChecks(t *testing.T) {
 	f := serve(t)
-	ids := []string{"nobody", "a\"b", "300000000000000002"}
+	ids := []string{"nobody", "300000000000000002"}
 	for _, l := range []string{"scammers", "servers", "legit"} {
 		var page struct{ Data []struct{ ID string } }
 		require.NoError(t, json.Unmarshal([]byte(f.get(t, "/api/"+l).body), &page))
@@ -61,8 +61,7 @@ func TestBatchIsChecks(t *testing.T) {
 			}
 		}
 	}
-	target := "/api/check/batch?ids=" + strings.ReplaceAll(strings.Join(ids, ","), `"`, "%22")
-	target = strings.ReplaceAll(target, `\`, "%5C")
+	target := "/api/check/batch?ids=" + strings.Join(ids, ",")
 	a := f.get(t, target)
 	var got struct {
 		Results []struct {
@@ -74,7 +73,7 @@ func TestBatchIsChecks(t *testing.T) {
 		t.Fatalf("%v: %s", err, a.body)
 	}
 	for i, id := range ids {
-		check := f.get(t, "/api/check?id="+strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(id)).body
+		check := f.get(t, "/api/check?id="+id).body
 		if r := got.Results[i]; r.ID != id || `{"results":`+string(r.Results)+`}` != check {
 			t.Errorf("%s: %s, a check says %s", id, r.Results, check)
 		}

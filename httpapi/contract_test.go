@@ -276,7 +276,7 @@ func TestOpenAPIGivesEveryBound(t *testing.T) {
 	sequence := map[string]any{"type": "integer", "format": "int64", "minimum": 0}
 	pasted, statuses, proofs := text(bounds.MaxValue), word(bounds.Statuses()), word(bounds.Proofs())
 	list := map[string]map[string]any{
-		"search": text(bounds.MaxSearch), "id": text(bounds.MaxID), "sort": word(bounds.Sorts()), "status": statuses, "proofs": proofs,
+		"search": text(bounds.MaxSearch), "id": pasted, "sort": word(bounds.Sorts()), "status": statuses, "proofs": proofs,
 		"skip": number(0, bounds.MaxSkip, 0), "limit": number(1, bounds.MaxLimit, bounds.DefaultLimit),
 	}
 	for path, want := range map[string]map[string]map[string]any{

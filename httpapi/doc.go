@@ -58,7 +58,7 @@
 //
 //	text                          bound as sent                 bound of what is made of it
 //	search of a list              100; query 4,096 bytes        ~1,800 folded; admission
-//	search of a check             100, 300 with an address      ~1,800 folded, two keys of it; admission
+//	search of a check             100, 300 with a reference     ~1,800 folded, two keys of it; admission
 //	id, chatUserId, proofs, wpis  64, of a pasted id 300        compared as it is
 //	epoch, prefix                 the request head; 3           compared as it is
 //	ids                           100 ids, query 4,096 bytes    compared as they are

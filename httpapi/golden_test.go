@@ -58,7 +58,7 @@ func TestGoldenAnswers(t *testing.T) {
 		"check_similar_risk":   "/api/check?search=%E2%80%8BCeIina",
 		"check_similar_part":   "/api/check?search=zabka+giveaway",
 		"check_mention":        "/api/check?search=%3C@!100000000000000001%3E",
-		"check_address":        "/api/check?id=https://chat.example.org/users/200000000000000002",
+		"check_address":        "/api/check?id=https://discord.com/users/200000000000000002",
 		"ranges":               "/api/ranges",
 		"range":                "/api/ranges/" + prefixOf("100000000000000003"),
 		"error_prefix":         "/api/ranges/ABC",

@@ -58,8 +58,8 @@ const (
 func parseCheck(raw string) (readmodel.CheckQuery, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	p := readParams(raw, names[:], values[:])
-	id, _ := p.pasted(checkID, bounds.MaxID)
-	search, isID := p.pasted(checkSearch, bounds.MaxSearch)
+	id := p.id(checkID)
+	search, isID := p.pasted(checkSearch)
 	switch {
 	case p.err != nil:
 		return readmodel.CheckQuery{}, p.err
@@ -75,11 +75,10 @@ func parseCheck(raw string) (readmodel.CheckQuery, error) {
 
 // parsePerson reads the query string of the person check: the parameters of a check, with search as
 // pasted (httpapi/CONTRACT.md#pastes), and with an id next to it that belongs to the same text.
-// Without both, the query is empty. It is a pure function.
+// Both are read as people wrote them. Without both, the query is empty. It is a pure function.
 func parsePerson(raw string) (person, error) {
 	names, values := [numCheckParams]string{"id", "search"}, [numCheckParams]value{}
 	ps := readParams(raw, names[:], values[:])
-	ps.pasted(checkID, bounds.MaxID) // checks its bounds
 	asked := person{id: ps.trimmed(checkID), text: ps.trimmed(checkSearch)}
 	return asked, ps.err
 }
@@ -170,26 +169,30 @@ func (p *params) text(i, limit int) string {
 	return s
 }
 
-// id returns parameter i, a chat id. It refuses a lost value (events.IsLostValue).
+// id returns the chat id that parameter i asks for (events.ReadChatID), or "" if it is absent.
 func (p *params) id(i int) string {
-	s := p.text(i, bounds.MaxID)
-	if events.IsLostValue(s) {
+	s := p.trimmed(i)
+	if s == "" {
+		return ""
+	}
+	id, ok := events.ReadChatID(s)
+	if !ok {
 		p.refuse(i)
 	}
-	return s
+	return id
 }
 
-// pasted returns parameter i, or the chat id in it. limit is in code points, and an id has its own
-// limit. It refuses a lost value (events.IsLostValue).
-func (p *params) pasted(i, limit int) (text string, isID bool) {
+// pasted returns parameter i of a check: a text to search for, or the chat id to which it refers.
+// Three texts are what programs make of a missing value; other words may be names.
+func (p *params) pasted(i int) (text string, isID bool) {
 	text = p.trimmed(i)
-	if id, ok := events.ReferredChatID(text); ok {
-		text, isID, limit = id, true, bounds.MaxID
+	if _, isID = events.ReferredChatID(text); isID {
+		return p.id(i), true
 	}
-	if longer(text, limit) || events.IsLostValue(text) {
+	if longer(text, bounds.MaxSearch) || text == "undefined" || text == "null" || text == "[object Object]" {
 		p.refuse(i)
 	}
-	return text, isID
+	return text, false
 }
 
 // number returns parameter i, a number from low to high, or fallback if it is absent.

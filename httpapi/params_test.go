@@ -44,8 +44,8 @@ func TestListParameters(t *testing.T) {
 		"search=" + long("+", 301):                   "search",
 		"id=" + long("x", 64):                        "",
 		"id=" + long("x", 65):                        "id",
-		"id=" + long(ż, 64):                          "",
-		"id=" + long(ż, 65):                          "id",
+		"id=" + ż:                                    "id",
+		"id=1" + "%E2%80%8B":                         "id",
 		"skip=0":                                     "", "skip=20000": "", "skip=20001": "skip", "skip=-1": "skip",
 		"limit=1": "", "limit=60": "", "limit=0": "limit", "limit=61": "limit",
 		// Numbers are [0-9]{1,6}.
@@ -54,7 +54,7 @@ func TestListParameters(t *testing.T) {
 		"limit=abc": "limit", "limit=1+1": "limit", "limit=%EF%BC%91": "limit",
 		// Values that a program has lost. A name may be such a word.
 		"id=undefined": "id", "id=null": "id", "id=NaN": "id", "id=None": "id", "id=+nil%20": "id", "id=%5Bobject+Object%5D": "id",
-		"search=null&id=nil": "id", "search=undefined": "", "search=NaN": "", "id=Null": "", "id=nullx": "", "id=NULL": "", "id=nil1": "",
+		"search=null&id=nil": "id", "search=undefined": "", "search=NaN": "", "id=Null": "id", "id=nullx": "", "id=NULL": "id", "id=nil1": "",
 		// Choices.
 		"sort=newest": "", "sort=oldest": "", "sort=popular": "", "sort=popular_asc": "", "sort=az": "", "sort=za": "",
 		"sort=AZ": "sort", "sort=random": "sort", "sort=+az+": "", "sort=az%00": "sort",
@@ -105,7 +105,7 @@ func TestListParametersMean(t *testing.T) {
 		"sort=popular_asc":      func(q *readmodel.ListQuery) { q.Sort = readmodel.PopularAsc },
 		"sort=az&proofs=with":   func(q *readmodel.ListQuery) { q.Sort, q.Proofs = readmodel.AZ, readmodel.ProofsWith },
 		"status=verified":       func(q *readmodel.ListQuery) { q.Status = readmodel.StatusVerified },
-		"id=%3C@123%3E":         func(q *readmodel.ListQuery) { q.ID = "<@123>" }, // pasted ids are for checks
+		"id=%3C@123%3E":         func(q *readmodel.ListQuery) { q.ID = "123" },
 	} {
 		want := none
 		change(&want)
@@ -125,53 +125,49 @@ func TestCheckParameters(t *testing.T) {
 		"id=" + strings.Repeat("x", 64): id(strings.Repeat("x", 64)),
 		// Pasted, in either parameter.
 		"search=<@123>": id("123"), "search=<@!123>": id("123"), "id=<@123>": id("123"), "id=+<@!123>+": id("123"),
-		"search=<@" + digits + ">":                                              id(digits),
-		"search=https://chat.example/users/123":                                 id("123"),
-		"search=HTTPS://chat.example/users/123/":                                id("123"),
-		"search=http://chat.example/app/users/123/profile%3Fa=":                 id("123"),
-		"search=https://chat.example/users/me/users/9%23top":                    id("9"),
-		"id=https://chat.example/users/123":                                     id("123"),
-		"id=9&search=https://chat.example/users/123":                            id("9"),
-		"search=https://chat.example/users/123%3Fx=" + strings.Repeat("y", 150): id("123"),
-		"search=https://me:pw@chat.example:8443/users/123":                      id("123"),
-		"search=http://[::1]/users/123":                                         id("123"),
-		"search=https://chat.example//users/1/users/2":                          id("1"),
-		"search=https://chat.example/users/" + digits:                           id(digits),
+		"search=<@" + digits + ">":                          id(digits),
+		"search=https://discord.com/users/123":              id("123"),
+		"search=HTTPS://Canary.Discord.com/users/123/":      id("123"),
+		"search=discordapp.com/users/123":                   id("123"),
+		"id=http://www.discord.com/users/123":               id("123"),
+		"id=9&search=https://discord.com/users/123":         id("9"),
+		"search=https://ptb.discordapp.com/users/" + digits: id(digits),
 		"id=<@!007>": id("007"),
 		// Nearly a lost value.
-		"search=Null": name("Null"), "search=nil.": name("nil."), "id=nan": id("nan"), "search=none": name("none"), "search=[object+object]": name("[object object]"),
+		"search=Null": name("Null"), "search=NaN": name("NaN"), "search=nil": name("nil"), "search=none": name("none"), "search=[object+object]": name("[object object]"),
 		// Nearly.
 		"search=<@!!123>": name("<@!!123>"), "search=<@+123>": name("<@ 123>"), "search=<@123>x": name("<@123>x"),
-		"search=https:/users/123":                 name("https:/users/123"),
-		"search=https://chat.example/Users/123":   name("https://chat.example/Users/123"),
-		"search=https://chat.example/users/123+x": name("https://chat.example/users/123 x"),
-		"search=https://chat.example:x/users/123": name("https://chat.example:x/users/123"),
 		"search=<@>": name("<@>"), "search=<@!>": name("<@!>"), "search=<@%26123>": name("<@&123>"), "search=<@12a>": name("<@12a>"),
 		"search=<@123": name("<@123"), "search=@123": name("@123"), "search=x<@123>": name("x<@123>"),
-		"search=ftp://chat.example/users/123":     name("ftp://chat.example/users/123"),
-		"search=chat.example/users/123":           name("chat.example/users/123"),
-		"search=https://chat.example/users/12a":   name("https://chat.example/users/12a"),
-		"search=https://chat.example/xusers/123":  name("https://chat.example/xusers/123"),
-		"search=https://chat.example/?a=/users/1": name("https://chat.example/?a=/users/1"),
-		"search=https:///users/123":               name("https:///users/123"),
-		"search=https://x/users/%D9%A3":           name("https://x/users/٣"),
-		"search=https://x/%25zz/users/1":          name("https://x/%zz/users/1"),
 	} {
 		if got, err := parseCheck(raw); err != nil || got != want {
 			t.Errorf("%.90q: %+v %v, want %+v", raw, got, err, want)
 		}
 	}
+	for _, address := range []string{"https:/users/123", "ftp://discord.com/users/123", "https://discord.com/Users/123", "https://discord.com/users/123 x",
+		"https://discord.com/users/12a", "https://discord.com/xusers/123", "https://discord.com/app/users/123", "https://discord.com//users/123",
+		"https://discord.com/users/123//", "https://discord.com/users/", "https://discord.com/users/123?x=1", "https://discord.com/users/123#x",
+		"https://discord.com:443/users/123", "https://me@discord.com/users/123", "https://me:pw@discord.com/users/123", "https://notdiscord.com/users/123",
+		"https://discord.com.evil.example/users/123", "https://evil.example/discord.com/users/123", "https:///users/123", "/users/123", "users/123",
+		"https://discord.com/users/٣", "https://discord.com/?a=/users/1", "https://dıscord.com/users/1"} {
+		asked := url.QueryEscape(address)
+		if got, err := parseCheck("search=" + asked); err != nil || got != name(address) {
+			t.Errorf("search=%s: %+v %v", address, got, err)
+		}
+		if got, err := parseCheck("id=" + asked); err == nil {
+			t.Errorf("id=%s: %+v", address, got)
+		}
+	}
 	for raw, want := range map[string]string{
 		"": "missing search", "id=&search=%20": "missing search", "id": "missing search", "name=adam": "missing search",
 		"search=" + strings.Repeat("x", 101): "search", "id=" + strings.Repeat("x", 65): "id",
-		"search=https://chat.example/users/1" + digits: "search",
-		"search=<@1" + digits + ">":                    "search", "id=<@1" + digits + ">": "id",
+		"search=https://discord.com/users/1" + digits: "search", "search=<@0>": "search",
+		"search=<@1" + digits + ">": "search", "id=<@1" + digits + ">": "id",
 		"id=7&search=" + strings.Repeat("x", 101): "search", "id=1&id=2": "id", "search=a&search=": "search",
 		"search=%FF": "search", "id=%00": "id", "search=%FF&id=%FF": "id", "search=%FF&id=" + digits + "1": "id",
-		"search=https://chat.example/users/123%3Fx=" + strings.Repeat("y", 300): "search",
-		"search=https://chat.example/users/x" + strings.Repeat("y", 100):        "search",
 		"id=undefined": "id", "id=null": "id", "id=NaN": "id", "id=None": "id", "id=nil": "id", "id=%5Bobject%20Object%5D": "id",
-		"search=undefined": "search", "search=null": "search", "search=NaN": "search", "search=None": "search", "search=+nil+": "search",
+		"id=a.b": "id", "id=1%E2%80%8B": "id", "id=%D9%A3": "id", "id=@1": "id", "id=<@0>": "id", "id=<@%261>": "id", "id=Brak": "id", "id=-1": "id", "id=a,b": "id",
+		"search=undefined": "search", "search=+null+": "search",
 		"search=%5Bobject%20Object%5D": "search", "id=7&search=undefined": "search", "id=null&search=adam": "id",
 		"%zz":                                "query",
 		"search=adam;x":                      "query",

@@ -155,7 +155,7 @@ func AnyEntry() *rapid.Generator[events.Entry] {
 	return rapid.Custom(func(t *rapid.T) events.Entry {
 		e := events.Entry{
 			List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
-			ChatID: ChatID().Draw(t, "chatId"), Name: Text(1, 200).Draw(t, "name"),
+			ChatID: ChatID().Draw(t, "chatId"), Name: Name().Draw(t, "name"),
 			Reason: Text(0, 400).Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
 			ReportID: Text(1, 64).Draw(t, "reportId"), ReportedAt: Time().Draw(t, "reportedAt"),
 		}
@@ -237,12 +237,12 @@ func List() *rapid.Generator[events.List] {
 // Key draws an entryId, a donationId or a proofs.id.
 func Key() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`) }
 
-// ChatID draws a chat id: any text that can be queried in the public API.
-func ChatID() *rapid.Generator[string] {
-	return Text(1, events.MaxChatID).Filter(func(s string) bool {
-		_, refers := events.ReferredChatID(s)
-		return strings.TrimSpace(s) == s && !events.IsLostValue(s) && !refers
-	})
+// ChatID draws a chat id.
+func ChatID() *rapid.Generator[string] { return Key().Filter(events.IsChatID) }
+
+// Name draws a name.
+func Name() *rapid.Generator[string] {
+	return Text(1, 200).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 }
 
 // Text draws any text of least to most code points without NUL.

@@ -9,9 +9,9 @@ import (
 
 // Bounds of texts, in code points.
 const (
-	MaxValue  = 300              // any decoded value as sent; also a pasted text
-	MaxSearch = 100              // a text to search
-	MaxID     = events.MaxChatID // an id, of a chat platform or a donation
+	MaxValue  = 300          // any decoded value as sent; also a pasted text
+	MaxSearch = 100          // a text to search
+	MaxID     = events.MaxID // an id, of a chat platform or a donation
 )
 
 // MaxQuery bounds a query string as sent, in bytes.
