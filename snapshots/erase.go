@@ -12,7 +12,7 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// erasePages is how many pages ErasePart checks.
+// erasePages is how many pages eraseFree checks.
 const erasePages = 1024
 
 // EraseFree overwrites the free pages of the store's file with zeros, since bbolt leaves deleted
@@ -42,7 +42,7 @@ func (s *Store) erasePart(page int) (next int, done bool, err error) {
 		return 0, false, nil
 	}
 	err = fault.Catch(func() error {
-		next, err = ErasePart(s.db, s.file, page)
+		next, err = eraseFree(s.db, s.file, page)
 		return err
 	})
 	if err != nil {
@@ -51,11 +51,11 @@ func (s *Store) erasePart(page int) (next int, done bool, err error) {
 	return next, true, nil
 }
 
-// ErasePart overwrites the free ones among the pages from page on with zeros. When they are on the
+// eraseFree overwrites the free ones among the pages from page on with zeros. When they are on the
 // disk, it returns the start of the next part, or -1 after the last. file is the one that db has
 // open: its name may belong to another file by now. db must have no reader. At each moment the file
 // is as consistent as during a transaction of bbolt: the pages are those that bbolt would use next.
-func ErasePart(db *bolt.DB, file *os.File, page int) (next int, err error) {
+func eraseFree(db *bolt.DB, file *os.File, page int) (next int, err error) {
 	tx, err := db.Begin(true) // releases the pages that earlier transactions have freed
 	if err != nil {
 		return 0, err

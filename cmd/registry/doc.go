@@ -8,6 +8,7 @@
 //	registry tombstones       who was delisted, as NDJSON without names
 //	registry mirror           a copy of a registry's lists in a file
 //	registry rebuild          a new read model beside the one that is served
+//	registry recover          publishes what the stream has lost
 //	registry verify           compares the served one with a replay
 //	registry rejected …       list, retry, purge
 //	registry ready            for container health checks
@@ -27,9 +28,10 @@
 //	serve.go …       one file a command, with its flags; input.go reads the lines that publish sends
 //	internal/serve   the server: wiring, generations, rebuild, snapshots, metrics
 //	internal/cli     what the commands share: flags, connections, advice, output
-//	internal/mirror  the copy that registry mirror keeps
 //	internal/demo    the demonstration's events, and stand-ins for the services outside
+//	internal/recovery  what recover publishes, decided from both sides' states
 //	internal/task    goroutines with an owner that waits for them
+//	registrytest     the harness that starts the program in tests
 //	browser, cluster tests of the built program with a real browser, and of several of them
 //
 // # Why this shape

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/cmd/registry/internal/mirror"
+	"example.org/registry/httpapi/mirror"
 )
 
 // mirrorCmd maintains a copy of another registry's lists.

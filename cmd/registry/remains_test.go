@@ -46,8 +46,7 @@ func (r *remaining) places() map[string]func() []byte {
 		"stream":              func() []byte { return r.messages(events.DefaultStream) },
 		"new snapshots":       r.snapshot,
 		"exports":             func() []byte { return []byte(r.alone("export")) },
-		"mirror":              func() []byte { return r.mirrored("") },
-		"the mirror's store":  func() []byte { return r.mirrored(".mirror") },
+		"mirror":              r.mirrored,
 		"log":                 func() []byte { return []byte(r.Log()) },
 		"metrics":             func() []byte { return r.answer(r.Admin + "/metrics") },
 		"rest of the data":    r.rest,
@@ -73,7 +72,7 @@ func TestRemains(t *testing.T) {
 	}
 	places := r.places()
 	places["older snapshots"], places["rejected copies"] = r.stored, func() []byte { return r.messages(events.RejectedStream) }
-	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "older snapshots", "rejected copies", "exports", "mirror", "the mirror's store"} {
+	for _, name := range []string{"answers", "registry.db", "stream", "new snapshots", "older snapshots", "rejected copies", "exports", "mirror"} {
 		r.until(name+" has the entry", func() bool { return hasCanary(places[name]()) })
 	}
 	aside := filepath.Join(d.data, "registry.db.replaced-20260101T000000Z")
@@ -206,9 +205,9 @@ func (r *remaining) stored() (all []byte) {
 	return all
 }
 
-// mirrored is a file of a copy that has just been brought up to date.
-func (r *remaining) mirrored(ending string) []byte {
+// mirrored is a copy that has just been brought up to date.
+func (r *remaining) mirrored() []byte {
 	r.t.Helper()
 	r.run("mirror", r.HTTP, r.copy, "--once")
-	return r.files(r.copy + ending)
+	return r.files(r.copy)
 }

@@ -12,19 +12,14 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+
+	"example.org/registry/httpapi/mirror"
 )
 
 // AdminFlags are the flags for reaching the running server.
 type AdminFlags struct {
 	AdminAddr      Address `default:"127.0.0.1:8081" help:"Operators' listener of the running server." group:"Server"`
 	AdminTokenFile string  `placeholder:"FILE" help:"Its bearer token, if it has one." group:"Server"`
-}
-
-// SpeaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no error value
-// for it, only two texts: for bytes after the request, and for bytes before it, such as a broker's.
-func SpeaksNoHTTP(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
 }
 
 // Ask sends a request to the operators' listener and returns the body of its response, which the
@@ -37,7 +32,7 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(request)
 	switch {
-	case err != nil && SpeaksNoHTTP(err):
+	case err != nil && mirror.SpeaksNoHTTP(err):
 		return nil, f.foreign("it speaks no HTTP")
 	case err != nil:
 		return nil, fmt.Errorf("cannot reach the server: %w; start it (registry serve) or correct --admin-addr", err)

@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
-	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
@@ -68,7 +68,6 @@ type page struct {
 	Changes  []change `json:"changes"`
 
 	sequence uint64 // of the server
-	bytes    int
 }
 
 // change is the last state of one entry.
@@ -78,7 +77,7 @@ type change struct {
 	List       events.List     `json:"list"`
 	ReportedAt string          `json:"reportedAt"` // of set
 	Entry      json.RawMessage `json:"entry"`      // of set
-	EntryID    string          `json:"_id"`        // of remove; check fills it in for set
+	EntryID    string          `json:"_id"`        // of remove; checkEntry fills it in for set
 }
 
 // errGone means that the feed has to be read from its beginning.
@@ -97,7 +96,7 @@ func (e *noAnswer) Unwrap() error { return e.err }
 // head requests the feed's position, at a sequence of at least atLeast. It returns a *noAnswer, or
 // the error of ctx.
 func (f *feed) head(ctx context.Context, atLeast uint64) (h head, err error) {
-	_, _, err = f.request(ctx, "/api/changes", atLeast, 0, &h, func() error {
+	_, err = f.request(ctx, "/api/changes", atLeast, 0, &h, func() error {
 		if h.Epoch == "" || len(h.Digest) != 32 {
 			return errors.New("no feed")
 		}
@@ -116,9 +115,8 @@ func (f *feed) page(ctx context.Context, epoch string, since uint64, wait time.D
 	if wait > 0 {
 		path += fmt.Sprintf("&wait=%d", int(wait.Seconds()))
 	}
-	header, n, err := f.request(ctx, path, 0, wait, &p, func() error { return p.check(epoch, since) })
+	header, err := f.request(ctx, path, 0, wait, &p, func() error { return p.check(epoch, since) })
 	if err == nil {
-		p.bytes = n
 		p.sequence, _ = strconv.ParseUint(header.Get("Registry-Sequence"), 10, 64) // a proxy may have removed it
 	}
 	return p, err
@@ -138,58 +136,77 @@ func (p *page) check(epoch string, since uint64) error {
 		last = c.Sequence
 		switch c.Op {
 		case "set":
-			var entry struct {
-				EntryID string `json:"_id"`
+			if err := c.checkEntry(); err != nil {
+				return err
 			}
-			if err := json.Unmarshal(c.Entry, &entry); err != nil || c.ReportedAt == "" || bytes.ContainsAny(c.Entry, "\r\n") {
-				return errors.New("an entry that cannot be")
-			}
-			c.EntryID = entry.EntryID
 		case "remove":
+			if !events.IsID(c.EntryID) {
+				return errNoID
+			}
 		default:
 			return errors.New("neither set nor remove")
-		}
-		if !events.IsID(c.EntryID) {
-			return errors.New("an entry without an id")
 		}
 	}
 	return nil
 }
 
+// checkEntry fills in the id of an entry.
+func (c *change) checkEntry() error {
+	var entry struct {
+		EntryID string `json:"_id"`
+	}
+	if err := json.Unmarshal(c.Entry, &entry); err != nil || c.ReportedAt == "" || bytes.ContainsAny(c.Entry, "\r\n") {
+		return errors.New("an entry that cannot be")
+	}
+	if c.EntryID = entry.EntryID; !events.IsID(c.EntryID) {
+		return errNoID
+	}
+	return nil
+}
+
+var errNoID = errors.New("an entry without an id")
+
+// SpeaksNoHTTP reports whether err is about bytes that are not HTTP. net/http has no error value
+// for it, only two texts: for bytes after the request, and for bytes before it, such as a broker's.
+func SpeaksNoHTTP(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "malformed HTTP") || strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)")
+}
+
 // request sends a request, reads the response into v and checks it. If the response has to be at least
 // as new as a sequence, caches are bypassed.
-func (f *feed) request(ctx context.Context, path string, atLeast uint64, wait time.Duration, v any, check func() error) (http.Header, int, error) {
+func (f *feed) request(ctx context.Context, path string, atLeast uint64, wait time.Duration, v any, check func() error) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime+wait)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+path, nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if atLeast > 0 {
 		request.Header.Set("Registry-Min-Sequence", strconv.FormatUint(atLeast, 10))
 	}
 	answer, err := f.client.Do(request)
-	if err != nil && cli.SpeaksNoHTTP(err) {
-		return nil, 0, &noAnswer{err: errors.New("it speaks no HTTP"), foreign: true}
+	if err != nil && SpeaksNoHTTP(err) {
+		return nil, &noAnswer{err: errors.New("it speaks no HTTP"), foreign: true}
 	}
 	if err != nil {
-		return nil, 0, &noAnswer{err: err}
+		return nil, &noAnswer{err: err}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err != nil {
-		return nil, 0, &noAnswer{err: err}
+		return nil, &noAnswer{err: err}
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, 0, refusal(answer, body)
+		return nil, refusal(answer, body)
 	}
 	if err := json.Unmarshal(body, v); err != nil || len(body) > maxAnswer {
-		return nil, 0, &noAnswer{err: errors.New("it answers something else"), foreign: true}
+		return nil, &noAnswer{err: errors.New("it answers something else"), foreign: true}
 	}
 	if err := check(); err != nil {
-		return nil, 0, &noAnswer{err: fmt.Errorf("it answers something else: %w", err), foreign: true}
+		return nil, &noAnswer{err: fmt.Errorf("it answers something else: %w", err), foreign: true}
 	}
-	return answer.Header, len(body), nil
+	return answer.Header, nil
 }
 
 // refusal returns the error of a response that is not 200.

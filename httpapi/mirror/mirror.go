@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"example.org/registry/events/pause"
-	"example.org/registry/readmodel/fault"
 )
 
 const (
 	reachWithin = 10 * time.Second // from the start to the first response
-	maxPending  = 16 << 20         // bytes of pages that are stored together, at most those of a second
 	writeShare  = 9                // after a write that took t, the next waits for writeShare times t
 )
 
@@ -51,7 +48,7 @@ type UnreachedError struct {
 
 func (e *UnreachedError) Error() string { return e.Err.Error() }
 
-// DiskError is an error of the file or its store.
+// DiskError is an error of the file or of its state.
 type DiskError struct{ Err error }
 
 func (e *DiskError) Error() string { return e.Err.Error() }
@@ -70,26 +67,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
-	m := &mirror{Config: cfg, started: time.Now()}
-	damage := fault.Catch(func() error { err = m.runWithStore(ctx); return nil })
-	if damage == nil {
-		return err
-	}
-	cfg.Warn(fmt.Sprintf("the store beside the copy is damaged (%v): beginning anew", damage))
-	if err := os.Remove(cfg.File + ".mirror"); err != nil {
-		return &DiskError{err}
-	}
-	m = &mirror{Config: cfg, started: m.started, reached: m.reached}
-	if damage := fault.Catch(func() error { err = m.runWithStore(ctx); return nil }); damage != nil {
-		return &DiskError{damage} // a new store also failed, so it is the disk
-	}
-	return err
-}
-
-// runWithStore is Run with the existing store. It panics, or faults, if the store is damaged.
-func (m *mirror) runWithStore(ctx context.Context) (err error) {
-	c, err := openCopy(m.File + ".mirror")
-	if errors.Is(err, ErrKept) {
+	c, err := openCopy(ctx, cfg.File)
+	if errors.Is(err, ErrKept) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
@@ -102,7 +81,7 @@ func (m *mirror) runWithStore(ctx context.Context) (err error) {
 	}()
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
-	m.copy, m.feed, m.dirty = c, feed{m.URL, client}, true
+	m := &mirror{Config: cfg, copy: c, feed: feed{cfg.URL, client}, dirty: true, started: time.Now()}
 	return m.run(ctx)
 }
 
@@ -111,10 +90,6 @@ type mirror struct {
 	Config
 	copy *copied
 	feed feed
-
-	pending      []page // not stored yet
-	pendingBytes int
-	pendingSince time.Time
 
 	anew    bool // the copy has to be rebuilt
 	remade  bool // it was rebuilt, and not compared since
@@ -135,11 +110,6 @@ func (m *mirror) run(ctx context.Context) error {
 		err := m.step(ctx)
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 			err = &noAnswer{err: errors.New("it does not answer")}
-		}
-		if err != nil && len(m.pending) > 0 { // fetched pages are not lost
-			if stored := m.store(); stored != nil {
-				err = stored
-			}
 		}
 		var no *noAnswer
 		var disk *DiskError
@@ -219,7 +189,7 @@ func (m *mirror) step(ctx context.Context) error {
 	}
 	asked := time.Now()
 	bounded, cancel := m.patient(ctx)
-	p, err := m.feed.page(bounded, m.copy.state.Epoch, m.since(), wait)
+	p, err := m.feed.page(bounded, m.copy.state.Epoch, m.copy.state.Until, wait)
 	cancel()
 	if errors.Is(err, errGone) {
 		// The feed's position may come from a cache: pause before the next request.
@@ -229,19 +199,8 @@ func (m *mirror) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.pending = append(m.pending, p)
-	m.pendingBytes += p.bytes
+	m.copy.apply(p)
 	m.dirty = m.dirty || len(p.Changes) > 0
-	if len(m.pending) == 1 {
-		m.pendingSince = time.Now()
-	}
-	if !p.UpToDate && m.pendingBytes < maxPending && time.Since(m.pendingSince) < time.Second {
-		m.level = false
-		return nil
-	}
-	if err := m.store(); err != nil {
-		return err
-	}
 	if m.level = p.UpToDate && m.copy.state.Until >= m.copy.state.Seen; !m.level {
 		if p.UpToDate { // a replica that lags
 			return errPause
@@ -262,24 +221,6 @@ func (m *mirror) step(ctx context.Context) error {
 	return nil
 }
 
-// since returns the start of the next page.
-func (m *mirror) since() uint64 {
-	if n := len(m.pending); n > 0 {
-		return m.pending[n-1].Until
-	}
-	return m.copy.state.Until
-}
-
-// store puts the pending pages into the copy.
-func (m *mirror) store() error {
-	err := m.copy.apply(m.pending)
-	m.pending, m.pendingBytes = nil, 0
-	if err != nil {
-		return &DiskError{err}
-	}
-	return nil
-}
-
 // startCopy empties the copy, to be filled from the server's current feed.
 func (m *mirror) startCopy(ctx context.Context) error {
 	bounded, cancel := m.patient(ctx)
@@ -292,10 +233,7 @@ func (m *mirror) startCopy(ctx context.Context) error {
 	if old := m.copy.state.Epoch; old != "" && old != h.Epoch {
 		m.Warn("the registry has another stream now: beginning anew")
 	}
-	m.pending, m.pendingBytes = nil, 0
-	if err := m.copy.begin(h.Epoch, h.Sequence); err != nil {
-		return &DiskError{err}
-	}
+	m.copy.begin(h.Epoch, h.Sequence)
 	m.anew, m.level, m.dirty = false, false, true
 	return nil
 }
@@ -314,7 +252,9 @@ func (m *mirror) compare(ctx context.Context) error {
 	case h.LastChange > s.Until:
 		m.level = false
 		return errMore
-	case h.Entries != s.Entries || h.Digest != s.digest().String():
+	}
+	n, digest := m.copy.sum()
+	if h.Entries != n || h.Digest != digest.String() {
 		if m.remade {
 			return ErrDiffers
 		}
@@ -327,7 +267,7 @@ func (m *mirror) compare(ctx context.Context) error {
 		if err := m.write(); err != nil {
 			return err
 		}
-		if err := m.Told(UpToDate{s.Until, s.Entries.Scammers, s.Entries.Servers, s.Entries.Legit, h.Digest}); err != nil {
+		if err := m.Told(UpToDate{s.Until, n.Scammers, n.Servers, n.Legit, h.Digest}); err != nil {
 			return err
 		}
 	}
@@ -342,7 +282,7 @@ func (m *mirror) nextPause() time.Duration {
 
 func (m *mirror) write() error {
 	begun := time.Now()
-	if err := errors.Join(m.copy.write(m.File), m.copy.eraseFree()); err != nil {
+	if err := m.copy.write(); err != nil {
 		return &DiskError{err}
 	}
 	m.written, m.dirty = time.Now(), false
