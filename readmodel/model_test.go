@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func someName() *rapid.Generator[string] {
 			"ab", "AB", "a-b", "a.b", "ａｂ", "straße", "STRASSE", "İstanbul", "10", "9", "ć", "c", "d", `"q"`, "a\\b", "😀", "a\u00a0b"}),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aAąbłŁ zZ1-😀ß")), 1, 6, -1),
 		someLookalike(),
-	)
+	).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 }
 
 // someLookalike are names that look like each other, more or less: the parts of a look-alike key,

@@ -67,7 +67,7 @@ func (w *twin) says(id string) (bits byte) {
 // A range says of every id what a check says, and it and its tag are the same in every model of the
 // content. The tag changes when the range does, and only then.
 func TestRangesAreChecks(t *testing.T) {
-	ids := []string{"100", "1001", "ab", "AB", `x"y`, "10", "", "nobody"}
+	ids := []string{"100", "1001", "ab", "AB", "x_y", "10", "", "nobody"}
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair()
 		before := map[int][2]string{}

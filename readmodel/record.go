@@ -18,7 +18,7 @@ import (
 const (
 	// ProjectionVersion is the version of decoding and its bounds. A store of another version may
 	// differ from the result of a replay, so the stream is replayed.
-	ProjectionVersion uint32 = 2
+	ProjectionVersion uint32 = 3
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
 	RenderVersion uint32 = 5
