@@ -202,12 +202,7 @@ func asides(t testing.TB, path string) []string {
 	return found
 }
 
-// newRand is seeded again each time; the seed is logged.
-func newRand(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(eventstest.Seed(), 1)) }
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()

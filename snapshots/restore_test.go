@@ -32,7 +32,7 @@ func TestMutatedArchives(t *testing.T) {
 	_, good := archiveOf(t, s)
 	live, _ := filled(t, 5)
 	before, as := readFile(t, live.path), lstat(t, live.path)
-	rng := newRand(t)
+	rng := newRand()
 	refused := 0
 	mutations := 100
 	if eventstest.FullRun() {
@@ -249,7 +249,7 @@ func TestRestoreKilled(t *testing.T) {
 			}
 		}
 	}
-	rng := newRand(t)
+	rng := newRand()
 	for range 12 {
 		cmd := childCommand(t, "restore", path)
 		killSoon(t, cmd, time.Duration(rng.IntN(60_000))*time.Microsecond)

@@ -252,7 +252,7 @@ func saveForever(s *Store, m *readmodel.Model) int {
 // mostly empty where there is more to come in between.
 func TestPagesFilled(t *testing.T) {
 	t.Parallel()
-	rnd := newRand(t)
+	rnd := newRand()
 	views := func(id string, n int64) events.Data {
 		return events.Views{List: events.Scammers, EntryID: id, Views: n}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -32,7 +33,7 @@ import (
 // Flags of another run: go test ./cmd/registry -run Kill -kills 200 -kill-seed 7.
 var (
 	kills    = flag.Int("kills", 0, "times that the kill test kills the server; 0: 6 with REGISTRY_TESTS=all, else 2")
-	killSeed = flag.Uint64("kill-seed", 0, "seed of the kill test; 0: a new one")
+	killSeed = flag.Uint64("kill-seed", 0, "seed of the kill test; 0: RAPID_SEED, or 1")
 )
 
 // TestKill kills the real program with SIGKILL at random moments while events are published into
@@ -42,10 +43,7 @@ var (
 // README, durability).
 func TestKill(t *testing.T) {
 	t.Parallel()
-	seed := *killSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
+	seed := cmp.Or(*killSeed, eventstest.Seed())
 	t.Logf("again with: -kill-seed %d -kills %d", seed, killRounds())
 	k := newKiller(t, seed, 80)
 	for range killRounds() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -23,6 +24,15 @@ func Long(t testing.TB) {
 	if !all() {
 		t.Skip("left out: a long test, which REGISTRY_TESTS=all runs")
 	}
+}
+
+// Seed returns the seed of tests that draw by themselves: the same in every run, unless RAPID_SEED is
+// set, which the tests that draw by rapid read, too. .ci/fresh sets it.
+func Seed() uint64 {
+	if seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64); err == nil {
+		return seed
+	}
+	return 1
 }
 
 // Address hands out ports below those that systems assign by themselves, so a program can close its
