@@ -29,8 +29,8 @@ func leftOut() map[string]string {
 		"for role in":                            "needs a cluster",
 		"NATS_NKEY=edge.nk":                      "edge_test.go runs the script",
 		"registry serve --stream EDGE":           "edge_test.go starts it",
-		"registry serve --min-entries N":         "the drills of cmd/registry start it",
-		"registry snapshot restore NAME --force": "needs a stopped server; the drills of cmd/registry do it",
+		"registry serve --min-entries N":         "cmd/registry/internal/serve/bootstrap_test.go waits for enough entries",
+		"registry snapshot restore NAME --force": "needs a stopped server; cmd/registry/testdata/snapshots.txtar does it",
 		"curl -s http://127.0.0.1:8081":          "needs that port; the other tests ask /projection",
 	}
 }

@@ -136,7 +136,7 @@ func TestUncopiedRejectionHoldsTheStore(t *testing.T) {
 	last := s.publish(eventstest.Events(20, 1)[10:]...)
 	s.until("applied in memory", func() bool { return s.model.View().Sequence() == last })
 	s.progress("said", func(p Progress) bool { return strings.Contains(p.LastError, "cannot be copied") })
-	flushing, cancel := context.WithTimeout(ctx, 300*time.Millisecond) // without the copy it waits in vain
+	flushing, cancel := context.WithTimeout(ctx, 300*time.Millisecond) // without the copy it waits until its context ends
 	defer cancel()
 	if err := s.p.Flush(flushing); err == nil || s.p.Progress().Saved > before {
 		t.Errorf("flushed: %v; saved at %d, behind a rejection at %d that is not copied", err, s.p.Progress().Saved, before+1)

@@ -1,3 +1,5 @@
+//go:build measure
+
 package main
 
 import (
@@ -41,10 +43,6 @@ const (
 // Something else on the machine may want its CPUs meanwhile, so that a round that fails is no
 // proof: three that do are.
 func TestOverloadIsRefused(t *testing.T) { // not parallel: it measures
-	eventstest.Long(t)
-	if eventstest.RaceDetector {
-		t.Skip("the race detector's times say nothing")
-	}
 	o := newOverload(t)
 	o.measure(t, 2*time.Second, 0) // connections, caches
 	var wrong []string

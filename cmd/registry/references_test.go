@@ -27,13 +27,12 @@ type house struct {
 	anchors   map[string]map[string]bool // of each Markdown page, by its path
 	tests     map[string]bool            // names of tests, benchmarks and fuzz targets
 	declared  map[string]bool            // what Go files declare, by folder and name
-	guarded   map[int]bool               // promises that a test names
 }
 
 // readHouse reads every comment and page of the repository.
 func readHouse(t *testing.T) house {
 	t.Helper()
-	h := house{root: filepath.Join("..", ".."), anchors: map[string]map[string]bool{}, tests: map[string]bool{}, declared: map[string]bool{}, guarded: map[int]bool{}}
+	h := house{root: filepath.Join("..", ".."), anchors: map[string]map[string]bool{}, tests: map[string]bool{}, declared: map[string]bool{}}
 	err := filepath.WalkDir(h.root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -76,11 +75,7 @@ func (h *house) readGo(file string) error {
 	}
 	test := strings.HasSuffix(file, "_test.go")
 	for _, group := range parsed.Comments {
-		text := group.Text()
-		h.citations = append(h.citations, citation{file: file, text: text})
-		for _, n := range promises(text) {
-			h.guarded[n] = h.guarded[n] || test
-		}
+		h.citations = append(h.citations, citation{file: file, text: group.Text()})
 	}
 	for name := range parsed.Scope.Objects { // functions, types, variables and constants
 		h.declared[filepath.Join(filepath.Dir(file), name)] = true
@@ -200,21 +195,6 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestTablesOfComments looks for comments of Go with a tab in the middle of a line. Tabs only
-// indent: one behind other text is left of a table that was wrapped like prose.
-func TestTablesOfComments(t *testing.T) {
-	for _, c := range readHouse(t).citations {
-		if filepath.Ext(c.file) != ".go" {
-			continue
-		}
-		for line := range strings.Lines(c.text) {
-			if strings.Contains(strings.Trim(line, "\t\n"), "\t") {
-				t.Errorf("%s has a comment with a tab in the middle of a line: %q", c.file, line)
-			}
-		}
-	}
-}
-
 // elsewhere names files of Go that comments cite from other projects, whose sources a reader can
 // open.
 func elsewhere(path string) bool {
@@ -232,18 +212,4 @@ func statedPromises(t *testing.T) []string {
 	text, err := os.ReadFile(filepath.Join("..", "..", "readmodel", "doc.go"))
 	require.NoError(t, err)
 	return regexp.MustCompile(`(?m)^//\s+(\d+)\. `).FindAllString(string(text), -1)
-}
-
-// TestPromisesAreGuarded wants a test that names each numbered promise.
-func TestPromisesAreGuarded(t *testing.T) {
-	h := readHouse(t)
-	stated := statedPromises(t)
-	if len(stated) == 0 {
-		t.Fatal("readmodel/doc.go states no numbered promise")
-	}
-	for i := range stated {
-		if !h.guarded[i+1] {
-			t.Errorf("no test names promise %d", i+1)
-		}
-	}
 }

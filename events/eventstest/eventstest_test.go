@@ -1,7 +1,6 @@
 package eventstest_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,31 +46,4 @@ func examples[T any](g *rapid.Generator[T]) []T {
 		all[i] = g.Example(i)
 	}
 	return all
-}
-
-func TestEntriesDependOnTheSeedOnly(t *testing.T) {
-	a, b, c := eventstest.Entries(100, 1), eventstest.Entries(100, 1), eventstest.Entries(100, 2)
-	same := 0
-	for i := range a {
-		if a[i] != b[i] {
-			t.Fatal("same seed, different entries at", i)
-		}
-		if a[i] == c[i] {
-			same++
-		}
-	}
-	if same == len(a) {
-		t.Error("another seed, same entries")
-	}
-}
-
-func TestPublishIntoTheStream(t *testing.T) {
-	js := eventstest.Connect(t, eventstest.Broker(t))
-	stream := eventstest.Stream(t, js)
-	last := eventstest.Publish(t, js, eventstest.Events(20, 1)...)
-	info, err := stream.Info(context.Background())
-	require.NoError(t, err)
-	if last != 20 || info.State.LastSeq != 20 {
-		t.Errorf("last sequence %d, the stream says %d", last, info.State.LastSeq)
-	}
 }

@@ -15,14 +15,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestServerBounds(t *testing.T) {
-	s := NewServer(http.NotFoundHandler(), nil)
-	got := fmt.Sprint(s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout, s.IdleTimeout, s.MaxHeaderBytes)
-	if got != "5s 5s 15s 1m0s 16384" {
-		t.Error(got)
-	}
-}
-
 func TestConnectionsFor(t *testing.T) {
 	for descriptors, want := range map[uint64]int{
 		0: 1, 1: 1, 100: 50, 255: 127, 256: 128, 1024: 896, 1 << 20: 1 << 14, 1<<64 - 1: 1 << 14,

@@ -46,15 +46,6 @@ func command(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// Every patch can be applied, so that the measure stays possible.
-func TestPatchesApply(t *testing.T) {
-	for _, patch := range patches(t) {
-		path, err := filepath.Abs(patch)
-		require.NoError(t, err)
-		command(t, root(t), "git", "apply", "--check", path)
-	}
-}
-
 // TestProtections takes out one protection after the other, in a copy of the module, and lets seeds
 // look for it.
 func TestProtections(t *testing.T) {

@@ -54,7 +54,7 @@ func await(t rapid.TB, what string, is func() bool) {
 	}
 }
 
-// TestReopens: an index that fits, or lacks some changes, is used and not made anew, and what has
+// TestReopens: an index that fits, or lacks some changes, is used and not rebuilt, and what has
 // gone goes.
 func TestReopens(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestReopens(t *testing.T) {
 		r.finds(50)
 		r.stop()
 		if r.engine.Renewed() != 0 {
-			t.Errorf("made anew %d times", r.engine.Renewed())
+			t.Errorf("rebuilt %d times", r.engine.Renewed())
 		}
 	}
 }

@@ -12,7 +12,7 @@
 //   - Running replicas answer every read, and never from an older state than before.
 //   - Afterwards they catch up by themselves, even after a lagging node has shown a shorter stream.
 //
-// TestSoak adds time. Its broker is the embedded one. The living replica is never killed: it is
+// TestSoak, which is a tool with the build tag measure, adds time. Its broker is the embedded one. The living replica is never killed: it is
 // paused for seconds, its disk gets full, it is rebuilt, makes snapshots and exports, some of them
 // interrupted, answers clients all the time, and gets malformed requests. The unlucky replica is
 // killed at random moments and restarted, sometimes with a flipped bit in its store or with no
@@ -46,14 +46,15 @@
 //
 // # Running
 //
-// The tests are long: REGISTRY_TESTS=all runs them, with few of each fault and 30 s of soak, whose
-// few samples may differ by 10% of heap. Two flags of this package ask for more. -soak sets how
-// long TestSoak runs, and repeats each fault as often as deploy/README.md reports; -seed repeats
-// the random choices of an earlier soak, though not its timing. -v logs the recovery times.
-// -artifacts keeps logs, a heap profile of every quiet point, and all data.
+// The tests are long: REGISTRY_TESTS=all runs them, with few of each fault. With the tag measure
+// there are two more: TestSoak and TestRollingRestart. A soak of 30 s has so few samples that heaps
+// may differ by 10%. Two flags of this package ask for more. -soak sets how long TestSoak runs, and
+// repeats each fault as often as deploy/README.md reports; -seed repeats the random choices of an
+// earlier soak, though not its timing. -v logs the recovery times. -artifacts keeps logs, a heap
+// profile of every quiet point, and all data.
 //
-//	go test ./cmd/registry/cluster -run Soak -v -timeout 40m -soak=20m
-//	go test ./cmd/registry/cluster -run Soak -v -timeout 40m -soak=20m -seed=7 -artifacts -outputdir=/tmp/soak
+//	go test -tags measure ./cmd/registry/cluster -run Soak -v -timeout 40m -soak=20m
+//	go test -tags measure ./cmd/registry/cluster -run Soak -v -timeout 40m -soak=20m -seed=7 -artifacts -outputdir=/tmp/soak
 //
 // On Linux, root may mount the small disk that the soak fills; without that right it reports that
 // and skips the fault.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,53 +183,4 @@ func TestCutOff(t *testing.T) {
 	if err := b.shown(t.Context(), far, rand.New(rand.NewPCG(6, 6))); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestShorterThaws: the nodes come back with what they had some time ago, as a leader that lags
-// shows for a moment. The replicas freeze, serve what they have, and go on by themselves when the
-// nodes have everything again.
-func TestShorterThaws(t *testing.T) {
-	long(t)
-	t.Parallel()
-	c, js := startNodes(t)
-	one, two := serve(t, t.TempDir(), c.urls(), "--snapshot-every=0"), serve(t, t.TempDir(), c.urls(), "--snapshot-every=0")
-	all := eventstest.Events(60, 6)
-	eventstest.Publish(t, js, all[:40]...)
-	c.restart(func(n *node) { copyDir(t, n.store(), n.old()) })
-	until(t, "there is a leader again", func() bool { return info(js, "REGISTRY") != nil })
-	last := eventstest.Publish(t, js, all[40:]...)
-	for _, r := range []*replica{one, two} {
-		until(t, "a replica has everything", func() bool { return r.well(t, last) })
-	}
-	before := one.projection(t)
-	c.restart(func(n *node) { rename(t, n.store(), n.full()); rename(t, n.old(), n.store()) })
-	for _, r := range []*replica{one, two} {
-		until(t, "a replica is frozen", func() bool { return strings.Contains(r.Log(), `"frozen`) })
-		if p := r.projection(t); p.Digest != before.Digest || p.Checkpoint != last || p.LastError == nil {
-			t.Errorf("frozen: %+v, before: %+v", p, before)
-		}
-		if a := get(t, r.HTTP+"/api/scammers", nil); a.Status != 200 {
-			t.Errorf("frozen: %d %s", a.Status, a.Body)
-		}
-	}
-	c.restart(func(n *node) { rename(t, n.store(), n.old()); rename(t, n.full(), n.store()) })
-	for _, r := range []*replica{one, two} {
-		took := until(t, "a replica has thawed", func() bool { return r.well(t, last) })
-		t.Log("thawed after ", took, ", an election included")
-	}
-	more := eventstest.Publish(t, js, eventstest.Events(61, 6)[60:]...)
-	agree(t, c, more, one, two)
-}
-
-func (n *node) old() string  { return filepath.Join(n.dir, "old") }
-func (n *node) full() string { return filepath.Join(n.dir, "full") }
-
-func copyDir(t *testing.T, from, to string) {
-	t.Helper()
-	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
-}
-
-func rename(t *testing.T, from, to string) {
-	t.Helper()
-	require.NoError(t, os.Rename(from, to))
 }

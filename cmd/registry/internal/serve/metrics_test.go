@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
@@ -21,26 +20,6 @@ import (
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/exact"
 )
-
-// The names and help texts keep to Prometheus's conventions, before and after the projector runs.
-func TestMetricsAreWellNamed(t *testing.T) {
-	const alone = 2*events.NumLists + 5 + 3 + 4 + 4 + 3 + 3 + 2 // entries and tombstones by list, what alerts go by, the text index, ranked search, remembered searches, rebuilds and their outcomes, snapshots
-	l := newLive()
-	reg := prometheus.NewPedanticRegistry()
-	require.NoError(t, reg.Register(newCollector(l, &snapshotStats{})))
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone {
-		t.Errorf("%d metrics before the projector runs, want %d: %v", n, alone, err)
-	}
-	model := readmodel.New()
-	l.show(newGeneration(generation{model: model, projector: projector.New(projector.Config{Model: model})})) // Progress may be asked before Run
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != alone+10 {
-		t.Errorf("%d metrics once there is a projector: %v", n, err)
-	}
-	problems, err := testutil.GatherAndLint(reg)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v, %v", problems, err)
-	}
-}
 
 // What /metrics shows in the end, of all rooms together: each with a help text and a name by
 // Prometheus's conventions.
