@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.org/registry/httpapi/respond"
+	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/verdict"
 )
 
@@ -131,10 +132,11 @@ func (p *Public) fail(c *gin.Context, route string, with respond.Response, err e
 		a.More = append(a.More, errorHeader, r.code)
 	} else {
 		a.Page = respond.HiddenPage
-		if r.again() {
+		again := r.again() && c.Query(site.StopParam) == ""
+		if again {
 			a.More = append(a.More, "Refresh", r.retryAfter)
 		}
-		body = p.failurePage(c, r, blamed(err))
+		body = p.failurePage(c, r, blamed(err), again)
 	}
 	a.Body = respond.NewBody(body)
 	_ = p.sender.Send(c, &a) // a response without a tag cannot fail

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -256,9 +257,11 @@ func (p *Public) failsAsPage(path string, status int) bool {
 }
 
 // failurePage returns the body of a failure for people. param is the parameter to blame, or "".
-func (p *Public) failurePage(c *gin.Context, r reply, param string) []byte {
+// again means that the page reloads itself.
+func (p *Public) failurePage(c *gin.Context, r reply, param string, again bool) []byte {
 	body, err := p.site.Append(nil, "error", site.FailureOf(site.Failed{
-		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.Path, Search: c.Query(param), Again: r.again(),
+		Status: r.status, Text: r.text, Param: param, Path: c.Request.URL.EscapedPath(), Search: cmp.Or(c.Query(cmp.Or(param, "search")), c.Query("id")),
+		Query: c.Request.URL.RawQuery, Again: again,
 	}))
 	if err != nil {
 		p.logFailure(c.Request.Context(), "error page", err)

@@ -226,6 +226,11 @@ func TestPagesWhileLoading(t *testing.T) {
 			t.Errorf("%s: %s", target, a.body)
 		}
 	}
+	stopped := f.open(t, http.MethodGet, "/?search=kowalski&"+site.StopParam+"=nie")
+	isPage(t, "/", stopped, http.StatusServiceUnavailable)
+	if stopped.header.Get("Refresh") != "" || stopped.header.Get("Retry-After") != "5" || !strings.Contains(stopped.body, `value="kowalski"`) {
+		t.Errorf("not stopped: %v", stopped.header)
+	}
 	for _, a := range f.public.site.Assets() {
 		if got := f.open(t, http.MethodGet, a.Path); got.status != http.StatusOK {
 			t.Errorf("%s: %d", a.Path, got.status)

@@ -12,7 +12,8 @@ import (
 	"github.com/yuin/goldmark"
 )
 
-// MaxAdvice bounds the Markdown of an advice in bytes, maxAdviceHTML the HTML for one verdict.
+// MaxAdvice bounds the Markdown of an advice in bytes, maxAdviceHTML the HTML for one verdict, and
+// that of the emergency card.
 const (
 	MaxAdvice     = 32 << 10
 	maxAdviceHTML = 8_000
@@ -26,9 +27,6 @@ type advice struct {
 	Now    template.HTML
 	Folded []fold
 }
-
-// paid returns the part for people who have paid already.
-func (a advice) paid() *fold { return &a.Folded[len(a.Folded)-1] }
 
 // fold is a part that opens when its title is clicked.
 type fold struct {
@@ -46,7 +44,6 @@ const (
 	serverAdvice = "server"
 	paidAdvice   = "paid"
 	paidHeading  = "Kto już zapłacił"
-	paidTitle    = "Już po wpłacie lub podaniu danych? Zrób to teraz"
 )
 
 // adviceFor returns what to do after a verdict of that class, for a server or not. If a text has no
@@ -58,7 +55,10 @@ func (s *Site) adviceFor(class string, server bool) *advice {
 	if class == "name" {
 		class = "legit"
 	}
-	return new(s.advice[class])
+	if a, ok := s.advice[class]; ok {
+		return &a
+	}
+	return nil
 }
 
 // CheckAdvice rejects a text that cannot be the advice of a site (httpapi/CONTRACT.md#advice). If
@@ -87,51 +87,27 @@ func readAdvice(markdown string) (map[string]advice, error) {
 			}
 		}
 	}
-	all := map[string]advice{}
-	paid, own := paidFold(sections)
-	if own && len(paid.Text) > maxAdviceHTML {
-		return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", len(paid.Text), paidHeading, maxAdviceHTML)
+	if !slices.ContainsFunc(sections, func(s adviceSection) bool { return s.title == paidHeading }) {
+		_, own := cutAt(defaultAdvice, "## ")
+		sections = append(sections, own[slices.IndexFunc(own, func(s adviceSection) bool { return s.title == paidHeading })])
 	}
+	all := map[string]advice{}
 	for _, section := range sections {
 		class := headings[section.title]
 		if class == "" {
 			return nil, fmt.Errorf("has the heading %q; known are Oszustwo, Ryzyko, Serwer, Zaufana osoba, Brak wpisu and Kto już zapłacił", section.title)
 		}
+		text := intro + "\n" + section.text
 		if class == paidAdvice {
-			continue
+			text = section.text
 		}
-		a, size := renderAdvice(intro + "\n" + section.text)
-		if own {
-			size += len(paid.Title) + len(paid.Text)
-		}
+		a, size := renderAdvice(text)
 		if size > maxAdviceHTML {
 			return nil, fmt.Errorf("makes %d bytes of HTML below %q; at most %d fit", size, section.title, maxAdviceHTML)
 		}
 		all[class] = a
 	}
-	for _, class := range headings {
-		a, ok := all[class]
-		if class == paidAdvice || class == serverAdvice && !ok {
-			continue
-		}
-		if own || len(a.Folded) == 0 { // the advice may have its own folded section for people who have paid
-			a.Folded = append(a.Folded, paid)
-		}
-		all[class] = a
-	}
 	return all, nil
-}
-
-// paidFold returns the part for people who have paid already, which every verdict shows. own
-// reports whether the sections have it; otherwise it is that of the default advice.
-func paidFold(sections []adviceSection) (f fold, own bool) {
-	isPaid := func(s adviceSection) bool { return s.title == paidHeading }
-	own = slices.ContainsFunc(sections, isPaid)
-	if !own {
-		_, sections = cutAt(defaultAdvice, "## ")
-	}
-	i := slices.IndexFunc(sections, isPaid)
-	return fold{paidTitle, renderSafely(advicePolicy(), sections[i].text)}, own
 }
 
 // advicePolicy lets phones call and write to the numbers in an advice.

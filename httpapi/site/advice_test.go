@@ -1,27 +1,37 @@
 package site
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
-// The site's own advice has something for every verdict that has an entry, and is folded where it
-// is long.
+// The site's own advice has something for every verdict that has an entry, and the emergency card
+// begins with whom to call.
 func TestOwnAdvice(t *testing.T) {
 	all, err := readAdvice("")
 	require.NoError(t, err)
-	for class, want := range map[string]struct{ steps, folded int }{"scam": {2, 1}, "risk": {2, 1}, "server": {2, 1}, "legit": {2, 1}, "none": {0, 1}} {
-		a, ok := all[class]
-		if !ok || len(a.Folded) != want.folded || strings.Count(string(a.Now), "<li>") != want.steps {
-			t.Errorf("%s: %+v", class, a)
+	for class, steps := range map[string]int{"scam": 2, "risk": 2, "server": 2, "legit": 2, "paid": 3} {
+		if n := strings.Count(string(all[class].Now), "<li>"); n != steps {
+			t.Errorf("%s: %d steps", class, n)
 		}
 	}
-	for _, want := range []string{"Bank:", "Karta:", "Hasło", "Policja:", `href="tel:+48828828828"`, `href="https://incydent.cert.pl/"`, `href="sms:8080"`} {
-		if !strings.Contains(string(all["scam"].Folded[0].Text), want) {
+	for _, want := range []string{"swojego banku", `href="tel:+48828828828"`, `href="tel:112"`} {
+		if !strings.Contains(string(all["paid"].Now), want) {
+			t.Errorf("%q is not said", want)
+		}
+	}
+	var folded strings.Builder
+	for _, f := range all["paid"].Folded {
+		folded.WriteString(f.Title + string(f.Text))
+	}
+	for _, want := range []string{"BLIK", "paysafecard", "PayPal", "Kryptowaluty", "Skiny", "Hasło", "PESEL", "Policja", `href="https://incydent.cert.pl/"`, `href="sms:8080"`} {
+		if !strings.Contains(folded.String(), want) {
 			t.Errorf("%q is not said", want)
 		}
 	}
@@ -35,7 +45,7 @@ func TestAdviceOfAnOperator(t *testing.T) {
 	for search, want := range map[string][3]string{
 		"zenon łotr":  {"Nie płać nigdy", "Po fakcie", "Uważaj"},
 		"kowalski":    {"Uważaj", "Wstęp.", "Nie płać nigdy"},
-		"ewa zaufana": {"taką nazwę ma osoba zaufana", paidTitle, "Po fakcie"},
+		"ewa zaufana": {"taką nazwę ma osoba zaufana", "Zadzwoń do swojego banku", "Po fakcie"},
 		"ćma":         {"Na liście ryzyka", "", "Wstęp"},
 	} {
 		page := w.check(t, readmodel.CheckQuery{Search: search})
@@ -65,36 +75,41 @@ func TestAdviceForServers(t *testing.T) {
 		}
 	}
 	old := newWorld(t, Config{Advice: "## Oszustwo\nOsoba.\n"}).site
-	if a := old.adviceFor("scam", true); a == nil || !strings.Contains(string(a.Now), "Osoba.") || old.adviceFor("risk", true).Now != "" {
+	if a := old.adviceFor("scam", true); a == nil || !strings.Contains(string(a.Now), "Osoba.") || old.adviceFor("risk", true) != nil {
 		t.Errorf("without a part for servers: %+v", a)
 	}
 }
 
-// People who have paid already are told what to do on every verdict, once: by the operator's words,
-// else by the site's own, unless the operator has folded something of their own.
+// People who have paid already are told what to do on every verdict, on the first page and where
+// the registry cannot answer: by the operator's words, else by the site's own.
 func TestPaidAlready(t *testing.T) {
-	const bank = "infolinię swojego banku"
+	const bank = "Zadzwoń do swojego banku"
 	for advice, want := range map[string]struct{ said, notSaid string }{
 		"":                         {bank, "Basi"},
 		"## Oszustwo\nNie płać.\n": {bank, "Basi"},
-		"## Kto już zapłacił\nPowiedz Basi.\n":         {"Powiedz Basi.", bank},
-		"Wszędzie.\n### Po fakcie\nZadzwoń do Basi.\n": {"Zadzwoń do Basi.", bank},
+		"## Kto już zapłacił\nPowiedz Basi.\n": {"Powiedz Basi.", bank},
+		"Wszędzie.\n": {bank, "Basi"},
 	} {
 		cfg := full()
 		cfg.Advice = advice
 		w := newWorld(t, cfg, people()...)
+		pages := map[string]string{"home": w.check(t, readmodel.CheckQuery{}), "entry": w.entry(t, events.Scammers, "s1"), "trusted entry": w.entry(t, events.Legit, "l1")}
+		for _, status := range []int{404, 429, 503} {
+			pages[strconv.Itoa(status)] = failure(t, w, Failed{Status: status, Path: "/"})
+		}
 		for search, value := range map[string]string{
 			"100000000000000001": "accused", "ćma": "risk", "300000000000000001": "trusted", "ewa zaufana": "trusted-name",
 			"zen0n lotr": "caution", "600 700 800": "unchecked", "nikt taki": "none",
 		} {
-			page := w.check(t, readmodel.CheckQuery{Search: search})
-			text := seen(t, page)
-			if !strings.Contains(page, `data-verdict="`+value+`"`) || !strings.Contains(text, want.said) || strings.Contains(text, want.notSaid) || strings.Count(page, "<details>") != 1 {
-				t.Errorf("advice %q, %s: want %s, with %q, without %q: %s", advice, search, value, want.said, want.notSaid, text)
+			pages[value] = w.check(t, readmodel.CheckQuery{Search: search})
+			if !strings.Contains(pages[value], `data-verdict="`+value+`"`) || !strings.Contains(pages[value], `href="#po-wplacie"`) {
+				t.Errorf("%s is not %s with a way to the card", search, value)
 			}
 		}
-		if text := seen(t, w.check(t, readmodel.CheckQuery{})); !strings.Contains(text, want.said) {
-			t.Errorf("advice %q: not on the first page", advice)
+		for name, page := range pages {
+			if text := seen(t, page); !strings.Contains(text, want.said) || strings.Contains(text, want.notSaid) || strings.Count(page, `id="po-wplacie"`) != 1 {
+				t.Errorf("advice %q, %s: want %q without %q: %s", advice, name, want.said, want.notSaid, text)
+			}
 		}
 	}
 }

@@ -80,7 +80,6 @@ type checkView struct {
 	AskID   *askID        // the field in the banner for a missing id, if any
 	Warning *warning      // to copy into a chat; nil if the verdict is no warning
 	Report  bool          // the person may have to be reported
-	Paid    *fold         // on the first page: for people who have paid already
 	Single  *single       // the entry, if only one decides
 	Appeal  *entry        // the entry whose appeal is shown next to the verdict
 	Exact   template.HTML // the deciding entries, if there are several
@@ -111,7 +110,7 @@ type single struct {
 // Room for the results of a check, in bytes. The rest is for the frame, the advice, and the paste
 // itself in every link.
 const (
-	checkRoom    = MaxPage - 37_000
+	checkRoom    = MaxPage - 48_000
 	differRoom   = 8_000
 	singleReason = 6_000
 )
@@ -123,7 +122,6 @@ func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
 		About: "Wpisz nick, ID, wzmiankę albo link do profilu i sprawdź, czy ktoś zgłosił to konto lub serwer jako oszustwo."}
 	if v.Asked == "" {
 		page.Canonical, page.Share = "/", &Share{Title: page.Title, About: page.About, Picture: "share-home.png"}
-		v.Paid = s.advice["none"].paid()
 		v.Counts, v.Chart = counts(p.Entries), newChart("Zgłoszenia w ostatnich 12 miesiącach", p.Reports, tallChart)
 	} else if err := s.answer(&v, &p); err != nil {
 		return dst, err

@@ -54,12 +54,24 @@ func (e *entry) Long() bool { return len(e.Name) > 60 }
 // Accused reports whether the entry is an accusation.
 func (e *entry) Accused() bool { return !e.List.Trusted() }
 
+// Server reports whether the entry is a server.
+func (e *entry) Server() bool { return e.List == events.Servers }
+
 // Yours returns the question to the entry's owner.
 func (e *entry) Yours() string {
-	if e.List == events.Servers {
+	if e.Server() {
 		return "To Twój serwer"
 	}
-	return "To Twoje konto"
+	return "To Ty"
+}
+
+// Gist returns what an accused entry is accused of in a line: the first bold words of the reason,
+// else its beginning.
+func (e *entry) Gist() string {
+	if !e.Accused() {
+		return ""
+	}
+	return gist(e.DescHTML)
 }
 
 // Blank reports whether there is no reason.

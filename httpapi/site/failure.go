@@ -15,7 +15,8 @@ type Failure struct {
 	Title string
 	Text  string // what happened
 	Hint  string // what to do
-	Again bool   // the browser reloads the page by itself
+	Again string // the page's own address, where asking again can help
+	Stop  string // the same without reloading, where the browser reloads the page by itself
 
 	Form  string   // action of the search form, if there is one
 	Words bool     // the form is for ranked search
@@ -29,16 +30,20 @@ type Failed struct {
 	Text   string
 	Param  string // the parameter that caused it, or ""
 	Path   string // of the page
-	Search string // the value of that parameter, if it is a text to search
+	Search string // what was searched, if anything was
+	Query  string // of the address, as it was sent
 	Again  bool   // the browser reloads the page by itself
 }
 
 // FailureOf returns the page for a failure.
 func FailureOf(failed Failed) Page {
-	f := Failure{Text: failed.Text, Again: failed.Again}
+	f := Failure{Text: failed.Text}
 	switch failed.Status {
 	case http.StatusBadRequest:
 		f.Title, f.Text = "Nieprawidłowy adres strony", paramHint(failed.Param)
+		if failed.Param == "id" && failed.Path == "/" {
+			f.Form, f.Asked = "/", validText(failed.Search)
+		}
 		if failed.Param == "search" || failed.Param == "q" {
 			most := bounds.MaxSearch
 			if failed.Path == "/" {
@@ -59,17 +64,39 @@ func FailureOf(failed Failed) Page {
 	case http.StatusMethodNotAllowed:
 		f.Title, f.Hint = "Tej strony nie można otworzyć w ten sposób", "Strony rejestru można tylko czytać."
 	case http.StatusTooManyRequests:
-		f.Title, f.Hint = "Za dużo zapytań naraz", "Odczekaj chwilę i odśwież stronę."
+		f.Title, f.Text = "Za dużo zapytań naraz", "Odczekaj chwilę i spróbuj ponownie. To nie znaczy, że tej osoby nie ma na liście."
+		f.keep(&failed)
 	case http.StatusServiceUnavailable:
 		f.Title = strings.TrimSuffix(failed.Text, ".")
 		f.Text = "Wczytujemy jeszcze dane, więc nie możemy odpowiedzieć. To nie znaczy, że tej osoby nie ma na liście."
 		if failed.Text == busy {
 			f.Text = "Za dużo osób pyta naraz, więc nie możemy teraz odpowiedzieć. To nie znaczy, że tej osoby nie ma na liście."
 		}
+		f.keep(&failed)
 	default:
 		f.Title, f.Hint = "Coś się u nas zepsuło", "To nie Twoja wina. Spróbuj ponownie za chwilę."
+		f.keep(&failed)
 	}
 	return Page{Title: f.Title, Data: f, Finds: f.Form != ""}
+}
+
+// StopParam is the parameter of an address whose page does not reload itself.
+const StopParam = "odswiezanie"
+
+// keep keeps what was asked: the address, and on the person check the text in its field.
+func (f *Failure) keep(failed *Failed) {
+	f.Again = failed.Path
+	stop := failed.Path + "?"
+	if failed.Query != "" {
+		f.Again += "?" + failed.Query
+		stop = f.Again + "&"
+	}
+	if failed.Again {
+		f.Stop = stop + StopParam + "=nie"
+	}
+	if failed.Path == "/" && failed.Search != "" {
+		f.Form, f.Asked = "/", validText(failed.Search)
+	}
 }
 
 // busy is the API's text for work that is refused instead of queued (httpapi/CONTRACT.md#overload).

@@ -106,3 +106,24 @@ func TestWithinLongTexts(t *testing.T) {
 		t.Errorf("%d are offered", len(many))
 	}
 }
+
+// A failure that may pass keeps the question: the text in its field, and the address to ask again.
+// A page that reloads itself can be told not to.
+func TestFailuresKeepTheQuestion(t *testing.T) {
+	w := newWorld(t, full())
+	for _, status := range []int{429, 500, 503} {
+		page := failure(t, w, Failed{Status: status, Text: "Trwa wczytywanie danych.", Path: "/", Search: "żółw <b>", Query: "search=%C5%BC%C3%B3%C5%82w%20%3Cb%3E", Again: status == 503})
+		again := `<a class="button second" href="/?search=%C5%BC%C3%B3%C5%82w%20%3Cb%3E">Spróbuj ponownie</a>`
+		stop := `href="/?search=%C5%BC%C3%B3%C5%82w%20%3Cb%3E&amp;odswiezanie=nie">Zatrzymaj odświeżanie</a>`
+		if !strings.Contains(page, `value="żółw &lt;b&gt;"`) || !strings.Contains(page, again) || strings.Contains(page, stop) != (status == 503) {
+			t.Errorf("%d: %s", status, page)
+		}
+		page = failure(t, w, Failed{Status: status, Text: "Trwa wczytywanie danych.", Path: "/scammers", Again: status == 503})
+		if !strings.Contains(page, `href="/scammers">Spróbuj ponownie</a>`) || strings.Contains(page, `href="/scammers?odswiezanie=nie">`) != (status == 503) {
+			t.Errorf("%d: %s", status, page)
+		}
+	}
+	if page := failure(t, w, Failed{Status: 400, Param: "id", Path: "/", Search: "x y"}); !strings.Contains(page, `name="search" value="x y"`) {
+		t.Errorf("a wrong id is lost: %s", page)
+	}
+}

@@ -78,6 +78,22 @@ func excerpt(reason string) (text string) {
 	return strings.TrimRight(text, " ,.;:–-") + "…"
 }
 
+// maxGist bounds a gist in code points.
+const maxGist = 60
+
+// gist returns the bold words that a reason begins with, else its beginning, in a line.
+func gist(reason string) string {
+	text := reason
+	if bold, ok := strings.CutPrefix(beginning(reason), "<p><strong>"); ok {
+		text, _, _ = strings.Cut(bold, "</strong>")
+	}
+	text = excerpt(text)
+	if runes := []rune(text); len(runes) > maxGist {
+		text = strings.TrimRight(string(runes[:maxGist]), " ,.;:–-…") + "…"
+	}
+	return strings.TrimRight(text, ".:")
+}
+
 // inline reports whether an element does not begin a new line.
 func inline(name string) bool {
 	switch name {

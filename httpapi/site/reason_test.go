@@ -65,3 +65,16 @@ func harmless(t *testing.T, part string) {
 		}
 	}
 }
+
+// What somebody is accused of is the bold words that the reason begins with, else its beginning.
+func TestGist(t *testing.T) {
+	for reason, want := range map[string]string{
+		"<p><strong>Nitro za darmo: kod QR.</strong> Wysyła kod.</p>": "Nitro za darmo: kod QR",
+		"<p>Bierze <strong>zaliczki</strong> i znika.</p>":            "Bierze zaliczki i znika",
+		"": "", "<p><strong>" + strings.Repeat("długi ", 60) + "</strong></p>": "długi długi długi długi długi długi długi długi długi długi…",
+	} {
+		if got := gist(reason); got != want {
+			t.Errorf("%q: %q, want %q", reason, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package site
 
 import (
 	"net/url"
+	"strings"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/verdict"
@@ -36,7 +37,10 @@ func shareOf(value verdict.Value, of *single) Share {
 
 // describe adds the digits that identify an entry, and since when it is listed.
 func (s *Share) describe(e *entry) *Share {
-	s.About = e.When() + " " + day(e.Reported) + ". Porównaj całe ID na stronie."
+	s.About = "Otwórz i porównaj całe ID: link niczego nie dowodzi."
+	if e.Accused() {
+		s.About = e.When() + " " + day(e.Reported) + ". Porównaj całe ID na stronie."
+	}
 	if digits := lastDigits(e.ChatID); digits != "" {
 		s.About = "ID kończy się na " + digits + ". " + s.About
 	}
@@ -46,12 +50,17 @@ func (s *Share) describe(e *entry) *Share {
 // spoken returns a verdict in words, without a name.
 func spoken(value verdict.Value, of *single) string {
 	switch value {
-	case verdict.Accused, verdict.Risk, verdict.Trusted:
+	case verdict.Accused, verdict.Risk:
 		class := looks(value)
 		if of == nil {
 			return callOf(class) + "Wynik: na " + listOf(class)
 		}
 		return onList(class, of.List == events.Servers)
+	case verdict.Trusted:
+		if of != nil {
+			return strings.TrimSpace("Sprawdź ID " + lastDigits(of.ChatID))
+		}
+		return "Sprawdź ID"
 	case verdict.TrustedName:
 		return "Taką nazwę ma osoba zaufana: sprawdź ID"
 	case verdict.Caution:
@@ -96,10 +105,8 @@ func colorOf(value verdict.Value) string {
 	case "scam":
 		return "#a1141d"
 	case "risk":
-		return "#7d4700"
-	case "legit":
-		return "#11603a"
-	case "name":
+		return "#ffd000"
+	case "legit", "name": // a chat is no place to vouch for anybody
 		return "#1f4468"
 	}
 	return "#42505f"

@@ -203,6 +203,7 @@ func (s *Site) funcs() template.FuncMap {
 		"appeal":    s.appeals.For,
 		"appeals":   func() string { return s.appeals.For("") },
 		"reports":   func() string { return s.cfg.ReportURL },
+		"paid":      func() advice { return s.advice[paidAdvice] },
 		"day":       day,
 		"groups":    groups,
 		"iso":       iso,

@@ -213,7 +213,7 @@ func TestGoldenPages(t *testing.T) {
 	list := func(q readmodel.ListQuery) string { return w.list(t, q) }
 	failure := func(status int, text, param string, again bool) string {
 		page, err := w.site.Append(nil, "error", FailureOf(Failed{
-			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 301), Again: again,
+			Status: status, Text: text, Param: param, Path: "/", Search: strings.Repeat("x", 301), Query: "search=x&id=", Again: again,
 		}))
 		require.NoError(t, err)
 		return wellFormed(t, string(page))

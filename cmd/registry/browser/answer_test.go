@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/cmd/registry/registrytest"
 )
 
 // someone returns an entry of the demonstration that is the only one of its name.
@@ -48,15 +50,16 @@ func read(t *testing.T, path string, into any) {
 const below = `(() => {
 	const out = [];
 	for (const [what, selector] of Object.entries({form: "form.ask", verdict: ".verdict h1", picture: ".who :is(img, .noimg)", name: ".who h2", id: ".who .id",
-			copy: ".who .copyid", date: ".who .when", field: "#qid", advice: ".advice ol", folded: ".advice summary", appeal: ".box"})) {
+			copy: ".who .copyid", date: ".who .when", reason: ".who .gist", field: "#qid", advice: ".advice ol", paid: ".jumps .sos", appeal: ".jumps [href='#odwolanie']"})) {
 		const e = document.querySelector(selector), r = e?.getBoundingClientRect();
 		if (!r || !(r.height > 0 && r.top >= 0 && r.bottom <= innerHeight)) out.push(what + " " + (r ? Math.round(r.top) + "–" + Math.round(r.bottom) : "missing"));
 	}
 	return out;
 })()`
 
-// TestAnswerNeedsNoScrolling: on a phone of 360 × 740 the verdict, who it is, the date, what to do
-// now and where to appeal are seen at once, with scripts and without.
+// TestAnswerNeedsNoScrolling: on a phone of 360 × 740 the verdict, who it is, what was reported, what
+// to do now and the ways to the emergency card and to the appeal are seen at once, with scripts and
+// without.
 func TestAnswerNeedsNoScrolling(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
@@ -68,10 +71,10 @@ func TestAnswerNeedsNoScrolling(t *testing.T) {
 				for by, question := range map[string]string{"name": name, "id": id} {
 					tb.get(search(question))
 					for _, missing := range eval[[]string](tb, below) {
-						if c.list == "legit" && strings.HasPrefix(missing, "appeal") {
+						if c.list == "legit" && (strings.HasPrefix(missing, "appeal") || strings.HasPrefix(missing, "reason")) {
 							continue // nobody accuses them
 						}
-						if by == "name" && (strings.HasPrefix(missing, "appeal") || strings.HasPrefix(missing, "folded")) {
+						if by == "name" && (strings.HasPrefix(missing, "appeal") || strings.HasPrefix(missing, "paid")) {
 							continue // the field for the ID stands before them
 						}
 						if by == "id" && strings.HasPrefix(missing, "field") {
@@ -182,15 +185,48 @@ func TestIDIsCopied(t *testing.T) {
 	}
 }
 
-// TestFoldedAdviceOpens: the folded part opens without scripts, and says whom to call.
-func TestFoldedAdviceOpens(t *testing.T) {
+// TestEmergencyCard: one tap leads from the answer to whom to call, in buttons that a thumb hits, and
+// the kinds of payment open without scripts. A registry that cannot answer has the card too.
+func TestEmergencyCard(t *testing.T) {
 	t.Parallel()
 	_, id := someone(t, "scammers", "verified")
-	tb := open(t, shared.site, phone(false)).withoutScripts()
-	tb.get("/?id=" + id)
-	if strings.Contains(tb.text(), "CERT Polska") {
-		t.Error("it is open before")
+	for _, at := range []struct {
+		site   *registrytest.Server
+		status int64
+		path   string
+	}{{shared.site, 200, "/?id=" + id}, {shared.site, 404, "/nie-ma"}, {shared.loading, 503, "/?id=" + id}} {
+		tb := open(t, at.site, phone(false)).withoutScripts()
+		tb.expect("Failed to load resource")
+		if status := tb.get(at.path); status != at.status {
+			t.Errorf("%s: status %d", at.path, status)
+		}
+		if at.status == 200 {
+			tb.do(click(".jumps .sos"))
+			tb.until(`Math.abs(document.querySelector("#po-wplacie").getBoundingClientRect().top) < 40`)
+		}
+		for _, small := range eval[[]string](tb, `[...document.querySelectorAll(".paid ol a")].filter(e => e.getBoundingClientRect().height < 48).map(e => e.textContent)`) {
+			t.Errorf("%s: a small button: %s", at.path, small)
+		}
+		if strings.Contains(tb.text(), "CERT Polska.") {
+			t.Errorf("%s: open before", at.path)
+		}
+		tb.do(click(".paid details:last-of-type summary"))
+		tb.wants("Zadzwoń do swojego banku", "828 828 828", "112", "paysafecard", "incydent.cert.pl")
 	}
-	tb.do(click(".advice summary"))
-	tb.wants("Bank:", "Karta:", "Hasło i kody:", "Policja:", "CERT Polska:")
+}
+
+// TestStepsToTheID: the steps unfold in the banner, and the field stands at their end; nothing leads
+// away from the answer.
+func TestStepsToTheID(t *testing.T) {
+	t.Parallel()
+	name, id := someone(t, "legit", "all")
+	tb := open(t, shared.site, phone(false)).withoutScripts()
+	tb.get(search(name))
+	tb.do(click(".askid summary"))
+	tb.wants("Kopiuj ID użytkownika")
+	if !eval[bool](tb, `document.querySelector(".steps").getBoundingClientRect().bottom <= document.querySelector("#qid").getBoundingClientRect().top`) {
+		t.Error("the field does not stand below the steps")
+	}
+	tb.loads(chromedp.SendKeys(chromedp.CSS("#qid"), id+kb.Enter))
+	tb.wants("To konto jest na liście zaufanych")
 }

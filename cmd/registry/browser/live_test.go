@@ -152,7 +152,7 @@ func TestStatusStaysFresh(t *testing.T) {
 }
 
 // TestLoadingAsksAgain: while the server is loading the page says so, and asks again by itself,
-// with and without scripts.
+// with and without scripts, until it is told not to.
 func TestLoadingAsksAgain(t *testing.T) {
 	for name, prepare := range map[string]func(*tab) *tab{"scripts": same, "without-scripts": (*tab).withoutScripts} {
 		t.Run(name, func(t *testing.T) {
@@ -163,6 +163,10 @@ func TestLoadingAsksAgain(t *testing.T) {
 			tb.wants("wczytywanie")
 			if status := tb.load(); status != 503 || tb.path() != "/scammers" {
 				t.Errorf("asked again: %d at %s", status, tb.path())
+			}
+			tb.get(eval[string](tb, `document.querySelector("[href*=odswiezanie]").getAttribute("href")`))
+			if text := tb.text(); strings.Contains(text, "odświeży się") || !strings.Contains(text, "Spróbuj ponownie") {
+				t.Errorf("not stopped: %s", text)
 			}
 		})
 	}

@@ -277,6 +277,29 @@ func TestStaleBanner(t *testing.T) {
 	}
 }
 
+// TestKeptPages: a page that comes back, from the way back or from a tab that slept, looks at its age
+// again and puts the text back that it answers. An answer says when another text is being typed.
+func TestKeptPages(t *testing.T) {
+	t.Parallel()
+	for name, event := range map[string]string{
+		"back": `dispatchEvent(new PageTransitionEvent("pageshow", {persisted: true}))`, "tab": `document.dispatchEvent(new Event("visibilitychange"))`,
+	} {
+		tb := open(t, shared.site, phone(false))
+		tb.get(search("99000000000000000000"))
+		tb.do(chromedp.Evaluate[chromedp.Void](`performance.getEntriesByType = () => [{serverTiming: [{name: "asof", description: new Date(performance.timeOrigin - 7_200_000).toISOString()}]}]`))
+		tb.do(chromedp.SendKeys(chromedp.CSS("#q"), "1"))
+		tb.until(`document.querySelector(".verdict").classList.contains("past")`)
+		tb.do(chromedp.Evaluate[chromedp.Void](event))
+		tb.until(`!document.querySelector("#nieaktualne").hidden`)
+		if text := eval[string](tb, `document.querySelector("#q").value`); name == "back" && text != "99000000000000000000" {
+			t.Errorf("the field has %q", text)
+		}
+		if past := eval[bool](tb, `document.querySelector(".verdict").classList.contains("past")`); past != (name == "tab") {
+			t.Errorf("%s: of a text before: %v", name, past)
+		}
+	}
+}
+
 // TestLongTexts: a text that is too long stays in the field and is refused, with scripts and
 // without.
 func TestLongTexts(t *testing.T) {

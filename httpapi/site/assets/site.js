@@ -51,10 +51,11 @@ for (const button of document.querySelectorAll('button[data-warning]')) {
   });
 }
 
-// A page from a cache says so when it is older than a minute. The reader's clock only raises the question: the server's
-// answers it, by the Date of any answer. Server-Timing has no time zone that a reader's settings could bend. Where a browser
-// hides it there is document.lastModified, which in the hour that a clock change repeats means the later one.
-(async () => {
+// A page that was kept (by a cache, by the way back, by a tab that slept) says so when it is older than a minute. The
+// reader's clock only raises the question: the server's answers it, by the Date of any answer. Server-Timing has no time zone
+// that a reader's settings could bend. Where a browser hides it there is document.lastModified, which in the hour that a clock
+// change repeats means the later one.
+async function tellAge() {
   const stale = document.getElementById('nieaktualne');
   const told = performance.getEntriesByType('navigation')[0]?.serverTiming?.find(t => t.name === 'asof');
   let asOf = new Date(told?.description ?? document.lastModified);
@@ -70,7 +71,24 @@ for (const button of document.querySelectorAll('button[data-warning]')) {
   const words = { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' };
   document.getElementById('stan').textContent = asOf.toLocaleString('pl-PL', words) + ' UTC';
   stale.hidden = false;
-})();
+}
+tellAge();
+document.addEventListener('visibilitychange', () => { if (!document.hidden) tellAge(); });
+
+// A field has the text that the page answers, also after the way back; and an answer says when another text is being typed.
+{
+  const forms = document.querySelectorAll('form.ask, form.find');
+  const compare = () => {
+    const q = document.getElementById('q');
+    document.querySelector('.verdict')?.classList.toggle('past', q !== null && q.value !== q.defaultValue);
+  };
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted || performance.getEntriesByType('navigation')[0]?.type === 'back_forward') for (const form of forms) form.reset();
+    if (persisted) tellAge();
+    compare();
+  });
+  document.getElementById('q')?.addEventListener('input', compare);
+}
 
 // Who has a keyboard can type at once. On a touch screen one would open over the page.
 if (!matchMedia('(pointer: coarse)').matches) document.querySelector('[data-focus]')?.focus({ preventScroll: true });
