@@ -1,8 +1,6 @@
 package serve
 
-import (
-	"time"
-)
+import "time"
 
 const (
 	// The server is busy above these rates of requests or changes a second. A request of a list
@@ -10,9 +8,8 @@ const (
 	busyRequests = 10
 	busyChanges  = 500
 
-	// More of these mean an import, or a replay.
-	muchChanges = 2500 // a second
-	muchLag     = 1000 // stream sequences that are not processed yet
+	// muchLag is how many unprocessed stream sequences mean an import, or a replay.
+	muchLag = 1000
 )
 
 // busy returns a function that reports whether clients or the stream need the CPUs, by the activity

@@ -31,12 +31,8 @@ const (
 	// snapshotLook is how often the loop checks whether it may begin.
 	snapshotLook = 500 * time.Millisecond
 	// snapshotGrace is how long a server leaves the CPUs to clients after its start, and the wait
-	// after a failure and before the next check for an import; or --snapshot-every if that is
-	// shorter.
+	// after a failure; or --snapshot-every if that is shorter.
 	snapshotGrace = time.Minute
-	// importLook is how long it checks for an import. The projector publishes at least once in that
-	// time.
-	importLook = time.Second
 )
 
 // snapshotter makes snapshots and exports of the running server, one at a time. Any goroutine may
@@ -51,7 +47,6 @@ type snapshotter struct {
 	busy     chan struct{} // holds one value while something is being made
 	lossSeen bool          // run has noticed that the stream lost subjects; used by run only
 	urgent   bool          // the lost data may be in no snapshot; used by run only
-	waiting  time.Time     // since when a due snapshot has been waiting for an import; used by run only
 
 	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
 	stats  snapshotStats
@@ -192,9 +187,6 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 && !k.urgent {
 		return wait, nil
 	}
-	if !k.urgent && k.waits(k.importing(ctx), time.Now()) {
-		return min(k.every, snapshotGrace), nil
-	}
 	done, err := k.begin()
 	if err != nil {
 		return min(k.every, snapshotLook), nil // an operator is making one
@@ -221,32 +213,6 @@ func (k *snapshotter) notDue(newest *bucket.Object, age time.Duration, checkpoin
 			"name", newest.Name, "ahead", (-age).Round(time.Second).String())
 	}
 	return 0
-}
-
-// importing reports whether an import is running.
-func (k *snapshotter) importing(ctx context.Context) bool {
-	_, before := k.live.lagAndCheckpoint()
-	pause.For(ctx, importLook)
-	lag, now := k.live.lagAndCheckpoint()
-	return lag > muchLag || float64(now-min(before, now)) > muchChanges*importLook.Seconds()
-}
-
-// waits reports whether a due snapshot waits for the end of an import: it would be outdated at
-// once, and making one took a tenth of the import's rate. It waits at most for another interval.
-func (k *snapshotter) waits(importing bool, now time.Time) bool {
-	began := k.waiting
-	k.waiting = time.Time{}
-	switch {
-	case !importing:
-		return false
-	case began.IsZero():
-		k.log.Info("a snapshot waits for the end of an import", "at_most", k.every.String())
-		began = now
-	case now.Sub(began) >= k.every:
-		return false
-	}
-	k.waiting = began
-	return true
 }
 
 // newest returns the snapshot of our stream with the highest sequence up to last, nil if there is

@@ -6,40 +6,15 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events/eventstest"
-	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/indexing"
 	"example.org/registry/snapshots/bucket"
 )
-
-// A snapshot that is due waits for the end of an import, and no longer than another interval.
-func TestSnapshotWaits(t *testing.T) {
-	k := newSnapshotter(newLive(), &indexing.Pacer{}, Config{Logger: discard(), SnapshotEvery: time.Hour})
-	began := time.Now()
-	for _, c := range []struct {
-		after     time.Duration
-		importing bool
-		want      bool
-	}{
-		{0, false, false},
-		{2 * time.Hour, true, true},
-		{2*time.Hour + 59*time.Minute, true, true},
-		{3 * time.Hour, false, false}, // it has ended
-		{4 * time.Hour, true, true},
-		{5 * time.Hour, true, false}, // it does not end
-		{6 * time.Hour, true, true},  // so the next one waits again
-	} {
-		if got := k.waits(c.importing, began.Add(c.after)); got != c.want {
-			t.Errorf("after %s, importing %v: waits %v", c.after, c.importing, got)
-		}
-	}
-}
 
 // A snapshot from the future, where the broker's clock was set back, is no reason to wait.
 func TestSnapshotDue(t *testing.T) {
@@ -65,24 +40,7 @@ func TestSnapshotDue(t *testing.T) {
 	}
 }
 
-// More than muchChanges a second are an import.
-func TestImporting(t *testing.T) {
-	for changes, want := range map[uint64]bool{0: false, muchChanges: false, muchChanges + 1: true} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newLive()
-			l.current().model.Apply(nil, 5)
-			go func() {
-				time.Sleep(importLook / 2) // by the clock of the bubble
-				l.current().model.Apply(nil, 5+changes)
-			}()
-			if got := newSnapshotter(l, &indexing.Pacer{}, Config{}).importing(t.Context()); got != want {
-				t.Errorf("%d changes: %v", changes, got)
-			}
-		})
-	}
-}
-
-// While an import goes on, the snapshots that serve makes by itself wait.
+// serve makes a snapshot by itself once --snapshot-every has passed since the newest.
 func TestSnapshotTurn(t *testing.T) {
 	t.Parallel()
 	r := project(t)
@@ -109,24 +67,7 @@ func TestSnapshotTurn(t *testing.T) {
 		return err == nil && age > k.every
 	})
 
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() { // an import, as look sees it; the projector has nothing to apply
-		defer close(ended)
-		tick := time.NewTicker(importLook / 10)
-		defer tick.Stop()
-		for seq := uint64(100_000); ; seq += 10_000 {
-			r.live.current().projector.Inspect(func(m *readmodel.Model) { m.Apply(nil, seq) })
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	turn("an import", k.every, 1)
-	turn("an import that does not end", k.every, 2)
-	close(stop)
-	<-ended
+	turn("due", k.every, 2)
 }
 
 // TestSnapshotAtOnce: when the stream has lost subjects, a server saves what it knows without waiting
