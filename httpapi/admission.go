@@ -134,8 +134,8 @@ func (g *gate) ready() float64 {
 	return 1
 }
 
-// searches bounds text searches, which cost milliseconds; all other requests cost microseconds and
-// do not pass through it. Searches beyond the bounds are refused at once
+// searches bounds text searches, which cost milliseconds, and lookups of a chat id that very many
+// entries share; all other requests cost microseconds and do not pass through it. Searches beyond the bounds are refused at once
 // (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 //
 // A full queue means overload. In overload, searches that have waited long are refused, the queue

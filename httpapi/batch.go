@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"example.org/registry/events"
@@ -27,6 +28,11 @@ func (p *Public) batch() handler {
 		},
 		tag: func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			leave, err := p.searches.enter(ctx, slices.ContainsFunc(q.batch, func(b batchID) bool { return at.view.ManyWithID(b.id) }))
+			if err != nil {
+				return nil, err
+			}
+			defer leave()
 			dst = append(dst, `{"results":[`...)
 			for i, b := range q.batch {
 				found, err := at.view.Check(ctx, readmodel.CheckQuery{ID: b.id})

@@ -28,9 +28,10 @@ func (p *Public) list(l events.List) handler {
 	})
 }
 
-// searchList returns a page of a list from a view. A text search waits for its turn.
+// searchList returns a page of a list from a view. A text search waits for its turn, and so does the
+// lookup of an id that many entries share.
 func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, error) {
-	leave, err := p.searches.enter(ctx, q.Search != "" && q.ID == "")
+	leave, err := p.searches.enter(ctx, q.ID == "" && q.Search != "" || view.ManyWithID(q.ID))
 	if err != nil {
 		return readmodel.Page{}, err
 	}
@@ -57,9 +58,10 @@ func (p *Public) check() handler {
 	})
 }
 
-// searchPerson checks q in a view. A text search waits for its turn.
+// searchPerson checks q in a view. A text search waits for its turn, and so does the lookup of an id
+// that many entries share.
 func (p *Public) searchPerson(ctx context.Context, view *readmodel.View, q readmodel.CheckQuery) (readmodel.CheckResult, error) {
-	leave, err := p.searches.enter(ctx, q.ID == "")
+	leave, err := p.searches.enter(ctx, q.ID == "" || view.ManyWithID(q.ID))
 	if err != nil {
 		return readmodel.CheckResult{}, err
 	}

@@ -183,9 +183,9 @@ func (p *Public) checkPage() handler {
 }
 
 // decide parses a paste and makes the verdict. Anything but a single id takes milliseconds, so it
-// waits for its turn.
+// waits for its turn; so does an id that many entries share.
 func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person, page *site.CheckPage) error {
-	leave, err := p.searches.enter(ctx, asked.isSearch())
+	leave, err := p.searches.enter(ctx, asked.isSearch() || view.ManyWithID(asked.id))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,11 @@
 package readmodel
 
-import "example.org/registry/readmodel/btree"
+import (
+	"strings"
+
+	"example.org/registry/events"
+	"example.org/registry/readmodel/btree"
+)
 
 // chatIDs is the facet of chat ids: it finds the rows of a chat id, in every list. It is ordered by
 // the hash of ranges, which are contiguous parts of the tree (ranges.go), and has their sums. That
@@ -9,11 +14,38 @@ import "example.org/registry/readmodel/btree"
 type chatIDs struct {
 	idIndex
 	ranges  rangeSums
-	content *content // nil in a view
+	shared  map[string]*sharing // of the ids that several rows have; nil in a view
+	content *content            // nil in a view
+}
+
+// sharing counts the rows of one chat id, in all and by the bits of listedAs. A change of one row
+// therefore never reads the others: there may be any number of them.
+type sharing struct {
+	rows int
+	as   [2 * events.NumLists]int
+}
+
+// add adds n rows that are listed as as.
+func (s *sharing) add(as listedAs, n int) {
+	s.rows += n
+	for bit := range s.as {
+		if as>>bit&1 != 0 {
+			s.as[bit] += n
+		}
+	}
+}
+
+func (s *sharing) listedAs() (as listedAs) {
+	for bit, n := range s.as {
+		if n > 0 {
+			as |= 1 << bit
+		}
+	}
+	return as
 }
 
 func newChatIDs(c *content) *chatIDs {
-	return &chatIDs{idIndex: idIndex{hash: chatKey}, content: c}
+	return &chatIDs{idIndex: idIndex{hash: chatKey}, shared: map[string]*sharing{}, content: c}
 }
 
 func (c *chatIDs) apply(ch change) {
@@ -38,22 +70,40 @@ func (c *chatIDs) applyRanges(ch change) {
 			continue
 		}
 		id := r.chatID()
-		var others, was, is listedAs
-		c.find(id, func(n uint32) {
-			if ref := RowRef(n); ref != r.Ref() {
-				if other := c.content.row(ref); other.chatID() == id {
-					others |= other.listedAs()
-				}
-			}
-		})
+		n := c.counted(id, ch)
+		before := n.listedAs()
 		if ch.old != nil && ch.old.chatID() == id {
-			was = ch.old.listedAs()
+			n.add(ch.old.listedAs(), -1)
 		}
 		if ch.row != nil && ch.row.chatID() == id {
-			is = ch.row.listedAs()
+			n.add(ch.row.listedAs(), 1)
 		}
-		c.ranges.set(hashChatID(id), others|was, others|is)
+		if n.rows < 2 {
+			delete(c.shared, id)
+		}
+		c.ranges.set(hashChatID(id), before, n.listedAs())
 	}
+}
+
+// counted counts the rows of a chat id before a change. If several had it, or have it now, the count
+// is kept.
+func (c *chatIDs) counted(id string, ch change) *sharing {
+	if n := c.shared[id]; n != nil {
+		return n
+	}
+	n := &sharing{}
+	c.find(id, func(ref uint32) { // no row, or a single one, besides that of the change
+		if other := c.content.row(RowRef(ref)); RowRef(ref) != ch.ref() && other.chatID() == id {
+			n.add(other.listedAs(), 1)
+		}
+	})
+	if n.rows > 0 {
+		c.shared[strings.Clone(id)] = n // id is a part of its row's text
+	}
+	if ch.old != nil && ch.old.chatID() == id {
+		n.add(ch.old.listedAs(), 1)
+	}
+	return n
 }
 
 // reload hashes each id as if it had one row, then corrects the ids that have several.
@@ -66,22 +116,36 @@ func (c *chatIDs) reload(s *scratch) {
 		c.ranges.set(hash, 0, r.listedAs())
 	}
 	c.load(items, s)
-	listed := map[string]listedAs{}
+	clear(c.shared)
 	for key := range c.tree.Repeated() {
 		c.tree.Find(key, func(n uint32) {
 			r := c.content.row(RowRef(n))
-			c.ranges.set(hashChatID(r.chatID()), r.listedAs(), 0)
-			listed[r.chatID()] |= r.listedAs()
+			id := strings.Clone(r.chatID())
+			if c.shared[id] == nil {
+				c.shared[id] = &sharing{}
+			}
+			c.shared[id].add(r.listedAs(), 1)
+			c.ranges.set(hashChatID(id), r.listedAs(), 0)
 		})
 	}
-	for id, as := range listed {
-		c.ranges.set(hashChatID(id), 0, as)
+	for id, n := range c.shared {
+		c.ranges.set(hashChatID(id), 0, n.listedAs())
+		if n.rows < 2 {
+			delete(c.shared, id) // its hash is that of another id
+		}
 	}
 }
 
 func (c *chatIDs) publish(v *View) {
 	v.chatIDs = chatIDs{idIndex: c.snapshot(), ranges: c.ranges.snapshot()}
 }
+
+// manyRows is how many rows of a chat id make a lookup as long as a text search.
+const manyRows = 1000
+
+// ManyWithID reports whether so many entries have this chat id that a lookup of it takes as long as a
+// text search.
+func (v *View) ManyWithID(id string) bool { return v.chatIDs.tree.Count(chatKey(id)) >= manyRows }
 
 // withChatID calls f with every row, shown or not, that has exactly this chat id.
 func (v *View) withChatID(id string, f func(list int, r *Row)) {

@@ -74,13 +74,9 @@ func grouped(found rowsByList) (groups []Group) {
 func (v *View) checkID(id string) (found rowsByList) {
 	v.withChatID(id, func(list int, r *Row) {
 		if r.shown() {
-			found[list] = append(found[list], r)
+			found[list] = keepNewest(found[list], r)
 		}
 	})
-	for i, l := range v.lists {
-		l.sort(found[i], Newest)
-		found[i] = found[i][:min(MaxGroup, len(found[i]))]
-	}
 	return found
 }
 

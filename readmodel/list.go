@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
 )
@@ -146,6 +148,10 @@ func (l *listView) size(q *ListQuery) int {
 
 // listByID finds the rows of the list with exactly this chat id. There is seldom more than one.
 func (v *View) listByID(q *ListQuery) Page {
+	if v.ManyWithID(q.ID) {
+		m := v.rowsWithID(q)
+		return v.list(q.List).pageOf(&m, q, v.text)
+	}
 	var rows []*Row
 	v.withChatID(q.ID, func(list int, r *Row) {
 		if list == listIndex(q.List) && r.filter.match(q.Status, q.Proofs) {
@@ -156,6 +162,20 @@ func (v *View) listByID(q *ListQuery) Page {
 	total := len(rows)
 	rows = rows[min(q.Skip, total):]
 	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}
+}
+
+// rowsWithID returns the rows of the list with a chat id that many have, to be paged like the matches
+// of a search.
+func (v *View) rowsWithID(q *ListQuery) matchSet {
+	l := v.list(q.List)
+	bits := v.text.takeBits(len(l.rows.chunks) * chunkLen)
+	defer v.text.bits.Put(bits)
+	v.withChatID(q.ID, func(list int, r *Row) {
+		if list == listIndex(q.List) {
+			(*bits)[r.slot/64] |= 1 << (r.slot % 64)
+		}
+	})
+	return matchSet{roaring.FromDense(*bits, true), l.countFilters(*bits)}
 }
 
 // sort puts rows of the list into the order of s.

@@ -1,0 +1,88 @@
+package readmodel
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/registry/events"
+)
+
+// sharingRecords returns records of n entries with one chat id, on two lists, among as many others.
+func sharingRecords(n int) (records []Record) {
+	r := NewRenderer()
+	for i := range 2 * n {
+		e := events.Entry{List: events.Lists()[i/2%2], EntryID: fmt.Sprint("e", i*7919%(2*n)), ChatID: "shared", Name: fmt.Sprint("n", i%97),
+			Verified: i%3 == 0, ReportedAt: time.Unix(int64(i%53), 0)}
+		if i%2 == 1 {
+			e.ChatID = fmt.Sprint("own", i)
+		}
+		if i%5 == 0 {
+			e.Proofs.ID = "p"
+		}
+		records = append(records, r.Render(uint64(i+1), e))
+	}
+	return records
+}
+
+// TestSharedChatID: the pages of a chat id that very many entries share are those of the whole list
+// without the other entries.
+func TestSharedChatID(t *testing.T) {
+	for _, n := range []int{manyRows - 2, manyRows + 200} {
+		m := New()
+		records := sharingRecords(n)
+		m.Apply(records, uint64(len(records)))
+		v := m.View()
+		require.Equal(t, n >= manyRows, v.ManyWithID("shared"))
+		for _, l := range []events.List{events.Scammers, events.Servers} {
+			for s := range numOrders * 2 {
+				for _, status := range []Status{StatusAll, StatusVerified, StatusRisk} {
+					q := ListQuery{List: l, Sort: Sort(s), Status: status, Proofs: Proofs(s % 2), Limit: 2 * n}
+					all, err := v.List(t.Context(), q)
+					require.NoError(t, err)
+					want := slices.DeleteFunc(all.Rows, func(r *Row) bool { return r.chatID() != "shared" })
+					q.ID, q.Limit = "shared", 50
+					for q.Skip = 0; q.Skip <= len(want); q.Skip += 70 {
+						p, err := v.List(t.Context(), q)
+						require.NoError(t, err)
+						require.Equal(t, len(want), p.Total)
+						require.True(t, slices.Equal(p.Rows, want[q.Skip:min(q.Skip+50, len(want))]), "%+v", q)
+					}
+					if Sort(s) == Newest && status == StatusAll {
+						best, err := v.CheckList(t.Context(), l, CheckQuery{ID: "shared"})
+						require.NoError(t, err)
+						require.True(t, slices.Equal(best, want[:MaxGroup]))
+					}
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkSharedChatID reports what publishing one more entry of a shared chat id takes.
+func BenchmarkSharedChatID(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			m := New()
+			records := sharingRecords(n)
+			m.Apply(records, uint64(len(records)))
+			r, seq := NewRenderer(), uint64(len(records))
+			for i := 0; b.Loop(); i++ {
+				seq++
+				m.Apply([]Record{r.Render(seq, events.Entry{List: events.Scammers, EntryID: fmt.Sprint("new", i), ChatID: "shared", Name: "x"})}, seq)
+			}
+		})
+		b.Run(fmt.Sprint("check/", n), func(b *testing.B) {
+			m := New()
+			records := sharingRecords(n)
+			m.Apply(records, uint64(len(records)))
+			v := m.View()
+			for b.Loop() {
+				_, _ = v.Check(b.Context(), CheckQuery{ID: "shared"})
+			}
+		})
+	}
+}
