@@ -37,6 +37,23 @@ func IsBinaryMode(header map[string][]string) bool {
 	return false
 }
 
+// ErrUnreadable rejects a message whose headers do not decode.
+var ErrUnreadable error = wrong("headers", "cannot be read")
+
+// errStatus rejects a message with the header by which brokers tell clients about a request.
+var errStatus error = wrong("headers", "Status is the broker's own; send the event without the headers of another message")
+
+// CheckHeaders returns an error for headers that no event may have. Some client libraries take a
+// message with a header "Status" for the broker's word, so readers would differ about it.
+func CheckHeaders(header map[string][]string) error {
+	for name := range header {
+		if strings.EqualFold(name, "status") {
+			return errStatus
+		}
+	}
+	return nil
+}
+
 // Error returns "<field>: <problem>".
 func (e *Error) Error() string { return clip(e.Field+": "+e.Problem, maxReason) }
 

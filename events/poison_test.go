@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,22 +17,28 @@ import (
 
 // The corpus of poison events is made of the table of TestDecodeStrictness, one file an event: go
 // test ./events -run PoisonCorpus -write-poison. A file holds the subject, the text that the reason
-// must contain (nothing: the event is good), an empty line and the payload as it is.
+// must contain (nothing: the event is good), its headers as a Go string where it has any that are
+// not those of an event, an empty line and the payload as it is.
 var writePoison = flag.Bool("write-poison", false, "write testdata/poison anew")
 
 // maxPoison keeps the corpus small: longer payloads are in the tables alone.
 const maxPoison = 8 << 10
 
 // poison is one file of the corpus.
-type poison struct{ name, subject, problem, payload string }
+type poison struct{ name, subject, problem, headers, payload string }
 
 // poisons is the corpus as the tables have it.
 func poisons() []poison {
 	var all []poison
 	add := func(subject, problem, payload string) {
 		if len(payload) <= maxPoison {
-			all = append(all, poison{fmt.Sprintf("%03d-%s", len(all)+1, slug(problem)), subject, problem, payload})
+			all = append(all, poison{fmt.Sprintf("%03d-%s", len(all)+1, slug(problem)), subject, problem, "", payload})
 		}
+	}
+	n := 0
+	stored := func(problem, headers, payload string) { // its own numbers, which stay when the tables grow
+		n++
+		all = append(all, poison{fmt.Sprintf("headers-%03d-%s", n, slug(problem)), "registry.scammers.e_1-A", problem, strconv.Quote(headers) + "\n", payload})
 	}
 	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits()} {
 		for _, e := range group {
@@ -49,6 +56,17 @@ func poisons() []poison {
 	for _, e := range chatIDEdits() {
 		add("registry.scammers.e_1-A", e.problem, strings.Replace(e.from, e.old, e.new, 1))
 	}
+	// What the broker stores of a message is not its body alone.
+	for _, status := range []string{"100", "200", "400", "404", "408", "409", "423", "503", "Sold"} {
+		stored("headers: Status is the broker's own", "NATS/1.0\r\nStatus: "+status+"\r\n\r\n", "")
+	}
+	stored("headers: Status is the broker's own", "NATS/1.0\r\nstatus: 409\r\nNats-Pending-Messages: 9\r\nNats-Pending-Bytes: 9\r\n\r\n", entryJSON)
+	for _, block := range []string{"NATS/1.0\r\nno colon\r\n\r\n", "garbage", "NATS/1.0\r\nA: b\r\n", "NATS/1.0\r\nA: b\r\n folded\r\n\r\n", "N",
+		"\x00\xff\x10\r\n\r\n", "NATS/1.0\r\nA: b\r\nx\r\n\r\n"} {
+		stored("headers: cannot be read", block, entryJSON)
+		stored("headers: cannot be read", block, "")
+	}
+	stored("", "NATS/1.0\r\n: no name\r\nA:\r\n\r\n", entryJSON)
 	return all
 }
 
@@ -75,7 +93,7 @@ func TestPoisonCorpus(t *testing.T) {
 	dir := filepath.Join("testdata", "poison")
 	want := map[string]string{}
 	for _, p := range poisons() {
-		want[p.name] = p.subject + "\n" + p.problem + "\n\n" + p.payload
+		want[p.name] = p.subject + "\n" + p.problem + "\n" + p.headers + "\n" + p.payload
 	}
 	if *writePoison {
 		rewrite(t, dir, want)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/registry/events/failpoint"
+	"example.org/registry/events/leader"
 	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
@@ -108,7 +109,7 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 // batchPart is the part of a batch after the checkpoint and within the bound.
 type batchPart struct {
 	at       readmodel.Checkpoint // checkpoint after the part
-	last     message              // of the part
+	last     leader.Delivery      // of the part
 	messages int
 	records  []readmodel.Record
 	rejected []rejection
@@ -176,7 +177,7 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	case p.Progress().CaughtUp:
 	case part.at.Sequence >= p.target:
 		p.reachTarget(ctx, part.at.Sequence)
-	case part.last.atEnd:
+	case part.last.AtEnd:
 		p.pollNow() // nothing is pending, but the end is not reached
 	}
 }

@@ -110,7 +110,7 @@ func TestReplayOfOneStream(t *testing.T) {
 // TestGather: a batch has all waiting chunks, and at most maxBatch messages.
 func TestGather(t *testing.T) {
 	decoded := func(n int) *chunk {
-		c := &chunk{messages: make([]message, n), done: make(chan struct{})}
+		c := &chunk{messages: make([]leader.Delivery, n), done: make(chan struct{})}
 		close(c.done)
 		return c
 	}

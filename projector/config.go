@@ -90,7 +90,6 @@ type Config struct {
 // Limits are counts of messages and records. 0 means the default.
 type Limits struct {
 	Pull    int // messages requested at once; by default 2,000
-	Queued  int // messages received and not yet passed to a worker; by default 4,096
 	Bulk    int // backlog from which the orders are sorted once at its end; by default 2,000
 	Waiting int // records that wait for the store; by default 65,536
 }
@@ -110,8 +109,6 @@ func (c Config) withDefaults() Config {
 	c.SaveEvery = cmp.Or(c.SaveEvery, 250*time.Millisecond)
 	c.SaveCount = cmp.Or(c.SaveCount, 1000)
 	c.RetryEvery = cmp.Or(c.RetryEvery, time.Second)
-	c.Limits.Pull = cmp.Or(c.Limits.Pull, pullMessages)
-	c.Limits.Queued = cmp.Or(c.Limits.Queued, maxQueued)
 	c.Limits.Bulk = cmp.Or(c.Limits.Bulk, bulkFrom)
 	c.Limits.Waiting = cmp.Or(c.Limits.Waiting, maxWaiting)
 	if c.ReadOnly {

@@ -25,7 +25,7 @@ const (
 // chunk is a group of messages that one worker decodes. The worker sets records, histories and
 // rejected before it closes done; the session reads them afterwards.
 type chunk struct {
-	messages  []message
+	messages  []leader.Delivery
 	records   []readmodel.Record
 	histories []beginning
 	rejected  []rejection
@@ -43,18 +43,6 @@ type beginning struct {
 type rejection struct {
 	rejected.Copy
 	subject, reason string
-}
-
-// cut splits the next chunk's messages off messages.
-func cut(messages []message) (first, rest []message) {
-	bytes := 0
-	for n := range messages {
-		bytes += len(messages[n].Data)
-		if n == chunkMessages || n > 0 && bytes > chunkBytes {
-			return messages[:n], messages[n:]
-		}
-	}
-	return messages, nil
 }
 
 // decodeChunks runs one worker.
@@ -114,23 +102,15 @@ func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 			err = errors.New("internal: " + headerText(fmt.Sprint(v)))
 		}
 	}()
-	e, err := events.DecodeMessage(m.Subject, m.Data)
+	e, err := m.Event()
 	if err != nil {
-		return readmodel.Record{}, explain(m, err)
+		return readmodel.Record{}, err
 	}
 	r = d.renderer.Render(m.Sequence, e.Data)
 	if r.Tombstone() {
 		r = r.DelistedAt(delistedAt(m, &e))
 	}
 	return r, nil
-}
-
-// explain returns the reason for rejecting m: err, unless m is no event in structured mode at all.
-func explain(m *leader.Message, err error) error {
-	if m.Binary {
-		return events.ErrBinaryMode
-	}
-	return err
 }
 
 // delistedAt returns the time at which the entry was delisted: when the broker stored the event.

@@ -80,8 +80,8 @@
 //
 // # Memory
 //
-// Bounded: 8 MiB in flight from the broker (one message, if the broker accepts longer ones), 8 MiB
-// received and queued, 16 MiB being decoded, 65,536 records waiting for the store, 4,096 rejections
+// Bounded: 8 MiB requested from the broker and not yet read (one message, if the broker accepts longer
+// ones), 16 MiB being decoded, 65,536 records waiting for the store, 4,096 rejections
 // waiting to be copied. If a stage is full, the stage before it waits, and finally the broker does.
 // 10,000 subjects wait to be examined; further ones are not examined.
 //
@@ -89,7 +89,7 @@
 //
 // A session is an ordered consumer made by hand: no acknowledgments, state in the broker's memory,
 // started after the checkpoint, a check that its deliveries have no gap, and a new one after any
-// problem. The next delivery reveals a gap; if the last delivery is lost, watch notices. The client
+// problem (leader.Reader). The next delivery reveals a gap; if the last delivery is lost, watch notices. The client
 // library has a ready-made ordered consumer. But that one holds its lock while it backs off for up
 // to ten seconds to recreate itself, and cannot be stopped or told of another stream until then.
 // Sessions are needed in any case: the stream's identity must be checked before each new consumer,

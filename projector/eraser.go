@@ -265,7 +265,7 @@ func (e *eraser) erase(ctx context.Context, t tombstone) error {
 
 // removes reports whether m is a valid removal.
 func removes(m *leader.Message) bool {
-	ev, err := events.DecodeMessage(m.Subject, m.Data)
+	ev, err := m.Event()
 	return err == nil && ev.Type.Removes()
 }
 

@@ -273,7 +273,7 @@ func (s *system) replay() *readmodel.Model {
 		}
 		require.NoError(s.t, err)
 		seq = msg.Sequence
-		e, err := events.DecodeMessage(msg.Subject, msg.Data)
+		e, err := msg.Event()
 		if err != nil {
 			m.Apply(nil, seq)
 			continue

@@ -174,7 +174,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 		}
 		return false, err
 	}
-	defer r.close(p.log)
+	defer r.close()
 	// This check comes after the consumer exists and before its first message is applied. From here
 	// on, replacing the stream also removes the consumer.
 	if err := p.VerifyStream(ctx); err != nil {
@@ -186,15 +186,13 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.beginCatchUp(ctx, info, end, asOf, r.pending)
+	p.beginCatchUp(ctx, info, end, asOf, r.Pending)
 	defer func() {
 		if ctx.Err() == nil { // during shutdown the model is not served: do not sort it
 			p.endBulk()
 		}
 	}()
-	if err := r.start(ctx, p.chunks); err != nil {
-		return false, err
-	}
+	r.start(ctx, p.chunks)
 	p.tracker.setTrouble(troubleSession, "")
 	p.receiving.Store(r)
 	defer p.receiving.Store(nil)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -483,12 +484,19 @@ func TestPoisonCorpus(t *testing.T) {
 	s.tune = func(c *Config) { c.History = 0 } // each state is kept, so that each is decoded again
 	s.start()
 	problems := map[uint64]string{} // by sequence
+	raw := eventstest.DialRaw(t, s.addr)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		subject, rest, _ := strings.Cut(string(text), "\n")
-		problem, payload, _ := strings.Cut(rest, "\n\n")
-		seq := eventstest.PublishRaw(t, s.js, subject, []byte(payload))
+		head, payload, _ := strings.Cut(rest, "\n\n")
+		problem, quoted, _ := strings.Cut(head, "\n")
+		block := ""
+		if quoted != "" {
+			block, err = strconv.Unquote(quoted)
+			require.NoError(t, err)
+		}
+		seq := raw.Publish(subject, block, []byte(payload))
 		if problem != "" {
 			problems[seq] = problem
 		}

@@ -84,11 +84,13 @@ func watchRefusal(nc *nats.Conn, log *slog.Logger) {
 // subject.
 func (d *decoder) validate(payload []byte, header nats.Header) validation {
 	e, err := events.Decode(payload)
-	m := leader.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Binary: events.IsBinaryMode(header)}
+	m := leader.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Header: header}
 	if _, given := header[events.HeaderSubject]; !given && err == nil {
 		m.Subject = e.Data.Subject().String()
+	} else if !given && events.IsBinaryMode(header) {
+		return validation{Reason: events.ErrBinaryMode.Error()}
 	} else if !given {
-		return validation{Reason: explain(&m, err).Error()}
+		return validation{Reason: err.Error()}
 	}
 	if _, err := d.record(&m); err != nil {
 		return validation{Reason: err.Error()}

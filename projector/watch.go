@@ -237,7 +237,7 @@ func (w *watcher) checkDelivery(sequence uint64) {
 		return
 	}
 	w.tracker.setTrouble(troubleDelivery, fmt.Sprintf("The broker has message %d and has not delivered it.", sequence))
-	w.recheck(fmt.Errorf("%w: that of message %d, which the stream has", errGap, sequence))
+	w.recheck(fmt.Errorf("%w: that of message %d, which the stream has", leader.ErrGap, sequence))
 	w.overdue, w.lost, w.patient = overdue{}, sequence, min(2*w.patient, maxDeliverWithin)
 }
 

@@ -396,7 +396,7 @@ func TestLongMessage(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, size := range []int{1 << 20, maxInFlight, maxInFlight + 1, 24 << 20} {
+	for _, size := range []int{1 << 20, 8 << 20, 8<<20 + 1, 24 << 20} {
 		eventstest.PublishRaw(t, js, "registry.scammers.long", make([]byte, size))
 		last := eventstest.Publish(t, js, eventstest.Events(10, uint64(size))...)
 		within, cancel := context.WithTimeout(t.Context(), patience)

@@ -1,10 +1,14 @@
-// Package leader queries a stream's leader: for the stream's current state, and for its messages.
+// Package leader reads a stream: it queries the stream's leader for the current state and for single
+// messages, and reads all messages in order.
 //
 // # Promises
 //
 //   - Every reply is the leader's. A reply from a node that knows no leader is an error, since it may
 //     be outdated.
 //   - No request takes longer than RequestTimeout, and none is sent while disconnected.
+//   - No message of a stream stops a reader of it, whatever a publisher has stored. A stored message
+//     has one decoder, which cannot fail, and is told apart from the broker's own messages by what
+//     only the broker sets (Reader).
 //
 // # Why
 //
@@ -27,7 +31,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 )
 
@@ -82,10 +85,11 @@ type Message struct {
 	Subject  string
 	Sequence uint64
 	ID       string    // Nats-Msg-Id; empty if it has none
-	Binary   bool      // its headers are those of a CloudEvent in binary mode
 	Time     time.Time // when the broker stored it
 	Header   nats.Header
 	Data     []byte
+
+	Unreadable bool // it has headers that do not decode; Header is then nil
 }
 
 // request is the request of STREAM.MSG.GET.
@@ -225,14 +229,5 @@ func parse(reply []byte) (Message, error) {
 		}
 		return Message{}, r.Error
 	}
-	m := Message{Subject: r.Message.Subject, Sequence: r.Message.Sequence, Time: r.Message.Time, Data: r.Message.Data}
-	if len(r.Message.Header) == 0 {
-		return m, nil
-	}
-	header, err := nats.DecodeHeadersMsg(r.Message.Header)
-	if err != nil {
-		return Message{}, err
-	}
-	m.Header, m.ID, m.Binary = header, header.Get(jetstream.MsgIDHeader), events.IsBinaryMode(header)
-	return m, nil
+	return newMessage(r.Message.Subject, r.Message.Sequence, r.Message.Time, decodeHeaders(r.Message.Header), r.Message.Data), nil
 }

@@ -200,50 +200,20 @@ func (e *Events) refusal(err error) error { return natserr.PermissionError(e.js.
 // List returns every copy, sorted by epoch and sequence, or none if nothing was ever rejected.
 func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
 	defer func() { err = e.refusal(err) }()
-	stream, err := openCopies(ctx, e.js)
-	if err != nil || stream == nil {
-		return nil, err
+	err = copiesOf(e.js).ReadAll(ctx, "registry rejected", func(m leader.Message) {
+		if c, ok := parse(m.Subject, m.Header, m.Data, m.Time); ok {
+			copies = append(copies, c)
+		}
+	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
 	}
-	if copies, err = readAll(ctx, stream); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("read the rejected events: %w", err)
 	}
 	slices.SortFunc(copies, func(a, b Copy) int {
 		return cmp.Or(strings.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
 	})
-	return copies, nil
-}
-
-// readAll reads the current content of the stream of copies.
-func readAll(ctx context.Context, stream jetstream.Stream) (copies []Copy, err error) {
-	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return nil, err
-	}
-	info, err := consumer.Info(ctx)
-	if err != nil || info.NumPending == 0 {
-		return nil, err
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return nil, err
-	}
-	defer messages.Stop()
-	for left := info.NumPending; left > 0; {
-		waiting, cancel := context.WithTimeout(ctx, longRequest)
-		m, err := messages.Next(jetstream.NextContext(waiting))
-		cancel()
-		if err != nil {
-			return nil, fmt.Errorf("read the rejected events: %w", err)
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return nil, err
-		}
-		left = meta.NumPending
-		if c, ok := parse(m.Subject(), m.Headers(), m.Data(), meta.Timestamp); ok {
-			copies = append(copies, c)
-		}
-	}
 	return copies, nil
 }
 

@@ -160,7 +160,7 @@ func (w *world) running(cfg projector.Config, pr *process) {
 // knobs draws the sizes and intervals that decide how many turns a small stream takes.
 func (w *world) knobs(cfg *projector.Config) {
 	pick := func(of ...int) int { return of[w.rng.IntN(len(of))] }
-	cfg.Limits = projector.Limits{Pull: pick(0, 64, 16, 8), Queued: pick(0, 0, 16), Bulk: pick(0, 50), Waiting: pick(0, 0, 40)}
+	cfg.Limits = projector.Limits{Pull: pick(0, 64, 16, 8), Bulk: pick(0, 50), Waiting: pick(0, 0, 40)}
 	cfg.SaveCount = pick(0, 0, 1, 20)
 	cfg.SaveEvery = time.Duration(pick(0, 0, 50, 2000)) * time.Millisecond
 	cfg.VerifyEvery = time.Duration(pick(0, 0, 1, 20)) * time.Second

@@ -34,8 +34,9 @@ type wire struct {
 	old    []byte            // that answer, as a node without a leader gives it
 
 	// lose decides on single messages, for scenarios that aim. subject is that of the request, "" of
-	// a delivery.
-	lose func(subject string, answer bool) bool
+	// a delivery, and request is the whole last request.
+	lose    func(subject string, answer bool) bool
+	request string
 }
 
 // faults are the probabilities with which something happens to a message, and for how long.
@@ -280,7 +281,7 @@ func (w *wire) fromClient(f *frame) (pass bool, answer []byte) {
 	subject, reply := f.fields[1], f.fields[2]
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked[reply] = subject
+	w.asked[reply], w.request = subject, string(f.bytes)
 	switch {
 	case w.lose != nil && w.lose(subject, false):
 		w.tally.hit("aimed loss")

@@ -160,7 +160,7 @@ func (e *evidence) message(m leader.Message) {
 		e.marker(m)
 		return
 	}
-	event, err := events.DecodeMessage(m.Subject, m.Data)
+	event, err := m.Event()
 	if err != nil {
 		return
 	}
