@@ -1,12 +1,9 @@
 package snapshots
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -18,15 +15,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
+	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
+	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/fault"
 )
 
 // ArchiveConfig configures Archive and Export: where they work, and how fast.
 type ArchiveConfig struct {
-	// TempDir is the directory of temporary files: a copy of the store, and its packed form. If
-	// empty, it is the system's temporary directory. Each file is removed after use; after a crash,
-	// the caller must do that.
+	// TempDir is the directory of the temporary file that the archive is made in. If empty, it is
+	// the system's temporary directory. The file is removed after use; after a crash, the caller
+	// must do that.
 	TempDir string
 
 	// Rest is called after each stretch of work, with its length, and sleeps so that queries get
@@ -40,13 +39,13 @@ type ArchiveConfig struct {
 func (c ArchiveConfig) workers() int { return cmp.Or(c.Workers, runtime.GOMAXPROCS(0)) }
 
 // temporary makes an empty file.
-func (c ArchiveConfig) temporary(pattern string) (*os.File, error) {
+func (c ArchiveConfig) temporary() (*os.File, error) {
 	if c.TempDir != "" {
 		if err := os.MkdirAll(c.TempDir, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	return os.CreateTemp(c.TempDir, pattern)
+	return os.CreateTemp(c.TempDir, "snapshot-*")
 }
 
 // Archive is a snapshot in a temporary file, verified and ready to send. One goroutine at a time
@@ -54,104 +53,85 @@ func (c ArchiveConfig) temporary(pattern string) (*os.File, error) {
 type Archive struct {
 	Manifest Manifest
 
-	header []byte
-	packed *os.File
+	file *os.File
+	size int64
 }
 
 // Archive makes an archive of the store's current content, while the store goes on saving. It
-// verifies the archive: it reads every record of the copy, and unpacks the result. The caller ends
-// the archive with Close. The error is the system's, the store's, or that of ctx.
-func (s *Store) Archive(ctx context.Context, cfg ArchiveConfig) (*Archive, error) {
-	path, m, err := s.copy(ctx, cfg)
+// verifies the archive by reading it. The caller ends the archive with Close. The error is the
+// system's, the store's, or that of ctx.
+func (s *Store) Archive(ctx context.Context, cfg ArchiveConfig) (_ *Archive, err error) {
+	f, err := cfg.temporary()
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	defer os.Remove(path)
-	a, err := pack(ctx, path, m, cfg)
-	if err != nil {
+	a := &Archive{file: f}
+	if err := s.fillArchive(ctx, a, cfg); err != nil {
+		_ = a.Close() // the first error counts
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return a, nil
 }
 
+func (s *Store) fillArchive(ctx context.Context, a *Archive, cfg ArchiveConfig) (err error) {
+	if err := s.writeArchive(ctx, a.file, &throttle{rest: cfg.Rest}); err != nil {
+		return err
+	}
+	if err := failpoint.Hit("snapshot/packed"); err != nil {
+		return err
+	}
+	if a.size, err = a.file.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
+	r, err := NewReader(a.Reader())
+	if err != nil {
+		return err
+	}
+	a.Manifest = r.Manifest
+	return r.read(ctx, cfg, nil)
+}
+
 // Size returns the archive's length in bytes.
-func (a *Archive) Size() int64 { return int64(len(a.header)) + a.Manifest.Packed }
+func (a *Archive) Size() int64 { return a.size }
 
 // Reader returns a reader of the archive, from its beginning.
-func (a *Archive) Reader() io.Reader {
-	return io.MultiReader(bytes.NewReader(a.header), io.NewSectionReader(a.packed, 0, a.Manifest.Packed))
-}
+func (a *Archive) Reader() io.Reader { return io.NewSectionReader(a.file, 0, a.size) }
 
 // Close removes the temporary file.
-func (a *Archive) Close() error {
-	return errors.Join(a.packed.Close(), os.Remove(a.packed.Name()))
-}
+func (a *Archive) Close() error { return errors.Join(a.file.Close(), os.Remove(a.file.Name())) }
 
-// copy copies the store's current content into a temporary file and verifies the copy, while the
-// store goes on saving. The caller removes the file.
-func (s *Store) copy(ctx context.Context, cfg ArchiveConfig) (path string, m Manifest, err error) {
-	f, err := cfg.temporary("store-*.db")
-	if err != nil {
-		return "", Manifest{}, err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	if err := f.Close(); err != nil {
-		return "", Manifest{}, err
-	}
-	saved, err := s.copyTo(ctx, f.Name(), &throttle{rest: cfg.Rest})
-	if err != nil {
-		return "", Manifest{}, err
-	}
-	if err := failpoint.Hit("snapshot/copied"); err != nil {
-		return "", Manifest{}, err
-	}
-	m = manifestOf(saved, time.Now())
-	m.Entries, err = verifyFile(ctx, f.Name(), saved, cfg)
-	return f.Name(), m, err
-}
-
-// copyTo writes the records of the store into the empty file at path, from one read transaction.
-func (s *Store) copyTo(ctx context.Context, path string, pace *throttle) (meta, error) {
+// writeArchive writes an archive of the store's current content, from one read transaction.
+func (s *Store) writeArchive(ctx context.Context, to *os.File, pace *throttle) error {
 	tx, err := s.beginRead()
 	if err != nil {
-		return meta{}, err
+		return err
 	}
 	defer func() {
 		_ = tx.Rollback() // a reader's rollback cannot fail
 		s.readers.Add(-1)
 	}()
-	return copyRecords(ctx, tx, path, pace)
-}
-
-// copyRecords writes the records that tx sees into the file at path, which is empty or missing. It
-// does not copy pages (bbolt's WriteTo): free pages still hold deleted values, and snapshots must
-// not carry delisted entries. m is the meta record.
-func copyRecords(ctx context.Context, tx *bolt.Tx, path string, pace *throttle) (m meta, err error) {
-	if err := fault.Catch(func() error { m, err = readMeta(tx); return err }); err != nil {
-		return meta{}, err
-	}
-	if err := checkSpace(filepath.Dir(path), tx.Size()); err != nil {
-		return meta{}, err
-	}
-	to, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true, NoSync: true})
-	if err != nil {
-		return meta{}, err
-	}
-	err = fault.Catch(func() error {
-		err := copyBucket(ctx, to, []byte(metaBucket), tx.Bucket([]byte(metaBucket)), pace)
-		for _, t := range tables() {
-			from, missing := t.bucket(tx)
-			if err = cmp.Or(err, missing); err == nil {
-				err = copyBucket(ctx, to, []byte(t.name), from, pace)
+	records := func(visit func(pair) error) error {
+		return walk(tx)(func(p pair) error {
+			if err := pace.wait(ctx); err != nil {
+				return err
 			}
+			return visit(p)
+		})
+	}
+	return fault.Catch(func() error {
+		saved, err := readMeta(tx)
+		if err != nil {
+			return err
 		}
-		return err
+		m, err := describe(saved, records)
+		if err == nil {
+			err = checkSpace(filepath.Dir(to.Name()), m.Size/packsTo)
+		}
+		if err != nil {
+			return err
+		}
+		return m.write(to, records)
 	})
-	return m, cmp.Or(ctx.Err(), err, to.Close())
 }
 
 // beginRead opens a read transaction. Until it ends, Close waits, and a Save after a failed Save
@@ -169,95 +149,73 @@ func (s *Store) beginRead() (*bolt.Tx, error) {
 	return tx, err
 }
 
-// copyBatch is how much one transaction copies, in bytes.
-const copyBatch = 4 << 20
-
-// copyBucket copies the pairs of from, in their order, into the bucket with this name.
-func copyBucket(ctx context.Context, to *bolt.DB, name []byte, from *bolt.Bucket, pace *throttle) error {
-	c := from.Cursor()
-	k, v := c.First()
-	for first := true; first || k != nil; first = false {
-		err := to.Update(func(tx *bolt.Tx) error {
-			into, err := tx.CreateBucketIfNotExists(name)
-			if err != nil {
+// describe returns the manifest of a store with the meta record saved.
+func describe(saved meta, records source) (Manifest, error) {
+	m := manifestOf(saved, time.Now())
+	l := &loader{rerender: saved.Render != readmodel.RenderVersion}
+	renderer := readmodel.NewRenderer()
+	var one batch
+	return m, records(func(p pair) error {
+		m.Size += int64(len(p.key) + len(p.stored))
+		if p.table.kind != events.KindEntry || p.table.tombstones {
+			return nil
+		}
+		if p.table.list.Trusted() { // not all of them are shown
+			one.records = one.records[:0]
+			if err := l.record(renderer, p, string(p.key), &one); err != nil || !one.records[0].Shown() {
 				return err
 			}
-			into.FillPercent = fullPages // the keys come in order
-			for n := 0; k != nil && n < copyBatch; k, v = c.Next() {
-				n += len(k) + len(v)
-				if err := cmp.Or(pace.wait(ctx), into.Put(k, v)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		m.Entries[string(p.table.list)]++
+		return nil
+	})
 }
+
+// packsTo is how much shorter archives are than their records, at least: five to eight times were seen.
+const packsTo = 4
 
 // packWindow bounds the memory of packing and unpacking, in bytes.
 const packWindow = 4 << 20
 
-// pack makes an archive of the file at path. m describes the file, except for its length and
-// checksum.
-func pack(ctx context.Context, path string, m Manifest, cfg ArchiveConfig) (_ *Archive, err error) {
-	f, err := cfg.temporary("snapshot-*.packed")
-	if err != nil {
-		return nil, err
-	}
-	a := &Archive{Manifest: m, packed: f}
-	defer func() {
-		if err != nil {
-			_ = a.Close() // the first error counts
-		}
-	}()
-	if err := a.fill(ctx, path, &throttle{rest: cfg.Rest}); err != nil {
-		return nil, err
-	}
-	if err := failpoint.Hit("snapshot/packed"); err != nil {
-		return nil, err
-	}
-	if a.header, err = a.Manifest.header(); err != nil {
-		return nil, err
-	}
-	if err := a.verify(ctx, &throttle{rest: cfg.Rest}); err != nil {
-		return nil, err
-	}
-	return a, nil
-}
+// endOfRecords takes the place of a table's number after the last record.
+const endOfRecords = 0
 
-// fill packs the file at path and records its length and checksum.
-func (a *Archive) fill(ctx context.Context, path string, pace *throttle) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	to, err := zstd.NewWriter(a.packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
+// write writes an archive: one zstd frame of the header, the records, and their end. A record is the
+// number of its table, the lengths of its key and of its stored value, and the two. The end is
+// endOfRecords, how many records there are, and the digest of the content.
+func (m Manifest) write(to io.Writer, records source) error {
+	packed, err := zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
 		zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	n, err := io.Copy(throttledWriter{ctx, pace, io.MultiWriter(sum, to)}, in)
-	if err := cmp.Or(err, to.Close()); err != nil {
+	b, err := m.header()
+	if err != nil {
 		return err
 	}
-	packed, err := a.packed.Seek(0, io.SeekCurrent)
-	a.Manifest.Size, a.Manifest.Packed, a.Manifest.SHA256 = n, packed, hex.EncodeToString(sum.Sum(nil))
-	return err
-}
-
-// verify reads the archive back.
-func (a *Archive) verify(ctx context.Context, pace *throttle) error {
-	r := bufio.NewReader(a.Reader())
-	if _, err := ReadManifest(r); err != nil {
+	n := uint64(0)
+	err = records(func(p pair) error {
+		if len(p.key) > maxKey || len(p.stored) > maxStored {
+			return fmt.Errorf("%s: %s: too long for an archive", p.table.name, p.table.record(p.key))
+		}
+		n++
+		b = append(b, p.table.number)
+		b = binary.AppendUvarint(b, uint64(len(p.key)))
+		b = binary.AppendUvarint(b, uint64(len(p.stored)))
+		b = append(b, p.key...)
+		if _, err := packed.Write(b); err != nil {
+			return err
+		}
+		b = b[:0]
+		_, err := packed.Write(p.stored)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return unpackTo(throttledWriter{ctx, pace, io.Discard}, r, a.Manifest)
+	b = binary.AppendUvarint(append(b, endOfRecords), n)
+	_, err = packed.Write(append(b, m.Digest...))
+	return cmp.Or(err, packed.Close())
 }
 
 // workFor is how long work runs between rests.
@@ -278,18 +236,4 @@ func (t *throttle) wait(ctx context.Context) error {
 		t.since = time.Now()
 	}
 	return ctx.Err()
-}
-
-// throttledWriter calls wait before each write, and fails once ctx ends.
-type throttledWriter struct {
-	ctx  context.Context
-	pace *throttle
-	to   io.Writer
-}
-
-func (w throttledWriter) Write(b []byte) (int, error) {
-	if err := w.pace.wait(w.ctx); err != nil {
-		return 0, err
-	}
-	return w.to.Write(b)
 }

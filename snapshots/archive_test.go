@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,9 +27,9 @@ func TestArchive(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "registry.db")
 	for _, want := range []int{0, 1} {
-		got, aside, err := Restore(context.Background(), bytes.NewReader(b), RestoreConfig{Path: path, Replace: want == 1})
-		if err != nil || got.Digest != manifest.Digest || (aside != "") != (want == 1) {
-			t.Fatalf("restored %+v, aside %q, %v", got, aside, err)
+		aside, err := restore(b, RestoreConfig{Path: path, Replace: want == 1})
+		if err != nil || (aside != "") != (want == 1) {
+			t.Fatalf("aside %q, %v", aside, err)
 		}
 		again, copied := mustOpen(t, path)
 		if content(t, copied.View()) != content(t, m.View()) || again.Checkpoint() != s.Checkpoint() {
@@ -44,7 +43,7 @@ func TestArchive(t *testing.T) {
 	if found := asides(t, path); len(found) != 1 || !strings.Contains(found[0], "replaced") {
 		t.Errorf("beside the store: %v", found)
 	}
-	_, _, err := Restore(context.Background(), bytes.NewReader(b), RestoreConfig{Path: path})
+	_, err := restore(b, RestoreConfig{Path: path})
 	if !errors.Is(err, ErrExists) {
 		t.Errorf("restored over a store: %v", err)
 	}
@@ -101,13 +100,7 @@ func TestArchiveForgets(t *testing.T) {
 		t.Fatal("the store's file has forgotten by itself: this test shows nothing")
 	}
 	_, b := archiveOf(t, s)
-	path := filepath.Join(t.TempDir(), "unpacked.db")
-	if _, err := Unpack(context.Background(), bytes.NewReader(b), path); err != nil {
-		t.Fatal(err)
-	}
-	unpacked, err := os.ReadFile(path)
-	require.NoError(t, err)
-	if bytes.Contains(unpacked, secret) {
+	if bytes.Contains(unpacked(t, b), secret) {
 		t.Error("the snapshot still holds what was deleted")
 	}
 }
@@ -126,24 +119,6 @@ func TestArchiveCancelled(t *testing.T) {
 	}
 }
 
-// Packing that fails or is canceled returns an error and leaves nothing.
-func TestPackFails(t *testing.T) {
-	dir := t.TempDir()
-	good := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(good, make([]byte, 1<<20), 0o600))
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	if a, err := pack(cancelled, good, Manifest{}, ArchiveConfig{TempDir: dir}); a != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v %v", a, err)
-	}
-	if a, err := pack(t.Context(), good+"-missing", Manifest{}, ArchiveConfig{TempDir: dir}); a != nil || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v %v", a, err)
-	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
-
 // An archive's rows are verified against what the events said, even if checksums and digests agree.
 func TestVerifiedAgainstState(t *testing.T) {
 	s, m := filled(t, 20)
@@ -154,7 +129,9 @@ func TestVerifiedAgainstState(t *testing.T) {
 		}
 	}
 	rewrite(t, s, "entries-scammers", key, func(value []byte) []byte {
-		return bytes.Replace(value, []byte(`"verified":`), []byte(`"verifieD":`), 1)
+		at := bytes.Index(value, []byte(`"reportId":"`)) + len(`"reportId":"`) // in the state, which is first
+		value[at] ^= 1
+		return value
 	})
 	if _, err := s.Archive(context.Background(), ArchiveConfig{TempDir: t.TempDir()}); err == nil {
 		t.Errorf("a changed state was archived; digest %s", m.Digest())

@@ -3,6 +3,7 @@ package snapshots
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -77,5 +78,35 @@ func BenchmarkSave(b *testing.B) {
 		c := feed(m, data...)
 		b.StartTimer()
 		require.NoError(b, s.Save(c))
+	}
+}
+
+// BenchmarkArchive makes an archive of n entries, and restores it.
+func BenchmarkArchive(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		path := filepath.Join(b.TempDir(), "registry.db")
+		b.Run(fmt.Sprintf("create/entries=%d", n), func(b *testing.B) {
+			if !isThere(path) {
+				fill(b, path, n)
+			}
+			s, _ := mustOpen(b, path)
+			for b.Loop() {
+				a, err := s.Archive(context.Background(), ArchiveConfig{TempDir: b.TempDir()})
+				require.NoError(b, err)
+				b.ReportMetric(float64(a.Size())/float64(n), "bytes/entry")
+				require.NoError(b, a.Close())
+			}
+		})
+		b.Run(fmt.Sprintf("restore/entries=%d", n), func(b *testing.B) {
+			s, _ := mustOpen(b, path)
+			_, archive := archiveOf(b, s)
+			for b.Loop() {
+				to := filepath.Join(b.TempDir(), "registry.db")
+				_, err := restore(archive, RestoreConfig{Path: to})
+				require.NoError(b, err)
+				b.ReportMetric(float64(lstat(b, to).Size())/float64(n), "bytes/entry")
+				require.NoError(b, os.Remove(to))
+			}
+		})
 	}
 }

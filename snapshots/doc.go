@@ -21,9 +21,10 @@
 //   - Only callers of this package wait for it (promise 5): clients are served from memory.
 //   - An archive holds one state of the store, however much is saved while it is made. It is verified
 //     before it is handed out.
-//   - An archive from outside is not trusted. Unpack and Restore write it to a file of its own, no
-//     longer than the manifest says, and use it only if checksum, records, counts and digest match
-//     the manifest.
+//   - An archive from outside is not trusted. One loop reads it, with bounds for the length of a
+//     record, the number of records and their sum; every record is decoded, and what was read is
+//     used only if order, checksums, counts and digest match the manifest. bbolt opens no file from
+//     outside.
 //   - A restore leaves the old store or the new one under the name, never none and never a part.
 //
 // # Tombstones
@@ -74,25 +75,26 @@
 //
 // # Archives
 //
-// An archive consists of two lines of text and the bbolt file in one zstd frame. The second line is
-// the manifest; the first has its checksum.
+// An archive is one zstd frame of a stream of records. Two lines of text precede them: a magic word,
+// and the manifest, which says what the archive is. So a restore can refuse another stream, another
+// version or a content that does not fit on the disk before it reads more, and zstdcat with head -2
+// shows an operator what the file is. The records are those of the store, in the order of a load:
+// table, key, and value with its checksum. A restore puts them into a new bbolt file. The
+// alternative, the store's own file in a frame, needed a second copy of the store on the disk to
+// make an archive, and a file of unknown origin to be opened to read one.
 //
-// The manifest comes first, so that a restore can refuse another stream, another version or a file
-// that does not fit on the disk before it unpacks anything, and head -2 shows an operator what the
-// file is. Writing it first requires the packed file, so archives are made in temporary files.
+// The records come from one read transaction, and are read back and verified after that has ended:
+// during the transaction, the store cannot reuse pages and grows. All this work rests between
+// stretches (ArchiveConfig.Rest), because queries need the CPUs.
 //
-// The copy of the store comes from one read transaction, and is verified and packed after that has
-// ended: during the transaction, the store cannot reuse pages and grows. All this work rests
-// between stretches (ArchiveConfig.Rest), because queries need the CPUs.
-//
-// Records are copied, not pages. bbolt leaves deleted values in its free pages, and a delisted entry
-// must not be in later snapshots.
+// Free pages are not part of it. bbolt leaves deleted values in them, and a delisted entry must not
+// be in later snapshots.
 //
 // # Deleted text
 //
 // EraseFree overwrites the free pages of the store's own file with zeros, in short write
-// transactions that write nothing else. The alternative, replacing the store by the copy made for
-// an archive, took a second file of its size, and had to update the copy while saves wait.
+// transactions that write nothing else. The alternative, replacing the store by a copy, takes a
+// second file of its size, and has to update the copy while saves wait.
 //
 // Each store has a random data-set id. After a failed Save, a store that opens its file again
 // recognizes its own file by the id. Data that is derived from a store and kept outside it can
@@ -109,21 +111,21 @@
 // a start means walking every page, in a goroutine of bbolt whose panic on a damaged file cannot be
 // caught.
 //
-// A store of another format is not loaded, so there is no migration. A
-// store and an archive of this format are in testdata, and a test opens them.
+// A store of another format is not loaded, so there is no migration.
 //
 // # The parts
 //
 //	store.go     Save, and the handling of a failed transaction
 //	open.go      Open: load, verify, render again, or rename aside
-//	load.go      every record of a file, by several goroutines
+//	load.go      every record of a store or an archive, by several goroutines
 //	format.go    tables, checksums and the meta record
 //	file.go      bbolt files: open, create, rename
 //	errors.go    faults, damage, and remedies for other errors
-//	archive.go   Archive: copy, verify, pack; manifest.go is its header
-//	restore.go   Restore and Unpack
+//	archive.go   Archive: write and verify one; manifest.go is its header
+//	reader.go    Reader: the states of an archive
+//	restore.go   Restore: a new store of an archive's records
 //	replace.go   the store of a rebuild, and files that were renamed aside
 //	erase.go     the content of free pages
-//	export.go    everything as events
+//	export.go    an archive as events
 //	lock.go      the lock of a data directory
 package snapshots

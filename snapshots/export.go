@@ -6,31 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-
-	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
-	"example.org/registry/readmodel/fault"
 )
 
 // ExportFailed is the last line of an export that failed. It is not an event, so publishing the
 // incomplete export fails.
 const ExportFailed = "# export failed: this is not everything\n"
 
-// Since holds the changes of entries since the exported file was made. The zero value means none.
+// Since holds the changes of entries since the archive was made. The zero value means none.
 type Since struct {
 	// Delisted are the tombstones of entries that have been delisted since, at most one each. They
-	// are exported instead of the file's state of those entries.
+	// are exported instead of the archive's state of those entries.
 	Delisted []readmodel.Tombstone
 
-	// Listed reports whether an entry has been listed since. The file's tombstone of it is then
+	// Listed reports whether an entry has been listed since. The archive's tombstone of it is then
 	// omitted. If Listed is nil, no entry has been.
 	Listed func(events.Subject) bool
 
-	// Newer are states that have changed since. They are exported instead of the file's, and a
-	// removed donation is omitted. Subjects that the file lacks are ignored.
+	// Newer are states that have changed since. They are exported instead of the archive's, and a
+	// removed donation is omitted. Subjects that the archive lacks are ignored.
 	Newer map[events.Subject]events.Data
 }
 
@@ -38,35 +34,46 @@ type Since struct {
 type Exported struct {
 	Entries, Views, Donations, Tombstones int
 
-	LeftOut int // entries of the file that were omitted because they have been delisted since
+	LeftOut int // entries of the archive that were omitted because they have been delisted since
 }
 
-// Export writes the store's current content to w, as ExportFile does. Nothing is written before a
-// copy of the store has been verified; begin, if not nil, is called then.
+// Export writes the store's current content to w, as function Export does. Nothing is written before
+// an archive of the store has been verified; begin, if not nil, is called then.
 func (s *Store) Export(ctx context.Context, w io.Writer, cfg ArchiveConfig, begin func()) error {
-	path, _, err := s.copy(ctx, cfg)
+	a, err := s.Archive(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	defer os.Remove(path)
+	defer a.Close()
+	r, err := NewReader(a.Reader())
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
 	if begin != nil {
 		begin()
 	}
-	_, err = ExportFile(ctx, path, w, Since{})
+	_, err = Export(ctx, r, w, Since{})
 	return err
 }
 
-// ExportFile writes the content of the store at path to w, with the changes of since: one
-// CloudEvent a line, each with a new id, in the order of the tables and of the ids in them,
-// tombstones last. Published in that order into an empty stream, the events give content with the
-// same digest, and the same tombstones with their times. The file must have been verified, and must
-// not be open.
-func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exported, error) {
+// Export writes the content of an archive to w, with the changes of since: one CloudEvent a line,
+// each with a new id, by list and entry id, donations last, then the tombstones of since. Published
+// in that order into an empty stream, the events give content with the same digest, and the same
+// tombstones with their times. If the archive has not been verified before, what was written counts
+// only if the error is nil.
+func Export(ctx context.Context, r *Reader, w io.Writer, since Since) (Exported, error) {
 	e := exporter{out: bufio.NewWriterSize(w, 64<<10), since: since, delisted: map[events.Subject]bool{}}
 	for _, t := range since.Delisted {
 		e.delisted[t.Subject()] = true
 	}
-	err := readTables(ctx, path, e.record)
+	err := r.read(ctx, ArchiveConfig{}, func(b *batch) error {
+		for _, s := range b.states {
+			if err := e.record(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	for i := 0; err == nil && i < len(since.Delisted); i++ {
 		err = e.tombstone(since.Delisted[i])
 	}
@@ -76,87 +83,21 @@ func ExportFile(ctx context.Context, path string, w io.Writer, since Since) (Exp
 	return e.done, nil
 }
 
-// Withdrawn returns the entries of the store at path that no list may show, in the order of list
-// and entry id: the tombstones, and the unverified trusted persons. The file must have been
-// verified, and must not be open.
-func Withdrawn(ctx context.Context, path string) (all []readmodel.Tombstone, err error) {
-	err = EachState(ctx, path, func(k events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone) {
-		switch e := data.(type) {
+// Withdrawn returns the entries of an archive that no list may show, in the order of list and entry
+// id: the tombstones, and the unverified trusted persons.
+func Withdrawn(ctx context.Context, r *Reader) (all []readmodel.Tombstone, err error) {
+	err = r.EachState(ctx, func(s State) {
+		switch e := s.Data.(type) {
 		case events.Delisting:
-			all = append(all, gone)
+			all = append(all, s.Tombstone)
 		case events.Entry:
 			if e.List.Trusted() && !e.Verified {
-				all = append(all, readmodel.Tombstone{List: k.List, EntryID: k.ID, Sequence: sequence, Hidden: true})
+				all = append(all, readmodel.Tombstone{List: e.List, EntryID: e.EntryID, Sequence: s.Sequence, Hidden: true})
 			}
 		}
 	})
 	readmodel.SortTombstones(all)
 	return all, err
-}
-
-// EachState calls take with every record of the store at path: its data and the sequence of its
-// last change. For a tombstone, the data is an events.Delisting, and gone is the tombstone. The
-// file must have been verified, and must not be open.
-func EachState(ctx context.Context, path string, take func(k events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone)) error {
-	err := readTables(ctx, path, func(t table, k, value []byte) error {
-		subject := t.key(k)
-		if t.tombstones {
-			gone, err := readmodel.DecodeTombstone(subject, value)
-			if err == nil {
-				take(subject, gone.Sequence, events.Delisting{List: gone.List, EntryID: gone.EntryID}, gone)
-			}
-			return err
-		}
-		data, _, err := readmodel.DecodeState(subject, value)
-		if err != nil {
-			return err
-		}
-		sequence, err := readmodel.DecodeSequence(subject, value)
-		if err == nil {
-			take(subject, sequence, data, readmodel.Tombstone{})
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	return nil
-}
-
-// readTables calls take with every record of the store at path.
-func readTables(ctx context.Context, path string, take func(t table, k, value []byte) error) error {
-	db, err := openToRead(path)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return fault.Catch(func() error {
-		return db.View(func(tx *bolt.Tx) error {
-			for _, t := range tables() {
-				if err := readTable(ctx, tx, t, take); err != nil {
-					return fmt.Errorf("%s: %w", t.name, err)
-				}
-			}
-			return nil
-		})
-	})
-}
-
-func readTable(ctx context.Context, tx *bolt.Tx, t table, take func(t table, k, value []byte) error) error {
-	bucket, err := t.bucket(tx)
-	if err != nil {
-		return err
-	}
-	return bucket.ForEach(func(k, stored []byte) error {
-		value, err := unseal(t.name, k, stored)
-		if err == nil {
-			err = take(t, k, value)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", t.record(k), err)
-		}
-		return ctx.Err()
-	})
 }
 
 // exporter writes one export.
@@ -167,28 +108,22 @@ type exporter struct {
 	done     Exported
 }
 
-// record writes the record k of the table t as an event.
-func (e *exporter) record(t table, k, value []byte) error {
-	subject := t.key(k)
-	switch {
-	case t.tombstones:
-		gone, err := readmodel.DecodeTombstone(subject, value)
-		if err != nil || e.delisted[subject] || e.since.Listed != nil && e.since.Listed(subject) {
-			return err
+// record writes a state as an event.
+func (e *exporter) record(s State) error {
+	switch _, gone := s.Data.(events.Delisting); {
+	case gone:
+		if e.delisted[s.Subject] || e.since.Listed != nil && e.since.Listed(s.Subject) {
+			return nil
 		}
-		return e.tombstone(gone)
-	case t.kind == events.KindEntry && e.delisted[subject]:
+		return e.tombstone(s.Tombstone)
+	case e.delisted[s.Subject]:
 		e.done.LeftOut++
 		return nil
 	}
-	if newer, changed := e.since.Newer[subject]; changed {
+	if newer, changed := e.since.Newer[s.Subject]; changed {
 		return e.state(newer)
 	}
-	data, _, err := readmodel.DecodeState(subject, value)
-	if err != nil {
-		return err
-	}
-	return e.state(data)
+	return e.state(s.Data)
 }
 
 // state writes data as the event that sets it.

@@ -68,13 +68,13 @@ func TestExportOfDamaged(t *testing.T) {
 	}
 }
 
-// What has happened since the file was made takes the place of what the file says, and tombstones
+// What has happened since the archive was made takes the place of what the archive says, and tombstones
 // keep their times.
 func TestExportSince(t *testing.T) {
 	t.Parallel()
 	s, m := filled(t, 100)
 	stones := m.Tombstones()
-	path := copyOf(t, s)
+	_, archive := archiveOf(t, s)
 	listed := eventstest.Entries(100, 7)[:40]
 	var since Since
 	left := map[events.Subject]bool{}
@@ -88,7 +88,7 @@ func TestExportSince(t *testing.T) {
 	since.Delisted = append(since.Delisted, readmodel.Tombstone{List: events.Legit, EntryID: "came-and-went"})
 	since.Listed = func(k events.Subject) bool { return k == came }
 	var out bytes.Buffer
-	done, err := ExportFile(t.Context(), path, &out, since)
+	done, err := Export(t.Context(), reading(t, archive), &out, since)
 	require.NoError(t, err)
 	times := map[events.Subject]time.Time{}
 	for line := range bytes.Lines(out.Bytes()) {
@@ -114,13 +114,13 @@ func TestExportSince(t *testing.T) {
 			t.Errorf("%s: delisted %v, want %v", stone.EntryID, got, stone.Time)
 		}
 	}
-	read, err := Withdrawn(t.Context(), path)
+	read, err := Withdrawn(t.Context(), reading(t, archive))
 	hidden := len(read)
 	read = slices.DeleteFunc(read, func(t readmodel.Tombstone) bool { return t.Hidden })
 	if hidden -= len(read); hidden == 0 {
 		t.Error("no trusted person who is not verified")
 	}
 	if err != nil || !slices.Equal(read, stones) {
-		t.Errorf("tombstones of the file %v, %v", read, err)
+		t.Errorf("tombstones of the archive %v, %v", read, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -23,6 +22,7 @@ const format = 2
 // table is a bbolt bucket of records of one kind, and of one list if the kind has lists. The
 // tombstones of a list have a table of their own; a subject is in at most one of the two.
 type table struct {
+	number     byte // position in tables, from 1: its name in archives
 	name       string
 	kind       events.Kind
 	list       events.List
@@ -32,25 +32,17 @@ type table struct {
 // entriesPrefix precedes a list in the name of a table of entries.
 const entriesPrefix = "entries-"
 
-// tables returns every table in the order in which they are written and exported.
+// tables returns every table, grouped by list, because the tables of a list are read together.
 func tables() (all []table) {
 	for _, l := range events.Lists() {
 		all = append(all,
-			table{entriesPrefix + string(l), events.KindEntry, l, false},
-			table{"views-" + string(l), events.KindViews, l, false})
+			table{0, entriesPrefix + string(l), events.KindEntry, l, false},
+			table{0, "views-" + string(l), events.KindViews, l, false},
+			table{0, "tombstones-" + string(l), events.KindEntry, l, true})
 	}
-	all = append(all, table{"donations", events.KindDonation, "", false})
-	for _, l := range events.Lists() {
-		all = append(all, table{"tombstones-" + string(l), events.KindEntry, l, true})
-	}
-	return all
-}
-
-// groups returns every table, grouped by list, because the tables of a list are read together.
-func groups() (all [][]table) {
-	lists := events.Lists()
-	for _, l := range append(lists[:], "") { // donations have no list
-		all = append(all, slices.DeleteFunc(tables(), func(t table) bool { return t.list != l }))
+	all = append(all, table{0, "donations", events.KindDonation, "", false})
+	for i := range all {
+		all[i].number = byte(i + 1)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
@@ -93,6 +95,41 @@ func archiveOf(t testing.TB, s *Store) (Manifest, []byte) {
 		t.Errorf("archive of %d bytes says %d", len(b), a.Size())
 	}
 	return a.Manifest, b
+}
+
+// reading is a reader of an archive.
+func reading(t testing.TB, archive []byte) *Reader {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(archive))
+	require.NoError(t, err)
+	return r
+}
+
+// restore is Restore of the bytes of an archive, which may be no archive.
+func restore(archive []byte, cfg RestoreConfig) (aside string, err error) {
+	r, err := NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return "", err
+	}
+	return Restore(context.Background(), r, cfg)
+}
+
+// unpacked is what the frame of an archive holds.
+func unpacked(t testing.TB, archive []byte) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(bytes.NewReader(archive), zstd.WithDecoderConcurrency(1))
+	require.NoError(t, err)
+	b, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return b
+}
+
+// packed is the opposite of unpacked.
+func packed(t testing.TB, content []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow))
+	require.NoError(t, err)
+	return w.EncodeAll(content, nil)
 }
 
 // feed renders and applies data as the messages after the model's checkpoint, and returns the

@@ -15,32 +15,52 @@ import (
 	"example.org/registry/readmodel/fault"
 )
 
-// loader reads every record of a store: one goroutine walks the tables, several verify, decode and
-// render, and one passes the records on. All of them have ended when read returns.
+// loader reads every record of a store or an archive: one goroutine passes them on, several verify,
+// decode and render, and one takes the results. All of them have ended when read returns.
 type loader struct {
 	workers  int
-	rerender bool // the store has another render version
+	rerender bool // the source has another render version
 
-	// verify makes the loader compute each record's digest from the event's data. Otherwise it
-	// trusts the digest that is stored with the record.
+	// verify makes the loader decode each record's event, and compute the digest from its data.
+	// Otherwise it trusts the digest that is stored with the record.
 	verify bool
 	rest   func(context.Context, time.Duration) // called by each worker; see throttle
 }
 
-// pair is a record of a table, in mapped memory of the file.
+// pair is a record of a table as it is stored. Its bytes are mapped memory of a store's file, or were
+// allocated for it.
 type pair struct {
 	table       *table
 	key, stored []byte
 }
 
-// batchSize is how many records a batch has, or one more if the last is an entry with a view total.
-const batchSize = 256
+// source passes pairs to visit in their order (see queue.add), until there are no more or visit
+// returns an error.
+type source func(visit func(pair) error) error
 
-// batch is a group of records: pairs from the walk, then the records that a worker decodes. Batches
-// are reused: new ones were a fifth of all that a load allocated.
+// State is what a snapshot has of a subject.
+type State struct {
+	Subject  events.Subject
+	Sequence uint64      // of its last change
+	Data     events.Data // an events.Delisting if the entry was delisted
+
+	Tombstone readmodel.Tombstone // of a delisted entry
+}
+
+// A batch has batchSize records, or some more if the last ones share their key, or those that fill
+// batchBytes.
+const (
+	batchSize  = 256
+	batchBytes = 1 << 20
+)
+
+// batch is a group of records: pairs from the source, then what a worker has decoded. Batches are
+// reused: new ones were a fifth of all that a load allocated.
 type batch struct {
 	pairs   []pair
+	bytes   int
 	records []readmodel.Record
+	states  []State       // only if the loader verifies
 	decoded chan struct{} // holds one value once the records are there
 }
 
@@ -48,8 +68,8 @@ type batch struct {
 // blocks.
 type pipe struct {
 	free   chan *batch
-	walked chan *batch // to the workers
-	inTurn chan *batch // the same, in the order of the walk, to the goroutine that takes the records
+	filled chan *batch // to the workers
+	inTurn chan *batch // the same, in the order of the source, to the goroutine that takes the records
 }
 
 func newPipe(batches int) *pipe {
@@ -60,20 +80,24 @@ func newPipe(batches int) *pipe {
 	return p
 }
 
-// read passes every record to take, in the order of groups and keys, and returns the number of
-// records of each table. One goroutine calls take, which may retain the records, but not the slice.
-func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Record)) (map[string]int, error) {
+// read passes every record of from to take, in their order, and returns the number of records of
+// each table. One goroutine calls take, which may retain the records, but not the batch.
+func (l *loader) read(ctx context.Context, from source, take func(*batch) error) (map[string]int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	p := newPipe(4 * l.workers)
-	counts := map[string]int{}
+	q := queue{ctx: ctx, out: p, counts: map[string]int{}}
 	group.Go(func() error {
 		defer close(p.inTurn)
-		defer close(p.walked)
-		return classify(fault.Catch(func() error { return walk(ctx, tx, p, counts) }))
+		defer close(p.filled)
+		return classify(fault.Catch(func() error {
+			err := from(q.add)
+			q.send()
+			return err
+		}))
 	})
 	for range l.workers {
 		group.Go(func() error {
-			return classify(fault.Catch(func() error { return l.decode(ctx, p.walked) }))
+			return classify(fault.Catch(func() error { return l.decode(ctx, p.filled) }))
 		})
 	}
 	group.Go(func() error {
@@ -81,94 +105,126 @@ func (l *loader) read(ctx context.Context, tx *bolt.Tx, take func([]readmodel.Re
 			if _, err := receive(ctx, b.decoded); err != nil {
 				return err
 			}
-			take(b.records)
+			if err := take(b); err != nil {
+				return err
+			}
 			p.free <- b
 		}
 		return nil
 	})
-	return counts, group.Wait()
+	return q.counts, group.Wait()
 }
 
-// walk sends every record of every table and counts them. An entry is directly followed by its view
-// total, in the same batch, as Model.Load requires.
-func walk(ctx context.Context, tx *bolt.Tx, out *pipe, counts map[string]int) error {
-	for _, tables := range groups() {
-		cursors := make([]*cursor, len(tables))
-		for i := range tables {
-			bucket, err := tables[i].bucket(tx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", tables[i].name, err)
-			}
-			cursors[i] = &cursor{pair: pair{table: &tables[i]}, bolt: bucket.Cursor()}
-		}
-		if err := walkTables(ctx, cursors, out); err != nil {
+// queue makes batches of pairs, counts them and checks their order.
+type queue struct {
+	ctx    context.Context
+	out    *pipe
+	b      *batch // nil if the next pair begins a batch
+	last   pair
+	entry  bool // a pair of last's list and key is an entry or a tombstone
+	counts map[string]int
+}
+
+// add adds a pair. The pairs of one list are in the order of their keys, and those with equal keys in
+// the order of their tables: an entry is directly followed by its view total, and both are in one
+// batch, as Model.Load requires. A subject is an entry or a tombstone, never both.
+func (q *queue) add(p pair) error {
+	same := q.last.table != nil && p.table.list == q.last.table.list && bytes.Equal(p.key, q.last.key)
+	if !inOrder(q.last, p, same) {
+		return fmt.Errorf("%s: keys out of order", p.table.name) // also ends a walk in circles
+	}
+	is := p.table.kind == events.KindEntry
+	if q.entry = q.entry && same; q.entry && is {
+		return fmt.Errorf("%s: %s is in the list too", p.table.name, p.table.record(p.key))
+	}
+	q.entry = q.entry || is
+	if q.b != nil && (len(q.b.pairs) >= batchSize || q.b.bytes >= batchBytes) && !same {
+		q.send()
+	}
+	if q.b == nil {
+		var err error
+		if q.b, err = receive(q.ctx, q.out.free); err != nil {
 			return err
 		}
-		for _, c := range cursors {
-			counts[c.table.name] = c.passed
-		}
+		q.b.pairs, q.b.bytes = q.b.pairs[:0], 0
 	}
+	q.b.pairs = append(q.b.pairs, p)
+	q.b.bytes += len(p.stored)
+	q.counts[p.table.name]++
+	q.last = p
 	return nil
+}
+
+// inOrder reports whether p may follow last; same means that they have one list and key.
+func inOrder(last, p pair, same bool) bool {
+	switch {
+	case last.table == nil:
+		return true
+	case last.table.list != p.table.list || same:
+		return last.table.number < p.table.number
+	}
+	return bytes.Compare(last.key, p.key) < 0
+}
+
+// send passes the batch on, if there is one.
+func (q *queue) send() {
+	if q.b != nil {
+		q.out.filled <- q.b
+		q.out.inTurn <- q.b
+		q.b = nil
+	}
+}
+
+// walk returns the records that tx sees.
+func walk(tx *bolt.Tx) source {
+	return func(visit func(pair) error) error {
+		for of := tables(); len(of) > 0; {
+			n := 1
+			for n < len(of) && of[n].list == of[0].list {
+				n++
+			}
+			if err := walkTables(tx, of[:n], visit); err != nil {
+				return err
+			}
+			of = of[n:]
+		}
+		return nil
+	}
 }
 
 // cursor is a position in a table: at a record, or after the last.
 type cursor struct {
-	pair   // its key is nil after the last record
-	bolt   *bolt.Cursor
-	passed int // records before this one
+	pair // its key is nil after the last record
+	bolt *bolt.Cursor
 }
 
-func (c *cursor) first() { c.key, c.stored = c.bolt.First() }
-
-func (c *cursor) next() error {
-	last := c.key
-	c.passed++
-	if c.key, c.stored = c.bolt.Next(); c.key != nil && bytes.Compare(c.key, last) <= 0 {
-		return fmt.Errorf("%s: keys out of order", c.table.name) // also ends a walk in circles
+// walkTables visits the records of some tables in the order of their keys, and records with equal
+// keys in the order of the tables.
+func walkTables(tx *bolt.Tx, of []table, visit func(pair) error) error {
+	cursors := make([]cursor, len(of))
+	for i := range of {
+		bucket, err := of[i].bucket(tx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", of[i].name, err)
+		}
+		c := cursor{pair{table: &of[i]}, bucket.Cursor()}
+		c.key, c.stored = c.bolt.First()
+		cursors[i] = c
 	}
-	return nil
-}
-
-// walkTables sends the records of some tables in the order of their keys, and records with equal
-// keys in the order of the tables. It returns an error for an entry that also has a tombstone.
-func walkTables(ctx context.Context, cursors []*cursor, out *pipe) error {
-	for _, c := range cursors {
-		c.first()
-	}
-	var b *batch     // nil if the next record begins a batch
-	var entry []byte // key of the last entry or tombstone
 	for {
 		var at *cursor
-		for _, c := range cursors {
-			if c.key != nil && (at == nil || bytes.Compare(c.key, at.key) < 0) {
+		for i := range cursors {
+			if c := &cursors[i]; c.key != nil && (at == nil || bytes.Compare(c.key, at.key) < 0) {
 				at = c
 			}
-		}
-		if b != nil && (at == nil || len(b.pairs) >= batchSize && !bytes.Equal(at.key, b.pairs[len(b.pairs)-1].key)) {
-			out.walked <- b
-			out.inTurn <- b
-			b = nil
 		}
 		if at == nil {
 			return nil
 		}
-		if at.table.kind == events.KindEntry {
-			if bytes.Equal(at.key, entry) {
-				return fmt.Errorf("%s: %s is in the list too", at.table.name, at.table.record(at.key))
-			}
-			entry = at.key
-		}
-		if b == nil {
-			var err error
-			if b, err = receive(ctx, out.free); err != nil {
-				return err
-			}
-			b.pairs = b.pairs[:0]
-		}
-		b.pairs = append(b.pairs, at.pair)
-		if err := at.next(); err != nil {
+		if err := visit(at.pair); err != nil {
 			return err
 		}
+		at.key, at.stored = at.bolt.Next()
 	}
 }
 
@@ -180,44 +236,51 @@ func (l *loader) decode(ctx context.Context, in <-chan *batch) error {
 		if err := pace.wait(ctx); err != nil {
 			return err
 		}
-		b.records = b.records[:0]
+		b.records, b.states = b.records[:0], b.states[:0]
 		id := ""
 		for _, p := range b.pairs {
 			if string(p.key) != id { // an entry and its view total share an id
 				id = string(p.key)
 			}
-			r, err := l.record(renderer, p, id)
-			if err != nil {
+			if err := l.record(renderer, p, id, b); err != nil {
 				return fmt.Errorf("%s: %s: %w", p.table.name, p.table.record(p.key), err)
 			}
-			b.records = append(b.records, r)
 		}
 		b.decoded <- struct{}{}
 	}
 	return nil
 }
 
-// record makes a record from p, whose key is id.
-func (l *loader) record(renderer *readmodel.Renderer, p pair, id string) (readmodel.Record, error) {
+// record decodes p, whose key is id, into b.
+func (l *loader) record(renderer *readmodel.Renderer, p pair, id string, b *batch) error {
 	t := p.table
 	subject := events.Subject{Kind: t.kind, List: t.list, ID: id}
 	value, err := unseal(t.name, p.key, p.stored)
 	if err != nil {
-		return readmodel.Record{}, err
+		return err
 	}
 	if t.tombstones {
 		gone, err := readmodel.DecodeTombstone(subject, value)
-		return gone.Record(), err
+		b.records = append(b.records, gone.Record())
+		if l.verify {
+			b.states = append(b.states, State{subject, gone.Sequence, events.Delisting{List: gone.List, EntryID: gone.EntryID}, gone})
+		}
+		return err
 	}
 	r, err := renderer.DecodeRecord(subject, value, l.rerender)
-	if err != nil || !l.verify {
-		return r, err
+	if err != nil {
+		return err
 	}
-	_, digest, err := readmodel.DecodeState(r.Subject, value)
+	b.records = append(b.records, r)
+	if !l.verify {
+		return nil
+	}
+	data, digest, err := readmodel.DecodeState(subject, value)
 	if err == nil && digest != r.Digest() {
 		err = errors.New("digest does not match the state")
 	}
-	return r, err
+	b.states = append(b.states, State{Subject: subject, Sequence: r.Sequence, Data: data})
+	return err
 }
 
 func receive[T any](ctx context.Context, from <-chan T) (v T, err error) {
@@ -227,49 +290,4 @@ func receive[T any](ctx context.Context, from <-chan T) (v T, err error) {
 	case <-ctx.Done():
 		return v, context.Cause(ctx)
 	}
-}
-
-// verifyFile reads the file at path as Open would, without retaining its content, and computes
-// every digest from the events' data. want is the expected meta record. shown counts the entries
-// that each list shows.
-func verifyFile(ctx context.Context, path string, want meta, cfg ArchiveConfig) (shown map[string]int, err error) {
-	db, err := openToRead(path)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	err = db.View(func(tx *bolt.Tx) error {
-		var found meta
-		err := fault.Catch(func() (err error) { found, err = readMeta(tx); return err })
-		if err != nil {
-			return err
-		}
-		if !found.same(want) {
-			return errors.New("unexpected meta record")
-		}
-		l := &loader{workers: cfg.workers(), rest: cfg.Rest, verify: true, rerender: found.Render != readmodel.RenderVersion}
-		shown, err = l.verifyAll(ctx, tx, found)
-		return err
-	})
-	return shown, err
-}
-
-func (l *loader) verifyAll(ctx context.Context, tx *bolt.Tx, m meta) (map[string]int, error) {
-	var d readmodel.Digest
-	shown := map[string]int{}
-	counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
-		for i := range batch {
-			d.Add(batch[i].Digest())
-			if batch[i].Shown() {
-				shown[string(batch[i].Subject.List)]++
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := m.matches(counts, d); err != nil {
-		return nil, err
-	}
-	return shown, nil
 }

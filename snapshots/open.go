@@ -166,11 +166,12 @@ func (s *Store) dropUnfinished() error {
 func (s *Store) fill(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		model.BeginBulk()
-		counts, err := l.read(ctx, tx, func(batch []readmodel.Record) {
-			model.Load(batch, s.saved.Checkpoint.Sequence)
+		counts, err := l.read(ctx, walk(tx), func(b *batch) error {
+			model.Load(b.records, s.saved.Checkpoint.Sequence)
 			if l.rerender {
-				rendered = append(rendered, batch...)
+				rendered = append(rendered, b.records...)
 			}
+			return nil
 		})
 		if err != nil {
 			return err

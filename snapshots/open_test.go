@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -77,10 +76,11 @@ func TestLoadCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l, batches := &loader{workers: 2}, 0
 		err := s.db.View(func(tx *bolt.Tx) error {
-			_, err := l.read(ctx, tx, func([]readmodel.Record) {
+			_, err := l.read(ctx, walk(tx), func(*batch) error {
 				if batches++; batches == at {
 					cancel()
 				}
+				return nil
 			})
 			return err
 		})
@@ -481,13 +481,13 @@ func TestDamageNamesNoDonation(t *testing.T) {
 		damage(t, s)
 		path := copyOf(t, s)
 		var log bytes.Buffer
-		_, exported := ExportFile(t.Context(), path, io.Discard, Since{})
+		_, archived := s.Archive(t.Context(), ArchiveConfig{TempDir: t.TempDir()})
 		store, _, err := Open(t.Context(), Config{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(what, err)
 		}
 		_ = store.Close()
-		for _, text := range []string{log.String(), fmt.Sprint(exported)} {
+		for _, text := range []string{log.String(), fmt.Sprint(archived)} {
 			if !strings.Contains(text, name) || strings.Contains(text, id) || strings.Contains(text, hex.EncodeToString([]byte(id))) {
 				t.Errorf("%s: %s", what, text)
 			}
@@ -560,9 +560,8 @@ func TestKilledWhileLoading(t *testing.T) {
 	_, archive := archiveOf(t, s)
 	for name, bring := range map[string]func(){
 		"restored": func() {
-			if _, _, err := Restore(t.Context(), bytes.NewReader(archive), RestoreConfig{Path: path, Replace: true}); err != nil {
-				t.Error(err)
-			}
+			_, err := restore(archive, RestoreConfig{Path: path, Replace: true})
+			require.NoError(t, err)
 		},
 		"made by an earlier start": func() {
 			_ = os.Remove(path)

@@ -1,19 +1,14 @@
 package snapshots
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 
-	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
 	"example.org/registry/events/failpoint"
@@ -32,36 +27,23 @@ type RestoreConfig struct {
 	// Replace keeps an existing store as registry.db.replaced-<UTC time>. Without it, if there is a
 	// store, Restore reads nothing and the error matches ErrExists.
 	Replace bool
-
-	// Accept may refuse the archive by its manifest, before anything is written. If nil, any
-	// archive of this program's projection version is accepted.
-	Accept func(Manifest) error
 }
 
-// Restore makes the store at cfg.Path from the archive in r: it unpacks and verifies it in a file
-// next to the path, gives it a new data-set id, syncs it and renames it. At every moment the path
-// has the old store, if there was one, or the whole new one. aside is the new name of an old store,
-// or empty. After an error the old store is in its place, unless the error matches ErrNotSynced.
-func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, aside string, err error) {
+// Restore makes the store at cfg.Path from an archive, of this program's projection version only: it
+// writes the records to a new file next to the path while it verifies them, syncs it and renames it.
+// At every moment the path has the old store, if there was one, or the whole new one. aside is the
+// new name of an old store, or empty. After an error the old store is in its place, unless the error
+// matches ErrNotSynced.
+func Restore(ctx context.Context, r *Reader, cfg RestoreConfig) (aside string, err error) {
 	if _, err := os.Lstat(cfg.Path); err == nil && !cfg.Replace {
-		return Manifest{}, "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
+		return "", fmt.Errorf("%s: %w", cfg.Path, ErrExists)
 	}
 	temporary := cfg.Path + restoringSuffix
-	if err := removeIfThere(temporary); err != nil {
-		return Manifest{}, "", err
+	if err := cmp.Or(current(r.Manifest.Projection), removeIfThere(temporary), checkSpace(filepath.Dir(temporary), r.Manifest.storeSize())); err != nil {
+		return "", err
 	}
-	m, err = unpack(ctx, r, temporary, func(m Manifest) error {
-		err := current(m.Projection)
-		if err == nil && cfg.Accept != nil {
-			err = cfg.Accept(m)
-		}
-		return err
-	})
-	if err != nil {
-		return m, "", err
-	}
-	if err = failpoint.Hit("restore/unpacked"); err == nil {
-		err = renewDataSet(temporary)
+	if err = r.writeStore(ctx, temporary); err == nil {
+		err = failpoint.Hit("restore/written")
 	}
 	if err == nil {
 		aside, err = install(temporary, cfg.Path)
@@ -69,116 +51,102 @@ func Restore(ctx context.Context, r io.Reader, cfg RestoreConfig) (m Manifest, a
 	if err != nil {
 		os.Remove(temporary)
 	}
-	return m, aside, err
+	return aside, err
 }
 
-// Unpack reads an archive from r, writes its store to path, which must not exist, and verifies it.
-// It trusts nothing in the archive's description, and writes no more bytes than the manifest says.
-// After an error there is no file at path.
-func Unpack(ctx context.Context, r io.Reader, path string) (Manifest, error) {
-	return unpack(ctx, r, path, nil)
-}
-
-func unpack(ctx context.Context, r io.Reader, path string, accept func(Manifest) error) (Manifest, error) {
-	in := bufio.NewReaderSize(r, maxHeader)
-	m, err := ReadManifest(in)
-	if err != nil {
-		return Manifest{}, err
-	}
-	if accept != nil {
-		if err := accept(m); err != nil {
-			return m, err
-		}
-	}
-	if err := checkSpace(filepath.Dir(path), m.Size); err != nil {
-		return m, err
-	}
-	if err := unpackFile(ctx, in, path, m); err != nil {
-		return m, err
-	}
-	if err := m.verify(ctx, path); err != nil {
-		os.Remove(path)
-		return m, err
-	}
-	return m, nil
-}
-
-func unpackFile(ctx context.Context, in *bufio.Reader, path string, m Manifest) (err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+// writeStore writes the archive's records into a new store at path, with a data-set id of its own,
+// and syncs the whole file.
+func (r *Reader) writeStore(ctx context.Context, path string) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true, NoSync: true, NoGrowSync: true,
+		FreelistType: bolt.FreelistMapType, InitialMmapSize: initialMmap})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			os.Remove(path)
+	m := newMeta()
+	m.Checkpoint, m.Render, m.Digest = r.Manifest.Checkpoint, r.Manifest.Render, r.Manifest.Digest
+	maps.Copy(m.Counts, r.Manifest.Records)
+	err = fault.Catch(func() error {
+		to := storeWriter{db: db}
+		defer to.end()
+		err := r.read(ctx, ArchiveConfig{}, func(b *batch) error { return to.put(b.pairs) })
+		if err != nil {
+			return err
 		}
-	}()
-	return unpackTo(throttledWriter{ctx, &throttle{}, f}, in, m)
+		if err := to.begin(); err != nil { // for the tables, if there is no record
+			return err
+		}
+		if err := m.write(to.tx); err != nil {
+			return err
+		}
+		return to.commit()
+	})
+	if err == nil {
+		err = db.Sync()
+	}
+	return errors.Join(err, db.Close())
 }
 
-// unpackTo unpacks everything after the header and compares it with the manifest.
-func unpackTo(to io.Writer, in *bufio.Reader, m Manifest) error {
-	packed := &io.LimitedReader{R: in, N: m.Packed}
-	from, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(packWindow))
-	if err != nil {
-		return fmt.Errorf("unpack: %w", err)
+// restorePart is how much one transaction of a restore writes, in bytes.
+const restorePart = 16 << 20
+
+// storeWriter writes pairs that come in order into a new file.
+type storeWriter struct {
+	db      *bolt.DB
+	tx      *bolt.Tx       // nil between two transactions
+	buckets []*bolt.Bucket // of tx, by number of their tables, from 1
+	bytes   int            // that tx has written
+}
+
+// begin begins a transaction, unless there is one.
+func (w *storeWriter) begin() (err error) {
+	if w.tx != nil {
+		return nil
 	}
-	defer from.Close()
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(from, m.Size+1))
-	switch {
-	case err != nil:
-		return fmt.Errorf("unpack: %w", err)
-	case n != m.Size:
-		return fmt.Errorf("unpack: the archive does not hold the %d bytes of the manifest", m.Size)
-	case packed.N != 0:
-		return errors.New("unpack: the archive is cut short")
+	if w.tx, err = w.db.Begin(true); err != nil {
+		return err
 	}
-	if _, err := in.ReadByte(); err == nil {
-		return errors.New("unpack: data after the end of the archive")
-	} else if !errors.Is(err, io.EOF) {
-		return err // of a source that verifies itself at its end
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
-		return errors.New("unpack: checksum does not match")
+	w.buckets, w.bytes = []*bolt.Bucket{nil}, 0
+	for _, t := range tables() {
+		b, err := w.tx.CreateBucketIfNotExists([]byte(t.name))
+		if err != nil {
+			return err
+		}
+		b.FillPercent = fullPages // the keys come in order
+		w.buckets = append(w.buckets, b)
 	}
 	return nil
 }
 
-// verify compares the file at path with the manifest, and every record in it with its event's data.
-func (m Manifest) verify(ctx context.Context, path string) error {
-	found, err := fileMeta(path)
-	if err != nil {
+// put writes pairs, whose bytes must stay as they are until the transaction ends.
+func (w *storeWriter) put(pairs []pair) error {
+	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := m.describes(found); err != nil {
-		return err
+	for _, p := range pairs {
+		w.bytes += len(p.key) + len(p.stored)
+		if err := w.buckets[p.table.number].Put(p.key, p.stored); err != nil {
+			return err
+		}
 	}
-	shown, err := verifyFile(ctx, path, found, ArchiveConfig{})
-	if err == nil && !maps.Equal(shown, m.Entries) {
-		err = errors.New("manifest does not match the file: the listed entries differ")
+	if w.bytes < restorePart {
+		return nil
 	}
-	return err
+	return w.commit()
 }
 
-// renewDataSet gives the store at path a new data-set id and syncs the whole file.
-func renewDataSet(path string) error {
-	db, _, err := openFile(path)
-	if err != nil {
+func (w *storeWriter) commit() error {
+	if err := w.tx.Commit(); err != nil {
 		return err
 	}
-	err = fault.Catch(func() error {
-		return db.Update(func(tx *bolt.Tx) error {
-			m, err := readMeta(tx)
-			if err != nil {
-				return err
-			}
-			m.DataSet = newDataSet()
-			return m.write(tx)
-		})
-	})
-	return errors.Join(err, db.Sync(), db.Close())
+	w.tx = nil
+	return failpoint.Hit("restore/part")
+}
+
+// end ends an unfinished transaction.
+func (w *storeWriter) end() {
+	if w.tx != nil {
+		_ = w.tx.Rollback() // the file is removed
+	}
 }
 
 // ErrNotSynced means that the new store is in its place, but may disappear in a power failure.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -49,12 +50,20 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 	if c.Snapshot == "" {
 		return copyAnswer(p, c.AdminFlags, "/export", out)
 	}
-	return c.unpacked(p, c.Snapshot, func(path string, m snapshots.Manifest) error {
-		since, source, err := c.delistingsSince(p, path, m)
+	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
+		m, err := open.verify(ctx)
+		if err != nil {
+			return unusable(c.Snapshot, err)
+		}
+		since, source, err := c.delistingsSince(p, open, m)
 		if err != nil {
 			return err
 		}
-		done, err := snapshots.ExportFile(p.ctx, path, out, since)
+		r, err := open()
+		if err != nil {
+			return unusable(c.Snapshot, err)
+		}
+		done, err := snapshots.Export(ctx, r, out, since)
 		if err != nil {
 			return err
 		}
@@ -67,9 +76,9 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 // delistingsSince returns what has become of the entries of a snapshot, and its source
 // (cmd/registry/CONTRACT.md#coming-back). With --relist, the stream only tells which of the snapshot's
 // tombstones are outdated, if it can be asked.
-func (c *exportCmd) delistingsSince(p *process, path string, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
+func (c *exportCmd) delistingsSince(p *process, open opener, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
 	if c.Tombstones != "" {
-		since, err = c.askFile(p, path, m)
+		since, err = c.askFile(p, open)
 		return since, "according to " + cli.Printable(c.Tombstones), err
 	}
 	since, err = c.askStream(p, m)
@@ -88,12 +97,16 @@ func (c *exportCmd) delistingsSince(p *process, path string, m snapshots.Manifes
 }
 
 // askFile reads --tombstones.
-func (c *exportCmd) askFile(p *process, path string, m snapshots.Manifest) (since snapshots.Since, err error) {
+func (c *exportCmd) askFile(p *process, open opener) (since snapshots.Since, err error) {
 	said, err := readTombstones(c.Tombstones)
 	if err != nil {
 		return since, err
 	}
-	known, err := recovery.Read(p.ctx, path, m.Checkpoint)
+	r, err := open()
+	if err != nil {
+		return since, err
+	}
+	known, err := recovery.Read(p.ctx, r)
 	if err != nil {
 		return since, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,6 @@ import (
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/snapshots"
 )
 
 // recoverCmd publishes what the stream has lost.
@@ -77,10 +77,14 @@ func (c *recoverCmd) known(p *process, do func(*recovery.Known) error) error {
 			return fmt.Errorf("%w; if no server has a state, name a snapshot", err)
 		}
 	}
-	return c.unpacked(p, name, func(path string, m snapshots.Manifest) error {
-		known, err := recovery.Read(p.ctx, path, m.Checkpoint)
+	return c.read(p, name, func(ctx context.Context, open opener) error {
+		r, err := open()
 		if err != nil {
-			return err
+			return unusable(name, err)
+		}
+		known, err := recovery.Read(ctx, r)
+		if err != nil {
+			return unusable(name, err)
 		}
 		if c.Tombstones != "" {
 			said, err := readTombstones(c.Tombstones)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -80,11 +77,17 @@ func takeArchive(p *process, server cli.AdminFlags, f *os.File) (m snapshots.Man
 		return m, 0, err
 	}
 	defer archive.Close()
-	if n, err = io.Copy(f, archive); err != nil {
+	if n, err = io.Copy(f, archive); err != nil { // also if less than its length has arrived
 		return m, n, cli.Unwritable("--output", f.Name(), err)
 	}
-	m, err = taken(f, n)
-	return m, n, err
+	if _, err = f.Seek(0, io.SeekStart); err != nil {
+		return m, n, err
+	}
+	r, err := snapshots.NewReader(f) // the server has verified the rest
+	if err != nil {
+		return m, n, fmt.Errorf("answer of the server: %w", err)
+	}
+	return r.Manifest, n, nil
 }
 
 // print writes the snapshot to standard output. Its checksum reveals a truncated one.
@@ -98,23 +101,6 @@ func (c *snapshotCreateCmd) print(p *process) error {
 		return fmt.Errorf("snapshot: cut short: %w", err)
 	}
 	return nil
-}
-
-// taken checks that the whole archive has arrived. The server has verified its content.
-func taken(f *os.File, n int64) (snapshots.Manifest, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return snapshots.Manifest{}, err
-	}
-	r := bufio.NewReader(f)
-	m, err := snapshots.ReadManifest(r)
-	if err != nil {
-		return m, fmt.Errorf("answer of the server: %w", err)
-	}
-	at, err := f.Seek(0, io.SeekCurrent)
-	if err == nil && n != at-int64(r.Buffered())+m.Packed {
-		err = errors.New("answer of the server was cut short; try again")
-	}
-	return m, err
 }
 
 // snapshotListCmd prints the object store as a table.
@@ -145,7 +131,7 @@ func printItems(w io.Writer, items []bucket.Object) error {
 	return table.Flush()
 }
 
-// snapshotVerifyCmd unpacks a snapshot into a temporary directory and loads it there.
+// snapshotVerifyCmd reads a snapshot to its end.
 type snapshotVerifyCmd struct {
 	Snapshot string `arg:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store."`
 	bucketFlags
@@ -153,8 +139,12 @@ type snapshotVerifyCmd struct {
 
 // Run prints the content of a good snapshot.
 func (c *snapshotVerifyCmd) Run(p *process) error {
-	return c.unpacked(p, c.Snapshot, func(_ string, m snapshots.Manifest) error {
-		_, err := fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), summary(m))
+	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
+		m, err := open.verify(ctx)
+		if err != nil {
+			return unusable(c.Snapshot, err)
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s: good: %s\n", cli.Printable(c.Snapshot), summary(m))
 		return err
 	})
 }
@@ -176,23 +166,23 @@ func (snapshotRestoreCmd) Help() string {
 // Run touches the data directory only once it has read a snapshot's header: for a missing or
 // foreign file, it creates no directory and no lock.
 func (c *snapshotRestoreCmd) Run(p *process) error {
-	return c.open(p, c.Snapshot, func(ctx context.Context, archive io.Reader) error {
-		var head bytes.Buffer
-		if _, err := snapshots.ReadManifest(bufio.NewReader(io.TeeReader(archive, &head))); err != nil {
+	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
+		archive, err := open()
+		if err != nil {
 			return unusable(c.Snapshot, err)
 		}
-		return c.restore(ctx, p.stdout, io.MultiReader(&head, archive))
+		return c.restore(ctx, p.stdout, archive)
 	})
 }
 
 // restore takes the directory's lock, as a server would.
-func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, archive io.Reader) (err error) {
+func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, archive *snapshots.Reader) (err error) {
 	lock, err := serve.LockDir(c.DataDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	m, aside, err := snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: serve.StorePath(c.DataDir), Replace: c.Force})
+	aside, err := snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: serve.StorePath(c.DataDir), Replace: c.Force})
 	if errors.Is(err, snapshots.ErrExists) {
 		return fmt.Errorf("%w; --force renames it aside", err)
 	}
@@ -203,7 +193,7 @@ func (c *snapshotRestoreCmd) restore(ctx context.Context, stdout io.Writer, arch
 	if aside != "" {
 		fmt.Fprintf(stdout, "the old read model is now %s\n", aside)
 	}
-	if _, err := fmt.Fprintf(stdout, "restored into %s: %s\n", c.DataDir, summary(m)); err != nil {
+	if _, err := fmt.Fprintf(stdout, "restored into %s: %s\n", c.DataDir, summary(archive.Manifest)); err != nil {
 		return err
 	}
 	if unsynced {
@@ -238,12 +228,33 @@ func (f bucketFlags) unanswered(err error) error {
 	return fmt.Errorf("broker at %s: object store: %w", f.Addresses(), cli.Advise(err))
 }
 
-// open calls do with an archive: that of a file or, if there is no such file, of the object store.
-func (f bucketFlags) open(p *process, name string, do func(context.Context, io.Reader) error) error {
+// opener reads a snapshot from its beginning, each time that it is called.
+type opener func() (*snapshots.Reader, error)
+
+// verify reads the whole snapshot.
+func (open opener) verify(ctx context.Context) (snapshots.Manifest, error) {
+	r, err := open()
+	if err != nil {
+		return snapshots.Manifest{}, err
+	}
+	return r.Manifest, r.Verify(ctx)
+}
+
+// read calls do with a snapshot: that of a file or, if there is no such file, of the object store.
+func (f bucketFlags) read(p *process, name string, do func(context.Context, opener) error) error {
 	file, err := os.Open(name)
 	if err == nil {
 		defer file.Close()
-		return cli.Interrupted(p.ctx, do(p.ctx, file))
+		opened := false
+		return cli.Interrupted(p.ctx, do(p.ctx, func() (*snapshots.Reader, error) {
+			if opened { // a pipe can be read once
+				if _, err := file.Seek(0, io.SeekStart); err != nil {
+					return nil, err
+				}
+			}
+			opened = true
+			return snapshots.NewReader(file)
+		}))
 	}
 	if !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, os.PathSeparator) {
 		return unusable(name, cli.Bare(err))
@@ -256,28 +267,13 @@ func (f bucketFlags) open(p *process, name string, do func(context.Context, io.R
 		if err != nil {
 			return f.unanswered(err)
 		}
-		archive, err := b.Open(ctx, item)
-		if err != nil {
-			return unusable(name, err)
-		}
-		return do(ctx, archive)
-	})
-}
-
-// unpacked calls do with the verified store file of a snapshot, in a temporary directory.
-func (f bucketFlags) unpacked(p *process, name string, do func(path string, m snapshots.Manifest) error) error {
-	dir, err := os.MkdirTemp("", "registry-snapshot-")
-	if err != nil {
-		return fmt.Errorf("temporary directory: %w; set TMPDIR", err)
-	}
-	defer os.RemoveAll(dir)
-	return f.open(p, name, func(ctx context.Context, archive io.Reader) error {
-		path := filepath.Join(dir, "registry.db")
-		m, err := snapshots.Unpack(ctx, archive, path)
-		if err != nil {
-			return unusable(name, err)
-		}
-		return do(path, m)
+		return do(ctx, func() (*snapshots.Reader, error) {
+			archive, err := b.Open(ctx, item)
+			if err != nil {
+				return nil, err
+			}
+			return snapshots.NewReader(archive)
+		})
 	})
 }
 

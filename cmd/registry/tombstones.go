@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,11 +51,16 @@ func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 	if c.Snapshot == "" {
 		return copyAnswer(p, c.AdminFlags, "/tombstones", out)
 	}
-	return c.unpacked(p, c.Snapshot, func(path string, m snapshots.Manifest) error {
-		all, err := snapshots.Withdrawn(p.ctx, path)
+	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
+		r, err := open()
 		if err != nil {
-			return err
+			return unusable(c.Snapshot, err)
 		}
+		all, err := snapshots.Withdrawn(ctx, r)
+		if err != nil {
+			return unusable(c.Snapshot, err)
+		}
+		m := r.Manifest
 		return admin.WriteTombstones(out, admin.Tombstones{All: all, Epoch: m.HistoryName(), Sequence: m.Sequence, Time: m.MessageTime})
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -90,12 +88,13 @@ func (w *world) checkSnapshot(js jetstream.JetStream, o bucket.Object) {
 		w.violation("R13: the snapshot %s cannot be opened: %v", o.Name, err)
 		return
 	}
-	path := filepath.Join(w.dir, "unpacked")
-	defer os.Remove(path)
-	m, err := snapshots.Unpack(ctx, r, path)
+	archive, err := snapshots.NewReader(r)
+	if err == nil {
+		err = archive.Verify(ctx)
+	}
 	if err != nil {
-		w.violation("R13: the snapshot %s does not unpack: %v", o.Name, err)
-	} else if m.Digest != o.Manifest.Digest {
+		w.violation("R13: the snapshot %s is not good: %v", o.Name, err)
+	} else if archive.Manifest.Digest != o.Manifest.Digest {
 		w.violation("R13: the snapshot %s has another digest", o.Name)
 	}
 }
@@ -117,7 +116,10 @@ func (w *world) bootstrap(ctx context.Context, js jetstream.JetStream) error {
 		if err != nil {
 			continue
 		}
-		_, _, err = snapshots.Restore(ctx, r, snapshots.RestoreConfig{Path: w.storePath()})
+		archive, err := snapshots.NewReader(r)
+		if err == nil {
+			_, err = snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: w.storePath()})
+		}
 		if err == nil || errors.Is(err, snapshots.ErrNotSynced) {
 			w.tally.hit("snapshot restored")
 			w.say("restored from %s", o.Name)

@@ -7,8 +7,8 @@
 //     digest and the time, and Put never reuses an existing name.
 //   - Every object that List returns was complete when it was put. If a Put ends half-way, by an
 //     error or kill -9, it leaves chunks without a name. RemoveOrphans deletes them when they are old.
-//   - Nothing read here is trusted: Open returns the bytes, and snapshots.Unpack or Restore verifies
-//     them. A missing chunk is an error at once.
+//   - Nothing read here is trusted: Open returns the bytes, and snapshots.Reader verifies them. A
+//     missing chunk is an error at once.
 //   - One process at a time holds the Lock of a stream. The Lock needs no clock but the broker's, and
 //     a holder that dies loses it after the lease.
 //   - Prune deletes only names of its own stream. Sequences decide which are old, not clocks. The

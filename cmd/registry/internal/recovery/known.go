@@ -27,11 +27,11 @@ type Known struct {
 	file map[events.Subject]readmodel.Tombstone
 }
 
-// Read reads the content of a verified snapshot's store file.
-func Read(ctx context.Context, path string, at readmodel.Checkpoint) (*Known, error) {
-	k := &Known{At: at, States: map[events.Subject]State{}}
-	err := snapshots.EachState(ctx, path, func(subject events.Subject, sequence uint64, data events.Data, gone readmodel.Tombstone) {
-		k.States[subject] = State{Sequence: sequence, Data: data, Delisted: gone}
+// Read reads a snapshot.
+func Read(ctx context.Context, r *snapshots.Reader) (*Known, error) {
+	k := &Known{At: r.Manifest.Checkpoint, States: map[events.Subject]State{}}
+	err := r.EachState(ctx, func(s snapshots.State) {
+		k.States[s.Subject] = State{Sequence: s.Sequence, Data: s.Data, Delisted: s.Tombstone}
 	})
 	k.read = k.States
 	return k, err

@@ -265,7 +265,14 @@ func (c *candidates) restore(ctx context.Context, item bucket.Object, path strin
 	if err != nil {
 		return err
 	}
-	_, _, err = snapshots.Restore(ctx, archive, snapshots.RestoreConfig{Path: path, Accept: accept})
+	r, err := snapshots.NewReader(archive)
+	if err != nil {
+		return err
+	}
+	if err := accept(r.Manifest); err != nil {
+		return err
+	}
+	_, err = snapshots.Restore(ctx, r, snapshots.RestoreConfig{Path: path})
 	if errors.Is(err, snapshots.ErrNotSynced) {
 		c.log.Warn("restored from a snapshot, but after a power failure it may have to be done again", "name", item.Name, "error", err)
 		return nil

@@ -305,10 +305,9 @@ func (n *night) snapshot() *recovery.Known {
 	archive, _, err := n.server.snapshots.Archive(n.t.Context())
 	require.NoError(n.t, err)
 	defer archive.Close()
-	path := filepath.Join(n.t.TempDir(), "registry.db")
-	m, err := snapshots.Unpack(n.t.Context(), archive, path)
+	r, err := snapshots.NewReader(archive)
 	require.NoError(n.t, err)
-	known, err := recovery.Read(n.t.Context(), path, m.Checkpoint)
+	known, err := recovery.Read(n.t.Context(), r)
 	require.NoError(n.t, err)
 	return known
 }
