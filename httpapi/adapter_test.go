@@ -1,13 +1,19 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/httpapi/respond"
 )
 
 // Requests are counted by route and status, and no id, name or path becomes a label.
@@ -114,6 +120,31 @@ func TestPanic(t *testing.T) {
 		t.Errorf("%v requests in flight", n)
 	}
 	f.get(t, "/openapi.yaml")
+}
+
+// A panic after the first byte of a response cuts the connection, so that no client takes the part
+// that it has for the whole.
+func TestPanicInsideAResponse(t *testing.T) {
+	f := serve(t)
+	engine := gin.New()
+	engine.GET("/", f.public.adapt("none", func(c *gin.Context) (respond.Response, error) {
+		_, err := c.Writer.WriteString(`{"data":[`)
+		require.NoError(t, err)
+		c.Writer.Flush()
+		panic("secret detail")
+	}))
+	server := httptest.NewServer(engine)
+	defer server.Close()
+	resp, err := server.Client().Get(server.URL)
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, resp.Body.Close())
+	if !errors.Is(err, io.ErrUnexpectedEOF) || string(body) != `{"data":[` {
+		t.Errorf("%q, %v", body, err)
+	}
+	if log := f.log.String(); !strings.Contains(log, "secret detail") {
+		t.Errorf("logged: %s", log)
+	}
 }
 
 // A handler may cut the connection, and nothing is logged.

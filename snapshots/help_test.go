@@ -40,6 +40,8 @@ func child(job, path string) int {
 		return beginFull(path)
 	case "open":
 		return openAll(path)
+	case "die loading":
+		return dieLoading(path)
 	}
 	s, m, err := Open(context.Background(), Config{Path: path})
 	if err != nil {

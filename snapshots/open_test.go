@@ -535,7 +535,7 @@ func TestEntryWithTombstone(t *testing.T) {
 	}
 }
 
-// A process that was killed while it loaded the store leaves a mark. The next one does not load that
+// A process that is killed while it loads the store leaves a mark. The next one does not load that
 // store: it sets it aside, and the second time in place of the first.
 func TestKilledWhileLoading(t *testing.T) {
 	t.Parallel()
@@ -544,7 +544,9 @@ func TestKilledWhileLoading(t *testing.T) {
 	good := readFile(t, path)
 	for range 2 {
 		writeFile(t, path, good)
-		writeMarker(path + loadingSuffix)
+		if out, err := childCommand(t, "die loading", path).Output(); err == nil || len(out) > 0 {
+			t.Fatalf("not killed: %v %s", err, out)
+		}
 		again, loaded := mustOpen(t, path)
 		if loaded.View().Sequence() != 0 || again.Checkpoint().Sequence != 0 {
 			t.Error("the store was loaded again")
@@ -578,6 +580,28 @@ func TestKilledWhileLoading(t *testing.T) {
 		}
 		_ = again.Close()
 	}
+}
+
+// dieLoading opens a store with a log that kills the process before the load ends.
+func dieLoading(path string) int {
+	_, _, err := Open(context.Background(), Config{Path: path, Logger: slog.New(killing{slog.DiscardHandler})})
+	fmt.Println("not killed:", err)
+	return 1
+}
+
+type killing struct{ slog.Handler }
+
+func (killing) Enabled(context.Context, slog.Level) bool { return true }
+
+func (killing) Handle(context.Context, slog.Record) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		return err
+	}
+	select {} // until the signal comes
 }
 
 // A load that its caller ends leaves no mark.

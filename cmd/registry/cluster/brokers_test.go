@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,12 +73,6 @@ type node struct {
 	*registrytest.Process
 }
 
-// newEmbedded returns a broker as the program embeds it, which is not started.
-func newEmbedded(dir string) (*node, error) {
-	addr, err := eventstest.Address()
-	return &node{addr: addr, dir: dir, args: []string{dir, addr}}, err
-}
-
 func (n *node) start() (err error) {
 	cmd := exec.Command(os.Args[0], append([]string{brokerWord}, n.args...)...)
 	cmd.Stderr = os.Stderr
@@ -88,25 +81,6 @@ func (n *node) start() (err error) {
 	}
 	n.Process, err = registrytest.Begin(cmd, nil)
 	return err
-}
-
-// listens waits until it takes connections.
-func (n *node) listens(ctx context.Context) error {
-	_, err := registrytest.Await(ctx, "the broker listens", func() bool {
-		c, err := net.Dial("tcp", n.addr)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-	return err
-}
-
-// stop ends it in order.
-func (n *node) stop() {
-	n.stdin.Close()
-	<-n.Ended()
-	n.Process = nil
 }
 
 // kill ends it as a crash does: what it had in memory is gone. Nothing happens to a node that does
@@ -195,18 +169,6 @@ func (c *nodes) signal(i int, s syscall.Signal) { c.all[i].Signal(s) }
 func (c *nodes) wipe(i int) {
 	c.t.Helper()
 	require.NoError(c.t, os.RemoveAll(c.all[i].store()))
-}
-
-// restart kills all nodes, does something to each, and starts them.
-func (c *nodes) restart(between func(n *node)) {
-	c.t.Helper()
-	for i := range c.all {
-		c.kill(i)
-	}
-	for i, n := range c.all {
-		between(n)
-		c.start(i)
-	}
 }
 
 func (c *nodes) urls() []string {

@@ -17,11 +17,8 @@ import (
 	"example.org/registry/events/eventstest"
 )
 
-// The settings for what takes too long even for .ci/run.
-var (
-	soakFor  = flag.Duration("soak", 0, "how long TestSoak runs, at least 1m; the other tests then repeat each fault as often as deploy/README.md reports")
-	soakSeed = flag.Uint64("seed", 0, "seed of TestSoak; 0: a new one")
-)
+// soakFor is the setting for what takes too long even for .ci/run.
+var soakFor = flag.Duration("soak", 0, "how long TestSoak runs, at least 1m; the other tests then repeat each fault as often as deploy/README.md reports")
 
 // registry is the path of the built program.
 var registry string

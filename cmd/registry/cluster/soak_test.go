@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/url"
 	"os"
 	"os/signal"
@@ -27,10 +28,13 @@ import (
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/events/eventstest/relay"
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
 )
+
+var soakSeed = flag.Uint64("seed", 0, "seed of TestSoak; 0: a new one")
 
 // soakConfig says how long and how hard.
 type soakConfig struct {
@@ -524,4 +528,29 @@ func least(samples []sample, of func(sample) float64) float64 {
 		low = min(low, of(s))
 	}
 	return low
+}
+
+// newEmbedded returns a broker as the program embeds it, which is not started.
+func newEmbedded(dir string) (*node, error) {
+	addr, err := eventstest.Address()
+	return &node{addr: addr, dir: dir, args: []string{dir, addr}}, err
+}
+
+// listens waits until it takes connections.
+func (n *node) listens(ctx context.Context) error {
+	_, err := registrytest.Await(ctx, "the broker listens", func() bool {
+		c, err := net.Dial("tcp", n.addr)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return err
+}
+
+// stop ends it in order.
+func (n *node) stop() {
+	n.stdin.Close()
+	<-n.Ended()
+	n.Process = nil
 }
