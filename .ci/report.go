@@ -1,6 +1,3 @@
-// Command report reads what go test -json writes, and prints it as go test does: a line for each
-// package, and the output of what failed. It appends to the file that is its argument a line for
-// each test, "passed" or "skipped" with the reason, from which .ci/run makes its last lines.
 package main
 
 import (
@@ -17,17 +14,9 @@ type event struct {
 	Elapsed                                   float64
 }
 
-func main() {
-	notes, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		err = report(notes)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
+// report reads what go test -json writes, and prints it as go test does: a line for each package, and
+// the output of what failed. It appends to notes a line for each test, "passed" or "skipped" with the
+// reason, from which .ci/run makes its last lines.
 func report(notes *os.File) error {
 	output := map[[2]string]*strings.Builder{} // by package and test
 	in := bufio.NewReader(os.Stdin)
