@@ -159,16 +159,12 @@ func TestLastDeliveryLost(t *testing.T) {
 	s.reach(s.publish(eventstest.Events(3, 1)...))
 	var lost atomic.Bool
 	r.Lose(func(m []byte) bool { return isDelivery(m) && lost.CompareAndSwap(false, true) })
-	began := time.Now()
 	last := s.publish(eventstest.Events(4, 2)[3])
 	s.progress("missed", func(p Progress) bool {
 		return p.Lag == 1 && strings.Contains(p.LastError, "a delivery is missing: that of message 4") ||
 			p.LastError == "The broker has message 4 and has not delivered it."
 	})
 	s.reach(last)
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("fetched after %v", took)
-	}
 	s.progress("well again", func(p Progress) bool { return p.Lag == 0 && p.LastError == "" })
 	if !lost.Load() || s.log.count("stream lost; following again") != 1 {
 		t.Errorf("lost: %v", lost.Load())

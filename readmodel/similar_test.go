@@ -184,20 +184,6 @@ func TestSimilarTwenty(t *testing.T) {
 	}
 }
 
-// TestSimilarVerified: who becomes verified is found by more than the whole key, and back.
-func TestSimilarVerified(t *testing.T) {
-	m, r := New(), NewRenderer()
-	for i, want := range []string{"", "scammers e", "", "scammers e"} {
-		e := accused("loko1")
-		e.EntryID, e.ChatID, e.Verified = "e", "9", i%2 == 1
-		v := m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
-		c, err := v.Check(context.Background(), CheckQuery{Search: "łoko"})
-		if got := show(c.Similar); err != nil || got != want {
-			t.Errorf("verified %v: %q %v, want %q", e.Verified, got, err, want)
-		}
-	}
-}
-
 // TestGramsFind: whatever has at least half of a key's code points and stands in it shares grams
 // with what is kept of it, so that no similar row is missed: with code points that repeat, and with
 // none that do.

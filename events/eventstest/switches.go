@@ -5,7 +5,7 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -42,19 +42,31 @@ const (
 	numPorts  = 10_000
 )
 
-// handedOut counts the ports of this process: parallel tests share the machine's.
-var handedOut atomic.Uint32
+// claims are what Address has handed out. Each is held, until the process ends, by the UDP port of
+// the same number, so that no other process hands it out, too.
+var claims struct {
+	sync.Mutex
+	held []net.PacketConn
+}
 
 // Address returns an unused address of this machine, for a program that cannot report where it
-// listens. It returns each address once in a process; processes begin at different ones. Any
-// goroutine may call it.
+// listens. No process gets an address that another one got. Any goroutine may call it.
 func Address() (string, error) {
-	for range numPorts {
-		port := firstPort + (uint32(os.Getpid())*101+handedOut.Add(1))%numPorts
-		address := fmt.Sprint("127.0.0.1:", port)
-		if l, err := net.Listen("tcp", address); err == nil {
-			return address, l.Close()
+	claims.Lock()
+	defer claims.Unlock()
+	for i := range numPorts {
+		address := fmt.Sprint("127.0.0.1:", firstPort+(os.Getpid()*101+len(claims.held)+i)%numPorts)
+		claim, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
 		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			claim.Close()
+			continue
+		}
+		claims.held = append(claims.held, claim)
+		return address, l.Close()
 	}
 	return "", fmt.Errorf("no free port from %d to %d", firstPort, firstPort+numPorts)
 }

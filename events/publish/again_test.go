@@ -169,75 +169,6 @@ func states(e events.Entry, n int, removed bool) []events.Event {
 	return out
 }
 
-// Publishing again after the broker was restarted brings nobody back: it has forgotten the ids
-// of purged and displaced messages, and takes those states for new (promise 1 stands on
-// the last event of every subject).
-func TestPublishAgainAfterARestart(t *testing.T) {
-	t.Parallel()
-	entry := eventstest.Entries(1, 3)[0]
-	for _, c := range []struct {
-		name string
-		evs  []events.Event
-		sent int // by the second run
-	}{
-		{"listed and delisted", states(entry, 2, true), 2},
-		{"more states than history", states(entry, events.DefaultHistory+3, false), events.DefaultHistory + 3},
-		{"as many states as history", states(entry, events.DefaultHistory, false), 0},
-		{"many and a tombstone", states(entry, 20, true), 20},
-		{"back after a tombstone", append(states(entry, 3, true), eventstest.Listed(entry, 3), eventstest.Listed(entry, 4)), 5},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRestartable(t)
-			if first := r.publish(t, c.evs, 1000, 1000); first.Sent != len(c.evs) {
-				t.Fatalf("first: %+v", first)
-			}
-			r.restart()
-			if again := r.publish(t, c.evs, 1000, 1000); again.Sent != c.sent {
-				t.Errorf("again: %+v, want %d sent", again, c.sent)
-			}
-			r.lastAreThoseOf(t, c.evs)
-			r.publish(t, c.evs, 1000, 1000) // and once more, with what the second run has left
-			r.lastAreThoseOf(t, c.evs)
-		})
-	}
-}
-
-// The old states come in one call, as a batch stored whole, and the later ones, which the broker
-// knows, in the next call: the run must remember across both.
-func TestPublishAgainInPieces(t *testing.T) {
-	t.Parallel()
-	var old, late []events.Event
-	for _, e := range eventstest.Entries(500, 4) {
-		old, late = append(old, eventstest.Listed(e, 0)), append(late, delisted(e))
-	}
-	all := append(old, late...)
-	r := newRestartable(t)
-	r.publish(t, all, 500, 1000)
-	r.restart()
-	if again := r.publish(t, all, 500, 1000); again.Sent != 1000 {
-		t.Errorf("%+v", again)
-	}
-	r.lastAreThoseOf(t, all)
-	// The old states' ids are known now, and as later than the tombstones': nothing may change.
-	r.publish(t, all, 500, 1000)
-	r.lastAreThoseOf(t, all)
-}
-
-// The run that brought old states back was killed before it came to the later ones. The next one
-// stores nothing as new, yet has to mend it.
-func TestPublishAgainAfterARunThatWasKilled(t *testing.T) {
-	t.Parallel()
-	r := newRestartable(t)
-	all := states(eventstest.Entries(1, 5)[0], 2, true)
-	r.publish(t, all, 1000, 1000)
-	r.restart()
-	r.publish(t, all[:1], 1000, 1000)
-	if again := r.publish(t, all, 1000, 1000); again != (publish.Summary{Sent: 1, Duplicates: 1}) {
-		t.Errorf("%+v", again)
-	}
-	r.lastAreThoseOf(t, all)
-}
-
 // Whichever acknowledgment is lost, of the old state, of the duplicate or of the state stored once
 // more, the order holds.
 func TestPublishAgainWithALostAcknowledgement(t *testing.T) {
@@ -261,29 +192,6 @@ func TestPublishAgainWithALostAcknowledgement(t *testing.T) {
 		}
 		r.lastAreThoseOf(t, all)
 	}
-}
-
-// The second run begins after the broker's window has closed over the first states and before it
-// has over the last ones: the same without a restart.
-func TestPublishAgainAcrossTheDuplicateWindow(t *testing.T) {
-	const window = 400 * time.Millisecond
-	r := newRestartable(t, func(c *jetstream.StreamConfig) { c.Duplicates = window })
-	entries := eventstest.Entries(2, 6)
-	all, probe := []events.Event{eventstest.Listed(entries[0], 0)}, eventstest.Events(2, 6)[1:]
-	r.publish(t, all, 1, 1)
-	r.publish(t, probe, 1, 1)
-	next := time.Now()
-	for r.publish(t, probe, 1, 1).Duplicates == 1 { // once the probe is forgotten, so is what came before it
-		if time.Now().After(next) {
-			all = append(all, eventstest.Listed(entries[0], len(all)))
-			r.publish(t, all[len(all)-1:], 1, 1)
-			next = next.Add(window / 8)
-		}
-	}
-	if again := r.publish(t, all, 1000, 1000); again.Sent != len(all) {
-		t.Errorf("%+v of %d", again, len(all))
-	}
-	r.lastAreThoseOf(t, all)
 }
 
 // Any sequence, published in any parts, the broker restarted between any of them, and then as a

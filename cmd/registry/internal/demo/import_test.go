@@ -16,7 +16,7 @@ import (
 )
 
 // An import that ended anywhere is repeated when the broker starts again, and leaves the last
-// states of an uninterrupted one: nobody whom the demonstration delists is back.
+// states of an uninterrupted one.
 func TestDemoImportRepeated(t *testing.T) {
 	t.Parallel()
 	all := mustEvents(t)
