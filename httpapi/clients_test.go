@@ -226,7 +226,7 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 		return func() {
 			f.apply(events.Entry{List: l, EntryID: "demo-01647", ChatID: exampleID, Name: "Darmowe Nitro PL", Verified: verified,
 				Reason: "Serwer sprzedaje konto z rangą za 35 zł, a zgłoszenia o braku towaru są usuwane razem z kontem zgłaszającego.",
-				Proofs: events.Proofs{ID: "dowod-01647"}, ReportID: "Z-101647", ReportedAt: asOf()})
+				Proofs: events.Proofs{ID: "Z-101647"}, ReportID: "Z-101647", ReportedAt: asOf()})
 		}
 	}
 	delisted := func(l events.List) { f.apply(events.Delisting{List: l, EntryID: "demo-01647"}) }

@@ -44,6 +44,9 @@ type Config struct {
 	// ReportURL is where people report a fraud (site.CheckReports); the site shows it. If empty, it
 	// shows none.
 	ReportURL string
+	// Demo makes the site say that the registry is a demonstration (site.Config.Demo). If nil, it is
+	// none.
+	Demo []site.Question
 	// Advice is the site's advice on what to do, in Markdown (httpapi/CONTRACT.md#advice). If
 	// empty, it is the site's own.
 	Advice string
@@ -251,6 +254,9 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/status", p.status)
 	// A page without its pictures looks broken, so they have a limit of their own.
 	p.unlimited(avatars+":chatUserId", limitedBy(newRateLimitOf(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar))
+	if cfg.ProofsURL == "" && cfg.Demo != nil && cfg.Site {
+		cfg.ProofsURL = site.DemoProofsPath
+	}
 	if cfg.ProofsURL != "" {
 		p.get("/proofs/:id", proofs(strings.TrimSuffix(cfg.ProofsURL, "/")))
 	}

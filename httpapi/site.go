@@ -28,6 +28,7 @@ const robots = "User-agent: *\nDisallow:\n"
 func (p *Public) siteRoutes(cfg Config) (err error) {
 	if p.site, err = site.New(site.Config{
 		BaseURL: cfg.BaseURL, Build: cfg.Build, AppealsURL: cfg.AppealsURL, ReportURL: cfg.ReportURL, Advice: cfg.Advice, About: cfg.About, Proofs: cfg.ProofsURL != "",
+		Demo: cfg.Demo,
 	}); err != nil {
 		return err
 	}
@@ -42,6 +43,11 @@ func (p *Public) siteRoutes(cfg Config) (err error) {
 	p.sitePage("/szukaj", p.searchPage)
 	p.sitePage("/status", p.statusPage)
 	p.sitePage(site.AboutPath, p.aboutPage)
+	if cfg.Demo != nil {
+		p.sitePage(site.DemoAppealPath, p.standIn(site.DemoAppealPath))
+		p.sitePage(site.DemoReportsPath, p.standIn(site.DemoReportsPath))
+		p.get(site.DemoProofsPath+"/:id", p.standIn(site.DemoProofsPath))
+	}
 	if err := p.apiPages(strings.TrimSuffix(cfg.BaseURL, "/")); err != nil {
 		return err
 	}
@@ -243,6 +249,20 @@ func (p *Public) pageMeant(path string) string {
 		return ""
 	}
 	return meant
+}
+
+// standIn serves a stand-in of a demonstration for a page of the moderators'.
+func (p *Public) standIn(path string) handler {
+	return func(c *gin.Context) (respond.Response, error) {
+		number := cmp.Or(c.Param("id"), c.Query("nr"))
+		if !events.IsID(number) {
+			number = ""
+		}
+		page, err := p.site.StandIn(nil, path, number)
+		a := pageDocument("public, max-age=300", page)
+		a.Page = respond.HiddenPage
+		return a, err
+	}
 }
 
 // failsAsPage reports whether people see the failure as a page: on pages, and on unknown paths

@@ -54,6 +54,10 @@ type Config struct {
 	// Advice is what to do now, in Markdown (httpapi/CONTRACT.md#advice). If empty, it is the one
 	// of this package.
 	Advice string
+	// Demo makes every page say that the registry is a demonstration, with questions to try on the
+	// first page, and stand-ins for the moderators' pages whose addresses are empty. If nil, it is
+	// none.
+	Demo []Question
 	// About is who runs the registry, in Markdown (httpapi/CONTRACT.md#about). If empty, it is the
 	// neutral text of this package.
 	About string
@@ -117,6 +121,9 @@ func New(cfg Config) (*Site, error) {
 	}
 	if err := CheckReports(cfg.ReportURL); err != nil {
 		return nil, fmt.Errorf("site: ReportURL: %w", err)
+	}
+	if cfg.Demo != nil {
+		s.standIn()
 	}
 	if s.advice, err = readAdvice(cfg.Advice); err != nil {
 		return nil, fmt.Errorf("site: advice: %w", err)
@@ -203,6 +210,7 @@ func (s *Site) funcs() template.FuncMap {
 		"appeal":    s.appeals.For,
 		"appeals":   func() string { return s.appeals.For("") },
 		"reports":   func() string { return s.cfg.ReportURL },
+		"demo":      func() []Question { return s.cfg.Demo },
 		"paid":      func() advice { return s.advice[paidAdvice] },
 		"day":       day,
 		"groups":    groups,

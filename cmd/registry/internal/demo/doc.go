@@ -3,8 +3,9 @@
 //
 // # Promises
 //
-//   - Events are the same on every machine and in every run. An import that was interrupted anywhere
-//     is repeated, with the same result as an uninterrupted one.
+//   - Events are the same on every machine and in every run of one day. An import that was
+//     interrupted anywhere is repeated, with the same result as an uninterrupted one. On another day
+//     all are published again, so that no report is older than the page about the registry allows.
 //   - No chat id can ever belong to a person: each is above 2⁶⁴.
 //   - Only a stream with the demonstration's mark is published into.
 //

@@ -23,10 +23,15 @@ const (
 	source    = "/demo"
 )
 
-// Events returns the events of the demonstration in publishing order. They are always the same, so
-// that every machine shows the same pages and an interrupted import can be repeated. The last one
-// is a donation, whose subject no other event has. The error would be a broken build.
-func Events() ([]events.Event, error) {
+// pending is how long a report of the demonstration waits at most, as its page about the registry
+// promises.
+const pending = 59 * 24 * time.Hour
+
+// Events returns the events of the demonstration on a day, in publishing order. On one day they are
+// always the same, so that every machine shows the same pages and an interrupted import can be
+// repeated; on another, the times of all have moved with the calendar. The last one is a donation,
+// whose subject no other event has. The error would be a broken build.
+func Events(day time.Time) ([]events.Event, error) {
 	words, err := readWords()
 	if err != nil {
 		return nil, err
@@ -34,7 +39,7 @@ func Events() ([]events.Event, error) {
 	b := &builder{
 		rng:   rand.New(rand.NewPCG(20261121, 7)),
 		words: words,
-		now:   time.Date(2026, time.November, 20, 18, 30, 0, 0, time.UTC),
+		now:   day.UTC().Truncate(24 * time.Hour).Add(-330 * time.Minute), // the evening before
 	}
 	entries := b.entries()
 	for _, e := range entries {
@@ -105,7 +110,7 @@ func (b *builder) entry(list events.List, name, reason string) events.Entry {
 		Name:     name,
 		Reason:   reason,
 		Proofs:   b.proofs(),
-		ReportID: fmt.Sprintf("Z-%06d", 100_000+b.serial),
+		ReportID: b.reportID(),
 	}
 }
 
@@ -115,10 +120,13 @@ func chatID(serial int, rng *rand.Rand) string {
 	return fmt.Sprintf("99%05d%013d", serial, rng.Int64N(1e13))
 }
 
+func (b *builder) reportID() string { return fmt.Sprintf("Z-%06d", 100_000+b.serial) }
+
+// proofs have the number of their report, by which the site's stand-in for them leads back.
 func (b *builder) proofs() events.Proofs {
 	switch n := b.rng.IntN(10); {
 	case n < 5:
-		return events.Proofs{ID: fmt.Sprintf("dowod-%05d", b.serial)}
+		return events.Proofs{ID: b.reportID()}
 	case n < 7:
 		return events.Proofs{Private: true}
 	}
@@ -133,7 +141,8 @@ func (b *builder) repeatOffenders(reports []events.Entry) {
 	}
 }
 
-// date spreads the reports over two years, most of them recent, each at its own time.
+// date spreads the reports over two years, most of them recent, each at its own time. What has
+// waited for too long has been confirmed.
 func (b *builder) date(all []events.Entry) {
 	const span = 2 * 365 * 24 * time.Hour
 	for i := range all {
@@ -141,8 +150,12 @@ func (b *builder) date(all []events.Entry) {
 		jitter := time.Duration(b.rng.IntN(120)) * time.Second
 		age := time.Duration(left * left * float64(span)).Round(time.Second)
 		all[i].ReportedAt = b.now.Add(-age - jitter)
+		all[i].Verified = all[i].Verified || age+jitter > pending && !all[i].List.Trusted()
 	}
 }
+
+// appealed is how long an appeal takes in the demonstration.
+const appealed = 30 * time.Hour
 
 // history adds the events of one entry: most are listed and stay, some are verified or amended
 // later, a few are delisted after an appeal.
@@ -152,14 +165,14 @@ func (b *builder) history(e events.Entry) {
 	switch n := b.rng.IntN(100); {
 	case n < 6 && e.Verified && !e.List.Trusted():
 		b.add(events.TypeListed, e.ReportedAt, risky)
-		b.add(events.TypeVerified, e.ReportedAt.Add(36*time.Hour), e)
+		b.add(events.TypeVerified, e.ReportedAt.Add(min(36*time.Hour, b.now.Sub(e.ReportedAt))), e)
 	case n < 9:
 		b.add(events.TypeListed, e.ReportedAt, e)
 		e.Reason += "\n\n" + "*Uzupełniono opis po rozmowie ze zgłaszającym.*"
-		b.add(events.TypeAmended, e.ReportedAt.Add(5*time.Hour), e)
-	case n == 9 && e.List == events.Scammers && !e.Verified:
+		b.add(events.TypeAmended, e.ReportedAt.Add(min(5*time.Hour, b.now.Sub(e.ReportedAt))), e)
+	case n < 13 && e.List == events.Scammers && !e.Verified && b.now.Sub(e.ReportedAt) > appealed:
 		b.add(events.TypeListed, e.ReportedAt, e)
-		b.add(events.TypeDelisted, e.ReportedAt.Add(72*time.Hour), events.Delisting{List: e.List, EntryID: e.EntryID})
+		b.add(events.TypeDelisted, e.ReportedAt.Add(appealed), events.Delisting{List: e.List, EntryID: e.EntryID})
 	default:
 		b.add(events.TypeListed, e.ReportedAt, e)
 	}
@@ -176,9 +189,10 @@ func (b *builder) views(e events.Entry) {
 	})
 }
 
-// add appends one event. Its id is derived from its position, so that it is always the same.
+// add appends one event. Its id is derived from the day and its position, so that it is always the
+// same on that day.
 func (b *builder) add(kind events.Type, at time.Time, data events.Data) {
-	name := fmt.Sprintf("%s/%d", source, len(b.events))
+	name := fmt.Sprintf("%s/%s/%d", source, b.now.Format(time.DateOnly), len(b.events))
 	b.events = append(b.events, events.Event{
 		ID:     uuid.NewSHA1(uuid.NameSpaceURL, []byte(name)).String(),
 		Source: source,

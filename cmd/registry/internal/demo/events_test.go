@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,7 +15,7 @@ import (
 
 func mustEvents(t *testing.T) []events.Event {
 	t.Helper()
-	all, err := Events()
+	all, err := Events(time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC))
 	require.NoError(t, err)
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -16,8 +17,9 @@ import (
 type Config struct {
 	JetStream jetstream.JetStream
 	Stream    string
-	History   int    // messages kept for each subject in a created stream; 0 keeps all
-	DataDir   string // for the error that names it
+	History   int       // messages kept for each subject in a created stream; 0 keeps all
+	DataDir   string    // for the error that names it
+	Day       time.Time // of the demonstration; as for Events
 	// MayCreate is false if the data directory has a checkpoint: a missing stream has then been
 	// lost, which the projector reports.
 	MayCreate bool
@@ -26,14 +28,14 @@ type Config struct {
 
 // Import publishes the demonstration into an empty stream of its own, before the projector starts,
 // so that the server catches up with all of it. It creates a missing stream, finishes an
-// interrupted import, and leaves a complete one alone. A stream without the demonstration's mark
+// interrupted import or one of another day, and leaves a complete one alone. A stream without the demonstration's mark
 // belongs to a real registry and is an error.
 func Import(ctx context.Context, cfg Config) error {
 	stream, err := cfg.stream(ctx)
 	if err != nil || stream == nil {
 		return err
 	}
-	all, err := Events()
+	all, err := Events(cfg.Day)
 	if err != nil {
 		return err
 	}
@@ -70,21 +72,22 @@ func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// incomplete reports whether the stream never held a message, or its import was interrupted: then
-// it has messages, but none on the subject of the last event.
+// incomplete reports whether the stream never held a message, or its import was interrupted or is
+// that of another day: then the last message on the subject of the last event is not that event.
 func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
 		return state.LastSeq == 0, nil // otherwise it was purged
 	}
-	_, err := stream.GetLastMsgForSubject(ctx, all[len(all)-1].Data.Subject().String())
+	last := all[len(all)-1]
+	msg, err := stream.GetLastMsgForSubject(ctx, last.Data.Subject().String())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return true, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("demonstration: %w", err)
 	}
-	return false, nil
+	return msg.Header.Get(jetstream.MsgIDHeader) != last.ID, nil
 }
 
 // publish sends the last event separately once everything before it is stored, since it marks a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,7 @@ func TestDemoImportRepeated(t *testing.T) {
 }
 
 func config(js jetstream.JetStream) Config {
-	return Config{JetStream: js, Stream: events.DefaultStream, History: events.DefaultHistory, MayCreate: true,
+	return Config{JetStream: js, Stream: events.DefaultStream, History: events.DefaultHistory, MayCreate: true, Day: time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC),
 		Logger: slog.New(slog.DiscardHandler)}
 }
 
@@ -81,4 +82,23 @@ func endsAs(t *testing.T, js jetstream.JetStream, all []events.Event) {
 			t.Fatalf("the last of %s is %s, %v; want %s", subject, e.ID, err, id)
 		}
 	}
+}
+
+// A complete import is left alone on its day, and made again on another.
+func TestDemoImportOfAnotherDay(t *testing.T) {
+	t.Parallel()
+	withBroker(t, t.TempDir(), func(js jetstream.JetStream) {
+		var ends []uint64
+		for _, later := range []time.Duration{0, time.Hour, 24 * time.Hour} {
+			cfg := config(js)
+			cfg.Day = cfg.Day.Add(later)
+			require.NoError(t, Import(t.Context(), cfg))
+			stream, err := js.Stream(t.Context(), events.DefaultStream)
+			require.NoError(t, err)
+			ends = append(ends, stream.CachedInfo().State.LastSeq)
+		}
+		if n := uint64(len(mustEvents(t))); ends[0] != n || ends[1] != n || ends[2] <= n {
+			t.Errorf("the stream ended at %d, of %d events", ends, n)
+		}
+	})
 }

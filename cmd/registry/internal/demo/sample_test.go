@@ -8,8 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/events"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/uptime"
+	"example.org/registry/httpapi/verdict"
 )
 
 // The demonstration begins with 90 days of history, and leaves one that is there alone.
@@ -39,5 +41,52 @@ func TestHistory(t *testing.T) {
 func TestAboutSample(t *testing.T) {
 	if err := site.CheckAbout(About); err != nil {
 		t.Error(err)
+	}
+}
+
+// The questions that the first page offers get each verdict once.
+func TestQuestionsForEachVerdict(t *testing.T) {
+	p := newPeople(t)
+	questions, err := Questions(time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC))
+	require.NoError(t, err)
+	got := map[verdict.Value]string{}
+	for _, q := range questions {
+		got[p.check(t, q.Asked, "")] += q.Text
+	}
+	want := map[verdict.Value]string{}
+	for i, v := range []verdict.Value{verdict.Accused, verdict.Risk, verdict.Trusted, verdict.TrustedName, verdict.Caution, verdict.Unchecked, verdict.None} {
+		want[v] = questions[i].Text
+	}
+	require.Equal(t, want, got)
+}
+
+// The demonstration keeps the rules of its page about the registry on any day.
+func TestDemoKeepsItsRules(t *testing.T) {
+	for _, day := range []time.Time{time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC), time.Date(2031, 2, 3, 23, 0, 0, 0, time.UTC)} {
+		all, err := Events(day)
+		require.NoError(t, err)
+		last := map[string]events.Entry{}
+		newest := time.Time{}
+		for _, e := range all {
+			if e.Time.After(day) {
+				t.Errorf("%v is after %v", e.Time, day)
+			}
+			if d, ok := e.Data.(events.Delisting); ok {
+				delete(last, d.EntryID)
+			} else if entry, ok := e.Data.(events.Entry); ok {
+				last[entry.EntryID] = entry
+			}
+		}
+		for _, e := range last {
+			if age := day.Sub(e.ReportedAt); age > 60*24*time.Hour && !e.Verified && !e.List.Trusted() {
+				t.Errorf("%s has waited for %v", e.EntryID, age)
+			}
+			if e.ReportedAt.After(newest) {
+				newest = e.ReportedAt
+			}
+		}
+		if day.Sub(newest) > 48*time.Hour {
+			t.Errorf("on %v the newest report is of %v", day, newest)
+		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -19,12 +19,10 @@ import (
 )
 
 // StandIns are small servers on loopback that stand in for external services: the guard service,
-// the chat platform with pictures of some users, the coin network, and the moderators' pages with
-// proofs, for appeals and for reports.
+// the chat platform with pictures of some users, and the coin network. The site has stand-ins for
+// the moderators' pages of its own (site.Config.Demo).
 type StandIns struct {
 	Guard, Chat, Coin string // addresses
-	// As --proofs-url, --appeals-url and --report-url take them.
-	Proofs, Appeals, Reports string
 
 	servers []*http.Server
 	ended   chan error // one message for each server
@@ -36,7 +34,7 @@ func StartStandIns() (*StandIns, error) {
 	stands := []struct {
 		address *string
 		handler http.Handler
-	}{{&s.Guard, plain("guard")}, {&s.Chat, chat()}, {&s.Coin, plain("coin network")}, {&s.Proofs, proofs()}, {&s.Appeals, appeals()}, {&s.Reports, reports()}}
+	}{{&s.Guard, plain("guard")}, {&s.Chat, chat()}, {&s.Coin, plain("coin network")}}
 	s.ended = make(chan error, len(stands))
 	for _, one := range stands {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,9 +47,6 @@ func StartStandIns() (*StandIns, error) {
 		*one.address = "http://" + l.Addr().String()
 		go func() { s.ended <- srv.Serve(l) }()
 	}
-	s.Proofs += "/dowody"
-	s.Appeals += "/odwolanie?nr={reportId}"
-	s.Reports += "/zgloszenie"
 	return s, nil
 }
 
@@ -73,44 +68,6 @@ func plain(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "stand-in for the %s in the demonstration\n", name)
 	})
-}
-
-// proofs serves the page with the proofs of a report.
-func proofs() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /dowody/{id}", func(w http.ResponseWriter, r *http.Request) {
-		page(w, "Dowody "+r.PathValue("id"), "Tu moderacja pokazałaby zrzuty rozmów i potwierdzenia przelewów. W wersji pokazowej ich nie ma.")
-	})
-	return mux
-}
-
-// appeals serves the form for appeals.
-func appeals() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /odwolanie", func(w http.ResponseWriter, r *http.Request) {
-		title := "Odwołanie"
-		if nr := r.URL.Query().Get("nr"); nr != "" {
-			title += " od zgłoszenia " + nr
-		}
-		page(w, title, "Tu moderacja przyjęłaby odwołanie. W wersji pokazowej nikt go nie czyta.")
-	})
-	return mux
-}
-
-// reports serves the form for reports.
-func reports() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /zgloszenie", func(w http.ResponseWriter, _ *http.Request) {
-		page(w, "Zgłoszenie oszustwa", "Tu moderacja przyjęłaby zgłoszenie: ID konta, opis i zrzuty rozmowy. W wersji pokazowej nikt go nie czyta.")
-	})
-	return mux
-}
-
-// page writes a small page in Polish.
-func page(w http.ResponseWriter, title, text string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, "<!doctype html><html lang=\"pl\"><meta name=\"viewport\" content=\"width=device-width\"><title>%[1]s</title><h1>%[1]s</h1><p>%[2]s</p>",
-		html.EscapeString(title), html.EscapeString(text))
 }
 
 // chat responds like a chat platform: two users of three have a picture.
@@ -136,36 +93,28 @@ func chat() http.Handler {
 	return mux
 }
 
-// picture draws a PNG of a person: a head and shoulders in front of a wall. It uses none of the
-// colors of verdicts.
+// picture draws a PNG as a user may choose one, but nobody's face: rings, stripes or quarter circles.
+// It uses none of the colors of verdicts.
 func picture(id string, size int) []byte {
 	sum := sha256.Sum256([]byte(id))
-	walls := [...]color.RGBA{{0x2f, 0x6f, 0xb5, 255}, {0x4a, 0x5b, 0xc4, 255}, {0x74, 0x50, 0xc0, 255}, {0x1f, 0x86, 0xa0, 255}, {0x51, 0x69, 0x7a, 255}, {0x9a, 0x46, 0xab, 255}}
-	skins := [...]color.RGBA{{0xf3, 0xd3, 0xbd, 255}, {0xe0, 0xb0, 0x90, 255}, {0xa8, 0x75, 0x56, 255}, {0x6f, 0x4a, 0x38, 255}}
-	hairs := [...]color.RGBA{{0x2b, 0x23, 0x22, 255}, {0x5a, 0x3d, 0x2b, 255}, {0xd8, 0xc0, 0x8a, 255}, {0x8a, 0x8f, 0x99, 255}}
-	shirts := [...]color.RGBA{{0xe8, 0xec, 0xf2, 255}, {0x22, 0x2b, 0x3a, 255}, {0xbf, 0xcf, 0xe8, 255}, {0xcf, 0xc4, 0xe6, 255}}
-	ink := color.RGBA{0x22, 0x1c, 0x1c, 255}
-	img := image.NewPaletted(image.Rect(0, 0, size, size), color.Palette{
-		walls[int(sum[1])%len(walls)], skins[int(sum[2])%len(skins)], hairs[int(sum[3])%len(hairs)], shirts[int(sum[4])%len(shirts)], ink})
-	oval := func(x, y, cx, cy, rx, ry float64) bool { return (x-cx)*(x-cx)/(rx*rx)+(y-cy)*(y-cy)/(ry*ry) <= 1 }
-	long := 0.24 + float64(sum[5]%3)*0.08 // length of the hair
+	inks := [...]color.RGBA{{0x2f, 0x6f, 0xb5, 255}, {0x4a, 0x5b, 0xc4, 255}, {0x74, 0x50, 0xc0, 255}, {0x1f, 0x86, 0xa0, 255}, {0x51, 0x69, 0x7a, 255}, {0x9a, 0x46, 0xab, 255}}
+	papers := [...]color.RGBA{{0xe8, 0xec, 0xf2, 255}, {0xbf, 0xcf, 0xe8, 255}, {0xcf, 0xc4, 0xe6, 255}, {0x22, 0x2b, 0x3a, 255}}
+	img := image.NewPaletted(image.Rect(0, 0, size, size), color.Palette{papers[int(sum[1])%len(papers)], inks[int(sum[2])%len(inks)]})
 	for py := range size {
 		for px := range size {
-			x, y := (float64(px)+.5)/float64(size), (float64(py)+.5)/float64(size)
-			shade := uint8(0)
-			switch {
-			case oval(x, y, .42, .45, .025, .03) || oval(x, y, .58, .45, .025, .03) || oval(x, y, .5, .57, .06, .018):
-				shade = 4
-			case oval(x, y, .5, .48, .19, .23) && y > .33+.06*float64(sum[6]%2):
-				shade = 1
-			case oval(x, y, .5, .42, .24, long):
-				shade = 2
-			case oval(x, y, .5, 1.02, .4, .3):
-				shade = 3
-			case oval(x, y, .5, .7, .08, .12):
-				shade = 1
+			x, y := 3*(float64(px)+.5)/float64(size), 3*(float64(py)+.5)/float64(size)
+			var shade int
+			switch sum[3] % 3 {
+			case 0:
+				shade = int(3*math.Hypot(x-float64(sum[4]%4), y-float64(sum[5]%4))) % 2
+			case 1:
+				shade = int(2*x+float64(sum[4]%3)*y) % 2
+			default:
+				turn := sum[4+int(x)+3*int(y)]
+				cx, cy := x-math.Floor(x)-float64(turn&1), y-math.Floor(y)-float64(turn>>1&1)
+				shade = int(math.Hypot(cx, cy))
 			}
-			img.SetColorIndex(px, py, shade)
+			img.SetColorIndex(px, py, uint8(min(shade, 1)))
 		}
 	}
 	var out bytes.Buffer

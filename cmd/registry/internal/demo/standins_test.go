@@ -6,7 +6,6 @@ import (
 	"image/png"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,15 +30,6 @@ func TestStandIns(t *testing.T) {
 	require.NoError(t, err)
 	for _, address := range []string{s.Guard, s.Chat, s.Coin} {
 		if status, body, err := ask(address); err != nil || status != http.StatusOK || !bytes.Contains(body, []byte("stand-in")) {
-			t.Errorf("%s: %d %q %v", address, status, body, err)
-		}
-	}
-	for address, want := range map[string]string{
-		s.Proofs + "/dowod-1": "<h1>Dowody dowod-1</h1>",
-		strings.ReplaceAll(s.Appeals, "{reportId}", "Z-%3Cb%3E"): "<h1>Odwołanie od zgłoszenia Z-&lt;b&gt;</h1>",
-		s.Reports: "<h1>Zgłoszenie oszustwa</h1>",
-	} {
-		if status, body, err := ask(address); err != nil || status != http.StatusOK || !bytes.Contains(body, []byte(want)) {
 			t.Errorf("%s: %d %q %v", address, status, body, err)
 		}
 	}

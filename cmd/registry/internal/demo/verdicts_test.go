@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -27,7 +28,7 @@ type people struct {
 
 func newPeople(t testing.TB) *people {
 	t.Helper()
-	all, err := Events()
+	all, err := Events(time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC))
 	require.NoError(t, err)
 	words, err := terms.New()
 	require.NoError(t, err)

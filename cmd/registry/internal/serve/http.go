@@ -123,6 +123,9 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 	if cfg.About == "" {
 		cfg.About = demo.About
 	}
+	if cfg.Demo, err = demo.Questions(time.Now()); err != nil {
+		return cfg, nil, err
+	}
 	if err := demo.WriteHistory(s.cfg.statusPath(), time.Now()); err != nil {
 		return cfg, nil, err
 	}
@@ -136,7 +139,6 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 		value string
 	}{
 		{"guard", &cfg.Status.Guard, stands.Guard}, {"chat", &cfg.Status.Chat, stands.Chat}, {"coin", &cfg.Status.Coin, stands.Coin},
-		{"proofs", &cfg.ProofsURL, stands.Proofs}, {"appeals", &cfg.AppealsURL, stands.Appeals}, {"reports", &cfg.ReportURL, stands.Reports},
 	} {
 		if *one.field == "" {
 			*one.field = one.value

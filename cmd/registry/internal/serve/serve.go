@@ -198,7 +198,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	if s.cfg.Demo {
 		s.live.starting.Store(new("importing the demonstration"))
 		err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
-			DataDir: s.cfg.DataDir, MayCreate: saved == readmodel.Checkpoint{}, Logger: s.log})
+			DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved == readmodel.Checkpoint{}, Logger: s.log})
 		s.live.starting.Store(nil)
 		if err != nil {
 			return err
