@@ -181,8 +181,10 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	verdicts *prometheus.CounterVec
-	begun    atomic.Uint64
-	ended    atomic.Uint64
+	// connections counts those that were closed: to make room, and beyond a client's share.
+	connections [2]prometheus.Counter
+	begun       atomic.Uint64
+	ended       atomic.Uint64
 }
 
 // inFlight returns how many requests are being processed. It reads the ended ones first, so that
@@ -205,7 +207,7 @@ type statusCount struct {
 }
 
 // newMetrics registers the metrics with reg, unless that is nil.
-func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *followers) *metrics {
+func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *followers, answers *respond.Budget) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
@@ -218,16 +220,28 @@ func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *ga
 			Name: "registry_verdicts_total", Help: "Answers of the person check on the site that were made, by verdict; those that were remembered are not counted again.",
 		}, []string{"verdict"}),
 	}
+	closed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "registry_http_connections_closed_total",
+		Help: "Public connections that were closed because all are taken, the longest idle first (full), or because one client address holds a quarter of them (share).",
+	}, []string{"reason"})
+	m.connections = [2]prometheus.Counter{closed.WithLabelValues("full"), closed.WithLabelValues("share")}
 	for _, v := range verdict.Values() {
 		m.verdicts.WithLabelValues(string(v))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.seconds, m.verdicts, refused, f.cut, f.pages,
+		reg.MustRegister(m.requests, m.seconds, m.verdicts, closed, refused, f.cut, f.pages,
 			gauge("registry_feed_waiting", "Requests that wait for a change of the feed.", f.waiting.count),
 			gauge("registry_feed_followers", "Readers that follow the feed as events.", f.following.count),
 			measure("registry_http_requests_in_flight", "Requests being answered by the public API.", m.inFlight),
 			gauge("registry_http_sequence_waiters", "Requests that wait for a sequence (Registry-Min-Sequence).", g.waiting.count),
 			gauge("registry_http_searches_queued", "Text searches that wait for others to end.", s.count),
+			measure("registry_http_answer_bytes", "Bytes of the answers that are being made or sent; those that readers share count once.",
+				func() float64 { return float64(answers.Used()) }),
+			measure("registry_http_answer_bytes_limit", "Most bytes of answers that may be made or sent at once (--answer-memory).",
+				func() float64 { return float64(answers.Limit()) }),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "registry_http_answers_refused_total",
+				Help: "Answers refused because their bytes did not fit into --answer-memory."},
+				func() float64 { return float64(answers.Refused()) }),
 			measure("registry_ready", "1 while lists, checks and donations are answered, else they are 503.", g.ready),
 			measure("registry_remembered_pages", "Answers that are remembered because they were asked for again.",
 				func() float64 { return float64(b.Len()) }),

@@ -36,6 +36,7 @@ type state struct {
 	// show that; else zero.
 	staleSince time.Time
 	month      readmodel.Month // the current month, for pages of the site
+	room       *respond.Room   // of the response, for what builds it
 }
 
 // withHeaders returns a with the headers of the state.

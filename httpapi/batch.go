@@ -39,6 +39,9 @@ func (p *Public) batch() handler {
 				if err != nil {
 					return nil, err
 				}
+				if err := at.room.Take(body.CheckSize(found)); err != nil {
+					return nil, err
+				}
 				if i > 0 {
 					dst = append(dst, ',')
 				}

@@ -79,8 +79,12 @@ func (p *Public) changes() handler {
 		admit: func(c *gin.Context, q *query) (state, error) { return p.awaitChange(c, &q.feed) },
 		tag:   func(at state, _ *query) *respond.Tags { return &at.headers.tags.feed },
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
+			page := at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage)
+			if err := at.room.Take(body.FeedSize(page)); err != nil {
+				return nil, err
+			}
 			p.followers.pages.Inc()
-			return body.AppendFeed(dst, at.view.Feed(q.feed.since, q.feed.limit, readmodel.MaxFeedPage)), nil
+			return body.AppendFeed(dst, page), nil
 		},
 	})
 }

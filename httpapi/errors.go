@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/upstream"
 )
 
@@ -105,7 +106,7 @@ func replyTo(err error) reply {
 		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retryLoading}
 	case errors.Is(err, errNotReached):
 		return reply{http.StatusServiceUnavailable, "not-ready", "Trwa wczytywanie danych.", retrySoon}
-	case errors.Is(err, errBusy), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errBusy), errors.Is(err, respond.ErrFull), errors.Is(err, upstream.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// A context ends because the client disconnected or the server stops: that is no failure.
 		return reply{http.StatusServiceUnavailable, "overloaded", "Serwer jest przeciążony.", retrySoon}
 	default:

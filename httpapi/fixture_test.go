@@ -76,7 +76,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 // listen serves on a free port until the test ends, and waits for the end.
 func listen(t testing.TB, srv *http.Server) string {
 	t.Helper()
-	return listenOver(t, srv, func(l net.Listener) net.Listener { return wire.LimitConnections(l, 0) })
+	return listenOver(t, srv, func(l net.Listener) net.Listener { return wire.LimitConnections(l, wire.Limits{}) })
 }
 
 // listenOver is listen over another kind of connections. If wrap is nil, they are net/http's own.

@@ -218,7 +218,7 @@ func TestDeadlinesOfStreams(t *testing.T) {
 	f.public.followers.times.tick = time.Hour
 	accepted := make(chan *notingConn, 1)
 	addr := listenOver(t, wire.NewServer(f.public, nil), func(l net.Listener) net.Listener {
-		return wire.LimitConnections(noting{l, accepted}, 0)
+		return wire.LimitConnections(noting{l, accepted}, wire.Limits{})
 	})
 	t.Cleanup(f.public.EndFollowing)
 	s := readFollow(t, rawFollow(t, addr, at(0)))

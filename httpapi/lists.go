@@ -23,6 +23,9 @@ func (p *Public) list(l events.List) handler {
 			if err != nil {
 				return nil, err
 			}
+			if err := at.room.Take(body.Size(found.Rows)); err != nil {
+				return nil, err
+			}
 			return body.AppendPage(dst, found), nil
 		},
 	})
@@ -51,6 +54,9 @@ func (p *Public) check() handler {
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
 			found, err := p.searchPerson(ctx, at.view, q.check)
 			if err != nil {
+				return nil, err
+			}
+			if err := at.room.Take(body.CheckSize(found)); err != nil {
 				return nil, err
 			}
 			return body.AppendCheck(dst, found), nil

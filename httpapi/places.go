@@ -10,7 +10,7 @@ import (
 )
 
 // places counts the clients that wait: followers of the feed, its long polls, or requests for a
-// sequence. No client takes more than a tenth of the places, but each may take one
+// sequence. No client takes more than a quarter of the places, but each may take one
 // (httpapi/CONTRACT.md#overload). Any goroutine may use it.
 type places struct {
 	most    int
@@ -23,6 +23,9 @@ type places struct {
 	byClient map[netip.Addr]int // without unknown clients
 }
 
+// clientShare is the part of the places that one client may take: 1/clientShare of them.
+const clientShare = 4
+
 // newPlaces returns most free places. kind is their label in refused.
 func newPlaces(most int, kind string, proxies trustedProxies, refused *prometheus.CounterVec) *places {
 	return &places{
@@ -34,7 +37,7 @@ func newPlaces(most int, kind string, proxies trustedProxies, refused *prometheu
 func newRefused() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "registry_http_places_refused_total",
-		Help: "Requests refused because all places to wait are taken (full), or because one client address holds a tenth of them (share).",
+		Help: "Requests refused because all places to wait are taken (full), or because one client address holds a quarter of them (share).",
 	}, []string{"places", "reason"})
 }
 
@@ -47,7 +50,7 @@ func (p *places) enter(r *http.Request) (leave func(), err error) {
 	case p.taken >= p.most:
 		p.full.Inc()
 		return nil, errBusy
-	case known && p.byClient[client] >= max(p.most/10, 1):
+	case known && p.byClient[client] >= max(p.most/clientShare, 1):
 		p.share.Inc()
 		return nil, errBusy
 	}
@@ -80,11 +83,21 @@ func (p *places) count() int {
 // trustedProxies are the networks whose X-Forwarded-For is trusted. If nil, none is.
 type trustedProxies []netip.Prefix
 
-// knownClient returns the subnet of r's client, and whether it belongs to a single client. The
-// address of a trusted proxy does not: the proxy did not name its client. Without trusted proxies,
-// a loopback, private or shared address may be a proxy's or a gateway's, which all clients share.
+// ClientOf returns the function that tells who a connection from an address belongs to, and whether
+// that is a single client (wire.Limits).
+func ClientOf(trusted []netip.Prefix) func(netip.Addr) (client netip.Addr, known bool) {
+	return trustedProxies(trusted).single
+}
+
+// knownClient returns the subnet of r's client, and whether it belongs to a single client.
 func (trusted trustedProxies) knownClient(r *http.Request) (client netip.Addr, known bool) {
-	a := trusted.client(r)
+	return trusted.single(trusted.client(r))
+}
+
+// single returns the subnet of an address, and whether it belongs to a single client. The address
+// of a trusted proxy does not: the proxy did not name its client. Without trusted proxies, a
+// loopback, private or shared address may be a proxy's or a gateway's, which all clients share.
+func (trusted trustedProxies) single(a netip.Addr) (client netip.Addr, known bool) {
 	if len(trusted) > 0 {
 		known = a.IsValid() && !trusted.contains(a)
 	} else {

@@ -69,10 +69,10 @@ func TestPlaces(t *testing.T) {
 			leave = append(leave, left)
 		}
 	}
-	for i := range 5 { // one /64 is one client
-		enter(fmt.Sprintf("[2001:db8::%x]:1", i), i < 2)
+	for i := range 8 { // one /64 is one client
+		enter(fmt.Sprintf("[2001:db8::%x]:1", i), i < 5)
 	}
-	for range 10 {
+	for range 7 {
 		enter("127.0.0.1:1", true) // may be everybody's proxy
 	}
 	for i := range 8 {
@@ -88,7 +88,7 @@ func TestPlaces(t *testing.T) {
 	if p.count() != 0 || len(p.byClient) != 0 {
 		t.Errorf("%d taken, clients %v", p.count(), p.byClient)
 	}
-	few := newPlaces(3, "few", nil, refused) // a tenth is less than one: each may hold one
+	few := newPlaces(3, "few", nil, refused) // a quarter is less than one: each may hold one
 	for _, want := range []bool{true, false} {
 		if _, err := few.enter(from("203.0.113.7:1")); (err == nil) != want {
 			t.Error(err)
@@ -99,7 +99,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestShareOfPlaces: one client address takes a tenth of the places of each kind, and another
+// TestShareOfPlaces: one client address takes a quarter of the places of each kind, and another
 // address still gets its own.
 func TestShareOfPlaces(t *testing.T) {
 	f := serve(t, func(c *Config) { c.MaxFollowers, c.TrustedProxies = 20, prefixes(t, "127.0.0.0/8") })
@@ -114,7 +114,7 @@ func TestShareOfPlaces(t *testing.T) {
 		"changes":  {changesOf + "?wait=25&since=" + apitest.Sequence(0), "", f.public.followers.waiting},
 		"sequence": {"/api/scammers", apitest.Sequence(5), f.public.gate.waiting},
 	} {
-		share := c.places.most / 10
+		share := c.places.most / 4
 		ask := func(client string) {
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.addr+c.target, nil)
 			r.RequestURI = ""

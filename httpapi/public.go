@@ -75,9 +75,12 @@ type Config struct {
 	// and never logged.
 	RequestLog bool
 	// MaxFollowers is how many clients may wait for changes at once, and separately how many may
-	// follow the feed as events. No client address, if it is known, gets more than a tenth of
-	// either. Zero allows none.
+	// follow the feed as events. No client address, if it is known, gets more than a quarter
+	// of either. Zero allows none.
 	MaxFollowers int
+	// AnswerMemory bounds the bytes of the responses that are being made or sent
+	// (httpapi/CONTRACT.md#overload). Zero means respond.DefaultBudget.
+	AnswerMemory int64
 	// Status configures the probes of /api/status. Zero probes nothing, and no component is ok.
 	Status upstream.StatusConfig
 	// Uptime configures where the history of the status is stored. Zero means in memory.
@@ -136,6 +139,7 @@ type Public struct {
 	requestLog  bool
 	metrics     *metrics
 	sender      *respond.Sender
+	answers     *respond.Budget
 	listCache   *respond.Policy
 	checkCache  *respond.Policy
 	feedCache   *respond.Policy
@@ -176,6 +180,7 @@ func NewPublic(cfg Config) (*Public, error) {
 		gate:        gate{health: cfg.Health, wait: maxMinWait, waiting: waitingPlaces(maxWaiting, "sequence")},
 		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events")),
 		searches:    newSearches(),
+		answers:     respond.NewBudget(cfg.AnswerMemory),
 		limit:       newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
 		preflight:   respond.NewPreflight(),
 		sitePaths:   map[string]bool{},
@@ -188,13 +193,13 @@ func NewPublic(cfg Config) (*Public, error) {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL, IsWord: words.Knows})
-	if p.sender, err = respond.NewSender(isAvatar, site.StylePolicy()); err != nil {
+	if p.sender, err = respond.NewSender(p.answers, isAvatar, site.StylePolicy()); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	if p.bodies, err = respond.NewCache[query](respond.MaxBodies); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.followers)
+	p.metrics = newMetrics(cfg.Metrics, refused, &p.gate, p.searches, p.bodies, p.followers, p.answers)
 	cfg.Uptime.Logger = p.logger
 	p.uptime = uptime.NewRecorder(cfg.Uptime)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
@@ -234,6 +239,15 @@ func (p *Public) Close() {
 
 // Requests returns how many requests have arrived.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
+
+// ConnectionRefused counts a connection that was closed (wire.Limits.Refused).
+func (p *Public) ConnectionRefused(share bool) {
+	if share {
+		p.metrics.connections[1].Inc()
+	} else {
+		p.metrics.connections[0].Inc()
+	}
+}
 
 // routes is the routing table. Everything is GET, and outside /api/ also HEAD: gin passes any other
 // method on a path of the table to NoMethod, with Allow, and every other path to NoRoute.

@@ -68,7 +68,11 @@ func (p *Public) ranked(c *gin.Context) (respond.Response, error) {
 	if err != nil {
 		return respond.Response{}, err
 	}
-	return p.rankedAnswer(at, body.AppendRanked(nil, &page)), nil
+	room := p.answers.Room()
+	if err := room.Take(body.RankedSize(&page)); err != nil {
+		return respond.Response{}, err
+	}
+	return p.rankedAnswer(at, body.AppendRanked(nil, &page), room), nil
 }
 
 // searchPage serves GET /szukaj. Without words it shows an empty form, and needs no index.
@@ -85,12 +89,17 @@ func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
 	if err != nil {
 		return respond.Response{}, err
 	}
-	asOf := staleSince(at.headers.Time)
-	body, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: asOf})
-	if err != nil {
+	room := p.answers.Room()
+	if err := room.Take(body.RankedSize(&found)); err != nil {
 		return respond.Response{}, err
 	}
-	a := p.rankedAnswer(at, body)
+	asOf := staleSince(at.headers.Time)
+	page, err := p.site.Search(nil, site.SearchPage{Query: q, Found: found, AsOf: asOf})
+	if err != nil {
+		room.Release()
+		return respond.Response{}, err
+	}
+	a := p.rankedAnswer(at, page, room)
 	a.Page = respond.HiddenPage
 	if at.index == 0 {
 		a.More = nil
@@ -100,9 +109,9 @@ func (p *Public) searchPage(c *gin.Context) (respond.Response, error) {
 
 // rankedAnswer returns a response whose tag hashes the body, since the order depends on more than
 // the content.
-func (p *Public) rankedAnswer(at rankedState, body []byte) respond.Response {
+func (p *Public) rankedAnswer(at rankedState, body []byte, room *respond.Room) respond.Response {
 	return at.withHeaders(respond.Response{
-		Cache: p.checkCache, Tags: respond.TagsOf(body), Body: respond.NewBody(body),
+		Cache: p.checkCache, Tags: respond.TagsOf(body), Body: respond.NewBody(body), Room: room,
 		More: []string{"Registry-Index-Sequence", strconv.FormatUint(at.index, 10)},
 	})
 }

@@ -27,7 +27,8 @@ type route struct {
 	admit func(c *gin.Context, q *query) (state, error)
 	// tag returns the tags of the content of a response, or nil if there is none, which gives 404.
 	tag func(at state, q *query) *respond.Tags
-	// build appends the body. Its only errors are errBusy and that of ctx.
+	// build appends the body, and takes room for entries before it appends them. Its only errors are
+	// errBusy, respond.ErrFull and that of ctx.
 	build func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error)
 }
 
@@ -92,6 +93,8 @@ func (p *Public) cacheable(r *route) handler {
 		kind := r.page(saved.Query)
 		a := at.withHeaders(respond.Response{Page: kind, Media: r.media, Cache: r.policy, Tags: tags, Lines: &r.lines[kind]})
 		if a.Body = saved.For(tags); a.Body == nil {
+			at.room = p.answers.Room()
+			a.Room = at.room
 			a.Build = p.builder(c.Request.Context(), r, at, tags, saved)
 		}
 		return a, nil

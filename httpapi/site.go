@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/readmodel"
@@ -84,6 +85,9 @@ func (p *Public) listPage(l events.List) handler {
 			if err != nil {
 				return nil, err
 			}
+			if err := at.room.Take(body.Size(found.Rows)); err != nil {
+				return nil, err
+			}
 			return p.site.List(dst, site.ListPage{Query: q.list, Found: found, Totals: totals, Reports: reports(at, l), AsOf: at.staleSince})
 		},
 	})
@@ -141,7 +145,11 @@ func (p *Public) entryPage(l events.List) handler {
 			return p.pageTags(row.EntryTag(), at.staleSince)
 		},
 		build: func(_ context.Context, at state, q *query, dst []byte) ([]byte, error) {
-			return p.site.Entry(dst, site.EntryPage{List: l, Row: at.view.Entry(l, q.entry), AsOf: at.staleSince})
+			row := at.view.Entry(l, q.entry)
+			if err := at.room.Take(body.Size([]*readmodel.Row{row})); err != nil {
+				return nil, err
+			}
+			return p.site.Entry(dst, site.EntryPage{List: l, Row: row, AsOf: at.staleSince})
 		},
 	})
 }

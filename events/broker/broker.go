@@ -46,6 +46,10 @@ type Config struct {
 	// state of consumers there.
 	MaxMemory int64
 
+	// MaxConnections bounds the connections of clients, unless ConfigFile does. 0 means the server's
+	// default.
+	MaxConnections int
+
 	// UnsafeNoSync leaves writing to the disk to the operating system, up to two minutes late. It
 	// is for tests that are not about durability. By default the broker syncs before it
 	// acknowledges.

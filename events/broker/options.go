@@ -44,6 +44,9 @@ func options(cfg Config) (*server.Options, credentials, error) {
 	if err := os.MkdirAll(cfg.StoreDir, 0o700); err != nil {
 		return nil, credentials{}, err
 	}
+	if opts.MaxConn == 0 {
+		opts.MaxConn = cfg.MaxConnections
+	}
 	opts.ServerName = serverName
 	opts.Host, opts.Port, opts.DontListen = host, port, !listens
 	opts.NoSigs, opts.NoLog = true, true

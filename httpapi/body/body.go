@@ -13,6 +13,43 @@ import (
 	"example.org/registry/readmodel"
 )
 
+// Size returns about how many bytes the entries take in a body, which is nearly all of it. A page of
+// the site takes no more.
+func Size(rows []*readmodel.Row) (n int) {
+	for _, r := range rows {
+		n += len(r.JSON())
+	}
+	return n
+}
+
+// CheckSize is Size for the result of a check.
+func CheckSize(c readmodel.CheckResult) (n int) {
+	for _, groups := range [][]readmodel.Group{c.Groups, c.Similar} {
+		for _, g := range groups {
+			n += Size(g.Rows)
+		}
+	}
+	return n + Size(c.Imitates)
+}
+
+// RankedSize is Size for a page of ranked search.
+func RankedSize(p *readmodel.RankedPage) (n int) {
+	for _, h := range p.Hits {
+		n += len(h.Row.JSON())
+	}
+	return n
+}
+
+// FeedSize is Size for a page of the feed.
+func FeedSize(p readmodel.FeedPage) (n int) {
+	for _, c := range p.Changes {
+		if c.Row != nil {
+			n += len(c.Row.JSON())
+		}
+	}
+	return n
+}
+
 // AppendPage appends a page of a list (httpapi/CONTRACT.md#lists).
 func AppendPage(dst []byte, p readmodel.Page) []byte {
 	dst = appendEntries(append(dst, `{"data":`...), p.Rows)

@@ -96,6 +96,7 @@ func (b *Cache[Q]) Size() uint64 { return b.cache.WeightedSize() }
 
 // Body is a body, in every encoding in which it was requested. Any goroutine may use it.
 type Body struct {
+	sharing  sharing
 	variants [numEncodings]atomic.Pointer[variant]
 }
 

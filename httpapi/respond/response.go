@@ -24,7 +24,11 @@ type Response struct {
 	More    []string // headers of this response alone: names as net/http spells them, each before its value
 	Body    *Body    // if nil, Build makes it or, without Build, the body is empty
 	// Build appends the body, and is not called for a 304 that needs no body.
+	// It takes Room before it appends what may be large.
 	Build func(dst []byte) ([]byte, error)
+	// Room is what the response has taken of the sender's Budget; Send releases it. If nil, it has
+	// taken nothing. Failures are not counted: they are small, and always sent.
+	Room *Room
 	// Lines caches the formatted headers of responses that only differ from this one in Status,
 	// More, Tags and body. If nil, there is no cache.
 	Lines *Lines
@@ -69,6 +73,7 @@ func Redirect(status int, location string) Response {
 
 // Sender sends responses. Any goroutine may use it.
 type Sender struct {
+	budget     *Budget
 	fixed      fixed
 	compressor *compressor
 	buffers    buffers
@@ -78,12 +83,12 @@ type Sender struct {
 // NewSender returns a Sender. At paths for which sandboxed returns true, nothing in a response may
 // run, not even if a browser opens it directly. style is the source expression, such as 'sha256-…',
 // of the styles that pages may contain.
-func NewSender(sandboxed func(path string) bool, style string) (*Sender, error) {
+func NewSender(budget *Budget, sandboxed func(path string) bool, style string) (*Sender, error) {
 	comp, err := newCompressor()
 	if err != nil {
 		return nil, err
 	}
-	return &Sender{fixed: newFixed(style), compressor: comp, sandboxed: sandboxed}, nil
+	return &Sender{budget: budget, fixed: newFixed(style), compressor: comp, sandboxed: sandboxed}, nil
 }
 
 // Send sends r, or a 304 to a client that has its body.
@@ -95,15 +100,23 @@ func (s *Sender) Send(c *gin.Context, r *Response) error {
 		}
 		client = r.Tags.matchClient(c.Request.Header["If-None-Match"])
 	}
-	body := r.Body
+	body, room := r.Body, r.Room
+	if room == nil && r.Status < http.StatusBadRequest {
+		room = s.budget.Room()
+	}
+	defer room.Release()
+	var buf *[]byte // of a body that is built here; nil once it is no longer needed
 	if r.Build != nil && !client.isNotModified(e) {
-		buf := s.buffers.get()
+		buf = s.buffers.get()
 		built, err := r.Build((*buf)[:0])
+		defer func() {
+			if buf != nil {
+				s.buffers.put(buf, built)
+			}
+		}()
 		if err != nil {
-			s.buffers.put(buf, *buf)
 			return err
 		}
-		defer s.buffers.put(buf, built)
 		body = NewBody(built)
 	}
 	if body != nil {
@@ -115,9 +128,21 @@ func (s *Sender) Send(c *gin.Context, r *Response) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
+	leave, err := s.count(body, r, room, e)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	v, err := body.encoded(e, s.compressor)
 	if err != nil {
 		return err
+	}
+	if buf != nil && e != identity { // only the variant is sent
+		s.buffers.put(buf, body.Plain())
+		buf = nil
+		if err := room.resize(len(v.body)); err != nil {
+			return err
+		}
 	}
 	s.setHeaders(c, r, e)
 	if r.Finish != nil {
@@ -126,6 +151,27 @@ func (s *Sender) Send(c *gin.Context, r *Response) error {
 	}
 	s.write(c, r, body != nil, e, v)
 	return nil
+}
+
+// count counts the bytes of a body that others may share, and of its variant in e, until leave. A
+// body that was built for this response is counted already, and its variant is at most as long.
+func (s *Sender) count(body *Body, r *Response, room *Room, e encoding) (leave func(), err error) {
+	n := 0
+	if body != nil {
+		n = len(body.Plain())
+	}
+	switch {
+	case body == nil || room == nil:
+		return func() {}, nil
+	case body != r.Body || r.Room != nil:
+		if err := room.resize(n); err != nil || e == identity {
+			return func() {}, err
+		}
+		return func() {}, room.Take(n)
+	case e != identity:
+		n *= 2
+	}
+	return body.sharing.leave, body.sharing.enter(s.budget, n)
 }
 
 func (s *Sender) write(c *gin.Context, r *Response, hasBody bool, e encoding, v *variant) {

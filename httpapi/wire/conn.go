@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"container/list"
 	"errors"
 	"io"
 	"net"
@@ -16,6 +17,10 @@ import (
 const (
 	minJoined = 4 << 10  // a body of at least this size takes two writes
 	maxJoined = 64 << 10 // copying more is not worth a saved write
+
+	// maxUnsent is what the system may buffer for one client. Its own bound is some MiB, which
+	// thousands of clients that do not read would multiply.
+	maxUnsent = 128 << 10
 )
 
 // Conn is a connection that can join two writes and splice formatted lines into the head of a
@@ -28,8 +33,12 @@ const (
 // write if net/http starts a Read between the two, to detect a disconnected client.
 type Conn struct {
 	net.Conn
-	buffers *sync.Pool  // of *[]byte, shared by the connections of a listener
-	release func()      // releases the connection's slot; may be nil
+	buffers *sync.Pool // of *[]byte, shared by the connections of a listener
+	release func()     // releases the connection's slot; may be nil
+
+	listener *listener     // may be nil
+	place    *list.Element // among the listener's idle connections, whose lock it has; nil if it is not idle
+
 	pending atomic.Bool // armed, lines or held is set; lets the other calls skip mu
 
 	timed atomic.Bool // Reads have a deadline

@@ -197,7 +197,10 @@ func TestPagesAreOneWrite(t *testing.T) {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), n))
 	}), nil)
 	done := make(chan struct{})
-	go func() { defer close(done); _ = srv.Serve(LimitConnections(counter{l, &writes}, 8)) }()
+	go func() {
+		defer close(done)
+		_ = srv.Serve(LimitConnections(counter{l, &writes}, Limits{Connections: 8}))
+	}()
 	defer func() { _ = srv.Close(); <-done }()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()

@@ -38,7 +38,7 @@ func hand(t *testing.T) (address string, requests <-chan request) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan struct{})
-	go func() { defer close(done); _ = srv.Serve(LimitConnections(l, 8)) }()
+	go func() { defer close(done); _ = srv.Serve(LimitConnections(l, Limits{Connections: 8})) }()
 	t.Cleanup(func() { _ = srv.Close(); <-done })
 	return l.Addr().String(), ch
 }

@@ -5,7 +5,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,16 +17,106 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestConnectionsFor(t *testing.T) {
-	for descriptors, want := range map[uint64]int{
-		0: 1, 1: 1, 100: 50, 255: 127, 256: 128, 1024: 896, 1 << 20: 1 << 14, 1<<64 - 1: 1 << 14,
-	} {
-		if got := connectionsFor(descriptors); got != want {
-			t.Errorf("%d descriptors: %d connections, want %d", descriptors, got, want)
+// The parts of the listeners, and something for files, fit into the descriptors there are.
+func TestDescriptors(t *testing.T) {
+	for _, n := range []uint64{0, 1, 20, 64, 100, 256, 1024, 4096, 20_000, 1 << 20, 1<<64 - 1} {
+		p := partsOf(n)
+		if p.Public < 1 || p.Operators < 4 || p.Broker < 8 {
+			t.Errorf("%d descriptors: %+v", n, p)
 		}
+		if sum := uint64(p.Public + p.Operators + p.Broker); n >= 64 && sum+min(n/16, 128) > n {
+			t.Errorf("%d descriptors: %+v leaves nothing for files", n, p)
+		}
+	}
+	if p := partsOf(1024); p.Public < 600 {
+		t.Errorf("%+v", p)
 	}
 	if n := descriptorLimit(); n < 64 {
 		t.Errorf("descriptor limit %d", n)
+	}
+}
+
+// limited serves over a listener with limits, whose clients are the peers' addresses, all known.
+func limited(t *testing.T, connections int) (address string, refused *[2]atomic.Int32) {
+	t.Helper()
+	refused = &[2]atomic.Int32{}
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), nil)
+	l := LimitConnections(inner, Limits{Connections: connections, Refused: func(share bool) {
+		if share {
+			refused[1].Add(1)
+		} else {
+			refused[0].Add(1)
+		}
+	}, Client: func(a netip.Addr) (netip.Addr, bool) { return a, true }})
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close(); <-done })
+	return inner.Addr().String(), refused
+}
+
+// dialFrom opens a connection from an address and, if ask is set, is answered on it once.
+func dialFrom(t *testing.T, from, to string, ask bool) (net.Conn, error) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	c, err := d.DialContext(t.Context(), "tcp", to)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	if !ask {
+		return c, nil
+	}
+	if _, err := io.WriteString(c, get("/")); err != nil {
+		return nil, err
+	}
+	_, err = c.Read(make([]byte, 1024))
+	return c, err
+}
+
+// One address holds at most a quarter of the connections; more of it are closed at once, and others
+// are answered beside it.
+func TestNoAddressTakesAllConnections(t *testing.T) {
+	t.Parallel()
+	address, refused := limited(t, 40)
+	held := 0
+	for range 60 {
+		if _, err := dialFrom(t, "127.0.0.2", address, true); err == nil {
+			held++
+		}
+	}
+	if held != 10 || refused[1].Load() != 50 {
+		t.Errorf("%d of 40 connections, %d refused", held, refused[1].Load())
+	}
+	_, err := dialFrom(t, "127.0.0.3", address, true)
+	require.NoError(t, err)
+}
+
+// Where all connections are taken by clients that ask nothing more, the one that has been idle
+// longest makes room, for each that comes.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	address, refused := limited(t, 16)
+	var held []net.Conn
+	for i := range 16 {
+		c, err := dialFrom(t, fmt.Sprint("127.0.1.", 1+i), address, i%2 == 0)
+		require.NoError(t, err)
+		held = append(held, c)
+	}
+	for i := range 8 {
+		_, err := dialFrom(t, fmt.Sprint("127.0.2.", 1+i), address, true)
+		require.NoError(t, err)
+	}
+	if n := refused[0].Load(); n != 8 {
+		t.Errorf("%d connections were closed for 8", n)
+	}
+	if _, err := held[0].Read(make([]byte, 1)); err == nil {
+		t.Error("the connection that was idle longest is open")
+	}
+	if _, err := io.WriteString(held[15], get("/")); err != nil {
+		t.Error("the last one was closed:", err)
 	}
 }
 
@@ -32,7 +124,7 @@ func TestConnectionsFor(t *testing.T) {
 func TestLimitConnections(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := LimitConnections(inner, 1)
+	l := LimitConnections(inner, Limits{Connections: 1})
 	accepted := make(chan net.Conn)
 	done := make(chan struct{})
 	go func() {
@@ -88,7 +180,7 @@ func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 			inner, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			done := make(chan struct{})
-			go func() { defer close(done); _ = srv.Serve(LimitConnections(inner, 1)) }()
+			go func() { defer close(done); _ = srv.Serve(LimitConnections(inner, Limits{Connections: 1})) }()
 			defer func() { _ = srv.Close(); <-done }()
 			c, err := net.Dial("tcp", inner.Addr().String())
 			require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/docker/go-units"
 	"golang.org/x/term"
 
 	"example.org/registry/events/broker"
@@ -62,6 +63,19 @@ func isEmpty(v reflect.Value) bool {
 		return v.Len() == 0
 	}
 	return false
+}
+
+// Bytes is an amount of memory, such as 256MiB or 1GiB; 0 means none was given.
+type Bytes int64
+
+// UnmarshalText parses a number of bytes with or without a unit; units are powers of 1024.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	n, err := units.RAMInBytes(string(text))
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not an amount of memory like 256MiB", text)
+	}
+	*b = Bytes(n)
+	return nil
 }
 
 // Address is a TCP address as host:port. The host may be empty (every interface) and the port 0

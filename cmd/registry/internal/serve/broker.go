@@ -11,6 +11,7 @@ import (
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/failpoint"
+	"example.org/registry/httpapi/wire"
 	"example.org/registry/projector"
 )
 
@@ -81,6 +82,8 @@ func (s *server) embed() (nc *nats.Conn, stop func(), err error) {
 		Addr:       s.cfg.EmbeddedAddr,
 		ConfigFile: s.cfg.EmbeddedConfig,
 		Logger:     s.log,
+
+		MaxConnections: wire.Descriptors().Broker,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (--embedded-nats-addr, --embedded-nats-config and --data-dir decide about it)", err)

@@ -36,22 +36,43 @@ type GC struct {
 	Limit   bool // set the memory limit, by the memory of the container (cgroups version 1 and 2) and of the machine
 }
 
+// availableMemory returns the memory of the container or, if that has no limit, of the machine;
+// math.MaxInt64 if neither is known.
+func availableMemory() int64 {
+	memory := uint64(math.MaxInt64)
+	for _, of := range []memlimit.Provider{memlimit.FromCgroup, memlimit.FromSystem} {
+		if n, err := of(); err == nil && n > 0 { // an error: no limit, or unknown
+			memory = min(memory, n)
+		}
+	}
+	return int64(memory)
+}
+
+const (
+	// MinAnswerMemory is enough for every answer that the contract allows, one at a time.
+	MinAnswerMemory = 16 << 20
+
+	answerShare = 8 // 1/answerShare of the memory is for answers
+)
+
+// answerMemory returns the default of --answer-memory; 0 if the memory is not known. GOMEMLIMIT may
+// be lower than the memory there is.
+func answerMemory() int64 {
+	memory := min(availableMemory(), debug.SetMemoryLimit(-1))
+	if memory == math.MaxInt64 {
+		return 0
+	}
+	return max(memory/answerShare, MinAnswerMemory)
+}
+
 // tune sets the memory limit and logs the settings.
 func (gc GC) tune(log *slog.Logger) {
 	percent := "from GOGC"
 	if gc.Percent {
 		percent = "by the live heap"
 	}
-	if gc.Limit {
-		memory := uint64(math.MaxInt64)
-		for _, of := range []memlimit.Provider{memlimit.FromCgroup, memlimit.FromSystem} {
-			if n, err := of(); err == nil && n > 0 { // an error: no limit, or unknown
-				memory = min(memory, n)
-			}
-		}
-		if memory < math.MaxInt64 {
-			debug.SetMemoryLimit(int64(memory) / 100 * limitPercent)
-		}
+	if memory := availableMemory(); gc.Limit && memory < math.MaxInt64 {
+		debug.SetMemoryLimit(memory / 100 * limitPercent)
 	}
 	if limit := debug.SetMemoryLimit(-1); limit == math.MaxInt64 {
 		log.Debug("garbage collector", "gogc", percent, "memory_limit", "none")

@@ -67,13 +67,13 @@ func (l listeners) close() {
 // serveHTTP serves both listeners until ctx ends. The operators' listener ends last, so that
 // operators can watch the public one drain.
 func (s *server) serveHTTP(ctx context.Context) error {
-	upstreams, stopUpstreams, err := s.upstreams()
+	cfg, stopUpstreams, err := s.upstreams()
 	if err != nil {
 		s.listeners.close()
 		return err
 	}
 	defer stopUpstreams()
-	public, operators, err := s.handlers(upstreams)
+	public, operators, err := s.handlers(cfg)
 	if err != nil {
 		s.listeners.close()
 		return err
@@ -94,13 +94,14 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer close(drained)
-		l := wire.LimitConnections(s.listeners.public, s.cfg.MaxConnections)
+		l := wire.LimitConnections(s.listeners.public, wire.Limits{
+			Connections: s.cfg.MaxConnections, Client: httpapi.ClientOf(cfg.TrustedProxies), Refused: public.ConnectionRefused})
 		return serveUntil(leaving, wire.NewServer(s.closing(public), s.log), l)
 	})
 	group.Go(func() error {
 		srv := wire.NewServer(operators, s.log)
 		srv.WriteTimeout = profileWithin
-		return serveUntil(drained, srv, s.listeners.admin)
+		return serveUntil(drained, srv, wire.LimitConnections(s.listeners.admin, wire.Limits{Connections: wire.Descriptors().Operators}))
 	})
 	group.Go(func() error { s.live.history.Run(ctx, s.live.lagAndCheckpoint); return nil })
 	group.Go(func() error { public.RecordStatus(ctx); return nil })
@@ -166,6 +167,9 @@ func (s *server) handlers(cfg httpapi.Config) (public *httpapi.Public, operators
 	}
 	cfg.Health, cfg.Logger, cfg.Metrics, cfg.AsyncAPI = s.health, s.log, metrics, events.AsyncAPI()
 	cfg.Status.Database, cfg.Ranked = s.live.database, s.live.rankedIndex
+	if cfg.AnswerMemory == 0 {
+		cfg.AnswerMemory = answerMemory()
+	}
 	cfg.Uptime = uptime.Config{Path: s.cfg.statusPath()}
 	public, err = httpapi.NewPublic(cfg)
 	if err != nil {
