@@ -3,49 +3,47 @@ module example.org/registry
 go 1.26.0
 
 require (
-	code.dny.dev/ssrf v0.3.0
-	github.com/CycloneDX/cyclonedx-go v0.12.0
-	github.com/KimMachineGun/automemlimit v1.0.1
-	github.com/RoaringBitmap/roaring/v2 v2.14.5
-	github.com/alecthomas/kong v1.17.0
-	github.com/blevesearch/bleve/v2 v2.6.0
-	github.com/blevesearch/bleve_index_api v1.3.11
-	github.com/blevesearch/scorch_segment_api/v2 v2.4.7
-	github.com/blevesearch/vellum v1.2.0
-	github.com/chromedp/cdproto v0.159.0
-	github.com/chromedp/chromedp v0.23.0
-	github.com/compose-spec/compose-go/v2 v2.16.2
-	github.com/docker/go-units v0.5.0
-	github.com/edsrzf/mmap-go v1.2.0
-	github.com/gin-contrib/cors v1.7.7
-	github.com/gin-gonic/gin v1.12.0
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
-	github.com/goccy/go-yaml v1.19.2
-	github.com/gofrs/flock v0.13.1
-	github.com/google/uuid v1.6.0
-	github.com/hashicorp/golang-lru/v2 v2.0.7
-	github.com/klauspost/compress v1.20.3
-	github.com/maypok86/otter/v2 v2.4.0
-	github.com/microcosm-cc/bluemonday v1.0.27
-	github.com/nats-io/jwt/v2 v2.8.2
-	github.com/nats-io/nats-server/v2 v2.15.2
-	github.com/nats-io/nats.go v1.55.0
-	github.com/nats-io/nkeys v0.4.16
-	github.com/prometheus/client_golang v1.25.0
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/schollz/progressbar/v3 v3.19.1
-	github.com/stretchr/testify v1.12.1
-	github.com/yuin/goldmark v1.8.7
-	go.etcd.io/bbolt v1.5.0
-	go.uber.org/goleak v1.3.0
-	golang.org/x/net v0.62.0
-	golang.org/x/sync v0.24.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
-	golang.org/x/text v0.43.0
-	golang.org/x/time v0.16.0
-	pgregory.net/rapid v1.3.0
+	code.dny.dev/ssrf v0.3.0 // probes and avatars never reach private addresses
+	github.com/CycloneDX/cyclonedx-go v0.12.0 // release: bill of materials
+	github.com/KimMachineGun/automemlimit v1.0.1 // memory limit of the container
+	github.com/RoaringBitmap/roaring/v2 v2.14.5 // sets of rows that a search matches
+	github.com/alecthomas/kong v1.17.0 // command line
+	github.com/blevesearch/bleve/v2 v2.6.0 // ranked search: segment files on the disk
+	github.com/blevesearch/bleve_index_api v1.3.11 // ranked search: types of bleve's documents
+	github.com/blevesearch/scorch_segment_api/v2 v2.4.7 // ranked search: types of bleve's segments
+	github.com/blevesearch/vellum v1.2.0 // dictionary of word forms, and spellings
+	github.com/chromedp/cdproto v0.159.0 // tests: with chromedp
+	github.com/chromedp/chromedp v0.23.0 // tests: a real browser
+	github.com/compose-spec/compose-go/v2 v2.16.2 // tests: validates the Compose file
+	github.com/docker/go-units v0.5.0 // sizes in flags
+	github.com/gin-contrib/cors v1.7.7 // CORS preflights
+	github.com/gin-gonic/gin v1.12.0 // routes of the public API
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // strict JSON: no repeated member, no invalid UTF-8; until encoding/json/v2 is stable
+	github.com/goccy/go-yaml v1.19.2 // openapi.yaml as a page; tests read YAML
+	github.com/gofrs/flock v0.13.1 // one process a data directory, and a mirror's file
+	github.com/google/uuid v1.6.0 // ids of events
+	github.com/klauspost/compress v1.20.3 // zstd and gzip of responses and snapshots
+	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, searches, avatars, rate limit
+	github.com/microcosm-cc/bluemonday v1.0.27 // second allow-list for the HTML of reasons
+	github.com/nats-io/jwt/v2 v2.8.2 // tests: accounts of the documented broker
+	github.com/nats-io/nats-server/v2 v2.15.2 // embedded broker
+	github.com/nats-io/nats.go v1.55.0 // JetStream client
+	github.com/nats-io/nkeys v0.4.16 // keys of the broker's users
+	github.com/prometheus/client_golang v1.25.0 // metrics
+	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts of commands (testscript)
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: responses and events against their documents
+	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
+	github.com/stretchr/testify v1.12.1 // tests: require
+	github.com/yuin/goldmark v1.8.7 // Markdown of reasons and of operators' texts
+	go.etcd.io/bbolt v1.5.0 // store of the read model
+	go.uber.org/goleak v1.3.0 // tests: no goroutine is left
+	golang.org/x/net v0.62.0 // parsing HTML of reasons; public suffixes
+	golang.org/x/sync v0.24.0 // errgroup
+	golang.org/x/sys v0.49.0 // mapped files, free space, file advice
+	golang.org/x/term v0.47.0 // whether standard error is a terminal
+	golang.org/x/text v0.43.0 // Polish collation, case folding, normal forms
+	golang.org/x/time v0.16.0 // rate limits
+	pgregory.net/rapid v1.3.0 // tests: properties
 )
 
 require (

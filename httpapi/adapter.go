@@ -76,7 +76,6 @@ func (p *Public) otherMethod(c *gin.Context) (respond.Response, error) {
 	return respond.Response{
 		Finish: p.preflight,
 		Cache:  &respond.Policy{}, // preflights have their own cache
-		More:   []string{"Access-Control-Allow-Headers", "Registry-Min-Sequence, If-None-Match"},
 	}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
 	"example.org/registry/httpapi/paste"
@@ -264,8 +264,8 @@ func (s *searches) leave() {
 	}
 }
 
-// maxClients is how many client addresses the rate limit distinguishes. It forgets the least
-// recently seen address first, which then gets a new allowance.
+// maxClients is how many client addresses the rate limit distinguishes. It forgets rarely seen
+// addresses first, which then get a new allowance.
 const maxClients = 1 << 16
 
 // rateLimit limits the requests a second of each client address. Any goroutine may use it.
@@ -273,7 +273,7 @@ type rateLimit struct {
 	every   rate.Limit
 	burst   int
 	proxies trustedProxies
-	clients *lru.Cache[netip.Addr, *rate.Limiter]
+	clients *otter.Cache[netip.Addr, *rate.Limiter]
 	refused *rateError
 }
 
@@ -287,26 +287,21 @@ func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit
 	if perSecond == 0 {
 		return nil
 	}
-	clients, _ := lru.New[netip.Addr, *rate.Limiter](maxClients) // fails only for a size below 1
 	return &rateLimit{
 		every:   rate.Limit(float64(n) * perSecond),
 		burst:   n * int(math.Ceil(perSecond)),
 		proxies: proxies,
-		clients: clients,
+		clients: otter.Must(&otter.Options[netip.Addr, *rate.Limiter]{MaximumSize: maxClients,
+			Executor: func(f func()) { f() }}), // runs f in the caller's goroutine
 		refused: &rateError{strconv.Itoa(int(math.Ceil(1 / (float64(n) * perSecond))))},
 	}
 }
 
 // allow counts a request against the client's allowance. Its error is a rateError.
 func (l *rateLimit) allow(r *http.Request) error {
-	client := subnet(l.proxies.client(r))
-	limiter, known := l.clients.Get(client)
-	if !known {
-		limiter = rate.NewLimiter(l.every, l.burst)
-		if first, raced, _ := l.clients.PeekOrAdd(client, limiter); raced {
-			limiter = first
-		}
-	}
+	limiter, _ := l.clients.ComputeIfAbsent(subnet(l.proxies.client(r)), func() (*rate.Limiter, bool) {
+		return rate.NewLimiter(l.every, l.burst), false
+	})
 	if !limiter.Allow() {
 		return l.refused
 	}

@@ -10,12 +10,12 @@ import (
 func TestPreflight(t *testing.T) {
 	f := serve(t)
 	for _, target := range documented() {
-		for _, origin := range []string{"https://reader.example", "null", "http://" + f.addr} {
+		for _, origin := range []string{"https://reader.example", "null"} {
 			a := f.ask(t, http.MethodOptions, target, "Origin", origin, "Access-Control-Request-Method", "GET",
 				"Access-Control-Request-Headers", "registry-min-sequence")
 			for name, want := range map[string]string{
 				"Access-Control-Allow-Origin": "*", "Access-Control-Max-Age": "86400", "Access-Control-Allow-Methods": "GET",
-				"Access-Control-Allow-Headers": "Registry-Min-Sequence, If-None-Match", "Allow": "", "Vary": "",
+				"Access-Control-Allow-Headers": "*", "Allow": "", "Vary": "",
 				"Access-Control-Allow-Credentials": "",
 			} {
 				if got := a.header.Get(name); got != want {
@@ -37,7 +37,7 @@ func TestPreflightOnTheWire(t *testing.T) {
 	f := serve(t)
 	const (
 		head = "HTTP/1.1 204 No Content\r\n" +
-			"Access-Control-Allow-Headers: Registry-Min-Sequence, If-None-Match\r\n" +
+			"Access-Control-Allow-Headers: *\r\n" +
 			"Access-Control-Allow-Methods: GET\r\n" +
 			"Access-Control-Allow-Origin: *\r\n" +
 			"Access-Control-Expose-Headers: Registry-Sequence, Registry-As-Of, Registry-Index-Sequence, Registry-Error, ETag, Retry-After\r\n" +
@@ -51,7 +51,7 @@ func TestPreflightOnTheWire(t *testing.T) {
 		if strings.HasPrefix(target, "/api/chat/avatar/") {
 			want = head + sandbox + rest + "Connection: close\r\n\r\n"
 		}
-		for _, origin := range []string{"https://reader.example", "null", "http://registry.example", "https://registry.example", "http://", "x"} {
+		for _, origin := range []string{"https://reader.example", "null", "https://other.example", "http://", "x"} {
 			got := f.rawRequest(t, "OPTIONS "+target+" HTTP/1.1\r\nOrigin: "+origin+"\r\nAccess-Control-Request-Method: PUT\r\n"+closing)
 			if got = date.ReplaceAllString(got, ""); got != want {
 				t.Errorf("%s from %s:\n%s\nwant\n%s", target, origin, got, want)

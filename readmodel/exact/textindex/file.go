@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/edsrzf/mmap-go"
+	"golang.org/x/sys/unix"
 
 	"example.org/registry/events/failpoint"
 )
@@ -53,12 +53,12 @@ func (d Dir) Write(b *Builder) (*Block, error) {
 	_ = failpoint.Hit("index/kept") // a place to die at: mapped memory survives
 	b.Vocabulary.publish()
 	block := &Block{data: data, vocabulary: b.Vocabulary}
-	runtime.AddCleanup(block, func(m mmap.MMap) { _ = m.Unmap() }, data) // on an error it stays mapped
+	runtime.AddCleanup(block, func(m []byte) { _ = unix.Munmap(m) }, data) // on an error it stays mapped
 	return block, nil
 }
 
 // mapped writes a file and maps it.
-func (d Dir) mapped(write func(*bufio.Writer) error) (m mmap.MMap, err error) {
+func (d Dir) mapped(write func(*bufio.Writer) error) (m []byte, err error) {
 	f, err := os.CreateTemp(string(d), "block-")
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d Dir) mapped(write func(*bufio.Writer) error) (m mmap.MMap, err error) {
 	}()
 	defer func() {
 		if cerr := f.Close(); err == nil && cerr != nil {
-			err = errors.Join(cerr, m.Unmap())
+			err = errors.Join(cerr, unix.Munmap(m))
 		}
 	}()
 	if err := failpoint.Hit("index/before-write"); err != nil {
@@ -83,5 +83,9 @@ func (d Dir) mapped(write func(*bufio.Writer) error) (m mmap.MMap, err error) {
 	if err := failpoint.Hit("index/written"); err != nil {
 		return nil, err
 	}
-	return mmap.Map(f, mmap.RDONLY, 0)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
 }
