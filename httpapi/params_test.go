@@ -263,6 +263,7 @@ func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{
 		"", "search=a&id=b&sort=az&status=risk&proofs=with&skip=1&limit=2", "search=%FF", "%zz", "a;b", "id=1&id=2",
 		"search=<@!123>", "id=https://chat.example/users/123", "limit=٣", "skip=20001", "search=%00", "search=++",
+		"od=2026-11-01&do=2026-12-02", "od=2026-11-01", "do=1970-01-02", "od=2026-02-30",
 	} {
 		f.Add(seed)
 	}
@@ -281,6 +282,9 @@ func FuzzQuery(f *testing.F) {
 			if (q.ID == "") == (q.Search == "") {
 				t.Fatalf("%q: %+v", raw, q)
 			}
+		}
+		if q, err := parseNews(raw); err == nil && (q.from > q.until || q.until-q.from > maxNewsDays || q.from == 0 && q.until != 0) {
+			t.Fatalf("%q: %+v", raw, q)
 		}
 		if id, err := parseDonation(raw); err == nil && id == "" {
 			t.Fatalf("%q: no id and no error", raw)

@@ -39,9 +39,10 @@ type query struct {
 	batch   []batchID
 	bucket  int       // of chat ids, from 0
 	feed    feedQuery // of changes
-	entry   string    // the entry id that the path names
-	person  person    // of the person check
-	indexed bool      // search engines may show the page
+	news    newsQuery
+	entry   string // the entry id that the path names
+	person  person // of the person check
+	indexed bool   // search engines may show the page
 }
 
 // page returns the kind of page of the response to q.

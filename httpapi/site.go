@@ -43,6 +43,8 @@ func (p *Public) siteRoutes(cfg Config) (err error) {
 	}
 	p.sitePage("/szukaj", p.searchPage)
 	p.sitePage("/status", p.statusPage)
+	p.sitePage(site.NewsPath, p.newsRoute(&route{html: true}, p.site.News))
+	p.get(site.FeedPath, p.newsRoute(&route{media: []string{"application/atom+xml; charset=utf-8"}}, p.site.Feed))
 	p.sitePage(site.AboutPath, p.aboutPage)
 	if cfg.Demo != nil {
 		p.sitePage(site.DemoAppealPath, p.standIn(site.DemoAppealPath))

@@ -57,7 +57,7 @@ func TestHeadOnTheWire(t *testing.T) {
 	}
 	targets := append(documented(), sitePages()...)
 	targets = append(targets, somebodysPage, "/wpis/scammers/nobody", "/?search=zenon", "/scammers?limit=0", "/nowhere", "/status", "/api", "/boty", "/boty/zakresy", "/boty/discordbot.py", "/opensearch.xml", "/o-rejestrze", "/szukaj",
-		"/szukaj?q=nitro", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers/")
+		"/szukaj?q=nitro", "/co-nowego", "/co-nowego.atom?od=2026-11-01", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers/")
 	for _, a := range f.public.site.Assets() {
 		targets = append(targets, a.Path)
 	}

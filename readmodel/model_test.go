@@ -318,6 +318,7 @@ func (p *pair) askRest(t *rapid.T) {
 			t.Fatalf("%s shows %d entries, want %d", l, v.NumEntries(l), shown)
 		}
 		p.askReports(t, l)
+		p.askDays(t, l)
 	}
 	p.askTotals(t)
 	p.askEntry(t)
@@ -338,6 +339,27 @@ func (p *pair) askReports(t *rapid.T, l events.List) {
 	}
 	if got, ok := p.model.View().OldestUnverified(l); ok == p.twin.oldestUnverified(l).IsZero() || ok && !got.Equal(p.twin.oldestUnverified(l).Truncate(time.Millisecond)) {
 		t.Fatalf("%s: the oldest report that is not verified is of %v (%v), want %v", l, got, ok, p.twin.oldestUnverified(l))
+	}
+}
+
+// askDays compares the reports of some days with those days of the whole list.
+func (p *pair) askDays(t *rapid.T, l events.List) {
+	v := p.model.View()
+	from := DayOf(time.Unix(rapid.SampledFrom(someTimes()).Draw(t, "first day"), 0))
+	until := from + Day(rapid.SampledFrom([]int{0, 1, 40, 400}).Draw(t, "days"))
+	skip, limit := rapid.IntRange(0, 3).Draw(t, "skip"), rapid.IntRange(1, 4).Draw(t, "limit")
+	all, err := v.List(context.Background(), ListQuery{List: l, Limit: 1_000})
+	require.NoError(t, err)
+	var want []*Row
+	for _, r := range all.Rows {
+		if !r.Reported().Before(from.Start()) && r.Reported().Before((until + 1).Start()) {
+			want = append(want, r)
+		}
+	}
+	total := len(want)
+	want = want[min(skip, total):min(skip+limit, total)]
+	if got := v.ReportedOn(l, from, until, skip, limit); got.Total != total || !slices.Equal(got.Rows, want) || got.HasMore != (skip+len(want) < total) {
+		t.Fatalf("%s, days %d to %d, %d after %d: %+v, want %v of %d", l, from, until, limit, skip, got, want, total)
 	}
 }
 

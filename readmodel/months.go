@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"sort"
 	"time"
 
 	"example.org/registry/events"
@@ -42,11 +43,55 @@ func (v *View) Reports(l events.List, last Month, n int) []Reports {
 func (v *View) Delistings(l events.List, last Month, n int) []int32 {
 	counts := make([]int32, n)
 	for i := range counts {
-		if m := last - Month(n-1-i); m >= 0 {
-			counts[i] = v.months.delistings[listIndex(l)].get(uint32(m))
+		m := last - Month(n-1-i)
+		for d := DayOf(m.Start()); d < DayOf((m + 1).Start()); d++ {
+			counts[i] += v.DelistingsOn(l, d)
 		}
 	}
 	return counts
+}
+
+// Day is a calendar day in UTC, counted from January 1, 1970, which is 0.
+type Day int
+
+// DayOf returns the day that t is in.
+func DayOf(t time.Time) Day { return Day(t.Unix() / (24 * 60 * 60)) }
+
+// Start returns the beginning of the day.
+func (d Day) Start() time.Time { return time.Unix(int64(d)*24*60*60, 0).UTC() }
+
+// DelistingsOn counts the tombstones of the list by the day of the delisting.
+func (v *View) DelistingsOn(l events.List, d Day) int32 {
+	if d < 0 {
+		return 0
+	}
+	return v.months.delistings[listIndex(l)].get(uint32(d))
+}
+
+// ReportedOn returns the entries that a list shows of those that were reported from one day until
+// another, newest first: at most limit, after the first skip. It finds the first by a binary search
+// in the order newest.
+func (v *View) ReportedOn(l events.List, from, until Day, skip, limit int) Page {
+	list, q := v.list(l), ListQuery{List: l, Limit: 1}
+	if l.Trusted() {
+		q.Status = StatusVerified
+	}
+	total := list.size(&q)
+	// first returns the position of the first entry that was reported before a day.
+	first := func(d Day) int {
+		return sort.Search(total, func(i int) bool {
+			q.Skip = i
+			return list.page(&q).Rows[0].Reported().Before(d.Start())
+		})
+	}
+	begin, end := first(until+1), first(from)
+	q.Skip, q.Limit = begin+skip, min(limit, end-begin-skip)
+	p := Page{Total: end - begin}
+	if q.Limit > 0 {
+		p.Rows = list.page(&q).Rows
+	}
+	p.HasMore = skip+len(p.Rows) < p.Total
+	return p
 }
 
 // OldestUnverified returns the time of the list's oldest unverified report, or false if there is
@@ -59,8 +104,8 @@ func (v *View) OldestUnverified(l events.List) (time.Time, bool) {
 	return p.Rows[0].Reported(), true
 }
 
-// months is the facet of months: for each list, the shown entries by the month of their report, and
-// the tombstones by the month of their delisting. The cost of a change does not depend on the number
+// months is the facet of time: for each list, the shown entries by the month of their report, and
+// the tombstones by the day of their delisting. The cost of a change does not depend on the number
 // of entries.
 type months struct {
 	reports    [events.NumLists]cowSlice[Reports]
@@ -108,12 +153,12 @@ func (m *months) addReport(r *Row, n int32) {
 	m.reports[r.list].set(at, count)
 }
 
-// addDelisting adds n to the month of d. If d is nil or its time is unknown, it does nothing.
+// addDelisting adds n to the day of d. If d is nil or its time is unknown, it does nothing.
 func (m *months) addDelisting(list int, d *delisting, n int32) {
 	if d == nil || d.ms == 0 {
 		return
 	}
-	at := uint32(MonthOf(fromMillis(d.ms)))
+	at := uint32(DayOf(fromMillis(d.ms)))
 	m.delistings[list].set(at, m.delistings[list].get(at)+n)
 }
 
