@@ -73,7 +73,7 @@
 //	admin requests                body 64 KiB                   package admin
 //	the operator's Markdown       32 KiB or less, at the start  rendered once, its HTML is bounded: package site
 //	lines of commands' input      1 MiB                         package events, 256 KiB of it
-//	pages that a mirror reads     3 MiB                         package mirror; from readmodel.MaxReasonHTML
+//	pages that a mirror reads     3 MiB                         package mirror; from reason.MaxHTML
 //
 // # The parts
 //

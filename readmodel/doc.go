@@ -40,15 +40,6 @@
 //   - A View has no lock. Only Model.Await blocks, and only its caller (promise 5).
 //   - A search returns the same results with a current index, a lagging one or none (promise 6).
 //
-// # Bounds of a rendered reason
-//
-// events/CONTRACT.md#mapping has them; markdown.go keeps them:
-//
-//   - Depth of lists and quotes: maxNesting, and that depth times the lines: maxNestedLines.
-//   - Repetition by link references: as many bytes as the reason has.
-//   - Runs of *, _ and ~: maxDelimiters. Closing brackets that end no link: maxUnlinked.
-//   - HTML: maxHTML, and MaxReasonHTML for any reason.
-//
 // # Rings
 //
 // The package has three rings, and each knows only the rings inside it:
@@ -128,7 +119,7 @@
 //
 // # The parts
 //
-//   - record.go, render.go, markdown.go, row.go: from an event to a row.
+//   - record.go, render.go, row.go: from an event to a row. Package reason: its Markdown.
 //   - model.go: Apply, and the view it publishes. content.go, catalog.go, tombstones.go: the
 //     content.
 //   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one

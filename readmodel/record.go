@@ -21,7 +21,7 @@ const (
 	ProjectionVersion uint32 = 3
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
-	RenderVersion uint32 = 5
+	RenderVersion uint32 = 6
 )
 
 // Record is the new rendered state of one subject: the argument of Apply and the content of a

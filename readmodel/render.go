@@ -14,6 +14,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/readmodel/casefold"
 	"example.org/registry/readmodel/lookalike"
+	"example.org/registry/readmodel/reason"
 )
 
 // Renderer turns decoded events into records: Markdown, folded texts, collation key, look-alike
@@ -21,10 +22,10 @@ import (
 // buffers and a collator, so one goroutine at a time may use it. Its results depend only on its
 // arguments (promise 1).
 type Renderer struct {
-	markdown *markdown
-	polish   *polish
-	scratch  []byte // of newRow
-	states   []byte // of the last records, with room for the next ones
+	reasons *reason.Renderer
+	polish  *polish
+	scratch []byte // of newRow
+	states  []byte // of the last records, with room for the next ones
 }
 
 // statesSize is how many bytes of canonical states share a buffer. States live until they are
@@ -33,7 +34,7 @@ const statesSize = 16 << 10
 
 // NewRenderer makes a Renderer. It takes a millisecond, so reuse it.
 func NewRenderer() *Renderer {
-	return &Renderer{markdown: newMarkdown(), polish: newPolish()}
+	return &Renderer{reasons: reason.NewRenderer(), polish: newPolish()}
 }
 
 // Render makes the record of the event data d at stream sequence seq. d must be valid, as
@@ -69,13 +70,13 @@ func (r *Renderer) state(d events.Data) []byte {
 }
 
 func (r *Renderer) render(e *events.Entry) *rendering {
-	html := r.markdown.render(e.Reason)
+	html := r.reasons.HTML(e.Reason)
 	return &rendering{
 		descHTML:  html,
 		collation: r.polish.key(e.Name),
 		name:      fold(e.Name),
 		chat:      fold(e.ChatID),
-		reason:    fold(visibleText(html)),
+		reason:    fold(reason.Text(html)),
 		keys:      lookalike.KeysOf(e.Name),
 	}
 }

@@ -19,106 +19,6 @@ import (
 	"example.org/registry/readmodel/btree"
 )
 
-const rel = ` rel="nofollow noopener noreferrer">`
-
-// TestMarkdown is the mapping of a reason (events/CONTRACT.md#mapping), and what a search sees of
-// it (httpapi/CONTRACT.md#search).
-func TestMarkdown(t *testing.T) {
-	for _, c := range []struct{ reason, html, visible string }{
-		{"", "", ""},
-		{"**x** <b>y</b>", "<p><strong>x</strong> y</p>\n", "x y"},
-		{"a\nb", "<p>a\nb</p>\n", "a\nb"},
-		{"a  \nb\\\nc", "<p>a<br>\nb<br>\nc</p>\n", "a \nb \nc"},
-		{"~~x~~ _y_ `z`", "<p><del>x</del> <em>y</em> <code>z</code></p>\n", "x y z"},
-		{"o**szu**st", "<p>o<strong>szu</strong>st</p>\n", "oszust"},
-		{"<div>x</div>", "", ""},
-		{"a <!-- x --> b", "<p>a  b</p>\n", "a  b"},
-		{"<script>alert(1)</script>", "", ""},
-		{"x <script>alert(1)</script>", "<p>x alert(1)</p>\n", "x alert(1)"},
-		{"a & b < c > d \"e\"", "<p>a &amp; b &lt; c &gt; d &quot;e&quot;</p>\n", `a & b < c > d "e"`},
-		{"&lt;b&gt; &amp;amp;", "<p>&lt;b&gt; &amp;amp;</p>\n", "<b> &amp;"},
-		{"![alt *text* &amp; <b>](http://x.pl/a.png \"t\")", "<p>alt text &amp; </p>\n", "alt text &"},
-		{"![`\\*` `&amp;`](y)", "<p>\\* &amp;amp;</p>\n", `\* &amp;`},
-		{"[a ![b](c)](https://x.pl)", `<p><a href="https://x.pl"` + rel + "a b</a></p>\n", "a b"},
-		{"[x](https://a.pl \"t>t\")", `<p><a href="https://a.pl" title="t&gt;t"` + rel + "x</a></p>\n", "x"},
-		{"[x](HTTP://a.pl)", `<p><a href="HTTP://a.pl"` + rel + "x</a></p>\n", "x"},
-		{"[x](mailto:a@b.pl)", `<p><a href="mailto:a@b.pl"` + rel + "x</a></p>\n", "x"},
-		{"[**x**](javascript:alert(1))", "<p><strong>x</strong></p>\n", "x"},
-		{"[x](java&#115;cript:alert(1))", "<p>x</p>\n", "x"},
-		{"[x](&#106;avascript&colon;alert(1))", "<p>x</p>\n", "x"},
-		{"[x](data:text/html,y) [y](/z) [z](//a.pl) [w](ftp://a.pl)", "<p>x y z w</p>\n", "x y z w"},
-		{"see https://a.pl/b?c=d&e.", `<p>see <a href="https://a.pl/b?c=d&amp;e"` + rel + "https://a.pl/b?c=d&amp;e</a>.</p>\n", "see https://a.pl/b?c=d&e."},
-		{"[x](http://) [y](https:///z) <http://>", "<p>x y http://</p>\n", "x y http://"},
-		{"[xx][a] [yy][a]\n\n[a]: http://a.pl/1", `<p><a href="http://a.pl/1"` + rel + `xx</a> <a href="http://a.pl/1"` + rel + "yy</a></p>\n", "xx yy"},
-		{"[a] [a] [a]\n\n[a]: http://a.pl/123", `<p><a href="http://a.pl/123"` + rel + `a</a> <a href="http://a.pl/123"` + rel + "a</a> a</p>\n", "a a a"},
-		{strings.Repeat("> ", 18) + "a", strings.Repeat("<blockquote>\n", 16) + "<p>&gt; &gt; a</p>\n" + strings.Repeat("</blockquote>\n", 16), "> > a"},
-		{"> " + strings.Repeat("- ", 16) + "a", "<blockquote>\n" + strings.Repeat("<ul>\n<li>\n", 14) + "<ul>\n<li>- a</li>\n</ul>\n" + strings.Repeat("</li>\n</ul>\n", 14) + "</blockquote>\n", "- a"},
-		{strings.Repeat(strings.Repeat(">", 16)+"\n\n", 60), "<p>" + strings.Repeat(strings.Repeat("&gt;", 16)+"\n\n", 60) + "</p>\n", strings.TrimSpace(strings.Repeat(strings.Repeat(">", 16)+" ", 60))},
-		{"www.a.pl a@b.pl ftp://a.pl", "<p>www.a.pl a@b.pl ftp://a.pl</p>\n", "www.a.pl a@b.pl ftp://a.pl"},
-		{"<https://a.pl> <a@b.pl> <irc://a.pl>", `<p><a href="https://a.pl"` + rel + `https://a.pl</a> <a href="mailto:a@b.pl"` + rel + "a@b.pl</a> irc://a.pl</p>\n", "https://a.pl a@b.pl irc://a.pl"},
-		{"# H\n\n- a\n- b\n\n> q\n\n```\nc <d>\n```", "<h1>H</h1>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<blockquote>\n<p>q</p>\n</blockquote>\n<pre><code>c &lt;d&gt;\n</code></pre>\n", "H a b q c <d>"},
-		{"| a |\n|---|\n| b |", "<p>| a |\n|---|\n| b |</p>\n", "| a |\n|---|\n| b |"},
-	} {
-		got := newMarkdown().render(c.reason)
-		if got != c.html {
-			t.Errorf("%q\n got %q\nwant %q", c.reason, got, c.html)
-		}
-		if v := visibleText(got); fold(v) != fold(c.visible) {
-			t.Errorf("%q is seen as %q, want %q", c.reason, v, c.visible)
-		}
-	}
-}
-
-// TestHostileMarkdown: whatever is written, no script, no handler, no scheme but three.
-func TestHostileMarkdown(t *testing.T) {
-	t.Parallel()
-	size := 20_000
-	if eventstest.RaceDetector {
-		size = 2000
-	}
-	var inputs []string
-	for _, s := range pieces() {
-		inputs = append(inputs, strings.Repeat(s, size/len(s)))
-	}
-	inputs = append(inputs, "<img src=x onerror=alert(1)>", "[x](javascript&#58;y)", "<svg/onload=x>", "[x](\x01javascript:y)", "<javascript:x>", "[x](JaVaScRiPt:y)", "[x]: javascript:y\n\n[x]")
-	m := newMarkdown()
-	for _, in := range inputs {
-		checkHarmless(t, in, m.render(in))
-	}
-}
-
-func checkHarmless(t interface{ Errorf(string, ...any) }, in, out string) {
-	for rest := out; ; {
-		_, after, found := strings.Cut(rest, "<")
-		if !found {
-			return
-		}
-		var tag string
-		tag, rest, _ = strings.Cut(after, ">")
-		if name, attributes, has := strings.Cut(tag, " "); has {
-			href := name == "a" && (strings.HasPrefix(attributes, `href="http`) || strings.HasPrefix(attributes, `href="mailto:`) || strings.HasPrefix(strings.ToLower(attributes), `href="http`))
-			start := name == "ol" && strings.HasPrefix(attributes, `start="`)
-			if !href && !start && name != "code" {
-				t.Errorf("%.80q gave the tag <%.80s>", in, tag)
-			}
-		} else if !slices.Contains(strings.Fields("p strong em del code pre a ul ol li blockquote br hr h1 h2 h3 h4 h5 h6"), strings.TrimPrefix(name, "/")) {
-			t.Errorf("%.80q gave the tag <%.80s>", in, tag)
-		}
-	}
-}
-
-func FuzzMarkdown(f *testing.F) {
-	for _, s := range []string{"**x** <b>y</b>", "[x](javascript:y)", "![a](b)", "<https://a.pl>", "- a\n\n> b"} {
-		f.Add(s)
-	}
-	m := newMarkdown()
-	f.Fuzz(func(t *testing.T, s string) {
-		out := m.render(strings.ToValidUTF8(s, ""))
-		checkHarmless(t, s, out)
-		visibleText(out)
-	})
-}
-
 func TestFold(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", ""}, {"abc 1", "abc 1"}, {"ABC", "abc"}, {"a  b\t\nc", "a b c"}, {" a ", " a "}, {"ŁÓDŹ", "łódź"},
@@ -207,7 +107,7 @@ func TestRenderVersion(t *testing.T) {
 			h.Write(appendRow(nil, rec.row))
 		}
 	}
-	const want = "5 4a2be456627e605e"
+	const want = "6 19c296416763be3a"
 	if got := fmt.Sprint(RenderVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
 		t.Errorf("rows are %q, were %q: raise RenderVersion and write the new value here", got, want)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/lookalike"
+	"example.org/registry/readmodel/reason"
 )
 
 // Row is one entry in the catalog, encoded once per change. It never changes; any goroutine may
@@ -92,9 +93,9 @@ func (r *Row) Ref() RowRef { return NewRowRef(int(r.list), r.slot) }
 
 // Text returns the texts that ranked search compares and that contain a Match: the name, and the
 // reason as a visitor sees it. They are not folded.
-func (r *Row) Text() (name, reason string, err error) {
+func (r *Row) Text() (name, text string, err error) {
 	p, err := r.Public()
-	return p.Name, visibleText(p.DescHTML), err
+	return p.Name, reason.Text(p.DescHTML), err
 }
 
 // Folded returns the texts that exact search compares: name and chat id, separated by a newline,

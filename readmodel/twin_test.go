@@ -20,6 +20,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel/casefold"
+	"example.org/registry/readmodel/reason"
 )
 
 // twin is the naive read model: the last event of every subject, and a scan and a sort for every
@@ -78,7 +79,7 @@ func (w *twin) all() []events.Data {
 func public(es []events.Entry) []json.RawMessage {
 	out := []json.RawMessage{}
 	for _, e := range es {
-		out = append(out, appendPublic(nil, &e, newMarkdown().render(e.Reason)))
+		out = append(out, appendPublic(nil, &e, reason.NewRenderer().HTML(e.Reason)))
 	}
 	return out
 }
@@ -167,7 +168,7 @@ func (w *twin) asked(e events.Entry, q ListQuery) bool {
 		return e.ChatID == q.ID
 	}
 	return q.Search == "" || has(e.Name, q.Search) || has(e.ChatID, q.Search) ||
-		has(visibleText(newMarkdown().render(e.Reason)), q.Search)
+		has(reason.Text(reason.NewRenderer().HTML(e.Reason)), q.Search)
 }
 
 func (w *twin) filtered(e events.Entry, q ListQuery) bool {

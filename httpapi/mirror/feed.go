@@ -15,6 +15,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/reason"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 	// maxAnswer bounds a page in bytes: a full page, or one with a single change. JSON writes some
 	// bytes of a reason's HTML as six, and the rest of an entry is small.
-	maxAnswer = readmodel.MaxFeedPage + 6*readmodel.MaxReasonHTML + 64<<10
+	maxAnswer = readmodel.MaxFeedPage + 6*reason.MaxHTML + 64<<10
 )
 
 // feed requests a registry's changes.

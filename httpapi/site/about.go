@@ -62,8 +62,7 @@ func readAbout(markdown string) (v aboutView, err error) {
 	if err := checkMarkdown(markdown, MaxAbout); err != nil {
 		return v, err
 	}
-	policy := newPolicy()
-	policy.AllowURLSchemes("tel")
+	policy := newPolicy("tel:")
 	before, sections := cutAt(markdown, "## ")
 	v.Before = renderSafely(policy, before)
 	size := len(v.Before)

@@ -112,9 +112,7 @@ func readAdvice(markdown string) (map[string]advice, error) {
 
 // advicePolicy lets phones call and write to the numbers in an advice.
 func advicePolicy() *bluemonday.Policy {
-	policy := newPolicy()
-	policy.AllowURLSchemes("tel", "sms")
-	return policy
+	return newPolicy("tel:", "sms:")
 }
 
 // adviceSection is the content below a heading.

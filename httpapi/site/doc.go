@@ -6,7 +6,7 @@
 //
 //   - A page is one response of at most [MaxPage] bytes. If something does not fit, the page links to
 //     it. The page of an entry may be larger: it shows the whole reason, whose HTML readmodel bounds
-//     (MaxReasonHTML). So may /api: visitors decide nothing by it.
+//     (reason.MaxHTML). So may /api: visitors decide nothing by it.
 //   - Data of events is text, except for reasons. Their HTML passes an allow-list here for a second
 //     time; the first is the renderer of readmodel.
 //   - A page is a function of its query, of its content, of the site's Version and, if it has a

@@ -2,34 +2,25 @@ package site
 
 import (
 	"html/template"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark/util"
 	"golang.org/x/net/html"
+
+	markdown "example.org/registry/readmodel/reason"
 )
 
-// maxDepth bounds the nesting of elements. Deeper ones are reduced to their text; only attacks nest
-// deeper.
-const maxDepth = 12
-
-// newPolicy allows exactly what the renderer of readmodel emits.
-func newPolicy() *bluemonday.Policy {
+// newPolicy allows the elements of a reason (reason.Elements), with links of these schemes.
+func newPolicy(schemes ...string) *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "strong", "em", "del", "code", "pre", "blockquote", "ul", "ol", "li",
-		"h1", "h2", "h3", "h4", "h5", "h6")
-	p.AllowAttrs("href").OnElements("a")
-	p.AllowURLSchemes("http", "https", "mailto")
-	p.RequireParseableURLs(true)
-	p.RequireNoFollowOnLinks(true)
-	p.RequireNoReferrerOnLinks(true)
+	p.AllowElements(slices.Collect(maps.Keys(markdown.Elements()))...)
+	p.AllowAttrs("href").Matching(regexp.MustCompile(`^(?i:` + strings.Join(append(schemes, "https?://", "mailto:"), "|") + `)`)).OnElements("a")
 	return p
-}
-
-// element is an open element. If it is not kept, only its text is.
-type element struct {
-	name string
-	kept bool
 }
 
 // beginning returns the part of a reason's HTML that an excerpt reads.
@@ -57,7 +48,7 @@ func excerpt(reason string) (text string) {
 	n := 0
 	for kind := z.Next(); kind != html.ErrorToken && n <= maxExcerpt; kind = z.Next() {
 		if kind != html.TextToken {
-			if name, _ := z.TagName(); !inline(string(name)) {
+			if name, _ := z.TagName(); !markdown.Inline(string(name)) {
 				b.WriteByte(' ')
 			}
 			continue
@@ -94,49 +85,36 @@ func gist(reason string) string {
 	return strings.TrimRight(text, ".:")
 }
 
-// inline reports whether an element does not begin a new line.
-func inline(name string) bool {
-	switch name {
-	case "a", "strong", "em", "del", "code":
-		return true
-	}
-	return false
-}
-
 // maxRead bounds beginning, in bytes: more than an excerpt of plain words takes, and little enough
 // to read sixty reasons a page.
 const maxRead = 6_400
 
 // sanitise removes everything from HTML that the policy does not allow. The result is well formed
-// for any input. It repeats what the renderer of readmodel has done to reasons.
+// for any input. Of what the renderer of reasons wrote, it removes nothing.
 func sanitise(policy *bluemonday.Policy, reason string) template.HTML {
 	z := html.NewTokenizer(strings.NewReader(policy.Sanitize(strings.ReplaceAll(reason, "\x00", ""))))
 	var out strings.Builder
-	var open []element
-	closeLast := func() {
-		last := open[len(open)-1]
-		if open = open[:len(open)-1]; last.kept {
-			out.WriteString("</" + last.name + ">")
-		}
-	}
+	var open []string
 	for z.Next() != html.ErrorToken {
 		tok := asParagraph(z.Token())
 		switch {
 		case tok.Type == html.StartTagToken && !void(tok.Data):
-			e := element{tok.Data, len(open) < maxDepth}
-			if open = append(open, e); e.kept {
-				out.WriteString(tok.String())
+			if open = append(open, tok.Data); tok.Data == "a" {
+				tok.Attr = append(tok.Attr, html.Attribute{Key: "rel", Val: markdown.Rel})
 			}
 		case tok.Type == html.EndTagToken:
-			if len(open) > 0 && open[len(open)-1].name == tok.Data {
-				closeLast()
+			if len(open) == 0 || open[len(open)-1] != tok.Data {
+				continue
 			}
-		default:
-			out.WriteString(tok.String())
+			open = open[:len(open)-1]
+		case tok.Type == html.TextToken:
+			out.Write(util.EscapeHTML([]byte(tok.Data))) // as the renderer does
+			continue
 		}
+		out.WriteString(tok.String())
 	}
-	for len(open) > 0 {
-		closeLast()
+	for _, name := range slices.Backward(open) {
+		out.WriteString("</" + name + ">")
 	}
 	return template.HTML(out.String())
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // MaxPage bounds a page in bytes, before compression. It excludes pictures, and the reason on the
-// page of an entry, which readmodel.MaxReasonHTML bounds. 10,000 bytes are for the style that each
+// page of an entry, which reason.MaxHTML bounds. 10,000 bytes are for the style that each
 // page contains, and 48,000 for an operator's page about the registry, as the contract promises.
 // The pages for developers are the program's own, and not bounded.
 const MaxPage = 70_000

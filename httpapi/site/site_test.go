@@ -19,6 +19,7 @@ import (
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/readmodel"
+	"example.org/registry/readmodel/reason"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +77,7 @@ func (w *world) entry(t testing.TB, l events.List, id string) string {
 	t.Helper()
 	page, err := w.site.Entry(nil, EntryPage{List: l, Row: w.view.Entry(l, id)})
 	require.NoError(t, err)
-	return wellFormedTo(t, MaxPage+readmodel.MaxReasonHTML, string(page))
+	return wellFormedTo(t, MaxPage+reason.MaxHTML, string(page))
 }
 
 func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
