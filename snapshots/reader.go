@@ -98,7 +98,7 @@ func (r *Reader) read(ctx context.Context, cfg ArchiveConfig, take func(*batch) 
 }
 
 // Bounds of a record. The longest ids have 64 characters, and the longest values, those of entries,
-// some times MaxReasonHTML.
+// some times reason.MaxHTML.
 const (
 	maxKey    = 256
 	maxStored = 4 << 20
