@@ -6,39 +6,36 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 )
 
-// The corpus of poison events is made of the table of TestDecodeStrictness, one file an event: go
-// test ./events -run PoisonCorpus -write-poison. A file holds the subject, the text that the reason
-// must contain (nothing: the event is good), its headers as a Go string where it has any that are
-// not those of an event, an empty line and the payload as it is.
-var writePoison = flag.Bool("write-poison", false, "write testdata/poison anew")
+// The corpus of poison events is made of the table of TestDecodeStrictness, one line an event: go
+// test ./events -run PoisonCorpus -write-poison.
+var writePoison = flag.Bool("write-poison", false, "write testdata/poison.txt again")
 
 // maxPoison keeps the corpus small: longer payloads are in the tables alone.
 const maxPoison = 8 << 10
 
-// poison is one file of the corpus.
-type poison struct{ name, subject, problem, headers, payload string }
-
 // poisons is the corpus as the tables have it.
-func poisons() []poison {
-	var all []poison
+func poisons() []eventstest.Poison {
+	var all []eventstest.Poison
 	add := func(subject, problem, payload string) {
 		if len(payload) <= maxPoison {
-			all = append(all, poison{fmt.Sprintf("%03d-%s", len(all)+1, slug(problem)), subject, problem, "", payload})
+			all = append(all, eventstest.Poison{Name: fmt.Sprintf("%03d-%s", len(all)+1, slug(problem)), Subject: subject, Problem: problem, Payload: payload})
 		}
 	}
 	n := 0
 	stored := func(problem, headers, payload string) { // its own numbers, which stay when the tables grow
 		n++
-		all = append(all, poison{fmt.Sprintf("headers-%03d-%s", n, slug(problem)), "registry.scammers.e_1-A", problem, strconv.Quote(headers) + "\n", payload})
+		all = append(all, eventstest.Poison{Name: fmt.Sprintf("headers-%03d-%s", n, slug(problem)), Subject: "registry.scammers.e_1-A", Problem: problem,
+			Headers: headers, Payload: payload})
 	}
 	for _, group := range [][]edit{syntaxEdits(), envelopeEdits(), entryEdits(), otherEdits()} {
 		for _, e := range group {
@@ -88,35 +85,20 @@ func slug(problem string) string {
 	return strings.Trim(text[:min(len(text), 40)], "-")
 }
 
-// TestPoisonCorpus keeps the files and the tables the same.
+// TestPoisonCorpus keeps the corpus and the tables the same.
 func TestPoisonCorpus(t *testing.T) {
-	dir := filepath.Join("testdata", "poison")
-	want := map[string]string{}
-	for _, p := range poisons() {
-		want[p.name] = p.subject + "\n" + p.problem + "\n" + p.headers + "\n" + p.payload
-	}
+	path := filepath.Join("testdata", "poison.txt")
+	want := poisons()
 	if *writePoison {
-		rewrite(t, dir, want)
-	}
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		require.NoError(t, err)
-		if want[f.Name()] != string(text) {
-			t.Errorf("%s is not what the table has: run go test ./events -run PoisonCorpus -write-poison", f.Name())
+		var text strings.Builder
+		for _, p := range want {
+			text.WriteString(p.String())
 		}
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o644))
 	}
-	if len(files) != len(want) || len(files) < 200 {
-		t.Errorf("%d files of %d", len(files), len(want))
-	}
-}
-
-func rewrite(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	require.NoError(t, os.RemoveAll(dir))
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	for name, text := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	got, err := eventstest.Poisons(path)
+	require.NoError(t, err)
+	if len(want) < 200 || !slices.Equal(got, want) {
+		t.Errorf("%d events of %d in the corpus, or others: run go test ./events -run PoisonCorpus -write-poison", len(got), len(want))
 	}
 }

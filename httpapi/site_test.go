@@ -478,11 +478,3 @@ func TestFavicon(t *testing.T) {
 		}
 	}
 }
-
-// Without the site its paths are unknown ones.
-func TestWithoutSite(t *testing.T) {
-	f := serve(t, func(c *Config) { c.Site = false })
-	for _, path := range []string{"/", "/api", "/status", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/scammers"} {
-		f.wantError(t, http.StatusNotFound, "Nie znaleziono.", http.MethodGet, path)
-	}
-}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -476,29 +474,16 @@ func TestForeignEpochs(t *testing.T) {
 // exactly as the contract has it, the good events among them are not touched, and a replay from the
 // start has the same digest (promises 1 and 8).
 func TestPoisonCorpus(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "events", "testdata", "poison", "*"))
-	if err != nil || len(files) < 200 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
+	corpus, err := eventstest.Poisons(filepath.Join("..", "events", "testdata", "poison.txt"))
+	require.NoError(t, err)
 	s := newSystem(t)
 	s.tune = func(c *Config) { c.History = 0 } // each state is kept, so that each is decoded again
 	s.start()
 	problems := map[uint64]string{} // by sequence
 	raw := eventstest.DialRaw(t, s.addr)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		subject, rest, _ := strings.Cut(string(text), "\n")
-		head, payload, _ := strings.Cut(rest, "\n\n")
-		problem, quoted, _ := strings.Cut(head, "\n")
-		block := ""
-		if quoted != "" {
-			block, err = strconv.Unquote(quoted)
-			require.NoError(t, err)
-		}
-		seq := raw.Publish(subject, block, []byte(payload))
-		if problem != "" {
-			problems[seq] = problem
+	for _, p := range corpus {
+		if seq := raw.Publish(p.Subject, p.Headers, []byte(p.Payload)); p.Problem != "" {
+			problems[seq] = p.Problem
 		}
 	}
 	s.reach(s.publish(eventstest.Events(20, 3)...))

@@ -3,13 +3,10 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,7 +29,7 @@ type backend struct {
 	publisher *publish.Publisher
 	batch     int // events published at once, at most
 	content   *content
-	poisons   []poison
+	poisons   []eventstest.Poison
 	report    *report
 
 	// calm is read-locked for each request or batch of traffic, and write-locked
@@ -149,34 +146,10 @@ func (b *backend) send(ctx context.Context, batch []events.Event) (last uint64, 
 	return sum.LastSequence, err
 }
 
-// poison is an event that breaks the contract.
-type poison struct {
-	subject string
-	payload []byte
-}
-
 // readPoisons reads the corpus of the package events, without what is valid in it.
-func readPoisons() ([]poison, error) {
-	files, err := filepath.Glob("../../../events/testdata/poison/*")
-	if err != nil || len(files) == 0 {
-		return nil, errors.Join(err, errors.New("events/testdata/poison is empty"))
-	}
-	var all []poison
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		parts := bytes.SplitN(text, []byte("\n"), 4) // subject, problem, empty, payload
-		if len(parts) != 4 {
-			return nil, fmt.Errorf("%s is not a file of the corpus", file)
-		}
-		p := poison{string(parts[0]), parts[3]}
-		if _, err := events.DecodeMessage(p.subject, p.payload); err != nil {
-			all = append(all, p)
-		}
-	}
-	return all, nil
+func readPoisons() ([]eventstest.Poison, error) {
+	all, err := eventstest.Poisons("../../../events/testdata/poison.txt")
+	return slices.DeleteFunc(all, func(p eventstest.Poison) bool { return p.Problem == "" || p.Headers != "" }), err
 }
 
 // spoil publishes a poison event: on its own subject, which never has a valid one, or on that of a
@@ -187,10 +160,10 @@ func (b *backend) spoil(ctx context.Context) []events.Event {
 	var after []events.Event
 	if b.content.rng.IntN(2) == 0 {
 		next := b.content.amend()
-		if _, err := events.DecodeMessage(next.Data.Subject().String(), p.payload); err == nil {
+		if _, err := events.DecodeMessage(next.Data.Subject().String(), []byte(p.Payload)); err == nil {
 			return []events.Event{next}
 		}
-		p.subject, after = next.Data.Subject().String(), []events.Event{next}
+		p.Subject, after = next.Data.Subject().String(), []events.Event{next}
 	}
 	b.content.serial++
 	id := fmt.Sprintf("%s-%d", b.content.run, b.content.serial)
@@ -207,10 +180,10 @@ func (b *backend) spoil(ctx context.Context) []events.Event {
 	}
 }
 
-func (b *backend) publishRaw(ctx context.Context, p poison, id string) (*jetstream.PubAck, error) {
+func (b *backend) publishRaw(ctx context.Context, p eventstest.Poison, id string) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return b.js.PublishMsg(ctx, &nats.Msg{Subject: p.subject, Data: p.payload, Header: nats.Header{jetstream.MsgIDHeader: {id}}})
+	return b.js.PublishMsg(ctx, &nats.Msg{Subject: p.Subject, Data: []byte(p.Payload), Header: nats.Header{jetstream.MsgIDHeader: {id}}})
 }
 
 // content draws events that keep the registry's content at one size: texts keep their lengths, and
