@@ -88,7 +88,8 @@ type Page struct {
 	// Canonical is the path of the page if several paths lead to it. If it or BaseURL is empty, it
 	// is omitted.
 	Canonical string
-	// Share is the preview of a link to the page. If nil, messengers choose their own.
+	// Share is the preview of a link to the page. If nil, it is made of Title and About; without
+	// About, messengers choose their own.
 	Share *Share
 	// Named means that the page is about a person, whom its title must not accuse.
 	Named bool
@@ -183,6 +184,9 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 		return dst, fmt.Errorf("site: no page %q", name)
 	}
 	p.Title = withoutBidi(p.Title)
+	if p.Share == nil && p.About != "" {
+		p.Share = &Share{Title: p.Title, About: p.About, Picture: "share-home.png"}
+	}
 	out := bytes.NewBuffer(dst)
 	if err := t.ExecuteTemplate(out, "frame", p); err != nil {
 		return dst, fmt.Errorf("site: page %q: %w", name, err)
