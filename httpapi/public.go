@@ -22,7 +22,6 @@ import (
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/upstream"
 	"example.org/registry/httpapi/uptime"
-	"example.org/registry/readmodel/terms"
 )
 
 // Config configures the public API. Health is required, with its Reader and Readiness.
@@ -188,11 +187,8 @@ func NewPublic(cfg Config) (*Public, error) {
 
 		rankedIndex: cfg.Ranked,
 	}
-	words, err := terms.New()
-	if err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
-	}
-	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL, IsWord: words.Knows})
+	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL})
+	var err error
 	if p.sender, err = respond.NewSender(p.answers, isAvatar, site.StylePolicy()); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}

@@ -12,8 +12,10 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/site"
+	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 )
 
@@ -180,8 +182,12 @@ func (p *Public) checkPage() handler {
 			q.indexed = q.person.empty()
 			return q, err
 		},
-		tag: func(at state, _ *query) *respond.Tags {
-			return p.pageTags(at.view.CheckTag()+monthTag(at), at.staleSince)
+		tag: func(at state, q *query) *respond.Tags {
+			content := at.view.CheckTag() + monthTag(at)
+			if !q.person.empty() && q.person.isSearch() {
+				content += p.indexTag(at.view)
+			}
+			return p.pageTags(content, at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) (_ []byte, err error) {
 			page := site.CheckPage{Reports: reports(at, events.Scammers, events.Servers), AsOf: at.staleSince}
@@ -198,8 +204,8 @@ func (p *Public) checkPage() handler {
 	})
 }
 
-// decide parses a paste and makes the verdict. Anything but a single id takes milliseconds, so it
-// waits for its turn; so does an id that many entries share.
+// decide reads a paste and makes the verdict. Anything but a single id takes milliseconds, so it waits
+// for its turn; so does an id that many entries share.
 func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person, page *site.CheckPage) error {
 	leave, err := p.searches.enter(ctx, asked.isSearch() || view.ManyWithID(asked.id))
 	if err != nil {
@@ -207,15 +213,54 @@ func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person,
 	}
 	defer leave()
 	page.Paste = p.pastes.Read(asked.text, asked.id)
-	value, err := page.Decide(ctx, view)
+	found, err := verdict.Find(ctx, view, &page.Paste)
 	if err != nil {
 		return err
 	}
-	p.metrics.verdicts.WithLabelValues(string(value)).Inc()
-	if !value.FoundNobody() {
-		return nil
+	v := verdict.Decide(p.pastes, &page.Paste, found)
+	if words := v.Words(); words != "" {
+		ranked, err := p.rankName(ctx, view, words)
+		if err != nil {
+			return err
+		}
+		v.Rank(ranked)
 	}
-	return page.FindParts(ctx) // for a single id, searches nothing
+	page.Verdict = v
+	p.metrics.verdicts.WithLabelValues(string(v.Value)).Inc()
+	return nil
+}
+
+// rankName asks ranked search for a name. It returns nil if ranked search is not available.
+func (p *Public) rankName(ctx context.Context, view *readmodel.View, words string) (*readmodel.RankedPage, error) {
+	index := p.currentIndex()
+	if index == nil {
+		return nil, nil
+	}
+	defer index.Release()
+	within, cancel := context.WithTimeout(ctx, rankedWithin)
+	defer cancel()
+	page, err := index.Search(within, view, readmodel.RankedQuery{Words: words, Limit: bounds.MaxLimit})
+	switch {
+	case err == nil:
+		return &page, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, nil
+}
+
+// indexTag is the part of a check's tag that names the index of ranked search, which may lag behind the
+// view.
+func (p *Public) indexTag(view *readmodel.View) string {
+	index := p.currentIndex()
+	if index == nil {
+		return "-"
+	}
+	defer index.Release()
+	if index.Sequence() > view.Sequence() { // cannot be asked about this view
+		return "-"
+	}
+	return "-" + strconv.FormatUint(index.Sequence(), 36)
 }
 
 // staleAfter is the age of the data from which pages show it.

@@ -199,7 +199,7 @@ func TestPagesShowWhatTheAPISays(t *testing.T) {
 		"search=zenon+%C5%82otr": "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane", "search=<@!100000000000000001>": "Uwaga! To konto jest na liście oszustów",
 		"search=https://chat.example.org/users/100000000000000002": "Ostrożnie! To konto jest na liście ryzyka",
 		"search=ewa+zaufana": "Taką nazwę ma osoba zaufana", "search=kowalski": "Nie ma na żadnej liście", "search=zen0n+lotr": "Ostrożnie! Ta nazwa przypomina nazwę z listy",
-		"id=300000000000000002": "Nie ma na żadnej liście", "search=%D1%81elina": "Ostrożnie! Ta nazwa przypomina nazwę z listy",
+		"id=300000000000000002": "Czy na pewno to ID?", "id=777777770000000002": "Nie ma na żadnej liście", "search=%D1%81elina": "Ostrożnie! Ta nazwa przypomina nazwę z listy",
 	} {
 		if a := f.open(t, http.MethodGet, "/?"+query); !strings.Contains(a.body, want) {
 			t.Errorf("%s: %q is not said", query, want)

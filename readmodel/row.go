@@ -61,8 +61,8 @@ func (r *Row) Name() string {
 	return unquoted(json[:strings.Index(json, `,"id":"`)])
 }
 
-// reportID returns the number of the report, which ends the public JSON.
-func (r *Row) reportID() string {
+// ReportID returns the number of the report. It ends the public JSON.
+func (r *Row) ReportID() string {
 	json := r.JSON()
 	return unquoted(json[strings.LastIndex(json, `,"reportId":"`)+len(`,"reportId":`) : len(json)-1])
 }

@@ -127,23 +127,24 @@ func keyRank(name, search string, n int) int {
 // other gram of a key, about four a key. If a key contains the search, every other gram of the
 // search is stored, and a lookup returns the rows that have them all.
 //
-// Every shown row is also stored under its whole keys, without separators. Unverified rows are
-// similar only if a key is equal, rows of legit are imitated only then, and WithNames finds all
-// rows of a key. Every row is also stored under the number of its report.
+// Every shown row is also stored under its whole keys, joined. Unverified rows are similar only if a
+// key is equal, and rows of legit are imitated only then. For the person check (View.Who) every shown
+// row is also stored under the cores of its name, under its literal name, and under the number of its
+// report.
 type similarIndex struct {
-	grams, whole, reports maphash.Seed // random, so that no publisher can choose keys that collide
-	tree                  btree.Tree
-	scratch               []btree.Item // used by the owner only
-	content               *content     // nil in a view
+	grams, whole, literal, reports maphash.Seed // random, so that no publisher can choose keys that collide
+	tree                           btree.Tree
+	scratch                        []btree.Item // used by the owner only
+	content                        *content     // nil in a view
 }
 
 func newSimilarIndex(c *content) *similarIndex {
-	return &similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed(), reports: maphash.MakeSeed(), content: c}
+	return &similarIndex{grams: maphash.MakeSeed(), whole: maphash.MakeSeed(), literal: maphash.MakeSeed(), reports: maphash.MakeSeed(), content: c}
 }
 
 func (x *similarIndex) apply(ch change) {
-	if ch.old != nil && ch.row != nil && ch.old.keys() == ch.row.keys() &&
-		ch.old.reportID() == ch.row.reportID() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
+	if ch.old != nil && ch.row != nil && ch.old.Name() == ch.row.Name() &&
+		ch.old.ReportID() == ch.row.ReportID() && (ch.old.filter^ch.row.filter)&bitVerified == 0 {
 		return
 	}
 	for _, it := range x.items(ch.old) {
@@ -164,7 +165,7 @@ func (x *similarIndex) reload(s *scratch) {
 }
 
 func (x *similarIndex) publish(v *View) {
-	v.similarNames = similarIndex{grams: x.grams, whole: x.whole, reports: x.reports, tree: x.tree.Snapshot()}
+	v.similarNames = similarIndex{grams: x.grams, whole: x.whole, literal: x.literal, reports: x.reports, tree: x.tree.Snapshot()}
 }
 
 // items returns the distinct items of r, in x.scratch.
@@ -179,11 +180,33 @@ func (x *similarIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
 	if r == nil || !r.shown() {
 		return items
 	}
-	k := r.keys()
-	items = append(items, btree.Item{Key: x.reportHash(r.reportID()), Slot: uint32(r.Ref())})
+	k, name, ref := r.keys(), r.Name(), uint32(r.Ref())
+	items = append(items,
+		btree.Item{Key: x.reportHash(r.ReportID()), Slot: ref},
+		btree.Item{Key: x.literalHash(lookalike.Literal(name)), Slot: ref})
+	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.foldedName(), isDecoration) {
+		for _, core := range lookalike.Cores(name) {
+			items = x.appendCore(items, ref, core)
+		}
+	}
 	items = x.appendKey(items, r, k.Shape)
 	if k.Folded != k.Shape {
 		items = x.appendKey(items, r, k.Folded)
+	}
+	return items
+}
+
+// isDecoration reports whether r, in a name or a folded name, may make a core of the name differ from its
+// joined keys.
+func isDecoration(r rune) bool {
+	return r != ' ' && (!lookalike.IsWordly(r) || lookalike.Invisible(r))
+}
+
+func (x *similarIndex) appendCore(items []btree.Item, ref uint32, core lookalike.Keys) []btree.Item {
+	for _, key := range [...]string{core.Shape, core.Folded} {
+		if key != "" {
+			items = append(items, btree.Item{Key: maphash.String(x.whole, key), Slot: ref})
+		}
 	}
 	return items
 }
@@ -200,12 +223,13 @@ func (x *similarIndex) appendKey(items []btree.Item, r *Row, key string) []btree
 	return items
 }
 
-// wholeOf returns the hash of the core of a key. Names that are equal when folded have the same
-// hash for the key Folded.
+// wholeOf returns the hash of a whole key.
 func (x *similarIndex) wholeOf(key string) uint64 {
-	var room [64]byte
-	return maphash.Bytes(x.whole, lookalike.AppendCore(room[:0], key))
+	return maphash.String(x.whole, lookalike.Keys{Shape: key}.Joined().Shape)
 }
+
+// literalHash returns the hash of a literal name.
+func (x *similarIndex) literalHash(literal string) uint64 { return maphash.String(x.literal, literal) }
 
 // candidates returns all rows that may be similar to k, in ascending order.
 func (x *similarIndex) candidates(k *lookalike.Keys) []RowRef {

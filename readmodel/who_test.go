@@ -3,10 +3,14 @@ package readmodel
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"example.org/registry/events"
@@ -49,32 +53,73 @@ func TestWho(t *testing.T) {
 		}
 		for id := range 4 {
 			want := shown(func(e events.Entry) bool { return e.ChatID == fmt.Sprint(id) })
-			if got := keysOf(m.View().WithID(fmt.Sprint(id))); !slices.Equal(got, want) {
-				t.Fatalf("id %d: %v, want %v", id, got, want)
+			a, err := m.View().Who(context.Background(), &Question{IDs: []string{fmt.Sprint(id)}})
+			if got := keysOf(a.IDs[0]); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("id %d: %v %v, want %v", id, got, err, want)
 			}
 		}
 		for _, name := range whoNames() {
-			k := lookalike.KeysOf(name)
-			want := shown(func(e events.Entry) bool {
-				own := lookalike.KeysOf(e.Name)
-				return fold(e.Name) == fold(name) || own.Alike(k) || own.Joined().Alike(k.Joined())
+			literal, core := lookalike.Literal(name), lookalike.Core(name)
+			same := shown(func(e events.Entry) bool { return lookalike.Literal(e.Name) == literal })
+			alike := shown(func(e events.Entry) bool {
+				return slices.ContainsFunc(append(lookalike.Cores(e.Name), lookalike.KeysOf(e.Name).Joined()), core.Alike)
 			})
-			rows, err := withName(context.Background(), m.View(), name)
-			if got := keysOf(rows); err != nil || !slices.Equal(got, want) {
-				t.Fatalf("%q: %v %v, want %v", name, got, err, want)
+			a, err := m.View().Who(context.Background(), &Question{Literals: []string{literal}, Cores: []lookalike.Keys{core}})
+			if got := keysOf(a.Literals[0]); err != nil || !slices.Equal(got, same) {
+				t.Fatalf("%q: %v %v, want %v", name, got, err, same)
+			}
+			if got := keysOf(a.Cores[0]); !isSubset(alike, got) {
+				t.Fatalf("like %q: %v, want %v", name, got, alike)
 			}
 		}
 	})
 }
 
-func withName(ctx context.Context, v *View, name string) (rows []*Row, err error) {
-	found, _, err := v.WithNames(ctx, []string{name})
-	for _, namesakes := range found {
-		for _, n := range namesakes {
-			rows = append(rows, n.Row)
+func isSubset(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// Every name is found as it is, and every name of words is found without what stands around it: what is
+// stored and what is asked are made by one function, in one order. Some 1,200 symbols look like letters.
+func TestEveryEdgeIsFound(t *testing.T) {
+	r := NewRenderer()
+	var records []Record
+	var names []string
+	for c := rune(' ' + 1); c < 0x20000; c++ {
+		if !unicode.IsPrint(c) || lookalike.IsWordly(c) {
+			continue
+		}
+		for _, name := range []string{string(c) + "edmund", "edmund" + string(c), string(c) + " edmund " + string(c), string(c)} {
+			names = append(names, name)
+			records = append(records, r.Render(uint64(len(records)+1), events.Entry{
+				List: events.Scammers, EntryID: fmt.Sprint(len(names)), ChatID: fmt.Sprint(len(names)), Name: name, ReportID: "R"}))
 		}
 	}
-	return rows, err
+	m := New()
+	v := m.Apply(records, uint64(len(records)))
+	find := func(q Question) Answer {
+		a, err := v.Who(context.Background(), &q)
+		require.NoError(t, err)
+		return a
+	}
+	x := &v.similarNames
+	byCore := func(core lookalike.Keys) map[string]bool {
+		ids := map[string]bool{}
+		for _, key := range []string{core.Shape, core.Folded} {
+			x.find(maphash.String(x.whole, key), func(ref RowRef) bool { ids[v.Row(ref).ID()] = true; return true })
+		}
+		return ids
+	}
+	undecorated := byCore(lookalike.Core("edmund"))
+	for i, name := range names {
+		a := find(Question{Literals: []string{lookalike.Literal(name)}})
+		if !slices.ContainsFunc(a.Literals[0], func(r *Row) bool { return r.Name() == name }) {
+			t.Fatalf("%+q is not found", name)
+		}
+		if id := fmt.Sprint(i + 1); !undecorated[id] && (strings.Contains(name, "edmund") || !byCore(lookalike.Core(name))[id]) {
+			t.Fatalf("%+q is not found by its core", name)
+		}
+	}
 }
 
 func keysOf(rows []*Row) (keys []string) {
@@ -105,57 +150,36 @@ func TestWhoHidesNobody(t *testing.T) {
 	has := func(rows []*Row, id string) bool {
 		return slices.ContainsFunc(rows, func(r *Row) bool { return r.ID() == id })
 	}
-	rows, err := withName(context.Background(), m.View(), "Bartek")
-	if err != nil || !has(rows, "0") || len(rows) != 2*MaxGroup {
-		t.Errorf("by name: %v %v", keysOf(rows), err)
+	q := Question{IDs: []string{"1"}, Literals: []string{"bartek"}, Cores: []lookalike.Keys{lookalike.Core("Bartek")}}
+	a, err := m.View().Who(context.Background(), &q)
+	if err != nil || !has(a.Literals[0], "0") || len(a.Literals[0]) != MaxGroup+1 {
+		t.Errorf("by name: %v %v", keysOf(a.Literals[0]), err)
 	}
-	if rows := m.View().WithID("1"); len(rows) != 2*MaxGroup || !slices.ContainsFunc(rows, (*Row).Verified) {
-		t.Errorf("by id: %v", keysOf(rows))
+	for _, rows := range [][]*Row{a.IDs[0], a.Cores[0]} {
+		if len(rows) != 2*MaxGroup || !slices.ContainsFunc(rows, (*Row).Verified) {
+			t.Errorf("by id, or alike: %v", keysOf(rows))
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := withName(ctx, m.View(), "bartek"); err != context.Canceled {
+	if _, err := m.View().Who(ctx, &q); err != context.Canceled {
 		t.Errorf("given up: %v", err)
 	}
 }
 
-// A name that is equal but for what is invisible or stands around it is not hidden by newer ones
-// that only look like it, and is no look-alike itself.
-func TestDressedNamesakesComeFirst(t *testing.T) {
-	m, r := New(), NewRenderer()
-	var records []Record
-	add := func(id int, name string) {
-		e := events.Entry{List: events.Scammers, EntryID: fmt.Sprint(id), ChatID: "1", Name: name, Verified: true, ReportID: fmt.Sprint("Z-", id), ReportedAt: time.Unix(int64(id), 0)}
-		records = append(records, r.Render(uint64(len(records)+1), e))
-	}
-	names := []string{"zenek\u200b77", "❤️ zenek77 ❤️", "zenek77 #0", "„Zenek77”", "zenek77#1234"}
-	for i, name := range names {
-		add(i, name)
-	}
-	for i := range 2 * MaxGroup {
-		add(100+i, "zеnek77") // with a Cyrillic е
-	}
-	m.Apply(records, uint64(len(records)))
-	found, complete, err := m.View().WithNames(context.Background(), []string{"zenek77", "nobody"})
-	if err != nil || !complete || len(found[0]) != MaxGroup || len(found[1]) != 0 {
-		t.Fatalf("%d and %d namesakes, complete %v, %v", len(found[0]), len(found[1]), complete, err)
-	}
-	for i, n := range found[0] {
-		if n.Alike != (i >= len(names)) {
-			t.Errorf("%d: %q alike %v", i, n.Row.Name(), n.Alike)
+// A report is found by its number in any case, and by its entry's id.
+func TestWhoByNumber(t *testing.T) {
+	v := New().Apply([]Record{NewRenderer().Render(1, events.Entry{List: events.Scammers, EntryID: "e1", ChatID: "1", Name: "x", ReportID: "Z-3"})}, 1)
+	a, err := v.Who(context.Background(), &Question{Numbers: []string{"Z-3", "z-3", "e1", "E1", "Z-9"}})
+	require.NoError(t, err)
+	for i, want := range []int{1, 1, 1, 0, 0} {
+		if len(a.Numbers[i]) != want {
+			t.Errorf("%d: %v", i, keysOf(a.Numbers[i]))
 		}
-	}
-	for _, number := range []string{"Z-3", "3"} {
-		if rows := m.View().WithNumber(number); len(rows) != 1 || rows[0].ID() != "3" {
-			t.Errorf("%s: %v", number, keysOf(rows))
-		}
-	}
-	if rows := m.View().WithNumber("Z-9"); len(rows) != 0 {
-		t.Errorf("a number that no report has: %v", keysOf(rows))
 	}
 }
 
-// However many have a name, a look-up reads so many rows of it and says that there are more.
+// However many have a name, a question reads so many rows of it and says that there are more.
 func TestNamesakesAreBounded(t *testing.T) {
 	m, r := New(), NewRenderer()
 	var records []Record
@@ -163,8 +187,8 @@ func TestNamesakesAreBounded(t *testing.T) {
 		records = append(records, r.Render(uint64(i+1), events.Entry{List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: "1", Name: "ania", ReportID: "R"}))
 	}
 	m.Apply(records, uint64(len(records)))
-	found, complete, err := m.View().WithNames(context.Background(), []string{"ania"})
-	if err != nil || complete || len(found[0]) != MaxGroup {
-		t.Errorf("%d namesakes, complete %v, %v", len(found[0]), complete, err)
+	a, err := m.View().Who(context.Background(), &Question{Literals: []string{"ania"}, Cores: []lookalike.Keys{lookalike.Core("ania")}})
+	if err != nil || !a.MoreLiterals || !a.MoreCores || len(a.Literals[0]) != MaxGroup || len(a.Cores[0]) != MaxGroup {
+		t.Errorf("%d and %d namesakes, more %v %v, %v", len(a.Literals[0]), len(a.Cores[0]), a.MoreLiterals, a.MoreCores, err)
 	}
 }

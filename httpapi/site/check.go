@@ -2,7 +2,6 @@ package site
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"html/template"
 	"slices"
@@ -15,57 +14,13 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// CheckPage is the content of the person check. All of it belongs to one view. If there is a paste,
-// call Decide before making the page.
+// CheckPage is the content of the person check. All of it belongs to one view.
 type CheckPage struct {
-	Paste   paste.Paste          // zero for the empty form
+	Paste   paste.Paste // zero for the empty form
+	Verdict verdict.Verdict
 	Entries [events.NumLists]int // shown entries of each list, in the order of events.Lists
 	Reports Reports              // of the lists of accused
 	AsOf    time.Time
-
-	view    *readmodel.View
-	verdict verdict.Verdict
-	parts   []part
-}
-
-// part is the result for an unlisted name: entries whose name or id contains it, or looks as if it
-// did.
-type part struct {
-	name  string
-	found readmodel.CheckResult
-}
-
-// maxParts is how many unlisted names a check also looks up as substrings of listed names.
-const maxParts = 3
-
-// Decide looks up the paste in a view, and makes the verdict. It searches no texts. If it finds no
-// entry, FindParts may find more. Its error is ctx's.
-func (p *CheckPage) Decide(ctx context.Context, view *readmodel.View) (verdict.Value, error) {
-	found, err := verdict.Find(ctx, view, &p.Paste)
-	if err != nil {
-		return "", err
-	}
-	p.view, p.verdict = view, verdict.Decide(&p.Paste, found)
-	return p.verdict.Value, nil
-}
-
-// FindParts finds names that contain the typed text. It searches texts, at most three times. Its
-// error is ctx's.
-func (p *CheckPage) FindParts(ctx context.Context) error {
-	for _, s := range p.verdict.Subjects {
-		if len(p.parts) == maxParts {
-			break
-		}
-		if s.IsID() || s.HasParts || paste.Digits(s.Text()) {
-			continue
-		}
-		found, err := p.view.Check(ctx, readmodel.CheckQuery{Search: s.Text()})
-		if err != nil {
-			return err
-		}
-		p.parts = append(p.parts, part{s.Text(), found})
-	}
-	return nil
 }
 
 // checkView is the data of check.html.
@@ -82,16 +37,16 @@ type checkView struct {
 	Report  bool          // the person may have to be reported
 	Single  *single       // the entry, if only one decides
 	Appeal  *entry        // the entry whose appeal is shown next to the verdict
+	Alone   string        // a trusted person's id, to be checked alone
 	Exact   template.HTML // the deciding entries, if there are several
 	Differ  []differing
 	Others  template.HTML // other entries with exactly one of the names or ids
-	Partial template.HTML // entries whose name or id contains the query
-	Of      string        // the text that they contain
-	Similar template.HTML
-	Rest    []option // links to lists that may have more matches
-	Cut     bool     // more was found than fits on the page
-	ByID    bool     // the query is an id
-	Words   string   // for ranked search, if this search found nothing or much; else empty
+	Partial template.HTML // entries whose name has the words of a text for which nothing was found
+	Spelled []string      // other spellings of it that find something
+	Rest    []option      // links to lists that may have more matches
+	Cut     bool          // more was found than fits on the page
+	ByID    bool          // the query is an id
+	Words   string        // for ranked search, if nothing was found; else empty
 }
 
 // askID is the field for an id.
@@ -126,7 +81,7 @@ func (s *Site) Check(dst []byte, p CheckPage) ([]byte, error) {
 	} else if err := s.answer(&v, &p); err != nil {
 		return dst, err
 	} else {
-		share := shareOf(v.Verdict.Value, v.Single)
+		share := shareOf(&p.Verdict, v.Single)
 		page.Answers, page.Title, page.About, page.Share = true, v.Verdict.Title, share.About, &share
 	}
 	page.Data = v
@@ -150,13 +105,13 @@ type match struct {
 // answer fills in the results.
 func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	found := sortHits(p)
-	v.Verdict = wording(&p.verdict, &p.Paste, found.main)
-	v.Checked = checkedOf(&p.verdict, &p.Paste)
-	v.ByID = slices.ContainsFunc(p.verdict.Subjects, func(s verdict.Subject) bool { return s.IsID() })
+	v.Verdict = wording(&p.Verdict, &p.Paste, found.main)
+	v.Checked, v.Alone = checkedOf(&p.Verdict, &p.Paste), p.Verdict.Alone
+	v.ByID = slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
 	if !v.ByID {
 		v.AskID = missingID(p, found.server())
 	}
-	v.Advice, v.Report = s.adviceFor(v.Verdict.Class, found.server()), p.verdict.Value.FoundNobody()
+	v.Advice, v.Report = s.adviceFor(v.Verdict.Class, found.server()), p.Verdict.Value.FoundNobody()
 	if v.Differ, err = differences(p, found.near); err != nil {
 		return err
 	}
@@ -166,8 +121,8 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 // missingID returns the field for the id that a paste lacks. It omits parts that are not checked,
 // since those would hide the answer to the id.
 func missingID(p *CheckPage, server bool) *askID {
-	if p.verdict.Value == verdict.Unchecked {
-		return &askID{Server: kindOf(&p.verdict) == paste.Invitation}
+	if p.Verdict.Value == verdict.Unchecked {
+		return &askID{Server: p.Paste.Kind() == paste.Invitation}
 	}
 	return &askID{Keep: p.Paste.Asked, Server: server}
 }
@@ -208,29 +163,29 @@ type near struct {
 // sortHits sorts the entries of a verdict by their role, each once.
 func sortHits(p *CheckPage) (h hits) {
 	seen := map[match]bool{}
-	each := func(f func(s *verdict.Subject, hit *verdict.Hit, m match)) {
-		for i := range p.verdict.Subjects {
-			s := &p.verdict.Subjects[i]
-			for j := range s.Hits {
-				if r := p.view.Entry(s.Hits[j].List, s.Hits[j].ID); r != nil && !seen[match{s.Hits[j].List, r}] {
-					f(s, &s.Hits[j], match{s.Hits[j].List, r})
+	each := func(f func(f *verdict.Finding, hit *verdict.Hit, m match)) {
+		for i := range p.Verdict.Findings {
+			of := &p.Verdict.Findings[i]
+			for j := range of.Hits {
+				if hit := &of.Hits[j]; !seen[match{hit.Row.List(), hit.Row}] {
+					f(of, hit, match{hit.Row.List(), hit.Row})
 				}
 			}
 		}
 	}
-	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
-		if p.verdict.About(s, hit) {
+	each(func(of *verdict.Finding, hit *verdict.Hit, m match) {
+		if p.Verdict.About(of, hit) {
 			seen[m] = true
 			h.main = append(h.main, m)
 		}
 	})
-	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
-		if hit.Near == verdict.Same || hit.Near == verdict.Dressed && hit.List != events.Legit {
+	each(func(_ *verdict.Finding, hit *verdict.Hit, m match) {
+		if hit.Same {
 			seen[m] = true
 			h.others = append(h.others, m)
 		}
 	})
-	each(func(s *verdict.Subject, hit *verdict.Hit, m match) {
+	each(func(_ *verdict.Finding, hit *verdict.Hit, m match) {
 		seen[m] = true
 		h.near = append(h.near, near{m, hit.As})
 	})
@@ -264,7 +219,7 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		found []match
 		into  *template.HTML
 		rows  bool // one line each
-	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {partial(p.parts), &v.Partial, true}} {
+	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {othersOf(p), &v.Partial, true}} {
 		n := len(part.found)
 		if part.rows {
 			n = min(n, maxRows)
@@ -282,19 +237,12 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		v.Cut = v.Cut || shown < len(part.found)
 		room -= len(*part.into)
 	}
-	v.Of = partialOf(p.parts)
 	v.Rest = truncatedLists(p, v.Cut)
 	if v.Verdict.Value == verdict.None && !v.ByID {
 		v.Words = searchable(v.Asked)
 	}
-	if v.Verdict.Value == verdict.None && v.Partial != "" {
-		v.Verdict.Title = "Nie ma wpisu o dokładnie takiej nazwie"
-		v.Verdict.Text = "Ten tekst jest częścią nazwy lub ID innych wpisów. To mogą być inne osoby, więc porównaj ID."
-	}
-	if err := s.appendSimilar(v, p.parts, room); err != nil {
-		return err
-	}
-	v.Warning = warningOf(v.Verdict.Value, v.Single, checkLink(v.Asked))
+	v.Spelled = p.Verdict.Spellings
+	v.Warning = warningOf(&p.Verdict, v.Single)
 	return nil
 }
 
@@ -317,28 +265,12 @@ func (s *Site) single(m match) (*single, error) {
 	return v, nil
 }
 
-// partial returns the entries that contain a name, each once.
-func partial(parts []part) (found []match) {
-	for _, p := range parts {
-		for _, g := range p.found.Groups {
-			for _, r := range g.Rows {
-				if m := (match{g.List, r}); !slices.Contains(found, m) {
-					found = append(found, m)
-				}
-			}
-		}
+// othersOf returns the entries whose name has the words of a text for which nothing was found.
+func othersOf(p *CheckPage) (found []match) {
+	for _, r := range p.Verdict.Others {
+		found = append(found, match{r.List(), r})
 	}
 	return found
-}
-
-// partialOf returns the first name that an entry contains.
-func partialOf(parts []part) string {
-	for _, p := range parts {
-		if len(p.found.Groups) > 0 {
-			return p.name
-		}
-	}
-	return ""
 }
 
 // truncatedLists returns the lists that may have more matches.
@@ -349,74 +281,20 @@ func truncatedLists(p *CheckPage, cut bool) (lists []option) {
 			lists = append(lists, option{Value: link, Text: text})
 		}
 	}
-	for _, s := range p.verdict.Subjects {
+	for _, f := range p.Verdict.Findings {
 		var n [events.NumLists]int
-		for _, h := range s.Hits {
-			if i, ok := h.List.Index(); ok {
+		for _, h := range f.Hits {
+			if i, ok := h.Row.List().Index(); ok {
 				n[i]++
 			}
 		}
 		for i, l := range events.Lists() {
-			if n[i] >= readmodel.MaxGroup || cut && n[i] > 0 {
-				name := ""
-				if !s.IsID() {
-					name = s.Text()
-				}
-				add(l, s.ID, name)
-			}
-		}
-	}
-	for _, part := range p.parts {
-		for _, g := range part.found.Groups {
-			if cut || len(g.Rows) >= readmodel.MaxGroup {
-				add(g.List, "", part.name)
+			if f.Number == "" && (n[i] >= readmodel.MaxGroup || cut && n[i] > 0) {
+				add(l, f.ID, f.Name)
 			}
 		}
 	}
 	return lists
-}
-
-// similarEntry is the data of _similar.html: an entry whose name only looks as if it contained the
-// query.
-type similarEntry struct {
-	readmodel.PublicEntry
-	Status, Why, Link string
-}
-
-// appendSimilar renders the entries of similar names that fit into the remaining room.
-func (s *Site) appendSimilar(v *checkView, parts []part, room int) error {
-	shown := map[*readmodel.Row]bool{}
-	for _, m := range partial(parts) {
-		shown[m.row] = true
-	}
-	var out bytes.Buffer
-	for _, p := range parts {
-		for _, g := range p.found.Similar {
-			for _, r := range g.Rows {
-				if shown[r] {
-					continue
-				}
-				shown[r] = true
-				public, err := r.Public()
-				if err != nil {
-					return fmt.Errorf("site: %w", err)
-				}
-				before := out.Len()
-				err = s.similar.Execute(&out, similarEntry{public, status(g.List, public.Verified), why(public.Name, p.name), EntryPath(g.List, r.ID())})
-				if err != nil {
-					return fmt.Errorf("site: similar entry %s: %w", public.ID, err)
-				}
-				if out.Len() > room {
-					out.Truncate(before)
-					break
-				}
-			}
-		}
-	}
-	if v.Similar = template.HTML(out.String()); v.Similar != "" {
-		v.Verdict.Text += " Są jednak nazwy, które wyglądają podobnie: zobacz niżej."
-	}
-	return nil
 }
 
 // differing is an entry whose name is near the typed one. The differing characters are marked in

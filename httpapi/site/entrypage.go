@@ -43,9 +43,9 @@ func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
 	server := p.List == events.Servers
 	v := entryView{entry: e, Form: "/", Words: wordsOf(p.List), Meaning: meaning(p.List, e.Verified), Address: s.absolute(e.Path())}
 	v.Title, v.Advice, v.Reason = onList(e.Class, server), s.adviceFor(e.Class, server), sanitise(s.policy, e.DescHTML)
-	value, of := valueOf(e.Class), &single{entry: e}
-	v.Warning = warningOf(value, of, e.Path())
-	share := shareOf(value, of)
+	listed, of := verdict.Verdict{Value: valueOf(e.Class), Reason: verdict.ByID}, &single{entry: e}
+	v.Warning = warningOf(&listed, of)
+	share := shareOf(&listed, of)
 	return s.Append(dst, "entry", Page{
 		Title: e.Name + " – " + standing(p.List, e.Verified), AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
 		About: share.About, Share: &share, Answers: true,

@@ -1,10 +1,10 @@
 package site
 
 import (
-	"net/url"
 	"strings"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/verdict"
 )
 
@@ -23,11 +23,11 @@ type warning struct{ Text, Link string }
 
 // shareOf returns the preview of a verdict. of is the entry that it is about, or nil if there is
 // not exactly one.
-func shareOf(value verdict.Value, of *single) Share {
-	if value == verdict.Caution { // about several entries, or none for certain
+func shareOf(v *verdict.Verdict, of *single) Share {
+	if v.Value == verdict.Caution { // about several entries, or none for certain
 		of = nil
 	}
-	s := Share{Title: spoken(value, of), Picture: "share-" + string(value) + ".png", Color: colorOf(value)}
+	s := Share{Title: spoken(v.Value, v.Reason == verdict.ByID, of), Picture: "share-" + string(v.Value) + ".png", Color: colorOf(v.Value)}
 	if of == nil {
 		s.About = "Otwórz, żeby zobaczyć wynik. Zawsze porównaj ID konta."
 		return s
@@ -47,15 +47,21 @@ func (s *Share) describe(e *entry) *Share {
 	return s
 }
 
-// spoken returns a verdict in words, without a name.
-func spoken(value verdict.Value, of *single) string {
+// spoken returns a verdict in words, without a name. A name is anybody's, so a verdict by name speaks of
+// no account for certain.
+func spoken(value verdict.Value, byID bool, of *single) string {
 	switch value {
 	case verdict.Accused, verdict.Risk:
 		class := looks(value)
-		if of == nil {
+		switch {
+		case of == nil:
 			return callOf(class) + "Wynik: na " + listOf(class)
+		case byID:
+			return onList(class, of.List == events.Servers)
+		case of.List == events.Servers:
+			return callOf(class) + "Na " + listOf(class) + " jest serwer o tej nazwie"
 		}
-		return onList(class, of.List == events.Servers)
+		return callOf(class) + "Na " + listOf(class) + " jest konto o tej nazwie"
 	case verdict.Trusted:
 		if of != nil {
 			return strings.TrimSpace("Sprawdź ID " + lastDigits(of.ChatID))
@@ -71,24 +77,35 @@ func spoken(value verdict.Value, of *single) string {
 	return "Nie ma na żadnej liście. To nie znaczy, że można zaufać"
 }
 
-// warningOf returns the warning of a verdict, or nil if it is no warning. link is its address.
-func warningOf(value verdict.Value, of *single, link string) *warning {
-	switch value {
-	case verdict.Accused, verdict.Risk, verdict.Caution:
+// warningOf returns the warning of a verdict, or nil if it is no warning, or is about no single entry
+// and no id: then there is no address without a name.
+func warningOf(v *verdict.Verdict, of *single) *warning {
+	if v.Value != verdict.Accused && v.Value != verdict.Risk {
+		return nil
+	}
+	w := warning{Text: spoken(v.Value, v.Reason == verdict.ByID, of) + "."}
+	id := ""
+	for _, f := range v.Findings {
+		if f.Value == v.Value && f.ID != "" {
+			id = f.ID
+			break
+		}
+	}
+	switch {
+	case of != nil:
+		id = of.ChatID
+		w.Link = of.Path()
+	case id != "":
+		w.Link = "/?id=" + id
 	default:
 		return nil
 	}
-	w := warning{Text: spoken(value, of) + ".", Link: link}
-	if of != nil && value != verdict.Caution {
-		w.Text += " ID: " + of.ChatID + "."
-		w.Link = of.Path()
+	if paste.Digits(id) {
+		w.Text += " ID: " + id + "."
 	}
 	w.Text += " Porównaj ID, zanim zapłacisz:"
 	return &w
 }
-
-// checkLink returns the address of a check.
-func checkLink(asked string) string { return "/?" + url.Values{"search": {asked}}.Encode() }
 
 // lastDigits returns the end of an id by which its owner's friends recognize it, and which no
 // search finds. For shorter ids it returns nothing.

@@ -68,7 +68,6 @@ type Site struct {
 	cfg     Config
 	appeals Appeals
 	pages   map[string]*template.Template
-	similar *template.Template // an entry with a similar name
 	items   *template.Template // an entry among others
 	rows    *template.Template // an entry among others, in a line
 	policy  *bluemonday.Policy
@@ -149,7 +148,7 @@ func New(cfg Config) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	s.similar, s.items = alone.Lookup("similar"), alone.Lookup("item")
+	s.items = alone.Lookup("item")
 	s.rows = alone.Lookup("row")
 	s.version = s.fingerprint()
 	return s, nil

@@ -18,6 +18,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/paste"
+	"example.org/registry/httpapi/verdict"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/reason"
 )
@@ -86,11 +87,13 @@ func (w *world) check(t testing.TB, q readmodel.CheckQuery) string {
 	for i, l := range events.Lists() {
 		p.Entries[i] = w.view.NumEntries(l)
 	}
-	p.Paste = paste.NewReader(paste.Config{}).Read(q.Search, q.ID)
-	value, err := p.Decide(context.Background(), w.view)
-	require.NoError(t, err)
-	if value.FoundNobody() {
-		require.NoError(t, p.FindParts(context.Background()))
+	if q != (readmodel.CheckQuery{}) {
+		rd := paste.NewReader(paste.Config{})
+		p.Paste = rd.Read(q.Search, q.ID)
+		found, err := verdict.Find(context.Background(), w.view, &p.Paste)
+		require.NoError(t, err)
+		p.Verdict = verdict.Decide(rd, &p.Paste, found)
+		p.Verdict.Rank(&readmodel.RankedPage{})
 	}
 	page, err := w.site.Check(nil, p)
 	require.NoError(t, err)

@@ -7,15 +7,18 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/verdict"
+	"example.org/registry/readmodel"
 )
 
 // verdictView is the verdict in words. Package verdict has made the verdict.
 type verdictView struct {
-	Value verdict.Value
-	Class string // of its look: scam, risk, legit, name or none
-	Title string
-	Text  string
-	Fakes bool // the address for reporting impostors is shown
+	Value  verdict.Value
+	Class  string // of its look: scam, risk, legit, name or none
+	Title  string
+	Whose  string // the name of the trusted person whose id was typed, after Title
+	Unread string // what was not looked up, said first
+	Text   string
+	Fakes  bool // the address for reporting impostors is shown
 }
 
 // looks returns the style class of a value.
@@ -38,11 +41,18 @@ func looks(v verdict.Value) string {
 func wording(v *verdict.Verdict, p *paste.Paste, main []match) verdictView {
 	a := verdictView{Value: v.Value, Class: looks(v.Value)}
 	switch v.Value {
-	case verdict.Accused, verdict.Risk, verdict.Trusted:
+	case verdict.Trusted:
+		a.Title, a.Text = "To ID osoby zaufanej", meaning(events.Legit, true)
+		a.Whose = whose(main)
+	case verdict.Accused, verdict.Risk:
 		a.Title, a.Text = listed(v, main)
 	case verdict.TrustedName:
 		a.Title = "Sprawdź ID: taką nazwę ma osoba zaufana"
 		a.Text = "Nazwę może przyjąć każdy, także oszust. Tylko po ID poznasz, czy to konto tej osoby."
+		if v.Reason == verdict.ByID {
+			a.Title = "Sprawdź ID: to wpis osoby zaufanej"
+			a.Text = "Link do wpisu i jego numer może wysłać każdy, także oszust. Skopiuj ID z profilu osoby, z którą rozmawiasz, i porównaj."
+		}
 	case verdict.Caution:
 		a.Title, a.Text = careful(v, accusedNoun(v))
 	case verdict.Unchecked:
@@ -52,11 +62,46 @@ func wording(v *verdict.Verdict, p *paste.Paste, main []match) verdictView {
 		if v.Reason == verdict.ByID {
 			a.Text = "Nie mamy wpisu o tym ID. To nie znaczy, że można zaufać."
 		}
+		if len(v.Others)+len(v.Spellings) > 0 {
+			a.Title = "Nie ma wpisu o dokładnie takiej nazwie"
+		}
 	}
 	if v.Namesake {
 		a.Text += " Uwaga: zgłoszono też kogoś o takiej samej albo podobnej nazwie, z innym ID. Zobacz niżej."
 	}
+	if v.Value != verdict.Unchecked {
+		a.Unread = unread(v, p)
+	}
 	return a
+}
+
+// whose returns the names of the trusted persons who have an id.
+func whose(main []match) string {
+	var names []string
+	for _, m := range main {
+		if name := m.row.Name(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// unread says what was not looked up.
+func unread(v *verdict.Verdict, p *paste.Paste) string {
+	var parts []string
+	for _, s := range v.Unchecked {
+		parts = append(parts, "„"+p.Text[s.From:s.To]+"”")
+	}
+	if n := 3; len(parts) > n {
+		parts = append(parts[:n], "…")
+	}
+	if v.Omitted {
+		parts = append(parts, "reszty tekstu, bo jest za długi")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Nie sprawdziliśmy: " + strings.Join(parts, ", ") + "."
 }
 
 // listed returns the words for a listed person.
@@ -87,12 +132,16 @@ func listed(v *verdict.Verdict, main []match) (title, text string) {
 
 // idsOf counts the typed ids, and the deciding ones.
 func idsOf(v *verdict.Verdict) (typed, deciding int) {
-	for _, s := range v.Subjects {
-		if s.IsID() && s.How == paste.Typed || s.IsID() && s.Value == v.Value {
-			typed++
-			if s.Value == v.Value {
-				deciding++
-			}
+	seen := map[*readmodel.Row]bool{}
+	for _, f := range v.Findings {
+		if !f.IsID() || len(f.Hits) > 0 && seen[f.Hits[0].Row] { // one report, said twice
+			continue
+		}
+		for _, h := range f.Hits {
+			seen[h.Row] = true
+		}
+		if typed++; f.Value == v.Value {
+			deciding++
 		}
 	}
 	return typed, deciding
@@ -120,16 +169,12 @@ func callOf(class string) string {
 
 // namesOf returns the names that decide a verdict, if more was typed than one name.
 func namesOf(v *verdict.Verdict) (names []string) {
-	typed := 0
-	for _, s := range v.Subjects {
-		if s.How == paste.Typed && !s.HasParts {
-			typed++
-		}
-		if !s.IsID() && s.Value == v.Value && s.Reason == v.Reason {
-			names = append(names, "„"+s.Text()+"”")
+	for _, f := range v.Findings {
+		if !f.IsID() && f.Value == v.Value && f.Reason == v.Reason {
+			names = append(names, "„"+f.Name+"”")
 		}
 	}
-	if typed < 2 {
+	if len(v.Findings) < 2 {
 		return nil
 	}
 	return names
@@ -184,14 +229,17 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 		return "Ostrożnie! Na liście jest " + other + " o tej nazwie",
 			"Tego ID nie ma na żadnej liście. Jest za to " + other + " o tej samej albo podobnej nazwie. Może to być ktoś inny albo nowe konto tych samych osób."
 	case verdict.NotTheirs:
-		return "Ostrożnie! To nie jest konto tej zaufanej osoby",
+		return "Ostrożnie! Tego ID nie ma na liście zaufanych",
 			"Tego ID nie ma na żadnej liście, a osoba zaufana o tej nazwie ma inne ID. Ktoś może się pod nią podszywać."
 	case verdict.OtherID:
 		return "Ostrożnie! Nie wszystkie podane ID należą do osób zaufanych",
 			"Część podanych ID jest na liście zaufanych, a pozostałych nie ma na żadnej. Sprawdź osobno konto, z którym rozmawiasz."
+	case verdict.SeveralIDs:
+		return "Ostrożnie! Sprawdź każde ID osobno",
+			"Te ID są na liście zaufanych, ale należą do różnych osób. Sprawdź samo ID konta, z którym rozmawiasz."
 	case verdict.MaybeID:
 		return "Ostrożnie! Nie wiadomo, czy to ID tej osoby",
-			"W tekście jest ID albo numer wpisu osoby zaufanej, ale są też inne cyfry albo inny adres. Skopiuj z profilu samo ID i sprawdź je jeszcze raz."
+			"Cyfry z tego tekstu są w rejestrze, ale obok są inne znaki albo inny adres. Skopiuj z profilu samo ID i sprawdź je jeszcze raz."
 	case verdict.Shared:
 		return "Ostrożnie! Tę nazwę mają i osoby zgłoszone, i zaufane",
 			"Pod tą nazwą mamy: " + tallyHits(v) + ". Z kim rozmawiasz, rozstrzyga dopiero ID."
@@ -199,17 +247,16 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 		return "Ostrożnie! Ta nazwa przypomina nazwę z listy",
 			"To nie jest dokładnie ta nazwa: niżej widać, czym się różnią. Może to być ta sama osoba albo ktoś inny, więc porównaj ID."
 	case verdict.LikeTrusted:
-		if ids, _ := idsOf(v); ids > 0 {
-			return "Ostrożnie! To ID osoby zaufanej, ale nazwa tylko przypomina jej nazwę",
-				"To nie jest dokładnie nazwa tej osoby. Sprawdź, czy konto, z którym rozmawiasz, ma to ID: skopiuj je z jego profilu."
-		}
 		return "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
 			"To nie jest dokładnie ta nazwa. Ktoś może podszywać się pod osobę zaufaną: porównaj nazwy litera po literze, a najlepiej porównaj ID."
 	case verdict.InSentence:
 		return inSentence(v)
+	case verdict.Inflected:
+		return "Ostrożnie! Na liście jest podobnie zapisana nazwa",
+			"Te same słowa, w innej formie albo kolejności, są nazwą z rejestru. Może to być ktoś inny, więc porównaj ID."
 	case verdict.Beside:
 		return "Ostrożnie! Sprawdziliśmy tylko ID",
-			"ID jest na liście zaufanych, ale obok jest coś, czego rejestr nie sprawdza: zobacz niżej. Nie wiadomo, czy należy do tej samej osoby."
+			"To ID jest na liście zaufanych, ale obok jest coś jeszcze. Ten tekst mógł napisać ktoś inny. Skopiuj ID z profilu osoby, z którą rozmawiasz, i sprawdź samo ID."
 	default: // verdict.TooMany
 		return "Ostrożnie! Sprawdziliśmy tylko część tego tekstu", "Sprawdź pozostałe nazwy i ID osobno."
 	}
@@ -219,13 +266,13 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 func inSentence(v *verdict.Verdict) (title, text string) {
 	text = "Jeśli o tę nazwę chodzi, sprawdź ją samą, a najlepiej sprawdź ID. Tę samą nazwę może mieć ktoś inny."
 	name, least := "", len(grades())
-	for _, s := range v.Subjects {
-		if s.IsID() || s.Reason != verdict.InSentence {
+	for _, f := range v.Findings {
+		if f.IsID() {
 			continue
 		}
-		for _, h := range s.Hits {
-			if g := slices.Index(grades(), class(h.List, h.Verified)); g < least {
-				name, least = s.Text(), g
+		for _, h := range f.Hits {
+			if g := slices.Index(grades(), class(h.Row.List(), h.Row.Verified())); g < least {
+				name, least = f.Name, g
 			}
 		}
 	}
@@ -241,10 +288,10 @@ func grades() []string { return []string{"scam", "risk", "legit"} }
 // accusedNoun returns the noun for the accused of a verdict.
 func accusedNoun(v *verdict.Verdict) forms {
 	var found []match
-	for _, s := range v.Subjects {
-		for _, h := range s.Hits {
-			if h.List != events.Legit {
-				found = append(found, match{list: h.List})
+	for _, f := range v.Findings {
+		for _, h := range f.Hits {
+			if h.Row.List() != events.Legit {
+				found = append(found, match{list: h.Row.List()})
 			}
 		}
 	}
@@ -254,48 +301,61 @@ func accusedNoun(v *verdict.Verdict) forms {
 // tallyHits counts the entries that have a shared name.
 func tallyHits(v *verdict.Verdict) string {
 	n := map[string]int{}
-	for _, s := range v.Subjects {
-		if s.Reason != verdict.Shared {
+	for _, f := range v.Findings {
+		if f.Reason != verdict.Shared {
 			continue
 		}
-		for _, h := range s.Hits {
-			if h.Near <= verdict.Dressed {
-				n[class(h.List, h.Verified)]++
-			}
+		for _, h := range f.Hits {
+			n[class(h.Row.List(), h.Row.Verified())]++
 		}
 	}
 	return tallied(n)
 }
 
-// unchecked says what to paste instead.
+// unchecked says what was pasted, and what to paste instead.
 func unchecked(v *verdict.Verdict, p *paste.Paste) (title, text string, fakes bool) {
-	const instead = " Wklej nick, nazwę serwera albo ID."
-	if ids, _ := idsOf(v); ids > 0 && v.Reason == verdict.Unknown {
-		return "Nie wszystko da się tu sprawdzić", "Tego ID nie ma na żadnej liście, ale obok jest coś, czego rejestr nie sprawdza: zobacz niżej. To nie znaczy, że można zaufać.", false
+	const instead = " Wklej sam nick, samą nazwę serwera albo samo ID."
+	const nothing = "Nie znaleźliśmy tu nikogo z rejestru, ale nie sprawdziliśmy wszystkiego. To nie znaczy, że można zaufać."
+	switch v.Reason {
+	case verdict.TooMany:
+		return "Sprawdziliśmy tylko część tego tekstu", nothing + instead, false
+	case verdict.OneDigitOff:
+		return "Czy na pewno to ID?", "Tego ID nie ma na żadnej liście, ale jest prawie takie samo jak jedno z rejestru: różni się jedną cyfrą. Skopiuj ID jeszcze raz z profilu.", false
+	case verdict.NotNow:
+		return "Nie udało się teraz sprawdzić nazwy", "Spróbuj za chwilę albo sprawdź ID.", false
+	case verdict.NotLiteral:
+		if p.HasID {
+			return "Nie sprawdziliśmy całego tekstu", nothing + " Wklej samo ID, a potem sam nick.", false
+		}
+		return "Nie wiemy, o kogo chodzi", nothing + instead, false
 	}
-	switch kind := kindOf(v); {
-	case v.Reason == verdict.TooMany:
-		return "Sprawdziliśmy tylko część tego tekstu", "Wśród tego, co sprawdziliśmy, nie ma nikogo z rejestru. Sprawdź pozostałe nazwy i ID osobno.", false
-	case v.Reason == verdict.Sentence:
-		return "Nie wiemy, o kogo chodzi", "W tym tekście nie rozpoznaliśmy nikogo z rejestru." + " Wklej sam nick, samą nazwę serwera albo samo ID.", false
-	case kind == paste.Invitation:
+	switch p.Kind() {
+	case paste.Invitation:
 		return "Z zaproszenia nie da się odczytać serwera",
 			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID: w ustawieniach włącz tryb dewelopera, " +
 				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”.", false
-	case kind == paste.Place:
-		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału, czasu albo rozmowy." + instead, false
-	case kind == paste.Profile:
+	case paste.Message:
+		return "To link do wiadomości", "Link nie mówi, kto ją napisał. Naciśnij nick autora, potem trzy kropki i „Kopiuj ID użytkownika”, i wklej to ID.", false
+	case paste.Place:
+		return "Ten link nie wskazuje osoby ani serwera", "To odnośnik do roli, kanału, polecenia albo rozmowy." + instead, false
+	case paste.Time:
+		return "Nie wiemy, o kogo chodzi", "To data albo godzina." + instead, false
+	case paste.Profile:
 		return "Tego rejestr nie sprawdza", "To profil na innej platformie, a na listach są konta i serwery na czacie." + instead, false
+	case paste.Short:
+		return "To za mało cyfr na ID", "ID ma od 17 do 20 cyfr. Skopiuj je jeszcze raz z profilu." + instead, false
+	case paste.Number:
+		return "To za długi numer na ID", "ID ma od 17 do 20 cyfr. Skopiuj je jeszcze raz z profilu." + instead, false
+	case paste.Telephone:
+		return "To numer telefonu", "Telefonów rejestr nie sprawdza." + instead, true
+	case paste.Card:
+		return "To numer karty", "Kart rejestr nie sprawdza. Nikomu nie podawaj numeru karty." + instead, true
+	case paste.Account:
+		return "To numer rachunku", "Rachunków rejestr nie sprawdza." + instead, true
+	case paste.Mail:
+		return "To adres e-mail", "E-maili rejestr nie sprawdza." + instead, true
 	}
-	return "Tego rejestr nie sprawdza", "Nie sprawdzamy stron, e-maili, telefonów, kart ani rachunków." + instead, true
-}
-
-// kindOf returns the greatest kind among the parts that no list has.
-func kindOf(v *verdict.Verdict) (kind paste.Kind) {
-	for _, s := range v.Unchecked {
-		kind = max(kind, s.Kind)
-	}
-	return kind
+	return "To adres strony", "Stron rejestr nie sprawdza." + instead, true
 }
 
 func accounts() forms { return forms{"konto", "konta", "kont"} }
@@ -357,18 +417,11 @@ type checked struct {
 	gravity  int
 }
 
-// checkedOf lists the parts that were looked up and those that were not, the most severe first. It
-// omits a text that is no listed name if its parts are listed, or if it is a sentence.
+// checkedOf lists the parts that were found, the ids that were not, and what was not looked up, the most
+// severe first.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
-	for _, s := range v.Subjects {
-		c := checked{ID: s.ID, Says: shortly(&s), Class: looks(s.Value), gravity: s.Value.Gravity()}
-		if s.ID == "" {
-			c.Name = s.Text()
-		}
-		if len(s.Hits) == 0 && !s.IsID() && (s.HasParts || v.Reason == verdict.Sentence || paste.Digits(c.Name) || len(strings.Fields(c.Name)) > paste.MaxWords) {
-			continue
-		}
-		all = append(all, c)
+	for _, f := range v.Findings {
+		all = append(all, checked{ID: f.ID, Name: f.Number + f.Name, Says: shortly(&f), Class: looks(f.Value), gravity: f.Value.Gravity()})
 	}
 	unlooked := checked{Class: "none", gravity: verdict.Unchecked.Gravity()}
 	for _, s := range v.Unchecked {
@@ -390,10 +443,12 @@ const maxChecked = 30
 // unlookedAs says why a part was not looked up.
 func unlookedAs(kind paste.Kind) string {
 	switch kind {
-	case paste.Remnant:
-		return "to może być część innej nazwy"
-	case paste.Figure:
+	case paste.Short:
 		return "to za mało cyfr na ID"
+	case paste.Time:
+		return "to data albo godzina"
+	case paste.Message:
+		return "link do wiadomości nie mówi, kto ją napisał"
 	case paste.Profile:
 		return "profilu na innej platformie nie sprawdzamy"
 	case paste.Web:
@@ -407,7 +462,7 @@ func unlookedAs(kind paste.Kind) string {
 	case paste.Account:
 		return "numeru rachunku nie sprawdzamy"
 	case paste.Place:
-		return "roli, kanału ani czasu nie sprawdzamy"
+		return "roli, kanału ani polecenia nie sprawdzamy"
 	case paste.Invitation:
 		return "zaproszenie nie mówi, do którego serwera prowadzi"
 	}
@@ -415,36 +470,42 @@ func unlookedAs(kind paste.Kind) string {
 }
 
 // shortly returns the result for one name or id alone.
-func shortly(s *verdict.Subject) string {
+func shortly(f *verdict.Finding) string {
 	switch {
-	case s.Value == verdict.Accused:
+	case f.Value == verdict.Accused:
 		return "na liście oszustów"
-	case s.Value == verdict.Risk:
+	case f.Value == verdict.Risk:
 		return "na liście ryzyka"
-	case s.Value == verdict.Trusted:
+	case f.Value == verdict.Trusted, f.Value == verdict.TrustedName && f.Reason == verdict.ByID && f.ID != "":
 		return "na liście zaufanych"
-	case s.Value == verdict.TrustedName:
-		return "nazwa osoby zaufanej"
-	case s.Reason == verdict.Shared:
-		return "nazwa osób zgłoszonych i zaufanych"
-	case s.Reason == verdict.LikeAccused:
-		return "przypomina nazwę z listy"
-	case s.Reason == verdict.LikeTrusted:
-		return "przypomina nazwę osoby zaufanej"
-	case s.Reason == verdict.InSentence:
-		return "jest taka nazwa " + inLists(s)
-	case s.Reason == verdict.MaybeID && s.Number != "":
-		return "numer wpisu osoby zaufanej, nie jej ID"
-	case s.Reason == verdict.MaybeID:
+	case f.Value == verdict.TrustedName && f.ID != "":
 		return "może ID osoby zaufanej"
+	case f.Value == verdict.TrustedName && f.Number != "":
+		return "wpis osoby zaufanej, nie jej ID"
+	case f.Value == verdict.TrustedName:
+		return "nazwa osoby zaufanej"
+	case f.Reason == verdict.Shared:
+		return "nazwa osób zgłoszonych i zaufanych"
+	case f.Reason == verdict.LikeAccused:
+		return "przypomina nazwę z listy"
+	case f.Reason == verdict.LikeTrusted:
+		return "przypomina nazwę osoby zaufanej"
+	case f.Reason == verdict.InSentence && !slices.ContainsFunc(f.Hits, func(h verdict.Hit) bool { return h.Same }), f.Reason == verdict.Inflected:
+		return "podobna nazwa jest " + inLists(f)
+	case f.Reason == verdict.InSentence:
+		return "jest taka nazwa " + inLists(f)
+	case f.Reason == verdict.MaybeID && f.Number != "":
+		return "taki numer ma wpis " + inLists(f)
+	case f.Reason == verdict.MaybeID:
+		return "takie cyfry ma ID " + inLists(f)
 	}
 	return "nie ma na żadnej liście"
 }
 
 // inLists says on which lists the name is, the most severe first.
-func inLists(s *verdict.Subject) string {
+func inLists(f *verdict.Finding) string {
 	for _, grade := range grades() {
-		if slices.ContainsFunc(s.Hits, func(h verdict.Hit) bool { return class(h.List, h.Verified) == grade }) {
+		if slices.ContainsFunc(f.Hits, func(h verdict.Hit) bool { return class(h.Row.List(), h.Row.Verified()) == grade }) {
 			return "na " + listOf(grade)
 		}
 	}

@@ -33,21 +33,21 @@ func TestWhy(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	none := events.Proofs{}
 	w := newWorld(t, full(),
-		person(events.Scammers, "a", "1", "Adam", "", false, none, 1),
-		person(events.Scammers, "b", "2", "adam", "", true, none, 1),
-		person(events.Servers, "c", "3", "Klub", "", false, none, 1),
-		person(events.Servers, "d", "4", "Sklep", "", true, none, 1),
-		person(events.Legit, "e", "5", "Ewa", "", true, none, 1),
-		person(events.Scammers, "f", "6", "Basia Okrutna", "", true, none, 1),
-		person(events.Scammers, "g", "5", "Ktoś", "", false, none, 1),
+		person(events.Scammers, "a", "900000000000000101", "Adam", "", false, none, 1),
+		person(events.Scammers, "b", "900000000000000102", "adam", "", true, none, 1),
+		person(events.Servers, "c", "900000000000000103", "Klub", "", false, none, 1),
+		person(events.Servers, "d", "900000000000000104", "Sklep", "", true, none, 1),
+		person(events.Legit, "e", "900000000000000105", "Ewa", "", true, none, 1),
+		person(events.Scammers, "f", "900000000000000106", "Basia Okrutna", "", true, none, 1),
+		person(events.Scammers, "g", "900000000000000105", "Ktoś", "", false, none, 1),
 	)
 	for search, want := range map[string]string{
 		"ADAM": "Na liście oszustów jest konto o tej nazwie", "klub": "Ostrożnie! Na liście ryzyka jest serwer o tej nazwie", "Sklep": "Na liście oszustów jest serwer o tej nazwie",
-		"ewa": "Sprawdź ID: taką nazwę ma osoba zaufana", "basia": "Nie ma wpisu o dokładnie takiej nazwie", "nikt": "Nie ma na żadnej liście",
-		"Ad\u200bam": "Na liście oszustów jest konto o tej nazwie", "Ewа": "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
-		"1": "Ostrożnie! To konto jest na liście ryzyka", "2": "Uwaga! To konto jest na liście oszustów", "3": "Ostrożnie! Ten serwer jest na liście ryzyka",
-		"4": "Uwaga! Ten serwer jest na liście oszustów", "5": "Ostrożnie! To konto jest na liście ryzyka", "discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
-		"https://example.org": "Tego rejestr nie sprawdza",
+		"ewa": "Sprawdź ID: taką nazwę ma osoba zaufana", "basia": "Nie ma na żadnej liście", "nikt": "Nie ma na żadnej liście",
+		"Ad\u200bam": "Ostrożnie! Ta nazwa przypomina nazwę z listy", "Ewа": "Ostrożnie! Ta nazwa tylko przypomina nazwę osoby zaufanej",
+		"900000000000000101": "Ostrożnie! To konto jest na liście ryzyka", "900000000000000102": "Uwaga! To konto jest na liście oszustów", "900000000000000103": "Ostrożnie! Ten serwer jest na liście ryzyka",
+		"900000000000000104": "Uwaga! Ten serwer jest na liście oszustów", "900000000000000105": "Ostrożnie! To konto jest na liście ryzyka", "discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
+		"https://example.org": "To adres strony",
 	} {
 		page := w.check(t, readmodel.CheckQuery{Search: search})
 		var got string
@@ -66,13 +66,13 @@ func TestVerdict(t *testing.T) {
 func TestVerdictText(t *testing.T) {
 	none := events.Proofs{}
 	all := []events.Data{
-		person(events.Legit, "e", "5", "Ewa Zaufana", "", true, none, 1),
+		person(events.Legit, "e", "900000000000000105", "Ewa Zaufana", "", true, none, 1),
 		person(events.Scammers, "f", "6", "Ewa Zaufаna", "", true, none, 1), // with a Cyrillic а
-		person(events.Scammers, "g", "777", "Olek", "", true, none, 1),
+		person(events.Scammers, "g", "900000000000000777", "Olek", "", true, none, 1),
 	}
 	for i := range readmodel.MaxGroup + 1 {
 		all = append(all, person(events.Servers, fmt.Sprint("h", i), fmt.Sprint(1000+i), "Klub", "", false, none, i),
-			person(events.Servers, fmt.Sprint("i", i), "99", fmt.Sprint("Klub ", i), "", false, none, i))
+			person(events.Servers, fmt.Sprint("i", i), "900000000000000099", fmt.Sprint("Klub ", i), "", false, none, i))
 	}
 	w := newWorld(t, full(), all...)
 	for _, c := range []struct {
@@ -80,11 +80,11 @@ func TestVerdictText(t *testing.T) {
 		says, saysNot string
 	}{
 		{readmodel.CheckQuery{Search: "ewa zaufana"}, "zgłoszono też kogoś o takiej samej albo podobnej nazwie", "jednak"},
-		{readmodel.CheckQuery{ID: "5"}, "zaufanych", "podobnej"},
+		{readmodel.CheckQuery{ID: "900000000000000105"}, "To ID osoby zaufanej: Ewa Zaufana", "podobnej"},
 		{readmodel.CheckQuery{Search: "klub"}, "Znaleziono co najmniej 20 wpisów, wśród nich 20 niesprawdzonych zgłoszeń.", "Znaleziono 20"},
-		{readmodel.CheckQuery{ID: "99"}, "Znaleziono co najmniej 20 wpisów", "tę samą nazwę"},
+		{readmodel.CheckQuery{ID: "900000000000000099"}, "Znaleziono co najmniej 20 wpisów", "tę samą nazwę"},
 		{readmodel.CheckQuery{Search: "olek"}, "Porównaj ID: tę samą nazwę może mieć ktoś inny", "co najmniej"},
-		{readmodel.CheckQuery{Search: "777"}, "Moderacja potwierdziła to zgłoszenie.", "tę samą nazwę"},
+		{readmodel.CheckQuery{Search: "900000000000000777"}, "Moderacja potwierdziła to zgłoszenie.", "tę samą nazwę"},
 		{readmodel.CheckQuery{ID: "olek"}, "Na liście oszustów jest konto o tej nazwie", "o tym ID"},
 		{readmodel.CheckQuery{Search: "olga"}, "Nikt o tej nazwie nie jest na liście. To nie znaczy, że można zaufać.", "jednak"},
 	} {
@@ -93,7 +93,7 @@ func TestVerdictText(t *testing.T) {
 			t.Errorf("%+v: %q, want %q, not %q", c.query, said, c.says, c.saysNot)
 		}
 	}
-	if page := w.check(t, readmodel.CheckQuery{ID: "99"}); !strings.Contains(page, `<a href="/servers?id=99">Serwery</a>`) {
+	if page := w.check(t, readmodel.CheckQuery{ID: "900000000000000099"}); !strings.Contains(page, `<a href="/servers?id=900000000000000099">Serwery</a>`) {
 		t.Error("no link to the rest of an id's entries")
 	}
 }

@@ -10,6 +10,18 @@
 // The contract fixes the steps and their order, so keys are not idempotent: M is m in the key
 // Shape, and m looks like rn.
 //
+// # The forms of a name
+//
+// What is stored and what is asked are made by the same function, so they always meet:
+//
+//	form            function   made of            used for
+//	text            -          -                  what people see
+//	folded          (fold)     NFKC, case, space  lists and checks: substrings
+//	literal         Literal    NFC, case, space   the person check: vouching and accusing by name
+//	keys            KeysOf     see above          similar, imitates
+//	joined keys     Joined     the keys           the index of similar and imitates
+//	core            Core       undecorated, keys  the person check: warning
+//
 // # Data
 //
 // testdata holds confusables.txt of UTS #39 and the section Default_Ignorable_Code_Point of

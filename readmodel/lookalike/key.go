@@ -1,7 +1,6 @@
 package lookalike
 
 import (
-	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,26 +22,29 @@ type Keys struct {
 
 // KeysOf makes the keys of s, which is valid UTF-8. Any goroutine may call it.
 func KeysOf(s string) Keys {
-	s = Visible(s)
+	return keysOf(Visible(s))
+}
+
+func keysOf(visible string) Keys {
 	return Keys{
-		Shape:  bare(casefold.String(skeleton(s))),
-		Folded: bare(skeleton(casefold.String(s))),
+		Shape:  bare(casefold.String(skeleton(visible))),
+		Folded: bare(skeleton(casefold.String(visible))),
 	}
 }
 
-// Joined returns the keys without separators: only letters, numbers and marks. Small capitals,
-// which confusables.txt lacks, become letters.
-func (k Keys) Joined() Keys { return Keys{Shape: joined(k.Shape), Folded: joined(k.Folded)} }
+// Joined returns the keys without separators. Equal keys are equal joined.
+func (k Keys) Joined() Keys { return Keys{Shape: joinedKey(k.Shape), Folded: joinedKey(k.Folded)} }
 
-func joined(key string) string {
+// joinedKey returns a key without separators: only letters, numbers and marks. Small capitals, which
+// confusables.txt lacks, become letters. A key with nothing else loses only its white space.
+func joinedKey(key string) string {
+	if !strings.ContainsFunc(key, func(r rune) bool { return r >= utf8.RuneSelf || !isWordly(r) }) {
+		return key
+	}
 	var room [64]byte
-	return string(AppendJoined(room[:0], key))
-}
-
-// AppendJoined appends one key in the form of Joined.
-func AppendJoined(b []byte, key string) []byte {
+	b := room[:0]
 	for _, r := range key {
-		if r == '_' || isAround(r) {
+		if !isWordly(r) {
 			continue
 		}
 		at := -1
@@ -58,57 +60,10 @@ func AppendJoined(b []byte, key string) []byte {
 			b = append(b, capitals[utf8.RuneCountInString(smallCapitals[:at])])
 		}
 	}
-	return b
-}
-
-// AppendCore appends one key in the form of AppendJoined, without the number of an old tag. If
-// nothing is left, it appends the key with single spaces. Names that are equal after [Bare] have
-// equal cores.
-func AppendCore(b []byte, key string) []byte {
-	from := len(b)
-	name := strings.TrimRightFunc(key, isAround)
-	for {
-		at := strings.LastIndexByte(name, '#')
-		if at <= 0 || !isTag(strings.TrimSpace(name[at+1:])) || strings.IndexFunc(name[:at], isWordly) < 0 {
-			break
-		}
-		name = strings.TrimRightFunc(name[:at], isAround)
+	if len(b) == 0 {
+		return strings.Join(strings.Fields(key), "")
 	}
-	if b = AppendJoined(b, name); len(b) == from {
-		return append(b, strings.Join(strings.Fields(key), " ")...)
-	}
-	return b
-}
-
-// isTag reports whether s, part of a key, may be the number of an old tag: 0, or four digits. In
-// keys, letters replace 0 and 1.
-func isTag(s string) bool {
-	return (s == "0" || len(s) == 4 || len(s) == 1 && strings.Trim(s, "oO") == "") && strings.Trim(s, "0123456789oOl") == ""
-}
-
-func isWordly(r rune) bool { return !isAround(r) }
-
-// isAround reports whether r cannot be part of a word.
-func isAround(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '_'
-}
-
-// Bare returns a name without its decoration: @, quotes, punctuation, emoji, and the number of an
-// old tag. A name that is only decoration stays.
-func Bare(name string) string {
-	bare := name
-	for {
-		next := strings.TrimLeftFunc(strings.TrimFunc(bare, isAround), unicode.IsMark)
-		if at := strings.LastIndexByte(next, '#'); at > 0 {
-			if tag := strings.TrimSpace(next[at+1:]); (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == "" {
-				next = next[:at]
-			}
-		}
-		if next == bare || next == "" {
-			return strings.Join(strings.Fields(cmp.Or(next, name)), " ")
-		}
-		bare = next
-	}
+	return string(b)
 }
 
 // The small capitals that a key may hold, and their letters.

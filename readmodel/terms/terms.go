@@ -277,12 +277,6 @@ func (s *Stemmer) spelled(folded string) (terms []string) {
 	return terms
 }
 
-// Knows reports whether a folded word is in the table or the lexicon, or is a stop word.
-func (s *Stemmer) Knows(folded string) bool {
-	_, stop := s.stop[folded]
-	return stop || s.known(nil, folded) != nil
-}
-
 // known appends the terms of a folded word in the table, or else in the lexicon.
 func (s *Stemmer) known(terms []string, folded string) []string {
 	if of, ok := s.table[folded]; ok {

@@ -13,7 +13,8 @@ import (
 // Search is a text that matches entries of the demonstration.
 const Search = "nitro"
 
-// Sizes of the demonstration. The lists show 2,000 entries, minus the few that are delisted again.
+// Sizes of the demonstration. The lists show 2,000 entries, minus the few that are delisted again, and
+// those with odd names.
 const (
 	scammers  = 1480
 	servers   = 320
@@ -79,7 +80,7 @@ func (b *builder) entries() []events.Entry {
 	b.repeatOffenders(all[:scammers])
 	b.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	b.date(all)
-	return all
+	return append(all, b.odd()...)
 }
 
 func (b *builder) scammer() events.Entry {

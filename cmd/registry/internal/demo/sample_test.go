@@ -51,7 +51,7 @@ func TestQuestionsForEachVerdict(t *testing.T) {
 	require.NoError(t, err)
 	got := map[verdict.Value]string{}
 	for _, q := range questions {
-		got[p.check(t, q.Asked, "")] += q.Text
+		got[p.check(t, q.Asked)] += q.Text
 	}
 	want := map[verdict.Value]string{}
 	for i, v := range []verdict.Value{verdict.Accused, verdict.Risk, verdict.Trusted, verdict.TrustedName, verdict.Caution, verdict.Unchecked, verdict.None} {

@@ -1,0 +1,90 @@
+package lookalike
+
+import (
+	"html"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"example.org/registry/readmodel/casefold"
+)
+
+// Literal returns the form in which two names are one: NFC, full case folding, one space for each run
+// of white space and none at the ends. Nothing else is taken off a name.
+func Literal(name string) string {
+	return strings.Join(strings.Fields(casefold.String(norm.NFC.String(name))), " ")
+}
+
+// Core returns the joined keys of a name without its decoration: everything but letters, numbers and
+// marks goes before the skeleton is taken, since the skeleton makes letters of some symbols. A name
+// that is only decoration stays, without white space. The core of a text is that of its [Words], one
+// after the other.
+func Core(name string) Keys {
+	name = Visible(name)
+	if bare := undecorated(name); bare != "" {
+		if k := keysOf(bare).Joined(); k.Shape != "" && k.Folded != "" {
+			return k
+		}
+	}
+	return keysOf(strings.Join(strings.Fields(name), "")).Joined()
+}
+
+// Cores returns the cores under which a name is found: its own, that without symbols such as ™, which
+// NFKC makes letters of, that without an old tag, and that of what the name means where a program escaped
+// it.
+func Cores(name string) []Keys {
+	all := []Keys{Core(name)}
+	if bare := undecorated(name); bare != "" && bare != name {
+		all = append(all, Core(bare))
+	}
+	if bare, tagged := untagged(name); tagged {
+		all = append(all, Core(bare))
+	}
+	if meant := Unescaped(name); meant != name {
+		all = append(all, Core(meant))
+	}
+	return all
+}
+
+// Unescaped returns what a text means where a program wrote entities or percent escapes.
+func Unescaped(s string) string {
+	s = html.UnescapeString(s)
+	if plain, err := url.PathUnescape(s); err == nil && utf8.ValidString(plain) {
+		s = plain
+	}
+	return s
+}
+
+func undecorated(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isWordly(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// untagged returns a name without the number of an old tag at its end, #0 or # and four digits, and
+// whether it has one.
+func untagged(name string) (string, bool) {
+	name = strings.TrimRightFunc(name, func(r rune) bool { return !isWordly(r) })
+	at := strings.LastIndexByte(name, '#')
+	if at <= 0 {
+		return name, false
+	}
+	tag := strings.TrimSpace(name[at+1:])
+	return name[:at], (tag == "0" || len(tag) == 4) && strings.Trim(tag, "0123456789") == ""
+}
+
+// IsWordly reports whether r is part of a word: a letter, a number or a mark.
+func IsWordly(r rune) bool { return isWordly(r) }
+
+func isWordly(r rune) bool {
+	if r < 0x80 {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
+}
