@@ -23,6 +23,7 @@ import (
 // cluster is one node with the accounts of nats/.
 type cluster struct {
 	server *server.Server
+	url    string // of a broker that has no server here
 	log    *violations
 }
 
@@ -62,12 +63,19 @@ func (c *cluster) as(role string) []string {
 	return []string{"--nats-url=" + c.server.ClientURL(), "--nats-creds=" + filepath.Join(secrets, role+".nk"), "--nats-inbox-prefix=_INBOX." + role}
 }
 
+func (c *cluster) clientURL() string {
+	if c.server == nil {
+		return c.url
+	}
+	return c.server.ClientURL()
+}
+
 // connect connects as a role.
 func (c *cluster) connect(t *testing.T, role string, more ...nats.Option) *nats.Conn {
 	t.Helper()
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(secrets, role+".nk"))
 	require.NoError(t, err)
-	nc, err := nats.Connect(c.server.ClientURL(), append(more, key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role),
+	nc, err := nats.Connect(c.clientURL(), append(more, key, nats.CustomInboxPrefix("_INBOX."+role), nats.Name(role),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)

@@ -13,8 +13,10 @@ import (
 	"example.org/registry/projector/lineage"
 )
 
-// inFlight is how many events wait for their acknowledgments.
-const inFlight = 256
+const (
+	inFlight  = 256                       // events that wait for their acknowledgments
+	ackWithin = 5 * leader.RequestTimeout // each of them, at most
+)
 
 // Publish publishes what p found, after the marker of a new history where one is needed. conflicts
 // counts the subjects on which somebody else has published since p was made: compare again. done, if
@@ -25,7 +27,7 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 			return 0, err
 		}
 	}
-	js, err := jetstream.New(s.JS.Conn(), jetstream.WithPublishAsyncMaxPending(inFlight))
+	js, err := jetstream.New(s.JS.Conn(), jetstream.WithPublishAsyncMaxPending(inFlight), jetstream.WithPublishAsyncTimeout(ackWithin))
 	if err != nil {
 		return 0, err
 	}
