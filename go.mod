@@ -23,7 +23,7 @@ require (
 	github.com/gofrs/flock v0.13.1 // one process a data directory, and a mirror's file
 	github.com/google/uuid v1.6.0 // ids of events
 	github.com/klauspost/compress v1.20.3 // zstd and gzip of responses and snapshots
-	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, searches, avatars, rate limit
+	github.com/maypok86/otter/v2 v2.4.0 // caches: responses, avatars, rate limit
 	github.com/microcosm-cc/bluemonday v1.0.27 // second allow-list for the HTML of reasons
 	github.com/nats-io/jwt/v2 v2.8.2 // tests: accounts of the documented broker
 	github.com/nats-io/nats-server/v2 v2.15.2 // embedded broker

@@ -19,7 +19,7 @@ func (p *Public) list(l events.List) handler {
 		},
 		tag: func(at state, q *query) *respond.Tags { return at.headers.tags.list(&q.list) },
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
-			found, err := p.searchList(ctx, at.view, q.list)
+			found, _, err := p.searchList(ctx, at.view, q.list)
 			if err != nil {
 				return nil, err
 			}
@@ -31,15 +31,15 @@ func (p *Public) list(l events.List) handler {
 	})
 }
 
-// searchList returns a page of a list from a view. A text search waits for its turn, and so does the
+// searchList returns a page of a list from a view, and its totals. A text search waits for its turn, and so does the
 // lookup of an id that many entries share.
-func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, error) {
+func (p *Public) searchList(ctx context.Context, view *readmodel.View, q readmodel.ListQuery) (readmodel.Page, readmodel.Totals, error) {
 	leave, err := p.searches.enter(ctx, q.ID == "" && q.Search != "" || view.ManyWithID(q.ID))
 	if err != nil {
-		return readmodel.Page{}, err
+		return readmodel.Page{}, readmodel.Totals{}, err
 	}
 	defer leave()
-	return view.List(ctx, q)
+	return view.ListTotals(ctx, q)
 }
 
 // check serves GET /api/check (httpapi/CONTRACT.md#check).

@@ -81,11 +81,7 @@ func (p *Public) listPage(l events.List) handler {
 			return p.pageTags(at.view.ListTag(&q.list)+monthTag(at), at.staleSince)
 		},
 		build: func(ctx context.Context, at state, q *query, dst []byte) ([]byte, error) {
-			found, err := p.searchList(ctx, at.view, q.list)
-			if err != nil {
-				return nil, err
-			}
-			totals, err := at.view.Totals(ctx, q.list)
+			found, totals, err := p.searchList(ctx, at.view, q.list)
 			if err != nil {
 				return nil, err
 			}

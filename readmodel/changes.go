@@ -2,9 +2,8 @@ package readmodel
 
 import "slices"
 
-// changeLog is the facet of recent changes, oldest first. An index or a cached search that lags a
-// little learns from it what it has missed. Views share the items, since they are only ever
-// appended.
+// changeLog is the facet of recent changes, oldest first. An index that lags a little learns from
+// it what it has missed. Views share the items, since they are only ever appended.
 type changeLog struct {
 	floor   uint64 // every change after this sequence is in items
 	items   []loggedChange
@@ -13,9 +12,8 @@ type changeLog struct {
 
 // loggedChange records that a row was set or removed.
 type loggedChange struct {
-	sequence      uint64
-	ref           RowRef
-	before, after filterBits
+	sequence uint64
+	ref      RowRef
 }
 
 // maxChanges is the minimum number of changes retained. The log grows to twice that before its older
@@ -31,14 +29,7 @@ func (l *changeLog) apply(ch change) {
 		l.floor = l.items[maxChanges-1].sequence
 		l.items = append(make([]loggedChange, 0, 2*maxChanges), l.items[maxChanges:]...)
 	}
-	c := loggedChange{sequence: ch.sequence, ref: ch.ref()}
-	if ch.old != nil {
-		c.before = ch.old.filter
-	}
-	if ch.row != nil {
-		c.after = ch.row.filter
-	}
-	l.items = append(l.items, c)
+	l.items = append(l.items, loggedChange{sequence: ch.sequence, ref: ch.ref()})
 }
 
 // reload drops all changes, since those in bulk were not logged.

@@ -97,7 +97,6 @@ func (v *View) checkName(ctx context.Context, look *ranking) (found rowsByList, 
 // bestMatches returns the list's best matches of name or chat id, newest first within a rank. Its
 // only error is ctx's.
 //
-// It caches no result: ranking what the index finds takes no longer than updating a cached result.
 // Without an index it searches as a list does.
 func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row, error) {
 	q, rows := TextQuery{list, TextOfNames, look.needle}, &v.lists[list].rows
@@ -107,7 +106,8 @@ func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row
 		if err != nil {
 			return nil, err
 		}
-		m.slots.Iterate(func(slot uint32) bool { look.add(rows.get(slot)); return true })
+		defer v.text.bits.Put(m.bits)
+		m.bits.each(func(slot uint32) { look.add(rows.get(slot)) })
 		return look.best(list), nil
 	}
 	if look.full(list) {

@@ -23,7 +23,7 @@
 //  5. Queries do not wait for the stream, a disk, the text index, an upstream or another query. The
 //     one exception is a client that asks to wait, with Registry-Min-Sequence.
 //  6. The text index may lag; a response may not. An index that lags, is damaged, hangs or is
-//     missing makes searches slower, never wrong. So does the cache of results.
+//     missing makes searches slower, never wrong.
 //  7. Unknown is never clean: until the model has caught up, the response is 503, never an empty
 //     200.
 //  8. One bad event costs one event. Its reason, which a stranger wrote, renders within bounds of
@@ -97,17 +97,14 @@
 // and 160 ms at a million.
 //
 // A name check looks for similar names first. They include all equal names, so if those fill a
-// group, the check asks the index only for matching ids. It then ranks what the index finds and
-// caches nothing, because updating a cached result takes as long. A check of a new name takes 0.02
+// group, the check asks the index only for matching ids, and ranks what the index finds. A check of a new name takes 0.02
 // ms of CPU time at 100,000 entries and 0.08 ms at a million; a check of a word that many names
 // contain takes 0.7 ms (BenchmarkCheck). Rows are ranked in stages, many at a time, because memory
 // latency dominates (ranking): ranking them one by one took three times as long.
 //
 // A text search computes a set: the slots of the rows whose text contains the needle. View.matching
-// starts from a cached result or from the index and rescans every row that has changed since. With
-// neither, it scans every row. The page is then sorted out of the set or found by walking the
-// order, whichever is cheaper. A cached result is updated only when it is requested again: updating
-// hundreds of results on every event would cost the writer more than it saves clients.
+// asks the index and rescans every row that has changed since. Without one, it scans every row. The
+// page is then sorted out of the set or found by walking the order, whichever is cheaper.
 //
 // # Indexes
 //
@@ -124,8 +121,8 @@
 //     content.
 //   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one
 //     each, with the queries that it answers; who.go: more queries on similar names.
-//   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view, and its
-//     cache; needle.go: one text in many.
+//   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view;
+//     needle.go: one text in many.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.
 //   - rows.go: the model as an index sees it. inventory.go: all content, for comparing two models.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"example.org/registry/events"
 	"example.org/registry/readmodel/btree"
 )
@@ -71,46 +69,48 @@ type Page struct {
 
 // List returns one page of a list. Its only error is ctx's: a search stops when its client has
 // disconnected.
-func (v *View) List(ctx context.Context, q ListQuery) (Page, error) {
-	if q.List.Trusted() {
-		q.Status = StatusVerified // legit shows no others
-	}
-	var p Page
-	var err error
-	switch {
-	case q.ID != "":
-		p = v.listByID(&q)
-	case q.Search != "":
-		p, err = v.search(ctx, &q)
-	default:
-		p = v.list(q.List).page(&q)
-	}
-	p.HasMore = q.Skip+len(p.Rows) < p.Total
-	return p, err
-}
+func (v *View) List(ctx context.Context, q ListQuery) (Page, error) { return v.listPage(ctx, &q, nil) }
 
 // Totals is how many entries match under each status.
 type Totals struct{ All, Verified, Risk int }
 
-// Totals counts the matches of q under each status, ignoring q's own; legit has no Risk. For a
-// search that List has answered, the counts are cached with its result. Its only error is ctx's.
-func (v *View) Totals(ctx context.Context, q ListQuery) (t Totals, err error) {
-	count := func(q *ListQuery) int { return v.list(q.List).size(q) }
+// ListTotals is List, and counts the matches under each status, ignoring q's own; legit has no Risk.
+func (v *View) ListTotals(ctx context.Context, q ListQuery) (p Page, t Totals, err error) {
+	p, err = v.listPage(ctx, &q, &t)
+	return p, t, err
+}
+
+// listPage returns one page of a list, and counts the totals unless t is nil.
+func (v *View) listPage(ctx context.Context, q *ListQuery, t *Totals) (p Page, err error) {
+	if q.List.Trusted() {
+		q.Status = StatusVerified // legit shows no others
+	}
+	l := v.list(q.List)
+	count := l.size
 	switch {
 	case q.ID != "":
-		count = func(q *ListQuery) int { return v.listByID(q).Total }
+		var counts filterCounts
+		p, counts = v.pageWithID(l, q)
+		count = counts.count
 	case q.Search != "":
 		m, err := v.matching(ctx, TextQuery{listIndex(q.List), TextOfAll, fold(q.Search)})
 		if err != nil {
-			return t, err
+			return p, err
 		}
-		count = m.counts.count
+		defer v.text.bits.Put(m.bits)
+		p, count = l.pageOf(&m, q), m.counts.count
+	default:
+		p = l.page(q)
 	}
-	for status, n := range []*int{StatusAll: &t.All, StatusVerified: &t.Verified, StatusRisk: &t.Risk} {
-		q.Status = Status(status)
-		*n = count(&q)
+	p.HasMore = q.Skip+len(p.Rows) < p.Total
+	if t != nil {
+		under := *q
+		for status, n := range []*int{StatusAll: &t.All, StatusVerified: &t.Verified, StatusRisk: &t.Risk} {
+			under.Status = Status(status)
+			*n = count(&under)
+		}
 	}
-	return t, nil
+	return p, nil
 }
 
 // page jumps to the first row of the page that q asks for, and walks from there.
@@ -146,36 +146,34 @@ func (l *listView) size(q *ListQuery) int {
 	return l.trees[o].Len(classesOf(q.Status, q.Proofs))
 }
 
-// listByID finds the rows of the list with exactly this chat id. There is seldom more than one.
-func (v *View) listByID(q *ListQuery) Page {
-	if v.ManyWithID(q.ID) {
-		m := v.rowsWithID(q)
-		return v.list(q.List).pageOf(&m, q, v.text)
-	}
+// pageWithID returns the page of q among the rows of l with exactly its chat id, and counts all of
+// these. There is seldom more than one; many are paged like the matches of a search.
+func (v *View) pageWithID(l *listView, q *ListQuery) (p Page, counts filterCounts) {
 	var rows []*Row
+	var many *bitset
+	if v.ManyWithID(q.ID) {
+		many = v.text.takeBits(len(l.rows.chunks) * chunkLen)
+		defer v.text.bits.Put(many)
+	}
 	v.withChatID(q.ID, func(list int, r *Row) {
-		if list == listIndex(q.List) && r.filter.match(q.Status, q.Proofs) {
+		if list != listIndex(q.List) {
+			return
+		}
+		counts[r.filter]++
+		switch {
+		case many != nil:
+			(*many)[r.slot/64] |= 1 << (r.slot % 64)
+		case r.filter.match(q.Status, q.Proofs):
 			rows = append(rows, r)
 		}
 	})
-	v.list(q.List).sort(rows, q.Sort)
+	if many != nil {
+		return l.pageOf(&matchSet{many, counts}, q), counts
+	}
+	l.sort(rows, q.Sort)
 	total := len(rows)
 	rows = rows[min(q.Skip, total):]
-	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}
-}
-
-// rowsWithID returns the rows of the list with a chat id that many have, to be paged like the matches
-// of a search.
-func (v *View) rowsWithID(q *ListQuery) matchSet {
-	l := v.list(q.List)
-	bits := v.text.takeBits(len(l.rows.chunks) * chunkLen)
-	defer v.text.bits.Put(bits)
-	v.withChatID(q.ID, func(list int, r *Row) {
-		if list == listIndex(q.List) {
-			(*bits)[r.slot/64] |= 1 << (r.slot % 64)
-		}
-	})
-	return matchSet{roaring.FromDense(*bits, true), l.countFilters(*bits)}
+	return Page{Rows: rows[:min(q.Limit, len(rows))], Total: total}, counts
 }
 
 // sort puts rows of the list into the order of s.

@@ -31,7 +31,7 @@ type Model struct {
 
 // New makes an empty model. Its view has sequence 0.
 func New() *Model {
-	m := &Model{content: newContent(), text: newTextSearch(), next: make(chan struct{})}
+	m := &Model{content: newContent(), text: &textSearch{}, next: make(chan struct{})}
 	m.facets = newFacets(&m.content)
 	first := &View{text: m.text}
 	for i := range first.lists {
@@ -108,11 +108,6 @@ func (m *Model) Load(records []Record, checkpoint uint64) {
 // publish makes the next view and wakes all goroutines waiting for one.
 func (m *Model) publish() *View {
 	v := m.nextView()
-	entries := 0
-	for _, l := range events.Lists() {
-		entries += v.NumEntries(l)
-	}
-	m.text.fit(entries)
 	m.view.Store(v)
 	if m.waiting.Load() > 0 {
 		m.mu.Lock()

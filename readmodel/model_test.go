@@ -365,7 +365,7 @@ func (p *pair) askDays(t *rapid.T, l events.List) {
 
 func (p *pair) askTotals(t *rapid.T) {
 	q := someListQuery(t)
-	got, err := p.model.View().Totals(context.Background(), q)
+	_, got, err := p.model.View().ListTotals(context.Background(), q)
 	require.NoError(t, err)
 	var want Totals
 	for status, n := range []*int{StatusAll: &want.All, StatusVerified: &want.Verified, StatusRisk: &want.Risk} {

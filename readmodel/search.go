@@ -3,13 +3,9 @@ package readmodel
 import (
 	"context"
 	mathbits "math/bits"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/maypok86/otter/v2"
 )
 
 // TextQuery asks which rows of a list have a text that contains a needle.
@@ -88,15 +84,11 @@ func (m *Model) UseTextIndex(x TextIndex) {
 	m.text.index.Store(&x)
 }
 
-// textSearch speeds up text searches and may be missing or lag: the text index and a cache of
-// results. A Model and all its views share it; any goroutine may use it. It never changes a result:
-// see View.matching.
+// textSearch has the text index, which may be missing or lag, and memory for searches. A Model and all
+// its views share it; any goroutine may use it. It never changes a result: see View.matching.
 type textSearch struct {
-	index        atomic.Pointer[TextIndex] // nil if there is none
-	cache        *otter.Cache[TextQuery, *cachedMatches]
-	bound        uint64        // of the cache, in bytes; only the model's owner uses it
-	hits, misses atomic.Uint64 // of the cache
-	bits         sync.Pool     // of *bitset
+	index atomic.Pointer[TextIndex] // nil if there is none
+	bits  sync.Pool                 // of *bitset
 }
 
 // bitset is a set of slots of a list, a bit for each. The caller of takeBits returns it to the
@@ -119,111 +111,38 @@ func (b bitset) has(slot uint32) bool {
 	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 != 0
 }
 
-// cachedMatches is the exact result of a TextQuery at one sequence. It never changes.
-type cachedMatches struct {
-	matchSet
-	sequence uint64
-	bytes    uint32
-}
-
-// A result takes up to a bit a row, so the memory for a few thousand popular searches grows with
-// the registry.
-const (
-	minCacheBytes      = 24 << 20
-	cacheBytesPerEntry = 240
-	cacheShare         = 16 // of the memory limit, at most the 16th part
-)
-
-// cacheBytes returns the bound of the cache for a registry of entries entries.
-func cacheBytes(entries int) uint64 {
-	limit := uint64(debug.SetMemoryLimit(-1)) / cacheShare // a negative limit only reads it
-	return max(minCacheBytes, min(uint64(entries)*cacheBytesPerEntry, limit))
-}
-
-// fit sizes the cache for a registry of entries entries. Only the model's owner calls it. It
-// ignores changes of less than an eighth, so that it costs a batch nothing.
-func (t *textSearch) fit(entries int) {
-	if want := cacheBytes(entries); want > t.bound+t.bound/8 || want < t.bound-t.bound/8 {
-		t.bound = want
-		t.cache.SetMaximum(want)
-	}
-}
-
-func newTextSearch() *textSearch {
-	return &textSearch{bound: minCacheBytes, cache: otter.Must(&otter.Options[TextQuery, *cachedMatches]{
-		MaximumWeight: minCacheBytes,
-		Weigher:       func(q TextQuery, m *cachedMatches) uint32 { return m.bytes + uint32(len(q.Needle)) },
-		Executor:      func(f func()) { f() }, // runs f in the caller's goroutine
-	})}
-}
-
-// remember caches m, the result of q at sequence.
-func (t *textSearch) remember(q TextQuery, sequence uint64, m matchSet) {
-	const overhead = 320
-	t.cache.Set(q, &cachedMatches{m, sequence, uint32(m.slots.GetSizeInBytes()) + overhead})
-}
-
-// SearchCache describes a model's cache of search results. Hits and Misses count the searches since
-// the model was made that did and did not find their result in it.
-type SearchCache struct {
-	Searches     int
-	Bytes        uint64 // estimated
-	Hits, Misses uint64
-}
-
-// SearchCache describes the cache that all views of a model share.
-func (v *View) SearchCache() SearchCache {
-	t := v.text
-	return SearchCache{t.cache.EstimatedSize(), t.cache.WeightedSize(), t.hits.Load(), t.misses.Load()}
-}
-
-// search returns a page of the rows whose text contains the search of q.
-func (v *View) search(ctx context.Context, q *ListQuery) (Page, error) {
-	m, err := v.matching(ctx, TextQuery{listIndex(q.List), TextOfAll, fold(q.Search)})
-	if err != nil {
-		return Page{}, err
-	}
-	return v.list(q.List).pageOf(&m, q, v.text), nil
-}
-
-// matching returns exactly the rows that match q. The caller must not change the result. The only
-// error is ctx's.
-//
-// It starts from a cached result or from the index and rescans every row that has changed since.
-// With neither, it scans every row. So an index or a result that lags or is missing makes a search
-// slower, never wrong (promise 6).
-func (v *View) matching(ctx context.Context, q TextQuery) (matchSet, error) {
-	if c, ok := v.text.cache.GetIfPresent(q); ok && c.sequence <= v.sequence {
-		if changes, ok := v.changes.since(c.sequence); ok && v.worthUpdating(c, len(changes)) {
-			m := c.matchSet
-			if v.update(&m, &q, changes); len(changes) > 0 {
-				v.text.remember(q, v.sequence, m)
-			}
-			v.text.hits.Add(1)
-			return m, nil
+// each calls f with the slots in ascending order.
+func (b bitset) each(f func(slot uint32)) {
+	for i, word := range b {
+		for ; word != 0; word &= word - 1 {
+			f(uint32(i*64 + mathbits.TrailingZeros64(word)))
 		}
 	}
-	v.text.misses.Add(1)
-	m, err := v.find(ctx, q)
-	if err == nil {
-		v.text.remember(q, v.sequence, m)
-	}
-	return m, err
 }
 
-// worthUpdating reports whether rescanning changes rows that have changed since c is cheaper than
-// searching the index again.
-func (v *View) worthUpdating(c *cachedMatches, changes int) bool {
-	const few = 512
-	if changes <= few || uint64(changes) < c.slots.GetCardinality() {
-		return true
+// matching returns exactly the rows that match q; the caller returns its bits to the pool. The only
+// error is ctx's.
+//
+// It asks the index and scans every row that has changed since. Without an index, it scans every
+// row. So an index that lags or is missing makes a search slower, never wrong (promise 6).
+//
+// No result is cached: the bodies of responses are, and a search takes some milliseconds. Updating
+// cached results from the change log saved them where a search is repeated after a change, or its
+// second page is read (BenchmarkSearch).
+func (v *View) matching(ctx context.Context, q TextQuery) (matchSet, error) {
+	x, changes := v.usableIndex()
+	chunks := len(v.lists[q.List].rows.chunks)
+	bits := v.text.takeBits((chunks*chunkLen + BlockLen - 1) / BlockLen * BlockLen)
+	look := v.scan
+	if x != nil {
+		look = func(ctx context.Context, q TextQuery, bits bitset) error { return v.findIndexed(ctx, x, q, bits) }
 	}
-	x := v.text.index.Load()
-	if x == nil {
-		return true
+	if err := look(ctx, q, *bits); err != nil {
+		v.text.bits.Put(bits)
+		return matchSet{}, err
 	}
-	sequence, ok := (*x).Coverage(v)
-	return !ok || sequence <= c.sequence
+	v.lookAgain(changes, &q, *bits)
+	return matchSet{bits, v.lists[q.List].countFilters(*bits)}, nil
 }
 
 // usableIndex returns the index, if v can use one, and the changes that it may lack.
@@ -240,23 +159,6 @@ func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 		return nil, nil
 	}
 	return *p, unknown
-}
-
-// find searches the index, or scans every row if v can use no index.
-func (v *View) find(ctx context.Context, q TextQuery) (matchSet, error) {
-	x, changes := v.usableIndex()
-	chunks := len(v.lists[q.List].rows.chunks)
-	bits := v.text.takeBits((chunks*chunkLen + BlockLen - 1) / BlockLen * BlockLen)
-	defer v.text.bits.Put(bits)
-	look := v.scan
-	if x != nil {
-		look = func(ctx context.Context, q TextQuery, bits bitset) error { return v.findIndexed(ctx, x, q, bits) }
-	}
-	if err := look(ctx, q, *bits); err != nil {
-		return matchSet{}, err
-	}
-	v.lookAgain(changes, &q, *bits)
-	return matchSet{roaring.FromDense(*bits, true), v.lists[q.List].countFilters(*bits)}, nil
 }
 
 // lookAgain updates bits, the result of q before changes, to v.
@@ -312,38 +214,10 @@ func (v *View) scan(ctx context.Context, q TextQuery, bits bitset) error {
 	return nil
 }
 
-// update updates m, the result of q before changes, to v. It copies slots before it changes them.
-func (v *View) update(m *matchSet, q *TextQuery, changes []loggedChange) {
-	if len(changes) == 0 {
-		return
-	}
-	rows, own, look := &v.lists[q.List].rows, false, q.matcher()
-	for _, c := range changes {
-		if c.ref.List() != q.List {
-			continue
-		}
-		r := rows.get(c.ref.Slot())
-		was, is := m.slots.Contains(c.ref.Slot()), r != nil && look.matches(r)
-		m.counts.update(&c, was, is)
-		if is == was {
-			continue
-		}
-		if !own {
-			m.slots, own = m.slots.Clone(), true
-		}
-		if is {
-			m.slots.Add(c.ref.Slot())
-		} else {
-			m.slots.Remove(c.ref.Slot())
-		}
-	}
-}
-
-// matchSet is the result of a text search before filters, order and page. A cached one never
-// changes.
+// matchSet is the result of a text search before filters, order and page.
 type matchSet struct {
-	slots  *roaring.Bitmap // of the list; some may be empty
-	counts filterCounts    // of the rows in them
+	bits   *bitset      // of the list; some slots may be empty
+	counts filterCounts // of the rows in them
 }
 
 // filterCounts counts rows by filterBits, so that the total under any filter is known without
@@ -366,18 +240,6 @@ func (l *listView) countFilters(bits bitset) (c filterCounts) {
 	return c
 }
 
-// update applies one change of a row that was, or is now, among the counted rows. Several changes
-// of one slot come in order, each from the state after the one before, so intermediate states
-// cancel out.
-func (c *filterCounts) update(change *loggedChange, was, is bool) {
-	if was {
-		c[change.before]--
-	}
-	if is {
-		c[change.after]++
-	}
-}
-
 // count returns how many of the rows pass q's filters.
 func (c *filterCounts) count(q *ListQuery) (total int) {
 	for f, n := range c {
@@ -390,7 +252,7 @@ func (c *filterCounts) count(q *ListQuery) (total int) {
 
 // pageOf returns the page of q among the rows in m. If there are many rows, it walks the order
 // until the page is full; if there are few, it sorts them.
-func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
+func (l *listView) pageOf(m *matchSet, q *ListQuery) Page {
 	total := m.counts.count(q)
 	n := min(q.Limit, total-q.Skip)
 	if n <= 0 {
@@ -402,33 +264,24 @@ func (l *listView) pageOf(m *matchSet, q *ListQuery, t *textSearch) Page {
 	steps := (q.Skip + n) * through / total
 	o, _ := q.Sort.order()
 	if steps*max(1, l.trees[o].Len(classesOf(StatusAll, ProofsAll))/through/6) < 40*total {
-		return Page{Rows: l.walkThrough(m.slots, q, n, steps, t), Total: total}
+		return Page{Rows: l.walkThrough(*m.bits, q, n), Total: total}
 	}
 	rows := make([]*Row, 0, total)
-	m.slots.Iterate(func(slot uint32) bool {
+	m.bits.each(func(slot uint32) {
 		if r := l.rows.get(slot); r != nil && r.filter.match(q.Status, q.Proofs) {
 			rows = append(rows, r)
 		}
-		return true
 	})
 	l.sort(rows, q.Sort)
 	return Page{Rows: slices.Clip(rows[q.Skip : q.Skip+n]), Total: total}
 }
 
-// walkThrough walks q's order, for about steps steps, and returns n rows in slots, after q.Skip
-// others.
-func (l *listView) walkThrough(slots *roaring.Bitmap, q *ListQuery, n, steps int, t *textSearch) []*Row {
-	has := slots.Contains
-	if steps > 1000 { // making a bitset pays off
-		bits := t.takeBits(int(slots.DenseSize()) * 64)
-		defer t.bits.Put(bits)
-		slots.WriteDenseTo(*bits)
-		has = bits.has
-	}
+// walkThrough walks q's order and returns n rows in bits, after q.Skip others.
+func (l *listView) walkThrough(bits bitset, q *ListQuery, n int) []*Row {
 	rows := make([]*Row, 0, n)
 	skip := q.Skip
 	l.eachSlot(q, 0, func(slot uint32) bool {
-		if !has(slot) {
+		if !bits.has(slot) {
 			return true
 		}
 		if skip > 0 {

@@ -27,7 +27,6 @@ func BenchmarkDifferent(b *testing.B) {
 	indexed(b, m)
 	v, r := m.View(), rand.New(rand.NewPCG(3, 4))
 	for range b.N {
-		readmodel.ForgetSearches(m)
 		before := liveHeap()
 		var took []time.Duration
 		for i := range 10_000 {
@@ -39,7 +38,6 @@ func BenchmarkDifferent(b *testing.B) {
 			took = append(took, time.Since(begun))
 		}
 		reportTimes(b, "", took)
-		b.ReportMetric(float64(v.SearchCache().Bytes)/(1<<20), "MiB-cached")
 		b.ReportMetric(float64(int64(liveHeap())-int64(before))/(1<<20), "MiB-heap-grown")
 	}
 }

@@ -52,9 +52,7 @@ func (w *world) list(t testing.TB, q readmodel.ListQuery) string {
 	if q.Limit == 0 {
 		q.Limit = bounds.DefaultLimit
 	}
-	found, err := w.view.List(context.Background(), q)
-	require.NoError(t, err)
-	totals, err := w.view.Totals(context.Background(), q)
+	found, totals, err := w.view.ListTotals(context.Background(), q)
 	require.NoError(t, err)
 	page, err := w.site.List(nil, ListPage{Query: q, Found: found, Totals: totals, Reports: w.reports(q.List)})
 	require.NoError(t, err)

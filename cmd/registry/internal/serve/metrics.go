@@ -138,16 +138,6 @@ func families() []metric {
 	always("ranked_renewals_total", counter, "How often the index of ranked search was set aside and made anew since the start.",
 		func(s scrape) float64 { return float64(s.rankedRenewed) })
 
-	always("remembered_searches", gauge, "Text searches of which the result is remembered.",
-		func(s scrape) float64 { return float64(s.view.SearchCache().Searches) })
-	always("remembered_searches_bytes", gauge, "Memory of the remembered results, by estimate.",
-		func(s scrape) float64 { return float64(s.view.SearchCache().Bytes) })
-	add("remembered_search_lookups_total", counter, "Text searches that were not answered by a remembered page: hit, where the result was remembered, or miss.",
-		func(s scrape, emit func(float64, ...string)) {
-			emit(float64(s.view.SearchCache().Hits), "hit")
-			emit(float64(s.view.SearchCache().Misses), "miss")
-		}, "outcome")
-
 	always("rebuild_running", gauge, "1 while a read model is being rebuilt beside the one that is served.",
 		func(s scrape) float64 { return oneIf(s.rebuilding != nil) })
 	always("rebuild_done_events", gauge, "Events that the rebuild under way has dealt with; 0 without one.", func(s scrape) float64 {

@@ -41,8 +41,8 @@ func TestMetricsOfAllRooms(t *testing.T) {
 	for _, name := range []string{
 		"registry_lag_events", "registry_lag_seconds", "registry_checkpoint_sequence", "registry_saved_sequence", "registry_ready",
 		"registry_rejected_events", "registry_index_lag_events", "registry_index_failed", "registry_ranked_failed", "registry_frozen", "registry_connected",
-		"registry_http_requests_total", "registry_http_request_duration_seconds", "registry_remembered_searches",
-		"registry_remembered_searches_bytes", "registry_remembered_search_lookups_total", "registry_remembered_pages",
+		"registry_http_requests_total", "registry_http_request_duration_seconds",
+		"registry_remembered_pages",
 		"registry_upstream_requests_total", "go_goroutines", "process_open_fds", "go_build_info",
 	} {
 		if !strings.Contains(body, "\n# HELP "+name+" ") {
