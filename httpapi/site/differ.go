@@ -3,13 +3,16 @@ package site
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"example.org/registry/readmodel/casefold"
 	"example.org/registry/readmodel/lookalike"
+	markdown "example.org/registry/readmodel/reason"
 )
 
 // why returns, in Polish, how a name differs from another that looks like it.
@@ -117,15 +120,20 @@ func foldedRunes(name []rune) []string {
 // folded returns a text in the form that a search compares.
 func folded(s string) string { return casefold.String(norm.NFKC.String(s)) }
 
+func areMarks(rs []rune) bool {
+	return !slices.ContainsFunc(rs, func(r rune) bool { return !unicode.In(r, unicode.Mn, unicode.Me) })
+}
+
 func marked(name []rune, same []bool) template.HTML {
 	var b strings.Builder
 	for i, r := range name {
 		if !same[i] && (i == 0 || same[i-1]) {
 			b.WriteString("<mark>")
 		}
-		if !same[i] && lookalike.Hidden(string(r)) {
+		switch {
+		case !same[i] && lookalike.Hidden(string(r)) || unicode.Is(unicode.Bidi_Control, r):
 			fmt.Fprintf(&b, "[U+%04X]", r)
-		} else {
+		case i < markdown.MaxMarks || !areMarks(name[i-markdown.MaxMarks:i+1]):
 			b.WriteString(template.HTMLEscapeString(string(r)))
 		}
 		if !same[i] && (i+1 == len(name) || same[i+1]) {

@@ -8,6 +8,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/lookalike"
+	markdown "example.org/registry/readmodel/reason"
 )
 
 // entry is an entry for the templates.
@@ -85,13 +86,23 @@ func (e *entry) Avatar() string {
 	return "/api/chat/avatar/" + e.ChatID + "?size=128"
 }
 
+// shownName returns a name as pages show it (events/CONTRACT.md#mapping).
+func shownName(name string) string {
+	if !markdown.IsVisible(name) {
+		return "(nazwa bez widocznych znaków)"
+	}
+	return markdown.Plain(name)
+}
+
 func (s *Site) entry(l events.List, r *readmodel.Row) (*entry, error) {
 	public, err := r.Public()
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
+	hidden := lookalike.Hidden(public.Name)
+	public.Name = shownName(public.Name)
 	return &entry{
 		PublicEntry: public, List: l, Reported: r.Reported(), Class: class(l, public.Verified),
-		Hidden: lookalike.Hidden(public.Name), proofsShown: s.cfg.Proofs,
+		Hidden: hidden, proofsShown: s.cfg.Proofs,
 	}, nil
 }

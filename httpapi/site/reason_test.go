@@ -1,8 +1,15 @@
 package site
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.org/registry/events"
+	markdown "example.org/registry/readmodel/reason"
+	"example.org/registry/readmodel/reason/reasontest"
 )
 
 // What the renderer would let through if it were broken does not reach a page.
@@ -30,6 +37,25 @@ func TestSanitise(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", reason, got, want)
 		}
 	}
+}
+
+// TestPagesShowWhatTheAPISends holds generated reasons to one list of elements: of what the renderer
+// writes, a page changes nothing but headings, which would be in its outline.
+func TestPagesShowWhatTheAPISends(t *testing.T) {
+	policy, r := newPolicy(), markdown.NewRenderer()
+	heading := regexp.MustCompile(`<(/?)h[1-6]>`)
+	rapid.Check(t, func(t *rapid.T) {
+		html := r.HTML(reasontest.Markdown().Draw(t, "reason"))
+		want := heading.ReplaceAllStringFunc(html, func(tag string) string {
+			return map[bool]string{true: "</p>", false: `<p class="h">`}[tag[1] == '/']
+		})
+		if got := string(sanitise(policy, html)); got != want {
+			t.Fatalf("got  %q\nwant %q", got, want)
+		}
+		if got, want := shownText(html), strings.Fields(markdown.Text(html)); strings.Join(strings.Fields(got), "") != strings.Join(want, "") {
+			t.Fatalf("shows %q, want %q", got, want)
+		}
+	})
 }
 
 func FuzzSanitise(f *testing.F) {
@@ -76,5 +102,26 @@ func TestGist(t *testing.T) {
 		if got := gist(reason); got != want {
 			t.Errorf("%q: %q, want %q", reason, got, want)
 		}
+	}
+}
+
+// TestShownNames: a name is seen, turns no text around and paints over no line, on every page that
+// has it.
+func TestShownNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"\u200b\u3164":                    "(nazwa bez widocznych znaków)",
+		"\u2800\u2800":                    "(nazwa bez widocznych znaków)",
+		"Jan \u202eylimE":                 "Jan ylimE",
+		"Z\u0301\u0302\u0303\u0304x":      "Ź\u0302\u0303x",
+		"Z\u0323\u0302\u0303\u0304\u0305": "Ẓ\u0302\u0303",
+	} {
+		w := newWorld(t, full(), person(events.Scammers, "e", "9", name, "Powód.", true, events.Proofs{}, 1))
+		if page := w.entry(t, events.Scammers, "e"); !strings.Contains(page, "<bdi>"+want+"</bdi>") {
+			t.Errorf("%q is not shown as %q", name, want)
+		}
+	}
+	_, b := markDifferences("Jan", "J\u202ea\u0301\u0302\u0303n")
+	if got := string(b); strings.ContainsAny(got, "\u202e\u0303") || !strings.Contains(got, "U+202E") {
+		t.Errorf("differences show %q", got)
 	}
 }

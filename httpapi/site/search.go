@@ -162,7 +162,11 @@ func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
 	if err != nil {
 		return hit{}, err
 	}
-	return hit{entry: e, Named: spans(name, h.Matches, readmodel.InName, 1<<20), Excerpt: spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
+	named := spans(name, h.Matches, readmodel.InName, 1<<20)
+	if e.Name != name { // the matches count characters that are not shown
+		named = []span{{Text: e.Name}}
+	}
+	return hit{entry: e, Named: named, Excerpt: spans(reason, h.Matches, readmodel.InReason, maxExcerpt)}, nil
 }
 
 // spans cuts a text at the positions of the words. If the text is longer than limit, in code

@@ -10,6 +10,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel/benchtext"
+	"example.org/registry/readmodel/reason/reasontest"
 )
 
 // hostile is a reason of opener × n + line × m + tail.
@@ -23,8 +24,8 @@ func (h hostile) reason(size int) string {
 
 // hostiles are all pairs of markers, whether or not each is harmless by itself.
 func hostiles() (all []hostile) {
-	for _, opener := range markers() {
-		for _, line := range markers() {
+	for _, opener := range reasontest.Markers() {
+		for _, line := range reasontest.Markers() {
 			all = append(all, hostile{opener, line, "\n\n> x"})
 		}
 	}

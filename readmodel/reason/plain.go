@@ -32,15 +32,15 @@ func Inline(element string) bool {
 	return false
 }
 
-// maxMarks is how many non-spacing marks a letter may carry where it is shown. More of them paint
+// MaxMarks is how many non-spacing marks a letter may carry where it is shown. More of them paint
 // over the lines around it.
-const maxMarks = 2
+const MaxMarks = 2
 
 // Plain returns s, a text of a stranger, as it may be shown: in NFC, with at most two non-spacing
 // marks on a letter, and without bidirectional controls, which reorder the text around them.
 func Plain(s string) string { return withoutMarks(norm.NFC.String(s)) }
 
-// withoutMarks drops bidirectional controls, and marks beyond maxMarks.
+// withoutMarks drops bidirectional controls, and marks beyond MaxMarks.
 func withoutMarks(s string) string {
 	if isASCII(s) {
 		return s
@@ -55,7 +55,7 @@ func withoutMarks(s string) string {
 		case !unicode.In(r, unicode.Mn, unicode.Me):
 			marks = 0
 		default:
-			if marks++; marks > maxMarks {
+			if marks++; marks > MaxMarks {
 				return -1
 			}
 		}

@@ -62,10 +62,13 @@ func NewRenderer() *Renderer {
 	return r
 }
 
+// lineEndings makes one of CommonMark's three.
+var lineEndings = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // HTML returns the HTML of a valid reason. If it exceeds maxHTML, HTML returns the reason as escaped
 // text, markup included. It depends on the reason alone.
 func (r *Renderer) HTML(reason string) string {
-	reason = Plain(reason)
+	reason = lineEndings.Replace(Plain(reason))
 	r.out.Reset()
 	r.w.Reset(&r.out)
 	*r.left = fullRoom
