@@ -42,6 +42,9 @@ type Stretch struct {
 // kinds returns the pieces of a text that no list has, in their order.
 func (rd *Reader) kinds(s string) (all []Stretch) {
 	for _, id := range rd.ids(s) { // which are no number of another kind, nor a part of one
+		if numberKind(id.digits, false) == Card {
+			continue
+		}
 		s = s[:id.From] + strings.Repeat("\x00", id.To-id.From) + s[id.To:]
 	}
 	add := func(from, to int, kind Kind) {
@@ -101,7 +104,7 @@ func (rd *Reader) placesIn(s string) (all []Span) {
 
 // addressKind returns the kind of a word that may be an address.
 func (rd *Reader) addressKind(word string) Kind {
-	scheme, rest, hasScheme := strings.Cut(strings.NewReplacer("[.]", ".", "(.)", ".", "hxxp", "http", "。", ".").Replace(word), "://")
+	scheme, rest, hasScheme := strings.Cut(word, "://")
 	if !hasScheme {
 		scheme, rest = "", word
 	}

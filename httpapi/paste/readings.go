@@ -192,7 +192,9 @@ func (b *builder) readRuns(s string) {
 	b.whole = key(coreOf(words))
 	for size := 1; size <= MaxWords; size++ {
 		for from := 0; from+size <= len(words); from++ {
-			b.addRun(s, words, from, from+size)
+			if size > 1 || !isPiece(s, words[from].Span) {
+				b.addRun(s, words, from, from+size)
+			}
 		}
 	}
 	pieces := spacedWords(s, words) // up to six words with more pieces than that
@@ -206,6 +208,19 @@ func (b *builder) readRuns(s string) {
 	if len(words) > MaxWords {
 		b.addRun(s, words, 0, len(words))
 	}
+}
+
+// isPiece reports whether a dot, a dash or an underscore joins a part of a text to another one: then it is
+// a part of a word. Many nicks have a common name as a part.
+func isPiece(s string, at Span) bool {
+	joined := func(joint, next rune) bool {
+		return (joint == '.' || joint == '-' || joint == '_') && lookalike.IsWordly(next)
+	}
+	before, size := utf8.DecodeLastRuneInString(s[:at.From])
+	first, _ := utf8.DecodeLastRuneInString(s[:at.From-size])
+	after, size := utf8.DecodeRuneInString(s[at.To:])
+	last, _ := utf8.DecodeRuneInString(s[at.To+size:])
+	return joined(before, first) || joined(after, last)
 }
 
 // coreOf returns the core of words in a row. Next to words, what stands alone is decoration.

@@ -69,7 +69,7 @@ func wording(v *verdict.Verdict, p *paste.Paste, main []match) verdictView {
 	if v.Namesake {
 		a.Text += " Uwaga: zgłoszono też kogoś o takiej samej albo podobnej nazwie, z innym ID. Zobacz niżej."
 	}
-	if v.Value != verdict.Unchecked {
+	if v.Value != verdict.Unchecked && v.Value != verdict.Trusted {
 		a.Unread = unread(v, p)
 	}
 	return a
