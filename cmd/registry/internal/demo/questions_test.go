@@ -13,9 +13,15 @@ import (
 	"example.org/registry/readmodel/ranked"
 )
 
-// TestQuestions: what people who were cheated type finds, in the demonstration, who cheats so. The
-// first answers have the words; relaxed tells that they lack one.
-func TestQuestions(t *testing.T) {
+// index is the index of ranked search over the demonstration.
+type index struct {
+	*ranked.Searcher
+	view *readmodel.View
+}
+
+// rankedIndex makes the index, which lives until the test ends.
+func rankedIndex(t *testing.T) index {
+	t.Helper()
 	renderer, model := readmodel.NewRenderer(), readmodel.New()
 	var records []readmodel.Record
 	for i, e := range mustEvents(t) {
@@ -29,14 +35,21 @@ func TestQuestions(t *testing.T) {
 		defer close(done)
 		engine.Run(ctx, model, ranked.Identity{StreamEpoch: "epoch", DataSet: "data set"})
 	}()
-	defer func() { cancel(); <-done }()
+	t.Cleanup(func() { cancel(); <-done })
 	for end := time.Now().Add(time.Minute); engine.Sequence() < view.Sequence(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("there is no index")
 		}
 	}
-	index := engine.Acquire()
-	defer index.Release()
+	searcher := engine.Acquire()
+	t.Cleanup(searcher.Release)
+	return index{searcher, view}
+}
+
+// TestQuestions: what people who were cheated type finds, in the demonstration, who cheats so. The
+// first answers have the words; relaxed tells that they lack one.
+func TestQuestions(t *testing.T) {
+	index := rankedIndex(t)
 	for _, c := range []struct {
 		question, finds string
 		relaxed         bool
@@ -78,7 +91,7 @@ func TestQuestions(t *testing.T) {
 		{"dostałem bana bo nie zapłaciłem", "dostać bana", false},
 		{"kurier odbierze przedmiot potwierdź płatność", "kurier odbierze", false},
 	} {
-		page, err := index.Search(ctx, view, readmodel.RankedQuery{Words: c.question, Limit: 3})
+		page, err := index.Search(t.Context(), index.view, readmodel.RankedQuery{Words: c.question, Limit: 3})
 		require.NoError(t, err)
 		var found []string
 		for _, h := range page.Hits {
