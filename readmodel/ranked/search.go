@@ -60,7 +60,8 @@ func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.Ra
 	err = fault.Catch(func() error {
 		analyzer := a.engine.analyzer()
 		defer a.engine.analyzers.Put(analyzer)
-		s := &search{published: a.published, ctx: ctx, view: v, query: &q, analyzer: analyzer}
+		s := &search{published: a.published, ctx: ctx, view: v, query: &q, analyzer: analyzer,
+			forTerms: maxTermKeys, forNear: maxKeys, forTries: maxKeys}
 		if s.changed, err = changedRows(v, a.sequence); err != nil {
 			return err
 		}
@@ -87,6 +88,8 @@ type search struct {
 	changed  map[readmodel.RowRef]bool // rows whose text in the index is older
 	looks    int                       // changed rows that were read
 	reads    int                       // rows that were read for a spelling
+
+	forTerms, forNear, forTries budget // of the query's own words, of suggestions, and of trying these
 }
 
 // maxChanged bounds the changed rows that one query analyzes. Beyond them, the latest changes are
@@ -124,7 +127,7 @@ func (w *word) has(terms []string) bool {
 }
 
 // words returns the distinct words of text, without weak words unless there are no others.
-func (s *search) words(text string) ([]word, error) {
+func (s *search) words(text string, left *budget) ([]word, error) {
 	var words []word
 	tokens := s.analyzer.Tokens(nil, text)
 	strong := slices.ContainsFunc(tokens, func(t terms.Token) bool { return !t.Weak })
@@ -136,7 +139,7 @@ func (s *search) words(text string) ([]word, error) {
 		if !slices.Contains(w.terms, t.Plain) {
 			w.terms = append(w.terms, t.Plain) // distinct, since a term's score is added once for each
 		}
-		if err := s.addTerms(&w); err != nil {
+		if err := s.addTerms(&w, left); err != nil {
 			return nil, err
 		}
 		words = append(words, w)
@@ -147,8 +150,8 @@ func (s *search) words(text string) ([]word, error) {
 // addTerms adds the terms of the words that differ from w only in diacritics. A text typed without
 // them can mean those words, and one typed with them can mean texts without. Words that are one of
 // their own terms are found already.
-func (s *search) addTerms(w *word) error {
-	return s.eachWord(wordField, []byte(w.plain), []byte(w.plain+"\x01"), nil, func(key string, _ uint64) error {
+func (s *search) addTerms(w *word, left *budget) error {
+	return s.eachWord(left, wordField, []byte(w.plain), []byte(w.plain+"\x01"), nil, func(key string, _ uint64) error {
 		plain, folded, marked := strings.Cut(key, "\x00")
 		if plain != w.plain {
 			return nil
@@ -167,8 +170,8 @@ func (s *search) addTerms(w *word) error {
 
 // eachWord calls f with the keys of a field's dictionary that the automaton accepts and that a
 // document has. Keys begin at start and end before end, unless that is nil. A key of several
-// segments occurs several times.
-func (s *search) eachWord(field string, start, end []byte, automaton segment.Automaton, f func(key string, documents uint64) error) error {
+// segments occurs several times. It ends early once the budget is spent.
+func (s *search) eachWord(left *budget, field string, start, end []byte, automaton segment.Automaton, f func(key string, documents uint64) error) error {
 	for _, part := range s.parts {
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
@@ -186,6 +189,9 @@ func (s *search) eachWord(field string, start, end []byte, automaton segment.Aut
 			}
 			if entry == nil {
 				break
+			}
+			if !left.spend() {
+				return nil
 			}
 			documents := entry.Count
 			if deleted != nil {
@@ -415,7 +421,7 @@ func (s *search) stillMatches(ref readmodel.RowRef, e *evaluation) (bool, error)
 
 // page runs the query.
 func (s *search) page() (readmodel.RankedPage, error) {
-	words, err := s.words(s.query.Words)
+	words, err := s.words(s.query.Words, &s.forTerms)
 	if err != nil || len(words) == 0 {
 		return readmodel.RankedPage{}, err
 	}

@@ -28,7 +28,21 @@ const (
 	// for one spelling, and for all together.
 	maxReads    = 16
 	maxAllReads = 256
+	// maxKeys bounds the keys of dictionaries, and the documents that have them, that a query looks
+	// at for all suggestions, and maxTermKeys those that differ from its words only in diacritics.
+	// What strangers wrote decides how many there are.
+	maxKeys     = 4000
+	maxTermKeys = 400
 )
+
+// budget is how many more keys may be looked at.
+type budget int
+
+// spend reports whether one more may be.
+func (b *budget) spend() bool {
+	*b--
+	return *b >= 0
+}
 
 // edits returns how many edits a word may differ from another spelling.
 func edits(plain string) int {
@@ -113,7 +127,7 @@ func (s *search) successful(words []word, tries [][]string) (suggestions []strin
 		if slices.Contains(suggestions, text) {
 			continue
 		}
-		other, err := s.words(text)
+		other, err := s.words(text, &s.forTries)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +202,7 @@ func (s *search) near(w *word) ([]spelling, error) {
 			}
 			return nil
 		}
-		if err := s.eachWord(field, nil, nil, plainAutomaton{dfa}, add); err != nil {
+		if err := s.eachWord(&s.forNear, field, nil, nil, plainAutomaton{dfa}, add); err != nil {
 			return nil, err
 		}
 	}
@@ -203,7 +217,7 @@ func (s *search) near(w *word) ([]spelling, error) {
 		if written {
 			near = append(near, *sp)
 		}
-		if len(near) == maxSpellings {
+		if len(near) == maxSpellings || s.forNear < 0 {
 			break
 		}
 	}
@@ -253,6 +267,9 @@ func (s *search) isWritten(sp *spelling) (bool, error) {
 				}
 				if posting == nil {
 					break
+				}
+				if !s.forNear.spend() {
+					return false, nil
 				}
 				ref := p.refs[posting.Number()]
 				if !s.view.Passes(ref, &verified) {
