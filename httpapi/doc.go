@@ -91,8 +91,8 @@
 //
 // There is one way to respond: a handler parses, asks the model and returns a [respond.Response] or
 // an error; package respond sends it. Errors go the same way. Responses of lists, checks and their
-// pages come from cacheable, which caches them. Streams are the exception: once the head is sent,
-// follow.go writes most events below net/http.
+// pages come from cacheable, which caches them. Streams are the exception: once the head is sent, each
+// follower's goroutine writes its events (follow.go).
 //
 // Next to this package are respond (how responses are sent), body (the JSON of entries), wire
 // (connections), upstream (status probes and avatars), site (pages), paste (the parsing of pasted

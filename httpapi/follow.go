@@ -103,7 +103,7 @@ func (f *followers) newNews(was, is *readmodel.View) *news {
 	return n
 }
 
-// join takes a place of one kind for r, until leave. Its error is errBusy.
+// join reserves one of p's places for r; leave gives it back. Its error is errBusy.
 func (f *followers) join(p *places, r *http.Request) (leave func(), err error) {
 	if leave, err = p.enter(r); err == nil && !f.start() {
 		leave()

@@ -386,7 +386,7 @@ func TestExamination(t *testing.T) {
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
 	for shown, want := range map[string]int{"": 0, "shown": 1} {
-		if found.enqueue(subject); shown != "" {
+		if found.begin(subject); shown != "" {
 			found.list(subject, shown)
 		}
 		if err := found.examine(away, look); err == nil || len(found.known) != want || found.none() != (want == 0) {

@@ -265,7 +265,7 @@ var errOtherStream = errors.New("the stream may be another one")
 // examine reads the retained messages of a subject, and lists the subject if none of them is valid.
 // On an error the result is unknown, and the list does not change.
 func (s *subjects) examine(ctx context.Context, e *examination) error {
-	if !s.enqueue(e.subject) {
+	if !s.begin(e.subject) {
 		return nil
 	}
 	valid, err := s.hasValid(ctx, e)
@@ -275,15 +275,15 @@ func (s *subjects) examine(ctx context.Context, e *examination) error {
 	case err == nil && s.sameStream(ctx):
 		s.list(e.subject, e.shown)
 	default:
-		s.unmark(e.subject)
+		s.abandon(e.subject)
 		return cmp.Or(err, errOtherStream)
 	}
 	return nil
 }
 
-// enqueue begins an examination. A valid event that arrives during it dequeues the subject, and
-// so discards the result.
-func (s *subjects) enqueue(subject string) bool {
+// begin begins an examination. A valid event that arrives during it removes the subject from known,
+// and so discards the result. It returns false if too many subjects are known.
+func (s *subjects) begin(subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.known[subject]; !ok {
@@ -306,8 +306,8 @@ func (s *subjects) list(subject, shown string) {
 	}
 }
 
-// unmark ends an examination without a result.
-func (s *subjects) unmark(subject string) {
+// abandon ends an examination without a result.
+func (s *subjects) abandon(subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if shown, ok := s.known[subject]; ok && shown == "" {

@@ -46,9 +46,9 @@ type picture struct {
 var (
 	errNoPicture = errors.New("no such user, or one without a picture")
 	errUnusable  = errors.New("not a picture that is passed on")
-	// errUnauthorised is the API's response to a bad caller, or a CDN's way of saying that it has
+	// errUnauthorized is the API's response to a bad caller, or a CDN's way of saying that it has
 	// no such picture.
-	errUnauthorised = errors.New("not allowed, so the token may be missing or wrong")
+	errUnauthorized = errors.New("not allowed, so the token may be missing or wrong")
 )
 
 // pauseError is a platform's request for a pause.
@@ -113,7 +113,7 @@ func (p *chatPlatform) avatar(ctx context.Context, user string) (string, error) 
 		headers.Set("Authorization", "Bot "+string(p.token))
 	}
 	body, err := p.get(ctx, upstreamChatAPI, p.api+"/users/"+url.PathEscape(user), headers, maxProfile)
-	if errors.Is(err, errUnauthorised) {
+	if errors.Is(err, errUnauthorized) {
 		return "", &pauseError{unauthorisedPause, err} // platforms block callers that keep trying
 	}
 	if err != nil {
@@ -211,7 +211,7 @@ func statusError(resp *http.Response) error {
 	case status == http.StatusNotFound:
 		return errNoPicture
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return fmt.Errorf("%s: %w: %w", text, errUnauthorised, errUnusable)
+		return fmt.Errorf("%s: %w: %w", text, errUnauthorized, errUnusable)
 	case status == http.StatusTooManyRequests:
 		return &pauseError{retryAfter(resp.Header, time.Now()), &callError{outcomeLimited, text}}
 	case status >= http.StatusInternalServerError:

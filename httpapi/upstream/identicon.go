@@ -89,7 +89,7 @@ func identiconField(sum [sha256.Size]byte) (f field) {
 
 // identiconPalette mixes 16 shades between paper and ink, a pair that the first byte selects.
 func identiconPalette(sum [sha256.Size]byte) color.Palette {
-	pairs := identiconColours()
+	pairs := identiconColors()
 	pair := pairs[int(sum[0])%len(pairs)]
 	palette := make(color.Palette, 16)
 	for i := range palette {
@@ -176,7 +176,7 @@ func addRun(counts []uint8, start, end int) {
 // identiconColors are pairs of paper and ink as 0xRRGGBB: a light and a dark one each of sixteen
 // hues between teal and plum, and grays. None is red, amber or green: those are the colors of
 // verdicts. The order is part of every picture.
-func identiconColours() [16][2]uint32 {
+func identiconColors() [16][2]uint32 {
 	return [...][2]uint32{
 		{0xdff3f6, 0x1f86a0}, {0xe0f1f8, 0x2a7ca8}, {0xe3eefb, 0x2f6fb5}, {0xe4ecfb, 0x3d66bd},
 		{0xe6e9fb, 0x4a5bc4}, {0xe9e8fb, 0x5a55c4}, {0xeee8fb, 0x7450c0}, {0xf2e6fa, 0x884ab4},

@@ -139,7 +139,7 @@ func BenchmarkIdenticon(b *testing.B) {
 
 // Red, amber and green say something else on the site: no drawn picture has these.
 func TestIdenticonsSayNothing(t *testing.T) {
-	for _, pair := range identiconColours() {
+	for _, pair := range identiconColors() {
 		for _, c := range pair {
 			r, g, b := int(c>>16&0xff), int(c>>8&0xff), int(c&0xff)
 			if b < r || b < g {

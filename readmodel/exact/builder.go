@@ -298,18 +298,19 @@ func (b *builder) maxVocabulary() int {
 	return 4<<20 + 32*textindex.BlockLen*parts
 }
 
-// collect adds texts of a part to the builder: of the rows in only, or of all rows if only is nil.
-// first is the part's first slot. collect returns the number of rows and the rows that did not fit.
+// collect adds texts of a part to the builder: of the rows in subset, or of all rows if subset is
+// nil. first is the part's first slot. collect returns the number of rows and the rows that did not
+// fit.
 func (b *builder) collect(ctx context.Context, w *indexing.Work, into *textindex.Builder, v *readmodel.View, first readmodel.RowRef,
-	only *textindex.Set) (unindexed *textindex.Set, rows int, err error) {
+	subset *textindex.Set) (unindexed *textindex.Set, rows int, err error) {
 	into.Reset()
 	for n := range uint16(textindex.BlockLen) {
 		r := v.Row(first + readmodel.RowRef(n))
-		if r == nil || only != nil && !only.Has(n) {
+		if r == nil || subset != nil && !subset.Has(n) {
 			continue
 		}
 		if rows++; rows%tickEvery == 0 {
-			b.meanwhile(ctx, w, only == nil)
+			b.meanwhile(ctx, w, subset == nil)
 			if ctx.Err() != nil {
 				return nil, 0, ctx.Err()
 			}

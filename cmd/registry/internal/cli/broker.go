@@ -196,8 +196,7 @@ func (f NATSFlags) Options(name string) []nats.Option {
 	return opts
 }
 
-// credentials accepts both kinds of file: a signed token with its key, and only the seed of an
-// nkey.
+// credentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
 func credentials(file string) nats.Option {
 	text, err := os.ReadFile(file)
 	if err == nil && !strings.Contains(string(text), "NATS USER JWT") {
