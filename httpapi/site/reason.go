@@ -80,7 +80,11 @@ func gist(reason string) string {
 	}
 	text = excerpt(text)
 	if runes := []rune(text); len(runes) > maxGist {
-		text = strings.TrimRight(string(runes[:maxGist]), " ,.;:–-…") + "…"
+		text = string(runes[:maxGist])
+		if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
+			text = text[:space]
+		}
+		text = strings.TrimRight(text, " ,.;:–-…") + "…"
 	}
 	return strings.TrimRight(text, ".:")
 }

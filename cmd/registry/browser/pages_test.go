@@ -65,6 +65,8 @@ func sights() []sight {
 		{name: "servers", path: "/servers?sort=az&status=risk&limit=10", status: 200, says: []string{"Serwery"}},
 		{name: "legit", path: "/legit?skip=30&limit=10", status: 200, says: []string{"zaufan"}, also: []check{byKeyboard}},
 		{name: "words-found", path: "/szukaj?q=konto", status: 200, says: []string{"Wszystkie", "Zaufani"}, also: []check{copiesIDs}},
+		{name: "news", path: "/co-nowego", status: 200, says: []string{"Co nowego", "Usunięte wpisy"}, also: []check{byKeyboard, printed}},
+		{name: "stand-in", path: "/pokaz/odwolanie?nr=Z-100407", status: 200, says: []string{"Odwołanie", "Z-100407", "nikt go nie czyta"}},
 		{name: "about", path: "/o-rejestrze", status: 200, says: []string{"O rejestrze", "wersja pokazowa", "Kto prowadzi rejestr", "Zgłoszenia i usunięcia", "Co zostaje po usunięciu"}, also: []check{printed}},
 		{name: "status", path: "/status", status: 200, says: []string{"Dane rejestru", "Działa", "Sprawdzono", "dostępność", "Ostatnia przerwa"}, also: []check{byKeyboard, printed}},
 		{name: "api", path: "/api", status: 200, says: []string{"/api/scammers", "Registry-Min-Sequence"}, also: []check{byKeyboard}},
