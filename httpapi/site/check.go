@@ -53,6 +53,7 @@ type checkView struct {
 type askID struct {
 	Keep   string // the typed text, to be checked together with the id; may be empty
 	Server bool   // the id is a server's
+	Open   bool   // the steps to it are open
 }
 
 // single is the only deciding entry.
@@ -108,7 +109,7 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	v.Verdict = wording(&p.Verdict, &p.Paste, found.main)
 	v.Checked, v.Alone = checkedOf(&p.Verdict, &p.Paste), p.Verdict.Alone
 	v.ByID = slices.ContainsFunc(p.Verdict.Findings, func(f verdict.Finding) bool { return f.IsID() })
-	if !v.ByID {
+	if !v.ByID || p.Verdict.Reason == verdict.OneDigitOff {
 		v.AskID = missingID(p, found.server())
 	}
 	v.Advice, v.Report = s.adviceFor(v.Verdict.Class, found.server()), p.Verdict.Value.FoundNobody()
@@ -122,7 +123,8 @@ func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 // since those would hide the answer to the id.
 func missingID(p *CheckPage, server bool) *askID {
 	if p.Verdict.Value == verdict.Unchecked {
-		return &askID{Server: p.Paste.Kind() == paste.Invitation}
+		kind := p.Paste.Kind()
+		return &askID{Server: kind == paste.Invitation, Open: kind == paste.Invitation || kind == paste.Message || kind == paste.Place}
 	}
 	return &askID{Keep: p.Paste.Asked, Server: server}
 }

@@ -135,8 +135,8 @@ func TestMissingIDIsAsked(t *testing.T) {
 	}{
 		"zenon łotr": {"ID rozmówcy", true}, "ćma": {"ID rozmówcy", true}, "Darmowe Nitro": {"ID tego serwera", true},
 		"ewa zaufana": {"ID rozmówcy", true}, "zen0n lotr": {"ID rozmówcy", true}, "kowalski": {"ID rozmówcy", true}, "600 700 800": {"ID rozmówcy", false},
-		"https://discord.gg/abc": {"ID tego serwera", false},
-		"100000000000000001":     {}, "300000000000000001": {}, "700000000000000001": {},
+		"https://discord.gg/abc": {"ID tego serwera", false}, "700000000000000001": {"ID rozmówcy", false}, // one digit off
+		"100000000000000001": {}, "300000000000000001": {}, "712345678901234567": {},
 	} {
 		page := w.check(t, readmodel.CheckQuery{Search: search})
 		_, banner, _ := strings.Cut(page, "<section class=\"verdict")

@@ -332,8 +332,7 @@ func unchecked(v *verdict.Verdict, p *paste.Paste) (title, text string, fakes bo
 	switch p.Kind() {
 	case paste.Invitation:
 		return "Z zaproszenia nie da się odczytać serwera",
-			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID: w ustawieniach włącz tryb dewelopera, " +
-				"kliknij nazwę serwera prawym przyciskiem i wybierz „Kopiuj ID serwera”.", false
+			"Zaproszenie nie mówi, do którego serwera prowadzi. Wklej nazwę serwera albo jego ID.", false
 	case paste.Message:
 		return "To link do wiadomości", "Link nie mówi, kto ją napisał. Naciśnij nick autora, potem trzy kropki i „Kopiuj ID użytkownika”, i wklej to ID.", false
 	case paste.Place:
@@ -413,17 +412,17 @@ func tallied(n map[string]int) string {
 type checked struct {
 	ID, Name string // exactly one is set; Name for parts that were not looked up
 	Says     string
-	Class    string // of its sign
-	gravity  int
+	Class    string // of its look
+	Value    verdict.Value
 }
 
 // checkedOf lists the parts that were found, the ids that were not, and what was not looked up, the most
 // severe first.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	for _, f := range v.Findings {
-		all = append(all, checked{ID: f.ID, Name: f.Number + f.Name, Says: shortly(&f), Class: looks(f.Value), gravity: f.Value.Gravity()})
+		all = append(all, checked{ID: f.ID, Name: f.Number + f.Name, Says: shortly(&f), Class: looks(f.Value), Value: f.Value})
 	}
-	unlooked := checked{Class: "none", gravity: verdict.Unchecked.Gravity()}
+	unlooked := checked{Class: "none", Value: verdict.Unchecked}
 	for _, s := range v.Unchecked {
 		unlooked.Name, unlooked.Says = p.Text[s.From:s.To], unlookedAs(s.Kind)
 		all = append(all, unlooked)
@@ -432,7 +431,7 @@ func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 		unlooked.Name, unlooked.Says = "", "Tekst jest dłuższy, niż sprawdzamy naraz: reszty nie sprawdziliśmy."
 		all = append(all, unlooked)
 	}
-	slices.SortStableFunc(all, func(a, b checked) int { return a.gravity - b.gravity })
+	slices.SortStableFunc(all, func(a, b checked) int { return a.Value.Gravity() - b.Value.Gravity() })
 	all = slices.CompactFunc(all, func(a, b checked) bool { return a.ID == b.ID && a.Name == b.Name })
 	return all[:min(len(all), maxChecked)]
 }
