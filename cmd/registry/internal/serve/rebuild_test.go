@@ -35,6 +35,7 @@ func TestRebuildJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	until(t, func() bool { return b.fresh.projector.Progress().CaughtUp }) // else the save of a join waits for that
 	b.fresh.projector.PauseAt(0)
 	ahead := eventstest.Publish(t, js, all[100:200]...)
 	if _, err := b.old.model.Await(wait, ahead); err != nil {
@@ -43,7 +44,7 @@ func TestRebuildJoin(t *testing.T) {
 	at := b.old.projector.PauseAt(0)
 	last := eventstest.Publish(t, js, all[200:]...)
 
-	impatient, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	impatient, stop := context.WithTimeout(t.Context(), 2*time.Second) // a busy machine needs that much for a join that does not wait
 	defer stop()
 	if err := b.join(impatient, at); err == nil {
 		t.Errorf("joined at %d, before the old model's %d", b.fresh.model.View().Sequence(), at.Sequence)
