@@ -20,7 +20,7 @@ func Literal(name string) string {
 
 // Core returns the joined keys of a name without its decoration: everything but letters, numbers and
 // marks goes before the skeleton is taken, since the skeleton makes letters of some symbols. A name
-// that is only decoration stays, without white space. The core of a text is that of its [Words], one
+// that is only decoration stays, without white space. The core of a text is that of its words, one
 // after the other.
 func Core(name string) Keys {
 	name = Visible(name)
