@@ -476,14 +476,14 @@ func TestReplicaMayNotMakeSnapshots(t *testing.T) {
 	eventstest.Publish(t, jetStream(t, operator), eventstest.Events(20, 1)...)
 	r := serve(t, append(c.as("replica"), "--snapshot-every=1s")...)
 	await(t, r.Admin+"/projection", `"checkpoint":20,`)
-	const why = "may not publish to $O.REGISTRY_SNAPSHOTS.C.lock; where another server makes the snapshots, give this one --snapshot-every 0"
+	const why = "may not publish to $O.REGISTRY_SNAPSHOTS.C.>; where another server makes the snapshots, give this one --snapshot-every 0"
 	await(t, r.Admin+"/metrics", "registry_snapshot_failures_total 2")
 	if n := strings.Count(r.Log(), why); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	await(t, r.Admin+"/readyz", "")
 	if asked, err := exec.CommandContext(t.Context(), registry, "snapshot", "create", "--admin-addr="+r.AdminAddr()).CombinedOutput(); err == nil ||
-		!strings.Contains(string(asked), "$O.REGISTRY_SNAPSHOTS.C.lock") {
+		!strings.Contains(string(asked), "$O.REGISTRY_SNAPSHOTS.C.>") {
 		t.Errorf("an operator is told: %v %s", err, asked)
 	}
 }

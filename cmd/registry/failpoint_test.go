@@ -52,7 +52,7 @@ func places() []place {
 		{name: "projector/before-copy", poison: true},
 		{name: "projector/after-copy", poison: true},
 		{name: "snapshot/packed", hits: 2, ask: "/snapshots?output=1"},
-		{name: "upload/chunk", hits: 1, ask: "/snapshots"}, // the lock of a dead one is held for a minute
+		{name: "upload/chunk", hits: 1, ask: "/snapshots"},
 		{name: "upload/before-name", hits: 1, ask: "/snapshots"},
 		{name: "upload/named", hits: 1, ask: "/snapshots"},
 		{name: "restore/part", hits: 1, prepare: onlySnapshot},

@@ -27,7 +27,7 @@ func scenarios() []scenario {
 		{"last delivery lost", (*world).lostTail},
 		{"second session ends the catching up", (*world).caughtUpBySecondSession},
 		{"no consumer at a start", (*world).noConsumer},
-		{"lock of the dead", (*world).deadLock},
+		{"snapshots in a row", (*world).snapshotsInARow},
 		{"snapshot on a lagging replica", (*world).lagging},
 		{"leaderless", (*world).leaderlessThenMore},
 		{"made again with its epoch", (*world).madeAgain},
@@ -255,15 +255,9 @@ func (w *world) noConsumer() {
 	w.settle()
 }
 
-// deadLock: the holder of the bucket's lock dies, and snapshots go on when its lease has ended,
-// also if the clock was set back.
-func (w *world) deadLock() {
-	if w.setBack || w.rng.IntN(2) == 0 {
-		if err := w.abandonLock(); err != nil {
-			w.say("the lock is held: %v", err)
-		}
-	}
-	time.Sleep(2 * time.Minute)
+// snapshotsInARow: snapshots are put and pruned, also if the clock was set back, and a server may
+// start from one.
+func (w *world) snapshotsInARow() {
 	for range keep + 2 {
 		w.publish()
 		w.settle()

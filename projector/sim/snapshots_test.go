@@ -25,15 +25,10 @@ func (w *world) snapshot() error {
 	pr := w.server
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	b := bucket.New(pr.js, bucket.Config{Holder: "sim"})
+	b := bucket.New(pr.js, bucket.Config{})
 	if err := b.Create(ctx); err != nil {
 		return err
 	}
-	ctx, lock, err := b.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
 	a, err := pr.store.Archive(ctx, snapshots.ArchiveConfig{TempDir: w.dir})
 	w.must(err)
 	defer a.Close()
@@ -49,19 +44,6 @@ func (w *world) snapshot() error {
 	}
 	w.checkSnapshot(w.broker.js, o) // past the wire
 	_, err = b.RemoveOrphans(ctx)
-	return err
-}
-
-// abandonLock has a server die that holds the bucket's lock.
-func (w *world) abandonLock() error {
-	ctx, die := context.WithCancel(context.Background())
-	defer die()
-	b := bucket.New(w.broker.js, bucket.Config{Holder: "dead"})
-	err := b.Create(ctx)
-	if err == nil {
-		_, _, err = b.Lock(ctx)
-	}
-	w.say("the holder of the lock dies: %v", err)
 	return err
 }
 

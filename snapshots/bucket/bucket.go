@@ -44,9 +44,6 @@ var (
 type Config struct {
 	// Replicas is the number of replicas of a bucket that Create makes. 0 means 1.
 	Replicas int
-
-	// Holder names this process to others that want the lock. If empty, it is "unnamed".
-	Holder string
 }
 
 // Bucket is the object store of snapshots. Any goroutine may use it.
@@ -55,7 +52,6 @@ type Bucket struct {
 	cfg Config
 
 	// Fixed; tests set others.
-	lease       time.Duration // how long a lock outlives its holder
 	chunk       int           // bytes; at most half of the broker's maximum message
 	orphanAfter time.Duration // the age from which RemoveOrphans deletes chunks
 }
@@ -63,8 +59,7 @@ type Bucket struct {
 // New makes a Bucket. It makes no request.
 func New(js jetstream.JetStream, cfg Config) *Bucket {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
-	cfg.Holder = cmp.Or(cfg.Holder, "unnamed")
-	return &Bucket{js: js, cfg: cfg, lease: time.Minute, chunk: maxChunk, orphanAfter: 10 * time.Minute}
+	return &Bucket{js: js, cfg: cfg, chunk: maxChunk, orphanAfter: 10 * time.Minute}
 }
 
 // Create makes the bucket if it is missing. It never alters an existing one.
@@ -154,7 +149,7 @@ const otherHistories = 4
 // Prune deletes all but the newest keep snapshots of just's stream and history, and all snapshots
 // of the stream's other histories except the four that were put last. It returns their names. The
 // newest snapshots have the highest sequences, so changing a clock has no effect. Prune never
-// deletes just, which has just been put, and no name of another program. Callers hold the Lock.
+// deletes just, which has just been put, and no name of another program.
 func (b *Bucket) Prune(ctx context.Context, just Object, keep int) (erased []string, err error) {
 	objects, _, err := b.List(ctx)
 	if err != nil {
@@ -202,13 +197,13 @@ func lastPut(objects []Object) (last uint64) {
 }
 
 // RemoveOrphans deletes old chunks without a name, which a killed Put has left, and returns the
-// number of their objects. If it cannot read every name, it deletes nothing. Callers hold the Lock.
+// number of their objects. If it cannot read every name, it deletes nothing.
 func (b *Bucket) RemoveOrphans(ctx context.Context) (removed int, err error) {
 	objects, all, _, err := b.list(ctx) // before the chunks: those put in between are young
 	if err != nil || !all {
 		return 0, err
 	}
-	named := map[string]bool{lockSubject: true}
+	named := map[string]bool{}
 	for _, o := range objects {
 		named[chunkPrefix+o.info.NUID] = true
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
@@ -193,9 +194,6 @@ func TestUnfinishedPut(t *testing.T) {
 	}
 	later := New(js, Config{})
 	later.orphanAfter = time.Nanosecond
-	_, lock, err := later.Lock(t.Context())
-	require.NoError(t, err)
-	defer lock.Release()
 	if n, err := later.RemoveOrphans(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d erased, %v", n, err)
 	}
@@ -204,8 +202,60 @@ func TestUnfinishedPut(t *testing.T) {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		t.Errorf("a good one was damaged: %v", err)
 	}
-	if _, _, err := b.Lock(t.Context()); !errors.Is(err, ErrLocked) {
-		t.Errorf("the lock was erased: %v", err)
+}
+
+// Servers that make snapshots at the same moment do not disturb each other: everything that is
+// listed then is whole, and the newest is among it.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	b, js := open(t, Config{})
+	const servers, keep = 4, 2
+	var group errgroup.Group
+	for server := range uint64(servers) {
+		m, packed := archive(t, 30, 10+server, "one")
+		group.Go(func() error {
+			b := New(js, Config{})
+			smallChunks(b)
+			for round := range uint64(3) {
+				m.Sequence += servers * round
+				o, err := b.Put(t.Context(), m, bytes.NewReader(packed))
+				if err == nil {
+					_, err = b.Prune(t.Context(), o, keep)
+				}
+				if err == nil {
+					_, err = b.RemoveOrphans(t.Context())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	objects, _, err := b.List(t.Context())
+	require.NoError(t, err)
+	newest := uint64(0)
+	for _, o := range objects {
+		newest = max(newest, o.Manifest.Sequence)
+		r, err := b.Open(t.Context(), o)
+		require.NoError(t, err)
+		if _, err := io.Copy(io.Discard, r); err != nil {
+			t.Errorf("%s: %v", o.Name, err)
+		}
+	}
+	if want := uint64(10 + servers - 1 + 3*servers); newest != want || len(objects) > keep+servers {
+		t.Errorf("%d snapshots, the newest at %d, want %d", len(objects), newest, want)
+	}
+}
+
+// A Put that stood still for so long that its chunks count as left puts no name.
+func TestPutStoodStill(t *testing.T) {
+	t.Parallel()
+	b, _ := open(t, Config{}, func(b *Bucket) { b.orphanAfter = time.Nanosecond })
+	m, packed := archive(t, 5, 1, "one")
+	if _, err := b.Put(t.Context(), m, bytes.NewReader(packed)); err == nil || len(names(t, b)) > 0 {
+		t.Errorf("put %v, %v", names(t, b), err)
 	}
 }
 

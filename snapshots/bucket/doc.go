@@ -9,8 +9,9 @@
 //     error or kill -9, it leaves chunks without a name. RemoveOrphans deletes them when they are old.
 //   - Nothing read here is trusted: Open returns the bytes, and snapshots.Reader verifies them. A
 //     missing chunk is an error at once.
-//   - One process at a time holds the Lock of a stream. The Lock needs no clock but the broker's, and
-//     a holder that dies loses it after the lease.
+//   - Any number of processes may use a bucket at the same time. Two of them that make a snapshot at
+//     the same moment make one too many, and Prune deletes it: no name is used twice, and neither
+//     Prune nor RemoveOrphans deletes anything of a Put in progress.
 //   - Prune deletes only names of its own stream. Sequences decide which are old, not clocks. The
 //     snapshots of lost histories are the way back to them: those of the last four stay.
 //   - In a cluster nothing is deleted because a replica lags: acknowledgments count, and names are
@@ -29,6 +30,6 @@
 // them. Package bucket sends none, and in a cluster only the role that makes snapshots may publish
 // here. A roll-up could only delete data that is derived from the stream of events.
 //
-// The lock is a message in the bucket's own stream, replaced by compare-and-set on its subject's
-// last sequence. A key-value bucket would be a second stream for the same compare-and-set.
+// There is no lock: it would save a second snapshot of one minute, and cost a lease, its renewal and
+// what to do when it is lost.
 package bucket

@@ -25,7 +25,7 @@ const maxChunk = 512 << 10
 
 // Put puts a verified archive into the bucket under the name that its manifest determines. After an
 // error the name may or may not exist; it never exists without its chunks. One goroutine at a time
-// may call it; callers hold the Lock.
+// may call it.
 func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reader) (Object, error) {
 	s, err := b.stream(ctx)
 	if err != nil {
@@ -43,8 +43,12 @@ func (b *Bucket) Put(ctx context.Context, m snapshots.Manifest, archive io.Reade
 		},
 		Bucket: Name, NUID: rand.Text(),
 	}
-	if err = b.putChunks(ctx, &info, archive); err == nil {
+	last, err := b.putChunks(ctx, &info, archive)
+	if err == nil {
 		err = failpoint.Hit("upload/before-name")
+	}
+	if err == nil && time.Since(last) > b.orphanAfter/2 {
+		err = errors.New("its chunks are so old that another server may have deleted them") // this process stood still
 	}
 	refused := err != nil // the chunks have no name
 	if err == nil {
@@ -70,17 +74,23 @@ func (b *Bucket) chunkSize() int {
 	return int(min(int64(b.chunk), b.js.Conn().MaxPayload()/2))
 }
 
-// putChunks publishes the archive and records its length and checksum in info.
-func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, archive io.Reader) error {
+// putChunks publishes the archive and records its length and checksum in info. last is when it began
+// to publish the last chunk.
+func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, archive io.Reader) (last time.Time, err error) {
 	sum, chunk := sha256.New(), make([]byte, b.chunkSize())
 	for {
 		n, err := io.ReadFull(archive, chunk)
 		if n > 0 {
-			if err := b.publish(ctx, &nats.Msg{Subject: chunkPrefix + info.NUID, Data: chunk[:n]}); err != nil {
-				return fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
+			last = time.Now()
+			err := b.publish(ctx, &nats.Msg{Subject: chunkPrefix + info.NUID, Data: chunk[:n]})
+			if errors.Is(err, natserr.ErrRefused) { // one text for all objects
+				err = fmt.Errorf("%w: this user of the broker may not publish to %s>", natserr.ErrRefused, chunkPrefix)
+			}
+			if err != nil {
+				return last, fmt.Errorf("chunk %d: %w", info.Chunks+1, err)
 			}
 			if err := failpoint.Hit("upload/chunk"); err != nil {
-				return err
+				return last, err
 			}
 			sum.Write(chunk[:n])
 			info.Size += uint64(n)
@@ -89,9 +99,9 @@ func (b *Bucket) putChunks(ctx context.Context, info *jetstream.ObjectInfo, arch
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			info.Digest = jetstream.GetObjectDigestValue(sum)
-			return nil
+			return last, nil
 		case err != nil:
-			return err
+			return last, err
 		}
 	}
 }

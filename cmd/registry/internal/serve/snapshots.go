@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,9 +61,7 @@ func newSnapshotter(l *live, pacer *indexing.Pacer, cfg Config) *snapshotter {
 
 // open enables snapshots in the object store. The connection may be down, now or later.
 func (k *snapshotter) open(js jetstream.JetStream) {
-	host, _ := os.Hostname() // for people; the process id distinguishes two on one machine
-	k.bucket.Store(bucket.New(js, bucket.Config{
-		Replicas: k.replicas, Holder: fmt.Sprintf("%s, process %d", host, os.Getpid())}))
+	k.bucket.Store(bucket.New(js, bucket.Config{Replicas: k.replicas}))
 }
 
 // begin refuses concurrent runs, since each takes as much disk as the store.
@@ -133,15 +130,15 @@ func (k *snapshotter) run(ctx context.Context) error {
 			continue
 		}
 		wait = min(k.every, snapshotGrace)
-		k.stats.failed(ctx)
-		if err.Error() == last {
-			continue
-		}
-		last = err.Error() // once for each reason
-		if errors.Is(err, natserr.ErrRefused) {
+		if errors.Is(err, natserr.ErrRefused) { // each attempt makes an archive first
+			wait = k.every
 			err = fmt.Errorf("%w; where another server makes the snapshots, give this one --snapshot-every 0", err)
 		}
-		k.log.Error("no snapshot was made; trying again in "+wait.String(), "error", err)
+		k.stats.failed(ctx)
+		if err.Error() != last { // once for each reason
+			k.log.Error("no snapshot was made; trying again in "+wait.String(), "error", err)
+		}
+		last = err.Error()
 	}
 	return nil
 }
@@ -193,9 +190,6 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 	}
 	defer done()
 	_, err = k.upload(ctx)
-	if errors.Is(err, bucket.ErrLocked) {
-		return min(k.every, snapshotGrace), nil // another replica is making one
-	}
 	k.urgent = k.urgent && err != nil
 	return k.every, err
 }
@@ -248,33 +242,20 @@ func (k *snapshotter) upload(ctx context.Context) (bucket.Object, error) {
 	if err := b.Create(ctx); err != nil {
 		return bucket.Object{}, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
-	ctx, lock, err := b.Lock(ctx)
-	if err != nil {
-		return bucket.Object{}, fmt.Errorf("object store: lock: %w", cli.Advise(err))
-	}
-	defer lock.Release()
 	a, err := k.archive(ctx)
 	if err != nil {
-		return bucket.Object{}, because(ctx, err)
+		return bucket.Object{}, err
 	}
 	defer a.Close()
 	item, err := b.Put(ctx, a.Manifest, a.Reader())
 	if err != nil {
-		return bucket.Object{}, fmt.Errorf("object store: %w", cli.Advise(because(ctx, err)))
+		return bucket.Object{}, fmt.Errorf("object store: %w", cli.Advise(err))
 	}
 	k.stats.made(item, time.Since(began))
 	k.log.Info("snapshot made", "name", item.Name, "sequence", item.Manifest.Sequence, "digest", item.Manifest.Digest,
 		"bytes", item.Bytes, "took", time.Since(began).Round(time.Millisecond).String())
 	k.tidy(ctx, b, item)
 	return item, nil
-}
-
-// because returns the cause that ended ctx, if any, instead of its consequence err.
-func because(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
 }
 
 // tidy deletes old snapshots and leftovers of unfinished ones. The new snapshot counts even if that
@@ -308,9 +289,6 @@ func (k *snapshotter) Create(ctx context.Context) (any, error) {
 	}
 	defer done()
 	item, err := k.upload(ctx)
-	if errors.Is(err, bucket.ErrLocked) {
-		return nil, admin.Refused(err.Error())
-	}
 	if err != nil {
 		k.stats.failed(ctx)
 		return nil, err
