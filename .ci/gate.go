@@ -2,6 +2,7 @@
 //
 //	go run .ci/*.go report NOTES          what go test -json writes, in the form of go test
 //	go run .ci/*.go protections [WORD…]   takes protections out, and demands that a test notices
+//	go run .ci/*.go stale                 which of them the program no longer has
 package main
 
 import (
@@ -17,6 +18,8 @@ func main() {
 		if notes, err = os.OpenFile(os.Args[2], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 			err = report(notes)
 		}
+	case len(os.Args) == 2 && os.Args[1] == "stale":
+		err = stale()
 	case len(os.Args) > 1 && os.Args[1] == "protections":
 		err = protections(os.Args[2:])
 	}
