@@ -298,11 +298,17 @@ func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit
 }
 
 // allow counts a request against the client's allowance. Its error is a rateError.
-func (l *rateLimit) allow(r *http.Request) error {
+func (l *rateLimit) allow(r *http.Request) error { return l.allowN(r, 1) }
+
+// allowN counts n requests; none if n is not positive.
+func (l *rateLimit) allowN(r *http.Request, n int) error {
+	if n <= 0 {
+		return nil
+	}
 	limiter, _ := l.clients.ComputeIfAbsent(subnet(l.proxies.client(r)), func() (*rate.Limiter, bool) {
 		return rate.NewLimiter(l.every, l.burst), false
 	})
-	if !limiter.Allow() {
+	if !limiter.AllowN(time.Now(), n) {
 		return l.refused
 	}
 	return nil

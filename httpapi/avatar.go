@@ -7,6 +7,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/respond"
+	"example.org/registry/httpapi/upstream"
 )
 
 // avatars is the path of the pictures. No response there may run anything, failures included.
@@ -26,6 +27,11 @@ func (p *Public) avatar(c *gin.Context) (respond.Response, error) {
 	size, err := parseAvatar(user, c.Request.URL.RawQuery)
 	if err != nil {
 		return respond.Response{}, err
+	}
+	if p.pictures != nil { // a picture is charged by its pixels; the first part has been charged
+		if err := p.pictures.allowN(c.Request, size*size/(upstream.FreeSize*upstream.FreeSize)-1); err != nil {
+			return respond.Response{}, err
+		}
 	}
 	picture, err := p.upstreams.Avatar(c.Request.Context(), user, size)
 	if err != nil {

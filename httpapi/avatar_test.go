@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"net/http"
 	"net/http/httptest"
@@ -115,6 +116,24 @@ func TestAvatarErrorsAreSandboxed(t *testing.T) {
 		}
 		if a.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" || a.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%d: %v", a.status, a.header)
+		}
+	}
+}
+
+// A picture is charged by its pixels: large ones have no more of a client's allowance than small
+// ones of the same area.
+func TestPicturesAreChargedByPixels(t *testing.T) {
+	f := serve(t, func(c *Config) { c.RateLimit, c.TrustedProxies = 0.01, prefixes(t, "127.0.0.0/8") })
+	for size, want := range map[int]int{128: 60, 16: 60, 512: 3} {
+		given := 0
+		for i := range 61 {
+			a := f.fetch(t, http.MethodGet, fmt.Sprint(avatars, "u", i, "?size=", size), "X-Forwarded-For", fmt.Sprint("198.51.100.", size%251))
+			if a.status == http.StatusOK {
+				given++
+			}
+		}
+		if given != want {
+			t.Errorf("%d of size %d, want %d", given, size, want)
 		}
 	}
 }

@@ -149,6 +149,7 @@ type Public struct {
 	// rankedIndex is Config.Ranked, or a function that returns nil.
 	rankedIndex func() RankedIndex
 	limit       *rateLimit // nil for no limit
+	pictures    *rateLimit // of avatars; nil for no limit
 	preflight   gin.HandlerFunc
 	bodies      *respond.Cache[query]
 	routeCount  uint8 // of cacheable routes; fixed after construction
@@ -199,7 +200,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	cfg.Uptime.Logger = p.logger
 	p.uptime = uptime.NewRecorder(cfg.Uptime)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
-	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Metrics: cfg.Metrics, Logger: p.logger})
+	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Turn: p.turn, Metrics: cfg.Metrics, Logger: p.logger})
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
@@ -236,6 +237,11 @@ func (p *Public) Close() {
 // Requests returns how many requests have arrived.
 func (p *Public) Requests() uint64 { return p.metrics.begun.Load() }
 
+// turn waits for a turn among the searches.
+func (p *Public) turn(ctx context.Context) (leave func(), err error) {
+	return p.searches.enter(ctx, true)
+}
+
 // ConnectionRefused counts a connection that was closed (wire.Limits.Refused).
 func (p *Public) ConnectionRefused(share bool) {
 	if share {
@@ -263,7 +269,8 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
 	// A page without its pictures looks broken, so they have a limit of their own.
-	p.unlimited(avatars+":chatUserId", limitedBy(newRateLimitOf(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies), p.avatar))
+	p.pictures = newRateLimitOf(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies)
+	p.unlimited(avatars+":chatUserId", limitedBy(p.pictures, p.avatar))
 	if cfg.ProofsURL == "" && cfg.Demo != nil && cfg.Site {
 		cfg.ProofsURL = site.DemoProofsPath
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -25,9 +26,15 @@ func allowed(setting string) bool {
 	return false
 }
 
+// maxConfig bounds the configuration file, in bytes.
+const maxConfig = 1 << 20
+
 // readConfigFile reads a nats.conf that only says who may connect. It also returns the account with
 // the registry's streams, which is nil for the global one.
 func readConfigFile(file, account string) (*server.Options, *server.Account, error) {
+	if info, err := os.Stat(file); err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+		return nil, nil, fmt.Errorf("%s: not a regular file of at most 1 MiB", file)
+	}
 	tree, err := conf.ParseFileWithChecks(file)
 	if err != nil {
 		return nil, nil, errors.New(natserr.OneLine(err))

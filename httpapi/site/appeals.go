@@ -49,6 +49,9 @@ func CheckReports(address string) error {
 // For returns the address with the number of a report, or "" if there is none. With an empty number
 // it is the address for a person without a report.
 func (a Appeals) For(reportID string) string {
+	if strings.Trim(reportID, ".") == "" {
+		reportID = "" // in a path, dots alone would lead elsewhere
+	}
 	return strings.ReplaceAll(a.path, reportPlace, url.PathEscape(reportID)) +
 		strings.ReplaceAll(a.query, reportPlace, url.QueryEscape(reportID))
 }

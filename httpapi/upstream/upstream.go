@@ -26,6 +26,9 @@ const (
 type Config struct {
 	Status  StatusConfig
 	Avatars AvatarConfig
+	// Turn, if not nil, waits until a large picture may be drawn, until leave. Its error is
+	// returned.
+	Turn func(ctx context.Context) (leave func(), err error)
 	// Metrics is where the metrics of calls are registered, once. If nil, they are not.
 	Metrics prometheus.Registerer
 	// Logger gets failures of upstreams, and panics. If nil, they are dropped.
@@ -39,6 +42,7 @@ type Services struct {
 	status     *statusRounds
 	avatars    *avatars
 	identicons identicons
+	turn       func(ctx context.Context) (leave func(), err error)
 }
 
 // New fails for invalid addresses.
@@ -47,7 +51,7 @@ func New(cfg Config) (*Services, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := newMetrics(cfg.Metrics)
-	s := &Services{work: newBackground(cfg.Logger)}
+	s := &Services{work: newBackground(cfg.Logger), turn: cfg.Turn}
 	var err error
 	if s.status, err = newStatusRounds(cfg.Status, m, s.work, cfg.Logger); err != nil {
 		return nil, fmt.Errorf("upstream: status: %w", err)
@@ -77,9 +81,12 @@ type Avatar struct {
 	Failed bool
 }
 
+// FreeSize is the largest size of a generated picture that costs no more than a small page.
+const FreeSize = 128
+
 // Avatar returns the user's picture on the platform, or else one generated from the id. The id must
 // be [A-Za-z0-9_-]{1,64}, and size one of 16, 32, 64, 128, 256 and 512 pixels. Its error is that of
-// ctx.
+// ctx, or of Config.Turn.
 func (s *Services) Avatar(ctx context.Context, user string, size int) (Avatar, error) {
 	found, err := s.avatars.get(ctx, user, size)
 	if err != nil {
@@ -87,6 +94,13 @@ func (s *Services) Avatar(ctx context.Context, user string, size int) (Avatar, e
 	}
 	if found.result == avatarFound {
 		return Avatar{Type: found.picture.kind, Bytes: found.picture.bytes}, nil
+	}
+	if size > FreeSize && s.turn != nil {
+		leave, err := s.turn(ctx)
+		if err != nil {
+			return Avatar{}, err
+		}
+		defer leave()
 	}
 	drawn, err := s.identicons.encode(user, size)
 	return Avatar{Type: drawn.kind, Bytes: drawn.bytes, Failed: found.result == avatarFailed}, err

@@ -122,7 +122,7 @@ func AdminToken(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := readSecret(file)
 	if err != nil {
 		return "", Unreadable("--admin-token-file", file, err)
 	}
@@ -131,6 +131,24 @@ func AdminToken(file string) (string, error) {
 		return "", errors.New("--admin-token-file: the file must hold at least 16 printable ASCII characters without spaces")
 	}
 	return token, nil
+}
+
+// maxSecret bounds the files with secrets and certificates, so that a device or another wrong file is
+// not read into memory.
+const maxSecret = 1 << 20
+
+// readSecret reads a file of at most maxSecret bytes.
+func readSecret(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(text) > maxSecret {
+		err = errors.New("longer than 1 MiB")
+	}
+	return text, err
 }
 
 // IsToken reports whether text is printable ASCII without spaces, which a header can carry.

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/go-units"
 	"golang.org/x/term"
 
+	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/site"
@@ -209,6 +210,9 @@ func (s *StreamName) UnmarshalText(text []byte) error {
 	}
 	if !ok {
 		return fmt.Errorf("%q is not a stream name: 1 to 64 letters, digits, _ and -", text)
+	}
+	if name := string(text); name == events.RejectedStream || strings.HasPrefix(name, "OBJ_") || strings.HasPrefix(name, "KV_") {
+		return fmt.Errorf("%q is a stream that this program or JetStream keeps for other things", text)
 	}
 	*s = StreamName(text)
 	return nil

@@ -437,3 +437,25 @@ func (l logLines) Write(line []byte) (int, error) {
 	l <- string(line)
 	return len(line), nil
 }
+
+// The directory of temporary files is emptied, and what a link there or in its place leads to is not.
+func TestEmptyDirFollowsNoLink(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	kept := filepath.Join(other, "kept", "file")
+	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
+	require.NoError(t, os.WriteFile(kept, nil, 0o600))
+	temporary := filepath.Join(dir, "temporary")
+	require.NoError(t, emptyDir(temporary))
+	require.NoError(t, os.Symlink(other, temporary))
+	require.NoError(t, emptyDir(temporary))
+	require.NoFileExists(t, temporary)
+	require.NoError(t, os.MkdirAll(filepath.Join(temporary, "a", "b"), 0o700))
+	require.NoError(t, os.Symlink(other, filepath.Join(temporary, "a", "link")))
+	require.NoError(t, os.Symlink(other, filepath.Join(temporary, "link")))
+	require.NoError(t, emptyDir(temporary))
+	left, err := os.ReadDir(temporary)
+	if err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	require.FileExists(t, kept)
+}
