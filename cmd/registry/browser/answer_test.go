@@ -115,7 +115,7 @@ func TestPastesInTheField(t *testing.T) {
 	for i, prepare := range []func(*tab) *tab{same, (*tab).withoutScripts} {
 		tb := prepare(open(t, shared.site, phone(i > 0)))
 		for paste, want := range map[string]string{
-			"@" + name + "#1234": "Na liście oszustów jest konto o tej nazwie", `"` + name + `",`: "Na liście oszustów jest konto o tej nazwie",
+			"@" + name: "Na liście oszustów jest konto o tej nazwie", `"` + name + `",`: "to nazwa z listy oszustów",
 			spaced: "To konto jest na liście oszustów", "discord.com/users/" + id: "To konto jest na liście oszustów", name + " " + spaced: "To konto jest na liście oszustów",
 			"https://discord.gg/abc": "Z zaproszenia nie da się odczytać serwera",
 		} {
@@ -229,5 +229,5 @@ func TestStepsToTheID(t *testing.T) {
 		t.Error("the field does not stand below the steps")
 	}
 	tb.loads(chromedp.SendKeys(chromedp.CSS("#qid"), id+kb.Enter))
-	tb.wants("To konto jest na liście zaufanych")
+	tb.wants("To ID osoby zaufanej: " + name)
 }
