@@ -420,7 +420,11 @@ type checked struct {
 // severe first.
 func checkedOf(v *verdict.Verdict, p *paste.Paste) (all []checked) {
 	for _, f := range v.Findings {
-		all = append(all, checked{ID: f.ID, Name: f.Number + f.Name, Says: shortly(&f), Class: looks(f.Value), Value: f.Value})
+		value := f.Value
+		if value == verdict.Trusted { // only the banner vouches
+			value = verdict.TrustedName
+		}
+		all = append(all, checked{ID: f.ID, Name: f.Number + f.Name, Says: shortly(&f), Class: looks(value), Value: value})
 	}
 	unlooked := checked{Class: "none", Value: verdict.Unchecked}
 	for _, s := range v.Unchecked {

@@ -124,8 +124,12 @@ func (d *decision) why() Reason {
 		if f.IsID() {
 			continue
 		}
-		if reason == Beside || f.Reason < reason {
-			reason = f.Reason
+		its := f.Reason
+		if its == ByName { // a literal name that does not decide
+			its = InSentence
+		}
+		if reason == Beside || its < reason {
+			reason = its
 		}
 		for _, h := range f.Hits {
 			bad, good = bad || accused(h.Row), good || !accused(h.Row)

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,15 @@ func check(t rapid.TB, rd *paste.Reader, view *readmodel.View, text, id string) 
 	v := Decide(rd, &p, found)
 	v.Rank(&readmodel.RankedPage{})
 	return v
+}
+
+// manyIDs are ids on no list.
+func manyIDs(from, to int) string {
+	var all []string
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprint(700_000_000_000_000+i*1_000_003))
+	}
+	return strings.Join(all, "•")
 }
 
 // Texts, and their verdicts as the rules give them.
@@ -202,6 +212,8 @@ func TestTexts(t *testing.T) {
 		{"hxxps://kocur", Accused, ByName},
 		{"bartek", Caution, Shared},
 		{"bartek, żabcia2013", Accused, ByName},
+		{"bartek, Zielony Kefir", Caution, Shared},
+		{"Zielony Kefir,", Caution, InSentence},
 		{"„żabcia2013”", Caution, InSentence},
 		{"żabcia2013.", Caution, InSentence},
 		{"żabcia2013,", Caution, InSentence},
@@ -265,6 +277,11 @@ func TestTexts(t *testing.T) {
 // Both fields are one text.
 func TestFields(t *testing.T) {
 	rd, view := reader(), viewOf(people())
+	for n, want := range map[int]Reason{paste.MaxIDs: NotLiteral, paste.MaxIDs + 1: TooMany} {
+		if v := check(t, rd, view, manyIDs(0, 10), manyIDs(10, n)); v.Value != Unchecked || v.Reason != want {
+			t.Errorf("%d ids: %s %d", n, v.Value, v.Reason)
+		}
+	}
 	for _, c := range []struct {
 		text, id string
 		value    Value
