@@ -23,8 +23,7 @@ import (
 )
 
 // TestReplicas: the first replica creates everything with three copies. The second starts from the
-// first's snapshot. They agree, and a reader sees its own writes at either. That only one of them makes
-// each snapshot, TestLock of the bucket tests.
+// first's snapshot. They agree, and a reader sees its own writes at either.
 func TestReplicas(t *testing.T) {
 	long(t)
 	t.Parallel()
