@@ -150,8 +150,8 @@ func TestCacheForgets(t *testing.T) {
 	}
 	publisher := publish.New(jetStream(t, c.connect(t, "publisher")), publish.Config{Stream: events.DefaultStream})
 	ack, err := publisher.Publish(t.Context(), events.Event{
-		ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeDelisted, Time: time.Now(),
-		Data: events.Delisting{List: events.Scammers, EntryID: gone},
+		ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeDelisted,
+		Data: events.Delisting{Revision: 2, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: gone},
 	})
 	require.NoError(t, err)
 	until(t, func() string { return "the replica has the delisting" }, func() bool {
@@ -307,12 +307,19 @@ func TestCacheOfChanges(t *testing.T) {
 	publisher := publish.New(jetStream(t, c.connect(t, "publisher")), publish.Config{Stream: events.DefaultStream})
 	random := rand.New(rand.NewPCG(1, 2))
 	var last uint64
+	var revision int64
 	change := func() {
 		t.Helper()
 		e := events.Event{ID: events.NewEventID(), Source: "https://moderation.example/", Type: events.TypeListed, Time: time.Now(), Data: events.Entry{
-			List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5)), ChatID: "1", Name: fmt.Sprint("x", random.IntN(100)), ReportID: "R", ReportedAt: time.Now()}}
+			Revision: 1,
+			List:     events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5)), ChatID: "1", Name: fmt.Sprint("x", random.IntN(100)), ReportID: "R", ReportedAt: time.Now()}}
 		if random.IntN(3) == 0 {
-			e.Type, e.Data = events.TypeDelisted, events.Delisting{List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5))}
+			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: fmt.Sprint("cached", random.IntN(5))}
+		}
+		revision++
+		e.Data = events.Revised(e.Data, revision)
+		if e.Type.Removes() {
+			e.Time = time.Time{} // its data has it
 		}
 		ack, err := publisher.Publish(t.Context(), e)
 		require.NoError(t, err)

@@ -190,7 +190,7 @@ func TestEdge(t *testing.T) {
 	person := all[0]
 	check := r.HTTP + "/api/check?id=" + url.QueryEscape(person.ChatID)
 	subject := person.Subject().String()
-	person.Reason = "Changed at the origin."
+	person.Reason, person.Revision = "Changed at the origin.", 3
 	sequence := e.publish(t, "changed", person, events.TypeAmended)
 	written := http.Header{"Registry-Min-Sequence": {fmt.Sprint(sequence)}}
 	if status, _, body := get(t, check, written); status != http.StatusOK || !strings.Contains(body, "Changed at the origin.") {
@@ -200,7 +200,7 @@ func TestEdge(t *testing.T) {
 	e.way.Away(true)
 	await(t, r.Admin+"/projection", "The origin REGISTRY of the mirror EDGE does not answer")
 	cut := time.Now()
-	sequence = e.publish(t, "delisted", events.Delisting{List: person.List, EntryID: person.EntryID}, events.TypeDelisted)
+	sequence = e.publish(t, "delisted", events.Delisting{Revision: 4, Time: eventstest.Start(), List: person.List, EntryID: person.EntryID}, events.TypeDelisted)
 	written = http.Header{"Registry-Min-Sequence": {fmt.Sprint(sequence)}}
 	if status, _, body := get(t, check, written); status != http.StatusServiceUnavailable {
 		t.Errorf("an origin's sequence that has not come: %d %s", status, body)

@@ -42,8 +42,8 @@ func DecodeMessage(subject string, payload []byte) (Event, error) {
 	return e, nil
 }
 
-// DecodeData reads what AppendData wrote for an event of type t, with every check of Decode. The
-// error is an *Error.
+// DecodeData reads what AppendData wrote for an event of type t, with every check of Decode. A removal
+// lacks its time. The error is an *Error.
 func DecodeData(t Type, b []byte) (Data, error) {
 	if !isType(t) {
 		return nil, wrongWords("type", "unknown type", quote(string(t)))
@@ -78,6 +78,9 @@ func decode(payload []byte) (Event, *Error) {
 		if e.Data, err = decodeData(e.Type, env.later, 1); err != nil {
 			return Event{}, err
 		}
+	}
+	if e.Type.Removes() {
+		e.Data, e.Time = removedAt(e.Data, e.Time), time.Time{}
 	}
 	if err := validate(&e); err != nil {
 		return Event{}, err
@@ -214,6 +217,7 @@ func (r reader) entry(to *Data) error {
 		{"proofs", func(r reader, e *Entry) error { return r.proofs(&e.Proofs) }, false},
 		{"reportId", func(r reader, e *Entry) error { return r.text("data.reportId", &e.ReportID) }, false},
 		{"reportedAt", func(r reader, e *Entry) error { return r.time("data.reportedAt", &e.ReportedAt) }, false},
+		{"revision", func(r reader, e *Entry) error { return r.revision(&e.Revision) }, false},
 	}, &e)
 	*to = e
 	return err
@@ -245,6 +249,7 @@ func (r reader) delisting(to *Data) error {
 	err := readObject(r, "data", []member[Delisting]{
 		{"list", func(r reader, d *Delisting) error { return r.list(&d.List) }, false},
 		{"entryId", func(r reader, d *Delisting) error { return r.text("data.entryId", &d.EntryID) }, false},
+		{"revision", func(r reader, d *Delisting) error { return r.revision(&d.Revision) }, false},
 	}, &d)
 	*to = d
 	return err
@@ -255,6 +260,7 @@ func (r reader) views(to *Data) error {
 	err := readObject(r, "data", []member[Views]{
 		{"list", func(r reader, v *Views) error { return r.list(&v.List) }, false},
 		{"entryId", func(r reader, v *Views) error { return r.text("data.entryId", &v.EntryID) }, false},
+		{"revision", func(r reader, v *Views) error { return r.revision(&v.Revision) }, false},
 		{"views", func(r reader, v *Views) error { return r.integer("data.views", &v.Views) }, false},
 	}, &v)
 	*to = v
@@ -274,6 +280,7 @@ func (r reader) donation(to *Data) error {
 		}, false},
 		{"createdAt", func(r reader, d *Donation) error { return r.time("data.createdAt", &d.CreatedAt) }, false},
 		{"updatedAt", func(r reader, d *Donation) error { return r.time("data.updatedAt", &d.UpdatedAt) }, false},
+		{"revision", func(r reader, d *Donation) error { return r.revision(&d.Revision) }, false},
 	}, &d)
 	*to = d
 	return err
@@ -283,6 +290,7 @@ func (r reader) removal(to *Data) error {
 	var d DonationRemoval
 	err := readObject(r, "data", []member[DonationRemoval]{
 		{"donationId", func(r reader, d *DonationRemoval) error { return r.text("data.donationId", &d.DonationID) }, false},
+		{"revision", func(r reader, d *DonationRemoval) error { return r.revision(&d.Revision) }, false},
 	}, &d)
 	*to = d
 	return err
@@ -497,7 +505,10 @@ func (r reader) integer(field string, to *int64) error {
 	return nil
 }
 
-// time reads an RFC 3339 time and makes it UTC.
+// revision reads a revision. Its bounds are checked afterwards.
+func (r reader) revision(to *int64) error { return r.integer("data.revision", to) }
+
+// time reads an RFC 3339 time, cuts it to milliseconds and makes it UTC.
 func (r reader) time(field string, to *time.Time) error {
 	b, err := r.bytes(field)
 	if err != nil {
@@ -538,7 +549,7 @@ func parseTime(field string, s []byte, to *time.Time) error {
 	if t.UnmarshalText(b) != nil {
 		return wrongTime(field, notTime, s)
 	}
-	*to = t.UTC()
+	*to = t.UTC().Truncate(time.Millisecond)
 	return nil
 }
 

@@ -19,32 +19,34 @@ import (
 const (
 	entryJSON = `{"specversion":"1.0","id":"ev-1","source":"urn:panel","type":"registry.entry.listed",` +
 		`"time":"2026-11-21T10:15:00Z","datacontenttype":"application/json",` +
-		`"data":{"list":"scammers","entryId":"e_1-A","chatId":"123","name":"Żółw","reason":"**x**","verified":false,` +
+		`"data":{"list":"scammers","entryId":"e_1-A","chatId":"123","name":"Żółw","reason":"**x**","verified":false,"revision":1,` +
 		`"proofs":{"id":"p1","private":false},"reportId":"R-1","reportedAt":"2026-11-20T09:00:00.5+01:00"}}`
 	delistedJSON = `{"specversion":"1.0","id":"ev-2","source":"urn:panel","type":"registry.entry.delisted",` +
-		`"data":{"list":"legit","entryId":"e1"}}`
+		`"time":"2021-01-04T06:00:00Z","data":{"revision":1,"list":"legit","entryId":"e1"}}`
 	viewsJSON = `{"specversion":"1.0","id":"ev-3","source":"urn:panel","type":"registry.views.counted",` +
-		`"data":{"list":"servers","entryId":"e1","views":17}}`
+		`"data":{"revision":1,"list":"servers","entryId":"e1","views":17}}`
 	donationJSON = `{"specversion":"1.0","id":"ev-4","source":"urn:panel","type":"registry.donation.updated",` +
-		`"data":{"donationId":"d1","status":"pending","amount":"10.50","currency":"PLN","confirmations":0,` +
+		`"data":{"donationId":"d1","revision":1,"status":"pending","amount":"10.50","currency":"PLN","confirmations":0,` +
 		`"requiredConfirmations":6,"createdAt":"2026-11-20T09:00:00Z","updatedAt":"2026-11-20T09:00:01Z"}}`
 	removedJSON = `{"specversion":"1.0","id":"ev-5","source":"urn:panel","type":"registry.donation.removed",` +
-		`"data":{"donationId":"d1"}}`
+		`"time":"2021-01-04T06:00:00Z","data":{"revision":1,"donationId":"d1"}}`
 )
 
 func TestDecode(t *testing.T) {
 	for payload, want := range map[string]events.Event{
 		entryJSON: {ID: "ev-1", Type: events.TypeListed, Time: time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC), Data: events.Entry{
-			List: events.Scammers, EntryID: "e_1-A", ChatID: "123", Name: "Żółw", Reason: "**x**",
+			Revision: 1,
+			List:     events.Scammers, EntryID: "e_1-A", ChatID: "123", Name: "Żółw", Reason: "**x**",
 			Proofs: events.Proofs{ID: "p1"}, ReportID: "R-1", ReportedAt: time.Date(2026, 11, 20, 8, 0, 0, 5e8, time.UTC),
 		}},
-		delistedJSON: {ID: "ev-2", Type: events.TypeDelisted, Data: events.Delisting{List: events.Legit, EntryID: "e1"}},
-		viewsJSON:    {ID: "ev-3", Type: events.TypeViewsCounted, Data: events.Views{List: events.Servers, EntryID: "e1", Views: 17}},
+		delistedJSON: {ID: "ev-2", Type: events.TypeDelisted, Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Legit, EntryID: "e1"}},
+		viewsJSON:    {ID: "ev-3", Type: events.TypeViewsCounted, Data: events.Views{Revision: 1, List: events.Servers, EntryID: "e1", Views: 17}},
 		donationJSON: {ID: "ev-4", Type: events.TypeDonationUpdated, Data: events.Donation{
+			Revision:   1,
 			DonationID: "d1", Status: events.DonationPending, Amount: "10.50", Currency: "PLN", RequiredConfirmations: 6,
 			CreatedAt: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC), UpdatedAt: time.Date(2026, 11, 20, 9, 0, 1, 0, time.UTC),
 		}},
-		removedJSON: {ID: "ev-5", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{DonationID: "d1"}},
+		removedJSON: {ID: "ev-5", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: "d1"}},
 	} {
 		want.Source = "urn:panel"
 		if got, err := events.Decode([]byte(payload)); err != nil || got != want {
@@ -167,7 +169,7 @@ func syntaxEdits() []edit {
 
 // typeLast is a delisting whose type comes after its data, which ends in end.
 func typeLast(end string) string {
-	return `{"data":{"list":"legit","entryId":"e1"` + end + `,"type":"registry.entry.delisted","source":"s","id":"1","specversion":"1.0"}`
+	return `{"data":{"list":"legit","entryId":"e1","revision":1` + end + `,"type":"registry.entry.delisted","time":"2021-01-04T06:00:00Z","source":"s","id":"1","specversion":"1.0"}`
 }
 
 func envelopeEdits() []edit {
@@ -218,11 +220,20 @@ func envelopeEdits() []edit {
 		{entryJSON, `"application/json"`, `true`, "datacontenttype: must be a string"},
 		{entryJSON, `"data":{`, `"subject":17,"data":{`, ""},
 		{entryJSON, `"data":{`, `"data_base64":"e30=","Data":{`, "data: missing"},
-		{removedJSON, `{"donationId":"d1"}`, `null`, "data: must be an object"},
-		{removedJSON, `{"donationId":"d1"}`, `"d1"`, "data: must be an object"},
-		{removedJSON, `{"donationId":"d1"}`, `[{}]`, "data: must be an object"},
+		{removedJSON, `{"revision":1,"donationId":"d1"}`, `null`, "data: must be an object"},
+		{removedJSON, `{"revision":1,"donationId":"d1"}`, `"d1"`, "data: must be an object"},
+		{removedJSON, `{"revision":1,"donationId":"d1"}`, `[{}]`, "data: must be an object"},
 		{removedJSON, removedJSON, `{"data":null,"type":"registry.donation.removed","specversion":"1.0","id":"1","source":"s"}`, "data: must be an object"},
-		{removedJSON, removedJSON, `{"data":{"donationId":"d1"},"type":"registry.donation.removed","specversion":"1.0","id":"1","source":"s"}`, ""},
+		{removedJSON, removedJSON, `{"data":{"donationId":"d1","revision":1},"type":"registry.donation.removed","time":"2021-01-04T06:00:00Z","specversion":"1.0","id":"1","source":"s"}`, ""},
+		{delistedJSON, `"time":"2021-01-04T06:00:00Z",`, ``, "time: missing"},
+		{removedJSON, `"2021-01-04T06:00:00Z"`, `null`, "time: missing"},
+		{viewsJSON, `"revision":1,`, ``, "data.revision: missing"},
+		{viewsJSON, `"revision":1`, `"revision":0`, "data.revision: must be a whole number from 1 to 7289654399999"},
+		{viewsJSON, `"revision":1`, `"revision":-1`, "data.revision: must be"},
+		{viewsJSON, `"revision":1`, `"revision":1.0`, "data.revision: must be"},
+		{viewsJSON, `"revision":1`, `"revision":"1"`, "data.revision: must be a number"},
+		{viewsJSON, `"revision":1`, `"revision":7289654399999`, ""},
+		{viewsJSON, `"revision":1`, `"revision":7289654400000`, "data.revision: must be"},
 		{removedJSON, removedJSON, `{"data":{"donationId":"d1"},"specversion":"1.0","id":"1","source":"s"}`, "type: missing"},
 	}
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // Encode validates e and writes it as structured JSON: members in a fixed order, no white space,
-// times in UTC with as many digits as they need. The error is an *Error.
+// times in UTC, cut to milliseconds. The error is an *Error.
 func Encode(e Event) ([]byte, error) {
 	if err := validate(&e); err != nil {
 		return nil, err
@@ -17,8 +18,8 @@ func Encode(e Event) ([]byte, error) {
 	w.text(`{"specversion":"1.0","id":`, e.ID)
 	w.text(`,"source":`, e.Source)
 	w.text(`,"type":`, string(e.Type))
-	if !e.Time.IsZero() {
-		w.time(`,"time":`, e.Time)
+	if at := cmp.Or(e.Time, RemovedAt(e.Data)); !at.IsZero() {
+		w.time(`,"time":`, at)
 	}
 	w.raw(`,"datacontenttype":"application/json","data":`)
 	w.data(e.Data)
@@ -30,7 +31,7 @@ func Encode(e Event) ([]byte, error) {
 }
 
 // AppendData appends only the data to dst, one text for one value: the digest hashes it, the store
-// saves it, and DecodeData reads it. d must be valid (Validate); otherwise it appends nothing, or
+// saves it, Compare orders by it, and DecodeData reads it. The time of a removal is not in it. d must be valid (Validate); otherwise it appends nothing, or
 // JSON that DecodeData refuses.
 //
 // A member that older events lack is omitted at its zero value, so that their texts, and with them
@@ -55,7 +56,7 @@ func (w *writer) text(before, s string) {
 func (w *writer) time(before string, t time.Time) {
 	w.raw(before)
 	w.b = append(w.b, '"')
-	w.b = t.UTC().AppendFormat(w.b, time.RFC3339Nano)
+	w.b = t.UTC().Truncate(time.Millisecond).AppendFormat(w.b, time.RFC3339Nano)
 	w.b = append(w.b, '"')
 }
 
@@ -75,15 +76,18 @@ func (w *writer) data(d Data) {
 		w.entry(&d)
 	case Delisting:
 		w.target(d.List, d.EntryID)
+		w.integer(`,"revision":`, d.Revision)
 		w.raw(`}`)
 	case Views:
 		w.target(d.List, d.EntryID)
+		w.integer(`,"revision":`, d.Revision)
 		w.integer(`,"views":`, d.Views)
 		w.raw(`}`)
 	case Donation:
 		w.donation(&d)
 	case DonationRemoval:
 		w.text(`{"donationId":`, d.DonationID)
+		w.integer(`,"revision":`, d.Revision)
 		w.raw(`}`)
 	}
 }
@@ -107,6 +111,7 @@ func (w *writer) entry(e *Entry) {
 	w.flag(`,"private":`, e.Proofs.Private)
 	w.text(`},"reportId":`, e.ReportID)
 	w.time(`,"reportedAt":`, e.ReportedAt)
+	w.integer(`,"revision":`, e.Revision)
 	w.raw(`}`)
 }
 
@@ -119,5 +124,6 @@ func (w *writer) donation(d *Donation) {
 	w.integer(`,"requiredConfirmations":`, d.RequiredConfirmations)
 	w.time(`,"createdAt":`, d.CreatedAt)
 	w.time(`,"updatedAt":`, d.UpdatedAt)
+	w.integer(`,"revision":`, d.Revision)
 	w.raw(`}`)
 }

@@ -12,12 +12,11 @@ type Event struct {
 	ID     string    // unique across all sources, never reused; also the Nats-Msg-Id
 	Source string    // CloudEvents source: who publishes
 	Type   Type      // decides which Data is allowed
-	Time   time.Time // CloudEvents time; zero if the event has none
+	Time   time.Time // CloudEvents time; zero if the event has none, and of a removal, whose Data has it
 	Data   Data
 }
 
-// ExportSource is the source of events that registry export writes. The time of a delisting from
-// this source is that of the original delisting (events/CONTRACT.md#tombstones).
+// ExportSource is the source of events that registry export writes.
 const ExportSource = "urn:registry:export"
 
 // NewEventID returns a new event id: a UUID of version 7.
@@ -97,7 +96,8 @@ type Entry struct {
 	Verified   bool
 	Proofs     Proofs
 	ReportID   string    // 1 to 64 characters
-	ReportedAt time.Time // UTC, years 1970 to 2200
+	ReportedAt time.Time // UTC in whole milliseconds, years 1970 to 2200
+	Revision   int64     // 1 to MaxRevision
 }
 
 // Proofs describes an entry's proofs: a public page, private proofs, or none.
@@ -113,8 +113,10 @@ func (Entry) isDataOf(t Type) bool { return t == TypeListed || t == TypeVerified
 
 // Delisting removes an entry from its list.
 type Delisting struct {
-	List    List
-	EntryID string
+	List     List
+	EntryID  string
+	Revision int64     // 1 to MaxRevision
+	Time     time.Time // when it was decided: the CloudEvents time; UTC in whole milliseconds
 }
 
 // Subject returns the subject of the delisted entry.
@@ -124,9 +126,10 @@ func (Delisting) isDataOf(t Type) bool { return t == TypeDelisted }
 
 // Views is the absolute view total of an entry, listed or not.
 type Views struct {
-	List    List
-	EntryID string
-	Views   int64 // 0 to 2⁵³−1
+	List     List
+	EntryID  string
+	Revision int64 // 1 to MaxRevision
+	Views    int64 // 0 to 2⁵³−1
 }
 
 // Subject returns the subject of the view total, which differs from the entry's.
@@ -144,6 +147,7 @@ type Donation struct {
 	RequiredConfirmations int64  // 0 to 2⁵³−1
 	CreatedAt             time.Time
 	UpdatedAt             time.Time
+	Revision              int64 // 1 to MaxRevision
 }
 
 // DonationStatus is the state of a donation.
@@ -169,7 +173,11 @@ func (d Donation) Subject() Subject { return Subject{KindDonation, "", d.Donatio
 func (Donation) isDataOf(t Type) bool { return t == TypeDonationUpdated }
 
 // DonationRemoval removes a donation.
-type DonationRemoval struct{ DonationID string }
+type DonationRemoval struct {
+	DonationID string
+	Revision   int64     // 1 to MaxRevision
+	Time       time.Time // as Delisting.Time
+}
 
 // Subject returns the subject of the removed donation.
 func (d DonationRemoval) Subject() Subject { return Subject{KindDonation, "", d.DonationID} }

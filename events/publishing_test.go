@@ -28,8 +28,8 @@ func TestPublishingImport(t *testing.T) {
 		t.Fatal("no import from CSV in PUBLISHING.md")
 	}
 	cmd := exec.Command(python, "-X", "utf8", "-c", string(script[1]))
-	cmd.Stdin = strings.NewReader("list,id,chat_id,name,reason,verified,proofs_id,proofs_private,report_id,reported_at\n" +
-		`legit,e1,900000000000000000001,"Jan ""Ufny"", x",żółć,true,p1,false,R-1,2025-11-21T10:15:00Z` + "\n")
+	cmd.Stdin = strings.NewReader("list,id,chat_id,name,reason,verified,proofs_id,proofs_private,report_id,reported_at,revision\n" +
+		`legit,e1,900000000000000000001,"Jan ""Ufny"", x",żółć,true,p1,false,R-1,2025-11-21T10:15:00Z,7` + "\n")
 	line, err := cmd.Output()
 	require.NoError(t, err)
 	e, err := events.Decode(line)

@@ -56,10 +56,36 @@ func validate(e *Event) *Error {
 	if entry, ok := e.Data.(Entry); ok && e.Type == TypeVerified && !entry.Verified {
 		return inData("verified", "must be true in "+string(TypeVerified))
 	}
+	if e.Type.Removes() {
+		at := RemovedAt(e.Data)
+		if at.IsZero() {
+			return wrong("time", "missing: when the removal was decided")
+		}
+		if !e.Time.IsZero() {
+			return wrong("time", "that of a removal belongs to its data")
+		}
+		if err := checkTime("time", at); err != nil {
+			return err
+		}
+	}
 	return checkData(e.Data)
 }
 
 func checkData(d Data) *Error {
+	if d == nil {
+		return wrong("data", "missing")
+	}
+	if err := checkBody(d); err != nil {
+		return err
+	}
+	if r := Revision(d); r < 1 || r > MaxRevision {
+		return inData("revision", "must be a whole number from 1 to 7289654399999")
+	}
+	return nil
+}
+
+// checkBody checks all of d but its revision.
+func checkBody(d Data) *Error {
 	switch d := d.(type) {
 	case Entry:
 		return checkEntry(&d)

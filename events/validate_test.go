@@ -29,7 +29,7 @@ func TestValidateWhatOnlyGoCanGetWrong(t *testing.T) {
 		e.Data = d
 		wrongField(t, e, field)
 	}
-	views := events.Views{List: events.Legit, EntryID: "e"}
+	views := events.Views{Revision: 1, List: events.Legit, EntryID: "e"}
 	for typ, data := range map[events.Type]events.Data{
 		events.TypeListed:       views,
 		events.TypeDelisted:     entry,

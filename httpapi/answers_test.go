@@ -22,7 +22,7 @@ func long(f *fixture, n int) (ids []string) {
 	for i := range n {
 		id := fmt.Sprint(880000000000000000 + i)
 		ids = append(ids, id)
-		data = append(data, events.Entry{List: events.Scammers, EntryID: fmt.Sprint("long", i), ChatID: id, Name: fmt.Sprint("Long ", i),
+		data = append(data, events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint("long", i), ChatID: id, Name: fmt.Sprint("Long ", i),
 			Reason: strings.Repeat("<b> & ", 3300), ReportID: "r", ReportedAt: apitest.AsOf()})
 	}
 	f.apply(data...)

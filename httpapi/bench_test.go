@@ -29,7 +29,8 @@ func many(n int) []events.Data {
 	for i := range out {
 		id := fmt.Sprintf("e%07d", i)
 		out[i] = events.Entry{
-			List: events.Scammers, EntryID: id, ChatID: fmt.Sprintf("9%017d", i), Name: fmt.Sprintf("Oszust %d żółw", i*7919%n),
+			Revision: 1,
+			List:     events.Scammers, EntryID: id, ChatID: fmt.Sprintf("9%017d", i), Name: fmt.Sprintf("Oszust %d żółw", i*7919%n),
 			Reason:   strings.Repeat("Wziął **zaliczkę** za konto i zniknął, zob. https://example.org/dowody. ", 3),
 			Verified: i%3 > 0, ReportID: "R-" + id, ReportedAt: start.Add(time.Duration(i) * time.Minute),
 		}
@@ -44,7 +45,7 @@ func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	m.SetEpoch(apitest.Epoch)
 	m.BeginBulk()
 	for i, d := range many(n) {
-		m.Apply([]readmodel.Record{r.Render(uint64(i+1), d)}, uint64(i+1))
+		m.Apply([]readmodel.Record{r.Render(uint64(i+1), events.Revised(d, int64(i+1)))}, uint64(i+1))
 	}
 	m.EndBulk()
 	state := Readiness{Ready: true, AsOf: asOf()}

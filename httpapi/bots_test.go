@@ -79,7 +79,7 @@ func serveVectors(t testing.TB, v vectors) *fixture {
 	f := serve(t, withSite)
 	for _, e := range v.Registry {
 		id := fmt.Sprintf("%x", e.ID+string(e.List))
-		f.apply(events.Entry{List: e.List, EntryID: id[max(0, len(id)-64):], ChatID: e.ID, Name: "v", Verified: e.Verified, ReportID: "v", ReportedAt: asOf()})
+		f.apply(events.Entry{Revision: 1, List: e.List, EntryID: id[max(0, len(id)-64):], ChatID: e.ID, Name: "v", Verified: e.Verified, ReportID: "v", ReportedAt: asOf()})
 	}
 	return f
 }

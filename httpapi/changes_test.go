@@ -62,11 +62,11 @@ func TestFeedSummary(t *testing.T) {
 	if a = f.get(t, "/api/changes", "Registry-Min-Sequence", "1"); a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("at a sequence: %v", a.header)
 	}
-	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
 	if now := f.feedOf(t); now.Sequence != before.Sequence+1 || now.LastChange != before.LastChange || now.Digest != before.Digest {
 		t.Errorf("after a view was counted: %+v", now)
 	}
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	if now := f.feedOf(t); now.LastChange != now.Sequence || now.Digest == before.Digest || now.Entries.Scammers != before.Entries.Scammers-1 {
 		t.Errorf("after a delisting: %+v", now)
 	}
@@ -91,11 +91,11 @@ func TestChangesHeaders(t *testing.T) {
 		}
 	}
 	tag := f.get(t, target).header.Get("Etag")
-	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
 	if b := f.get(t, target, "If-None-Match", tag); b.status != http.StatusOK || !strings.Contains(b.body, `"until":`+apitest.Sequence(1)) {
 		t.Errorf("after an event: %d %s", b.status, b.body)
 	}
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	if b := f.get(t, target); strings.Contains(b.body, "zaliczki") || !strings.HasSuffix(b.body, `{"seq":`+apitest.Sequence(2)+`,"op":"remove","list":"scammers","_id":"s1"}]}`) {
 		t.Errorf("after a delisting: %s", b.body)
 	}
@@ -139,13 +139,13 @@ func TestChangesAhead(t *testing.T) {
 		eventually(t, func() bool { return f.public.gate.waiting.count() == 1 })
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(1))
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	if a := <-answers; a.status != http.StatusOK || !strings.Contains(a.body, `"upToDate":true,"changes":[]`) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(2))
 	f.model.SetEpoch("other")
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s2"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"})
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("%d %s", a.status, a.body)
 	}

@@ -224,12 +224,14 @@ func TestExamplesOfTheAPIPage(t *testing.T) {
 	program(t, "curl")
 	listed := func(l events.List, verified bool) func() {
 		return func() {
-			f.apply(events.Entry{List: l, EntryID: "demo-01647", ChatID: exampleID, Name: "Darmowe Nitro PL", Verified: verified,
+			f.apply(events.Entry{Revision: 1, List: l, EntryID: "demo-01647", ChatID: exampleID, Name: "Darmowe Nitro PL", Verified: verified,
 				Reason: "Serwer sprzedaje konto z rangą za 35 zł, a zgłoszenia o braku towaru są usuwane razem z kontem zgłaszającego.",
 				Proofs: events.Proofs{ID: "Z-101647"}, ReportID: "Z-101647", ReportedAt: asOf()})
 		}
 	}
-	delisted := func(l events.List) { f.apply(events.Delisting{List: l, EntryID: "demo-01647"}) }
+	delisted := func(l events.List) {
+		f.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: l, EntryID: "demo-01647"})
+	}
 	for _, c := range []struct {
 		name, want string
 		state      func()

@@ -177,9 +177,11 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 	)
 	f := front.f
 	list := func(id string, verified bool) {
-		f.apply(events.Entry{List: events.Scammers, EntryID: "e-" + id, ChatID: id, Name: "@everyone", Verified: verified, ReportID: "v", ReportedAt: asOf()})
+		f.apply(events.Entry{Revision: 1, List: events.Scammers, EntryID: "e-" + id, ChatID: id, Name: "@everyone", Verified: verified, ReportID: "v", ReportedAt: asOf()})
 	}
-	delist := func(id string) { f.apply(events.Delisting{List: events.Scammers, EntryID: "e-" + id}) }
+	delist := func(id string) {
+		f.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "e-" + id})
+	}
 
 	list(before, true)
 	platform := start(t, dir, nil, node, "platform.mjs", before, calm, later)

@@ -16,6 +16,7 @@ import (
 
 func donation(id string, change func(*events.Donation)) events.Donation {
 	d := events.Donation{
+		Revision:   1,
 		DonationID: id, Status: events.DonationPending, Amount: "0.00000001", Currency: "BTC", RequiredConfirmations: 3,
 		CreatedAt: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), UpdatedAt: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
 	}
@@ -64,8 +65,8 @@ func TestDonationFollowsItsEvents(t *testing.T) {
 		{donation("d-8", nil), `{"error":"Nie znaleziono."}`},
 		{donation("d-9", nil), "pending"},
 		{donation("d-9", func(d *events.Donation) { d.Status = events.DonationConfirmed }), "confirmed"},
-		{events.DonationRemoval{DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
-		{events.DonationRemoval{DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
+		{events.DonationRemoval{Revision: 1, Time: time.Unix(1, 0).UTC(), DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
+		{events.DonationRemoval{Revision: 1, Time: time.Unix(1, 0).UTC(), DonationID: "d-9"}, `{"error":"Nie znaleziono."}`},
 		{donation("d-9", nil), "pending"},
 	} {
 		f.apply(step.event)

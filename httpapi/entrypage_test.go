@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"example.org/registry/events"
 )
@@ -12,7 +13,7 @@ import (
 func TestEntryPages(t *testing.T) {
 	f := serveSite(t)
 	for _, l := range events.Lists() {
-		e := events.Entry{List: l, EntryID: "an_Id-9", ChatID: "123456789012345678", Name: "Nowy " + string(l), Reason: "Powód *wpisu*.", Verified: true,
+		e := events.Entry{Revision: 1, List: l, EntryID: "an_Id-9", ChatID: "123456789012345678", Name: "Nowy " + string(l), Reason: "Powód *wpisu*.", Verified: true,
 			ReportID: "R-9", ReportedAt: asOf()}
 		target := "/wpis/" + string(l) + "/an_Id-9"
 		before := f.open(t, http.MethodGet, target)
@@ -28,11 +29,11 @@ func TestEntryPages(t *testing.T) {
 			}
 		}
 		tag := f.open(t, http.MethodGet, target).header.Get("ETag")
-		f.apply(events.Views{List: l, EntryID: e.EntryID, Views: 7}, events.Entry{List: l, EntryID: "another", ChatID: "1", Name: "x", ReportID: "r", Verified: true})
+		f.apply(events.Views{Revision: 1, List: l, EntryID: e.EntryID, Views: 7}, events.Entry{Revision: 1, List: l, EntryID: "another", ChatID: "1", Name: "x", ReportID: "r", Verified: true})
 		if got := f.open(t, http.MethodGet, target).header.Get("ETag"); got != tag {
 			t.Errorf("%s: the tag has changed with others: %s, %s", target, tag, got)
 		}
-		f.apply(events.Delisting{List: l, EntryID: e.EntryID})
+		f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: l, EntryID: e.EntryID})
 		for _, held := range []string{"", tag, "*"} {
 			after := f.open(t, http.MethodGet, target, "If-None-Match", held)
 			isPage(t, target, after, http.StatusNotFound)
@@ -46,7 +47,7 @@ func TestEntryPages(t *testing.T) {
 // An entry that no list shows has no page, and neither has text that is no entry id.
 func TestNobodysPages(t *testing.T) {
 	f := serveSite(t)
-	f.apply(events.Entry{List: events.Legit, EntryID: "unseen", ChatID: "1", Name: "Niezweryfikowana", ReportID: "r"})
+	f.apply(events.Entry{Revision: 1, List: events.Legit, EntryID: "unseen", ChatID: "1", Name: "Niezweryfikowana", ReportID: "r"})
 	nobody := f.open(t, http.MethodGet, "/wpis/scammers/nobody").body
 	for _, target := range []string{"/wpis/legit/unseen", "/wpis/legit/g1", "/wpis/servers/g1%3F", "/wpis/servers/g1%2F", "/wpis/servers/%00",
 		"/wpis/servers/" + strings.Repeat("g", 65), "/wpis/nothing/g1", "/wpis/servers", "/wpis/servers/", "/wpis/", "/wpis", somebodysPage + "/"} {

@@ -106,7 +106,7 @@ func (f *fixture) apply(data ...events.Data) {
 	records := make([]readmodel.Record, len(data))
 	for i, d := range data {
 		seq++
-		records[i] = f.render.Render(seq, d)
+		records[i] = f.render.Render(seq, events.Revised(d, int64(seq)))
 	}
 	f.model.Apply(records, seq)
 }

@@ -112,8 +112,8 @@ func TestLongPoll(t *testing.T) {
 		eventually(t, func() bool { return f.public.followers.waiting.count() == 1 })
 	}
 	poll(changesOf + "?wait=25&since=" + apitest.Sequence(0))
-	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	a := <-answers
 	if want := fmt.Sprintf(`"until":%d,"upToDate":true,"changes":[{"seq":%[1]d,"op":"remove","list":"scammers","_id":"s1"}]}`, at(2)); !strings.HasSuffix(a.body, want) {
 		t.Errorf("%s, want %s", a.body, want)
@@ -150,7 +150,7 @@ func TestLongPollEnds(t *testing.T) {
 	eventually(t, func() bool { return f.public.followers.waiting.count() == 2 })
 	f.wantError(t, http.StatusServiceUnavailable, "Serwer jest przeciążony.", http.MethodGet, target)
 	f.set(func(s *Readiness) { s.Ready = false })
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	for range 2 {
 		if a := <-answers; a.status != http.StatusServiceUnavailable {
 			t.Errorf("nothing may be answered: %d %s", a.status, a.body)
@@ -174,7 +174,7 @@ func TestLongPollEnds(t *testing.T) {
 	if <-left == nil {
 		t.Error("the reader did not leave")
 	}
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"}) // without a reset of the connection, the answer tells
 	eventually(t, func() bool { return f.public.followers.waiting.count() == 0 })
 
 	target = changesOf + "?wait=25&since=" + apitest.Sequence(2)
@@ -207,7 +207,9 @@ func TestWaitEndsAtOnce(t *testing.T) {
 			t.Error("it waits on")
 		}
 	}
-	waits(func() { f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"}) })
+	waits(func() {
+		f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
+	})
 	waits(func() { f.model.SetEpoch("other") })
 	waits(func() { close(gone) })
 	gone = nil
@@ -235,8 +237,8 @@ func TestFollow(t *testing.T) {
 		s.want(uint64(4+i), name, string(c))
 	}
 	s.want(at(0), "tick", fmt.Sprintf(`{"sequence":%d,"asOf":"%s"}`, at(0), stamp(asOf())))
-	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	s.want(at(2), "remove", fmt.Sprintf(`{"seq":%d,"op":"remove","list":"scammers","_id":"s1"}`, at(2)))
 	later := f.follow(t, "?since=0", "Last-Event-ID", apitest.Sequence(1))
 	later.want(at(2), "remove", "")
@@ -274,7 +276,7 @@ func TestFollowerLeaves(t *testing.T) {
 	read("event: tick")
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 	read("event: tick")
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	read("event: remove")
 	s.want(at(1), "remove", "")
 	s.stop()
@@ -296,7 +298,7 @@ func TestTooFewToFollow(t *testing.T) {
 	eventually(t, func() bool {
 		return f.public.followers.waiting.count() == 1 && f.public.gate.waiting.count() == 1
 	})
-	f.apply(events.Delisting{List: events.Scammers, EntryID: "s1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	for range 2 {
 		if a := <-answers; a.status != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", a.status, a.body)
@@ -340,7 +342,7 @@ func TestTicks(t *testing.T) {
 	for range 3 {
 		s.want(at(0), "tick", "")
 	}
-	f.apply(events.Views{List: events.Scammers, EntryID: "s1", Views: 11})
+	f.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "s1", Views: 11})
 	for {
 		if e, ok := s.next(); !ok || e.name != "tick" {
 			t.Fatalf("%+v", e)
@@ -362,7 +364,7 @@ func TestTicks(t *testing.T) {
 
 // fat is an entry whose text is long.
 func fat(n int) events.Entry {
-	return events.Entry{List: events.Servers, EntryID: fmt.Sprint("fat", n), ChatID: fmt.Sprint(n), Name: "x", ReportID: "R",
+	return events.Entry{Revision: 1, List: events.Servers, EntryID: fmt.Sprint("fat", n), ChatID: fmt.Sprint(n), Name: "x", ReportID: "R",
 		ReportedAt: asOf(), Reason: strings.Repeat("długi opis ", 1500)}
 }
 

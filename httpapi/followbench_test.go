@@ -30,7 +30,7 @@ func feedAPI(b *testing.B, n int) (p *Public, addr string, publish func() uint64
 	return p, addr, func() uint64 {
 		seq++
 		entry.EntryID = fmt.Sprintf("e%07d", seq%uint64(n))
-		m.Apply([]readmodel.Record{r.Render(seq, entry)}, seq)
+		m.Apply([]readmodel.Record{r.Render(seq, events.Revised(entry, int64(seq)))}, seq)
 		return seq
 	}
 }

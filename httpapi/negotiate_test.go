@@ -39,11 +39,11 @@ func TestTags(t *testing.T) {
 		change events.Data
 		want   [4]bool
 	}{
-		{"views", events.Views{List: events.Scammers, EntryID: "s2", Views: 5}, [4]bool{false, true, false, false}},
-		{"the same views", events.Views{List: events.Scammers, EntryID: "s2", Views: 5}, [4]bool{}},
+		{"views", events.Views{Revision: 1, List: events.Scammers, EntryID: "s2", Views: 5}, [4]bool{false, true, false, false}},
+		{"the same views", events.Views{Revision: 1, List: events.Scammers, EntryID: "s2", Views: 5}, [4]bool{}},
 		{"an entry", entry, [4]bool{true, true, false, true}},
 		{"the same entry", entry, [4]bool{}},
-		{"a donation", events.DonationRemoval{DonationID: "d-1"}, [4]bool{}},
+		{"a donation", events.DonationRemoval{Revision: 1, Time: time.Unix(1, 0).UTC(), DonationID: "d-1"}, [4]bool{}},
 	} {
 		if got := changed(c.change); got != c.want {
 			t.Errorf("%s: list, popular, legit, check changed: %v, want %v", c.name, got, c.want)
@@ -61,7 +61,7 @@ func serveLarge(t testing.TB) *fixture {
 	f := serve(t)
 	var more []events.Data
 	for i := range 10 {
-		more = append(more, events.Entry{List: events.Scammers, EntryID: "m" + strconv.Itoa(i), ChatID: "5", Name: "Jeszcze ktoś",
+		more = append(more, events.Entry{Revision: 1, List: events.Scammers, EntryID: "m" + strconv.Itoa(i), ChatID: "5", Name: "Jeszcze ktoś",
 			Reason: "Powód " + strings.Repeat("zażółć ", 20), ReportID: "R", ReportedAt: asOf()})
 	}
 	f.apply(more...)

@@ -19,12 +19,12 @@ func TestNews(t *testing.T) {
 	f := serveSite(t)
 	at := time.Date(2026, 11, 10, 12, 0, 0, 0, time.UTC)
 	entry := func(l events.List, id, name string, days int) events.Data {
-		return events.Entry{List: l, EntryID: id, ChatID: "9000000000000000" + id, Name: name, Verified: true, ReportID: "R-" + id, ReportedAt: at.AddDate(0, 0, days)}
+		return events.Entry{Revision: 1, List: l, EntryID: id, ChatID: "9000000000000000" + id, Name: name, Verified: true, ReportID: "R-" + id, ReportedAt: at.AddDate(0, 0, days)}
 	}
 	f.apply(
 		entry(events.Scammers, "11", "Nowy Najstarszy", 0), entry(events.Servers, "12", "Nowy Serwer", 1),
 		entry(events.Scammers, "13", "Nowy Najmłodszy", 2), entry(events.Legit, "14", "Nowy Zaufany", 1),
-		events.Delisting{List: events.Scammers, EntryID: "11"},
+		events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "11"},
 	)
 	page := f.open(t, http.MethodGet, "/co-nowego?od=2026-11-10&do=2026-11-12")
 	isPage(t, "/co-nowego", page, http.StatusOK)

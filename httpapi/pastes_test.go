@@ -27,7 +27,7 @@ const (
 
 func pastePeople() []events.Data {
 	entry := func(l events.List, id, chat, name string, verified bool) events.Data {
-		return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Reason: "Powód.", Verified: verified, ReportID: "Z-" + id, ReportedAt: asOf()}
+		return events.Entry{Revision: 1, List: l, EntryID: id, ChatID: chat, Name: name, Reason: "Powód.", Verified: verified, ReportID: "Z-" + id, ReportedAt: asOf()}
 	}
 	all := []events.Data{
 		entry(events.Scammers, "frog", frogID, "żabcia2013", true),

@@ -27,7 +27,7 @@ func TestRangeHeaders(t *testing.T) {
 	path := "/api/ranges/" + prefixOf("100000000000000003")
 	for i, crowd := 0, 0; crowd < 33; i++ { // so many in another range that each is large enough to be compressed
 		if id := fmt.Sprint("7", i); prefixOf(id) == "abc" {
-			f.apply(events.Entry{List: events.Servers, EntryID: id, ChatID: id, Name: "x", ReportID: "R", ReportedAt: asOf()})
+			f.apply(events.Entry{Revision: 1, List: events.Servers, EntryID: id, ChatID: id, Name: "x", ReportID: "R", ReportedAt: asOf()})
 			crowd++
 		}
 	}
@@ -46,11 +46,11 @@ func TestRangeHeaders(t *testing.T) {
 		t.Errorf("at a sequence: %v", a.header)
 	}
 	tag := a.header.Get("Etag")
-	f.apply(events.Entry{List: events.Servers, EntryID: "new", ChatID: "elsewhere", Name: "x", ReportID: "R", ReportedAt: asOf()})
+	f.apply(events.Entry{Revision: 1, List: events.Servers, EntryID: "new", ChatID: "elsewhere", Name: "x", ReportID: "R", ReportedAt: asOf()})
 	if b := f.get(t, path, "If-None-Match", tag, "Accept-Encoding", "gzip"); b.status != http.StatusNotModified || b.body != "" {
 		t.Errorf("after a change of another range: %d", b.status)
 	}
-	f.apply(events.Entry{List: events.Servers, EntryID: "new", ChatID: "100000000000000003", Name: "x", ReportID: "R", ReportedAt: asOf()})
+	f.apply(events.Entry{Revision: 1, List: events.Servers, EntryID: "new", ChatID: "100000000000000003", Name: "x", ReportID: "R", ReportedAt: asOf()})
 	if b := f.get(t, path, "If-None-Match", tag); b.status != http.StatusOK || !strings.Contains(b.body, ":0b\n") {
 		t.Errorf("after a change of this one: %d %s", b.status, b.body)
 	}

@@ -39,12 +39,12 @@ func TestRecordCounts(t *testing.T) {
 		seq++
 		reported, err := time.Parse("2006-01-02", at)
 		require.NoError(t, err)
-		e := events.Entry{List: l, EntryID: id, ChatID: "1", Name: "x", ReportID: "r", Verified: verified, ReportedAt: reported}
+		e := events.Entry{Revision: int64(seq), List: l, EntryID: id, ChatID: "1", Name: "x", ReportID: "r", Verified: verified, ReportedAt: reported}
 		m.Apply([]readmodel.Record{r.Render(seq, e)}, seq)
 	}
 	delisted := func(l events.List, id string, at time.Time) {
 		seq++
-		m.Apply([]readmodel.Record{r.Render(seq, events.Delisting{List: l, EntryID: id}).DelistedAt(at)}, seq)
+		m.Apply([]readmodel.Record{r.Render(seq, events.Delisting{Revision: int64(seq), Time: at, List: l, EntryID: id})}, seq)
 	}
 	want := func(when, text string) {
 		t.Helper()

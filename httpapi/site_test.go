@@ -137,11 +137,11 @@ func TestPageTags(t *testing.T) {
 		f.set(func(s *Readiness) { s.AsOf = time.Now() })
 	}
 	before := f.open(t, http.MethodGet, "/servers").header.Get("ETag")
-	f.apply(events.Views{List: events.Servers, EntryID: "g1", Views: 99})
+	f.apply(events.Views{Revision: 1, List: events.Servers, EntryID: "g1", Views: 99})
 	if f.open(t, http.MethodGet, "/servers").header.Get("ETag") != before {
 		t.Error("a view total changes the tag of a page that shows none")
 	}
-	f.apply(events.Delisting{List: events.Servers, EntryID: "g1"})
+	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: "g1"})
 	if f.open(t, http.MethodGet, "/servers").header.Get("ETag") == before {
 		t.Error("a delisted entry leaves the tag as it was")
 	}
@@ -393,7 +393,7 @@ func TestLongestReasons(t *testing.T) {
 	const last = "<ostatni@link.example>"
 	const links = 300 // many links for their length, which is then filled up
 	reason := strings.Repeat("<a@b>", links) + strings.Repeat(" x", (events.MaxReason-5*links-len(last))/2) + last
-	f.apply(events.Entry{List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: reason,
+	f.apply(events.Entry{Revision: 1, List: events.Scammers, EntryID: "long", ChatID: "77", Name: "Długi", Reason: reason,
 		Verified: true, ReportID: "R-long", ReportedAt: asOf()})
 	for _, query := range []string{"", "?part=1", "?part=2", ""} {
 		a := f.open(t, http.MethodGet, "/wpis/scammers/long"+query)

@@ -1,8 +1,11 @@
 package projector
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,7 +103,8 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 	part = partOf(batch, at, p.bound.limit.Load())
 	if part.at.Sequence > at.Sequence {
 		p.cfg.Model.SetEpoch(part.at.HistoryName())
-		p.cfg.Model.Apply(part.records, part.at.Sequence)
+		_, lost := p.cfg.Model.Apply(part.records, part.at.Sequence)
+		part.lose(batch, lost)
 		p.setCheckpoint(part.at)
 	}
 	return part, p.bound.changed
@@ -112,8 +116,41 @@ type batchPart struct {
 	last     leader.Delivery      // of the part
 	messages int
 	records  []readmodel.Record
-	rejected []rejection
-	more     bool // the batch goes on after the bound
+	rejected []rejection // in stream order
+	lost     int         // records that were superseded and not rejected
+	more     bool        // the batch goes on after the bound
+}
+
+// lose takes the records that the model has not taken out of the part, and rejects those that are a
+// mistake of the backend (events/CONTRACT.md#revisions).
+func (b *batchPart) lose(batch []*chunk, lost []readmodel.Loss) {
+	if len(lost) == 0 {
+		return
+	}
+	reasons := map[uint64]string{} // by sequence
+	for _, l := range lost {
+		switch {
+		case l.Conflict:
+			reasons[l.Record.Sequence] = fmt.Sprintf("revision %d has another state", l.Known)
+		case l.Unheeded:
+			reasons[l.Record.Sequence] = fmt.Sprintf("known revision %d", l.Known)
+		default:
+			reasons[l.Record.Sequence] = ""
+			b.lost++
+		}
+	}
+	b.records = slices.DeleteFunc(b.records, func(r readmodel.Record) bool {
+		_, is := reasons[r.Sequence]
+		return is
+	})
+	for _, c := range batch {
+		for i := range c.messages {
+			if m := &c.messages[i].Message; reasons[m.Sequence] != "" {
+				b.rejected = append(b.rejected, newRejection(m, reasons[m.Sequence], reasons[m.Sequence]))
+			}
+		}
+	}
+	slices.SortFunc(b.rejected, func(x, y rejection) int { return cmp.Compare(x.Sequence, y.Sequence) })
 }
 
 // partOf returns the part of batch that may be applied. A bound between two messages counts as
@@ -168,6 +205,7 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 func (p *Projector) note(ctx context.Context, part batchPart) {
 	p.tracker.update(func(s *Progress) {
 		s.Applied += uint64(part.messages)
+		s.Superseded += uint64(part.lost)
 		s.LastSequence = max(s.LastSequence, part.at.Sequence)
 		if !s.CaughtUp {
 			s.Done = min(s.Done+uint64(part.messages), s.Total)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
@@ -45,6 +44,13 @@ type rejection struct {
 	subject, reason string
 }
 
+// newRejection returns the rejection of m; plain is the reason for the log.
+func newRejection(m *leader.Message, reason, plain string) rejection {
+	return rejection{
+		rejected.Copy{Sequence: m.Sequence, Subject: m.Subject, Reason: reason, Time: m.Time, Payload: m.Data},
+		events.MaskSubject(m.Subject, m.Data), plain}
+}
+
 // decodeChunks runs one worker.
 func decodeChunks(ctx context.Context, chunks <-chan *chunk, log *slog.Logger) {
 	d := decoder{renderer: readmodel.NewRenderer(), log: log}
@@ -77,9 +83,7 @@ func (d *decoder) chunk(c *chunk) {
 		}
 		r, err := d.record(m)
 		if err != nil {
-			c.rejected = append(c.rejected, rejection{
-				rejected.Copy{Sequence: m.Sequence, Subject: m.Subject, Reason: err.Error(), Time: m.Time, Payload: m.Data},
-				events.MaskSubject(m.Subject, m.Data), plainReason(err)})
+			c.rejected = append(c.rejected, newRejection(m, err.Error(), plainReason(err)))
 			continue
 		}
 		c.records = append(c.records, r)
@@ -106,21 +110,7 @@ func (d *decoder) record(m *leader.Message) (r readmodel.Record, err error) {
 	if err != nil {
 		return readmodel.Record{}, err
 	}
-	r = d.renderer.Render(m.Sequence, e.Data)
-	if r.Tombstone() {
-		r = r.DelistedAt(delistedAt(m, &e))
-	}
-	return r, nil
-}
-
-// delistedAt returns the time at which the entry was delisted: when the broker stored the event.
-// The event of an export has the time itself, since it repeats an event of another stream
-// (events/CONTRACT.md#tombstones).
-func delistedAt(m *leader.Message, e *events.Event) time.Time {
-	if e.Source == events.ExportSource && !e.Time.IsZero() {
-		return e.Time
-	}
-	return m.Time
+	return d.renderer.Render(m.Sequence, e.Data), nil
 }
 
 // plainReason returns err, an error of record, in a form for the log.

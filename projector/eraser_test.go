@@ -17,7 +17,7 @@ import (
 
 // removal returns the event that takes e off its list.
 func removal(e events.Entry, id string) events.Event {
-	return events.Event{ID: id, Source: "test", Type: events.TypeDelisted, Data: events.Delisting{List: e.List, EntryID: e.EntryID}}
+	return events.Event{ID: id, Source: "test", Type: events.TypeDelisted, Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}}
 }
 
 // counts returns how many messages the stream has of each subject.
@@ -35,7 +35,7 @@ func (s *system) counts() map[string]uint64 {
 func TestErase(t *testing.T) {
 	s := newSystem(t)
 	entries := eventstest.Entries(40, 3)
-	donation := events.Donation{DonationID: "d1", Status: "pending", Amount: "1", Currency: "PLN", CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
+	donation := events.Donation{Revision: 1, DonationID: "d1", Status: "pending", Amount: "1", Currency: "PLN", CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
 	var evs []events.Event
 	list := func(version int, of ...events.Entry) {
 		for _, e := range of {
@@ -48,7 +48,7 @@ func TestErase(t *testing.T) {
 		evs = append(evs, events.Event{ID: fmt.Sprint(id, version), Source: "test", Type: events.TypeDonationUpdated, Data: d})
 	}
 	take := func(id string) {
-		evs = append(evs, events.Event{ID: id + "removed", Source: "test", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{DonationID: id}})
+		evs = append(evs, events.Event{ID: id + "removed", Source: "test", Type: events.TypeDonationRemoved, Data: events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}})
 	}
 	publish := func() uint64 {
 		last := s.publish(evs...)
@@ -188,10 +188,10 @@ func TestEraseBeforeRelisting(t *testing.T) {
 	}
 	relist := func(from, to int) (last uint64) {
 		for i := from; i < to; i++ {
-			d := events.Donation{DonationID: fmt.Sprint("d", i), Status: "pending", Amount: "1", Currency: "PLN",
+			d := events.Donation{Revision: 1, DonationID: fmt.Sprint("d", i), Status: "pending", Amount: "1", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
 			last = s.publish(eventstest.Listed(entries[i], 1), removal(entries[i], events.NewEventID()), eventstest.Listed(entries[i], 2),
-				donation(i, d), donation(i, events.DonationRemoval{DonationID: d.DonationID}), donation(i, d))
+				donation(i, d), donation(i, events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: d.DonationID}), donation(i, d))
 		}
 		return last
 	}

@@ -111,7 +111,7 @@ func TestLossBeforeStart(t *testing.T) {
 		s.publish(eventstest.Listed(e, 1))
 		s.send(fmt.Sprint("registry.x.", i), "no event", nil)
 		s.publish(events.Event{ID: fmt.Sprint("d", i), Source: "test", Type: events.TypeDonationRemoved,
-			Data: events.DonationRemoval{DonationID: fmt.Sprint("d", i)}})
+			Data: events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: fmt.Sprint("d", i)}})
 	}
 	s.reach(s.publish(eventstest.Listed(entries[0], 2)))
 	s.mustStop()
@@ -144,14 +144,14 @@ func TestNoLoss(t *testing.T) {
 		case 0, 1:
 			last = s.publish(eventstest.Listed(e, i))
 		case 2:
-			event(events.TypeDelisted, events.Delisting{List: e.List, EntryID: e.EntryID})
+			event(events.TypeDelisted, events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID})
 		case 3:
-			event(events.TypeViewsCounted, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(i)})
+			event(events.TypeViewsCounted, events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i)})
 		case 4:
-			event(events.TypeDonationUpdated, events.Donation{DonationID: donation, Status: "pending", Amount: "1", Currency: "PLN",
+			event(events.TypeDonationUpdated, events.Donation{Revision: 1, DonationID: donation, Status: "pending", Amount: "1", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()})
 		case 5:
-			event(events.TypeDonationRemoved, events.DonationRemoval{DonationID: donation})
+			event(events.TypeDonationRemoved, events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: donation})
 		case 6:
 			last = s.send(rejected, "no event", nil)
 		case 7:

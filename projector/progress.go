@@ -46,6 +46,10 @@ type Progress struct {
 	// Applied counts the messages that this process has applied or rejected.
 	Applied uint64
 
+	// Superseded counts the messages that this process has passed over, because a state with a
+	// greater revision was known. Rejected ones are not among them.
+	Superseded uint64
+
 	// Rejected counts the copies in the stream of rejected events: this process's copies at once,
 	// other copies and purges within a second. RejectedHere counts the events that this process has
 	// rejected.

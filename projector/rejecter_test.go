@@ -482,6 +482,10 @@ func TestPoisonCorpus(t *testing.T) {
 	problems := map[uint64]string{} // by sequence
 	raw := eventstest.DialRaw(t, s.addr)
 	for _, p := range corpus {
+		if p.Problem == "" { // each state is newer than those before it
+			s.revision++
+			p.Payload = strings.Replace(p.Payload, `"revision":1`, fmt.Sprintf(`"revision":%d`, s.revision), 1)
+		}
 		if seq := raw.Publish(p.Subject, p.Headers, []byte(p.Payload)); p.Problem != "" {
 			problems[seq] = p.Problem
 		}

@@ -19,7 +19,7 @@ func filled(b *testing.B, n int) (*readmodel.Model, []events.Entry) {
 	m.BeginBulk()
 	for i, e := range entries {
 		seq := uint64(2*i + 1)
-		views := events.Views{List: e.List, EntryID: e.EntryID, Views: int64(i*7919) % 5000}
+		views := events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i*7919) % 5000}
 		m.Apply([]readmodel.Record{r.Render(seq, e), r.Render(seq+1, views)}, seq+1)
 	}
 	m.EndBulk()
@@ -85,7 +85,7 @@ func applyViews(b *testing.B, m *readmodel.Model, entries []events.Entry) {
 		for i := range records {
 			seq++
 			e := entries[int(seq*7919)%len(entries)]
-			records[i] = r.Render(seq, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(seq) % 9000})
+			records[i] = r.Render(seq, events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(seq) % 9000})
 		}
 		b.StartTimer()
 		m.Apply(records, seq)

@@ -17,20 +17,25 @@ import (
 type catalog struct {
 	orders   *orderTrees
 	ids      idIndex          // slots by entry id
-	totals   cowSlice[int64]  // view totals by slot; notCounted if there is none
-	unlisted map[string]int64 // view totals of entries that are not listed
+	totals   cowSlice[total]  // view totals by slot
+	unlisted map[string]total // view totals of entries that are not listed
 	slots    slotNumbers
 	inOrder  bool // slots are in the order of entry ids, as after Load
 
-	entries Digest // of all entries, shown or not
-	views   Digest // of all view totals, also of unlisted entries
+	entries Digest // of all entries, shown or not, without their revisions
+	views   Digest // of all view totals, also of unlisted entries, without their revisions
+	states  Digest // of both with their revisions
 	changed bool   // since the last publish
 
 	numCounted int // number of view totals, also of unlisted entries
 }
 
-// notCounted stands for a missing view total. Clients see 0.
-const notCounted = -1
+// total is a view total with its revision. The zero value stands for none; clients see 0.
+type total struct{ views, revision int64 }
+
+func (t total) counted() bool { return t.revision > 0 }
+
+func (t total) rank() events.Rank { return events.Rank{Revision: t.revision, Number: t.views} }
 
 // rowChange is the change of one row. Either row may be nil; if both are, nothing has changed.
 type rowChange struct {
@@ -47,42 +52,39 @@ func (ch *rowChange) ref() RowRef {
 }
 
 func newCatalog() *catalog {
-	return &catalog{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]int64{}, inOrder: true, changed: true}
+	return &catalog{orders: newOrderTrees(), ids: newIDIndex(), unlisted: map[string]total{}, inOrder: true, changed: true}
 }
 
 // row returns the row with exactly this entry id, or nil.
 func (c *catalog) row(id string) *Row { return c.ids.row(&c.orders.rows, id) }
 
-// counted returns the view total of an entry id, or notCounted. r is the entry's row, or nil.
-func (c *catalog) counted(id string, r *Row) int64 {
+// counted returns the view total of an entry id. r is the entry's row, or nil.
+func (c *catalog) counted(id string, r *Row) total {
 	if r != nil {
 		return c.totals.get(r.slot)
 	}
-	if views, ok := c.unlisted[id]; ok {
-		return views
-	}
-	return notCounted
+	return c.unlisted[id]
 }
 
 // setTotal sets the view total of an entry id.
-func (c *catalog) setTotal(id string, r *Row, views int64) {
+func (c *catalog) setTotal(id string, r *Row, t total) {
 	switch {
 	case r != nil:
-		c.totals.set(r.slot, views)
-	case views != notCounted:
-		c.unlisted[strings.Clone(id)] = views // id may be a part of a larger string
+		c.totals.set(r.slot, t)
+	case t.counted():
+		c.unlisted[strings.Clone(id)] = t // id may be a part of a larger string
 	}
 }
 
-// setRow sets the row of an entry, or removes it if row is nil, and returns the change. It stores a
-// copy of row, since the row belongs to a record. In bulk it leaves the orders to reload.
-func (c *catalog) setRow(id string, row *Row, bulk bool) rowChange {
-	old := c.row(id)
+// setRow replaces old, the row of an entry, which may be nil, by row, or removes it if row is nil,
+// and returns the change. It stores a copy of row, since the row belongs to a record. In bulk it
+// leaves the orders to reload.
+func (c *catalog) setRow(id string, old, row *Row, bulk bool) rowChange {
 	if old == nil && row == nil {
 		return rowChange{} // nothing to remove
 	}
-	views := c.counted(id, old)
-	ch := rowChange{old, nil, max(views, 0), max(views, 0)}
+	counted := c.counted(id, old)
+	ch := rowChange{old, nil, counted.views, counted.views}
 	if row != nil {
 		own := *row
 		ch.row = &own
@@ -101,7 +103,7 @@ func (c *catalog) setRow(id string, row *Row, bulk bool) rowChange {
 		c.ids.insert(id, ch.row.slot)
 		delete(c.unlisted, id)
 	}
-	c.setTotal(id, ch.row, views)
+	c.setTotal(id, ch.row, counted)
 	return ch
 }
 
@@ -111,15 +113,16 @@ func (c *catalog) load(row *Row) {
 	c.number(ch)
 	c.inOrder = c.inOrder && (row.slot == 0 || c.orders.rows.get(row.slot-1).ID() < row.ID())
 	c.orders.setRow(ch)
-	c.setTotal(row.ID(), row, notCounted)
+	c.setTotal(row.ID(), row, total{})
 }
 
 // loadViews adds the view total of r, the first of its entry id. row is the entry's row, or nil if
 // it is not listed.
 func (c *catalog) loadViews(id string, row *Row, r *Record) {
 	c.views.Add(r.digest)
+	c.states.Add(r.Digest())
 	c.numCounted++
-	c.setTotal(id, row, r.views)
+	c.setTotal(id, row, total{r.views, r.Revision})
 }
 
 // number gives the new row the slot of the row it replaces, or a free one, and updates the digest.
@@ -127,12 +130,14 @@ func (c *catalog) number(ch rowChange) {
 	c.changed = true
 	if ch.old != nil {
 		c.entries.sub(ch.old.digest)
+		c.states.sub(ch.old.stateDigest())
 	}
 	if ch.row == nil {
 		c.slots.giveBack(ch.old.slot)
 		return
 	}
 	c.entries.Add(ch.row.digest)
+	c.states.Add(ch.row.stateDigest())
 	if ch.old != nil {
 		ch.row.slot = ch.old.slot
 	} else {
@@ -140,24 +145,33 @@ func (c *catalog) number(ch rowChange) {
 	}
 }
 
-// setViews sets the view total of an entry id, listed or not, from an event.
-func (c *catalog) setViews(k events.Subject, views int64, digest Digest, bulk bool) {
+// setViews sets the view total of an entry id, listed or not, if it is true against the known one,
+// or returns that.
+func (c *catalog) setViews(rec *Record, bulk bool) (lost *known) {
+	k, is := rec.Subject, total{rec.views, rec.Revision}
 	r := c.row(k.ID)
 	before := c.counted(k.ID, r)
-	if before == views {
-		return
+	switch order := is.rank().Compare(before.rank()); {
+	case order < 0:
+		return &known{Rank: before.rank(), shown: true}
+	case order == 0:
+		return nil
 	}
 	c.changed = true
-	if before != notCounted {
-		c.views.sub(viewsDigest(k, before))
+	if before.counted() {
+		was := viewsDigest(k, before.views)
+		c.views.sub(was)
+		c.states.sub(stateDigest(was, before.revision))
 	} else {
 		c.numCounted++
 	}
-	c.views.Add(digest)
-	c.setTotal(k.ID, r, views)
+	c.views.Add(rec.digest)
+	c.states.Add(rec.Digest())
+	c.setTotal(k.ID, r, is)
 	if r != nil && !bulk {
-		c.orders.apply(rowChange{r, r, max(before, 0), views})
+		c.orders.apply(rowChange{r, r, before.views, is.views})
 	}
+	return nil
 }
 
 // scratch is the memory in which a goroutine of EndBulk sorts. It is reused for each tree.
@@ -179,7 +193,7 @@ func (c *catalog) reload(o order, s *scratch) {
 	rows := &c.orders.rows
 	for slot, r := range rows.all() {
 		if r != nil && r.shown() {
-			items = append(items, o.item(r, max(c.totals.get(slot), 0)))
+			items = append(items, o.item(r, c.totals.get(slot).views))
 		}
 	}
 	if c.inOrder && o != byName {

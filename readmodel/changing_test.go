@@ -24,7 +24,7 @@ import (
 // publicAs returns the member of the public JSON that shows a field of an entry, or "".
 func publicAs(field string) string {
 	others := map[string]string{
-		"List": "", "EntryID": "_id", "ChatID": "id", "Reason": "descHtml", "Proofs": "proofsId", "ReportID": "reportId", "ReportedAt": "",
+		"List": "", "EntryID": "_id", "ChatID": "id", "Reason": "descHtml", "Proofs": "proofsId", "ReportID": "reportId", "ReportedAt": "", "Revision": "",
 	}
 	if member, ok := others[field]; ok {
 		return member

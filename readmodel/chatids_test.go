@@ -15,7 +15,7 @@ import (
 func sharingRecords(n int) (records []Record) {
 	r := NewRenderer()
 	for i := range 2 * n {
-		e := events.Entry{List: events.Lists()[i/2%2], EntryID: fmt.Sprint("e", i*7919%(2*n)), ChatID: "shared", Name: fmt.Sprint("n", i%97),
+		e := events.Entry{Revision: 1, List: events.Lists()[i/2%2], EntryID: fmt.Sprint("e", i*7919%(2*n)), ChatID: "shared", Name: fmt.Sprint("n", i%97),
 			Verified: i%3 == 0, ReportedAt: time.Unix(int64(i%53), 0)}
 		if i%2 == 1 {
 			e.ChatID = fmt.Sprint("own", i)
@@ -72,7 +72,7 @@ func BenchmarkSharedChatID(b *testing.B) {
 			r, seq := NewRenderer(), uint64(len(records))
 			for i := 0; b.Loop(); i++ {
 				seq++
-				m.Apply([]Record{r.Render(seq, events.Entry{List: events.Scammers, EntryID: fmt.Sprint("new", i), ChatID: "shared", Name: "x"})}, seq)
+				m.Apply([]Record{r.Render(seq, events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint("new", i), ChatID: "shared", Name: "x"})}, seq)
 			}
 		})
 		b.Run(fmt.Sprint("check/", n), func(b *testing.B) {

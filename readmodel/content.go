@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"iter"
+	"strings"
 
 	"example.org/registry/events"
 )
@@ -14,6 +15,7 @@ type content struct {
 	tombstones tombstones
 	donations  donations
 	checkpoint uint64
+	states     func(events.Subject, uint64) ([]byte, bool) // see Model.UseStates; may be nil
 }
 
 func newContent() content {
@@ -33,14 +35,20 @@ type change struct {
 	isStone  *delisting // nil if there is none now
 }
 
-// setEntry sets or removes an entry, and returns the change. A delisting leaves a tombstone, and
-// the next listing removes it. In bulk setEntry leaves the orders to reload.
-func (c *content) setEntry(r *Record, bulk bool) change {
+// setEntry sets or removes an entry, if r is true against what is known, and returns the change; or
+// the known state, if that is true. A delisting leaves a tombstone, and the next listing removes it.
+// In bulk setEntry leaves the orders to reload.
+func (c *content) setEntry(r *Record, bulk bool) (ch change, lost *known) {
 	list := listIndex(r.Subject.List)
-	ch := change{sequence: r.Sequence}
-	ch.stone, ch.wasStone, ch.isStone = c.tombstones.apply(list, r)
-	ch.rowChange = c.lists[list].setRow(r.Subject.ID, r.row, bulk)
-	return ch
+	was, slot := c.tombstones.lists[list].get(r.Subject.ID)
+	old := c.lists[list].row(r.Subject.ID)
+	if k, ok := knownEntry(r.Subject.List, old, was); ok && c.compare(r, k) < 0 {
+		return ch, new(k)
+	}
+	ch = change{sequence: r.Sequence, wasStone: was}
+	ch.stone, ch.isStone = c.tombstones.apply(list, r, was, slot)
+	ch.rowChange = c.lists[list].setRow(r.Subject.ID, old, r.row, bulk)
+	return ch, nil
 }
 
 // row returns the row at ref, or nil.
@@ -78,13 +86,12 @@ func (c *content) numSubjects() int {
 	return n
 }
 
-// digest returns the digest of entries, view totals and donations. It does not cover tombstones:
-// two contents that look the same to clients have one digest.
+// digest returns the digest of all states with their revisions, removals included.
 func (c *content) digest() Digest {
-	d := c.donations.digest
+	d := c.donations.states
+	d.Add(c.tombstones.states)
 	for _, l := range c.lists {
-		d.Add(l.entries)
-		d.Add(l.views)
+		d.Add(l.states)
 	}
 	return d
 }
@@ -98,33 +105,53 @@ func (c *content) checkTag() string {
 	return contentTag("check", entries[:]...)
 }
 
-// donations are the donations by id.
+// donations are the donations by id, removed ones included.
 type donations struct {
 	byID[*donation]
-	digest  Digest
-	changed bool // since the last publish
+	states  Digest // of all, with their revisions
+	changed bool   // since the last publish
 }
 
+// donation is the state of a donation, or its tombstone.
 type donation struct {
-	events.Donation
-	digest Digest
+	donationID string
+	sequence   uint64
+	state      *events.Donation // nil of a removed one
+	revision   int64
+	ms         int64 // time of the removal, see toMillis
+	digest     Digest
 }
 
-func (d *donation) id() string { return d.DonationID }
+func (d *donation) id() string { return d.donationID }
+
+func (d *donation) subject() events.Subject {
+	return events.Subject{Kind: events.KindDonation, ID: d.donationID}
+}
+
+func (d *donation) removal() events.DonationRemoval {
+	return events.DonationRemoval{DonationID: d.donationID, Revision: d.revision, Time: fromMillis(d.ms)}
+}
 
 func newDonations() donations {
 	return donations{byID: byID[*donation]{ids: newIDIndex()}, changed: true}
 }
 
-// apply sets or removes a donation.
-func (d *donations) apply(r *Record) {
+// setDonation sets a donation, if r is true against the known state, or returns that.
+func (c *content) setDonation(r *Record) (lost *known) {
+	d := &c.donations
+	old, slot := d.get(r.Subject.ID)
+	if old != nil {
+		k := known{events.Rank{Revision: old.revision}, old.sequence, old.digest, old.state != nil}
+		if old.state == nil {
+			k.Rank = events.RankOf(old.removal())
+		}
+		if c.compare(r, k) < 0 {
+			return new(k)
+		}
+		d.states.sub(stateDigest(old.digest, old.revision))
+	}
 	d.changed = true
-	var to *donation
-	if !r.Removed {
-		to = &donation{*r.donation, r.digest}
-		d.digest.Add(r.digest)
-	}
-	if old, _ := d.set(r.Subject.ID, to); old != nil {
-		d.digest.sub(old.digest)
-	}
+	d.states.Add(r.Digest())
+	d.replace(r.Subject.ID, old, slot, &donation{strings.Clone(r.Subject.ID), r.Sequence, r.donation, r.Revision, r.removedMS, r.digest})
+	return nil
 }

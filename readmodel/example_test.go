@@ -14,7 +14,8 @@ func Example() {
 	model, renderer := readmodel.New(), readmodel.NewRenderer()
 	before := model.View()
 	model.Apply([]readmodel.Record{renderer.Render(7, events.Entry{
-		List: events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000000001", Name: "Jan Oszust", Verified: true,
+		Revision: 1,
+		List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000000001", Name: "Jan Oszust", Verified: true,
 		Reason: "Wziął **zaliczkę** i zniknął.", ReportID: "R-2026-17", ReportedAt: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC),
 	})}, 7)
 

@@ -47,8 +47,8 @@ func (f *feed) reload(s *scratch) {
 			items = append(items, btree.Item{Key: r.sequence, Slot: uint32(r.Ref())})
 		}
 	}
-	for list := range f.content.tombstones {
-		for slot, d := range f.content.tombstones[list].values.all() {
+	for list := range f.content.tombstones.lists {
+		for slot, d := range f.content.tombstones.lists[list].values.all() {
 			if at := d.position(); at > 0 {
 				items = append(items, btree.Item{Key: at, Slot: uint32(NewRowRef(list, slot))})
 			}

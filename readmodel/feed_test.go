@@ -134,11 +134,11 @@ func (f *folder) same(t *rapid.T, v *View) {
 
 // rebuild replays the log into a new model.
 func (p *pair) rebuild() {
-	m := New()
+	m := p.newModel()
 	m.SetEpoch(p.model.View().Epoch())
 	m.BeginBulk()
 	for i, d := range p.log {
-		m.Apply([]Record{p.renderer.Render(uint64(i+1), d).DelistedAt(twinTime(uint64(i + 1)))}, uint64(i+1))
+		m.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))
 	}
 	m.EndBulk()
 	p.model = m

@@ -23,12 +23,12 @@ func TestDelistedLeavesTheHeap(t *testing.T) {
 	for _, e := range eventstest.Entries(100, 1) {
 		apply(e)
 	}
-	canary := events.Entry{List: events.Scammers, EntryID: "canary", ChatID: "1", Name: word, Reason: word, ReportID: "r", ReportedAt: eventstest.Start()}
+	canary := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: "1", Name: word, Reason: word, ReportID: "r", ReportedAt: eventstest.Start()}
 	apply(canary)
 	if !eventstest.InHeap(t, word) {
 		t.Fatal("the word is not in the heap: the test looks in the wrong place")
 	}
-	apply(events.Delisting{List: events.Scammers, EntryID: "canary"})
+	apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "canary"})
 	for _, e := range eventstest.Entries(100, 1) {
 		e.Reason = "a longer reason, so that what is used again for each event has another text"
 		apply(e)

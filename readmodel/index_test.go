@@ -17,7 +17,8 @@ import (
 // numbered is an entry with a common word.
 func numbered(n, version int) events.Entry {
 	return events.Entry{
-		List: events.Scammers, EntryID: fmt.Sprintf("e%06d", n), ChatID: fmt.Sprint(1_000_000 + n),
+		Revision: 1,
+		List:     events.Scammers, EntryID: fmt.Sprintf("e%06d", n), ChatID: fmt.Sprint(1_000_000 + n),
 		Name: fmt.Sprintf("ktoś%d", n%97), Reason: fmt.Sprintf("wersja %d oszust", version), ReportID: "r",
 	}
 }
@@ -132,7 +133,7 @@ func TestCheckFull(t *testing.T) {
 	list := func(l events.List, n int, name, chat string) {
 		for range n {
 			seq++
-			e := events.Entry{List: l, EntryID: fmt.Sprint("e", seq), ChatID: chat, Name: name, Verified: seq%3 > 0, ReportedAt: time.Unix(int64(seq), 0)}
+			e := events.Entry{Revision: 1, List: l, EntryID: fmt.Sprint("e", seq), ChatID: chat, Name: name, Verified: seq%3 > 0, ReportedAt: time.Unix(int64(seq), 0)}
 			m.Apply([]Record{r.Render(seq, e)}, seq)
 		}
 	}

@@ -2,11 +2,16 @@ package readmodel
 
 import (
 	"cmp"
+	"encoding/binary"
 	"iter"
 	"slices"
 
 	"example.org/registry/events"
 )
+
+// TombstonePrefix precedes the subject in the name that an [Inventory] gives the tombstone of an
+// entry.
+const TombstonePrefix = "tombstone of "
 
 // Inventory is every record of a model at one sequence. It serves to compare two models record by
 // record.
@@ -15,8 +20,8 @@ type Inventory struct {
 	Digest   Digest
 
 	items      []inventoried
-	donations  []events.Donation
-	tombstones []Tombstone
+	donations  []*donation
+	tombstones []State
 }
 
 // inventoried is a model's state of one entry id of a list: its row as lists show it, its view
@@ -24,8 +29,7 @@ type Inventory struct {
 type inventoried struct {
 	id     string
 	row    *Row // nil if the entry is not listed
-	views  int64
-	count  bool // whether there is a view total
+	total  total
 	list   uint8
 	filter filterBits
 }
@@ -37,15 +41,14 @@ func (m *Model) Inventory() *Inventory {
 	for list, c := range m.content.lists {
 		for slot, r := range c.orders.rows.all() {
 			if r != nil {
-				views := c.totals.get(slot)
-				inv.items = append(inv.items, inventoried{r.ID(), r, views, views != notCounted, uint8(list), c.orders.filters.get(slot)})
+				inv.items = append(inv.items, inventoried{r.ID(), r, c.totals.get(slot), uint8(list), c.orders.filters.get(slot)})
 			}
 		}
-		for id, views := range c.unlisted {
-			inv.items = append(inv.items, inventoried{id: id, views: views, count: true, list: uint8(list)})
+		for id, t := range c.unlisted {
+			inv.items = append(inv.items, inventoried{id: id, total: t, list: uint8(list)})
 		}
 	}
-	m.content.donations.all(func(d *donation) { inv.donations = append(inv.donations, d.Donation) })
+	m.content.donations.all(func(d *donation) { inv.donations = append(inv.donations, d) })
 	return inv
 }
 
@@ -58,8 +61,8 @@ func (inv *Inventory) All() iter.Seq2[string, Digest] {
 	slices.SortFunc(inv.items, func(a, b inventoried) int {
 		return cmp.Or(cmp.Compare(a.list, b.list), cmp.Compare(a.id, b.id))
 	})
-	slices.SortFunc(inv.donations, func(a, b events.Donation) int { return cmp.Compare(a.DonationID, b.DonationID) })
-	SortTombstones(inv.tombstones)
+	slices.SortFunc(inv.donations, func(a, b *donation) int { return cmp.Compare(a.donationID, b.donationID) })
+	SortStates(inv.tombstones)
 	return func(yield func(string, Digest) bool) {
 		for _, it := range inv.items {
 			if !it.records(yield) {
@@ -67,13 +70,13 @@ func (inv *Inventory) All() iter.Seq2[string, Digest] {
 			}
 		}
 		for _, d := range inv.donations {
-			k := d.Subject().String()
-			if !yield(k, hashState(k, events.AppendData(nil, d))) {
+			if !yield(d.subject().String(), stateDigest(d.digest, d.revision)) {
 				return
 			}
 		}
 		for _, t := range inv.tombstones {
-			if !yield(TombstonePrefix+t.Subject().String(), t.hash()) {
+			sequence := binary.AppendUvarint(nil, t.Sequence)
+			if k := t.Data.Subject().String(); !yield(TombstonePrefix+k, hashState(k+" "+StateDigest(t.Data).String(), sequence)) {
 				return
 			}
 		}
@@ -84,14 +87,15 @@ func (it *inventoried) records(yield func(string, Digest) bool) bool {
 	list := events.Lists()[it.list]
 	if it.row != nil {
 		k := events.Subject{Kind: events.KindEntry, List: list, ID: it.id}
-		kept := append(appendRow(make([]byte, 0, rowHeader+len(it.row.blob)+1), it.row), byte(it.filter))
+		kept := append(appendRow(make([]byte, 0, rowHeader+len(it.row.blob)+11), it.row), byte(it.filter))
+		kept = binary.AppendVarint(kept, it.row.revision)
 		if name := k.String(); !yield(name, hashState(name, kept)) {
 			return false
 		}
 	}
-	if it.count {
+	if it.total.counted() {
 		k := events.Subject{Kind: events.KindViews, List: list, ID: it.id}
-		return yield(k.String(), viewsDigest(k, it.views))
+		return yield(k.String(), stateDigest(viewsDigest(k, it.total.views), it.total.revision))
 	}
 	return true
 }
@@ -105,17 +109,17 @@ func (inv *Inventory) Subjects() iter.Seq[events.Subject] {
 				return
 			}
 			s.Kind = events.KindViews
-			if it.count && !yield(s) {
+			if it.total.counted() && !yield(s) {
 				return
 			}
 		}
 		for _, d := range inv.donations {
-			if !yield(d.Subject()) {
+			if !yield(d.subject()) {
 				return
 			}
 		}
 		for _, t := range inv.tombstones {
-			if !yield(t.Subject()) {
+			if !yield(t.Data.Subject()) {
 				return
 			}
 		}
@@ -129,7 +133,7 @@ func (inv *Inventory) Len() int {
 		if it.row != nil {
 			n++
 		}
-		if it.count {
+		if it.total.counted() {
 			n++
 		}
 	}

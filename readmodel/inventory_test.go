@@ -17,7 +17,7 @@ func inventoryModel(n int, backwards bool) *Model {
 	for i, e := range eventstest.Entries(n, 7) {
 		all = append(all, e)
 		if i%2 == 0 {
-			all = append(all, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(i)})
+			all = append(all, events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i)})
 		}
 	}
 	if backwards {
@@ -31,7 +31,7 @@ func inventoryModel(n int, backwards bool) *Model {
 	}
 	for i, e := range eventstest.Entries(n, 7) {
 		if i%5 == 0 {
-			records = append(records, r.Render(uint64(len(records)+1), events.Delisting{List: e.List, EntryID: e.EntryID}))
+			records = append(records, r.Render(uint64(len(records)+1), events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}))
 		}
 	}
 	m.Apply(records, uint64(len(records)))
@@ -50,13 +50,13 @@ func TestInventory(t *testing.T) {
 		"a letter of the name": func(_ *catalog, r *Row) { r.blob = strings.Replace(r.blob, `"name":"`, `"nbme":"`, 1) },
 		"the time":             func(_ *catalog, r *Row) { r.reported ^= 1 },
 		"a filter":             func(c *catalog, r *Row) { c.orders.filters.set(r.slot, r.filter^1) },
-		"the views":            func(c *catalog, r *Row) { c.totals.set(r.slot, 1<<40) },
+		"the views":            func(c *catalog, r *Row) { c.totals.set(r.slot, total{1 << 40, 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := inventoryModel(60, false)
 			c := m.content.lists[0]
 			for _, r := range c.orders.rows.all() {
-				if r != nil && c.totals.get(r.slot) != notCounted {
+				if r != nil && c.totals.get(r.slot).counted() {
 					corrupt(c, r)
 					break
 				}

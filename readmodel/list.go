@@ -188,7 +188,7 @@ func (l *listView) sort(rows []*Row, s Sort) {
 	o, descending := s.order()
 	all := make([]keyed, len(rows))
 	for i, r := range rows {
-		all[i] = keyed{o.key(r, max(l.totals.get(r.slot), 0)), r}
+		all[i] = keyed{o.key(r, l.totals.get(r.slot).views), r}
 	}
 	slices.SortFunc(all, func(a, b keyed) int {
 		if descending {

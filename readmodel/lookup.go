@@ -98,11 +98,16 @@ func (x *byID[T]) get(id string) (found T, slot uint32) {
 // set replaces the value of an id, or removes it if to is zero. It returns the old value, or zero,
 // and the slot of both.
 func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
-	var none T
 	old, slot = x.get(id)
+	return old, x.replace(id, old, slot, to)
+}
+
+// replace is set where get has returned old and slot. It returns the slot of to.
+func (x *byID[T]) replace(id string, old T, slot uint32, to T) uint32 {
+	var none T
 	switch {
 	case old == none && to == none:
-		return none, 0
+		return 0
 	case old == none:
 		slot = x.numbers.take()
 		x.ids.insert(id, slot)
@@ -111,7 +116,7 @@ func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
 		x.numbers.giveBack(slot)
 	}
 	x.values.set(slot, to)
-	return old, slot
+	return slot
 }
 
 // all calls f with every value, in no particular order.

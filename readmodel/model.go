@@ -46,34 +46,47 @@ func New() *Model {
 func (m *Model) View() *View { return m.view.Load() }
 
 // Apply updates the content and the facets with records, moves the checkpoint, and publishes and
-// returns the next view. Records are in stream order, and the last one of a subject decides. Apply
-// does not change them, so a store may read them at the same time.
+// returns the next view. Of a subject the greatest state is true, whatever the order of the records
+// (events.Compare); lost are the records that are not. Apply does not change records, so a store may
+// read them at the same time.
 //
 // The checkpoint never goes back (promise 3): Apply ignores an older one. In bulk Apply publishes
 // nothing and returns the old view.
-func (m *Model) Apply(records []Record, checkpoint uint64) *View {
+func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
 	c := &m.content
 	for i := range records {
-		switch r := &records[i]; r.Subject.Kind {
+		r := &records[i]
+		var k *known
+		switch r.Subject.Kind {
 		case events.KindEntry:
-			ch := c.setEntry(r, m.bulk)
-			if m.bulk {
-				continue // EndBulk reloads the facets
-			}
-			for _, f := range m.facets {
-				f.apply(ch)
+			var ch change
+			if ch, k = c.setEntry(r, m.bulk); k == nil && !m.bulk { // EndBulk reloads the facets
+				for _, f := range m.facets {
+					f.apply(ch)
+				}
 			}
 		case events.KindViews:
-			c.lists[listIndex(r.Subject.List)].setViews(r.Subject, r.views, r.digest, m.bulk)
+			k = c.lists[listIndex(r.Subject.List)].setViews(r, m.bulk)
 		case events.KindDonation:
-			c.donations.apply(r)
+			k = c.setDonation(r)
+		}
+		if k != nil {
+			lost = append(lost, newLoss(r, k))
 		}
 	}
 	c.checkpoint = max(c.checkpoint, checkpoint)
 	if m.bulk {
-		return m.View()
+		return m.View(), lost
 	}
-	return m.publish()
+	return m.publish(), lost
+}
+
+// UseStates sets where the model finds the canonical data (events.AppendData) of a known state whose
+// last message had the given sequence. It needs that only to decide between two states of one
+// revision that differ in nothing but their text; without it their digests decide. The owner calls
+// it before the first record.
+func (m *Model) UseStates(states func(k events.Subject, sequence uint64) (data []byte, ok bool)) {
+	m.content.states = states
 }
 
 // Load is Apply in bulk for the records of a store, which fill an empty model. It looks up no
@@ -89,7 +102,7 @@ func (m *Model) Load(records []Record, checkpoint uint64) {
 		case events.KindEntry:
 			list := listIndex(k.List)
 			if last = r.row; last == nil {
-				c.tombstones.apply(list, r)
+				c.tombstones.apply(list, r, nil, 0)
 			} else {
 				c.lists[list].load(last)
 			}
@@ -99,7 +112,7 @@ func (m *Model) Load(records []Record, checkpoint uint64) {
 			}
 			c.lists[listIndex(k.List)].loadViews(k.ID, last, r)
 		case events.KindDonation:
-			c.donations.apply(r)
+			c.setDonation(r)
 		}
 	}
 	c.checkpoint = max(c.checkpoint, checkpoint)
@@ -193,6 +206,5 @@ func (m *Model) EndBulk() *View {
 	return m.publish()
 }
 
-// Digest returns the digest of everything applied, also in bulk: entries, view totals and
-// donations.
+// Digest returns the digest of everything applied, also in bulk.
 func (m *Model) Digest() Digest { return m.content.digest() }

@@ -68,7 +68,8 @@ func someTimes() []int64 { return []int64{0, 1, 31*86400 - 1, 31 * 86400, 400 * 
 
 func someEntry(t *rapid.T) events.Data {
 	e := events.Entry{
-		List: someList().Draw(t, "list"), EntryID: someEntryID().Draw(t, "entry"), ChatID: someChat().Draw(t, "chat"),
+		Revision: 1,
+		List:     someList().Draw(t, "list"), EntryID: someEntryID().Draw(t, "entry"), ChatID: someChat().Draw(t, "chat"),
 		Name: someName().Draw(t, "name"), Reason: someReason().Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
 		ReportID: "r", ReportedAt: time.Unix(rapid.SampledFrom(someTimes()).Draw(t, "at"), 0).UTC(),
 	}
@@ -88,14 +89,14 @@ func someData(t *rapid.T) events.Data {
 	list, id := someList().Draw(t, "list"), someEntryID().Draw(t, "id")
 	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0, 1:
-		return events.Delisting{List: list, EntryID: id}
+		return events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
 	case 2, 3, 4:
-		return events.Views{List: list, EntryID: id, Views: rapid.Int64Range(0, 4).Draw(t, "views")}
+		return events.Views{Revision: 1, List: list, EntryID: id, Views: rapid.Int64Range(0, 4).Draw(t, "views")}
 	case 5:
-		return events.Donation{DonationID: id, Status: "pending", Amount: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "amount")),
+		return events.Donation{Revision: 1, DonationID: id, Status: "pending", Amount: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "amount")),
 			Currency: "PLN", CreatedAt: time.Unix(0, 0).UTC(), UpdatedAt: time.Unix(0, 0).UTC()}
 	case 6:
-		return events.DonationRemoval{DonationID: id}
+		return events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}
 	default:
 		return someEntry(t)
 	}
@@ -126,7 +127,30 @@ type pair struct {
 }
 
 func newPair() *pair {
-	return &pair{New(), newTwin(), NewRenderer(), map[events.Subject][]byte{}, nil}
+	p := &pair{nil, newTwin(), NewRenderer(), map[events.Subject][]byte{}, nil}
+	p.model = p.newModel()
+	return p
+}
+
+// newModel returns a model that finds the data of a state in the log.
+func (p *pair) newModel() *Model {
+	m := New()
+	m.UseStates(func(_ events.Subject, sequence uint64) ([]byte, bool) {
+		return events.AppendData(nil, p.log[sequence-1]), true
+	})
+	return m
+}
+
+// viewOf drops the losses of Apply.
+func viewOf(v *View, _ []Loss) *View { return v }
+
+// revise draws a revision for d, which in most cases is the greatest so far.
+func (p *pair) revise(t *rapid.T, d events.Data) events.Data {
+	revision := int64(len(p.log) + 1)
+	if rapid.IntRange(0, 3).Draw(t, "late") == 0 {
+		revision = rapid.Int64Range(1, revision).Draw(t, "revision")
+	}
+	return events.Revised(d, revision)
 }
 
 func (p *pair) batch(t *rapid.T) {
@@ -134,23 +158,30 @@ func (p *pair) batch(t *rapid.T) {
 	before := listAll(old)
 	var records []Record
 	for range rapid.IntRange(1, 12).Draw(t, "size") {
-		d := someData(t)
+		d := p.revise(t, someData(t))
 		if len(p.log) > 0 && rapid.IntRange(0, 9).Draw(t, "again") == 0 {
 			d = p.log[len(p.log)-1] // a redelivery of the last event: it changes nothing
 		}
 		p.log = append(p.log, d)
 		seq := uint64(len(p.log))
 		p.twin.apply(seq, d)
-		records = append(records, p.renderer.Render(seq, d).DelistedAt(twinTime(seq)))
-		p.save(records[len(records)-1])
+		records = append(records, p.renderer.Render(seq, d))
 	}
 	bulk := rapid.IntRange(0, 9).Draw(t, "bulk") == 0 // as while the lag is long
 	if bulk {
 		p.model.BeginBulk()
 	}
-	p.model.Apply(records, uint64(len(p.log)))
+	_, lost := p.model.Apply(records, uint64(len(p.log)))
 	if bulk {
 		p.model.EndBulk()
+	}
+	for i := range records {
+		if !slices.ContainsFunc(lost, func(l Loss) bool { return l.Record == &records[i] }) {
+			p.save(records[i])
+		}
+	}
+	for _, l := range lost {
+		p.sameLoss(t, l)
 	}
 	if after := listAll(old); after != before {
 		t.Fatalf("an old view changed:\n%s\n%s", before, after)
@@ -165,9 +196,24 @@ func (p *pair) batch(t *rapid.T) {
 	p.sameTombstones(t, p.model)
 }
 
+// sameLoss: a record is lost to a state that is greater, and that is told as the contract says.
+func (p *pair) sameLoss(t *rapid.T, l Loss) {
+	d := p.log[l.Record.Sequence-1]
+	switch is := p.twin.known[d.Subject()].Data; {
+	case events.Compare(d, is) >= 0:
+		t.Fatalf("%+v is lost to %+v", d, is)
+	case l.Known < events.Revision(d) || l.Known > events.Revision(is):
+		t.Fatalf("%+v is lost to revision %d of %+v", d, l.Known, is)
+	case l.Conflict && l.Unheeded, l.Conflict && l.Known != events.Revision(d), l.Unheeded && l.Known == events.Revision(d):
+		t.Fatalf("%+v is lost as %+v", d, l)
+	case l.Known == events.Revision(is) && l.Known == events.Revision(d) && l.Conflict == events.LooksEqual(d, is):
+		t.Fatalf("%+v and %+v: conflict %v", d, is, l.Conflict)
+	}
+}
+
 func (p *pair) sameTombstones(t *rapid.T, m *Model) {
 	want := slices.Collect(maps.Values(p.twin.gone))
-	SortTombstones(want)
+	SortStates(want)
 	if got := m.Tombstones(); !slices.Equal(got, want) {
 		t.Fatalf("tombstones:\n got %v\nwant %v", got, want)
 	}
@@ -200,30 +246,19 @@ func allQueries() (qs []ListQuery) {
 }
 
 func (p *pair) save(r Record) {
-	if r.Removed && !r.Tombstone() {
-		delete(p.store, r.Subject)
-	} else {
-		p.store[r.Subject] = r.AppendValue(nil)
-	}
+	p.store[r.Subject] = r.AppendValue(nil)
 }
 
 // restart is a new model out of the store, rendered again or not.
-func (p *pair) restart(t *rapid.T) { p.load(t, New()) }
+func (p *pair) restart(t *rapid.T) { p.load(t, p.newModel()) }
 
 // load fills m from the store, and puts it in the model's place.
 func (p *pair) load(t *rapid.T, m *Model) {
 	rerender := rapid.Bool().Draw(t, "rerender")
 	var records []Record
 	for k, v := range p.store {
-		var r Record
-		var err error
-		if _, gone := p.twin.gone[k]; gone { // a store has a table of them
-			var stone Tombstone
-			stone, err = DecodeTombstone(k, v)
-			r = stone.Record()
-		} else {
-			r, err = p.renderer.DecodeRecord(k, v, rerender)
-		}
+		removed := !events.RemovedAt(p.twin.known[k].Data).IsZero() // a store has a table of them
+		r, err := p.renderer.DecodeRecord(k, removed, v, rerender)
 		require.NoError(t, err)
 		records = append(records, r)
 	}
@@ -246,19 +281,16 @@ func (p *pair) load(t *rapid.T, m *Model) {
 	p.model = m
 }
 
-// replay is a new model out of the last event of every subject, in any order.
+// replay is a new model out of every event, in any order, some of them twice: it has the same
+// content.
 func (p *pair) replay(t *rapid.T) {
-	m := New()
-	for i, d := range rapid.Permutation(p.twin.all()).Draw(t, "order") {
-		seq := uint64(i + 1)
-		r := p.renderer.Render(seq, d)
-		if gone, ok := p.twin.gone[d.Subject()]; ok { // the stream has them where they were
-			r = r.DelistedAt(gone.Time)
-			r.Sequence = gone.Sequence
-		}
-		m.Apply([]Record{r}, seq)
+	m, order := New(), rapid.Permutation(append(slices.Clone(p.log), p.log[:len(p.log)/3]...)).Draw(t, "order")
+	m.UseStates(func(_ events.Subject, sequence uint64) ([]byte, bool) {
+		return events.AppendData(nil, order[sequence-1]), true
+	})
+	for i, d := range order {
+		m.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))
 	}
-	p.sameTombstones(t, m)
 	if got, want := m.View().Digest(), p.model.View().Digest(); got != want {
 		t.Fatalf("digest of a replay %s, of the model %s", got, want)
 	}
@@ -332,7 +364,7 @@ func (p *pair) askReports(t *rapid.T, l events.List) {
 		t.Fatalf("%s: %d months up to %d: %v, want %v", l, n, last, got, want)
 	}
 	if rapid.Bool().Draw(t, "delistings are of the first months") {
-		last = MonthOf(twinTime(1)) // sequences are seconds
+		last = MonthOf(eventstest.Start())
 	}
 	if got, want := p.model.View().Delistings(l, last, n), p.twin.delistings(l, last, n); !slices.Equal(got, want) {
 		t.Fatalf("%s: delistings of %d months up to %d: %v, want %v", l, n, last, got, want)
@@ -425,11 +457,11 @@ func TestEveryList(t *testing.T) {
 	for _, l := range events.Lists() {
 		m, r := New(), NewRenderer()
 		nobody := m.View().CheckTag()
-		v := m.Apply([]Record{
-			r.Render(1, events.Entry{List: l, EntryID: "a", ChatID: "1", Name: "first", Verified: true, ReportID: "r"}),
-			r.Render(2, events.Entry{List: l, EntryID: "b", ChatID: "2", Name: "second", Verified: true, ReportID: "r"}),
-			r.Render(3, events.Views{List: l, EntryID: "a", Views: 1}),
-		}, 3)
+		v := viewOf(m.Apply([]Record{
+			r.Render(1, events.Entry{Revision: 1, List: l, EntryID: "a", ChatID: "1", Name: "first", Verified: true, ReportID: "r"}),
+			r.Render(2, events.Entry{Revision: 1, List: l, EntryID: "b", ChatID: "2", Name: "second", Verified: true, ReportID: "r"}),
+			r.Render(3, events.Views{Revision: 1, List: l, EntryID: "a", Views: 1}),
+		}, 3))
 		if v.CheckTag() == nobody {
 			t.Errorf("%s: the tag of checks is still that of nobody", l)
 		}
@@ -455,11 +487,11 @@ func TestEveryList(t *testing.T) {
 // can have the same ones in different slots.
 func TestRecordsStay(t *testing.T) {
 	r := NewRenderer()
-	other := r.Render(1, events.Entry{List: events.Scammers, EntryID: "o", ChatID: "9", Name: "other", ReportID: "r"})
-	rec := r.Render(2, events.Entry{List: events.Scammers, EntryID: "e", ChatID: "1", Name: "name", ReportID: "r"})
+	other := r.Render(1, events.Entry{Revision: 1, List: events.Scammers, EntryID: "o", ChatID: "9", Name: "other", ReportID: "r"})
+	rec := r.Render(2, events.Entry{Revision: 1, List: events.Scammers, EntryID: "e", ChatID: "1", Name: "name", ReportID: "r"})
 	was := *rec.row
-	first := New().Apply([]Record{rec}, 2)
-	second := New().Apply([]Record{other, rec}, 2)
+	first := viewOf(New().Apply([]Record{rec}, 2))
+	second := viewOf(New().Apply([]Record{other, rec}, 2))
 	if *rec.row != was {
 		t.Error("Apply changed a record")
 	}
@@ -473,7 +505,7 @@ func TestRecordsStay(t *testing.T) {
 // TestTagsFollowContent guards the contract's ETag rule: what changes a tag, and what does not.
 func TestTagsFollowContent(t *testing.T) {
 	m, r := New(), NewRenderer()
-	e := events.Entry{List: events.Scammers, EntryID: "a", ChatID: "1", Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)}
+	e := events.Entry{Revision: 1, List: events.Scammers, EntryID: "a", ChatID: "1", Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)}
 	tags := func() []string {
 		v := m.View()
 		list := func(l events.List, s Sort) string { return v.ListTag(&ListQuery{List: l, Sort: s}) }
@@ -483,7 +515,7 @@ func TestTagsFollowContent(t *testing.T) {
 	changed := func(d events.Data) (which []int) {
 		before := tags()
 		seq++
-		m.Apply([]Record{r.Render(seq, d)}, seq)
+		m.Apply([]Record{r.Render(seq, events.Revised(d, int64(seq)))}, seq)
 		for i, tag := range tags() {
 			if tag != before[i] {
 				which = append(which, i)
@@ -500,11 +532,11 @@ func TestTagsFollowContent(t *testing.T) {
 	}{
 		{"an entry of the list", e, []int{0, 1, 3}},
 		{"the same again", e, nil},
-		{"a view total", events.Views{List: "scammers", EntryID: "a", Views: 1}, []int{1}},
-		{"the same view total", events.Views{List: "scammers", EntryID: "a", Views: 1}, nil},
-		{"a donation", events.Donation{DonationID: "d"}, nil},
+		{"a view total", events.Views{Revision: 1, List: "scammers", EntryID: "a", Views: 1}, []int{1}},
+		{"the same view total", events.Views{Revision: 1, List: "scammers", EntryID: "a", Views: 1}, nil},
+		{"a donation", events.Donation{Revision: 1, DonationID: "d"}, nil},
 		{"an amendment", amended, []int{0, 1, 3}},
-		{"an entry of another list", events.Entry{List: events.Servers, EntryID: "a", ChatID: "1", Name: "x", ReportID: "r"}, []int{2, 3}},
+		{"an entry of another list", events.Entry{Revision: 1, List: events.Servers, EntryID: "a", ChatID: "1", Name: "x", ReportID: "r"}, []int{2, 3}},
 	} {
 		if got := changed(c.d); !slices.Equal(got, c.want) {
 			t.Errorf("%s changed the tags %v, want %v", c.what, got, c.want)
@@ -531,13 +563,13 @@ func oneTagOneAnswer(t *rapid.T) {
 	for range 8 {
 		e := someEntry(t).(events.Entry)
 		e.List = q.List
-		records = append(records, r.Render(uint64(len(records)+1), e))
+		records = append(records, r.Render(uint64(len(records)+1), events.Revised(e, int64(len(records)+1))))
 	}
 	m.Apply(records, 8)
 	first, firstTag := answer()
 	var views []Record
 	for _, id := range rapid.SliceOfN(someEntryID(), 4, 8).Draw(t, "viewed") {
-		views = append(views, r.Render(uint64(len(views)+9), events.Views{List: q.List, EntryID: id, Views: rapid.Int64Range(1, 4).Draw(t, "views")}))
+		views = append(views, r.Render(uint64(len(views)+9), events.Views{Revision: int64(len(views) + 9), List: q.List, EntryID: id, Views: rapid.Int64Range(1, 4).Draw(t, "views")}))
 	}
 	m.Apply(views, 16)
 	if second, tag := answer(); tag == firstTag && second != first {
@@ -571,7 +603,7 @@ func TestAwait(t *testing.T) {
 		}
 	}
 	// Promise 3: an older checkpoint changes nothing.
-	if v := m.Apply(nil, 3); v.Sequence() != 7 {
+	if v := viewOf(m.Apply(nil, 3)); v.Sequence() != 7 {
 		t.Errorf("the checkpoint went back to %d", v.Sequence())
 	}
 }
@@ -581,9 +613,9 @@ func TestSearchStops(t *testing.T) {
 	m, r := New(), NewRenderer()
 	var records []Record
 	for i := range 3000 {
-		records = append(records, r.Render(uint64(i+1), events.Entry{List: "scammers", EntryID: fmt.Sprint(i), ChatID: "1", Name: "x"}))
+		records = append(records, r.Render(uint64(i+1), events.Entry{Revision: 1, List: "scammers", EntryID: fmt.Sprint(i), ChatID: "1", Name: "x"}))
 	}
-	v := m.Apply(records, 3000)
+	v := viewOf(m.Apply(records, 3000))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := v.List(ctx, ListQuery{List: "scammers", Search: "x", Limit: 1}); err != context.Canceled {

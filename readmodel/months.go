@@ -127,8 +127,8 @@ func (m *months) reload(*scratch) {
 	for r := range m.content.rows() {
 		m.addReport(r, 1)
 	}
-	for list := range m.content.tombstones {
-		m.content.tombstones[list].all(func(d *delisting) { m.addDelisting(list, d, 1) })
+	for list := range m.content.tombstones.lists {
+		m.content.tombstones.lists[list].all(func(d *delisting) { m.addDelisting(list, d, 1) })
 	}
 }
 
@@ -153,9 +153,9 @@ func (m *months) addReport(r *Row, n int32) {
 	m.reports[r.list].set(at, count)
 }
 
-// addDelisting adds n to the day of d. If d is nil or its time is unknown, it does nothing.
+// addDelisting adds n to the day of d. If d is nil, it does nothing.
 func (m *months) addDelisting(list int, d *delisting, n int32) {
-	if d == nil || d.ms == 0 {
+	if d == nil {
 		return
 	}
 	at := uint32(DayOf(fromMillis(d.ms)))

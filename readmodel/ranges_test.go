@@ -113,8 +113,8 @@ func TestRangeLines(t *testing.T) {
 		}
 	}
 	for i, id := range crowd {
-		e := events.Entry{List: events.Servers, EntryID: "e" + id, ChatID: id, Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)}
-		v := m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
+		e := events.Entry{Revision: 1, List: events.Servers, EntryID: "e" + id, ChatID: id, Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)}
+		v := viewOf(m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1)))
 		want := 32
 		if i >= 32 {
 			want = 48
@@ -125,7 +125,7 @@ func TestRangeLines(t *testing.T) {
 	}
 	for i, id := range crowd[:20] {
 		seq := uint64(100 + i)
-		m.Apply([]Record{r.Render(seq, events.Delisting{List: events.Servers, EntryID: "e" + id})}, seq)
+		m.Apply([]Record{r.Render(seq, events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: "e" + id})}, seq)
 	}
 	if n := m.View().RangeLines(); n != 32 {
 		t.Errorf("after 20 were delisted: %d lines, want 32", n)
@@ -145,7 +145,7 @@ func BenchmarkRange(b *testing.B) {
 	m.BeginBulk()
 	for i := range 100_000 {
 		id := fmt.Sprintf("9%017d", i)
-		m.Apply([]Record{r.Render(uint64(i+1), events.Entry{List: events.Scammers, EntryID: id, ChatID: id, Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)})}, uint64(i+1))
+		m.Apply([]Record{r.Render(uint64(i+1), events.Entry{Revision: 1, List: events.Scammers, EntryID: id, ChatID: id, Name: "x", ReportID: "r", ReportedAt: time.Unix(0, 0)})}, uint64(i+1))
 	}
 	v := m.EndBulk()
 	for b.Loop() {

@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -18,7 +19,7 @@ import (
 const (
 	// ProjectionVersion is the version of decoding and its bounds. A store of another version may
 	// differ from the result of a replay, so the stream is replayed.
-	ProjectionVersion uint32 = 3
+	ProjectionVersion uint32 = 4
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
 	RenderVersion uint32 = 6
@@ -29,40 +30,43 @@ const (
 type Record struct {
 	Subject  events.Subject
 	Sequence uint64 // stream sequence of the event
-	Removed  bool   // the subject no longer has a state
+	Revision int64
+	Removed  bool // the state is a removal, of which a tombstone remains
 
-	delisted time.Time // time of a delisting
-	views    int64
-	row      *Row // without its slot: Apply copies the row, Load uses it
-	donation *events.Donation
-	state    []byte // canonical data of an entry or donation
-	digest   Digest
+	removedMS int64 // time of a removal, see toMillis
+	views     int64
+	row       *Row // without its slot: Apply copies the row, Load uses it
+	donation  *events.Donation
+	state     []byte // canonical data of an entry or donation
+	digest    Digest // without the revision
 }
 
-// Digest returns r's part of a content's digest, which is zero for a Removed record.
-func (r Record) Digest() Digest { return r.digest }
+// Digest returns r's part of a model's digest.
+func (r Record) Digest() Digest { return stateDigest(r.digest, r.Revision) }
 
 // Shown reports whether r is an entry that its list shows: legit shows verified entries only.
 func (r Record) Shown() bool { return r.row != nil && r.row.shown() }
 
-// Tombstone reports whether r is a delisting, which a store holds as a tombstone.
-func (r Record) Tombstone() bool { return r.Removed && r.Subject.Kind == events.KindEntry }
-
-// DelistedAt returns r, a delisting, with t as the time of the delisting.
-func (r Record) DelistedAt(t time.Time) Record {
-	r.delisted = fromMillis(toMillis(t))
-	return r
+// rank returns what decides between r and another state of its subject.
+func (r *Record) rank() events.Rank {
+	switch {
+	case r.Removed:
+		return events.RemovalRank(r.Revision, fromMillis(r.removedMS))
+	case r.row != nil:
+		return events.EntryRank(r.Revision, r.row.Verified())
+	}
+	return events.Rank{Revision: r.Revision, Number: r.views}
 }
 
-// AppendValue appends the stored form of r: its sequence, its canonical state, and its rendering;
-// for a tombstone, the sequence and the time. The removal of a donation has no stored form: a store
-// deletes its key.
+// AppendValue appends the stored form of r: its sequence and revision; then the time of a removal, a
+// view total, or the canonical state and its rendering.
 func (r Record) AppendValue(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, r.Sequence)
-	if r.Tombstone() {
-		return binary.AppendUvarint(dst, uint64(toMillis(r.delisted)))
-	}
-	if r.Subject.Kind == events.KindViews {
+	dst = binary.AppendUvarint(dst, uint64(r.Revision))
+	switch {
+	case r.Removed:
+		return binary.AppendUvarint(dst, uint64(r.removedMS))
+	case r.Subject.Kind == events.KindViews:
 		return binary.AppendUvarint(dst, uint64(r.views))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(r.state)))
@@ -73,122 +77,131 @@ func (r Record) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// DecodeTombstone is the inverse of AppendValue for the tombstone of an entry. An error means a
-// value that this program did not write.
-func DecodeTombstone(k events.Subject, value []byte) (Tombstone, error) {
-	sequence, n := binary.Uvarint(value)
-	if n <= 0 {
-		return Tombstone{}, fmt.Errorf("%s: %w", k, errRow)
-	}
-	ms, size := binary.Uvarint(value[n:])
-	if size <= 0 || n+size != len(value) || ms > maxMillis || !events.IsID(k.ID) {
-		return Tombstone{}, fmt.Errorf("%s: %w", k, errRow)
-	}
-	return Tombstone{List: k.List, EntryID: k.ID, Sequence: sequence, Time: fromMillis(int64(ms))}, nil
-}
-
-// Record returns the delisting that left the tombstone.
-func (t Tombstone) Record() Record {
-	return Record{Subject: t.Subject(), Sequence: t.Sequence, Removed: true, delisted: t.Time}
-}
-
-// DecodeRecord is the inverse of AppendValue, except for tombstones. It retains nothing of value,
-// which may be memory of the store. With rerender it renders the row again from the canonical
-// state, since another RenderVersion wrote it. An error means a value that this program did not
-// write.
+// DecodeRecord is the inverse of AppendValue; removed says that the value is that of a removal. It
+// retains nothing of value, which may be memory of the store. With rerender it renders the row again
+// from the canonical state, since another RenderVersion wrote it. An error means a value that this
+// program did not write.
 //
 // An entry that is not rendered again has no canonical state: only the store keeps it.
-func (r *Renderer) DecodeRecord(k events.Subject, value []byte, rerender bool) (Record, error) {
-	v, err := parseValue(k.Kind, value)
+func (r *Renderer) DecodeRecord(k events.Subject, removed bool, value []byte, rerender bool) (Record, error) {
+	v, err := parseValue(k.Kind, removed, value)
 	if err != nil {
 		return Record{}, fmt.Errorf("%s: %w", k.Masked(), err)
 	}
-	switch {
-	case k.Kind == events.KindViews:
-		return Record{Subject: k, Sequence: v.sequence, views: v.views, digest: viewsDigest(k, v.views)}, nil
-	case k.Kind == events.KindEntry && !rerender:
-		row, err := decodeRow(v.row, v.sequence)
-		if err == nil && (row.ID() != k.ID || int(row.list) != listIndex(k.List)) {
-			err = errRow
-		}
-		if err != nil {
-			return Record{}, fmt.Errorf("%s: %w", k.Masked(), err)
-		}
-		return Record{Subject: k, Sequence: v.sequence, row: row, digest: row.digest}, nil
-	default:
-		d, _, err := decodeState(k, v.state)
+	if removed || k.Kind != events.KindEntry || rerender {
+		d, err := v.data(k, removed)
 		if err != nil {
 			return Record{}, err
 		}
 		return r.Render(v.sequence, d), nil
 	}
+	row, err := decodeRow(v.row, v.sequence, v.revision)
+	if err == nil && (row.ID() != k.ID || int(row.list) != listIndex(k.List)) {
+		err = errRow
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("%s: %w", k.Masked(), err)
+	}
+	return Record{Subject: k, Sequence: v.sequence, Revision: v.revision, row: row, digest: row.digest}, nil
 }
 
-// DecodeState reads the event's data from a stored value, and computes its digest. It ignores the
-// rendering, and retains nothing of value. An error means a value that this program did not write.
-func DecodeState(k events.Subject, value []byte) (events.Data, Digest, error) {
-	v, err := parseValue(k.Kind, value)
+// DecodeState reads the state from a stored value; removed says that it is that of a removal. It
+// ignores the rendering, and retains nothing of value. An error means a value that this program did
+// not write.
+func DecodeState(k events.Subject, removed bool, value []byte) (State, error) {
+	v, err := parseValue(k.Kind, removed, value)
 	if err != nil {
-		return nil, Digest{}, fmt.Errorf("%s: %w", k.Masked(), err)
+		return State{}, fmt.Errorf("%s: %w", k.Masked(), err)
 	}
-	if k.Kind == events.KindViews {
-		return events.Views{List: k.List, EntryID: k.ID, Views: v.views}, viewsDigest(k, v.views), nil
-	}
-	return decodeState(k, v.state)
+	d, err := v.data(k, removed)
+	return State{v.sequence, d}, err
 }
 
-// DecodeSequence reads the sequence of the last change from a stored value.
-func DecodeSequence(k events.Subject, value []byte) (uint64, error) {
-	v, err := parseValue(k.Kind, value)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", k.Masked(), err)
+// StateDigest returns the digest of d.
+func StateDigest(d events.Data) Digest {
+	k := d.Subject()
+	content := Digest{}
+	switch d := d.(type) {
+	case events.Views:
+		content = viewsDigest(k, d.Views)
+	case events.Delisting, events.DonationRemoval:
+		content = removalDigest(k, toMillis(events.RemovedAt(d)))
+	default:
+		content = contentDigest(k, events.AppendData(nil, d))
 	}
-	return v.sequence, nil
+	return stateDigest(content, events.Revision(d))
+}
+
+// contentDigest returns the digest of canonical data without its revision, which is its last member.
+func contentDigest(k events.Subject, state []byte) Digest {
+	return hashState(k.String(), state[:bytes.LastIndexByte(state, ',')])
+}
+
+// stateDigest returns the digest of content at a revision.
+func stateDigest(content Digest, revision int64) Digest {
+	var b [len(content) + 8]byte
+	binary.BigEndian.PutUint64(b[copy(b[:], content[:]):], uint64(revision))
+	sum := sha256.Sum256(b[:])
+	return Digest(sum[:len(content)])
 }
 
 // storedValue is the parts of a stored value. Its byte slices share the value's memory.
 type storedValue struct {
 	sequence   uint64
-	views      int64 // a view total, which has no other parts
+	revision   int64
+	number     int64 // a view total, or the time of a removal, which have no other parts
 	state, row []byte
 }
 
-func parseValue(kind events.Kind, b []byte) (v storedValue, err error) {
-	sequence, n := binary.Uvarint(b)
-	if n <= 0 {
-		return v, errRow
-	}
-	v.sequence, b = sequence, b[n:]
-	number, n := binary.Uvarint(b)
-	switch {
-	case n <= 0:
-		return v, errRow
-	case kind == events.KindViews:
-		if n != len(b) || number >= 1<<53 {
+func parseValue(kind events.Kind, removed bool, b []byte) (v storedValue, err error) {
+	var numbers [3]uint64
+	for i := range numbers {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
 			return v, errRow
 		}
-		v.views = int64(number)
-	case number > uint64(len(b)-n):
+		numbers[i], b = n, b[size:]
+	}
+	v.sequence, v.revision = numbers[0], int64(numbers[1])
+	last := numbers[2]
+	switch {
+	case numbers[1] < 1 || numbers[1] > events.MaxRevision:
+		return v, errRow
+	case removed || kind == events.KindViews:
+		if len(b) > 0 || removed && last > maxMillis || last >= 1<<53 {
+			return v, errRow
+		}
+		v.number = int64(last)
+	case last > uint64(len(b)):
 		return v, errRow
 	default:
-		v.state, v.row = b[n:n+int(number)], b[n+int(number):]
+		v.state, v.row = b[:last], b[last:]
 	}
 	return v, nil
 }
 
-func decodeState(k events.Subject, state []byte) (events.Data, Digest, error) {
+// data returns the event's data.
+func (v *storedValue) data(k events.Subject, removed bool) (d events.Data, err error) {
 	t := events.TypeListed
-	if k.Kind == events.KindDonation {
+	switch {
+	case !events.IsID(k.ID):
+		return nil, fmt.Errorf("%s: %w", k.Masked(), errRow)
+	case removed && k.Kind == events.KindDonation:
+		return events.DonationRemoval{DonationID: k.ID, Revision: v.revision, Time: fromMillis(v.number)}, nil
+	case removed:
+		return events.Delisting{List: k.List, EntryID: k.ID, Revision: v.revision, Time: fromMillis(v.number)}, nil
+	case k.Kind == events.KindViews:
+		return events.Views{List: k.List, EntryID: k.ID, Revision: v.revision, Views: v.number}, nil
+	case k.Kind == events.KindDonation:
 		t = events.TypeDonationUpdated
 	}
-	d, err := events.DecodeData(t, state)
-	if err != nil {
-		return nil, Digest{}, fmt.Errorf("%s: stored state: %w", k.Masked(), err)
+	if d, err = events.DecodeData(t, v.state); err != nil {
+		return nil, fmt.Errorf("%s: stored state: %w", k.Masked(), err)
 	}
-	if d.Subject() != k {
-		return nil, Digest{}, fmt.Errorf("%s: %w", k.Masked(), errRow)
+	if d.Subject() != k || events.Revision(d) != v.revision {
+		return nil, fmt.Errorf("%s: %w", k.Masked(), errRow)
 	}
-	return d, hashState(k.String(), state), nil
+	return d, nil
 }
 
 // listIndex returns the position of l in events.Lists. Only these lists reach the model.
@@ -241,7 +254,7 @@ func hashState(subject string, state []byte) Digest {
 	return Digest(sum[:16])
 }
 
-// viewsDigest returns the digest of a view total. Its canonical state is the decimal number.
+// viewsDigest returns the digest of a view total.
 func viewsDigest(k events.Subject, views int64) Digest {
 	var buf [20]byte
 	return hashState(k.String(), strconv.AppendInt(buf[:0], views, 10))

@@ -40,21 +40,22 @@ func NewRenderer() *Renderer {
 // Render makes the record of the event data d at stream sequence seq. d must be valid, as
 // events.Decode returns it.
 func (r *Renderer) Render(seq uint64, d events.Data) Record {
-	rec := Record{Subject: d.Subject(), Sequence: seq}
+	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d)}
 	switch d := d.(type) {
 	case events.Entry:
 		rec.state = r.state(d)
-		rec.digest = hashState(rec.Subject.String(), rec.state)
+		rec.digest = contentDigest(rec.Subject, rec.state)
 		rec.row, r.scratch = newRow(r.scratch[:0], &d, seq, rec.digest, r.render(&d))
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
 		rec.state = r.state(d)
-		rec.digest = hashState(rec.Subject.String(), rec.state)
+		rec.digest = contentDigest(rec.Subject, rec.state)
 		rec.donation = &d
 	default:
-		rec.Removed = true
+		rec.Removed, rec.removedMS = true, toMillis(events.RemovedAt(d))
+		rec.digest = removalDigest(rec.Subject, rec.removedMS)
 	}
 	return rec
 }

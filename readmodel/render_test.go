@@ -80,20 +80,20 @@ func before(a, b *Row) bool {
 }
 
 func rowNamed(name, id string) *Row {
-	return NewRenderer().Render(1, events.Entry{List: "scammers", EntryID: id, ChatID: "1", Name: name}).row
+	return NewRenderer().Render(1, events.Entry{Revision: 1, List: "scammers", EntryID: id, ChatID: "1", Name: name}).row
 }
 
 // versioned are events of every kind of state, for the tests of versions.
 func versioned() []events.Data {
 	var all []events.Data
 	for i, name := range []string{"Łukasz", "ＡＢ", "żaba-1", "straße", `"\`, "😀"} {
-		all = append(all, events.Entry{List: "legit", EntryID: fmt.Sprint(i), ChatID: name, Name: name, Verified: true, ReportID: "R",
+		all = append(all, events.Entry{Revision: 1, List: "legit", EntryID: fmt.Sprint(i), ChatID: name, Name: name, Verified: true, ReportID: "R",
 			Reason: name + " **a** https://a.pl\n\n- x\n- [y](z)\n", ReportedAt: time.Unix(int64(i), 0)})
 	}
 	return append(all,
-		eventstest.Complete(events.Entry{List: "scammers", EntryID: "e", Proofs: events.Proofs{Private: true}}),
-		events.Views{List: "servers", EntryID: "e", Views: 7},
-		events.Donation{DonationID: "d", Status: "pending", Amount: "1.50", Currency: "PLN", CreatedAt: time.Unix(1, 0), UpdatedAt: time.Unix(2, 0)})
+		eventstest.Complete(events.Entry{Revision: 1, List: "scammers", EntryID: "e", Proofs: events.Proofs{Private: true}}),
+		events.Views{Revision: 1, List: "servers", EntryID: "e", Views: 7},
+		events.Donation{Revision: 1, DonationID: "d", Status: "pending", Amount: "1.50", Currency: "PLN", CreatedAt: time.Unix(1, 0), UpdatedAt: time.Unix(2, 0)})
 }
 
 // TestRenderVersion fails when the row of an unchanged event changes: then RenderVersion has to
@@ -101,13 +101,13 @@ func versioned() []events.Data {
 // (events/CHANGING.md#versions).
 func TestRenderVersion(t *testing.T) {
 	r, h := NewRenderer(), sha256.New()
-	for _, d := range append(versioned(), events.Entry{List: "scammers", EntryID: "letters", ChatID: "1", Name: "ᎠᎡ ⓜ™",
+	for _, d := range append(versioned(), events.Entry{Revision: 1, List: "scammers", EntryID: "letters", ChatID: "1", Name: "ᎠᎡ ⓜ™",
 		Reason: strings.Repeat("> ", 20) + "a\n\n[a]: http://a.pl/\n\n" + strings.Repeat("[a] *b* [c] ", 3000) + "[x](http://)"}) {
 		if rec := r.Render(1, d); rec.row != nil {
 			h.Write(appendRow(nil, rec.row))
 		}
 	}
-	const want = "6 19c296416763be3a"
+	const want = "6 b5313ed364112a81"
 	if got := fmt.Sprint(RenderVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
 		t.Errorf("rows are %q, were %q: raise RenderVersion and write the new value here", got, want)
 	}
@@ -125,12 +125,12 @@ func TestProjectionVersion(t *testing.T) {
 		h.Write(rec.state)
 		h.Write(digest[:])
 	}
-	const want = "3 170a38f1c117a6d6"
+	const want = "4 5b0bae4e055ee902"
 	if got := fmt.Sprint(ProjectionVersion, " ", hex.EncodeToString(h.Sum(nil)[:8])); got != want {
 		t.Errorf("states and digests are %q, were %q: leave a new field out of the state where it is empty, or raise "+
 			"ProjectionVersion and write the new value here", got, want)
 	}
-	const accepted = "3 aaae01c2b0562102"
+	const accepted = "4 d0820445303e0616"
 	if got := fmt.Sprint(ProjectionVersion, " ", acceptedEvents(t)); got != accepted {
 		t.Errorf("schemas of events are %q, were %q: raise ProjectionVersion if other events are accepted now, or more of "+
 			"them is kept, and write the new value here", got, accepted)
@@ -140,23 +140,23 @@ func TestProjectionVersion(t *testing.T) {
 // TestDamagedValue: a stored value that was cut or changed is an error or a record, never a panic.
 func TestDamagedValue(t *testing.T) {
 	r := NewRenderer()
-	e := events.Entry{List: "scammers", EntryID: "e", ChatID: "\"1", Name: "n", Reason: "r", ReportID: "R", ReportedAt: time.Unix(1, 0)}
+	e := events.Entry{Revision: 1, List: "scammers", EntryID: "e", ChatID: "\"1", Name: "n", Reason: "r", ReportID: "R", ReportedAt: time.Unix(1, 0)}
 	rec := r.Render(7, e)
 	value := rec.AppendValue(nil)
 	for i := range value {
-		if _, err := r.DecodeRecord(rec.Subject, value[:i], false); err == nil && i < len(value)-len(rec.row.blob) {
+		if _, err := r.DecodeRecord(rec.Subject, false, value[:i], false); err == nil && i < len(value)-len(rec.row.blob) {
 			t.Errorf("%d of %d bytes were accepted", i, len(value))
 		}
 		for bit := range 8 {
 			bad := slices.Clone(value)
 			bad[i] ^= 1 << bit
-			if got, err := r.DecodeRecord(rec.Subject, bad, false); err == nil {
+			if got, err := r.DecodeRecord(rec.Subject, false, bad, false); err == nil {
 				_, _, _ = got.row.JSON(), got.row.text(), got.row.chatID()
 				if class := byTime.item(got.row, 0).Class; class >= btree.NumClasses {
 					t.Errorf("byte %d: class %d, which no tree counts", i, class)
 				}
 			}
-			_, _ = r.DecodeRecord(rec.Subject, bad, true)
+			_, _ = r.DecodeRecord(rec.Subject, false, bad, true)
 		}
 	}
 }

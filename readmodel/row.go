@@ -30,7 +30,8 @@ type Row struct {
 	blob     string
 	reported int64  // Unix nanoseconds: the key of the orders by time
 	sequence uint64 // of the last change
-	digest   Digest
+	revision int64
+	digest   Digest // without the revision
 
 	jsonEnd, collEnd, nameEnd, chatEnd, textEnd uint32 // offsets into blob
 	shapeEnd, keysEnd                           uint32 // of the look-alike keys
@@ -78,6 +79,8 @@ func unquoted(quoted string) string {
 
 // Sequence returns the stream sequence of the entry's last change.
 func (r *Row) Sequence() uint64 { return r.sequence }
+
+func (r *Row) stateDigest() Digest { return stateDigest(r.digest, r.revision) }
 
 // Reported returns when the entry was reported.
 func (r *Row) Reported() time.Time { return time.Unix(0, r.reported).UTC() }
@@ -171,7 +174,7 @@ type rendering struct {
 // Separate temporary strings would have the sizes of long-lived ones, and fragment the memory.
 func newRow(b []byte, e *events.Entry, seq uint64, digest Digest, from *rendering) (*Row, []byte) {
 	r := &Row{
-		reported: e.ReportedAt.UnixNano(), sequence: seq, digest: digest,
+		reported: e.ReportedAt.UnixNano(), sequence: seq, revision: e.Revision, digest: digest,
 		idLen: uint8(len(e.EntryID)), list: uint8(listIndex(e.List)),
 		chatLen: uint16(len(e.ChatID)), filter: filterOf(e),
 	}
@@ -300,7 +303,7 @@ func (r *Row) offsets() [8]*uint32 {
 }
 
 // appendRow appends the stored form of r. It omits the slot, which only has a meaning within one
-// process, and the sequence, which every record has.
+// process, and sequence and revision, which every record has.
 func appendRow(b []byte, r *Row) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
 	b = append(b, r.digest[:]...)
@@ -314,11 +317,11 @@ func appendRow(b []byte, r *Row) []byte {
 
 // decodeRow is the inverse of appendRow. It copies the parts of b that it retains, and checks every
 // offset.
-func decodeRow(b []byte, seq uint64) (*Row, error) {
+func decodeRow(b []byte, seq uint64, revision int64) (*Row, error) {
 	if len(b) < rowHeader {
 		return nil, errRow
 	}
-	r := &Row{sequence: seq, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24])}
+	r := &Row{sequence: seq, revision: revision, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24])}
 	for i, offset := range r.offsets() {
 		*offset = binary.BigEndian.Uint32(b[24+4*i:])
 	}

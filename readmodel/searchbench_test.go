@@ -51,7 +51,8 @@ func indexed(b *testing.B, m *readmodel.Model) *exact.Engine {
 
 func wordyEntry(r *benchtext.Texts, i int) events.Entry {
 	e := events.Entry{
-		List: events.Scammers, EntryID: fmt.Sprintf("e%07d", i), ChatID: fmt.Sprint(100000000000000000 + r.Int64N(8e17)),
+		Revision: 1,
+		List:     events.Scammers, EntryID: fmt.Sprintf("e%07d", i), ChatID: fmt.Sprint(100000000000000000 + r.Int64N(8e17)),
 		Name: r.Name(), Reason: r.Reason(), Verified: r.IntN(3) > 0, ReportID: "r", ReportedAt: time.Unix(1.6e9+r.Int64N(1e8), 0).UTC(),
 	}
 	if r.IntN(10) > 6 {

@@ -135,7 +135,8 @@ func amendSteadily(ctx context.Context, m *readmodel.Model, rate int) {
 			old := someRow(r.Rand, v)
 			_, reason := old.Folded()
 			records = append(records, render.Render(seq, events.Entry{
-				List: events.Scammers, EntryID: strings.Clone(old.ID()), ChatID: strings.Clone(old.ChatID()), Name: r.Name(),
+				Revision: 1,
+				List:     events.Scammers, EntryID: strings.Clone(old.ID()), ChatID: strings.Clone(old.ChatID()), Name: r.Name(),
 				Reason: strings.Clone(reason), Verified: r.IntN(3) > 0, ReportID: "r", ReportedAt: old.Reported(),
 			}))
 		}

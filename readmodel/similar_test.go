@@ -49,15 +49,17 @@ func show(groups []Group) string {
 }
 
 func scammer(name string) events.Entry {
-	return events.Entry{List: events.Scammers, Name: name, Verified: true}
+	return events.Entry{Revision: 1, List: events.Scammers, Name: name, Verified: true}
 }
 
-func accused(name string) events.Entry { return events.Entry{List: events.Scammers, Name: name} }
+func accused(name string) events.Entry {
+	return events.Entry{Revision: 1, List: events.Scammers, Name: name}
+}
 
 // TestSimilar is the rule of httpapi/CONTRACT.md#similar, clause by clause.
 func TestSimilar(t *testing.T) {
-	server := events.Entry{List: events.Servers, Name: "paypaI", Verified: true}
-	legit := events.Entry{List: events.Legit, Name: "pаypal", Verified: true}
+	server := events.Entry{Revision: 1, List: events.Servers, Name: "paypaI", Verified: true}
+	legit := events.Entry{Revision: 1, List: events.Legit, Name: "pаypal", Verified: true}
 	chat := scammer("paypaI")
 	chat.ChatID = "x-paypal"
 	a, b := scammer("paypaI"), scammer("paypaI")
@@ -105,8 +107,10 @@ func TestSimilar(t *testing.T) {
 
 // TestImitates is the rule of httpapi/CONTRACT.md#imitates, clause by clause.
 func TestImitates(t *testing.T) {
-	trusted := func(name string) events.Entry { return events.Entry{List: events.Legit, Name: name, Verified: true} }
-	waiting := events.Entry{List: events.Legit, Name: "maja1997"}
+	trusted := func(name string) events.Entry {
+		return events.Entry{Revision: 1, List: events.Legit, Name: name, Verified: true}
+	}
+	waiting := events.Entry{Revision: 1, List: events.Legit, Name: "maja1997"}
 	many := make([]events.Entry, 25)
 	for i := range many {
 		many[i] = trusted("maja1997")
@@ -155,7 +159,7 @@ func TestImitates(t *testing.T) {
 func TestCheckList(t *testing.T) {
 	m, r := New(), NewRenderer()
 	for i, l := range events.Lists() {
-		e := events.Entry{List: l, EntryID: "e", ChatID: "9", Name: "kacper", Verified: true}
+		e := events.Entry{Revision: 1, List: l, EntryID: "e", ChatID: "9", Name: "kacper", Verified: true}
 		m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
 	}
 	for _, q := range []CheckQuery{{ID: "9"}, {Search: "KACPER"}} {
@@ -228,7 +232,7 @@ func keyed(key []rune) *manyKeyed {
 		rec.row.keysEnd = rec.row.shapeEnd
 		records, x.refs = append(records, rec), append(x.refs, RowRef(i))
 	}
-	x.v = m.Apply(records, fewRows+1)
+	x.v = viewOf(m.Apply(records, fewRows+1))
 	return x
 }
 
@@ -417,7 +421,7 @@ func named(names []string) *View {
 	m, r := New(), NewRenderer()
 	m.BeginBulk()
 	for i, name := range names {
-		e := events.Entry{List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: fmt.Sprint("9", i), Name: name,
+		e := events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: fmt.Sprint("9", i), Name: name,
 			Verified: i%2 == 0, ReportedAt: time.Unix(int64(i), 0)}
 		m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
 	}

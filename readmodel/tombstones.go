@@ -10,146 +10,134 @@ import (
 	"example.org/registry/events"
 )
 
-// Tombstone records that an entry was delisted, and when. It has no name, so it may be retained for
-// longer than the entry. An entry that is listed again has none. Its JSON is a line of registry
-// tombstones.
-type Tombstone struct {
-	List     events.List `json:"list"`
-	EntryID  string      `json:"entryId"`
-	Sequence uint64      `json:"sequence"` // stream sequence of the delisting
-	Time     time.Time   `json:"time"`     // of the delisting, UTC, in whole milliseconds; zero when not known
-
-	// Hidden marks an unverified trusted person, whom a later event may verify. Only Withdrawn
-	// returns them.
-	Hidden bool `json:"hidden,omitempty"`
-}
-
-// Subject names the entry.
-func (t Tombstone) Subject() events.Subject {
-	return events.Subject{Kind: events.KindEntry, List: t.List, ID: t.EntryID}
-}
-
-// compareTombstones orders by list and entry id.
-func compareTombstones(a, b Tombstone) int {
-	i, _ := a.List.Index()
-	j, _ := b.List.Index()
-	return cmp.Or(cmp.Compare(i, j), strings.Compare(a.EntryID, b.EntryID))
-}
-
-// SortTombstones orders all by list and entry id.
-func SortTombstones(all []Tombstone) { slices.SortFunc(all, compareTombstones) }
-
-// TombstonePrefix precedes the subject in the name that an [Inventory] gives a tombstone.
-const TombstonePrefix = "tombstone of "
-
-// hash returns the hash of the tombstone's record.
-func (t Tombstone) hash() Digest {
-	b := binary.AppendUvarint(nil, t.Sequence)
-	return hashState(TombstonePrefix+t.Subject().String(), binary.AppendUvarint(b, uint64(toMillis(t.Time))))
-}
-
 // maxMillis is in the year 10889. A later stored time is damage.
 const maxMillis = 1<<48 - 1
 
-// toMillis returns t in milliseconds since 1970, or 0 for the zero time.
-func toMillis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return max(t.UnixMilli(), 0)
+// toMillis returns t in milliseconds since 1970. No earlier time is valid.
+func toMillis(t time.Time) int64 { return max(t.UnixMilli(), 0) }
+
+func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// removalDigest returns the digest of a removal at a time. Its text is that of no other state.
+func removalDigest(k events.Subject, ms int64) Digest {
+	return hashState(k.String(), binary.AppendUvarint([]byte("removed "), uint64(ms)))
 }
 
-func fromMillis(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
+// tombstones holds the tombstones of each list: which entry was delisted, when, and with which
+// revision. Only the model's owner uses it; views share the values, for the feed.
+type tombstones struct {
+	lists  [events.NumLists]byID[*delisting]
+	states Digest // of all, with their revisions
 }
 
-// tombstones holds the tombstones of each list. Only the model's owner uses it; views share the
-// values, for the feed.
-type tombstones [events.NumLists]byID[*delisting]
-
-// delisting is a tombstone as a model stores it.
+// delisting is a tombstone as a model stores it. It has no name, so it may be retained for longer
+// than the entry. An entry that is listed again has none.
 type delisting struct {
 	entryID  string
 	sequence uint64
+	revision int64
 	ms       int64 // see toMillis
 }
 
 func (d *delisting) id() string { return d.entryID }
 
-func (d *delisting) tombstone(l events.List) Tombstone {
-	return Tombstone{List: l, EntryID: d.entryID, Sequence: d.sequence, Time: fromMillis(d.ms)}
+func (d *delisting) rank() events.Rank { return events.RemovalRank(d.revision, fromMillis(d.ms)) }
+
+func (d *delisting) data(l events.List) events.Delisting {
+	return events.Delisting{List: l, EntryID: d.entryID, Revision: d.revision, Time: fromMillis(d.ms)}
+}
+
+func (d *delisting) hash(l events.List) Digest {
+	return removalDigest(events.Subject{Kind: events.KindEntry, List: l, ID: d.entryID}, d.ms)
 }
 
 func newTombstones() (t tombstones) {
-	for list := range t {
-		t[list].ids = newIDIndex()
+	for list := range t.lists {
+		t.lists[list].ids = newIDIndex()
 	}
 	return t
 }
 
-// apply adds or removes the tombstone of r's entry. It returns the tombstone before and now, nil if
-// there is none, and its position.
-func (t *tombstones) apply(list int, r *Record) (at RowRef, was, is *delisting) {
+// apply replaces was, the tombstone of r's entry at a slot, which may be nil, by that of r, or
+// removes it. It returns the position and the new tombstone, nil if there is none.
+func (t *tombstones) apply(list int, r *Record, was *delisting, slot uint32) (at RowRef, is *delisting) {
+	if was != nil {
+		t.states.sub(stateDigest(was.hash(r.Subject.List), was.revision))
+	}
 	if r.Removed {
 		id := strings.Clone(r.Subject.ID) // may be part of a longer string
-		is = &delisting{id, r.Sequence, toMillis(r.delisted)}
+		is = &delisting{id, r.Sequence, r.Revision, r.removedMS}
+		t.states.Add(r.Digest())
 	}
-	was, slot := t[list].set(r.Subject.ID, is)
-	return NewRowRef(list, slot), was, is
+	return NewRowRef(list, t.lists[list].replace(r.Subject.ID, was, slot, is)), is
 }
 
 // snapshot returns the tombstones by slot.
 func (t *tombstones) snapshot() (gone [events.NumLists]cowSlice[*delisting]) {
-	for list := range t {
-		gone[list] = t[list].values.snapshot()
+	for list := range t.lists {
+		gone[list] = t.lists[list].values.snapshot()
 	}
 	return gone
 }
 
 // counts returns how many tombstones each list has.
 func (t *tombstones) counts() (n [events.NumLists]int) {
-	for list := range t {
-		n[list] = t[list].count()
+	for list := range t.lists {
+		n[list] = t.lists[list].count()
 	}
 	return n
 }
 
 // all returns the tombstones, in no particular order.
-func (t *tombstones) all() (out []Tombstone) {
+func (t *tombstones) all() (out []State) {
 	for list, l := range events.Lists() {
-		t[list].all(func(d *delisting) { out = append(out, d.tombstone(l)) })
+		t.lists[list].all(func(d *delisting) { out = append(out, State{d.sequence, d.data(l)}) })
 	}
 	return out
 }
 
-// Tombstones returns every tombstone, in the order of list and entry id. The owner may call it, and
-// other goroutines while nothing is applied.
-func (m *Model) Tombstones() []Tombstone {
+// State is the state of a subject, and the stream sequence of the last message that had it.
+type State struct {
+	Sequence uint64
+	Data     events.Data
+}
+
+// SortStates orders states by subject.
+func SortStates(all []State) {
+	slices.SortFunc(all, func(a, b State) int { return cmp.Compare(a.Data.Subject().String(), b.Data.Subject().String()) })
+}
+
+// Tombstones returns every tombstone of the lists as its Delisting, by subject. The owner may call
+// it, and other goroutines while nothing is applied.
+func (m *Model) Tombstones() []State {
 	all := m.content.tombstones.all()
-	SortTombstones(all)
+	SortStates(all)
 	return all
 }
 
-// Withdrawn returns the entries that no list may show, in the order of list and entry id: the
-// tombstones, and the unverified trusted persons. The time of the latter is not known.
-func (v *View) Withdrawn() (all []Tombstone) {
+// Withdrawn returns a removal for each subject that is known and shown nowhere, by subject: the
+// tombstones, and the unverified trusted persons with the revision of that state and the time of
+// their report.
+func (v *View) Withdrawn() (all []State) {
 	for list, l := range events.Lists() {
 		for _, d := range v.gone[list].all() {
 			if d != nil {
-				all = append(all, d.tombstone(l))
+				all = append(all, State{d.sequence, d.data(l)})
 			}
 		}
 	}
 	v.Rows(func(r *Row) bool {
 		if !r.shown() {
-			all = append(all, Tombstone{List: r.List(), EntryID: r.ID(), Sequence: r.sequence, Hidden: true})
+			all = append(all, State{r.sequence, events.Delisting{List: r.List(), EntryID: r.ID(), Revision: r.revision, Time: r.Reported()}})
 		}
 		return true
 	})
-	SortTombstones(all)
+	v.donations.all(func(d *donation) {
+		if d.state == nil {
+			all = append(all, State{d.sequence, d.removal()})
+		}
+	})
+	SortStates(all)
 	return all
 }
 

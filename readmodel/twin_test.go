@@ -23,7 +23,7 @@ import (
 	"example.org/registry/readmodel/reason"
 )
 
-// twin is the naive read model: the last event of every subject, and a scan and a sort for every
+// twin is the naive read model: the greatest state of every subject, and a scan and a sort for every
 // question. It shares with the real one only Fold and the public JSON of an entry, which have
 // tests of their own (look-alike keys it makes itself, out of Unicode's files).
 type twin struct {
@@ -31,24 +31,28 @@ type twin struct {
 	entries      map[events.Subject]events.Entry
 	views        map[events.Subject]int64 // by subject of the entry
 	donations    map[string]events.Donation
-	gone         map[events.Subject]Tombstone
+	gone         map[events.Subject]State
+	known        map[events.Subject]State
 }
 
 func newTwin() *twin {
-	return &twin{newTwinSimilar(), map[events.Subject]events.Entry{}, map[events.Subject]int64{}, map[string]events.Donation{}, map[events.Subject]Tombstone{}}
+	return &twin{newTwinSimilar(), map[events.Subject]events.Entry{}, map[events.Subject]int64{}, map[string]events.Donation{}, map[events.Subject]State{}, map[events.Subject]State{}}
 }
 
-// twinTime is when an event was stored.
-func twinTime(seq uint64) time.Time { return time.Unix(int64(seq), 0).UTC() }
-
+// apply does what events.Compare says: the greatest state of a subject is true.
 func (w *twin) apply(seq uint64, d events.Data) {
+	k := d.Subject()
+	if was, ok := w.known[k]; ok && events.Compare(d, was.Data) < 0 {
+		return
+	}
+	w.known[k] = State{seq, d}
 	switch d := d.(type) {
 	case events.Entry:
-		w.entries[d.Subject()] = d
-		delete(w.gone, d.Subject())
+		w.entries[k] = d
+		delete(w.gone, k)
 	case events.Delisting:
-		delete(w.entries, d.Subject())
-		w.gone[d.Subject()] = Tombstone{List: d.List, EntryID: d.EntryID, Sequence: seq, Time: twinTime(seq)}
+		delete(w.entries, k)
+		w.gone[k] = State{seq, d}
 	case events.Views:
 		w.views[events.Entry{List: d.List, EntryID: d.EntryID}.Subject()] = d.Views
 	case events.Donation:
@@ -56,24 +60,6 @@ func (w *twin) apply(seq uint64, d events.Data) {
 	case events.DonationRemoval:
 		delete(w.donations, d.DonationID)
 	}
-}
-
-// all is the last state of every subject, as events.
-func (w *twin) all() []events.Data {
-	var out []events.Data
-	for _, e := range w.entries {
-		out = append(out, e)
-	}
-	for subject, n := range w.views {
-		out = append(out, events.Views{List: subject.List, EntryID: subject.ID, Views: n})
-	}
-	for _, d := range w.donations {
-		out = append(out, d)
-	}
-	for _, g := range w.gone {
-		out = append(out, events.Delisting{List: g.List, EntryID: g.EntryID})
-	}
-	return out
 }
 
 func public(es []events.Entry) []json.RawMessage {
@@ -238,7 +224,7 @@ func (w *twin) delistings(l events.List, last Month, n int) []int32 {
 	for i := range out {
 		from := last.Start().AddDate(0, i-n+1, 0)
 		for _, g := range w.gone {
-			if g.List == l && !g.Time.Before(from) && g.Time.Before(from.AddDate(0, 1, 0)) {
+			if d := g.Data.(events.Delisting); d.List == l && !d.Time.Before(from) && d.Time.Before(from.AddDate(0, 1, 0)) {
 				out[i]++
 			}
 		}

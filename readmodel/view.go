@@ -39,7 +39,7 @@ type listView struct {
 	rows            cowSlice[*Row]
 	filters         cowSlice[filterBits]
 	ids             idIndex         // slots by entry id
-	totals          cowSlice[int64] // view totals, or notCounted
+	totals          cowSlice[total] // view totals
 	tag, popularTag string
 }
 
@@ -62,8 +62,8 @@ func (v *View) Total() (n int) {
 	return n
 }
 
-// NumSubjects returns how many subjects have a state: entries that are listed or have a tombstone,
-// view totals and donations. The stream has a message for each.
+// NumSubjects returns how many subjects have a state: entries and donations, removed ones included,
+// and view totals. The stream has a message for each.
 func (v *View) NumSubjects() int { return v.subjects }
 
 // Tombstones returns how many entries were delisted and have not been listed again.
@@ -71,8 +71,8 @@ func (v *View) Tombstones(l events.List) int { return v.tombstones[listIndex(l)]
 
 // Donation returns the donation with an id, if there is one.
 func (v *View) Donation(id string) (events.Donation, bool) {
-	if d, _ := v.donations.get(id); d != nil {
-		return d.Donation, true
+	if d, _ := v.donations.get(id); d != nil && d.state != nil {
+		return *d.state, true
 	}
 	return events.Donation{}, false
 }

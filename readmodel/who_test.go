@@ -29,14 +29,15 @@ func TestWho(t *testing.T) {
 		m, r, now := New(), NewRenderer(), map[string]events.Entry{}
 		for seq := range uint64(rapid.IntRange(1, 30).Draw(t, "changes")) {
 			e := events.Entry{
-				List:    rapid.SampledFrom([]events.List{events.Scammers, events.Servers, events.Legit}).Draw(t, "list"),
-				EntryID: fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "entry")), ChatID: fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "chat")),
+				Revision: int64(seq + 1),
+				List:     rapid.SampledFrom([]events.List{events.Scammers, events.Servers, events.Legit}).Draw(t, "list"),
+				EntryID:  fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "entry")), ChatID: fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "chat")),
 				Name: rapid.SampledFrom(whoNames()).Draw(t, "name"), Verified: rapid.Bool().Draw(t, "verified"), ReportID: "R",
 			}
 			key := string(e.List) + " " + e.EntryID
 			if rapid.IntRange(0, 4).Draw(t, "delist") == 0 {
 				delete(now, key)
-				m.Apply([]Record{r.Render(seq+1, events.Delisting{List: e.List, EntryID: e.EntryID})}, seq+1)
+				m.Apply([]Record{r.Render(seq+1, events.Delisting{Revision: e.Revision, Time: time.Unix(1, 0).UTC(), List: e.List, EntryID: e.EntryID})}, seq+1)
 				continue
 			}
 			now[key] = e
@@ -92,11 +93,12 @@ func TestEveryEdgeIsFound(t *testing.T) {
 		for _, name := range []string{string(c) + "edmund", "edmund" + string(c), string(c) + " edmund " + string(c), string(c)} {
 			names = append(names, name)
 			records = append(records, r.Render(uint64(len(records)+1), events.Entry{
+Revision: 1,
 				List: events.Scammers, EntryID: fmt.Sprint(len(names)), ChatID: fmt.Sprint(len(names)), Name: name, ReportID: "R"}))
 		}
 	}
 	m := New()
-	v := m.Apply(records, uint64(len(records)))
+	v := viewOf(m.Apply(records, uint64(len(records))))
 	find := func(q Question) Answer {
 		a, err := v.Who(context.Background(), &q)
 		require.NoError(t, err)
@@ -136,7 +138,7 @@ func TestWhoHidesNobody(t *testing.T) {
 	m, r := New(), NewRenderer()
 	var records []Record
 	add := func(id int, name string, verified bool) {
-		e := events.Entry{List: events.Scammers, EntryID: fmt.Sprint(id), ChatID: "1", Name: name, Verified: verified, ReportedAt: time.Unix(int64(id), 0)}
+		e := events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint(id), ChatID: "1", Name: name, Verified: verified, ReportedAt: time.Unix(int64(id), 0)}
 		records = append(records, r.Render(uint64(len(records)+1), e))
 	}
 	add(0, "bartek", true)
@@ -169,7 +171,7 @@ func TestWhoHidesNobody(t *testing.T) {
 
 // A report is found by its number in any case, and by its entry's id.
 func TestWhoByNumber(t *testing.T) {
-	v := New().Apply([]Record{NewRenderer().Render(1, events.Entry{List: events.Scammers, EntryID: "e1", ChatID: "1", Name: "x", ReportID: "Z-3"})}, 1)
+	v, _ := New().Apply([]Record{NewRenderer().Render(1, events.Entry{Revision: 1, List: events.Scammers, EntryID: "e1", ChatID: "1", Name: "x", ReportID: "Z-3"})}, 1)
 	a, err := v.Who(context.Background(), &Question{Numbers: []string{"Z-3", "z-3", "e1", "E1", "Z-9"}})
 	require.NoError(t, err)
 	for i, want := range []int{1, 1, 1, 0, 0} {
@@ -184,7 +186,7 @@ func TestNamesakesAreBounded(t *testing.T) {
 	m, r := New(), NewRenderer()
 	var records []Record
 	for i := range maxNamesakes + 1 {
-		records = append(records, r.Render(uint64(i+1), events.Entry{List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: "1", Name: "ania", ReportID: "R"}))
+		records = append(records, r.Render(uint64(i+1), events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint(i), ChatID: "1", Name: "ania", ReportID: "R"}))
 	}
 	m.Apply(records, uint64(len(records)))
 	a, err := m.View().Who(context.Background(), &Question{Literals: []string{"ania"}, Cores: []lookalike.Keys{lookalike.Core("ania")}})

@@ -35,7 +35,7 @@ func saveAndLoad() error {
 	}
 	fmt.Println("saved up to", store.Checkpoint().Sequence)
 
-	records := []readmodel.Record{readmodel.NewRenderer().Render(7, events.Entry{List: events.Scammers, EntryID: "66f2c0ffee",
+	records := []readmodel.Record{readmodel.NewRenderer().Render(7, events.Entry{Revision: 1, List: events.Scammers, EntryID: "66f2c0ffee",
 		ChatID: "900000000000000000001", Name: "Jan Oszust", Verified: true, ReportID: "R-2026-17"})}
 	model.Apply(records, 7)
 	digest := model.Digest()

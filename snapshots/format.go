@@ -17,10 +17,10 @@ import (
 
 // format is the version of the file's layout: the tables, the checksums and the meta record, all in
 // this source file. readmodel.ProjectionVersion is that of the values.
-const format = 2
+const format = 3
 
-// table is a bbolt bucket of records of one kind, and of one list if the kind has lists. The
-// tombstones of a list have a table of their own; a subject is in at most one of the two.
+// table is a bbolt bucket of records of one kind, and of one list if the kind has lists. Tombstones
+// have tables of their own; a subject is in at most one of the two.
 type table struct {
 	number     byte // position in tables, from 1: its name in archives
 	name       string
@@ -40,7 +40,9 @@ func tables() (all []table) {
 			table{0, "views-" + string(l), events.KindViews, l, false},
 			table{0, "tombstones-" + string(l), events.KindEntry, l, true})
 	}
-	all = append(all, table{0, "donations", events.KindDonation, "", false})
+	all = append(all,
+		table{0, "donations", events.KindDonation, "", false},
+		table{0, "tombstones-donations", events.KindDonation, "", true})
 	for i := range all {
 		all[i].number = byte(i + 1)
 	}

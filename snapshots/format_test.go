@@ -18,7 +18,7 @@ func TestFormats(t *testing.T) {
 	require.NoError(t, err)
 	stored := append(make([]byte, sumSize), "value"...)
 	seal("donations", []byte("d1"), stored)
-	if got, want := fmt.Sprintf("%d %s %x", format, record, stored), `2 {"format":2,"projection":1,"render":1,"dataSet":"d",`+
+	if got, want := fmt.Sprintf("%d %s %x", format, record, stored), `3 {"format":3,"projection":1,"render":1,"dataSet":"d",`+
 		`"checkpoint":{"stream":"REGISTRY","streamEpoch":"epoch-1","streamCreated":"2026-11-21T08:00:00.000000123Z","sequence":7,`+
 		`"messageId":"id-7","messageTime":"2026-11-21T08:00:07.000000123Z"},"digest":"00000000000000000000000000000000","counts":{}} 59915ce976616c7565`; got != want {
 		t.Errorf("store: %s, want %s", got, want)
@@ -37,7 +37,7 @@ func TestFormats(t *testing.T) {
 		`\"projection\":1,\"render\":1,\"digest\":\"00000000000000000000000000000000\",\"records\":{},\"entries\":{},\"time\":\"2026-11-21T08:00:09Z\",\"size\":0}\n`+
 		`\x01\x10\x01entries-scammersv\x02\x0e\x01views-scammersv\x03\x13\x01tombstones-scammersv\x04\x0f\x01entries-serversv`+
 		`\x05\r\x01views-serversv\x06\x12\x01tombstones-serversv\a\r\x01entries-legitv\b\v\x01views-legitv\t\x10\x01tombstones-legitv`+
-		`\n\t\x01donationsv\x00\n00000000000000000000000000000000"`; got != want {
+		`\n\t\x01donationsv\v\x14\x01tombstones-donationsv\x00\v00000000000000000000000000000000"`; got != want {
 		t.Errorf("archive: %s, want %s", got, want)
 	}
 }

@@ -143,7 +143,7 @@ func feed(m *readmodel.Model, data ...events.Data) readmodel.Commit {
 	var records []readmodel.Record
 	for _, d := range data {
 		seq++
-		r := renderer.Render(seq, d).DelistedAt(at(seq).MessageTime)
+		r := renderer.Render(seq, events.Revised(d, int64(seq)))
 		latest[r.Subject] = r
 		records = append(records, r)
 	}
@@ -172,20 +172,21 @@ func sample(n int) []events.Data {
 		data = append(data, e)
 		switch {
 		case i%3 == 0:
-			data = append(data, events.Views{List: e.List, EntryID: e.EntryID, Views: int64(i)})
+			data = append(data, events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(i)})
 		case i%11 == 0:
-			data = append(data, events.Delisting{List: e.List, EntryID: e.EntryID})
+			data = append(data, events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID})
 		}
 		if i%5 == 0 {
 			data = append(data, donation(i))
 		}
 	}
-	return append(data, events.Views{List: events.Legit, EntryID: "nobody", Views: 12},
-		events.DonationRemoval{DonationID: donation(5).DonationID})
+	return append(data, events.Views{Revision: 1, List: events.Legit, EntryID: "nobody", Views: 12},
+		events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: donation(5).DonationID})
 }
 
 func donation(i int) events.Donation {
 	return events.Donation{
+		Revision:   1,
 		DonationID: fmt.Sprint("d", i), Status: events.DonationPending, Amount: "1.50", Currency: "PLN",
 		CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start(), RequiredConfirmations: int64(i),
 	}

@@ -38,15 +38,6 @@ type pair struct {
 // returns an error.
 type source func(visit func(pair) error) error
 
-// State is what a snapshot has of a subject.
-type State struct {
-	Subject  events.Subject
-	Sequence uint64      // of its last change
-	Data     events.Data // an events.Delisting if the entry was delisted
-
-	Tombstone readmodel.Tombstone // of a delisted entry
-}
-
 // A batch has batchSize records, or some more if the last ones share their key, or those that fill
 // batchBytes.
 const (
@@ -60,8 +51,8 @@ type batch struct {
 	pairs   []pair
 	bytes   int
 	records []readmodel.Record
-	states  []State       // only if the loader verifies
-	decoded chan struct{} // holds one value once the records are there
+	states  []readmodel.State // only if the loader verifies
+	decoded chan struct{}     // holds one value once the records are there
 }
 
 // pipe carries batches between the goroutines. Each channel has room for all batches, so no send
@@ -133,7 +124,7 @@ func (q *queue) add(p pair) error {
 	if !inOrder(q.last, p, same) {
 		return fmt.Errorf("%s: keys out of order", p.table.name) // also ends a walk in circles
 	}
-	is := p.table.kind == events.KindEntry
+	is := p.table.kind != events.KindViews
 	if q.entry = q.entry && same; q.entry && is {
 		return fmt.Errorf("%s: %s is in the list too", p.table.name, p.table.record(p.key))
 	}
@@ -259,15 +250,7 @@ func (l *loader) record(renderer *readmodel.Renderer, p pair, id string, b *batc
 	if err != nil {
 		return err
 	}
-	if t.tombstones {
-		gone, err := readmodel.DecodeTombstone(subject, value)
-		b.records = append(b.records, gone.Record())
-		if l.verify {
-			b.states = append(b.states, State{subject, gone.Sequence, events.Delisting{List: gone.List, EntryID: gone.EntryID}, gone})
-		}
-		return err
-	}
-	r, err := renderer.DecodeRecord(subject, value, l.rerender)
+	r, err := renderer.DecodeRecord(subject, t.tombstones, value, l.rerender)
 	if err != nil {
 		return err
 	}
@@ -275,11 +258,11 @@ func (l *loader) record(renderer *readmodel.Renderer, p pair, id string, b *batc
 	if !l.verify {
 		return nil
 	}
-	data, digest, err := readmodel.DecodeState(subject, value)
-	if err == nil && digest != r.Digest() {
+	s, err := readmodel.DecodeState(subject, t.tombstones, value)
+	if err == nil && readmodel.StateDigest(s.Data) != r.Digest() {
 		err = errors.New("digest does not match the state")
 	}
-	b.states = append(b.states, State{Subject: subject, Sequence: r.Sequence, Data: data})
+	b.states = append(b.states, s)
 	return err
 }
 

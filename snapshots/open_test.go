@@ -511,8 +511,7 @@ func TestAsideNeverOverwrites(t *testing.T) {
 	}
 }
 
-// An entry that has a tombstone too is damage, which the digest does not tell: it covers no
-// tombstones.
+// An entry that has a tombstone too is damage.
 func TestEntryWithTombstone(t *testing.T) {
 	t.Parallel()
 	s, _ := filled(t, 40)
@@ -520,8 +519,8 @@ func TestEntryWithTombstone(t *testing.T) {
 		list := string(events.Servers)
 		key, _ := tx.Bucket([]byte(entriesPrefix + list)).Cursor().First()
 		stones := tx.Bucket([]byte("tombstones-" + list))
-		stored := readmodel.Record{Subject: events.Subject{Kind: events.KindEntry, List: events.Servers, ID: string(key)}, Sequence: 1, Removed: true}.
-			DelistedAt(at(1).MessageTime).AppendValue(make([]byte, sumSize))
+		stored := readmodel.NewRenderer().Render(1, events.Delisting{List: events.Servers, EntryID: string(key), Revision: 1, Time: at(1).MessageTime}).
+			AppendValue(make([]byte, sumSize))
 		seal("tombstones-"+list, key, stored)
 		m, err := readMeta(tx)
 		if err != nil {

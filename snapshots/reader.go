@@ -58,7 +58,7 @@ func unreadable(err error) error {
 
 // EachState calls take, which may be nil, with every state, by list and entry id. The states are the
 // archive's only if the error is nil.
-func (r *Reader) EachState(ctx context.Context, take func(State)) error {
+func (r *Reader) EachState(ctx context.Context, take func(readmodel.State)) error {
 	return r.read(ctx, ArchiveConfig{}, func(b *batch) error {
 		for _, s := range b.states {
 			take(s)

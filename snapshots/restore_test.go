@@ -216,7 +216,7 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		n, listed := 0, 0
-		err = r.EachState(context.Background(), func(s State) {
+		err = r.EachState(context.Background(), func(s readmodel.State) {
 			n++
 			if e, ok := s.Data.(events.Entry); ok && (e.Verified || !e.List.Trusted()) {
 				listed++

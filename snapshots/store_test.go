@@ -56,15 +56,15 @@ func drawData(r *rapid.T) []events.Data {
 		list, id := eventstest.List().Draw(r, "list"), id.Draw(r, "id")
 		switch rapid.IntRange(0, 5).Draw(r, "kind") {
 		case 0:
-			return events.Delisting{List: list, EntryID: id}
+			return events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
 		case 1:
-			return events.Views{List: list, EntryID: id, Views: eventstest.AnyViews().Draw(r, "views").Views}
+			return events.Views{Revision: 1, List: list, EntryID: id, Views: eventstest.AnyViews().Draw(r, "views").Views}
 		case 2:
 			d := eventstest.AnyDonation().Draw(r, "donation")
 			d.DonationID = id
 			return d
 		case 3:
-			return events.DonationRemoval{DonationID: id}
+			return events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}
 		}
 		e := eventstest.AnyEntry().Draw(r, "entry")
 		e.List, e.EntryID = list, id
@@ -254,7 +254,7 @@ func TestPagesFilled(t *testing.T) {
 	t.Parallel()
 	rnd := newRand()
 	views := func(id string, n int64) events.Data {
-		return events.Views{List: events.Scammers, EntryID: id, Views: n}
+		return events.Views{Revision: 1, List: events.Scammers, EntryID: id, Views: n}
 	}
 	ascending := func(i int) string { return fmt.Sprintf("%024d", i) }
 	for name, c := range map[string]struct {

@@ -27,8 +27,8 @@ func TestFailpointDelisting(t *testing.T) {
 	hanging.env = []string{"REGISTRY_FAILPOINTS=ranked/merged=block:1"}
 	hanging.begin(broker, "24h", "ready")
 	people := delistedPeople()
-	hanging.publish(drillEvents(t) + ndjson(t, listings(people, "canary")...)) // and others, who stay
-	for n := 0; !hanging.hangs(); n++ {                                        // each batch is a segment, until there are enough to be merged
+	hanging.publish(drillEvents(t) + ndjson(t, listings(people, 1)...)) // and others, who stay
+	for n := 0; !hanging.hangs(); n++ {                                 // each batch is a segment, until there are enough to be merged
 		hanging.publish(ndjson(t, eventstest.Listed(people[n%len(people)], n+1)))
 	}
 	stopped := newReplica(t)
@@ -42,7 +42,7 @@ func TestFailpointDelisting(t *testing.T) {
 	stopped.Signal(syscall.SIGSTOP)
 	var gone strings.Builder
 	for _, e := range people {
-		gone.WriteString(ndjson(t, delisting(e.List, e.EntryID)))
+		gone.WriteString(ndjson(t, delisting(e.List, e.EntryID, 1_000_000)))
 	}
 	hanging.publish(gone.String())
 	hanging.hasNobody(people, "while a merge hangs")

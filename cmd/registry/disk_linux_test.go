@@ -352,7 +352,7 @@ func (c *cut) file(name string, versions ...int) {
 			text.Write(append(line, '\n'))
 			c.ids[name] = append(c.ids[name], event.ID)
 			seq := c.model.View().Sequence() + 1
-			c.model.Apply([]readmodel.Record{renderer.Render(seq, e)}, seq)
+			c.model.Apply([]readmodel.Record{renderer.Render(seq, event.Data)}, seq)
 		}
 	}
 	require.NoError(c, os.WriteFile(filepath.Join(c.dir, name), text.Bytes(), 0o600))

@@ -1,47 +1,42 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"strings"
+	"net/http"
+	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/cmd/registry/internal/recovery"
 	"example.org/registry/events"
-	"example.org/registry/events/leader"
-	"example.org/registry/projector/lineage"
+	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
 
 // exportCmd writes the whole content as events.
 type exportCmd struct {
-	Snapshot   string         `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's content."`
-	Tombstones string         `placeholder:"FILE" help:"Leave out who was delisted after the snapshot according to this output of registry tombstones, instead of asking the stream."`
-	Relist     bool           `help:"Export everybody in the snapshot, including those delisted after it: for a backend that delisted people by mistake."`
-	Stream     cli.StreamName `default:"REGISTRY" help:"Name of the event stream, which says who was delisted after the snapshot." group:"Broker and stream"`
+	Snapshot            string     `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's content."`
+	RelistDelistedAfter *time.Time `placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00" help:"Export only the accused in the snapshot whom the running server knows as delisted after this time (RFC 3339), as new states that list them again: after a backend delisted many by mistake."`
 	cli.AdminFlags
 	bucketFlags
 }
 
 // Help is what registry export --help says beyond the flags.
 func (exportCmd) Help() string {
-	return "One CloudEvent a line, in a fixed order, each with a new id: entries, view totals (also of entries that are not listed), donations and tombstones (as delisted). " +
-		"A snapshot is old, and whoever was delisted since must not be accused again. So the export of a snapshot asks the stream at --nats-url, which takes as much " +
-		"memory as the read model, and gives the newest state of everything; or it reads --tombstones FILE. It writes a tombstone in place of each entry that was delisted " +
-		"since the snapshot. If it can do neither, it exports nothing and exits with status 1. It is a format for moving data: to recover from the loss of the stream, use registry recover. " +
+	return "One CloudEvent a line, in a fixed order, each with its revision and the id that follows from it: entries, view totals (also of entries that are not listed), donations, and " +
+		"removals (as delisted and removed). Publishing it is harmless, since of a subject the greatest revision is true: whoever was delisted since a snapshot stays delisted. " +
+		"It is a format for moving data: to recover from the loss of the stream, use registry recover. " +
 		"An export that cannot be finished ends with a line that publish refuses, and with status 1."
 }
 
 // Run writes nothing before everything has been verified. The summary goes to standard error.
 func (c *exportCmd) Run(p *process) error {
-	switch {
-	case c.Snapshot == "" && (c.Relist || c.Tombstones != ""):
-		return cli.Usagef("--relist, --tombstones: name a snapshot; what the running server has is up to date")
-	case c.Relist && c.Tombstones != "":
-		return cli.Usagef("--relist: exports everybody, so --tombstones has no use")
+	if c.Snapshot == "" && c.RelistDelistedAfter != nil {
+		return cli.Usagef("--relist-delisted-after: name a snapshot that lists them")
 	}
 	return endWith(p, snapshots.ExportFailed, c.write)
 }
@@ -51,113 +46,63 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 		return copyAnswer(p, c.AdminFlags, "/export", out)
 	}
 	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
-		m, err := open.verify(ctx)
-		if err != nil {
+		if _, err := open.verify(ctx); err != nil {
 			return unusable(c.Snapshot, err)
-		}
-		since, source, err := c.delistingsSince(p, open, m)
-		if err != nil {
-			return err
 		}
 		r, err := open()
 		if err != nil {
 			return unusable(c.Snapshot, err)
 		}
-		done, err := snapshots.Export(ctx, r, out, since)
+		if c.RelistDelistedAfter != nil {
+			return c.relist(p, r, out)
+		}
+		done, err := snapshots.Export(ctx, r, out)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, tombstones %d; left out %d that were delisted after the snapshot (%s)\n",
-			done.Entries, done.Views, done.Donations, done.Tombstones, done.LeftOut, source)
+		_, err = fmt.Fprintf(p.stderr, "exported: entries %d, view totals %d, donations %d, removals %d\n",
+			done.Entries, done.Views, done.Donations, done.Tombstones)
 		return err
 	})
 }
 
-// delistingsSince returns what has become of the entries of a snapshot, and its source
-// (cmd/registry/CONTRACT.md#coming-back). With --relist, the stream only tells which of the snapshot's
-// tombstones are outdated, if it can be asked.
-func (c *exportCmd) delistingsSince(p *process, open opener, m snapshots.Manifest) (since snapshots.Since, source string, err error) {
-	if c.Tombstones != "" {
-		since, err = c.askFile(p, open)
-		return since, "according to " + cli.Printable(c.Tombstones), err
-	}
-	since, err = c.askStream(p, m)
-	switch {
-	case p.ctx.Err() != nil:
-		return since, "", p.ctx.Err()
-	case c.Relist && err != nil:
-		return snapshots.Since{}, "--relist; the stream could not be asked", nil
-	case c.Relist:
-		return snapshots.Since{Listed: since.Listed}, "--relist", nil
-	case err != nil:
-		return since, "", fmt.Errorf("cannot tell who was delisted after this snapshot: %s; or name what registry tombstones wrote last with --tombstones FILE; "+
-			"only after a mistake of the backend's, export everybody with --relist", strings.TrimSuffix(err.Error(), "."))
-	}
-	return since, "according to the stream " + string(c.Stream), nil
-}
-
-// askFile reads --tombstones.
-func (c *exportCmd) askFile(p *process, open opener) (since snapshots.Since, err error) {
-	said, err := readTombstones(c.Tombstones)
+// relist writes the accused of a snapshot whom the server knows as delisted after a time, each with
+// the revision after its tombstone's.
+func (c *exportCmd) relist(p *process, r *snapshots.Reader, to io.Writer) error {
+	body, err := c.Ask(p.ctx, http.MethodGet, "/tombstones")
 	if err != nil {
-		return since, err
+		return err
 	}
-	r, err := open()
+	defer body.Close()
+	now, err := recovery.ReadTombstones(body)
 	if err != nil {
-		return since, err
+		return fmt.Errorf("the running server's tombstones: %w", err)
 	}
-	known, err := recovery.Read(p.ctx, r)
-	if err != nil {
-		return since, err
-	}
-	before := maps.Clone(known.States)
-	known.Add(said)
-	gone := map[events.Subject]bool{}
-	since.Newer = map[events.Subject]events.Data{}
-	for subject, now := range known.States {
-		_, already := before[subject].Data.(events.Delisting)
-		switch d := now.Data.(type) {
-		case events.Delisting:
-			if !already {
-				since.Delisted = append(since.Delisted, now.Delisted)
-			}
-		case events.Entry:
-			since.Newer[subject] = d // as in the file, but for trust that was withdrawn since
-		}
-		gone[subject] = true
-	}
-	since.Listed = func(k events.Subject) bool { return !gone[k] }
-	readmodel.SortTombstones(since.Delisted)
-	return since, nil
-}
-
-// askStream reads the stream, if it continues the snapshot.
-func (c *exportCmd) askStream(p *process, m snapshots.Manifest) (since snapshots.Since, err error) {
-	nc, js, err := cli.StreamFlags{BrokerFlags: c.BrokerFlags, Stream: c.Stream}.Open(p.ctx, "registry export", nil)
-	if err != nil {
-		return since, err
-	}
-	defer nc.Close()
-	stream := leader.Stream{JS: js, Name: string(c.Stream)}
-	if err := lineage.Check(p.ctx, stream, m.Checkpoint); err != nil {
-		return since, fmt.Errorf("broker at %s: %w", c.Addresses(), err)
-	}
-	found, err := recovery.Scan(p.ctx, stream, nil)
-	if err != nil {
-		return since, err
-	}
-	since.Newer = map[events.Subject]events.Data{}
-	for subject, is := range found.States {
-		if is.Data == nil || is.Sequence <= m.Sequence {
-			continue
-		}
-		if _, delisted := is.Data.(events.Delisting); delisted {
-			since.Delisted = append(since.Delisted, is.Delisted)
-		} else {
-			since.Newer[subject] = is.Data
+	gone := map[events.Subject]int64{} // revisions
+	for _, d := range now.Removals {
+		if events.RemovedAt(d).After(*c.RelistDelistedAfter) {
+			gone[d.Subject()] = events.Revision(d)
 		}
 	}
-	since.Listed = func(k events.Subject) bool { return since.Newer[k] != nil }
-	readmodel.SortTombstones(since.Delisted)
-	return since, nil
+	out, listed, greatest := bufio.NewWriter(to), map[events.List]int{}, int64(0)
+	var unencoded error
+	err = r.EachState(p.ctx, func(s readmodel.State) {
+		e, ok := s.Data.(events.Entry)
+		revision, delisted := gone[s.Data.Subject()]
+		if !ok || !delisted || e.List.Trusted() {
+			return
+		}
+		e.Revision = revision + 1
+		listed[e.List]++
+		greatest = max(greatest, e.Revision)
+		line, err := events.Encode(events.StateEvent(e))
+		unencoded = cmp.Or(unencoded, err)
+		_, _ = out.Write(append(line, '\n')) // the writer keeps its error for Flush
+	})
+	if err := errors.Join(err, unencoded, out.Flush()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stderr, "exported: %d of scammers and %d of servers, which the server knows as delisted after %s; greatest revision %d: the backend goes on above it\n",
+		listed[events.Scammers], listed[events.Servers], c.RelistDelistedAfter.UTC().Format(time.RFC3339), greatest)
+	return err
 }

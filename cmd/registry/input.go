@@ -14,6 +14,7 @@ import (
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events/publish"
+	"example.org/registry/projector/recovery"
 )
 
 // input is one FILE argument of publish.
@@ -179,7 +180,10 @@ func readLines(ctx context.Context, file string, r io.Reader, to chan<- *line) e
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if len(l.payload) > 0 || l.err != nil {
+		if number == 1 {
+			l.payload = bytes.TrimPrefix(l.payload, []byte("\ufeff")) // a byte order mark
+		}
+		if (len(l.payload) > 0 || l.err != nil) && !recovery.IsTombstonesEnd(l.payload) {
 			l.file, l.number = file, number
 			if l.err == nil {
 				l.message, l.err = publish.ParseMessage(l.payload)

@@ -142,13 +142,14 @@ func (k *killer) events(n int) []events.Event {
 		e := events.Event{ID: fmt.Sprintf("kill-%d", k.serial), Source: "/kill"}
 		switch n := k.rng.IntN(10); {
 		case n < 3:
-			e.Type, e.Data = events.TypeViewsCounted, events.Views{List: entry.List, EntryID: entry.EntryID, Views: k.rng.Int64N(1000)}
+			e.Type, e.Data = events.TypeViewsCounted, events.Views{Revision: 1, List: entry.List, EntryID: entry.EntryID, Views: k.rng.Int64N(1000)}
 		case n == 3:
-			e.Type, e.Data = events.TypeDelisted, events.Delisting{List: entry.List, EntryID: entry.EntryID}
+			e.Type, e.Data = events.TypeDelisted, events.Delisting{Revision: 1, Time: eventstest.Start(), List: entry.List, EntryID: entry.EntryID}
 		default:
 			entry.Name = fmt.Sprintf("%s %d", entry.Name, k.serial)
 			e.Type, e.Data = events.TypeAmended, entry
 		}
+		e.Data = events.Revised(e.Data, int64(k.serial))
 		out[i] = e
 	}
 	return out

@@ -23,11 +23,12 @@ func (p *program) views(stop context.Context, pool []events.Entry) (last uint64)
 	for n := 0; stop.Err() == nil; n++ {
 		e := pool[n%len(pool)]
 		event := events.Event{ID: fmt.Sprint("load-", n), Source: "/load", Type: events.TypeViewsCounted,
-			Data: events.Views{List: e.List, EntryID: e.EntryID, Views: int64(n)}}
+			Data: events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: int64(n)}}
 		if n%10 == 0 {
 			e.Name = fmt.Sprint("Jan ", n)
 			event.Type, event.Data = events.TypeAmended, e
 		}
+		event.Data = events.Revised(event.Data, time.Now().UnixMilli()+int64(n)) // above those of an earlier run
 		ack, err := publisher.Publish(context.Background(), event)
 		if err != nil {
 			p.t.Errorf("publish: %v", err)

@@ -16,11 +16,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/cmd/registry/internal/recovery"
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector/recovery"
+	"example.org/registry/readmodel"
 )
 
 // recoverCmd publishes what the stream has lost.
@@ -38,8 +39,7 @@ type recoverCmd struct {
 // Help is what registry recover --help says beyond the flags.
 func (recoverCmd) Help() string {
 	return "The way back after the stream was lost, came back from a backup, or was erased. Compares what the running server (or a snapshot) has with the stream at --nats-url and publishes " +
-		"what the stream lacks or has an older state of: entries, delistings, donations and view totals. Newer states of the stream stay. If it cannot be known which of two states is newer, " +
-		"a delisting stays, and of a trusted person the state that is not shown. The backend may go on publishing: nothing newer is overwritten. " +
+		"what the stream lacks, or has with a smaller revision: entries, removals, donations and view totals. States of the stream with a greater revision stay. The backend may go on publishing: nothing newer is overwritten. " +
 		"Then the running server accepts the stream. If interrupted, run it again; once everything is published, it publishes nothing. " +
 		"Without a terminal it needs --yes. Takes as much memory as the read model."
 }
@@ -82,8 +82,8 @@ func (c *recoverCmd) known(p *process, do func(*recovery.Known) error) error {
 		if err != nil {
 			return unusable(name, err)
 		}
-		known, err := recovery.Read(ctx, r)
-		if err != nil {
+		known := &recovery.Known{At: r.Manifest.Checkpoint}
+		if err := r.EachState(ctx, known.Add); err != nil {
 			return unusable(name, err)
 		}
 		if c.Tombstones != "" {
@@ -91,7 +91,9 @@ func (c *recoverCmd) known(p *process, do func(*recovery.Known) error) error {
 			if err != nil {
 				return err
 			}
-			known.Add(said)
+			for _, d := range said.Removals {
+				known.Add(readmodel.State{Data: d})
+			}
 		}
 		return do(known)
 	})
@@ -160,7 +162,7 @@ func (c *recoverCmd) report(w io.Writer, plan *recovery.Plan, missing bool) erro
 		what = "the stream continues what is known"
 	}
 	_, err := fmt.Fprintf(w, "%s; to publish: %d listings, %d amendments, %d delistings, %d donations, %d view totals; "+
-		"%d states of the stream stay; both sides have changed %d\n", what, n.Listings, n.Amendments, n.Delistings, n.Donations, n.Views, plan.Newer, plan.Unknown)
+		"%d newer states of the stream stay\n", what, n.Listings, n.Amendments, n.Delistings, n.Donations, n.Views, plan.Newer)
 	return err
 }
 

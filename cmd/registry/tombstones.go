@@ -1,26 +1,19 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
-	"example.org/registry/cmd/registry/internal/recovery"
-	"example.org/registry/events"
-	"example.org/registry/httpapi/admin"
+	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
-	"example.org/registry/snapshots"
 )
 
-// tombstonesCmd writes which entries no list may show, without names.
+// tombstonesCmd writes what was removed, without names.
 type tombstonesCmd struct {
 	Snapshot string `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's."`
 	Output   string `placeholder:"FILE" help:"Replace this file in one step, once everything is written. -: standard output."`
@@ -30,8 +23,8 @@ type tombstonesCmd struct {
 
 // Help returns the help beyond the flags.
 func (tombstonesCmd) Help() string {
-	return "One line of JSON for each entry that has left its list and has not been listed again: list, entryId, and the stream sequence and time of the delisting. " +
-		"Trusted persons whose trust was withdrawn are among them. The last line says how many there are, and up to which sequence of which history. " +
+	return "One CloudEvent a line for everything that was removed: entries that have left their list, trusted persons whose trust was withdrawn, and donations, each with its revision " +
+		"and time. The last line says how many there are, and of which history. " +
 		"It has no names, so keep it beside snapshot files and renew it often: registry recover SNAPSHOT --tombstones FILE then accuses nobody again whose appeal has " +
 		"succeeded since. A file without its last line is refused."
 }
@@ -56,85 +49,29 @@ func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 		if err != nil {
 			return unusable(c.Snapshot, err)
 		}
-		all, err := snapshots.Withdrawn(ctx, r)
+		t := recovery.Tombstones{Histories: []string{r.Manifest.HistoryName()}, Time: r.Manifest.Time}
+		err = r.EachState(ctx, func(s readmodel.State) {
+			if gone := recovery.Withdrawal(s.Data); gone != nil {
+				t.Removals = append(t.Removals, gone)
+			}
+		})
 		if err != nil {
 			return unusable(c.Snapshot, err)
 		}
-		m := r.Manifest
-		return admin.WriteTombstones(out, admin.Tombstones{All: all, Epoch: m.HistoryName(), Sequence: m.Sequence, Time: m.MessageTime})
+		return t.Write(out)
 	})
 }
 
-// tombstonesEnd is the last line of registry tombstones. Without it a file may be incomplete, and
-// an entry that it lacks would be taken for a listed one.
-type tombstonesEnd struct {
-	End      bool      `json:"end"`
-	Count    int       `json:"count"`
-	Epoch    string    `json:"epoch"` // name of the history that the sequences belong to
-	Sequence uint64    `json:"sequence"`
-	Time     time.Time `json:"time"`
-}
-
-// readTombstones reads the output of registry tombstones. The error names the line.
-func readTombstones(path string) (w recovery.Withdrawals, err error) {
+// readTombstones reads a file that registry tombstones wrote.
+func readTombstones(path string) (recovery.Tombstones, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return w, cli.Unreadable("--tombstones", path, err)
+		return recovery.Tombstones{}, cli.Unreadable("--tombstones", path, err)
 	}
 	defer f.Close()
-	wrong := func(n int, err error) error {
-		return fmt.Errorf("--tombstones: %s:%d: %w; give a file that registry tombstones wrote to its end", cli.Printable(path), n, err)
-	}
-	lines, n, ended := bufio.NewScanner(f), 0, false
-	for lines.Scan() {
-		n++
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		if ended {
-			return w, wrong(n, errors.New("a line after the end"))
-		}
-		var end tombstonesEnd
-		if json.Unmarshal(lines.Bytes(), &end) == nil && end.End {
-			if end.Count != len(w.All) || end.Epoch == "" {
-				return w, wrong(n, fmt.Errorf("the end of %d lines of a history, after %d", end.Count, len(w.All)))
-			}
-			w.History, w.Sequence, ended = end.Epoch, end.Sequence, true
-			continue
-		}
-		t, err := parseTombstone(lines.Bytes())
-		if err != nil {
-			return w, wrong(n, err)
-		}
-		w.All = append(w.All, t)
-	}
-	if err := lines.Err(); err != nil {
-		return w, cli.Unreadable("--tombstones", path, err)
-	}
-	if !ended {
-		return w, wrong(n, errors.New("its end is missing"))
-	}
-	return w, nil
-}
-
-// parseTombstone reads one line.
-func parseTombstone(line []byte) (readmodel.Tombstone, error) {
-	var read struct {
-		List     *events.List `json:"list"`
-		EntryID  *string      `json:"entryId"`
-		Sequence *uint64      `json:"sequence"`
-		Time     *time.Time   `json:"time"`
-		Hidden   bool         `json:"hidden"`
-	}
-	if err := json.Unmarshal(line, &read); err != nil {
-		return readmodel.Tombstone{}, errors.New("not a tombstone")
-	}
-	if read.List == nil || read.EntryID == nil || read.Sequence == nil || read.Time == nil {
-		return readmodel.Tombstone{}, errors.New("not a tombstone: list, entryId, sequence and time are required")
-	}
-	t := readmodel.Tombstone{List: *read.List, EntryID: *read.EntryID, Sequence: *read.Sequence, Time: read.Time.UTC(), Hidden: read.Hidden}
-	if _, ok := t.List.Index(); !ok || !events.IsID(t.EntryID) {
-		return readmodel.Tombstone{}, errors.New("not a tombstone: no such list or entryId")
+	t, err := recovery.ReadTombstones(f)
+	if err != nil {
+		return t, fmt.Errorf("--tombstones: %s: %w; give a file that registry tombstones wrote to its end", cli.Printable(path), err)
 	}
 	return t, nil
 }

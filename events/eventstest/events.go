@@ -38,6 +38,7 @@ func entry(r *rand.Rand, i int) events.Entry {
 		Verified:   r.IntN(3) > 0,
 		ReportID:   fmt.Sprintf("R-%07d", i),
 		ReportedAt: Start().Add(time.Duration(i)*7*time.Minute + time.Duration(r.IntN(420_000))*time.Millisecond),
+		Revision:   1,
 	}
 	switch r.IntN(4) {
 	case 0:
@@ -48,8 +49,10 @@ func entry(r *rand.Rand, i int) events.Entry {
 	return e
 }
 
-// Listed returns the event that lists e. Its id depends only on e and version.
+// Listed returns the event that lists e with the revision version, or 1 for versions below. Its id
+// depends only on e and version.
 func Listed(e events.Entry, version int) events.Event {
+	e.Revision = max(1, int64(version))
 	return events.Event{
 		ID: fmt.Sprintf("%s.%s.%d", e.List, e.EntryID, version), Source: "urn:registry:test",
 		Type: events.TypeListed, Time: e.ReportedAt, Data: e,
@@ -121,10 +124,10 @@ func AnyEvent() *rapid.Generator[events.Event] {
 			Source: attribute(80).Draw(t, "source"),
 			Type:   rapid.SampledFrom(allTypes()).Draw(t, "type"),
 		}
-		if rapid.Bool().Draw(t, "timed") {
+		e.Data = dataOf(t, e.Type)
+		if !e.Type.Removes() && rapid.Bool().Draw(t, "timed") {
 			e.Time = Time().Draw(t, "time")
 		}
-		e.Data = dataOf(t, e.Type)
 		return e
 	})
 }
@@ -137,13 +140,15 @@ func allTypes() []events.Type {
 func dataOf(t *rapid.T, typ events.Type) events.Data {
 	switch typ {
 	case events.TypeDelisted:
-		return events.Delisting{List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId")}
+		return events.Delisting{List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
+			Revision: Revision().Draw(t, "revision"), Time: Time().Draw(t, "time")}
 	case events.TypeViewsCounted:
 		return AnyViews().Draw(t, "views")
 	case events.TypeDonationUpdated:
 		return AnyDonation().Draw(t, "donation")
 	case events.TypeDonationRemoved:
-		return events.DonationRemoval{DonationID: Key().Draw(t, "donationId")}
+		return events.DonationRemoval{DonationID: Key().Draw(t, "donationId"),
+			Revision: Revision().Draw(t, "revision"), Time: Time().Draw(t, "time")}
 	}
 	entry := AnyEntry().Draw(t, "entry")
 	entry.Verified = entry.Verified || typ == events.TypeVerified
@@ -158,6 +163,7 @@ func AnyEntry() *rapid.Generator[events.Entry] {
 			ChatID: ChatID().Draw(t, "chatId"), Name: Name().Draw(t, "name"),
 			Reason: Text(0, 400).Draw(t, "reason"), Verified: rapid.Bool().Draw(t, "verified"),
 			ReportID: Text(1, 64).Draw(t, "reportId"), ReportedAt: Time().Draw(t, "reportedAt"),
+			Revision: Revision().Draw(t, "revision"),
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "proofs") {
 		case 0:
@@ -177,7 +183,7 @@ func AnyViews() *rapid.Generator[events.Views] {
 	return rapid.Custom(func(t *rapid.T) events.Views {
 		return events.Views{
 			List: List().Draw(t, "list"), EntryID: Key().Draw(t, "entryId"),
-			Views: integer().Draw(t, "views"),
+			Revision: Revision().Draw(t, "revision"), Views: integer().Draw(t, "views"),
 		}
 	})
 }
@@ -195,6 +201,7 @@ func AnyDonation() *rapid.Generator[events.Donation] {
 			RequiredConfirmations: integer().Draw(t, "requiredConfirmations"),
 			CreatedAt:             Time().Draw(t, "createdAt"),
 			UpdatedAt:             Time().Draw(t, "updatedAt"),
+			Revision:              Revision().Draw(t, "revision"),
 		}
 	})
 }
@@ -252,12 +259,15 @@ func Text(least, most int) *rapid.Generator[string] {
 	})
 }
 
-// Time draws a UTC time of the years 1970 to 2200, whole seconds or with a fraction.
+// Revision draws any revision.
+func Revision() *rapid.Generator[int64] { return rapid.Int64Range(1, events.MaxRevision) }
+
+// Time draws a UTC time of the years 1970 to 2200, whole seconds or with milliseconds.
 func Time() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		last := time.Date(2200, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 		sec := rapid.Int64Range(0, last).Draw(t, "second")
-		nano := rapid.SampledFrom([]int64{0, 0, 120_000_000, 1, 999_999_999}).Draw(t, "fraction")
+		nano := rapid.SampledFrom([]int64{0, 0, 120_000_000, 1_000_000, 999_000_000}).Draw(t, "fraction")
 		return time.Unix(sec, nano).UTC()
 	})
 }

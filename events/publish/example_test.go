@@ -37,7 +37,8 @@ func Example() {
 	ack, err := publisher.Publish(ctx, events.Event{
 		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeListed, Time: time.Now(),
 		Data: events.Entry{
-			List: events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000000001", Name: "Jan Oszust",
+			Revision: 1,
+			List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000000001", Name: "Jan Oszust",
 			Reason: "Wziął **zaliczkę** i zniknął.", ReportID: "R-2026-17", ReportedAt: time.Now(),
 		},
 	})
@@ -45,13 +46,13 @@ func Example() {
 
 	ack, err = publisher.Publish(ctx, events.Event{
 		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeDelisted,
-		Data: events.Delisting{List: events.Scammers, EntryID: "66f2c0ffee"},
+		Data: events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "66f2c0ffee"},
 	})
 	fmt.Println(ack.Sequence, err)
 
 	_, err = publisher.Publish(ctx, events.Event{
 		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeDelisted,
-		Data: events.Delisting{List: "fraudsters", EntryID: "66f2c0ffee"},
+		Data: events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: "fraudsters", EntryID: "66f2c0ffee"},
 	})
 	fmt.Println(err)
 	// Output:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -42,9 +43,9 @@ type Config struct {
 	// Records lists the server's records at sequence atLeast or later, for which it waits a little.
 	// Errors are reported like those of Rebuild. If nil, there is no /records.
 	Records func(ctx context.Context, atLeast uint64) (Records, error)
-	// Tombstones returns the entries that no list may show, in the order of list and entry id.
+	// Tombstones returns what writes every removal that is known (cmd/registry/CONTRACT.md#coming-back).
 	// Errors are reported like those of Rebuild. If nil, there is no /tombstones.
-	Tombstones func() (Tombstones, error)
+	Tombstones func() (write func(io.Writer) error, err error)
 	// Archives serves POST /snapshots and GET /export. If nil, there are neither.
 	Archives Archives
 	// Host is a name, without a port, by which the listener may be addressed besides IP addresses

@@ -180,53 +180,16 @@ func (a Records) write(out *bufio.Writer) error {
 	return out.Flush()
 }
 
-// Tombstones is every entry that no list may show, up to a sequence of the history Epoch.
-type Tombstones struct {
-	All      []readmodel.Tombstone
-	Epoch    string
-	Sequence uint64
-	Time     time.Time // when the broker stored the message at Sequence; zero if unknown
-}
-
-// WriteTombstones writes one tombstone a line, then a last line, without which the text is
-// incomplete (cmd/registry/CONTRACT.md#coming-back).
-func WriteTombstones(to io.Writer, t Tombstones) error {
-	out := bufio.NewWriterSize(to, 64<<10)
-	lines := json.NewEncoder(out)
-	if t.Time.IsZero() {
-		t.Time = time.Now().UTC().Truncate(time.Millisecond)
-	}
-	for _, one := range t.All {
-		if one.Hidden {
-			one.Time = t.Time // the time at which trust was withdrawn is unknown
-		}
-		if err := lines.Encode(one); err != nil {
-			return err
-		}
-	}
-	end := struct {
-		End      bool      `json:"end"`
-		Count    int       `json:"count"`
-		Epoch    string    `json:"epoch"`
-		Sequence uint64    `json:"sequence"`
-		Time     time.Time `json:"time"`
-	}{true, len(t.All), t.Epoch, t.Sequence, t.Time}
-	if err := lines.Encode(end); err != nil {
-		return err
-	}
-	return out.Flush()
-}
-
-// tombstones sends every entry that no list may show, one a line.
+// tombstones sends every removal that is known, one a line.
 func (l *listener) tombstones(w http.ResponseWriter, r *http.Request) {
-	all, err := l.Tombstones()
+	write, err := l.Tombstones()
 	if err != nil {
 		fail(w, err)
 		return
 	}
 	w = withoutDeadline(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	if err := WriteTombstones(w, all); err != nil {
+	if err := write(w); err != nil {
 		l.Logger.WarnContext(r.Context(), "sending tombstones failed", "error", err)
 		panic(http.ErrAbortHandler) // a partial response must not look complete
 	}

@@ -26,7 +26,7 @@ func (w *world) search(t testing.TB, q readmodel.RankedQuery, p readmodel.Ranked
 // A page of ranked search marks the words, leads to the entries, the other lists and the other
 // pages.
 func TestSearchPage(t *testing.T) {
-	w := newWorld(t, full(), events.Entry{List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma <b>", Verified: true, ReportID: "R",
+	w := newWorld(t, full(), events.Entry{Revision: 1, List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma <b>", Verified: true, ReportID: "R",
 		Reason: strings.Repeat("przed ", 200) + "**oszust** i _oszuści_ " + strings.Repeat("po ", 200), ReportedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)})
 	row := w.view.Entry(events.Servers, "a")
 	_, reason, _ := row.Text()
@@ -66,7 +66,7 @@ func TestSearchPage(t *testing.T) {
 
 // Where no entry has every word, the page says so above the results.
 func TestSearchRelaxed(t *testing.T) {
-	w := newWorld(t, full(), events.Entry{List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma", Verified: true, ReportID: "R", ReportedAt: time.Unix(1, 0)})
+	w := newWorld(t, full(), events.Entry{Revision: 1, List: events.Servers, EntryID: "a", ChatID: "1", Name: "Ćma", Verified: true, ReportID: "R", ReportedAt: time.Unix(1, 0)})
 	p := readmodel.RankedPage{Total: 1, Relaxed: true, Hits: []readmodel.RankedHit{{Row: w.view.Entry(events.Servers, "a")}}}
 	const says = "Żaden wpis nie ma wszystkich tych słów."
 	page := w.search(t, readmodel.RankedQuery{Words: "a b c"}, p)
@@ -83,7 +83,7 @@ func TestSearchRelaxed(t *testing.T) {
 // name has a word.
 func TestSearchGroups(t *testing.T) {
 	entry := func(list events.List, id, name string) events.Entry {
-		return events.Entry{List: list, EntryID: id, ChatID: "1", Name: name, Verified: true, ReportID: "R", ReportedAt: time.Unix(1, 0)}
+		return events.Entry{Revision: 1, List: list, EntryID: id, ChatID: "1", Name: name, Verified: true, ReportID: "R", ReportedAt: time.Unix(1, 0)}
 	}
 	w := newWorld(t, full(), entry(events.Legit, "l1", "legit 1"), entry(events.Legit, "l2", "legit 2"), entry(events.Servers, "v1", "server 1"),
 		entry(events.Scammers, "s1", "scammer 1"), entry(events.Scammers, "s2", "scammer 2"))

@@ -37,7 +37,7 @@ func newWorld(t testing.TB, cfg Config, data ...events.Data) *world {
 	require.NoError(t, err)
 	m, r := readmodel.New(), readmodel.NewRenderer()
 	for i, d := range data {
-		m.Apply([]readmodel.Record{r.Render(uint64(i+1), d)}, uint64(i+1))
+		m.Apply([]readmodel.Record{r.Render(uint64(i+1), events.Revised(d, int64(i+1)))}, uint64(i+1))
 	}
 	return &world{s, m.View()}
 }
@@ -188,7 +188,7 @@ func attr(n *html.Node, name string) string {
 }
 
 func person(l events.List, id, chat, name, reason string, verified bool, proofs events.Proofs, day int) events.Entry {
-	return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified, Proofs: proofs,
+	return events.Entry{Revision: 1, List: l, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified, Proofs: proofs,
 		ReportID: "R-" + id, ReportedAt: time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC)}
 }
 

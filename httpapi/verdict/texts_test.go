@@ -30,7 +30,7 @@ const (
 
 // entry is an entry of the tests.
 func entry(l events.List, id, chat, name string, verified bool) events.Entry {
-	return events.Entry{List: l, EntryID: id, ChatID: chat, Name: name, Verified: verified, ReportID: "Z-" + id, ReportedAt: time.Unix(1, 0)}
+	return events.Entry{Revision: 1, List: l, EntryID: id, ChatID: chat, Name: name, Verified: verified, ReportID: "Z-" + id, ReportedAt: time.Unix(1, 0)}
 }
 
 // people is a small registry with the odd names of real lists. Bartek is both accused and trusted.
@@ -75,7 +75,8 @@ func viewOf(all []events.Entry) *readmodel.View {
 	for i, e := range all {
 		records = append(records, r.Render(uint64(i+1), e))
 	}
-	return m.Apply(records, uint64(len(records)))
+	v, _ := m.Apply(records, uint64(len(records)))
+	return v
 }
 
 func reader() *paste.Reader { return paste.NewReader(paste.Config{BaseURL: "https://rejestr.example"}) }

@@ -116,13 +116,13 @@ func (w *world) random() (m *nats.Msg, data events.Data) {
 	case kind < 9:
 		data = w.entry(list, id)
 	case kind < 13:
-		data = events.Delisting{List: list, EntryID: id}
+		data = events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
 	case kind < 16:
-		data = events.Views{List: list, EntryID: id, Views: int64(w.count)}
+		data = events.Views{Revision: 1, List: list, EntryID: id, Views: int64(w.count)}
 	case kind < 17:
-		data = events.Donation{DonationID: id, Status: events.DonationStatuses()[0], Amount: "1", Currency: "EUR", CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		data = events.Donation{Revision: 1, DonationID: id, Status: events.DonationStatuses()[0], Amount: "1", Currency: "EUR", CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	case kind < 18:
-		data = events.DonationRemoval{DonationID: id}
+		data = events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id}
 	case kind < 19:
 		return w.message(events.Subject{Kind: events.KindEntry, List: list, ID: id}.String(), []byte(`{"specversion":"1.0"}`)), nil
 	default:
@@ -132,7 +132,7 @@ func (w *world) random() (m *nats.Msg, data events.Data) {
 }
 
 func (w *world) entry(list events.List, id string) events.Entry {
-	return events.Entry{List: list, EntryID: id, ChatID: "9", Name: fmt.Sprint("N", w.count), Reason: "r", Verified: true, ReportID: "R", ReportedAt: time.Now()}
+	return events.Entry{Revision: 1, List: list, EntryID: id, ChatID: "9", Name: fmt.Sprint("N", w.count), Reason: "r", Verified: true, ReportID: "R", ReportedAt: time.Now()}
 }
 
 func (w *world) message(subject string, payload []byte) *nats.Msg {
@@ -145,17 +145,8 @@ func (w *world) message(subject string, payload []byte) *nats.Msg {
 }
 
 func (w *world) event(data events.Data) *nats.Msg {
-	e := events.Event{ID: fmt.Sprint("id", w.count+1), Source: "urn:sim", Type: events.TypeListed, Time: time.Now(), Data: data}
-	switch data.(type) {
-	case events.Delisting:
-		e.Type = events.TypeDelisted
-	case events.Views:
-		e.Type = events.TypeViewsCounted
-	case events.Donation:
-		e.Type = events.TypeDonationUpdated
-	case events.DonationRemoval:
-		e.Type = events.TypeDonationRemoved
-	}
+	e := events.StateEvent(events.Revised(data, int64(w.count+1)))
+	e.ID = fmt.Sprint("id", w.count+1)
 	b, err := events.Encode(e)
 	w.must(err)
 	return w.message(data.Subject().String(), b)
@@ -181,11 +172,6 @@ func (w *world) send(m *nats.Msg, data events.Data) uint64 {
 	d, err := events.DecodeMessage(m.Subject, m.Data)
 	w.must(err)
 	r := w.render.Render(ack.Sequence, d.Data)
-	if r.Tombstone() {
-		stored, err := w.stream().Message(context.Background(), ack.Sequence)
-		w.must(err)
-		r = r.DelistedAt(stored.Time)
-	}
 	if r.Subject.Kind == events.KindEntry {
 		w.ledger.listed(r.Subject, ack.Sequence, r.Removed)
 	}
@@ -239,9 +225,6 @@ func (w *world) replay() *twin {
 			t.reject(m.Subject, m.Sequence, w.broker.kept+1) // the stream still has what is before it
 		default:
 			r := w.render.Render(m.Sequence, d.Data)
-			if r.Tombstone() {
-				r = r.DelistedAt(m.Time)
-			}
 			t.apply(m.Subject, r)
 		}
 	}

@@ -369,8 +369,8 @@ func (w *world) help() {
 	w.begin(w.server.p.Progress().HistoryName())
 	if w.rng.IntN(2) == 0 {
 		for k, d := range w.ledger {
-			if d.seen && !w.twin.subjects[k.String()].record.Tombstone() {
-				data := events.Delisting{List: k.List, EntryID: k.ID}
+			if d.seen && !w.twin.subjects[k.String()].record.Removed {
+				data := events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: k.List, EntryID: k.ID}
 				w.send(w.event(data), data)
 			}
 		}

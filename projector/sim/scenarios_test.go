@@ -47,7 +47,7 @@ func scenarios() []scenario {
 // fill publishes n messages of one subject, which displace each other.
 func (w *world) fill(n int) {
 	for range n {
-		data := events.Views{List: events.Scammers, EntryID: "filler", Views: int64(w.count)}
+		data := events.Views{Revision: 1, List: events.Scammers, EntryID: "filler", Views: int64(w.count)}
 		w.send(w.event(data), data)
 	}
 }
@@ -385,7 +385,7 @@ func (w *world) eraseOther() {
 		}
 		return false
 	})
-	delisting := events.Delisting{List: events.Scammers, EntryID: "telltale"}
+	delisting := events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "telltale"}
 	at := w.send(w.event(delisting), delisting)
 	select {
 	case <-asked:

@@ -125,7 +125,7 @@ func (l ledger) rewound(to uint64) {
 
 // accepted is rewound for an operator who has the server take the stream as it is.
 func (l ledger) accepted(t *twin) {
-	maps.DeleteFunc(l, func(k events.Subject, _ *delisting) bool { return !t.subjects[k.String()].record.Tombstone() })
+	maps.DeleteFunc(l, func(k events.Subject, _ *delisting) bool { return !t.subjects[k.String()].record.Removed })
 	for k, d := range l {
 		d.sequence = t.subjects[k.String()].valid
 	}

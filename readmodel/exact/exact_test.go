@@ -55,9 +55,10 @@ func (r *registry) apply(data ...events.Data) *readmodel.View {
 	var records []readmodel.Record
 	for _, d := range data {
 		r.seq++
-		records = append(records, r.renderer.Render(r.seq, d))
+		records = append(records, r.renderer.Render(r.seq, events.Revised(d, int64(r.seq))))
 	}
-	return r.model.Apply(records, r.seq)
+	v, _ := r.model.Apply(records, r.seq)
+	return v
 }
 
 // follow is a step of the builder.
@@ -123,7 +124,8 @@ func (r *registry) holds(v *readmodel.View, list int, needle string) {
 // numbered is an entry of a list that spans blocks.
 func numbered(n, version int) events.Entry {
 	return events.Entry{
-		List: events.Scammers, EntryID: fmt.Sprintf("e%06d", n), ChatID: fmt.Sprint(1_000_000 + n),
+		Revision: 1,
+		List:     events.Scammers, EntryID: fmt.Sprintf("e%06d", n), ChatID: fmt.Sprint(1_000_000 + n),
 		Name: fmt.Sprintf("ktoś%d", n%97), Reason: fmt.Sprintf("wersja %d oszust", version), ReportID: "r",
 	}
 }
@@ -151,7 +153,7 @@ func TestBlocks(t *testing.T) {
 		for i := round; i < n; i += 97 {
 			data = append(data, numbered(i, round))
 		}
-		data = append(data, events.Delisting{List: events.Scammers, EntryID: fmt.Sprintf("e%06d", round*3001)})
+		data = append(data, events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: fmt.Sprintf("e%06d", round*3001)})
 		views = append(views, r.apply(data...))
 		for range round % 4 { // blocks of the first are out of date when they are made; from the second on some are small
 			r.follow(v)
@@ -235,7 +237,7 @@ func TestVocabularyForgets(t *testing.T) {
 			if !eventstest.InHeap(t, word) {
 				t.Fatal("the word is not in the heap: the test looks in the wrong place")
 			}
-			r.apply(events.Delisting{List: events.Scammers, EntryID: "canary"})
+			r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "canary"})
 			for i := range 100 {
 				e := numbered(i, 2)
 				e.Reason = strings.Repeat("dłużej ", 100) // over what buffers still have
@@ -259,7 +261,7 @@ func TestViewBeforeIndex(t *testing.T) {
 	r.model.BeginBulk()
 	r.apply(numbered(1, 1))
 	old := r.model.EndBulk()
-	r.apply(events.Delisting{List: events.Scammers, EntryID: numbered(1, 1).EntryID})
+	r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: numbered(1, 1).EntryID})
 	r.indexAll()
 	if _, ok := r.builder.index.Coverage(old); ok {
 		t.Error("the index says that it covers a view from before it began")
@@ -333,11 +335,13 @@ func (p *twins) batch(t *rapid.T) {
 		e.Reason = strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"oszust", "konto", "**x**", "y z", "oszukał mnie", "ż"}), 0, 4).Draw(t, "reason"), " ")
 		var d events.Data = e
 		if rapid.IntRange(0, 4).Draw(t, "kind") == 0 {
-			d = events.Delisting{List: e.List, EntryID: e.EntryID}
+			d = events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}
 		}
-		records = append(records, p.renderer.Render(p.seq, d))
+		records = append(records, p.renderer.Render(p.seq, events.Revised(d, int64(p.seq))))
 	}
-	p.views = append(p.views, [2]*readmodel.View{p.model.Apply(records, p.seq), p.plain.Apply(records, p.seq)})
+	v, _ := p.model.Apply(records, p.seq)
+	plain, _ := p.plain.Apply(records, p.seq)
+	p.views = append(p.views, [2]*readmodel.View{v, plain})
 }
 
 func lists() []events.List { l := events.Lists(); return l[:] }
@@ -452,7 +456,7 @@ func TestEngineFollows(t *testing.T) {
 	run(t, x, r.model)
 	for seq := 1; seq <= 2000; seq++ {
 		name := fmt.Sprintf("nowy %d", seq)
-		v := r.apply(events.Entry{List: events.Scammers, EntryID: fmt.Sprint(seq % 300), ChatID: "1", Name: name, ReportID: "r"})
+		v := r.apply(events.Entry{Revision: 1, List: events.Scammers, EntryID: fmt.Sprint(seq % 300), ChatID: "1", Name: name, ReportID: "r"})
 		if p, err := v.List(t.Context(), readmodel.ListQuery{List: events.Scammers, Search: name, Limit: 60}); err != nil || p.Total != 1 {
 			t.Fatalf("the entry set at %d is found %d times (%v), the index being at %d", seq, p.Total, err, x.Sequence())
 		}
@@ -473,7 +477,7 @@ func TestEngineFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(place, nil, 0o600))
 	r := newRegistry(t, place, tuning{})
 	for i := range 9 {
-		r.apply(events.Entry{List: events.Legit, EntryID: fmt.Sprint(i), ChatID: "1", Name: fmt.Sprint("ktoś", i), Verified: true, ReportID: "r"})
+		r.apply(events.Entry{Revision: 1, List: events.Legit, EntryID: fmt.Sprint(i), ChatID: "1", Name: fmt.Sprint("ktoś", i), Verified: true, ReportID: "r"})
 	}
 	x := &Engine{Dir: r.builder.path, Pacer: idle(), tuning: tuning{maxPending: 1, pause: time.Millisecond, retry: 10 * time.Millisecond}}
 	run(t, x, r.model)

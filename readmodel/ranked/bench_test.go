@@ -33,7 +33,7 @@ func filled(b testing.TB, n int) (*registry, *benchtext.Texts) {
 
 func anEntry(texts *benchtext.Texts, i int) events.Entry {
 	list := events.Lists()[min(i%20/8, 2)]
-	return events.Entry{List: list, EntryID: fmt.Sprintf("%024x", i*2654435761), ChatID: fmt.Sprintf("9%017d", i*7919), Name: texts.Name(),
+	return events.Entry{Revision: 1, List: list, EntryID: fmt.Sprintf("%024x", i*2654435761), ChatID: fmt.Sprintf("9%017d", i*7919), Name: texts.Name(),
 		Reason: texts.Reason(), Verified: i%3 > 0, ReportID: fmt.Sprint("R-", i), ReportedAt: eventstest.Start().Add(time.Duration(i) * time.Minute)}
 }
 

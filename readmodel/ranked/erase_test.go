@@ -57,7 +57,7 @@ func TestErase(t *testing.T) {
 			var had map[string]bool
 			r.settled("no file", func() bool { had = r.files(); return len(had) == 1 })
 
-			r.apply(events.Delisting{List: events.Scammers, EntryID: "gone"})
+			r.apply(events.Delisting{Revision: 1, Time: eventstest.Start(), List: events.Scammers, EntryID: "gone"})
 			r.current().Release()
 			kept := func() (n int) {
 				for name := range r.files() {
@@ -93,7 +93,7 @@ func TestErase(t *testing.T) {
 			r.current().Release()
 			r.settled("the word leaves the heap", func() bool { return !eventstest.InHeap(t, word) })
 			again := r.files()
-			r.apply(events.Views{List: events.Scammers, EntryID: "nobody", Views: 3})
+			r.apply(events.Views{Revision: 1, List: events.Scammers, EntryID: "nobody", Views: 3})
 			r.current().Release()
 			for name := range again {
 				if !r.files()[name] {

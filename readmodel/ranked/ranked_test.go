@@ -75,13 +75,13 @@ func (r *registry) apply(data ...events.Data) {
 	var records []readmodel.Record
 	for _, d := range data {
 		r.seq++
-		records = append(records, r.renderer.Render(r.seq, d))
+		records = append(records, r.renderer.Render(r.seq, events.Revised(d, int64(r.seq))))
 	}
 	r.model.Apply(records, r.seq)
 }
 
 func entry(list events.List, id, name, chat, reason string, verified bool) events.Entry {
-	return events.Entry{List: list, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified,
+	return events.Entry{Revision: 1, List: list, EntryID: id, ChatID: chat, Name: name, Reason: reason, Verified: verified,
 		ReportID: "R-" + id, ReportedAt: eventstest.Start()}
 }
 
@@ -465,7 +465,7 @@ func someEvent() *rapid.Generator[events.Data] {
 		list := rapid.SampledFrom(listsOf()).Draw(t, "list")
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "id")
 		if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
-			return events.Delisting{List: list, EntryID: id}
+			return events.Delisting{Revision: 1, Time: eventstest.Start(), List: list, EntryID: id}
 		}
 		e := entry(list, id, strings.Join(rapid.SliceOfN(someWord(), 1, 2).Draw(t, "name"), "_"),
 			rapid.SampledFrom([]string{"900000000000000000001", "kot", "x-2013"}).Draw(t, "chat"),

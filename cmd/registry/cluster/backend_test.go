@@ -189,6 +189,7 @@ func (b *backend) publishRaw(ctx context.Context, p eventstest.Poison, id string
 // content draws events that keep the registry's content at one size: texts keep their lengths, and
 // the entry that leaves makes room for the longest absent one. One goroutine at a time may use it.
 type content struct {
+	base      int64 // of revisions
 	rng       *rand.Rand
 	run       string // makes event ids unique
 	serial    int
@@ -200,7 +201,7 @@ type content struct {
 }
 
 func newContent(n int, seed uint64) *content {
-	c := &content{rng: rand.New(rand.NewPCG(seed, 1)), run: fmt.Sprintf("backend-%d", seed), entries: eventstest.Entries(n, seed)}
+	c := &content{rng: rand.New(rand.NewPCG(seed, 1)), run: fmt.Sprintf("backend-%d", seed), base: time.Now().UnixMilli(), entries: eventstest.Entries(n, seed)}
 	for i := range n {
 		c.listed = append(c.listed, i)
 	}
@@ -212,6 +213,7 @@ func newContent(n int, seed uint64) *content {
 
 func (c *content) event(t events.Type, data events.Data) events.Event {
 	c.serial++
+	data = events.Revised(data, c.base+int64(c.serial))
 	return events.Event{ID: fmt.Sprintf("%s-%d", c.run, c.serial), Source: "urn:registry:test", Type: t, Data: data}
 }
 
@@ -269,12 +271,12 @@ func (c *content) state(i int) events.Entry {
 }
 
 func (c *content) views(e events.Entry) events.Views {
-	return events.Views{List: e.List, EntryID: e.EntryID, Views: 1_000_000 + c.rng.Int64N(1_000_000)}
+	return events.Views{Revision: 1, List: e.List, EntryID: e.EntryID, Views: 1_000_000 + c.rng.Int64N(1_000_000)}
 }
 
 func (c *content) donation(id string) events.Donation {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return events.Donation{DonationID: id, Status: events.DonationConfirming, Amount: fmt.Sprintf("%d.50", 10+c.rng.IntN(90)), Currency: "PLN",
+	return events.Donation{Revision: 1, DonationID: id, Status: events.DonationConfirming, Amount: fmt.Sprintf("%d.50", 10+c.rng.IntN(90)), Currency: "PLN",
 		Confirmations: c.rng.Int64N(6), RequiredConfirmations: 6, CreatedAt: at, UpdatedAt: at.Add(time.Duration(c.rng.IntN(1_000_000)) * time.Second)}
 }
 
@@ -288,13 +290,13 @@ func (c *content) list() events.Event {
 func (c *content) delist() events.Event {
 	i := take(&c.listed, c.rng.IntN(len(c.listed)))
 	c.delisted = append(c.delisted, i)
-	return c.event(events.TypeDelisted, events.Delisting{List: c.entries[i].List, EntryID: c.entries[i].EntryID})
+	return c.event(events.TypeDelisted, events.Delisting{Revision: 1, Time: eventstest.Start(), List: c.entries[i].List, EntryID: c.entries[i].EntryID})
 }
 
 func (c *content) remove() events.Event {
 	id := take(&c.donations, c.rng.IntN(len(c.donations)))
 	c.removed = append(c.removed, id)
-	return c.event(events.TypeDonationRemoved, events.DonationRemoval{DonationID: id})
+	return c.event(events.TypeDonationRemoved, events.DonationRemoval{Revision: 1, Time: eventstest.Start(), DonationID: id})
 }
 
 // take removes one and returns it. The last takes its place, or, if it was the first, all others

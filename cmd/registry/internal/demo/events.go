@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/google/uuid"
-
 	"example.org/registry/events"
 )
 
@@ -170,10 +168,11 @@ func (b *builder) history(e events.Entry) {
 	case n < 9:
 		b.add(events.TypeListed, e.ReportedAt, e)
 		e.Reason += "\n\n" + "*Uzupełniono opis po rozmowie ze zgłaszającym.*"
-		b.add(events.TypeAmended, e.ReportedAt.Add(min(5*time.Hour, b.now.Sub(e.ReportedAt))), e)
+		b.add(events.TypeAmended, e.ReportedAt.Add(max(time.Millisecond, min(5*time.Hour, b.now.Sub(e.ReportedAt)))), e)
 	case n < 13 && e.List == events.Scammers && !e.Verified && b.now.Sub(e.ReportedAt) > appealed:
 		b.add(events.TypeListed, e.ReportedAt, e)
-		b.add(events.TypeDelisted, e.ReportedAt.Add(appealed), events.Delisting{List: e.List, EntryID: e.EntryID})
+		gone := e.ReportedAt.Add(appealed)
+		b.add(events.TypeDelisted, gone, events.Delisting{List: e.List, EntryID: e.EntryID, Time: gone})
 	default:
 		b.add(events.TypeListed, e.ReportedAt, e)
 	}
@@ -190,17 +189,14 @@ func (b *builder) views(e events.Entry) {
 	})
 }
 
-// add appends one event. Its id is derived from the day and its position, so that it is always the
-// same on that day.
+// add appends one event. Its revision is its time, and its id follows from that.
 func (b *builder) add(kind events.Type, at time.Time, data events.Data) {
-	name := fmt.Sprintf("%s/%s/%d", source, b.now.Format(time.DateOnly), len(b.events))
-	b.events = append(b.events, events.Event{
-		ID:     uuid.NewSHA1(uuid.NameSpaceURL, []byte(name)).String(),
-		Source: source,
-		Type:   kind,
-		Time:   at,
-		Data:   data,
-	})
+	data = events.Revised(data, at.UnixMilli())
+	e := events.Event{ID: events.StateID(data), Source: source, Type: kind, Time: at, Data: data}
+	if kind.Removes() {
+		e.Time = time.Time{} // its data has it
+	}
+	b.events = append(b.events, e)
 }
 
 // donation adds the i-th donation. Its id is long and looks random, as those of real donations must

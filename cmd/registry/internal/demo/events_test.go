@@ -74,7 +74,8 @@ func view(t *testing.T) *readmodel.View {
 	for i, e := range mustEvents(t) {
 		records = append(records, renderer.Render(uint64(i+1), e.Data))
 	}
-	return model.Apply(records, uint64(len(records)))
+	v, _ := model.Apply(records, uint64(len(records)))
+	return v
 }
 
 func TestDemoShowsSomethingOfEverything(t *testing.T) {

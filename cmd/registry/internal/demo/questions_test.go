@@ -27,7 +27,7 @@ func rankedIndex(t *testing.T) index {
 	for i, e := range mustEvents(t) {
 		records = append(records, renderer.Render(uint64(i+1), e.Data))
 	}
-	view := model.Apply(records, uint64(len(records)))
+	view, _ := model.Apply(records, uint64(len(records)))
 	engine := &ranked.Engine{Dir: t.TempDir(), Pacer: &indexing.Pacer{Busy: func() bool { return false }}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
+	"example.org/registry/projector/recovery"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/exact"
@@ -266,18 +268,17 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 
 // tombstones returns the content of GET /tombstones. Before the model has caught up it fails: a
 // partial response would look complete and could cause an entry to be listed again.
-func (l *live) tombstones() (admin.Tombstones, error) {
-	g := l.current()
-	p, running := g.progress()
+func (l *live) tombstones() (write func(io.Writer) error, err error) {
+	p, running := l.current().progress()
 	if !running || !p.CaughtUp {
-		return admin.Tombstones{}, admin.Unavailable("the read model has not caught up with the stream yet")
+		return nil, admin.Unavailable("the read model has not caught up with the stream yet")
 	}
-	v := g.model.View()
-	all := admin.Tombstones{All: v.Withdrawn(), Epoch: v.Epoch(), Sequence: v.Sequence()}
-	if saved := g.store.Checkpoint(); saved.Sequence == all.Sequence {
-		all.Time = saved.MessageTime
+	v := l.current().model.View()
+	t := recovery.Tombstones{Histories: []string{v.Epoch()}, Time: time.Now().UTC().Truncate(time.Millisecond)}
+	for _, s := range v.Withdrawn() {
+		t.Removals = append(t.Removals, s.Data)
 	}
-	return all, nil
+	return t.Write, nil
 }
 
 // lastRejected returns at most most of the last rejected events, the highest sequence first, for

@@ -59,7 +59,7 @@ func TestIndexFailedMetric(t *testing.T) {
 	bad := &exact.Engine{Dir: filepath.Join(file, "index")}
 	model, r := readmodel.New(), readmodel.NewRenderer()
 	for seq := uint64(1); seq <= 40; seq++ {
-		e := events.Entry{List: events.Legit, EntryID: fmt.Sprint(seq), ChatID: "1", Name: "ktoś", Verified: true, ReportID: "r"}
+		e := events.Entry{Revision: 1, List: events.Legit, EntryID: fmt.Sprint(seq), ChatID: "1", Name: "ktoś", Verified: true, ReportID: "r"}
 		model.Apply([]readmodel.Record{r.Render(seq, e)}, seq)
 	}
 	runUntil(t, good, model, func() bool { return good.Sequence() == 40 })

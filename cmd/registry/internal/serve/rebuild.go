@@ -314,7 +314,7 @@ func (b *rebuilding) checkLosses() error {
 // was withdrawn.
 func relisted(was, is *readmodel.View) (n int) {
 	for _, t := range was.Withdrawn() {
-		if is.Entry(t.List, t.EntryID) != nil {
+		if k := t.Data.Subject(); k.Kind == events.KindEntry && is.Entry(k.List, k.ID) != nil {
 			n++
 		}
 	}

@@ -102,7 +102,7 @@ func TestRefusedRebuildChangesNothing(t *testing.T) {
 	b := r.rebuilding(t)
 	for i, e := range eventstest.Entries(2, 1) {
 		eventstest.Publish(t, js, eventstest.Listed(e, i), events.Event{ID: events.NewEventID(), Source: "/test", Type: events.TypeDelisted,
-			Data: events.Delisting{List: e.List, EntryID: e.EntryID}})
+			Data: events.Delisting{Revision: 1, Time: eventstest.Start(), List: e.List, EntryID: e.EntryID}})
 		until(t, func() bool { return b.fresh.projector.Progress().SubjectsNotErased == i+1 })
 	}
 	if n := state(t, js).Msgs; n != 4 || r.mayErase(b.fresh.generation) {
@@ -116,7 +116,7 @@ func TestRefusedRebuildChangesNothing(t *testing.T) {
 	eventstest.Publish(t, n.js, entries...)
 	for i := range 5 {
 		eventstest.Publish(t, n.js, events.Event{ID: events.NewEventID(), Source: "/test", Type: events.TypeDonationUpdated,
-			Data: events.Donation{DonationID: fmt.Sprint("d", i), Status: events.DonationPending, Amount: "1", Currency: "PLN",
+			Data: events.Donation{Revision: 1, DonationID: fmt.Sprint("d", i), Status: events.DonationPending, Amount: "1", Currency: "PLN",
 				CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}})
 	}
 	until(t, func() bool { return n.server.live.current().store.Records()["donations"] == 5 })

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"time"
 
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
@@ -19,9 +18,8 @@ type Scanned struct {
 
 // Streamed is what a stream has of a subject.
 type Streamed struct {
-	State           // of its last valid message; Data is nil where it has none
-	Time  time.Time // when the broker stored that
-	Last  uint64    // sequence of the last message, valid or not
+	readmodel.State        // the greatest of its messages; Data is nil where none is valid
+	Last            uint64 // sequence of the last message, valid or not
 }
 
 // Scan reads the stream from its start to the end that it has now, and calls each, if not nil, with
@@ -54,14 +52,8 @@ func (s *Scanned) add(m leader.Message) {
 	}
 	is := s.States[subject]
 	is.Last = m.Sequence
-	if e, err := m.Event(); err == nil {
-		is.State, is.Time = State{Sequence: m.Sequence, Data: e.Data}, m.Time
-		if d, ok := e.Data.(events.Delisting); ok {
-			is.Delisted = readmodel.Tombstone{List: d.List, EntryID: d.EntryID, Sequence: m.Sequence, Time: m.Time}
-			if e.Source == events.ExportSource && !e.Time.IsZero() {
-				is.Delisted.Time = e.Time
-			}
-		}
+	if e, err := m.Event(); err == nil && (is.Data == nil || events.Compare(e.Data, is.Data) >= 0) {
+		is.State = readmodel.State{Sequence: m.Sequence, Data: e.Data}
 	}
 	s.States[subject] = is
 }

@@ -69,25 +69,16 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 	return conflicts, settle(0)
 }
 
-// message is the event that sets c's state. It says that it repeats one, so that a tombstone keeps
-// its time.
+// message is the event that sets c's state. Its id is fresh: the broker drops a message whose id it
+// has stored within two minutes, though the stream may have lost that.
 func (c Change) message(stream string) (*nats.Msg, error) {
-	e := events.Event{ID: events.NewEventID(), Source: events.ExportSource, Type: events.TypeListed, Data: c.State.Data}
-	switch c.State.Data.(type) {
-	case events.Delisting:
-		e.Type, e.Time = events.TypeDelisted, c.State.Delisted.Time
-	case events.Views:
-		e.Type = events.TypeViewsCounted
-	case events.Donation:
-		e.Type = events.TypeDonationUpdated
-	case events.DonationRemoval:
-		e.Type = events.TypeDonationRemoved
-	}
+	e := events.StateEvent(c.Data)
+	e.ID = events.NewEventID()
 	payload, err := events.Encode(e)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Subject.Masked(), err)
+		return nil, fmt.Errorf("%s: %w", c.Data.Subject().Masked(), err)
 	}
-	return &nats.Msg{Subject: c.Subject.String(), Data: payload, Header: nats.Header{
+	return &nats.Msg{Subject: c.Data.Subject().String(), Data: payload, Header: nats.Header{
 		events.HeaderContent: {events.ContentType}, jetstream.MsgIDHeader: {e.ID}, jetstream.ExpectedStreamHeader: {stream},
 	}}, nil
 }

@@ -1,0 +1,116 @@
+package recovery
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"example.org/registry/events"
+)
+
+// Tombstones is what registry tombstones writes: every removal that is known, without names.
+type Tombstones struct {
+	Removals  []events.Data // Delisting and DonationRemoval, by subject
+	Histories []string      // the names of the histories that they belong to
+	Time      time.Time     // when they were read
+}
+
+// tombstonesEnd is the last line. Without it the file may be incomplete.
+type tombstonesEnd struct {
+	End       bool      `json:"end"`
+	Count     int       `json:"count"`
+	Histories []string  `json:"histories"`
+	Time      time.Time `json:"time"`
+}
+
+// IsTombstonesEnd reports whether a line is the last one of registry tombstones.
+func IsTombstonesEnd(line []byte) bool {
+	_, is := tombstonesEndOf(line)
+	return is
+}
+
+func tombstonesEndOf(line []byte) (end tombstonesEnd, is bool) {
+	if !bytes.HasPrefix(line, []byte(`{"end":true,`)) {
+		return end, false
+	}
+	err := json.Unmarshal(line, &end)
+	return end, err == nil
+}
+
+// Withdrawal returns the removal that a state amounts to on the lists: the state itself if it is a
+// removal; of an unverified trusted person a delisting with the revision of that state and the time
+// of the report; nil for any other state.
+func Withdrawal(d events.Data) events.Data {
+	switch d := d.(type) {
+	case events.Delisting, events.DonationRemoval:
+		return d
+	case events.Entry:
+		if d.List.Trusted() && !d.Verified {
+			return events.Delisting{List: d.List, EntryID: d.EntryID, Revision: d.Revision, Time: d.ReportedAt}
+		}
+	}
+	return nil
+}
+
+// Write writes one CloudEvent a line, then the last line.
+func (t Tombstones) Write(to io.Writer) error {
+	out := bufio.NewWriterSize(to, 64<<10)
+	for _, d := range t.Removals {
+		line, err := events.Encode(events.StateEvent(d))
+		if err != nil {
+			return err
+		}
+		_, _ = out.Write(append(line, '\n')) // the writer keeps its error for Flush
+	}
+	histories := slices.Clone(t.Histories)
+	if histories == nil {
+		histories = []string{}
+	}
+	if err := json.NewEncoder(out).Encode(tombstonesEnd{true, len(t.Removals), histories, t.Time}); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// ReadTombstones reads what Write wrote, to its end. The error names the line.
+func ReadTombstones(from io.Reader) (t Tombstones, err error) {
+	lines, n, ended := bufio.NewScanner(from), 0, false
+	lines.Buffer(nil, 64<<10)
+	for lines.Scan() {
+		n++
+		line := bytes.TrimSpace(lines.Bytes())
+		switch {
+		case len(line) == 0:
+			continue
+		case ended:
+			return t, fmt.Errorf("line %d: after the end", n)
+		}
+		if end, is := tombstonesEndOf(line); is {
+			if end.Count != len(t.Removals) {
+				return t, fmt.Errorf("line %d: the end of %d removals, after %d", n, end.Count, len(t.Removals))
+			}
+			t.Histories, t.Time, ended = end.Histories, end.Time, true
+			continue
+		}
+		e, err := events.Decode(line)
+		if err != nil {
+			return t, fmt.Errorf("line %d: %w", n, err)
+		}
+		if !e.Type.Removes() {
+			return t, fmt.Errorf("line %d: not a removal", n)
+		}
+		t.Removals = append(t.Removals, e.Data)
+	}
+	if err := lines.Err(); err != nil {
+		return t, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if !ended {
+		return t, errors.New("its end is missing")
+	}
+	return t, nil
+}
