@@ -487,3 +487,24 @@ func TestReplicaMayNotMakeSnapshots(t *testing.T) {
 		t.Errorf("an operator is told: %v %s", err, asked)
 	}
 }
+
+// TestRecoverMayNotPublish: recover as a user who may not publish ends soon with status 1, and names
+// the right that it lacks. Nothing waits for an acknowledgment that cannot come.
+func TestRecoverMayNotPublish(t *testing.T) {
+	t.Parallel()
+	c := startNode(t)
+	createStreams(t, c, c.connect(t, "operator"))
+	eventstest.Publish(t, jetStream(t, c.connect(t, "operator")), eventstest.Events(20, 1)...)
+	r := serve(t, append(c.as("replica"), "--snapshot-every=0")...)
+	await(t, r.Admin+"/projection", `"checkpoint":20,`)
+	stream, err := jetStream(t, c.connect(t, "emergency")).Stream(t.Context(), "REGISTRY")
+	require.NoError(t, err)
+	require.NoError(t, stream.Purge(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), registrytest.Patience)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, registry, append([]string{"recover", "--yes", "--admin-addr=" + r.AdminAddr()}, c.as("replica")...)...).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(said), "this user of the broker may not publish to registry.") {
+		t.Errorf("%v: %s", err, said)
+	}
+}

@@ -2,7 +2,9 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -31,6 +33,8 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 	if err != nil {
 		return 0, err
 	}
+	refused := time.NewTicker(200 * time.Millisecond)
+	defer refused.Stop()
 	var waiting []jetstream.PubAckFuture
 	settle := func(keep int) error {
 		for len(waiting) > keep {
@@ -40,9 +44,16 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 			case <-first.Ok():
 			case err := <-first.Err():
 				if !natserr.IsConflict(err) {
-					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.PermissionError(s.JS.Conn(), err, first.Msg().Subject))
+					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.PermissionError(s.JS.Conn(), err, "")) // the last error is that of any of those that wait
 				}
 				conflicts++
+			case <-refused.C: // the broker tells of a missing right on the connection, never to the message
+				err := natserr.PermissionError(s.JS.Conn(), jetstream.ErrAsyncPublishTimeout, "")
+				if errors.Is(err, natserr.ErrRefused) {
+					return err
+				}
+				waiting = append([]jetstream.PubAckFuture{first}, waiting...)
+				continue
 			case <-ctx.Done():
 				return ctx.Err()
 			}
