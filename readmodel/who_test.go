@@ -93,8 +93,8 @@ func TestEveryEdgeIsFound(t *testing.T) {
 		for _, name := range []string{string(c) + "edmund", "edmund" + string(c), string(c) + " edmund " + string(c), string(c)} {
 			names = append(names, name)
 			records = append(records, r.Render(uint64(len(records)+1), events.Entry{
-Revision: 1,
-				List: events.Scammers, EntryID: fmt.Sprint(len(names)), ChatID: fmt.Sprint(len(names)), Name: name, ReportID: "R"}))
+				Revision: 1,
+				List:     events.Scammers, EntryID: fmt.Sprint(len(names)), ChatID: fmt.Sprint(len(names)), Name: name, ReportID: "R"}))
 		}
 	}
 	m := New()
