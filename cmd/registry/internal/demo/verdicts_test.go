@@ -284,7 +284,7 @@ func TestOnlyLiteralFormsDecide(t *testing.T) {
 			t.Fatalf("%q is grey", text)
 		}
 	})
-	if len(seen) != len(verdict.Values()) {
+	if seen[verdict.Trusted] == 0 || seen[verdict.Accused] == 0 {
 		t.Errorf("only %v were seen", seen)
 	}
 }
@@ -364,7 +364,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		apart := regexp.MustCompile(`(?:^|[^\p{L}\p{N}])\d{15,20}(?:$|[^\p{L}\p{N}])`)
 		one := rapid.Custom(func(t *rapid.T) string { // without a separator or a label in it, and no digits that its neighbors may complete
 			s := p.piece().Filter(func(s string) bool {
-				return (digitsOf(s) == "" || apart.MatchString(s)) && strings.TrimSpace(s) != "" && !strings.ContainsAny(s, ",;\n\r\u2028\u2029()") && !regexp.MustCompile(`(?i)^(?:id|nick|nazwa|dc|discord|serwer)\b|[:|/–—-]|\b(?:id|nick|nazwa|dc|discord|serwer)[:\s]*$`).MatchString(s)
+				return digitsOf(apart.FindString(s)) == digitsOf(s) && strings.TrimSpace(s) != "" && !strings.ContainsAny(s, ",;\n\r\u2028\u2029()") && !regexp.MustCompile(`(?i)^(?:id|nick|nazwa|dc|discord|serwer)\b|[:|/–—-]|\b(?:id|nick|nazwa|dc|discord|serwer)[:\s]*$`).MatchString(s)
 			}).Draw(t, "part")
 			return strings.TrimSpace(s)
 		})
