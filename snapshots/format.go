@@ -57,10 +57,6 @@ func (t table) bucket(tx *bolt.Tx) (*bolt.Bucket, error) {
 	return nil, errors.New("missing")
 }
 
-func (t table) key(id []byte) events.Subject {
-	return events.Subject{Kind: t.kind, List: t.list, ID: string(id)}
-}
-
 // record names the record with this key in errors. Errors are logged, so it omits the id of a
 // donation.
 func (t table) record(key []byte) string {
