@@ -98,7 +98,7 @@ func (rd *Reader) unlabeled(text string) string {
 
 // ids returns the literal ids of a text in their order.
 func (rd *Reader) ids(s string) (ids []id) {
-	if strings.IndexAny(s, "0123456789") < 0 {
+	if !strings.ContainsAny(s, "0123456789") {
 		return nil
 	}
 	closed := rd.closed(s, &ids)

@@ -15,7 +15,7 @@ func oddNames() map[events.List][]string {
 		events.Scammers: {
 			"◇Edmund◇", "| Cyprian |", "— Gracjan —", "×Kornel×", "Oktawian 100%", "★ Okazje ★", "Jeremi™", "Kod%20Rabatowy", "kiciuś&#x17a;", "Rabat 100%25",
 			"hxxps://kocur", "demo[dot]kotek", "Radio 21:37", "24.12.2024", "🔥🔥🔥", "➳♥", "???", "\u3164", "Nick", "PL", "Pośrednik", "tomek", "Kasia", "Agent",
-			"Gry, konta i nitro", "Kamil | Sklep", "wymiana skinów bez ściemy i bez prowizji", "𝓑𝓪𝓻𝓽𝓮𝓴", "🅼🅴🅶🅰", "Łukasz⁣Nowy", strings.Repeat("bardzo ", 28) + "ok",
+			"Gry, konta i nitro", "Kamil | Sklep", "wymiana skinów bez ściemy i bez prowizji", "𝓑𝓪𝓻𝓽𝓮𝓴", "🅼🅴🅶🅰", "Łukasz\u2063Nowy", strings.Repeat("bardzo ", 28) + "ok",
 		},
 		events.Servers: {"Ala &amp; Ola", "Sklep&nbsp;Tani", "Tanie™ Konta", "Serwer", "sklep.онлайн", "「 Nitro 」"},
 		events.Legit: {
