@@ -47,6 +47,9 @@ func TestRolesAtWork(t *testing.T) {
 	if !strings.Contains(said, "200 sent") {
 		t.Error(said)
 	}
+	if said := output(t, registry, append([]string{"publish", eventFile(t, 200)}, c.as("publisher")...)...); !strings.Contains(said, "0 sent, 200 already there") {
+		t.Errorf("what the stream has is sent again: %s", said)
+	}
 	eventstest.PublishRaw(t, jetStream(t, publisher), "registry.scammers.bad", []byte("nonsense"))
 	clean("publisher publishes")
 
@@ -280,7 +283,7 @@ func powers() map[string]string {
 		api + "STREAM.PURGE.OBJ_REGISTRY_SNAPSHOTS":        "snapshots emergency",
 		api + "STREAM.DELETE.OBJ_REGISTRY_SNAPSHOTS":       "emergency",
 		api + "STREAM.MSG.GET.REGISTRY":                    "publisher replica snapshots operator emergency",
-		api + "DIRECT.GET.REGISTRY":                        "operator emergency",
+		api + "DIRECT.GET.REGISTRY":                        "publisher operator emergency",
 		api + "DIRECT.GET.OBJ_REGISTRY_SNAPSHOTS":          "replica snapshots operator emergency",
 		api + "DIRECT.GET.REGISTRY_REJECTED":               "operator emergency",
 		api + "CONSUMER.CREATE.REGISTRY.x":                 "replica snapshots operator emergency",
@@ -385,7 +388,7 @@ func orders(t *testing.T, snapshot, admin string) []order {
 	t.Helper()
 	const readers = "replica snapshots operator"
 	return []order{
-		{[]string{"publish", eventFile(t, 20)}, "publisher snapshots operator", "sent", "publish to registry."},
+		{[]string{"publish", eventFile(t, 20)}, "publisher operator", "sent", "publish to $JS.API.DIRECT.GET.REGISTRY"},
 		{[]string{"verify", "--admin-addr=" + admin}, readers, "no difference", create + "REGISTRY."},
 		{[]string{"snapshot", "list"}, readers, snapshot, info + "OBJ_REGISTRY_SNAPSHOTS"},
 		{[]string{"snapshot", "verify", snapshot}, readers, "good", info + "OBJ_REGISTRY_SNAPSHOTS"},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,10 +29,10 @@ type publishCmd struct {
 
 // Help returns the help beyond the flags.
 func (publishCmd) Help() string {
-	return "Checks each line before it sends it. A bad line, or one whose event id was in the input before, " +
-		"is reported with its number and the reason and not sent; the exit status is then 1. Sending the same files again is safe while " +
-		"nothing newer is on their subjects: for two minutes the stream ignores ids that it has, then it stores the events again, the last state last. " +
-		"Pass files that belong together to one command, in order."
+	return "Checks each line before it sends it. A bad line is reported with its number and the reason and not sent; the exit status is then 1. " +
+		"What the stream has in the same or a greater revision is not sent, so the same files may be sent again at any time. " +
+		"The same revision with another state is a bad line where the stream's state is true (events/CONTRACT.md#revisions); else it is sent, and named. " +
+		"Prints what the good lines say of each list."
 }
 
 // Run publishes the files in order and prints the summary, also if it stops early.
@@ -50,7 +51,7 @@ func (c *publishCmd) Run(p *process) error {
 	run := &publishing{send: send, maxErrors: c.MaxErrors, complaint: bar, ids: idSet{}, bar: bar}
 	err = run.lines(p.ctx, inputs)
 	run.bar.Finish()
-	if _, writeErr := fmt.Fprintln(p.stdout, run.summary(c.DryRun)); err == nil {
+	if _, writeErr := fmt.Fprintln(p.stdout, run.lists.String()+run.summary(c.DryRun)); err == nil {
 		err = writeErr
 	}
 	return err
@@ -85,7 +86,7 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, disconnect func
 	if err != nil {
 		return nil, nil, err
 	}
-	// One Run for the whole command, since it must remember earlier batches.
+	// One Run for the whole command: where the stream was empty, it knows what it has sent.
 	return c.publisher(js).NewRun().PublishAll, nc.Close, nil
 }
 
@@ -97,7 +98,11 @@ func (c *publishCmd) publisher(js jetstream.JetStream) *publish.Publisher {
 func (c *publishCmd) dryRun(_ context.Context, all []publish.Message) (publish.Summary, error) {
 	publisher := c.publisher(nil)
 	for i := range all {
-		if err := publisher.Check(&all[i]); err != nil {
+		err := publisher.Check(&all[i])
+		if err == nil {
+			err = events.CheckRevision(all[i].Event.Data, 0, time.Now())
+		}
+		if err != nil {
 			return publish.Summary{}, &publish.MessageError{Index: i, Err: err}
 		}
 	}
@@ -153,12 +158,13 @@ type publishing struct {
 	ids       idSet
 	pending   []line // checked, not sent yet; at most batchLines
 	good, bad int
-	done      publish.Summary
+	done      publish.Summary // without its Corrected
+	lists     listCounts
 	stopped   string // where --max-errors stopped the run
 }
 
-// sendFunc is PublishAll of one publish.Run: it keeps the order and counts the stored messages,
-// also if it returns an error.
+// sendFunc is PublishAll of one publish.Run: it counts the messages that it has dealt with, also if it
+// returns an error.
 type sendFunc func(context.Context, []publish.Message) (publish.Summary, error)
 
 // errTooManyBad ends the reading of the input.
@@ -184,11 +190,18 @@ func (r *publishing) lines(ctx context.Context, inputs []input) error {
 
 // line adds one line of the input to the next batch, or reports it as bad.
 func (r *publishing) line(ctx context.Context, l *line) error {
-	if l.err == nil && !r.ids.add(l.message.Event.ID) {
-		l.err = errors.New("id: the input has had an event of this id before")
-	}
 	if l.err != nil {
 		return r.refuse(l)
+	}
+	switch known, same := r.ids.add(l.message.Event.ID, l.payload); {
+	case known && !same:
+		l.err = errors.New("id: the input has had another event of this id before")
+		return r.refuse(l)
+	case known: // a repeated line
+		r.good++
+		r.done.Known++
+		r.bar.Add(l.size)
+		return nil
 	}
 	r.good++
 	r.pending = append(r.pending, *l)
@@ -213,7 +226,8 @@ func (r *publishing) refuse(l *line) error {
 }
 
 // flush sends the pending lines and waits until the stream has stored them. A message that the
-// publisher still rejects (too long with its headers) is a bad line like any other.
+// publisher rejects (too long with its headers, or another state in a known revision) is a bad line
+// like any other.
 func (r *publishing) flush(ctx context.Context) error {
 	for len(r.pending) > 0 {
 		at, err := r.sendPending(ctx)
@@ -234,7 +248,7 @@ func (r *publishing) flush(ctx context.Context) error {
 	return nil
 }
 
-// sendPending sends one batch, and removes from pending the lines that are certainly stored. An
+// sendPending sends one batch, and removes from pending the lines that are dealt with. An
 // error is about the pending line at the returned index.
 func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	messages := make([]publish.Message, len(r.pending))
@@ -243,17 +257,26 @@ func (r *publishing) sendPending(ctx context.Context) (int, error) {
 	}
 	sum, err := r.send(ctx, messages)
 	r.done.Sent += sum.Sent
-	r.done.Duplicates += sum.Duplicates
+	r.done.Known += sum.Known
+	r.done.Older += sum.Older
 	r.done.LastSequence = max(r.done.LastSequence, sum.LastSequence)
+	for _, i := range sum.Corrected {
+		l := &r.pending[i]
+		if _, err := fmt.Fprintf(r.complaint, "%s: sent, though revision %d has another state in the stream or on an earlier line: this one is true\n",
+			l.position(), events.Revision(l.message.Event.Data)); err != nil {
+			return i, err
+		}
+	}
 	stored := len(r.pending)
 	var failed *publish.MessageError
 	if errors.As(err, &failed) {
-		stored = min(sum.Sent+sum.Duplicates, failed.Index) // later ones may be stored too: sent again they are duplicates
+		stored = min(sum.Done(), failed.Index) // later ones may be stored too: then they are known
 	} else if err != nil {
 		stored = 0
 	}
 	for i := range r.pending[:stored] {
 		r.bar.Add(r.pending[i].size)
+		r.lists.add(r.pending[i].message.Event.Data)
 	}
 	r.pending = append(r.pending[:0], r.pending[stored:]...)
 	if failed == nil {
@@ -291,9 +314,9 @@ func (r *publishing) summary(dry bool) string {
 	if dry {
 		fmt.Fprintf(&s, "%s, %s; nothing sent (dry run)", cli.Count(r.good, "good line"), cli.Count(r.bad, "bad line"))
 	} else {
-		fmt.Fprintf(&s, "%d sent, %d already there, %s", r.done.Sent, r.done.Duplicates, cli.Count(r.bad, "bad line"))
+		fmt.Fprintf(&s, "%d sent, %d already there, %d older, %s", r.done.Sent, r.done.Known, r.done.Older, cli.Count(r.bad, "bad line"))
 	}
-	if r.done.LastSequence > 0 { // something was acknowledged
+	if r.done.LastSequence > 0 {
 		fmt.Fprintf(&s, "; last sequence %d", r.done.LastSequence)
 	}
 	if r.stopped != "" {
@@ -302,18 +325,79 @@ func (r *publishing) summary(dry bool) string {
 	return s.String()
 }
 
-// idSet stores the event ids of one publish run as the first 16 bytes of their SHA-256: about 30
-// bytes an event however long its id is, 300 MB for ten million lines. A 64-bit hash would refuse a
-// good line once in a few hundred thousand runs of that size; this one, never.
-type idSet map[[16]byte]struct{}
+// listCounts counts what lines say, so that a mistake in an export is seen: all unverified, say.
+type listCounts struct {
+	of        map[events.List]*listCount
+	views     int
+	donations int
+}
 
-// add reports whether the id is new.
-func (s idSet) add(id string) bool {
+type listCount struct{ listed, verified, shown, private, removed int }
+
+func (c *listCounts) list(l events.List) *listCount {
+	if c.of == nil {
+		c.of = map[events.List]*listCount{}
+	}
+	if c.of[l] == nil {
+		c.of[l] = &listCount{}
+	}
+	return c.of[l]
+}
+
+func (c *listCounts) add(d events.Data) {
+	switch d := d.(type) {
+	case events.Entry:
+		n := c.list(d.List)
+		n.listed++
+		if d.Verified {
+			n.verified++
+		}
+		if d.Verified || !d.List.Trusted() {
+			n.shown++
+		}
+		if d.Proofs.Private {
+			n.private++
+		}
+	case events.Delisting:
+		c.list(d.List).removed++
+	case events.Views:
+		c.views++
+	case events.Donation, events.DonationRemoval:
+		c.donations++
+	}
+}
+
+// String returns a line for each list that has lines.
+func (c *listCounts) String() string {
+	var s strings.Builder
+	for _, l := range events.Lists() {
+		if n := c.of[l]; n != nil {
+			fmt.Fprintf(&s, "%s: %d listed (%d verified, %d shown, %d with private proofs), %d removed\n", l, n.listed, n.verified, n.shown, n.private, n.removed)
+		}
+	}
+	if c.views > 0 {
+		fmt.Fprintf(&s, "views: %s\n", cli.Count(c.views, "line"))
+	}
+	if c.donations > 0 {
+		fmt.Fprintf(&s, "donations: %s\n", cli.Count(c.donations, "line"))
+	}
+	return s.String()
+}
+
+// idSet stores the event ids of one publish run as the first 16 bytes of their SHA-256, with a hash of
+// their lines: about 40 bytes an event however long its id is, 400 MB for ten million lines. A 64-bit
+// hash would refuse a good line once in a few hundred thousand runs of that size; this one, never.
+type idSet map[[16]byte]uint64
+
+// add reports whether the id is known, and with the same line.
+func (s idSet) add(id string, line []byte) (known, same bool) {
 	sum := sha256.Sum256([]byte(id))
 	key := [16]byte(sum[:])
-	if _, there := s[key]; there {
-		return false
+	digest := sha256.Sum256(line)
+	hash := binary.LittleEndian.Uint64(digest[:])
+	earlier, known := s[key]
+	if !known {
+		s[key] = hash
 	}
-	s[key] = struct{}{}
-	return true
+	return known, earlier == hash
 }

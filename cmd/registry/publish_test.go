@@ -65,7 +65,7 @@ func TestPublishInOrder(t *testing.T) {
 	if err != nil || complaints != "" || !slices.Equal(s.stored, ids) {
 		t.Errorf("%v, %q, %d stored", err, complaints, len(s.stored))
 	}
-	if want := "2007 sent, 0 already there, 0 bad lines; last sequence 2007"; summary != want {
+	if want := "2007 sent, 0 already there, 0 older, 0 bad lines; last sequence 2007"; summary != want {
 		t.Errorf("%q, want %q", summary, want)
 	}
 }
@@ -127,13 +127,15 @@ func TestPublishingBreaksOff(t *testing.T) {
 func TestIDSet(t *testing.T) {
 	ids := idSet{}
 	for i := range 10_000 {
-		if !ids.add(fmt.Sprint(i)) {
+		if known, _ := ids.add(fmt.Sprint(i), nil); known {
 			t.Fatalf("%d is said to be there", i)
 		}
 	}
-	if ids.add("77") || !ids.add("") || ids.add("") {
-		t.Error("a repeated id is not seen")
-	}
+	ids.add("a", []byte("x"))
+	known, same := ids.add("a", []byte("x"))
+	require.True(t, known && same)
+	known, same = ids.add("a", []byte("y"))
+	require.True(t, known && !same)
 }
 
 // natsServer runs a broker that is not ours.

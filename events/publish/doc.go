@@ -6,8 +6,8 @@
 //
 //   - A Publisher validates before it sends, so the registry does not reject its events.
 //   - After a Run, whether it is the first or a repetition, and whether or not an earlier one was
-//     interrupted, the stream's last message of each subject is at least as new as the run's last
-//     of that subject.
+//     interrupted, the stream has a state of each subject at least as great as the run's greatest.
+//   - A Run sends nothing that is not greater than the stream's last state of its subject.
 //
 // # Why
 //
@@ -21,8 +21,9 @@
 // (medians of five, within the noise, with fewer allocations). Neither is a bottleneck, since the
 // goal is 20,000 into a broker that syncs.
 //
-// A Run stores the highest sequence of each subject because the broker's table of duplicates is not
-// enough: see ackTracker.
+// A Run asks for the last messages of a batch's subjects in one request (multi_last, a direct get). It
+// asks nothing where the stream was empty, so an import costs what sending does. The broker's table of
+// duplicates knows ids for two minutes, not states, so an id that it knows is checked in the stream.
 //
 // It is a package of its own so that the events, the read model and the HTTP API do not import a
 // NATS client.

@@ -69,12 +69,15 @@ type Ack struct {
 }
 
 // Publish sends one event and waits until it is stored. An *events.Error in the chain means that
-// the event violates the contract and was not sent. After any other error it may or may not be
-// stored: publishing the same event again, with its id, is safe as long as nothing newer has been
-// published on its subject. To repeat several events in order use a Run.
+// the event violates the contract, or that its revision is more than a day ahead of the clock and not
+// known, and that it was not sent. After any other error it may or may not be stored: publishing the
+// same event again, with its id, is safe.
 func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	msg, err := p.message(&Message{Event: e})
 	if err != nil {
+		return Ack{}, fmt.Errorf("publish: %w", err)
+	}
+	if err := p.checkAhead(ctx, e.Data); err != nil {
 		return Ack{}, fmt.Errorf("publish: %w", err)
 	}
 	return p.send(ctx, msg)

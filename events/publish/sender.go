@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
 )
@@ -38,54 +39,44 @@ const (
 	codeInProcess      = 10158 // a message of this id is being stored just now
 )
 
-// batch returns the messages of the next batch.
-func (p *Publisher) batch(messages []Message) ([]*nats.Msg, error) {
-	var (
-		most = min(len(messages), p.cfg.BatchSize)
-		out  = make([]*nats.Msg, 0, most)
-		size int
-	)
+// batch returns how many of messages are the next batch.
+func (p *Publisher) batch(messages []Message) int {
+	most, size := min(len(messages), p.cfg.BatchSize), 0
 	for i := range messages[:most] {
-		msg, err := p.message(&messages[i])
-		if err != nil {
-			return nil, err
+		n := len(messages[i].Payload)
+		if n == 0 {
+			n = len(events.AppendData(nil, messages[i].Event.Data))
 		}
-		size += len(msg.Data)
-		if i > 0 && size > maxBatchBytes {
-			break
+		if size += n; i > 0 && size > maxBatchBytes {
+			return i
 		}
-		out = append(out, msg)
 	}
-	return out, nil
+	return most
 }
 
-// sender is one call of PublishAll.
+// sender sends the messages of one batch.
 type sender struct {
-	p     *Publisher
-	nc    *nats.Conn
-	order ackTracker // the run's
-	sum   Summary
+	p          *Publisher
+	nc         *nats.Conn
+	sum        *Summary
+	duplicates []duplicate
+}
+
+// duplicate is a message that the broker did not store, since the stream has had one of its id.
+type duplicate struct {
+	msg      *nats.Msg
+	sequence uint64 // of the other
 }
 
 // send stores one batch, as a batch or message by message. It returns the index of the message that
 // failed.
 func (s *sender) send(ctx context.Context, msgs []*nats.Msg) (int, error) {
-	if ctx.Err() != nil { // begin no batch that would stay half sent in the broker
-		return 0, ctx.Err()
-	}
 	if len(msgs) >= minBatch && !s.p.noAtomic.Load() {
 		if done, err := s.atomically(ctx, msgs); done || err != nil {
 			return 0, err
 		}
 	}
-	for start := 0; start < len(msgs); {
-		group := distinct(msgs[start:])
-		if failed, err := s.group(ctx, group); err != nil {
-			return start + failed, err
-		}
-		start += len(group)
-	}
-	return 0, nil
+	return s.group(ctx, msgs)
 }
 
 // atomically sends msgs as one batch: all are stored, or none. done is false if they must be sent
@@ -147,35 +138,22 @@ func parseAck(reply []byte) (Ack, error) {
 	return Ack{answer.Sequence, answer.Duplicate}, nil
 }
 
-// count adds one acknowledgment, of one message or of a batch.
+// count adds one acknowledgment, of one message or of a batch, which never is a duplicate.
 func (s *sender) count(a Ack, msgs ...*nats.Msg) {
 	if a.Duplicate {
-		s.sum.Duplicates += len(msgs)
+		s.duplicates = append(s.duplicates, duplicate{msgs[0], a.Sequence})
 	} else {
 		s.sum.Sent += len(msgs)
 	}
 	s.sum.LastSequence = max(s.sum.LastSequence, a.Sequence)
-	for _, msg := range msgs {
-		s.order.add(msg.Subject, a)
-	}
 }
 
-// distinct returns the longest prefix of msgs with no subject twice.
-func distinct(msgs []*nats.Msg) []*nats.Msg {
-	seen := make(map[string]struct{}, len(msgs))
-	for i, msg := range msgs {
-		if _, there := seen[msg.Subject]; there {
-			return msgs[:i]
-		}
-		seen[msg.Subject] = struct{}{}
-	}
-	return msgs
-}
-
-// group stores messages of different subjects, each as a single message, and returns the index of
-// the first that is not stored. It sends messages without a reply again. Messages that the stream
-// has in another order than the run are also sent again, without their ids.
+// group stores each message singly, and returns the index of the first that is not stored. Their order
+// on a subject decides nothing, so they are sent together. It sends messages without a reply again.
 func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
+	if len(msgs) == 0 {
+		return 0, nil
+	}
 	left := make([]int, len(msgs)) // indices of messages that are not stored yet
 	for i := range left {
 		left[i] = i
@@ -187,10 +165,6 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 		}
 		if ctx.Err() != nil {
 			return left[0], ctx.Err()
-		}
-		if err == nil { // all that is left has just lost its id, which happens to a message once
-			attempt = 0
-			continue
 		}
 		// The broker's last error is about the last message.
 		if refusal := natserr.PermissionError(s.nc, err, msgs[left[len(left)-1]].Subject); refusal != err {
@@ -206,8 +180,7 @@ func (s *sender) group(ctx context.Context, msgs []*nats.Msg) (int, error) {
 }
 
 // attempt sends msgs[i] for each i of left once. It returns the indices that are not stored, and
-// the reason: a refusal, if there was one, before a missing reply. Outdated duplicates are among
-// them, without an error, and have lost their id.
+// the reason: a refusal, if there was one, before a missing reply.
 func (s *sender) attempt(ctx context.Context, msgs []*nats.Msg, left []int) (again []int, why error) {
 	futures := make([]jetstream.PubAckFuture, len(left))
 	errs := make([]error, len(left))
@@ -219,17 +192,13 @@ func (s *sender) attempt(ctx context.Context, msgs []*nats.Msg, left []int) (aga
 		if err == nil {
 			a, err = wait(ctx, futures[k])
 		}
-		switch {
-		case err != nil:
-			again = append(again, i)
-			if why == nil || !transient(err) {
-				why = err
-			}
-		case s.order.outdated(msgs[i].Subject, a):
-			again = append(again, i)
-			msgs[i] = withoutID(msgs[i])
-		default:
+		if err == nil {
 			s.count(a, msgs[i])
+			continue
+		}
+		again = append(again, i)
+		if why == nil || !transient(err) {
+			why = err
 		}
 	}
 	return again, why
@@ -244,16 +213,6 @@ func wait(ctx context.Context, f jetstream.PubAckFuture) (Ack, error) {
 	case <-ctx.Done():
 		return Ack{}, ctx.Err()
 	}
-}
-
-// withoutID returns msg in a form that the broker stores even if it knows its id
-// (events/CONTRACT.md#publishing: the header may be missing). A made-up id would look like another
-// event. Without an id, a repetition after a lost acknowledgment is stored twice, which changes
-// nothing.
-func withoutID(msg *nats.Msg) *nats.Msg {
-	header := maps.Clone(msg.Header)
-	header.Del(jetstream.MsgIDHeader)
-	return &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}
 }
 
 // transient reports whether err leaves open whether the message is stored. Such a message is sent
