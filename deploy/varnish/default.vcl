@@ -7,7 +7,7 @@ import std;
 
 # Readers' own request: 200 once a replica answers lists and checks, 503 before.
 probe answers {
-  .url = "/api/check?id=0";
+  .url = "/api/check?id=1";
   .interval = 2s;
   .timeout = 2s;
   .window = 3;
