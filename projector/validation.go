@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -27,14 +28,16 @@ type validation struct {
 	Valid     bool   `json:"valid"`
 	Subject   string `json:"subject,omitempty"`
 	MessageID string `json:"messageId,omitempty"`
+	Known     int64  `json:"known,omitempty"` // the greatest revision known of the subject
 	Reason    string `json:"reason,omitempty"`
 }
 
 // ServeValidation answers requests on events.ValidateSubject until stop is called. The reply says
-// whether a Projector would apply or reject an event, by the same decoder; nothing changes. It
+// whether a Projector would apply or reject an event, by the same decoder, and refuses a revision far
+// ahead of the clock; nothing changes. It
 // needs no stream, and nc need not be up. Every process of a stream calls it once; they share the
-// requests.
-func ServeValidation(nc *nats.Conn, log *slog.Logger) (stop func(), err error) {
+// requests. known, if not nil, returns the greatest revision known of a subject, or 0.
+func ServeValidation(nc *nats.Conn, known func(events.Subject) int64, log *slog.Logger) (stop func(), err error) {
 	d := &decoder{renderer: readmodel.NewRenderer(), log: log}
 	watchRefusal(nc, log)
 	service, err := micro.AddService(nc, micro.Config{
@@ -45,7 +48,7 @@ func ServeValidation(nc *nats.Conn, log *slog.Logger) (stop func(), err error) {
 		return nil, fmt.Errorf("service %s: %w", events.ValidateSubject, err)
 	}
 	err = service.AddEndpoint("validate", micro.HandlerFunc(func(r micro.Request) {
-		if err := r.RespondJSON(d.validate(r.Data(), nats.Header(r.Headers()))); err != nil {
+		if err := r.RespondJSON(d.validate(r.Data(), nats.Header(r.Headers()), known)); err != nil {
 			log.Debug("reply not sent", "service", events.ValidateSubject, "error", err) // the sender asks again
 		}
 	}), micro.WithEndpointSubject(events.ValidateSubject), micro.WithEndpointPendingLimits(maxRequests, maxRequestBytes))
@@ -82,7 +85,7 @@ func watchRefusal(nc *nats.Conn, log *slog.Logger) {
 
 // validate returns the verdict on an event, on the subject in the header, or else on its own
 // subject.
-func (d *decoder) validate(payload []byte, header nats.Header) validation {
+func (d *decoder) validate(payload []byte, header nats.Header, known func(events.Subject) int64) validation {
 	e, err := events.Decode(payload)
 	m := leader.Message{Subject: header.Get(events.HeaderSubject), Data: payload, Header: header}
 	if _, given := header[events.HeaderSubject]; !given && err == nil {
@@ -95,5 +98,12 @@ func (d *decoder) validate(payload []byte, header nats.Header) validation {
 	if _, err := d.record(&m); err != nil {
 		return validation{Reason: err.Error()}
 	}
-	return validation{Valid: true, Subject: m.Subject, MessageID: e.ID}
+	v := validation{Valid: true, Subject: m.Subject, MessageID: e.ID}
+	if known != nil {
+		v.Known = known(e.Data.Subject())
+	}
+	if err := events.CheckRevision(e.Data, v.Known, time.Now()); err != nil {
+		return validation{Reason: err.Error()}
+	}
+	return v
 }

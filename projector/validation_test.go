@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -15,6 +16,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/readmodel"
 )
 
 // ask sends a request to the service and returns the reply as it is.
@@ -30,8 +32,12 @@ func ask(t *testing.T, nc *nats.Conn, payload []byte, header nats.Header) string
 func TestValidation(t *testing.T) {
 	s := newSystem(t)
 	s.start()
+	known := func(k events.Subject) (revision int64) {
+		s.p.Inspect(func(m *readmodel.Model) { revision = m.Known(k) })
+		return revision
+	}
 	for range 2 { // as two servers: one answers
-		stop, err := ServeValidation(s.nc, slog.New(slog.NewTextHandler(s.log, nil)))
+		stop, err := ServeValidation(s.nc, known, slog.New(slog.NewTextHandler(s.log, nil)))
 		require.NoError(t, err)
 		t.Cleanup(stop)
 	}
@@ -85,6 +91,36 @@ func TestValidation(t *testing.T) {
 	if got := ask(t, nc, payload, nats.Header{events.HeaderSubject: {""}}); !strings.HasPrefix(got, `{"valid":false,"reason":"subject: unknown subject`) {
 		t.Errorf("a subject that was lost: %s", got)
 	}
+
+	// What is known of each kind of subject, and a revision beyond tomorrow.
+	entry := e.Data.(events.Entry)
+	gone := events.Delisting{List: entry.List, EntryID: "gone", Revision: 5, Time: eventstest.Start()}
+	counted := events.Views{List: entry.List, EntryID: "gone", Revision: 6, Views: 2}
+	entry.Revision = 7
+	paid := events.DonationRemoval{DonationID: "d", Revision: 8, Time: eventstest.Start()}
+	for _, d := range []events.Data{gone, counted, entry, paid} {
+		s.reach(eventstest.Publish(t, s.js, events.StateEvent(d)))
+		for _, ahead := range []time.Duration{-time.Hour, 23 * time.Hour, 25 * time.Hour} {
+			next := events.StateEvent(events.Revised(d, time.Now().Add(ahead).UnixMilli()))
+			payload, err := events.Encode(next)
+			require.NoError(t, err)
+			var got validation
+			require.NoError(t, json.Unmarshal([]byte(ask(t, nc, payload, nil)), &got))
+			if ahead > 24*time.Hour {
+				require.False(t, got.Valid)
+				require.Contains(t, got.Reason, "more than a day ahead")
+				continue
+			}
+			require.True(t, got.Valid)
+			require.Equal(t, events.Revision(d), got.Known)
+		}
+	}
+	ahead := events.StateEvent(events.Revised(counted, time.Now().Add(48*time.Hour).UnixMilli()))
+	s.reach(eventstest.Publish(t, s.js, ahead))
+	again, err := events.Encode(ahead)
+	require.NoError(t, err)
+	require.Contains(t, ask(t, nc, again, nil), `"valid":true`)
+
 	before := s.info(events.DefaultStream).State.LastSeq
 	ask(t, nc, payload, nil)
 	if after := s.info(events.DefaultStream).State.LastSeq; after != before {
@@ -108,7 +144,7 @@ func TestValidationOutlivesTheBroker(t *testing.T) {
 	defer s.store.Close()
 	defer s.nc.Close()
 	s.away()
-	stop, err := ServeValidation(s.nc, slog.New(slog.DiscardHandler))
+	stop, err := ServeValidation(s.nc, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer stop()
 	s.back()
@@ -135,7 +171,7 @@ func TestValidationRefused(t *testing.T) {
 	require.NoError(t, err)
 	defer nc.Close()
 	var log logBuffer
-	stop, err := ServeValidation(nc, slog.New(slog.NewTextHandler(&log, nil)))
+	stop, err := ServeValidation(nc, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
 	defer stop()
 	s := &system{t: t}

@@ -25,6 +25,26 @@ func knownEntry(list events.List, row *Row, stone *delisting) (known, bool) {
 	return known{}, false
 }
 
+// Known returns the greatest revision that is known of a subject, or 0. The same goroutines as for
+// Tombstones may call it.
+func (m *Model) Known(k events.Subject) int64 {
+	c := &m.content
+	if k.Kind == events.KindDonation {
+		if d, _ := c.donations.get(k.ID); d != nil {
+			return d.revision
+		}
+		return 0
+	}
+	list := listIndex(k.List)
+	row := c.lists[list].row(k.ID)
+	if k.Kind == events.KindViews {
+		return c.lists[list].counted(k.ID, row).revision
+	}
+	stone, _ := c.tombstones.lists[list].get(k.ID)
+	known, _ := knownEntry(k.List, row, stone)
+	return known.Revision
+}
+
 // compare orders a record and the known state of its subject as events.Compare does, which needs
 // the data of the known state only if everything else is equal.
 func (c *content) compare(r *Record, k known) int {

@@ -60,7 +60,7 @@ func publishingProgram(t *testing.T, language, file string) pageProgram {
 	b := eventstest.Broker(t)
 	js := eventstest.Connect(t, b)
 	eventstest.Stream(t, js)
-	stop, err := projector.ServeValidation(js.Conn(), slog.New(slog.DiscardHandler))
+	stop, err := projector.ServeValidation(js.Conn(), nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(stop)
 	program := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(page(t, "events/PUBLISHING.md"))

@@ -40,7 +40,7 @@ func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 		stop()
 		return nil, nil, fmt.Errorf("broker: %w", err)
 	}
-	stopValidation, err := projector.ServeValidation(nc, s.log)
+	stopValidation, err := projector.ServeValidation(nc, s.live.known, s.log)
 	if err != nil {
 		stop()
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/registry/cmd/registry/internal/cli"
+	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/httpapi"
 	"example.org/registry/httpapi/admin"
@@ -264,6 +265,14 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 	all := admin.Records{Stream: p.Stream, StreamEpoch: p.StreamEpoch}
 	g.projector.Inspect(func(m *readmodel.Model) { all.Inventory = m.Inventory() })
 	return all, nil
+}
+
+// known returns the greatest revision that is known of a subject, or 0.
+func (l *live) known(k events.Subject) (revision int64) {
+	if g := l.current(); g.projector != nil {
+		g.projector.Inspect(func(m *readmodel.Model) { revision = m.Known(k) })
+	}
+	return revision
 }
 
 // tombstones returns the content of GET /tombstones. Before the model has caught up it fails: a
