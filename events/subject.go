@@ -15,8 +15,8 @@ const (
 	KindDonation
 )
 
-// Subject names one thing that events describe: the unit of state. The last event of a subject
-// decides. It is comparable; two are equal if their texts are.
+// Subject names one thing that events describe: the unit of state. Of its states the greatest is
+// true (Compare). It is comparable; two are equal if their texts are.
 type Subject struct {
 	Kind Kind
 	List List   // empty for a donation

@@ -5,9 +5,9 @@
 //
 // Numbers are those of readmodel/doc.go.
 //
-//   - The read model is a pure function of the last valid event of every subject among the messages
-//     still in the stream (promise 1): messages are applied in stream order, those at or below the
-//     checkpoint are skipped, and gaps in the sequence are legal.
+//   - The read model is a pure function of the greatest state of every subject (promise 1): messages
+//     are applied in stream order, those at or below the checkpoint are skipped, and gaps in the
+//     sequence are legal.
 //   - The checkpoint of a Projector never goes back (promise 3). The store receives the records, the
 //     checkpoint and the digest of one moment (promise 4), and never a checkpoint past a rejected
 //     event that is not copied.
@@ -49,8 +49,7 @@
 //
 // # Tombstones
 //
-// A delisting leaves a tombstone, with the time at which the broker stored it; an export's keeps
-// the time of the delisting that it repeats (events/CONTRACT.md#tombstones).
+// A removal leaves a tombstone with its revision and time (events/CONTRACT.md#tombstones).
 //
 // # Rebuild and verify
 //

@@ -11,9 +11,9 @@
 // The registry makes eight promises. They are stated here once; packages, comments and tests cite
 // them by number, as in "promise 4 (readmodel/doc.go)".
 //
-//  1. The read model is a pure function of the last valid event of every subject, among the
-//     messages still in the stream. Each event carries complete state, so applying one twice, or
-//     reordering events of different subjects, changes nothing. No clock, I/O or map order matters.
+//  1. The read model is a pure function of the greatest state of every subject (events.Compare)
+//     among those that were read. Each event carries complete state and its revision, so applying
+//     events twice, or in any order, changes nothing. No clock, I/O or map order matters.
 //  2. A client sees one state: the data, total, hasMore, results and Registry-Sequence header of a
 //     response belong together.
 //  3. The checkpoint never goes back while a process runs. In a data directory, it goes back only

@@ -29,7 +29,6 @@
 //	internal/serve   the server: wiring, generations, rebuild, snapshots, metrics
 //	internal/cli     what the commands share: flags, connections, advice, output
 //	internal/demo    the demonstration's events, and stand-ins for the services outside
-//	internal/recovery  what recover publishes, decided from both sides' states
 //	internal/task    goroutines with an owner that waits for them
 //	registrytest     the harness that starts the program in tests
 //	browser, cluster tests of the built program with a real browser, and of several of them
