@@ -16,7 +16,7 @@ import (
 // rejectedCmd manages rejected events.
 type rejectedCmd struct {
 	List  rejectedListCmd  `cmd:"" help:"Show what was rejected, when and why."`
-	Retry rejectedRetryCmd `cmd:"" help:"Publish rejected events again, if nothing newer is on their subjects."`
+	Retry rejectedRetryCmd `cmd:"" help:"Publish rejected events again, if their revisions win against what is known of their subjects."`
 	Purge rejectedPurgeCmd `cmd:"" help:"Erase copies of rejected events."`
 }
 
@@ -80,7 +80,8 @@ type rejectedRetryCmd struct {
 // Help returns the help beyond the flags.
 func (rejectedRetryCmd) Help() string {
 	return "For events that a server rejected because it was too old or misconfigured. The server decides about each of them again, and rejects it again " +
-		"if nothing has changed. An event is not published if anything newer is on its subject, since that would bring back an older state, " +
+		"if nothing has changed. An event is not published if its revision does not win against what the stream has on its subject, " +
+		"or if it cannot be read and anything newer is there, " +
 		"nor if its copy was cut at 64 KiB."
 }
 

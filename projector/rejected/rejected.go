@@ -5,7 +5,7 @@
 // # Promises
 //
 //   - A copy has one form, written and read in this package alone.
-//   - Retry never restores an older state than the subject has: the broker refuses.
+//   - Retry never restores an older state than the subject has.
 //   - Purge deletes copies, never events.
 //
 // Strangers wrote the content of a copy: its texts may hold anything.
@@ -217,8 +217,9 @@ func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
 	return copies, nil
 }
 
-// Retry publishes the event that was rejected at seq again, with a new message id, if its subject
-// has no newer message. It returns the event's new sequence.
+// Retry publishes the event that was rejected at seq again, with a new message id, if it is true against
+// all that the stream has on its subject. Of an event that this version cannot read that is not known,
+// so it must still be the last. Retry returns the event's new sequence.
 func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
 	defer func() { err = e.refusal(err) }()
 	c, err := e.find(ctx, seq)
@@ -228,12 +229,39 @@ func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
 	if c.Truncated {
 		return 0, errors.New("the copy was cut at 64 KiB, so the event cannot be published from it; its publisher has to")
 	}
+	last := seq
+	if event, err := events.DecodeMessage(c.Subject, c.Payload); err == nil {
+		if last, err = e.wins(ctx, c, event.Data); err != nil {
+			return 0, err
+		}
+	}
 	publisher := publish.New(e.js, publish.Config{Stream: e.stream, Timeout: longRequest})
-	ack, err := publisher.Republish(ctx, c.Subject, c.Payload, seq)
+	ack, err := publisher.Republish(ctx, c.Subject, c.Payload, last)
 	if errors.Is(err, publish.ErrConflict) {
 		return 0, fmt.Errorf("%s has something newer, or the event is no longer there; not published, so that no older state comes back", c.Subject)
 	}
 	return ack.Sequence, err
+}
+
+// wins returns the sequence of the last message on c's subject, 0 for none, or an error if a message
+// other than c's own has a state that is true against d.
+func (e *Events) wins(ctx context.Context, c Copy, d events.Data) (last uint64, err error) {
+	stream := leader.Stream{JS: e.js, Name: e.stream}
+	for {
+		m, err := stream.NextMessage(ctx, last+1, c.Subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return last, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		last = m.Sequence
+		known, err := events.DecodeMessage(m.Subject, m.Data)
+		if err == nil && m.Sequence != c.Sequence && events.Compare(d, known.Data) <= 0 {
+			return 0, fmt.Errorf("revision %d of it does not win against revision %d, which %s has at sequence %d; not published",
+				events.Revision(d), events.Revision(known.Data), c.Subject, m.Sequence)
+		}
+	}
 }
 
 // find returns the copy of the stream's event at seq.

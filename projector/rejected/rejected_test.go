@@ -167,3 +167,40 @@ func TestToken(t *testing.T) {
 		t.Errorf("token changes %q", epoch)
 	}
 }
+
+// An event is published again where its revision wins against every state of its subject, whatever
+// stands last there; one that cannot be read, only where it is the last.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	eventstest.Stream(t, js)
+	_, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
+	require.NoError(t, err)
+	r, err := Open(t.Context(), js, events.DefaultStream)
+	require.NoError(t, err)
+	e := eventstest.Entries(1, 1)[0]
+	subject := e.Subject().String()
+	reject := func(payload []byte) uint64 {
+		seq := eventstest.PublishRaw(t, js, subject, payload)
+		_, err := js.PublishMsg(t.Context(), Copy{Epoch: r.Epoch(), Sequence: seq, Subject: subject, Reason: "x", Payload: payload}.Message())
+		require.NoError(t, err)
+		return seq
+	}
+	state := func(revision int) []byte {
+		payload, err := events.Encode(eventstest.Listed(e, revision))
+		require.NoError(t, err)
+		return payload
+	}
+	seven := reject(state(7))
+	eventstest.Publish(t, js, eventstest.Listed(e, 6))
+	broken := reject([]byte("{}"))
+	_, err = r.Retry(t.Context(), seven)
+	require.NoError(t, err)
+	_, err = r.Retry(t.Context(), broken)
+	require.ErrorContains(t, err, "something newer")
+	six := reject(state(6))
+	_, err = r.Retry(t.Context(), six)
+	require.ErrorContains(t, err, "revision 6 of it does not win against revision 7")
+	_, err = r.Retry(t.Context(), reject([]byte("{}")))
+	require.NoError(t, err)
+}
