@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
 	"example.org/registry/readmodel"
 )
 
@@ -25,6 +26,9 @@ func cpuTime(t *testing.T) time.Duration {
 // Words that strangers wrote, two letters away from those of a query, or the same but for diacritics,
 // decide neither what it looks at nor what it costs.
 func TestStrangersWordsAreNotAllLookedAt(t *testing.T) {
+	if eventstest.RaceDetector {
+		t.Skip("its CPU time is not the program's")
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	var asked []string
 	for range 10 {
@@ -54,7 +58,7 @@ func TestStrangersWordsAreNotAllLookedAt(t *testing.T) {
 	}
 	r.start()
 	defer r.stop()
-	for _, words := range []string{strings.Join(asked, " "), "aaaaaaa", "aaaaaaa " + strings.Join(asked[:3], " ")} {
+	for _, words := range []string{strings.Join(asked, " "), "aaaaaaa " + strings.Join(asked[:3], " ")} {
 		r.search(readmodel.RankedQuery{Words: words}) // so that the automata are made
 		const times = 5
 		before := cpuTime(t)
@@ -63,7 +67,7 @@ func TestStrangersWordsAreNotAllLookedAt(t *testing.T) {
 		}
 		took := (cpuTime(t) - before) / times
 		t.Logf("%.20s: %v of CPU time", words, took)
-		if took > 100*time.Millisecond {
+		if took > 150*time.Millisecond { // 5 ms with the bound, 280 and more without it
 			t.Errorf("%.20s: %v of CPU time", words, took)
 		}
 	}
