@@ -95,14 +95,8 @@ func (x *byID[T]) get(id string) (found T, slot uint32) {
 	return found, slot
 }
 
-// set replaces the value of an id, or removes it if to is zero. It returns the old value, or zero,
-// and the slot of both.
-func (x *byID[T]) set(id string, to T) (old T, slot uint32) {
-	old, slot = x.get(id)
-	return old, x.replace(id, old, slot, to)
-}
-
-// replace is set where get has returned old and slot. It returns the slot of to.
+// replace replaces old by to, or removes it if to is zero: get has returned old, which may be zero,
+// and slot. It returns the slot of both.
 func (x *byID[T]) replace(id string, old T, slot uint32, to T) uint32 {
 	var none T
 	switch {

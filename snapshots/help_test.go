@@ -99,14 +99,6 @@ func archiveOf(t testing.TB, s *Store) (Manifest, []byte) {
 	return a.Manifest, b
 }
 
-// reading is a reader of an archive.
-func reading(t testing.TB, archive []byte) *Reader {
-	t.Helper()
-	r, err := NewReader(bytes.NewReader(archive))
-	require.NoError(t, err)
-	return r
-}
-
 // restore is Restore of the bytes of an archive, which may be no archive.
 func restore(archive []byte, cfg RestoreConfig) (aside string, err error) {
 	r, err := NewReader(bytes.NewReader(archive))

@@ -45,7 +45,7 @@ func harmful() []events.Entry {
 	for i := range entries {
 		e := &entries[i]
 		e.EntryID, e.ReportID = fmt.Sprintf("browser-%d", i), fmt.Sprintf("R-<b>%d", i)
-		e.ReportedAt = newest.Add(-time.Duration(i) * time.Minute)
+		e.ReportedAt, e.Revision = newest.Add(-time.Duration(i)*time.Minute), 1
 		if e.List == "" {
 			e.List = events.Scammers
 		}
