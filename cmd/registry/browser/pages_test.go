@@ -343,10 +343,9 @@ func TestTimes(t *testing.T) {
 func TestNothingMoves(t *testing.T) {
 	t.Parallel()
 	tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
-	call(tb, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
-		MatchedNetworkConditions: []*network.Conditions{
-			{URLPattern: tb.origin + "/*.js", Latency: 500, DownloadThroughput: -1, UploadThroughput: -1},
-			{URLPattern: tb.origin + "/*.css", Latency: 300, DownloadThroughput: -1, UploadThroughput: -1}}})
+	tb.throttle(
+		&network.Conditions{URLPattern: tb.origin + "/*.js", Latency: 500, DownloadThroughput: -1, UploadThroughput: -1},
+		&network.Conditions{URLPattern: tb.origin + "/*.css", Latency: 300, DownloadThroughput: -1, UploadThroughput: -1})
 	for _, path := range []string{search("99000000000000000000"), "/", search("ran"), search("Administrator Wsparcia"), "/scammers", "/wpis/scammers/browser-0", "/status"} {
 		tb.get(path)
 		type moves struct {

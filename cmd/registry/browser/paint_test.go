@@ -15,8 +15,7 @@ import (
 func TestLargestPaint(t *testing.T) {
 	tb := open(t, shared.site, look{width: 360, height: 740, mobile: true})
 	call(tb, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4})
-	call(tb, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
-		MatchedNetworkConditions: []*network.Conditions{{Latency: 150, DownloadThroughput: 1.6e6 / 8, UploadThroughput: 750e3 / 8}}})
+	tb.throttle(&network.Conditions{Latency: 150, DownloadThroughput: 1.6e6 / 8, UploadThroughput: 750e3 / 8})
 	call(tb, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
 	for _, path := range []string{"/", search("99000000000000000000"), search("ran")} {
 		tb.get(path)

@@ -86,6 +86,18 @@ func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
 	return result
 }
 
+// throttle slows the network down where the conditions match. Older browsers demand the member
+// offline, which the library no longer has.
+func (tb *tab) throttle(conditions ...*network.Conditions) {
+	tb.t.Helper()
+	type params struct {
+		Offline                  bool                  `json:"offline"`
+		MatchedNetworkConditions []*network.Conditions `json:"matchedNetworkConditions"`
+	}
+	call(tb, cdp.Command[params, network.EmulateNetworkConditionsByRuleResult]{Method: network.CommandEmulateNetworkConditionsByRule},
+		params{MatchedNetworkConditions: conditions})
+}
+
 func (tb *tab) resize(l look) {
 	tb.t.Helper()
 	scheme := "light"
