@@ -80,6 +80,9 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 		p.note(ctx, part)
 		p.rejecter.valid(part.records)
 		p.eraser.add(part.records)
+		for _, subject := range part.lost {
+			p.restorer.add(subject)
+		}
 		if err := p.rejecter.add(ctx, part.rejected); err != nil {
 			return err
 		}
@@ -117,7 +120,8 @@ type batchPart struct {
 	messages int
 	records  []readmodel.Record
 	rejected []rejection // in stream order
-	lost     int         // records that were superseded and not rejected
+	lost     []string    // subjects of records that were superseded and not rejected
+	unheeded int         // rejected removals of what is shown, since a greater revision is known
 	more     bool        // the batch goes on after the bound
 }
 
@@ -134,9 +138,10 @@ func (b *batchPart) lose(batch []*chunk, lost []readmodel.Loss) {
 			reasons[l.Record.Sequence] = fmt.Sprintf("revision %d has another state", l.Known)
 		case l.Unheeded:
 			reasons[l.Record.Sequence] = fmt.Sprintf("known revision %d", l.Known)
+			b.unheeded++
 		default:
 			reasons[l.Record.Sequence] = ""
-			b.lost++
+			b.lost = append(b.lost, l.Record.Subject.String())
 		}
 	}
 	b.records = slices.DeleteFunc(b.records, func(r readmodel.Record) bool {
@@ -205,7 +210,8 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 func (p *Projector) note(ctx context.Context, part batchPart) {
 	p.tracker.update(func(s *Progress) {
 		s.Applied += uint64(part.messages)
-		s.Superseded += uint64(part.lost)
+		s.Superseded += uint64(len(part.lost))
+		s.Unheeded += uint64(part.unheeded)
 		s.LastSequence = max(s.LastSequence, part.at.Sequence)
 		if !s.CaughtUp {
 			s.Done = min(s.Done+uint64(part.messages), s.Total)

@@ -16,8 +16,12 @@ import (
 // Store saves applied events. One goroutine at a time calls Save, which returns when the commit is
 // durable. After an error the commit may or may not be stored; everything in it that is still
 // current is saved again.
+//
+// Any goroutine may call State, which returns the state of a subject as of the last commit, or ok
+// false if there is none.
 type Store interface {
 	Save(readmodel.Commit) error
+	State(events.Subject) (state readmodel.State, ok bool, err error)
 }
 
 // Config configures a Projector.
@@ -33,8 +37,9 @@ type Config struct {
 	// created. Replicas 0 means 1. An existing stream is never altered.
 	Replicas, History int
 
-	// Erase reports whether this server may now purge the messages before a tombstone
-	// (events/CONTRACT.md#erasing). Otherwise it only counts them. If nil, it never may.
+	// Erase reports whether this server may now purge the messages before a tombstone, and publish a
+	// state again that other messages have displaced (events/CONTRACT.md#erasing). Otherwise it only
+	// counts tombstones. If nil, it never may.
 	Erase func() bool
 
 	// Demo selects the demonstration's stream.
@@ -98,6 +103,8 @@ type Limits struct {
 type nowhere struct{}
 
 func (nowhere) Save(readmodel.Commit) error { return nil }
+
+func (nowhere) State(events.Subject) (s readmodel.State, ok bool, err error) { return s, false, nil }
 
 func (c Config) withDefaults() Config {
 	c.Stream = cmp.Or(c.Stream, events.DefaultStream)

@@ -43,6 +43,10 @@
 //   - A stream whose settings would lose last states (MaxAge, AllowMsgTTL, MaxMsgs, DiscardOld, no
 //     limits retention) is refused. Every other difference from the stream that this program would
 //     create is one warning.
+//   - Where this server may purge, neither old nor broken messages push a state out of the stream: the
+//     true state becomes the last message of its subject again. It is published only after the store
+//     has everything up to the message that it follows, and the broker refuses it after any other.
+//   - A removal purges no message with a greater state than its own.
 //   - A subject of the contract whose retained messages were all rejected is listed as a subject
 //     without a valid event. It is removed from that list when a valid event reaches it, or when it
 //     is purged. A subject outside the contract is never listed: it has no state that could be lost.
@@ -60,7 +64,7 @@
 //
 // # The parts
 //
-// Run keeps seven kinds of goroutine, and waits for all of them:
+// Run keeps eight kinds of goroutine, and waits for all of them:
 //
 //	follow   owns the model. It makes a session: verify the stream, receive, apply, until a problem
 //	         occurs; then it makes another one.
@@ -70,6 +74,8 @@
 //	rejecter copies rejected events; it also finds subjects that have no valid event left.
 //	         (rejecter.go, subjects.go)
 //	eraser   purges the messages before a tombstone, and counts the waiting ones. (eraser.go)
+//	restorer publishes the true state of a subject again, after superseded and rejected messages.
+//	         (putback.go)
 //	watch    polls the broker twice a second for the stream's length: lag, AsOf, erased ends, lost
 //	         deliveries, identity. (watch.go)
 //	origin   polls a mirror's origin for the same, which the mirror cannot know. (mirror.go)
@@ -82,7 +88,8 @@
 // Bounded: 8 MiB requested from the broker and not yet read (one message, if the broker accepts longer
 // ones), 16 MiB being decoded, 65,536 records waiting for the store, 4,096 rejections
 // waiting to be copied. If a stage is full, the stage before it waits, and finally the broker does.
-// 10,000 subjects wait to be examined; further ones are not examined.
+// 10,000 subjects wait to be examined, and 100,000 for their state to be put back; further ones are
+// not.
 //
 // # Why
 //

@@ -240,13 +240,11 @@ func (e *eraser) forget(done []tombstone) {
 // errNotErased is no failure: this server may not purge.
 var errNotErased = errors.New("not erased yet")
 
-// erase purges the messages before t, and none after it.
+// erase purges the messages before t, and none after it. It purges nothing if one of them is a
+// greater state than the removal, which is not true then.
 func (e *eraser) erase(ctx context.Context, t tombstone) error {
-	first, err := e.p.stream.NextMessage(ctx, 1, t.subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && first.Sequence >= t.sequence {
-		return nil
-	}
-	if err != nil {
+	some, greatest, err := e.before(ctx, t)
+	if err != nil || !some {
 		return err
 	}
 	m, err := e.p.stream.Message(ctx, t.sequence)
@@ -255,12 +253,35 @@ func (e *eraser) erase(ctx context.Context, t tombstone) error {
 		return nil // newer messages displaced it, and the messages before it first
 	case err != nil:
 		return err
-	case m.Subject != t.subject || !removes(&m):
+	}
+	removal, err := m.Event()
+	switch {
+	case m.Subject != t.subject || err != nil || !removal.Type.Removes():
 		return nil // not the message that was read: the next check of the stream freezes
+	case greatest != nil && events.Compare(greatest, removal.Data) > 0:
+		return nil
 	case e.may == nil || !e.may():
 		return errNotErased
 	}
 	return e.p.stream.PurgeBefore(ctx, t.subject, t.sequence)
+}
+
+// before returns whether the subject has messages before t, and the greatest of their states, or nil
+// if none of them is valid. The stream keeps few messages of a subject.
+func (e *eraser) before(ctx context.Context, t tombstone) (some bool, greatest events.Data, err error) {
+	for from := uint64(1); ; some = true {
+		m, err := e.p.stream.NextMessage(ctx, from, t.subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence >= t.sequence:
+			return some, greatest, nil
+		case err != nil:
+			return false, nil, err
+		}
+		if ev, err := m.Event(); err == nil && (greatest == nil || events.Compare(ev.Data, greatest) > 0) {
+			greatest = ev.Data
+		}
+		from = m.Sequence + 1
+	}
 }
 
 // removes reports whether m is a valid removal.

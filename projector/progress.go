@@ -50,6 +50,14 @@ type Progress struct {
 	// greater revision was known. Rejected ones are not among them.
 	Superseded uint64
 
+	// Unheeded counts the removals, and withdrawals of trust, that this process has rejected because
+	// a state with a greater revision is shown (events/CONTRACT.md#revisions).
+	Unheeded uint64
+
+	// PutBack counts the states that this process has published again, because superseded or rejected
+	// messages came after them.
+	PutBack uint64
+
 	// Rejected counts the copies in the stream of rejected events: this process's copies at once,
 	// other copies and purges within a second. RejectedHere counts the events that this process has
 	// rejected.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
@@ -29,6 +30,7 @@ type Projector struct {
 	saver    *saver
 	rejecter *rejecter
 	eraser   *eraser
+	restorer *restorer
 	chunks   chan *chunk   // from the session's receiver to the workers
 	poll     chan struct{} // to watch: poll now; holds one
 	erased   chan erasure  // from watch to the session
@@ -74,7 +76,9 @@ func New(cfg Config) *Projector {
 			s.AsOf = p.tracker.began
 		}
 	})
+	p.restorer = newRestorer(p)
 	p.rejecter = newRejecter(cfg, p.stream, &p.tracker, p.log)
+	p.rejecter.subjects.rejected = p.restorer.add
 	p.eraser = newEraser(p)
 	p.saver = newSaver(cfg, &p.tracker, p.rejecter, p.log)
 	return p
@@ -89,7 +93,10 @@ func New(cfg Config) *Projector {
 // remedy. With ReadOnly, Run also returns a permission error of the broker, which a server would
 // wait out. Run may be called once.
 func (p *Projector) Run(ctx context.Context) error {
-	p.withModel(func(m *readmodel.Model) { m.SetEpoch(p.checkpoint().HistoryName()) })
+	p.withModel(func(m *readmodel.Model) {
+		m.SetEpoch(p.checkpoint().HistoryName())
+		m.UseStates(func(k events.Subject, sequence uint64) ([]byte, bool) { return p.stateAt(ctx, k, sequence) })
+	})
 	// Saver and rejecter finish the work that the others have passed on, so they end last.
 	handed, endHanded := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHanded()
@@ -104,6 +111,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	group.Go(func() error { p.watch(ctx); return nil })
 	group.Go(func() error { p.watchOrigin(ctx); return nil })
 	group.Go(func() error { p.eraser.run(ctx); return nil })
+	group.Go(func() error { p.restorer.run(ctx); return nil })
 	group.Go(func() error { return p.follow(ctx) })
 	err := group.Wait()
 
@@ -243,6 +251,21 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 		return err
 	}
 	return p.verifyOrigin(ctx)
+}
+
+// stateAt returns the canonical data of the known state of k, whose last message had the sequence:
+// from the stream, or if that has lost it from the store.
+func (p *Projector) stateAt(ctx context.Context, k events.Subject, sequence uint64) ([]byte, bool) {
+	if m, err := p.stream.Message(ctx, sequence); err == nil && m.Subject == k.String() {
+		if e, err := m.Event(); err == nil {
+			return events.AppendData(nil, e.Data), true
+		}
+	}
+	state, ok, err := p.cfg.Store.State(k)
+	if err != nil || !ok || state.Sequence != sequence {
+		return nil, false
+	}
+	return events.AppendData(nil, state.Data), true
 }
 
 // Flush waits until the store holds at least what the model had applied when Flush was called. It

@@ -232,4 +232,8 @@ type storeFunc func(readmodel.Commit) error
 
 func (f storeFunc) Save(c readmodel.Commit) error { return f(c) }
 
+func (f storeFunc) State(events.Subject) (s readmodel.State, ok bool, err error) {
+	return s, false, nil
+}
+
 var _ Store = (*snapshots.Store)(nil)

@@ -58,6 +58,10 @@ type subjects struct {
 	count   atomic.Int64  // of known
 	wake    chan struct{} // to run: an examination is pending; holds one
 
+	// rejected is called with the subject of every rejected event, those that earlier processes
+	// rejected included.
+	rejected func(subject string)
+
 	mu    sync.Mutex
 	known map[string]string       // what is shown of a subject without a valid event; "" while it is being examined
 	open  map[string]*examination // pending, not in progress
@@ -219,6 +223,9 @@ func (s *subjects) examineAll(batch []rejected.Copy) {
 func (s *subjects) add(subject string) {
 	if _, err := events.ParseSubject(subject); err != nil {
 		return
+	}
+	if s.rejected != nil {
+		s.rejected(subject)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

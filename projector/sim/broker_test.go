@@ -162,6 +162,7 @@ func (w *world) publish() {
 func (w *world) send(m *nats.Msg, data events.Data) uint64 {
 	ack, err := w.broker.js.PublishMsg(context.Background(), m)
 	w.must(err)
+	w.absorb(ack.Sequence - 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stored[ack.Sequence] = time.Now()
@@ -179,8 +180,52 @@ func (w *world) send(m *nats.Msg, data events.Data) uint64 {
 	return ack.Sequence
 }
 
+// absorb is R15: what others than send have published, up to the sequence end, is what the server has
+// put back.
+func (w *world) absorb(end uint64) {
+	for next := w.twin.end + 1; next <= end; {
+		m, err := w.stream().NextMessage(context.Background(), next, ">")
+		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence > end {
+			break
+		}
+		w.must(err)
+		next = m.Sequence + 1
+		if m.Subject == events.HistorySubject {
+			continue
+		}
+		d, err := events.DecodeMessage(m.Subject, m.Data)
+		if err != nil {
+			w.violation("R15: the server has published %s at %d: %v", m.Subject, m.Sequence, err)
+			break
+		}
+		r, was := w.render.Render(m.Sequence, d.Data), w.twin.subjects[m.Subject]
+		if !w.trouble && !was.loose && (was.after == 0 || r.Digest() != was.record.Digest()) {
+			w.violation("R15: put back at %d is another state of %s than that of %d", m.Sequence, m.Subject, was.valid)
+		}
+		w.tally.hit("state put back")
+		if d := w.ledger[r.Subject]; d != nil && !d.seen && was.loose && !r.Removed {
+			delete(w.ledger, r.Subject) // displaced before the server came
+		}
+		w.mu.Lock()
+		w.twin.apply(m.Subject, r)
+		w.mu.Unlock()
+		w.untouched = false
+	}
+	w.mu.Lock()
+	w.twin.end = max(w.twin.end, end)
+	w.mu.Unlock()
+}
+
+// absorbAll is absorb up to the stream's end. Nothing is known while it cannot be asked.
+func (w *world) absorbAll() {
+	if info, err := w.stream().Info(context.Background()); err == nil {
+		w.absorb(info.State.LastSeq)
+	}
+}
+
 // purge has an operator erase a subject; of the last message, where tail is set.
 func (w *world) purge(tail bool) {
+	w.absorbAll()
 	names := w.twin.names()
 	if len(names) == 0 {
 		return
@@ -289,6 +334,7 @@ func (w *world) epoch() string {
 
 // begin has another server accept the stream as a new history.
 func (w *world) begin(previous string) {
+	w.absorbAll()
 	_, at, err := lineage.Begin(context.Background(), w.stream(), previous)
 	w.must(err)
 	w.tally.hit("history begun")

@@ -31,6 +31,7 @@
 //	R13  a snapshot that was put can be restored, and is what the store held; nothing that is not
 //	     older erases it
 //	R14  nothing but what lies before a tombstone is erased
+//	R15  the server publishes nothing but the true state of a subject after a broken message
 //
 // And within two minutes of the end of all faults (settle):
 //

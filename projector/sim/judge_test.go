@@ -204,6 +204,7 @@ func (w *world) settle() {
 
 // unwell says what is not well; frozen counts as well where it is right.
 func (w *world) unwell() string {
+	w.absorbAll()
 	p := w.server.p.Progress()
 	lost := w.lost()
 	switch {

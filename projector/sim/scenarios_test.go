@@ -73,7 +73,11 @@ func (w *world) copyNow(more int) {
 	for range more {
 		w.publish()
 	}
-	w.await(30*time.Second, func() bool { p := w.server.p.Progress(); return p.Saved == w.twin.end && p.Checkpoint == w.twin.end })
+	w.await(30*time.Second, func() bool {
+		w.absorbAll()
+		p := w.server.p.Progress()
+		return p.Saved == w.twin.end && p.Checkpoint == w.twin.end
+	})
 }
 
 // replayUnderChange replays over a slow way while newer messages displace those that are on it.

@@ -216,6 +216,7 @@ func (w *world) removeStore() {
 
 // loosen notes what only a server could know that was there all the time.
 func (w *world) loosen() {
+	w.absorbAll()
 	now := w.replay()
 	for name, s := range w.twin.subjects {
 		if now.subjects[name].valid != s.valid {

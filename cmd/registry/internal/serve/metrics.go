@@ -117,6 +117,12 @@ func families() []metric {
 		func(p projector.Progress) float64 { return float64(p.SubjectsNotErased) })
 	always("stream_subjects_lost", gauge, "Subjects that have a state in the model and no message in the stream.",
 		func(s scrape) float64 { return float64(s.progress.SubjectsLost) })
+	running("events_superseded_total", counter, "Events that this process has passed over, since a state with a greater revision was known.",
+		func(p projector.Progress) float64 { return float64(p.Superseded) })
+	running("removals_unheeded_total", counter, "Removals that this process has rejected, since a state with a greater revision is shown.",
+		func(p projector.Progress) float64 { return float64(p.Unheeded) })
+	running("states_put_back_total", counter, "States that this process has published again, since superseded or rejected messages came after them.",
+		func(p projector.Progress) float64 { return float64(p.PutBack) })
 	running("events_dealt_with_total", counter, "Events that this process has dealt with, rejected ones included.",
 		func(p projector.Progress) float64 { return float64(p.Applied) })
 	running("events_rejected_total", counter, "Events that this process has rejected.",

@@ -1,0 +1,296 @@
+package projector
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"example.org/registry/events"
+	"example.org/registry/events/eventstest"
+	"example.org/registry/events/leader"
+)
+
+// lastOf returns the last message on a subject.
+func (s *system) lastOf(subject string) leader.Message {
+	s.t.Helper()
+	m, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.LastMessage(s.t.Context(), subject)
+	require.NoError(s.t, err)
+	return m
+}
+
+// holds reports whether the last message on the subject of d is d.
+func (s *system) holds(d events.Data) bool {
+	s.t.Helper()
+	m := s.lastOf(d.Subject().String())
+	e, err := m.Event()
+	return err == nil && events.Compare(e.Data, d) == 0
+}
+
+// displacements are what makes the stream forget a state: more messages than it keeps of a subject.
+func displacements() map[string]func(s *system, d events.Data) uint64 {
+	repeat := func(publish func(i int) uint64) (last uint64) {
+		for i := range events.DefaultHistory {
+			last = publish(i)
+		}
+		return last
+	}
+	return map[string]func(s *system, d events.Data) uint64{
+		"superseded": func(s *system, d events.Data) uint64 {
+			return repeat(func(i int) uint64 {
+				var old events.Data = eventstest.Entries(1, 3)[0]
+				switch d.(type) {
+				case events.Views:
+					old = events.Views{List: d.Subject().List, EntryID: d.Subject().ID, Views: 99}
+				case events.Donation, events.DonationRemoval:
+					old = donationOf(d.Subject().ID)
+				}
+				e := events.StateEvent(events.Revised(old, int64(i+1)))
+				e.ID = events.NewEventID()
+				return eventstest.Publish(s.t, s.js, e)
+			})
+		},
+		"broken": func(s *system, d events.Data) uint64 {
+			return repeat(func(int) uint64 {
+				return eventstest.PublishRaw(s.t, s.js, d.Subject().String(), []byte("bad"))
+			})
+		},
+	}
+}
+
+func donationOf(id string) events.Donation {
+	return events.Donation{DonationID: id, Status: "pending", Amount: "1", Currency: "PLN", CreatedAt: eventstest.Start(), UpdatedAt: eventstest.Start()}
+}
+
+// Neither five old nor five broken messages push a state out of the stream: a server that starts
+// from nothing knows it.
+func TestPutBack(t *testing.T) {
+	entry := eventstest.Entries(1, 3)[0]
+	removed := events.Delisting{List: entry.List, EntryID: entry.EntryID, Time: eventstest.Start()}
+	for name, d := range map[string]events.Data{
+		"listing": entry, "tombstone": removed, "donation": donationOf("d1"),
+		"removed donation": events.DonationRemoval{DonationID: "d1", Time: eventstest.Start()},
+		"views":            events.Views{List: entry.List, EntryID: entry.EntryID, Views: 7},
+	} {
+		for how, displace := range displacements() {
+			for _, stopped := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stopped=%v", name, how, stopped), func(t *testing.T) {
+					s := newSystem(t)
+					s.start()
+					d := events.Revised(d, 1000)
+					s.reach(eventstest.Publish(t, s.js, events.StateEvent(d)))
+					if stopped {
+						s.mustStop()
+					}
+					displace(s, d)
+					if stopped {
+						s.start()
+					}
+					s.until("the state is the last message", func() bool { return s.holds(d) })
+					m := s.lastOf(d.Subject().String())
+					require.Empty(t, m.ID)
+					s.reach(m.Sequence)
+					if events.RemovedAt(d) != (time.Time{}) {
+						s.until("erased behind it", func() bool { return s.counts()[d.Subject().String()] == 1 })
+					}
+					s.progress("nothing is wrong", func(p Progress) bool {
+						return p.LastError == "" && len(p.SubjectsWithoutValidEvent) == 0 && p.SubjectsNotErased == 0
+					})
+					s.inspect()
+				})
+			}
+		}
+	}
+}
+
+// Nothing is published where the last message is the true state, where nothing is known of the
+// subject, by a server that may not, and for the stream of a mirror.
+func TestPutBackNothing(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	entries := eventstest.Entries(3, 3)
+	broken := entries[0].Subject().String()
+	eventstest.PublishRaw(t, s.js, broken, []byte("bad"))
+	for range 3 { // superseded by what follows
+		s.publish(eventstest.Listed(entries[1], 1), eventstest.Listed(entries[1], 2))
+	}
+	last := s.publish(eventstest.Listed(entries[2], 1))
+	s.reach(last)
+	s.progress("listed", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{broken}) })
+	for _, e := range entries {
+		s.p.restorer.add(e.Subject().String())
+	}
+	s.until("looked at", func() bool { s.p.restorer.mu.Lock(); defer s.p.restorer.mu.Unlock(); return !s.waits() })
+	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+	require.Zero(t, s.p.Progress().PutBack)
+	s.mustStop()
+
+	s.tune = func(c *Config) { c.Erase = func() bool { return false } }
+	s.start()
+	known := s.lastOf(entries[1].Subject().String())
+	e, err := known.Event()
+	require.NoError(t, err)
+	old := events.StateEvent(events.Revised(e.Data, 1))
+	old.ID = events.NewEventID()
+	last = eventstest.Publish(t, s.js, old)
+	s.reach(last)
+	s.progress("counted", func(p Progress) bool { return p.Superseded == 1 })
+	s.until("left to another server", func() bool {
+		s.p.restorer.mu.Lock()
+		defer s.p.restorer.mu.Unlock()
+		d := s.p.restorer.subjects[old.Data.Subject().String()]
+		return d != nil && d.waits && time.Until(d.due) > maxEraseWait/2
+	})
+	other := newSystemOn(s)
+	other.path = s.path + ".other"
+	other.start() // has never heard of what is true
+	other.reach(last)
+	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+}
+
+// waits reports whether the restorer has something to look at. The caller holds its mutex.
+func (s *system) waits() bool {
+	for _, d := range s.p.restorer.subjects {
+		if d.waits {
+			return true
+		}
+	}
+	return false
+}
+
+// A message that arrives after the last one was read is not followed by an older state.
+func TestPutBackConflict(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	e := eventstest.Entries(1, 3)[0]
+	first := s.publish(eventstest.Listed(e, 1))
+	last := s.publish(eventstest.Listed(e, 2))
+	s.reach(last)
+	err := s.p.restorer.publish(t.Context(), e.Subject().String(), e, first)
+	require.Error(t, err)
+	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+}
+
+// A frozen server publishes nothing.
+func TestPutBackFrozen(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	e := events.Revised(eventstest.Entries(1, 3)[0], 1000)
+	s.publish(eventstest.Events(20, 2)...)
+	s.reach(eventstest.Publish(t, s.js, events.StateEvent(e)))
+	require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
+	eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.Metadata = map[string]string{"registry-epoch": "other"} })
+	last := displacements()["superseded"](s, e)
+	s.progress("frozen", func(p Progress) bool { return p.Frozen })
+	s.p.restorer.mu.Lock()
+	s.p.restorer.subjects[e.Subject().String()] = &displaced{waits: true}
+	s.p.restorer.mu.Unlock()
+	_, err := s.p.restorer.step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, last, s.info(events.DefaultStream).State.LastSeq)
+}
+
+// Repetitions of one subject's state become rarer, from one a second to one in ten minutes, and a
+// subject that is left alone is forgotten.
+func TestPutBackPauses(t *testing.T) {
+	r := newRestorer(&Projector{cfg: Config{Erase: func() bool { return true }, RetryEvery: time.Second}})
+	var pauses []time.Duration
+	for now := time.Now(); len(pauses) < 12; {
+		r.add("s")
+		some, wait := r.next(now)
+		if len(some) == 0 {
+			now = now.Add(wait)
+			some, _ = r.next(now)
+		}
+		require.Equal(t, []string{"s"}, some)
+		r.settle("s", true, nil)
+		pauses = append(pauses, r.subjects["s"].pause/time.Second)
+		r.subjects["s"].due = now.Add(r.subjects["s"].pause)
+	}
+	require.Equal(t, []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600}, pauses)
+	r.next(r.subjects["s"].due.Add(lastPause))
+	require.Empty(t, r.subjects)
+}
+
+// An earlier message with a greater revision is not erased by a removal that is not true.
+func TestEraseOnlyWhatIsOlder(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	e := eventstest.Entries(1, 3)[0]
+	at := func(d events.Data, revision int64) events.Event {
+		ev := events.StateEvent(events.Revised(d, revision))
+		ev.ID = events.NewEventID()
+		return ev
+	}
+	gone := events.Delisting{List: e.List, EntryID: e.EntryID, Time: eventstest.Start()}
+	eventstest.Publish(t, s.js, at(e, 9), at(e, 2), at(gone, 3))
+	s.open()
+	defer s.nc.Close()
+	defer s.store.Close()
+	s.until("connected", s.nc.IsConnected)
+	require.NoError(t, s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), 3}))
+	require.EqualValues(t, 3, s.info(events.DefaultStream).State.Msgs)
+	eventstest.Publish(t, s.js, at(gone, 9)) // of one revision the removal is true
+	require.NoError(t, s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), 4}))
+	require.EqualValues(t, 1, s.info(events.DefaultStream).State.Msgs)
+}
+
+// A removal that comes too late to be heeded is rejected, counted, and followed by what is true.
+func TestUnheededRemoval(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	e := eventstest.Entries(1, 3)[0]
+	e.Verified = true
+	d := events.Revised(e, 8)
+	s.reach(eventstest.Publish(t, s.js, events.StateEvent(d)))
+	late := events.StateEvent(events.Delisting{List: e.List, EntryID: e.EntryID, Time: eventstest.Start(), Revision: 7})
+	eventstest.Publish(t, s.js, late)
+	s.progress("rejected", func(p Progress) bool {
+		return p.Rejected == 1 && p.Unheeded == 1 && p.Superseded == 0 && p.PutBack == 1
+	})
+	s.until("put back", func() bool { return s.holds(d) })
+	require.Contains(t, s.log.String(), "known revision 8")
+}
+
+// Between two states of one revision that differ in their text alone, the data decide, whichever
+// comes first, and whether stream or store still has the one that is known.
+func TestTieByData(t *testing.T) {
+	t.Parallel()
+	e := events.Revised(eventstest.Entries(1, 3)[0], 5).(events.Entry)
+	// Digests order some of these texts otherwise than their bytes do.
+	for i := range 8 {
+		a, b := e, e
+		a.Reason, b.Reason = fmt.Sprint("a", i), fmt.Sprint("b", i)
+		for _, first := range []events.Entry{a, b} {
+			for _, displaced := range []bool{false, true} {
+				second := a
+				if first.Reason == a.Reason {
+					second = b
+				}
+				s := newSystemIn(t)
+				s.tune = func(c *Config) { c.Erase = nil }
+				s.start()
+				publish := func(d events.Data) uint64 {
+					ev := events.StateEvent(d)
+					ev.ID = events.NewEventID()
+					return eventstest.Publish(t, s.js, ev)
+				}
+				s.reach(publish(first))
+				if displaced {
+					for range events.DefaultHistory {
+						s.reach(eventstest.PublishRaw(t, s.js, e.Subject().String(), []byte("bad")))
+					}
+				}
+				s.reach(publish(second))
+				state, ok, err := s.store.State(e.Subject())
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, b.Reason, state.Data.(events.Entry).Reason)
+				s.mustStop()
+			}
+		}
+	}
+}
