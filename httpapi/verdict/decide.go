@@ -185,6 +185,9 @@ func (d *decision) trusted() bool {
 	if len(own) == 0 || slices.ContainsFunc(own, accused) || slices.ContainsFunc(d.found.literals[id], others) {
 		return false
 	}
+	if p.Only && slices.ContainsFunc(d.wholeNames(), others) { // a name such as <@123…>
+		return false
+	}
 	named := slices.ContainsFunc(own, func(r *readmodel.Row) bool { return d.rd.IsBeside(p, lookalike.Literal(r.Name())) })
 	if !p.Only && !named {
 		return false

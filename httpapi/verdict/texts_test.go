@@ -56,6 +56,7 @@ func people() []events.Entry {
 		accused("chat1", "4123456789012", "dawny numer"),
 		accused("unknown1", "unknown-unknown1", "bez numeru"),
 		accused("bartek1", "990001112223334464", "bartek"),
+		accused("mention1", "990001112223334469", "<@990001112223334465>"),
 		entry(events.Scammers, "risky1", riskyID, "ryzykant", false),
 		entry(events.Servers, "nitro1", nitroID, "Tanie Nitro", true),
 		entry(events.Servers, "shop1", "998800112233440000", "Sklep z kontami", false),
@@ -131,7 +132,11 @@ func TestTexts(t *testing.T) {
 		{"Agent 7 " + agentID, Trusted, ByID},
 		{"Maja (PL) - " + agentID2, Trusted, ByID},
 		{"bartek 990001112223334466", Trusted, ByID},
+		{"990001112223334465", Trusted, ByID},
+		{"<@!990001112223334465>", Trusted, ByID},
 		// … and with anything else.
+		{"<@990001112223334465>", Caution, OtherName}, // an accused's name, literally
+		{"nick: <@990001112223334465>", Caution, OtherName},
 		{kefirID + " i", Caution, Beside},
 		{"czy " + kefirID + " jest ok?", Caution, Beside},
 		{kefirID + ".", Caution, Beside},
