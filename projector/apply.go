@@ -106,7 +106,9 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 	part = partOf(batch, at, p.bound.limit.Load())
 	if part.at.Sequence > at.Sequence {
 		p.cfg.Model.SetEpoch(part.at.HistoryName())
+		p.applying = part.records
 		_, lost := p.cfg.Model.Apply(part.records, part.at.Sequence)
+		p.applying = nil
 		part.lose(batch, lost)
 		p.setCheckpoint(part.at)
 	}

@@ -1,9 +1,11 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,10 +33,11 @@ type Projector struct {
 	rejecter *rejecter
 	eraser   *eraser
 	restorer *restorer
-	chunks   chan *chunk   // from the session's receiver to the workers
-	poll     chan struct{} // to watch: poll now; holds one
-	erased   chan erasure  // from watch to the session
-	restart  chan error    // to the session: the reason to restart, which verifies the stream; holds one
+	applying []readmodel.Record // what the model is applying, in stream order
+	chunks   chan *chunk        // from the session's receiver to the workers
+	poll     chan struct{}      // to watch: poll now; holds one
+	erased   chan erasure       // from watch to the session
+	restart  chan error         // to the session: the reason to restart, which verifies the stream; holds one
 
 	// Owned by follow.
 	phase    phase     // of catching up at start
@@ -254,8 +257,16 @@ func (p *Projector) VerifyStream(ctx context.Context) error {
 }
 
 // stateAt returns the canonical data of the known state of k, whose last message had the sequence:
-// from the stream, or if that has lost it from the store.
+// from what the store does not hold yet, the stream, or if that has lost it from the store. It is
+// called while the model applies a batch.
 func (p *Projector) stateAt(ctx context.Context, k events.Subject, sequence uint64) ([]byte, bool) {
+	i, ok := slices.BinarySearchFunc(p.applying, sequence, func(r readmodel.Record, at uint64) int { return cmp.Compare(r.Sequence, at) })
+	if ok && p.applying[i].Subject == k {
+		return p.applying[i].State(), true
+	}
+	if r, ok := p.saver.unsaved(k); ok && r.Sequence == sequence {
+		return r.State(), true
+	}
 	if m, err := p.stream.Message(ctx, sequence); err == nil && m.Subject == k.String() {
 		if e, err := m.Event(); err == nil {
 			return events.AppendData(nil, e.Data), true

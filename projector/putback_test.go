@@ -12,6 +12,7 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
+	"example.org/registry/readmodel"
 )
 
 // lastOf returns the last message on a subject.
@@ -292,5 +293,48 @@ func TestTieByData(t *testing.T) {
 				s.mustStop()
 			}
 		}
+	}
+}
+
+// The same, of a state that the stream has lost before the store held it.
+func TestTieBeforeSaved(t *testing.T) {
+	e := events.Revised(eventstest.Entries(1, 3)[0], 5).(events.Entry)
+	s := newSystem(t)
+	s.tune = func(c *Config) { c.SaveEvery, c.Erase = time.Hour, nil }
+	s.start()
+	shown := func(seq uint64, id string) string {
+		s.until("visible", func() bool { return s.model.View().Sequence() >= seq })
+		row := s.model.View().Entry(e.List, id)
+		require.NotNil(t, row)
+		return row.Name()
+	}
+	for i := range 8 { // digests order some of them otherwise
+		greater, less := e, e
+		greater.EntryID = fmt.Sprint("tie", i)
+		less.EntryID = greater.EntryID
+		greater.Name, less.Name = "b", "a"
+		shown(eventstest.Publish(t, s.js, events.StateEvent(greater)), greater.EntryID)
+		for range events.DefaultHistory {
+			eventstest.PublishRaw(t, s.js, greater.Subject().String(), []byte("bad"))
+		}
+		late := events.StateEvent(less)
+		late.ID = events.NewEventID()
+		require.Equal(t, "b", shown(eventstest.Publish(t, s.js, late), greater.EntryID))
+	}
+}
+
+// The same, of a state in the batch that the model is applying, or in the transaction that is not done.
+func TestStateAtBeforeSaved(t *testing.T) {
+	all := eventstest.Entries(3, 3)
+	r := readmodel.NewRenderer()
+	record := func(i int) readmodel.Record { return r.Render(uint64(i+1), all[i]) }
+	p := &Projector{applying: []readmodel.Record{record(0)}, saver: &saver{
+		waiting: map[events.Subject]readmodel.Record{all[1].Subject(): record(1)},
+		writing: map[events.Subject]readmodel.Record{all[2].Subject(): record(2)},
+	}}
+	for i, e := range all {
+		state, ok := p.stateAt(t.Context(), e.Subject(), uint64(i+1))
+		require.True(t, ok)
+		require.Equal(t, string(events.AppendData(nil, e)), string(state))
 	}
 }

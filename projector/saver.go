@@ -40,8 +40,8 @@ type saver struct {
 	dirty   bool             // next has not been saved
 	since   time.Time        // when dirty was set
 	bulk    bool
-	saving  int           // records in the current transaction
-	room    chan struct{} // closed when records have been saved
+	writing map[events.Subject]readmodel.Record // in the current transaction
+	room    chan struct{}                       // closed when records have been saved
 
 	// For flush.
 	urgent int           // flushes in progress: saving waits for nothing
@@ -85,7 +85,7 @@ func (s *saver) wakeUp() {
 func (s *saver) awaitRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		room, full := s.room, len(s.waiting)+s.saving > s.cfg.Limits.Waiting
+		room, full := s.room, len(s.waiting)+len(s.writing) > s.cfg.Limits.Waiting
 		s.mu.Unlock()
 		if !full {
 			s.tracker.setTrouble(troubleBacklog, "")
@@ -98,6 +98,16 @@ func (s *saver) awaitRoom(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// unsaved returns the record of k that the store does not hold yet, or false.
+func (s *saver) unsaved(k events.Subject) (r readmodel.Record, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok = s.waiting[k]; !ok {
+		r, ok = s.writing[k]
+	}
+	return r, ok
 }
 
 // run saves until ctx ends. It waits for a running Save.
@@ -161,7 +171,7 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
 	batch, c, reached := s.waiting, s.next, s.reached
-	s.waiting, s.dirty, s.saving = make(map[events.Subject]readmodel.Record, len(batch)), false, len(batch)
+	s.waiting, s.dirty, s.writing = make(map[events.Subject]readmodel.Record, len(batch)), false, batch
 	s.mu.Unlock()
 	c.Records = slices.AppendSeq(make([]readmodel.Record, 0, len(batch)), maps.Values(batch))
 	err := s.rejecter.awaitCopies(ctx, reached)
@@ -171,7 +181,7 @@ func (s *saver) save(ctx context.Context) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saving, s.failed = 0, err
+	s.writing, s.failed = nil, err
 	close(s.tried)
 	s.tried = make(chan struct{})
 	if err != nil {

@@ -44,6 +44,9 @@ type Record struct {
 // Digest returns r's part of a model's digest.
 func (r Record) Digest() Digest { return stateDigest(r.digest, r.Revision) }
 
+// State returns the canonical data of an entry or a donation that Render made a record of, else nil.
+func (r Record) State() []byte { return r.state }
+
 // Shown reports whether r is an entry that its list shows: legit shows verified entries only.
 func (r Record) Shown() bool { return r.row != nil && r.row.shown() }
 
