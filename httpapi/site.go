@@ -214,7 +214,7 @@ func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person,
 		return err
 	}
 	v := verdict.Decide(p.pastes, &page.Paste, found)
-	if words := v.Words(); words != "" {
+	for words := v.Words(); words != ""; words = v.Words() {
 		ranked, err := p.rankName(ctx, view, words)
 		if err != nil {
 			return err

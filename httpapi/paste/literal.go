@@ -370,11 +370,19 @@ func (rd *Reader) IsBeside(p *Paste, name string) bool {
 // readPlain recognizes a text that can be cleared: one literal id, one plain name, or both.
 func (rd *Reader) readPlain(p *Paste) {
 	text := strings.Trim(p.Text, separators+" ")
+	read := func(typed string) {
+		if name := rd.plain(typed); name != "" && (p.Plain == "" || len(name) < len(p.Plain)) {
+			p.Plain, p.Typed = name, ""
+			if strings.TrimPrefix(typed, "@") != name {
+				p.Typed = typed
+			}
+		}
+	}
 	switch {
 	case len(p.Unchecked) > 0, len(p.IDs) > 1:
 		return
 	case len(p.IDs) == 0:
-		p.Plain = rd.plain(text)
+		read(text)
 		return
 	case len(p.IDs[0]) < minIssued:
 		return
@@ -384,9 +392,7 @@ func (rd *Reader) readPlain(p *Paste) {
 		only, beside = rd.beside(text, rd.ids(text))
 	}
 	for _, name := range beside {
-		if name = rd.plain(name); name != "" && (p.Plain == "" || len(name) < len(p.Plain)) {
-			p.Plain = name
-		}
+		read(name)
 	}
 	if p.Alone = only || p.Plain != ""; p.Alone {
 		p.Near = oneDigitOff(p.IDs[0])

@@ -70,6 +70,7 @@ type Paste struct {
 	Parts  []Literal   // the parts between , and ; if there are several
 	HasID  bool        // MinDigits to MaxDigits digits in any grouping
 	Plain  string      // the only name, if it is plain
+	Typed  string      // Plain with its labels, which may be a part of it, or ""
 	Alone  bool        // the text is one literal id of minIssued digits or more, with or without Plain
 	Near   []string    // ids one digit off the one of Alone
 	Own    []Reference // the registry's own addresses of entries

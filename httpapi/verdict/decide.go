@@ -327,7 +327,12 @@ func (d *decision) none() bool {
 		d.v.Value, d.v.Reason = Unchecked, OneDigitOff
 		return true
 	}
-	d.v.Value, d.v.Reason, d.v.words = None, Nobody, p.Plain
+	d.v.Value, d.v.Reason = None, Nobody
+	for _, name := range []string{p.Plain, p.Typed} {
+		if name != "" {
+			d.v.words = append(d.v.words, name)
+		}
+	}
 	if p.Alone {
 		d.v.Reason = ByID
 	}

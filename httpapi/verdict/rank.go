@@ -1,8 +1,8 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/lookalike"
@@ -11,18 +11,23 @@ import (
 // maxOthers is how many lines of other names and spellings a page shows where nothing was found.
 const maxOthers = 3
 
-// Words returns the name for which ranked search has to be asked before nobody was found, or "".
-func (v *Verdict) Words() string { return v.words }
+// Words returns the name for which ranked search has to be asked next, before nobody was found, or "".
+func (v *Verdict) Words() string {
+	if len(v.words) == 0 {
+		return ""
+	}
+	return v.words[0]
+}
 
 // Rank adds what ranked search found for Words. A name of the same words, in any form and order, is a
 // warning. If page is nil, ranked search is not available, and nobody is cleared.
 func (v *Verdict) Rank(page *readmodel.RankedPage) {
-	words := v.words
-	if v.words = ""; words == "" {
+	words := v.Words()
+	if words == "" {
 		return
 	}
-	if page == nil {
-		v.Value, v.Reason = Unchecked, NotNow
+	if v.words = v.words[1:]; page == nil {
+		v.Value, v.Reason, v.words = Unchecked, NotNow, nil
 		return
 	}
 	f := Finding{Name: words, Value: Caution, Reason: Inflected}
@@ -39,18 +44,21 @@ func (v *Verdict) Rank(page *readmodel.RankedPage) {
 		sortHits(f.Hits)
 		f.Hits = f.Hits[:min(len(f.Hits), readmodel.MaxGroup)]
 		for i := range v.Findings {
-			if v.Findings[i].Name == words {
+			if name := v.Findings[i].Name; name != "" && strings.HasSuffix(words, name) { // labels apart
 				v.Findings[i] = f
 			}
 		}
-		v.Value, v.Reason, v.Others = Caution, Inflected, nil
+		v.Value, v.Reason, v.Others, v.Spellings, v.words = Caution, Inflected, nil, nil, nil
 		return
 	}
-	v.Spellings = page.Suggestions[:min(len(page.Suggestions), maxOthers-len(v.Others))]
+	if n := maxOthers - len(v.Others) - len(v.Spellings); n > 0 {
+		v.Spellings = append(v.Spellings, page.Suggestions[:min(len(page.Suggestions), n)]...)
+	}
 }
 
-// namedBy reports whether the name of a hit has as many words as were asked, and all of them matched,
-// and whether all words that were asked are in the name.
+// namedBy reports whether the name of a hit has as many words as were asked, and all of them matched or
+// were asked as they are, as those that ranked search ignores; and whether all words that were asked
+// are in the name.
 func namedBy(hit *readmodel.RankedHit, asked string) (all, some bool) {
 	name, _, err := hit.Row.Text()
 	if err != nil {
@@ -66,13 +74,18 @@ func namedBy(hit *readmodel.RankedHit, asked string) (all, some bool) {
 			}
 		}
 	}
-	at, whole := 0, true
-	for _, r := range name {
-		whole = whole && (matched[at] || !lookalike.IsWordly(r))
-		at++
-	}
+	at := 0
+	rest := strings.Map(func(r rune) rune { // the name without what matched
+		if at++; matched[at-1] {
+			return ' '
+		}
+		return r
+	}, name)
+	all = !slices.ContainsFunc(words(rest), func(w string) bool {
+		return !slices.Contains(words(lookalike.Literal(asked)), lookalike.Literal(w))
+	})
 	n := len(words(asked))
-	return whole && n == len(words(name)) && utf8.RuneCountInString(name) > 0, starts >= n
+	return all && n == len(words(name)) && n > 0, starts >= n
 }
 
 func words(s string) []string {

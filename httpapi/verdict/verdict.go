@@ -120,7 +120,7 @@ type Verdict struct {
 	Others    []*readmodel.Row
 	Spellings []string
 
-	words string
+	words []string
 }
 
 // About reports whether the verdict says of this entry that it is who was meant.
