@@ -118,7 +118,13 @@ func TestRebuildInterrupted(t *testing.T) {
 	if after := s.projection(); after.Digest != before.Digest || len(left) > 0 {
 		t.Errorf("after the interruption %s, before %s, left %v", after.Digest, before.Digest, left)
 	}
-	if out, err := s.try("rebuild"); err != nil {
+	var out string
+	var err error
+	s.until("the interrupted rebuild has ended", func() bool {
+		out, err = s.try("rebuild")
+		return err == nil || !strings.Contains(err.Error(), "another rebuild is under way")
+	})
+	if err != nil {
 		t.Errorf("the next rebuild: %v %s", err, out)
 	}
 }
