@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
@@ -47,8 +49,17 @@ type rejection struct {
 // newRejection returns the rejection of m; plain is the reason for the log.
 func newRejection(m *leader.Message, reason, plain string) rejection {
 	return rejection{
-		rejected.Copy{Sequence: m.Sequence, Subject: m.Subject, Reason: reason, Time: m.Time, Payload: m.Data},
+		rejected.Copy{Sequence: m.Sequence, Subject: m.Subject, Reason: reason, Time: m.Time, Payload: m.Data, MessageID: shownID(m.ID)},
 		events.MaskSubject(m.Subject, m.Data), plain}
+}
+
+// shownID returns a message's id for the header of a copy, or "" for one that no event may have: it
+// may be as long as a message, and hold anything.
+func shownID(id string) string {
+	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > 256 || strings.ContainsFunc(id, unicode.IsControl) {
+		return ""
+	}
+	return id
 }
 
 // decodeChunks runs one worker.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -90,6 +91,30 @@ func TestRejections(t *testing.T) {
 		t.Errorf("progress %+v", p)
 	}
 	s.inspect()
+}
+
+// A copy names the message that a backend sent, unless its id is none that an event may have.
+func TestRejectedMessageID(t *testing.T) {
+	s := newSystem(t)
+	s.start()
+	for _, test := range []struct{ id, want string }{
+		{"registry.scammers.x@7", "registry.scammers.x@7"},
+		{strings.Repeat("ą", 256), strings.Repeat("ą", 256)},
+		{strings.Repeat("x", 257), ""},
+		{strings.Repeat("x", 60_000), ""},
+		{"tab\there", ""},
+		{"", ""},
+	} {
+		m := nats.NewMsg("registry.scammers.x")
+		m.Data = []byte("bad")
+		if test.id != "" {
+			m.Header.Set(jetstream.MsgIDHeader, test.id)
+		}
+		ack, err := s.js.PublishMsg(t.Context(), m)
+		require.NoError(t, err)
+		s.reach(ack.Sequence)
+		require.Equal(t, test.want, s.copyOf(s.p.Progress().StreamEpoch, ack.Sequence).Header.Get(events.HeaderMessageID))
+	}
 }
 
 // copyOf is the copy of the event rejected at seq.

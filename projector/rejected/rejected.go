@@ -45,7 +45,8 @@ type Copy struct {
 	Reason    string    // one line, at most 200 bytes
 	Time      time.Time // when the broker stored the event, or the copy if the copy lacks that time
 	Payload   []byte
-	Truncated bool // Payload was shortened
+	Truncated bool   // Payload was shortened
+	MessageID string // of the event's message, or "" if it had none or a bad one
 }
 
 // prefix returns the beginning of the subjects of all copies of one stream's events. It changes an
@@ -78,6 +79,9 @@ func (c Copy) Message() *nats.Msg {
 		},
 		Data: c.Payload,
 	}
+	if c.MessageID != "" {
+		m.Header.Set(events.HeaderMessageID, c.MessageID)
+	}
 	if c.Truncated {
 		m.Header.Set(events.HeaderTruncated, "1")
 	}
@@ -95,6 +99,7 @@ func parse(subject string, header nats.Header, payload []byte, stored time.Time)
 	c := Copy{
 		Epoch: epoch, Sequence: seq, Subject: header.Get(events.HeaderSubject), Reason: header.Get(events.HeaderReason),
 		Time: stored, Payload: payload, Truncated: header.Get(events.HeaderTruncated) != "",
+		MessageID: header.Get(events.HeaderMessageID),
 	}
 	if t, err := time.Parse(time.RFC3339Nano, header.Get(events.HeaderTime)); err == nil {
 		c.Time = t
