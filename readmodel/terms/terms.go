@@ -20,7 +20,7 @@ import (
 // Version numbers the analysis: the tables, the lexicon, the stop words and the code. An index of
 // another Version is rebuilt (package ranked). TestVersion fails if the analysis changes and
 // Version does not.
-const Version = 4
+const Version = 5
 
 //go:embed words.txt
 var wordsFile string
@@ -187,13 +187,19 @@ func (a *Analyzer) Tokens(dst []Token, text string) []Token {
 }
 
 // word returns the length of the token that text begins with, in bytes and in code points, or 0 if
-// there is none. Invisible characters within a token do not end it.
+// there is none. Invisible characters within a token do not end it. Symbols that stand for letters
+// (ⓚ, ㎏, ™) are tokens of their own, so that Sklep™ is found as sklep.
 func word(text string) (size, runes int) {
+	first, _ := utf8.DecodeRuneInString(text)
+	inWord := isLetter
+	if !isLetter(first) {
+		inWord = isLetterSymbol
+	}
 	for at, n := 0, 0; at < len(text); n++ {
 		r, width := utf8.DecodeRuneInString(text[at:])
 		switch at += width; {
 		case isInvisible(r) && size > 0:
-		case isInvisible(r) || !unicode.In(r, unicode.L, unicode.M, unicode.N):
+		case isInvisible(r) || !inWord(r):
 			return size, runes
 		default:
 			size, runes = at, n+1
@@ -201,6 +207,11 @@ func word(text string) (size, runes int) {
 	}
 	return size, runes
 }
+
+func isLetter(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
+
+// isLetterSymbol reports whether r is a symbol that folding makes letters or digits of.
+func isLetterSymbol(r rune) bool { return unicode.Is(unicode.So, r) && fold(string(r)) != "" }
 
 // isInvisible reports whether a character is displayed as nothing, such as a soft hyphen or a
 // zero-width joiner.
@@ -302,7 +313,7 @@ func fold(word string) string {
 	}
 	folded := norm.NFKC.String(casefold.String(norm.NFKC.String(word)))
 	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.L, unicode.M, unicode.N) && !isInvisible(r) {
+		if isLetter(r) && !isInvisible(r) {
 			return r
 		}
 		return -1

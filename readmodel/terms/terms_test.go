@@ -157,6 +157,7 @@ func TestTokens(t *testing.T) {
 		"900000000000000000001":                  {{[]string{"900000000000000000001"}, "900000000000000000001", 0, 21, false, false, ""}},
 		"ZŁODZIEJ z\u0301le":                     {{[]string{"złodziej"}, "zlodziej", 0, 8, false, false, ""}, {[]string{"źle"}, "zle", 9, 13, false, false, ""}},
 		"os\u200bzu\u00adst\ufe0f\u200b b\u2060": {{[]string{"oszust"}, "oszust", 0, 8, false, false, ""}, {[]string{"b"}, "b", 11, 12, false, false, ""}},
+		"Ⓚⓐⓜⓘⓛ Sklep™":                           {{[]string{"kamil", "kamila"}, "kamil", 0, 5, false, false, ""}, {[]string{"sklep"}, "sklep", 6, 11, false, false, ""}, {[]string{"tm"}, "tm", 11, 12, false, false, ""}},
 		"1\u0301\u0301":                          {{[]string{"1"}, "1", 0, 3, false, false, ""}},
 		"miał moją forsę":                        {{[]string{"mieć"}, "mial", 0, 4, false, true, ""}, {[]string{"forsa"}, "forse", 10, 15, false, false, ""}},
 		"мошенник":                               {{[]string{"мошенник"}, "мошенник", 0, 8, false, false, ""}},
