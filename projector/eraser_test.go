@@ -210,7 +210,12 @@ func TestEraseBeforeRelisting(t *testing.T) {
 			t.Errorf("%s: %d messages", subject, n)
 		}
 	}
-	last = s.publish(eventstest.Listed(entries[0], 3))
+	s.until("all removals have been read", func() bool {
+		s.p.eraser.mu.Lock()
+		defer s.p.eraser.mu.Unlock()
+		return s.p.eraser.to == 0 && len(s.p.eraser.waiting) == 0
+	})
+	last = s.publish(eventstest.Listed(entries[0], 3)) // the next commit says up to where nothing waits
 	s.reach(last)
 	s.until("saved as erased to the end", func() bool { at := s.store.Checkpoint(); return at.Sequence == last && at.Erased == last })
 }
