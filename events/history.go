@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -17,15 +18,35 @@ const TypeHistoryBegun = "registry.history.begun"
 // HistorySource is the source of markers.
 const HistorySource = "urn:registry:history"
 
-// MaxHistoryName bounds the name of a history, in bytes. A longer epoch is not the name of a
-// history that a marker can continue.
-const MaxHistoryName = 256
+const (
+	// MaxHistoryName bounds the name of a history, in bytes. A longer epoch is not the name of a
+	// history that a marker can continue.
+	MaxHistoryName = 256
 
-// History is a marker: from its sequence on, the stream is the history Name. A server published it
-// when it accepted a stream that did not continue the history Previous.
+	// MaxFollows bounds the histories that one history follows.
+	MaxFollows = 1000
+)
+
+// The kinds of a history.
+const (
+	HistoryNew  = "new"  // the stream did not hold what it follows, and recover has published that
+	HistoryFork = "fork" // a copy for tests, which shares no earlier history with anybody
+)
+
+// History is a marker: from its sequence on, the stream is the history Name.
 type History struct {
-	Name     string `json:"history"`
-	Previous string `json:"previous"`
+	Name     string   `json:"history"`
+	Follows  []string `json:"follows"` // every history whose states it has
+	Kind     string   `json:"kind"`
+	Revision int64    `json:"revision"` // of two markers, the one with the greater is newer
+}
+
+// Names returns the histories that whoever reads the marker belongs to, h first.
+func (h History) Names() []string {
+	if h.Kind == HistoryFork {
+		return []string{h.Name}
+	}
+	return append([]string{h.Name}, h.Follows...)
 }
 
 // marker is a History as a CloudEvent.
@@ -42,6 +63,9 @@ type marker struct {
 func EncodeHistory(h History) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, err
+	}
+	if h.Follows == nil {
+		h.Follows = []string{}
 	}
 	return json.Marshal(marker{"1.0", h.Name, HistorySource, TypeHistoryBegun, "application/json", h})
 }
@@ -62,13 +86,22 @@ func DecodeHistory(payload []byte) (History, error) {
 }
 
 func (h History) check() error {
-	for _, name := range []string{h.Name, h.Previous} {
-		if name == "" || len(name) > MaxHistoryName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return errors.New("a history has a name of 1 to 256 visible ASCII characters")
-		}
-	}
-	if h.Name == h.Previous {
+	switch {
+	case !IsHistoryName(h.Name) || slices.ContainsFunc(h.Follows, func(name string) bool { return !IsHistoryName(name) }):
+		return errors.New("a history has a name of 1 to 256 visible ASCII characters")
+	case slices.Contains(h.Follows, h.Name):
 		return errors.New("a history does not follow itself")
+	case len(h.Follows) > MaxFollows:
+		return errors.New("a history follows at most 1000 others")
+	case h.Kind != HistoryNew && h.Kind != HistoryFork:
+		return errors.New("a history is new or a fork")
+	case h.Revision < 1 || h.Revision > MaxRevision:
+		return errors.New("a history has a revision from 1 to 7289654399999")
 	}
 	return nil
+}
+
+// IsHistoryName reports whether a history may have the name.
+func IsHistoryName(name string) bool {
+	return name != "" && len(name) <= MaxHistoryName && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }

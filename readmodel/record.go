@@ -270,36 +270,76 @@ type StreamIdentity struct {
 	StreamEpoch   string    `json:"streamEpoch"`            // metadata registry-epoch, else the creation time
 	StreamCreated time.Time `json:"streamCreated,omitzero"` // as the broker reports it
 
-	// History is the name of the last history that was begun in the stream up to the checkpoint
-	// (events/CONTRACT.md#histories). If empty, none was begun, and the stream's epoch is the name.
+	// History is the name of the newest marker up to the checkpoint (events/CONTRACT.md#histories).
+	// If empty, there is none, and the stream's epoch is the name.
 	History string `json:"history,omitempty"`
+
+	// Demo: the stream is the demonstration's.
+	Demo bool `json:"demo,omitempty"`
 }
 
-// HistoryName names the history that the sequences belong to. Comparing the sequences of two states
-// tells which is newer only within one history.
+// HistoryName names the history that the sequences belong to.
 func (s StreamIdentity) HistoryName() string { return cmp.Or(s.History, s.StreamEpoch) }
 
-// Checkpoint is a position in a stream: everything up to Sequence has been applied or rejected. The
-// zero value is the position before the first message. The projector, stores and manifests all use
-// this type.
+// Position is a message that a stream held: its sequence, and when the broker stored it.
+type Position struct {
+	Sequence uint64    `json:"sequence"`
+	Time     time.Time `json:"time"`
+}
+
+// Checkpoint is a position in a stream: everything up to Sequence has been applied, superseded or
+// rejected. The zero value is the position before the first message. The projector, stores and
+// manifests all use this type.
+//
+// A state whose sequence is greater than Sequence is known, and the stream is not known to hold it.
 type Checkpoint struct {
 	StreamIdentity
-	Sequence    uint64    `json:"sequence"`
-	MessageID   string    `json:"messageId,omitempty"`  // Nats-Msg-Id of the message at Sequence; "" when none is known
-	MessageTime time.Time `json:"messageTime,omitzero"` // when the broker stored that message; zero if unknown
+	Sequence uint64 `json:"sequence"`
 
-	// NewestTime is the latest time at which the broker stored any message up to Sequence. If the
-	// broker's clock is steady, it equals MessageTime, unless that is unknown. It is zero if
-	// unknown.
-	NewestTime time.Time `json:"newestTime,omitzero"`
+	// Positions are some of the messages up to Sequence, in their order: the last ones, and ever
+	// fewer of those before. The newest that a stream holds unchanged proves that it is the same up
+	// to there.
+	Positions []Position `json:"positions,omitempty"`
 
-	// Unconfirmed is set when the stream looks shorter than Sequence, or like another stream, and
-	// cleared when the message at Sequence is seen there, unchanged.
-	Unconfirmed bool `json:"doubted,omitzero"`
+	// Histories are all that the states belong to. Two that share none have nothing to do with each
+	// other. HistoryRevision is the revision of the newest marker; 0 means that there is none.
+	Histories       []string `json:"histories,omitempty"`
+	HistoryRevision int64    `json:"historyRevision,omitzero"`
+
+	// Complete means that the states have been complete once: those of a first replay are not.
+	Complete bool `json:"complete,omitempty"`
+
+	// Rewound means that the stream lost its end, or came back in an older state, and that no marker
+	// has been read since.
+	Rewound bool `json:"rewound,omitempty"`
 
 	// Erased is the sequence up to which the messages before each tombstone have been deleted from
 	// the stream. It is zero if unknown.
 	Erased uint64 `json:"erased,omitzero"`
+}
+
+// Newest returns the newest of the positions, or the zero Position.
+func (c Checkpoint) Newest() (p Position) {
+	if n := len(c.Positions); n > 0 {
+		p = c.Positions[n-1]
+	}
+	return p
+}
+
+// The last nearPositions messages that Passed was told of are kept; of those before, the distances
+// grow with the distance to the end.
+const nearPositions = 16
+
+// Passed adds a position after the others, and drops some of the older ones.
+func (c *Checkpoint) Passed(p Position) {
+	kept := make([]Position, 0, len(c.Positions)+1)
+	for i, old := range c.Positions {
+		near := i >= len(c.Positions)-nearPositions
+		if n := len(kept); near || i == 0 || i+1 < len(c.Positions) && c.Positions[i+1].Sequence-kept[n-1].Sequence > (p.Sequence-old.Sequence)/2 {
+			kept = append(kept, old)
+		}
+	}
+	c.Positions = append(kept, p)
 }
 
 // Commit is the content of one transaction of a store. It has the checkpoint and the data together,
