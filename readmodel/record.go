@@ -318,6 +318,14 @@ type Checkpoint struct {
 	Erased uint64 `json:"erased,omitzero"`
 }
 
+// Owed is what a data directory has held in its last complete state, where its store no longer holds
+// it. Until it is there again nothing is served: who is missing would look clean.
+type Owed struct {
+	Checkpoint
+	Subjects int  `json:"subjects"` // with a state, removals included
+	Unknown  bool `json:"-"`        // nothing can be said but that there was a complete state
+}
+
 // Newest returns the newest of the positions, or the zero Position.
 func (c Checkpoint) Newest() (p Position) {
 	if n := len(c.Positions); n > 0 {

@@ -7,9 +7,11 @@
 //
 // # Promises
 //
-//   - The checkpoint on disk never goes back (promise 3, readmodel/doc.go): Save refuses an older
-//     one. Only NewReplacement, for a rebuild, starts again at zero. It uses a file of its own,
-//     which Replace renames in one step, so that a crash leaves the old store or the new one.
+//   - NewReplacement, for a rebuild, uses a file of its own, which Replace renames in one step, so
+//     that a crash leaves the old store or the new one.
+//   - What a directory has held is not forgotten with its store: a file beside it (registry.known) has
+//     the checkpoint and the number of subjects of the last complete state. Store.Owed says when the
+//     store that was opened is not complete, or has fewer. Only an operator's restore lowers it.
 //   - A snapshot plus a replay equals a replay from the start (promise 4): the content that Open loads
 //     has the digest that was saved with it, or is not used at all.
 //   - A store that does not load is no store: damaged, of another format or of another projection
@@ -127,5 +129,6 @@
 //	replace.go   the store of a rebuild, and files that were renamed aside
 //	erase.go     the content of free pages
 //	export.go    an archive as events
+//	known.go     what the directory has held
 //	lock.go      the lock of a data directory
 package snapshots

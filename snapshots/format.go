@@ -17,7 +17,7 @@ import (
 
 // format is the version of the file's layout: the tables, the checksums and the meta record, all in
 // this source file. readmodel.ProjectionVersion is that of the values.
-const format = 3
+const format = 4
 
 // table is a bbolt bucket of records of one kind, and of one list if the kind has lists. Tombstones
 // have tables of their own; a subject is in at most one of the two.

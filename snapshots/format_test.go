@@ -18,13 +18,13 @@ func TestFormats(t *testing.T) {
 	require.NoError(t, err)
 	stored := append(make([]byte, sumSize), "value"...)
 	seal("donations", []byte("d1"), stored)
-	if got, want := fmt.Sprintf("%d %s %x", format, record, stored), `3 {"format":3,"projection":1,"render":1,"dataSet":"d",`+
+	if got, want := fmt.Sprintf("%d %s %x", format, record, stored), `4 {"format":4,"projection":1,"render":1,"dataSet":"d",`+
 		`"checkpoint":{"stream":"REGISTRY","streamEpoch":"epoch-1","streamCreated":"2026-11-21T08:00:00.000000123Z","sequence":7,`+
-		`"messageId":"id-7","messageTime":"2026-11-21T08:00:07.000000123Z"},"digest":"00000000000000000000000000000000","counts":{}} 59915ce976616c7565`; got != want {
+		`"positions":[{"sequence":7,"time":"2026-11-21T08:00:07.000000123Z"}],"histories":["epoch-1"]},"digest":"00000000000000000000000000000000","counts":{}} 59915ce976616c7565`; got != want {
 		t.Errorf("store: %s, want %s", got, want)
 	}
 	var archive bytes.Buffer
-	require.NoError(t, manifestOf(m, at(9).MessageTime).write(&archive, func(visit func(pair) error) error {
+	require.NoError(t, manifestOf(m, at(9).Newest().Time).write(&archive, func(visit func(pair) error) error {
 		for _, of := range tables() {
 			if err := visit(pair{&of, []byte(of.name), []byte("v")}); err != nil {
 				return err
@@ -32,8 +32,8 @@ func TestFormats(t *testing.T) {
 		}
 		return nil
 	}))
-	if got, want := fmt.Sprintf("%q", unpacked(t, archive.Bytes())), `"registry-snapshot\n{\"format\":2,\"stream\":\"REGISTRY\",\"streamEpoch\":\"epoch-1\",`+
-		`\"streamCreated\":\"2026-11-21T08:00:00.000000123Z\",\"sequence\":7,\"messageId\":\"id-7\",\"messageTime\":\"2026-11-21T08:00:07.000000123Z\",`+
+	if got, want := fmt.Sprintf("%q", unpacked(t, archive.Bytes())), `"registry-snapshot\n{\"format\":3,\"stream\":\"REGISTRY\",\"streamEpoch\":\"epoch-1\",`+
+		`\"streamCreated\":\"2026-11-21T08:00:00.000000123Z\",\"sequence\":7,\"positions\":[{\"sequence\":7,\"time\":\"2026-11-21T08:00:07.000000123Z\"}],\"histories\":[\"epoch-1\"],`+
 		`\"projection\":1,\"render\":1,\"digest\":\"00000000000000000000000000000000\",\"records\":{},\"entries\":{},\"time\":\"2026-11-21T08:00:09Z\",\"size\":0}\n`+
 		`\x01\x10\x01entries-scammersv\x02\x0e\x01views-scammersv\x03\x13\x01tombstones-scammersv\x04\x0f\x01entries-serversv`+
 		`\x05\r\x01views-serversv\x06\x12\x01tombstones-serversv\a\r\x01entries-legitv\b\v\x01views-legitv\t\x10\x01tombstones-legitv`+

@@ -152,8 +152,8 @@ func at(seq uint64) readmodel.Checkpoint {
 	return readmodel.Checkpoint{
 		Sequence:       seq,
 		StreamIdentity: readmodel.StreamIdentity{Stream: "REGISTRY", StreamEpoch: "epoch-1", StreamCreated: created},
-		MessageID:      fmt.Sprint("id-", seq),
-		MessageTime:    created.Add(time.Duration(seq) * time.Second),
+		Positions:      []readmodel.Position{{Sequence: seq, Time: created.Add(time.Duration(seq) * time.Second)}},
+		Histories:      []string{"epoch-1"},
 	}
 }
 

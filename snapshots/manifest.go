@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
 // archiveFormat is the version of an archive's layout: the tables and their checksums (format.go),
 // the manifest, and the rest (Manifest.write).
-const archiveFormat = 2
+const archiveFormat = 3
 
 // Manifest describes the content of an archive. Its members are those of the JSON line at the
 // beginning of the archive, and of the response to POST /snapshots.
@@ -85,8 +87,10 @@ func (m Manifest) check() error {
 		return err
 	}
 	switch {
-	case m.Stream == "" || len(m.Stream) > 256 || len(m.StreamEpoch) > 256 || len(m.History) > 256 || len(m.MessageID) > 4096:
-		return errors.New("invalid stream or message")
+	case m.Stream == "" || len(m.Stream) > 256 || len(m.StreamEpoch) > 256 || len(m.History) > 256:
+		return errors.New("invalid stream")
+	case len(m.Histories) > events.MaxFollows+1 || slices.ContainsFunc(m.Histories, func(name string) bool { return !events.IsHistoryName(name) }):
+		return errors.New("invalid histories")
 	case !isHex(m.Digest, len(readmodel.Digest{})):
 		return errors.New("invalid digest")
 	case m.Size < 0 || m.Size > maxSize:
@@ -122,8 +126,9 @@ func isHex(s string, size int) bool {
 // archiveMagic is the first line of every archive.
 const archiveMagic = "registry-snapshot\n"
 
-// maxHeader bounds each of the header's lines, in bytes.
-const maxHeader = 64 << 10
+// maxHeader bounds each of the header's lines, in bytes: histories have at most events.MaxFollows
+// names of events.MaxHistoryName bytes.
+const maxHeader = 512 << 10
 
 // header returns what precedes the records, two lines that zstdcat and head -2 show: the magic word,
 // and the manifest.

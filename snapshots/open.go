@@ -27,6 +27,7 @@ import (
 // one line with the remedy, or that of ctx or cfg.Restore; nothing has been renamed then.
 func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 	s := newStore(cfg.Path, cfg.Logger)
+	s.known = knownPath(cfg.Path)
 	model, err := s.load(ctx)
 	if errors.Is(err, fs.ErrNotExist) && cfg.Restore != nil {
 		if err := cfg.Restore(ctx); err != nil {
@@ -38,11 +39,12 @@ func Open(ctx context.Context, cfg Config) (*Store, *readmodel.Model, error) {
 		if err := s.create(); err != nil {
 			return nil, nil, storeError(err)
 		}
-		return s, readmodel.New(), nil
+		model, err = readmodel.New(), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
+	s.owed = s.owes()
 	return s, model, nil
 }
 
@@ -99,9 +101,6 @@ func (s *Store) loadFile(ctx context.Context) (*readmodel.Model, error) {
 	if err := s.openSaved(); err != nil {
 		return nil, err
 	}
-	if err := s.dropUnfinished(); err != nil {
-		return nil, err
-	}
 	l := &loader{workers: runtime.GOMAXPROCS(0), rerender: s.saved.Render != readmodel.RenderVersion}
 	model := readmodel.New()
 	rendered, err := s.fill(ctx, l, model)
@@ -139,26 +138,6 @@ func (s *Store) openSaved() (err error) {
 	}
 	s.setSaved(m)
 	return nil
-}
-
-// dropUnfinished replaces a store at checkpoint 0 by an empty one. Its records are those of an
-// unfinished first replay. The next replay starts from scratch, so they are of no use, and the
-// stream may no longer have their messages. The stream's identity stays.
-func (s *Store) dropUnfinished() error {
-	at, records := s.saved.Checkpoint, s.saved.records()
-	if at.Sequence > 0 || records == 0 {
-		return nil
-	}
-	if err := s.closeFile(); err != nil {
-		return err
-	}
-	m := newMeta()
-	m.Checkpoint = at
-	if err := createFile(s.path, m); err != nil {
-		return err
-	}
-	s.logger.Info("the first replay of the stream was interrupted; starting it from scratch", "path", s.path, "records", records)
-	return s.openSaved()
 }
 
 // fill fills a model with the store's records and compares it with the saved digest and counts

@@ -27,9 +27,7 @@ import (
 func TestOpenNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s, m := mustOpen(t, path)
-	if got := s.Checkpoint(); got != (readmodel.Checkpoint{}) {
-		t.Errorf("checkpoint of a new store: %+v", got)
-	}
+	require.Zero(t, s.Checkpoint(), "checkpoint of a new store")
 	if v := m.View(); v.Sequence() != 0 || v.Digest() != (readmodel.Digest{}) {
 		t.Errorf("view of a new store: sequence %d, digest %s", v.Sequence(), v.Digest())
 	}
@@ -519,7 +517,7 @@ func TestEntryWithTombstone(t *testing.T) {
 		list := string(events.Servers)
 		key, _ := tx.Bucket([]byte(entriesPrefix + list)).Cursor().First()
 		stones := tx.Bucket([]byte("tombstones-" + list))
-		stored := readmodel.NewRenderer().Render(1, events.Delisting{List: events.Servers, EntryID: string(key), Revision: 1, Time: at(1).MessageTime}).
+		stored := readmodel.NewRenderer().Render(1, events.Delisting{List: events.Servers, EntryID: string(key), Revision: 1, Time: at(1).Newest().Time}).
 			AppendValue(make([]byte, sumSize))
 		seal("tombstones-"+list, key, stored)
 		m, err := readMeta(tx)

@@ -52,6 +52,7 @@ func (s *Store) Replace(old *Store) (aside string, err error) {
 		return "", storeError(errors.Join(err, os.Remove(aside)))
 	}
 	old.path, s.path = aside, target
+	old.known, s.known = "", old.known
 	if err := cmp.Or(failpoint.Hit("rebuild/after-replace"), syncDir(filepath.Dir(target))); err != nil {
 		s.logger.Warn("store replaced, but the directory cannot be synced: a power failure may bring the old one back",
 			"path", target, "error", err)

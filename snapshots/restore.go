@@ -27,6 +27,10 @@ type RestoreConfig struct {
 	// Replace keeps an existing store as registry.db.replaced-<UTC time>. Without it, if there is a
 	// store, Restore reads nothing and the error matches ErrExists.
 	Replace bool
+
+	// Join leaves it to the stream to complete the store: it is not complete, and what the directory
+	// has held is still owed. Otherwise an operator restores, and the archive decides what is owed.
+	Join bool
 }
 
 // Restore makes the store at cfg.Path from an archive, of this program's projection version only: it
@@ -42,8 +46,13 @@ func Restore(ctx context.Context, r *Reader, cfg RestoreConfig) (aside string, e
 	if err := cmp.Or(current(r.Manifest.Projection), removeIfThere(temporary), checkSpace(filepath.Dir(temporary), r.Manifest.storeSize())); err != nil {
 		return "", err
 	}
-	if err = r.writeStore(ctx, temporary); err == nil {
+	m := r.storeMeta()
+	m.Checkpoint.Complete = m.Checkpoint.Complete && !cfg.Join
+	if err = r.writeStore(ctx, temporary, m); err == nil {
 		err = failpoint.Hit("restore/written")
+	}
+	if err == nil && m.Checkpoint.Complete {
+		err = writeKnown(knownPath(cfg.Path), m)
 	}
 	if err == nil {
 		aside, err = install(temporary, cfg.Path)
@@ -54,17 +63,22 @@ func Restore(ctx context.Context, r *Reader, cfg RestoreConfig) (aside string, e
 	return aside, err
 }
 
-// writeStore writes the archive's records into a new store at path, with a data-set id of its own,
-// and syncs the whole file.
-func (r *Reader) writeStore(ctx context.Context, path string) error {
+// storeMeta returns the meta record of a store of the archive's records, with a data-set id of its
+// own.
+func (r *Reader) storeMeta() meta {
+	m := newMeta()
+	m.Checkpoint, m.Render, m.Digest = r.Manifest.Checkpoint, r.Manifest.Render, r.Manifest.Digest
+	maps.Copy(m.Counts, r.Manifest.Records)
+	return m
+}
+
+// writeStore writes the archive's records into a new store at path, and syncs the whole file.
+func (r *Reader) writeStore(ctx context.Context, path string, m meta) error {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, NoStatistics: true, NoSync: true, NoGrowSync: true,
 		FreelistType: bolt.FreelistMapType, InitialMmapSize: initialMmap})
 	if err != nil {
 		return err
 	}
-	m := newMeta()
-	m.Checkpoint, m.Render, m.Digest = r.Manifest.Checkpoint, r.Manifest.Render, r.Manifest.Digest
-	maps.Copy(m.Counts, r.Manifest.Records)
 	err = fault.Catch(func() error {
 		to := storeWriter{db: db}
 		defer to.end()

@@ -123,7 +123,7 @@ func TestLyingArchives(t *testing.T) {
 		"more records":     {says(func(m *Manifest) { m.Records["donations"]++ }), "does not match the end"},
 		"of another table": {says(func(m *Manifest) { m.Records["donations"]++; m.Records["tombstones-legit"]-- }), "tombstones-legit: more records"},
 		"entries":          {says(func(m *Manifest) { m.Entries["legit"]-- }), "the listed entries differ"},
-		"newer format":     {says(func(m *Manifest) { m.Format++ }), "format 3"},
+		"newer format":     {says(func(m *Manifest) { m.Format++ }), "format 4"},
 		"projection":       {says(func(m *Manifest) { m.Projection++ }), "projection version"},
 		"unknown table":    {says(func(m *Manifest) { m.Records["x"] = 1 }), "unknown table"},
 		"two digests":      {lieTwice(t, header, records), "digest of the records is"},

@@ -47,6 +47,8 @@ type Store struct {
 	file    *os.File // the file of db
 	attempt *meta    // meta record of a failed transaction; nil after a successful one
 	closed  bool
+	known   string // path of the file that says what the store holds; empty for a store that is not in its place
+	owed    *readmodel.Owed
 
 	// state guards the fields below. Writing them also requires mu; Checkpoint and Probe read them
 	// without mu, since they must not wait for the disk.
@@ -66,8 +68,8 @@ var errClosed = errors.New("store: closed")
 // ErrDamaged means that the file is damaged, and that another store must replace it.
 var ErrDamaged = errors.New("the file is damaged")
 
-// Save writes c in one transaction and returns when it is on the disk. It refuses a checkpoint
-// below the saved one.
+// Save writes c in one transaction and returns when it is on the disk. Its checkpoint may be below
+// the saved one, if the stream was rewound.
 //
 // After an error the disk holds the state before or, although the failure was reported, that of c,
 // and never a mixture. The caller then saves everything again, including c's records. The store
@@ -80,14 +82,15 @@ func (s *Store) Save(c readmodel.Commit) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
-	if saved := s.saved.Checkpoint.Sequence; c.Checkpoint.Sequence < saved {
-		return fmt.Errorf("store: checkpoint %d is below the saved one, %d", c.Checkpoint.Sequence, saved)
-	}
 	next := s.saved
 	next.Checkpoint = c.Checkpoint
 	next.Digest = c.Digest.String()
 	next.Counts = maps.Clone(s.saved.Counts)
-	return s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
+	err := s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
+	if err == nil {
+		s.keepKnown()
+	}
+	return err
 }
 
 // Probe reports whether the store can be read and written, by an empty transaction. During a Save
@@ -112,6 +115,10 @@ func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoin
 
 // Records returns the number of records in the last transaction, by table.
 func (s *Store) Records() map[string]int { return maps.Clone(s.current().Counts) }
+
+// Owed returns what the data directory has held and the store did not hold when it was opened, or
+// nil.
+func (s *Store) Owed() *readmodel.Owed { return s.owed }
 
 // DataSet identifies this store's content: it is random, and new at every rebuild and restore.
 func (s *Store) DataSet() string { return s.current().DataSet }
