@@ -42,7 +42,7 @@ func many(n int) []events.Data {
 func busyAPI(b testing.TB, n int, mutate ...func(*Config)) *Public {
 	b.Helper()
 	m, r := readmodel.New(), readmodel.NewRenderer()
-	m.SetEpoch(apitest.Epoch)
+	m.NameFeed(apitest.Epoch, false)
 	m.BeginBulk()
 	for i, d := range many(n) {
 		m.Apply([]readmodel.Record{r.Render(uint64(i+1), events.Revised(d, int64(i+1)))}, uint64(i+1))

@@ -48,8 +48,12 @@ func (p *Public) feed(c *gin.Context) (respond.Response, error) {
 	if err != nil {
 		return respond.Response{}, err
 	}
+	if at.view.Epoch() == "" {
+		return respond.Response{}, errNotReached
+	}
+	sequence, _ := at.view.FeedSequence()
 	a, err := respond.JSON(feedBody{
-		Epoch: at.view.Epoch(), Sequence: at.view.Sequence(), LastChange: at.view.LastChange(), AsOf: at.headers.AsOf[0],
+		Epoch: at.view.Epoch(), Sequence: sequence, LastChange: at.view.LastChange(), AsOf: at.headers.AsOf[0],
 		Entries: countEntries(at.view), Digest: at.view.FeedDigest().String(),
 	})
 	a.Cache = p.feedCache
@@ -111,27 +115,40 @@ func (p *Public) awaitChange(c *gin.Context, q *feedQuery) (state, error) {
 }
 
 // reachFeed returns a state of the requested epoch at or after the requested sequence. Errors:
-// those of gate.admit, and errGone.
+// those of gate.admit, errNotReached and errGone.
 func (p *Public) reachFeed(c *gin.Context, q *feedQuery) (state, error) {
 	at, err := p.gate.admit(c.Request)
 	if err != nil {
 		return state{}, err
 	}
-	if at.view.Epoch() != q.epoch {
-		return state{}, errGone
+	if err := ofFeed(at.view, q.epoch); err != nil {
+		return state{}, err
 	}
-	if at.view.Sequence() >= q.since {
+	sequence, base := at.view.FeedSequence()
+	if sequence >= q.since {
 		return at, nil
 	}
-	later, err := p.gate.reach(c.Request, q.since)
+	later, err := p.gate.reach(c.Request, q.since-base)
 	if err != nil {
 		return state{}, err
 	}
-	if later.view.Epoch() != q.epoch { // another stream has replaced it
-		return state{}, errGone
+	if err := ofFeed(later.view, q.epoch); err != nil { // another stream has replaced it
+		return state{}, err
 	}
 	later.noStore = at.noStore
 	return later, nil
+}
+
+// ofFeed returns why a view has no feed of this name: it has another one, or none while the stream is
+// read again.
+func ofFeed(v *readmodel.View, epoch string) error {
+	switch v.Epoch() {
+	case epoch:
+		return nil
+	case "":
+		return errNotReached
+	}
+	return errGone
 }
 
 // The parameters of a page of changes, in the order in which they are checked.

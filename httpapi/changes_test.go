@@ -144,7 +144,7 @@ func TestChangesAhead(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	ask(changesOf + "?since=" + apitest.Sequence(2))
-	f.model.SetEpoch("other")
+	f.model.NameFeed("other", false)
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"})
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("%d %s", a.status, a.body)

@@ -230,7 +230,7 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 	front.breakDown(false)
 	expect(none, unchecked)
 
-	f.model.SetEpoch("another") // the next request for changes is 410, so everyone is checked
+	f.model.NameFeed("another", false) // the next request for changes is 410, so everyone is checked
 	list(calm, true)
 	expect(warn, calm)
 

@@ -76,7 +76,7 @@ func ExampleNewPublic_changes() {
 
 func exampleServer() (*readmodel.Model, *httptest.Server, func(), error) {
 	model := readmodel.New()
-	model.SetEpoch("example")
+	model.NameFeed("example", false)
 	public, err := httpapi.NewPublic(httpapi.Config{Health: &httpapi.Health{
 		Reader:    model,
 		Readiness: func() httpapi.Readiness { return httpapi.Readiness{Ready: true, AsOf: time.Now()} },

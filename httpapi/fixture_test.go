@@ -46,7 +46,7 @@ func serve(t testing.TB, mutate ...func(*Config)) *fixture {
 		log: &apitest.Log{}, contract: newContract(t),
 	}
 	f.state.Store(&Readiness{Ready: true, AsOf: asOf()})
-	f.model.SetEpoch(apitest.Epoch)
+	f.model.NameFeed(apitest.Epoch, false)
 	f.apply(apitest.People()...)
 	cfg := Config{
 		Health:   &Health{Reader: f.model, Readiness: func() Readiness { return *f.state.Load() }},

@@ -94,7 +94,8 @@ type news struct {
 }
 
 func (f *followers) newNews(was, is *readmodel.View) *news {
-	n := &news{next: make(chan struct{}), from: was.LastChange(), to: was.Sequence()}
+	to, _ := was.FeedSequence()
+	n := &news{next: make(chan struct{}), from: was.LastChange(), to: to}
 	if is.Epoch() != was.Epoch() || is.LastChange() == was.LastChange() {
 		n.from, n.to = 1, 0 // no stream's page
 	}
@@ -373,7 +374,8 @@ func (s *feedStream) sendTick() bool {
 	case v.LastChange() > s.at:
 		return s.sendChanges(n, v)
 	}
-	s.at, s.fresh, s.ticks = max(s.at, v.Sequence()), true, time.Now().Add(s.times.tick)
+	sequence, _ := v.FeedSequence()
+	s.at, s.fresh, s.ticks = max(s.at, sequence), true, time.Now().Add(s.times.tick)
 	return s.write(appendEvent(nil, s.at, "tick", func(dst []byte) []byte {
 		dst = strconv.AppendUint(append(dst, `{"sequence":`...), s.at, 10)
 		return append(append(append(dst, `,"asOf":"`...), stamp(readiness.AsOf)...), `"}`...)

@@ -131,7 +131,7 @@ func TestLongPoll(t *testing.T) {
 		t.Errorf("after a second: %s", a.body)
 	}
 	poll(changesOf + "?wait=25&since=" + apitest.Sequence(2))
-	f.model.SetEpoch("other")
+	f.model.NameFeed("other", false)
 	if a := <-answers; a.status != http.StatusGone {
 		t.Errorf("another stream: %d %s", a.status, a.body)
 	}
@@ -210,7 +210,7 @@ func TestWaitEndsAtOnce(t *testing.T) {
 	waits(func() {
 		f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s1"})
 	})
-	waits(func() { f.model.SetEpoch("other") })
+	waits(func() { f.model.NameFeed("other", false) })
 	waits(func() { close(gone) })
 	gone = nil
 	waits(f.public.EndFollowing)
@@ -243,7 +243,7 @@ func TestFollow(t *testing.T) {
 	later := f.follow(t, "?since=0", "Last-Event-ID", apitest.Sequence(1))
 	later.want(at(2), "remove", "")
 	later.want(at(2), "tick", "")
-	f.model.SetEpoch("other")
+	f.model.NameFeed("other", false)
 	s.ended()
 	later.ended()
 	eventually(t, func() bool { return f.public.followers.following.count() == 0 })

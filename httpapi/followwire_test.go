@@ -106,7 +106,7 @@ func TestTickAheadOfNews(t *testing.T) {
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Scammers, EntryID: "s2"})
 	tell(was)
 	s.want(at(2), "remove", "")
-	f.model.SetEpoch("other")
+	f.model.NameFeed("other", false)
 	f.apply(events.Delisting{Revision: 1, Time: time.Unix(1, 0).UTC(), List: events.Servers, EntryID: "v1"})
 	if n := fs.newNews(was, f.model.View()); n.from <= n.to {
 		t.Errorf("a page of another stream after %d to %d", n.from, n.to)

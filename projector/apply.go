@@ -12,14 +12,16 @@ import (
 
 	"example.org/registry/events/failpoint"
 	"example.org/registry/events/leader"
-	"example.org/registry/projector/lineage"
+	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
 // apply is the session's loop: it applies the receiver's messages to the model.
 func (p *Projector) apply(ctx context.Context, r *receiver) error {
+	ticker := time.NewTicker(p.cfg.PollEvery)
+	defer ticker.Stop()
 	for {
-		first, err := p.nextChunk(ctx, r)
+		first, err := p.nextChunk(ctx, r, ticker.C)
 		if err != nil {
 			return err
 		}
@@ -33,7 +35,7 @@ func (p *Projector) apply(ctx context.Context, r *receiver) error {
 }
 
 // nextChunk waits for work. It returns a decoded chunk, or nil after other work.
-func (p *Projector) nextChunk(ctx context.Context, r *receiver) (*chunk, error) {
+func (p *Projector) nextChunk(ctx context.Context, r *receiver, tick <-chan time.Time) (*chunk, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -43,6 +45,10 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver) (*chunk, error) 
 		return nil, err
 	case e := <-p.erased:
 		return nil, p.skipErased(ctx, e)
+	case lost := <-p.lost:
+		return nil, p.lack(ctx, lost)
+	case now := <-tick:
+		return nil, p.look(ctx, now)
 	case c := <-r.ordered:
 		<-c.done // a worker has decoded it
 		return c, nil
@@ -77,16 +83,20 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 		}
 		part, moved := p.applyPart(batch)
 		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
+		p.readPart(&part)
 		p.note(ctx, part)
-		p.rejecter.valid(part.records)
 		p.eraser.add(part.records)
-		for _, subject := range part.lost {
-			p.restorer.add(subject)
+		for _, d := range part.displacing {
+			p.restorer.add(d.subject, d.sequence)
 		}
-		if err := p.rejecter.add(ctx, part.rejected); err != nil {
+		if err := p.rejecter.add(ctx, part.at.HistoryName(), part.rejected); err != nil {
 			return err
 		}
-		if err := p.save(ctx, part.records); err != nil || !part.more {
+		err := p.save(ctx, part.records)
+		if err == nil {
+			err = p.settle(ctx)
+		}
+		if err != nil || !part.more {
 			return err
 		}
 		select {
@@ -105,7 +115,9 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 	at := p.checkpoint()
 	part = partOf(batch, at, p.bound.limit.Load())
 	if part.at.Sequence > at.Sequence {
-		p.cfg.Model.SetEpoch(part.at.HistoryName())
+		if v := p.cfg.Model.View(); !p.again.hidden && v.Epoch() != part.at.HistoryName() && v.Epoch() == at.HistoryName() {
+			p.cfg.Model.NameFeed(part.at.HistoryName(), false)
+		}
 		p.applying = part.records
 		_, lost := p.cfg.Model.Apply(part.records, part.at.Sequence)
 		p.applying = nil
@@ -122,17 +134,16 @@ type batchPart struct {
 	messages int
 	records  []readmodel.Record
 	rejected []rejection // in stream order
-	lost     []string    // subjects of records that were superseded and not rejected
 	unheeded int         // rejected removals of what is shown, since a greater revision is known
+	superseded int
+
+	displacing []displacing // superseded and rejected messages
 	more     bool        // the batch goes on after the bound
 }
 
 // lose takes the records that the model has not taken out of the part, and rejects those that are a
 // mistake of the backend (events/CONTRACT.md#revisions).
 func (b *batchPart) lose(batch []*chunk, lost []readmodel.Loss) {
-	if len(lost) == 0 {
-		return
-	}
 	reasons := map[uint64]string{} // by sequence
 	for _, l := range lost {
 		switch {
@@ -143,7 +154,8 @@ func (b *batchPart) lose(batch []*chunk, lost []readmodel.Loss) {
 			b.unheeded++
 		default:
 			reasons[l.Record.Sequence] = ""
-			b.lost = append(b.lost, l.Record.Subject.String())
+			b.superseded++
+			b.displacing = append(b.displacing, displacing{l.Record.Subject.String(), l.Record.Sequence})
 		}
 	}
 	b.records = slices.DeleteFunc(b.records, func(r readmodel.Record) bool {
@@ -157,13 +169,16 @@ func (b *batchPart) lose(batch []*chunk, lost []readmodel.Loss) {
 			}
 		}
 	}
+	for _, r := range b.rejected {
+		b.displacing = append(b.displacing, displacing{r.Subject, r.Sequence})
+	}
 	slices.SortFunc(b.rejected, func(x, y rejection) int { return cmp.Compare(x.Sequence, y.Sequence) })
 }
 
 // partOf returns the part of batch that may be applied. A bound between two messages counts as
 // reached once no message up to it remains.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
-	part, newest, records := batchPart{at: at}, lineage.NewestTime(at), 0
+	part, records := batchPart{at: at}, 0
 	for _, c := range batch {
 		records += len(c.records)
 	}
@@ -178,13 +193,10 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 			if m.Sequence > at.Sequence {
 				part.messages++
 			}
-			if m.Time.After(newest) {
-				newest = m.Time
-			}
 		}
 		for _, h := range c.histories {
 			if h.sequence > at.Sequence && h.sequence <= limit {
-				part.at.History = h.name
+				part.begin(h.History)
 			}
 		}
 		for _, r := range c.records {
@@ -199,20 +211,37 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 		}
 	}
 	if part.last.Sequence > at.Sequence {
-		part.at.Sequence, part.at.MessageID, part.at.MessageTime = part.last.Sequence, part.last.ID, part.last.Time.UTC()
-		part.at.NewestTime = newest.UTC()
+		part.at.Sequence = part.last.Sequence
+		part.at.Passed(readmodel.Position{Sequence: part.last.Sequence, Time: part.last.Time.UTC()})
 	}
 	if part.more && limit > part.at.Sequence {
-		part.at.Sequence, part.at.MessageID, part.at.MessageTime = limit, "", time.Time{}
+		part.at.Sequence = limit
 	}
 	return part
+}
+
+// begin begins the history of a marker, unless a newer one has begun already.
+func (b *batchPart) begin(h events.History) {
+	if h.Revision < b.at.HistoryRevision {
+		return
+	}
+	names := h.Names()
+	if h.Kind == events.HistoryNew {
+		for _, name := range b.at.Histories {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	b.at.History, b.at.HistoryRevision, b.at.Rewound = h.Name, h.Revision, false
+	b.at.Histories = names[:min(len(names), events.MaxFollows)]
 }
 
 // note updates the progress.
 func (p *Projector) note(ctx context.Context, part batchPart) {
 	p.tracker.update(func(s *Progress) {
 		s.Applied += uint64(part.messages)
-		s.Superseded += uint64(len(part.lost))
+		s.Superseded += uint64(part.superseded)
 		s.Unheeded += uint64(part.unheeded)
 		s.LastSequence = max(s.LastSequence, part.at.Sequence)
 		if !s.CaughtUp {
@@ -220,7 +249,7 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 		}
 	})
 	switch {
-	case p.Progress().CaughtUp:
+	case p.phase == caughtUp:
 	case part.at.Sequence >= p.target:
 		p.reachTarget(ctx, part.at.Sequence)
 	case part.last.AtEnd:
@@ -228,18 +257,42 @@ func (p *Projector) note(ctx context.Context, part batchPart) {
 	}
 }
 
-// save passes applied records to the saver. Until a replay has been complete once, it is saved with
-// checkpoint 0.
+// save passes applied records to the saver.
 func (p *Projector) save(ctx context.Context, records []readmodel.Record) error {
+	return p.saveCommit(ctx, readmodel.Commit{Records: records})
+}
+
+// saveCommit completes a commit and passes it to the saver. While the stream is read again, the
+// checkpoint is the one from before.
+func (p *Projector) saveCommit(ctx context.Context, c readmodel.Commit) error {
 	at := p.checkpoint()
-	if !p.complete() {
-		at = readmodel.Checkpoint{StreamIdentity: at.StreamIdentity}
-		at.History = "" // the next replay begins before it
-	} else {
-		at.Erased = p.eraser.erased(at.Sequence)
+	reached := at.Sequence
+	if p.again.active {
+		at = p.again.hold
 	}
-	return p.saver.add(ctx, p.checkpoint().Sequence, readmodel.Commit{
-		Records: records, Checkpoint: at, Digest: p.cfg.Model.Digest()}, p.bulk)
+	at.Complete = p.complete()
+	at.Erased, at.Restored = p.eraser.erased(at.Sequence), p.restorer.restored(at.Sequence)
+	c.Checkpoint, c.Digest = at, p.cfg.Model.Digest()
+	return p.saver.add(ctx, reached, c, p.bulk)
+}
+
+// lack records that the stream lacks the states of some subjects.
+func (p *Projector) lack(ctx context.Context, subjects []events.Subject) error {
+	p.withModel(func(m *readmodel.Model) { m.Lack(subjects) })
+	return p.saveCommit(ctx, readmodel.Commit{Lacking: subjects})
+}
+
+// look is called at every poll.
+func (p *Projector) look(ctx context.Context, now time.Time) error {
+	if err := p.settle(ctx); err != nil {
+		return err
+	}
+	p.nameFeed(now)
+	p.showLacking()
+	if p.phase == toPresent && p.checkpoint().Sequence >= p.target { // something is owed
+		p.finishCatchUp(ctx, p.asked)
+	}
+	return nil
 }
 
 // erasure states that the stream holds nothing after from, and ended at to at the time asOf.
@@ -257,9 +310,12 @@ func (p *Projector) skipErased(ctx context.Context, e erasure) error {
 	at := p.checkpoint()
 	p.log.Info("the stream's last messages have been erased; checkpoint moved to its end", "checkpoint", at.Sequence)
 	if at.Sequence >= p.target {
-		p.finishCatchUp(e.asOf)
+		p.finishCatchUp(ctx, e.asOf)
 	}
-	return p.save(ctx, nil)
+	if err := p.save(ctx, nil); err != nil {
+		return err
+	}
+	return p.settle(ctx)
 }
 
 // moveOver reports whether it has moved the checkpoint. It does not move it if a message has
@@ -272,7 +328,7 @@ func (p *Projector) moveOver(e erasure) bool {
 	if at.Sequence != e.from || to <= e.from {
 		return false
 	}
-	at.Sequence, at.MessageID, at.MessageTime = to, "", time.Time{}
+	at.Sequence = to
 	p.cfg.Model.Apply(nil, at.Sequence)
 	p.setCheckpoint(at)
 	return true

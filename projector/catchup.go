@@ -40,7 +40,7 @@ const (
 )
 
 // complete reports whether the model has caught up once, in this process or before it was saved.
-func (p *Projector) complete() bool { return p.phase == caughtUp || p.cfg.Saved.Sequence > 0 }
+func (p *Projector) complete() bool { return p.phase == caughtUp || p.cfg.Saved.Complete }
 
 // aim ends the current phase. The next target is the stream's end, as requested at asked.
 func (p *Projector) aim(next phase, asked time.Time, end uint64) {
@@ -51,7 +51,6 @@ func (p *Projector) aim(next phase, asked time.Time, end uint64) {
 // at the time asked.
 func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo, end uint64, asked time.Time, pending uint64) {
 	at := p.checkpoint()
-	p.rejecter.setEpoch(at.StreamEpoch)
 	switch {
 	case p.phase == unasked:
 		p.aim(toStart, asked, end)
@@ -60,13 +59,12 @@ func (p *Projector) beginCatchUp(ctx context.Context, info *jetstream.StreamInfo
 	}
 	p.log.Info("following the stream", "epoch", at.StreamEpoch, "checkpoint", at.Sequence,
 		"lastSequence", info.State.LastSeq, "pending", pending)
-	if p.Progress().CaughtUp {
+	if p.phase == caughtUp {
 		return
 	}
 	p.tracker.update(func(s *Progress) { s.Total = s.Done + pending })
 	if at.Sequence >= p.target {
-		p.finishCatchUp(asked)
-		_ = p.save(ctx, nil) // what was applied before has been saved with checkpoint 0; the only error is ctx's
+		p.finishCatchUp(ctx, asked)
 		return
 	}
 	if pending == 0 {
@@ -99,16 +97,19 @@ func (p *Projector) reachTarget(ctx context.Context, at uint64) {
 		p.aim(toPresent, asOf, end)
 	}
 	if at >= p.target {
-		p.finishCatchUp(p.asked)
+		p.finishCatchUp(ctx, p.asked)
 	}
 }
 
 // finishCatchUp allows the model to be served, once.
-func (p *Projector) finishCatchUp(asOf time.Time) {
-	if p.Progress().CaughtUp {
+func (p *Projector) finishCatchUp(ctx context.Context, asOf time.Time) {
+	if p.phase == caughtUp {
 		return
 	}
 	p.endBulk()
+	if !p.paid(ctx) {
+		return
+	}
 	p.phase = caughtUp
 	at := p.checkpoint()
 	p.log.Info("caught up with the stream", "checkpoint", at.Sequence, "messages", p.Progress().Total,
@@ -117,4 +118,7 @@ func (p *Projector) finishCatchUp(asOf time.Time) {
 		s.CaughtUp, s.Done = true, s.Total
 		s.knownComplete(asOf)
 	})
+	if err := p.settle(ctx); err != nil {
+		p.recheck(err)
+	}
 }

@@ -54,6 +54,12 @@ type Config struct {
 	Store Store
 	Saved readmodel.Checkpoint
 
+	// Owed is what must be known before the model is served; nil for nothing. AcceptLoss is the
+	// operator's word that it is lost: the epoch of the stream, or without a stream the newest
+	// history of Owed.
+	Owed       *readmodel.Owed
+	AcceptLoss string
+
 	// LoggedUpTo is the last sequence whose rejection was logged by the projector that this one
 	// replaces. Rejections up to it are logged at level debug. 0 means none.
 	LoggedUpTo uint64

@@ -35,8 +35,8 @@ type chunk struct {
 
 // beginning is the marker of a history (events/CONTRACT.md#histories).
 type beginning struct {
+	events.History
 	sequence uint64
-	name     string
 }
 
 // rejection is a rejected event: its copy, without the epoch of its stream, and the text that the
@@ -88,7 +88,7 @@ func (d *decoder) chunk(c *chunk) {
 		m := &c.messages[i].Message
 		if m.Subject == events.HistorySubject {
 			if h, err := events.DecodeHistory(m.Data); err == nil {
-				c.histories = append(c.histories, beginning{m.Sequence, h.Name})
+				c.histories = append(c.histories, beginning{h, m.Sequence})
 				continue
 			}
 		}

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"example.org/registry/events/leader"
 	"example.org/registry/events/pause"
-	"example.org/registry/projector/lineage"
 )
 
 // A stream may be a mirror of another one, its origin (events/CONTRACT.md#mirrors). It has the
@@ -80,19 +80,15 @@ func lastMessage(ctx context.Context, s leader.Stream) (uint64, error) {
 	return m.Sequence, err
 }
 
-// verifyOrigin checks whether the origin is still the stream of the model. A mirror itself follows
-// any stream that has its origin's name and is longer. The error is a *lineage.Error.
-func (p *Projector) verifyOrigin(ctx context.Context) error {
-	origin := p.origin.Load()
-	if origin == nil {
-		return nil
+// verifyOrigin returns why the origin is not as the mirror was read. A mirror itself follows any
+// stream that has its origin's name and is longer.
+func (p *Projector) verifyOrigin(ctx context.Context, origin leader.Stream) error {
+	info, err := origin.Info(ctx)
+	if err != nil {
+		return nil // said elsewhere
 	}
-	at := p.checkpoint()
-	at.StreamCreated = time.Time{} // the mirror's
-	var identity *lineage.Error
-	if err := lineage.Check(ctx, *origin, at); errors.As(err, &identity) {
-		return &lineage.Error{Kind: identity.Kind, Sentence: fmt.Sprintf("The stream %s is a mirror, and its origin is not the same any more: %s",
-			p.stream.Name, identity.Sentence)}
+	if err := check(ctx, origin, info, p.checkpoint()); errors.Is(err, errChanged) {
+		return errors.New("it is not the stream any more that was mirrored: make the mirror anew")
 	}
 	return nil
 }
@@ -100,6 +96,7 @@ func (p *Projector) verifyOrigin(ctx context.Context) error {
 // watchOrigin asks the origin where it ends, every PollEvery. It runs in its own goroutine: the
 // link to the origin may be slow, and no poll of the mirror waits for it.
 func (p *Projector) watchOrigin(ctx context.Context) {
+	var wrong error
 	verified, away := time.Now(), false
 	for pause.For(ctx, p.cfg.PollEvery) {
 		origin := p.origin.Load()
@@ -114,14 +111,12 @@ func (p *Projector) watchOrigin(ctx context.Context) {
 		if err == nil {
 			p.tracker.ended(end, asked)
 		}
-		away = p.originAnswers(origin.Name, err, away)
+		away = p.originAnswers(origin.Name, cmp.Or(err, wrong), away)
 		if time.Since(verified) < p.cfg.VerifyEvery {
 			continue
 		}
 		verified = time.Now()
-		if err := p.verifyOrigin(ctx); err != nil {
-			p.recheck(err)
-		}
+		wrong = p.verifyOrigin(ctx, *origin)
 	}
 }
 
@@ -135,7 +130,7 @@ func (p *Projector) originAnswers(name string, err error, was bool) (away bool) 
 	}
 	sentence := ""
 	if away {
-		sentence = fmt.Sprintf("The origin %s of the mirror %s does not answer, so newer events are missing: %v.", name, p.stream.Name, err)
+		sentence = fmt.Sprintf("The origin %s of the mirror %s cannot be followed, so newer events are missing: %v.", name, p.stream.Name, err)
 	}
 	p.tracker.setTrouble(troubleOrigin, sentence)
 	return away || was && err != nil

@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +32,17 @@ type Progress struct {
 	// CaughtUp means that the model may be served. Once true it stays true.
 	CaughtUp bool
 
-	// Connected means that the broker answers; Frozen, that the stream has become another one.
-	Connected, Frozen bool
+	// Connected means that the broker answers.
+	Connected bool
+
+	// FrozenBy is why nothing is applied: FrozenMissing, FrozenForeign, or empty.
+	FrozenBy string
+
+	// Unpublished counts the states that are known and that the stream lacks, once they have been
+	// Compared. Rewound means that the stream came back in an older state, and that no new history
+	// has begun since.
+	Unpublished       int
+	Compared, Rewound bool
 
 	// Saved is the checkpoint in the store.
 	Saved uint64
@@ -63,20 +71,15 @@ type Progress struct {
 	// rejected.
 	Rejected, RejectedHere uint64
 
-	// SubjectsWithoutValidEvent are subjects of the contract whose retained messages were all
-	// rejected, sorted, at most 1,000, donations without their ids: a rebuild would not know their
-	// last state. A purged subject leaves the list within seconds (each poll checks ten).
-	SubjectsWithoutValidEvent []string
-
 	// SubjectsNotErased counts the subjects with messages before their tombstone.
 	SubjectsNotErased int
-
-	// SubjectsLost counts the subjects that have a state in the model and no message in the stream.
-	SubjectsLost int
 
 	// LastError is a sentence about the most important problem, or empty.
 	LastError string
 }
+
+// Frozen reports whether nothing is applied, since the stream is missing or another registry's.
+func (p *Progress) Frozen() bool { return p.FrozenBy != "" }
 
 // Status is the part of Progress that every response depends on.
 type Status struct {
@@ -101,7 +104,8 @@ const (
 	troubleSession
 	troubleOrigin
 	troubleConfig
-	troubleLoss
+	troubleOwed
+	troubleLacking
 	troubleDelivery
 	troubleStore
 	troubleRejects
@@ -193,13 +197,12 @@ func (t *tracker) lastError(p Progress) string {
 
 func (t *tracker) status() Status {
 	p := t.published.Load()
-	return Status{p.CaughtUp, p.Frozen, p.AsOf, p.LastError}
+	return Status{p.CaughtUp, p.Frozen(), p.AsOf, p.LastError}
 }
 
 func (t *tracker) read(now time.Time) Progress {
 	p := *t.published.Load()
-	p.SubjectsWithoutValidEvent = slices.Clone(p.SubjectsWithoutValidEvent)
-	if p.Lag > 0 || p.Frozen {
+	if p.Lag > 0 || p.Frozen() {
 		since := p.AsOf
 		if since.IsZero() {
 			since = t.began

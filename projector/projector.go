@@ -17,7 +17,6 @@ import (
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
-	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -38,6 +37,7 @@ type Projector struct {
 	poll     chan struct{}      // to watch: poll now; holds one
 	erased   chan erasure       // from watch to the session
 	restart  chan error         // to the session: the reason to restart, which verifies the stream; holds one
+	lost     chan []events.Subject // to the session: subjects that the stream lacks
 
 	// Owned by follow.
 	phase    phase     // of catching up at start
@@ -45,6 +45,10 @@ type Projector struct {
 	asked    time.Time // time of the request for target, in the phase toPresent
 	bulk     bool      // the model is in bulk: only while catching up
 	accepted bool      // the stream's configuration has been checked
+	again    reading
+	owed     *readmodel.Owed // what must be known before the model may be served; nil if that is nothing
+
+	lackingSince time.Time // when the stream began to lack entries that are shown; zero if it lacks none
 
 	bound bound // limit up to which messages are applied
 
@@ -68,20 +72,22 @@ func New(cfg Config) *Projector {
 		poll:    make(chan struct{}, 1),
 		erased:  make(chan erasure),
 		restart: make(chan error, 1),
+		lost:    make(chan []events.Subject),
+		again:   reading{active: true, hold: cfg.Saved},
+		owed:    cfg.Owed,
 	}
 	p.bound.init()
 	p.tracker.began = time.Now()
 	p.setCheckpoint(cfg.Saved)
 	p.tracker.update(func(s *Progress) {
 		s.Saved, s.LastSequence = cfg.Saved.Sequence, cfg.Saved.Sequence
-		s.AsOf = cfg.Saved.MessageTime
+		s.AsOf = cfg.Saved.Newest().Time
 		if s.AsOf.After(p.tracker.began) { // by the broker's clock
 			s.AsOf = p.tracker.began
 		}
 	})
 	p.restorer = newRestorer(p)
 	p.rejecter = newRejecter(cfg, p.stream, &p.tracker, p.log)
-	p.rejecter.subjects.rejected = p.restorer.add
 	p.eraser = newEraser(p)
 	p.saver = newSaver(cfg, &p.tracker, p.rejecter, p.log)
 	return p
@@ -96,8 +102,9 @@ func New(cfg Config) *Projector {
 // remedy. With ReadOnly, Run also returns a permission error of the broker, which a server would
 // wait out. Run may be called once.
 func (p *Projector) Run(ctx context.Context) error {
+	p.lackingSince = p.tracker.began.Add(-lacksFor)
+	p.nameFeed(p.tracker.began)
 	p.withModel(func(m *readmodel.Model) {
-		m.SetEpoch(p.checkpoint().HistoryName())
 		m.UseStates(func(k events.Subject, sequence uint64) ([]byte, bool) { return p.stateAt(ctx, k, sequence) })
 	})
 	// Saver and rejecter finish the work that the others have passed on, so they end last.
@@ -139,14 +146,12 @@ func (p *Projector) follow(ctx context.Context) error {
 			break
 		}
 		var unusable *unusableError
-		var identity *lineage.Error
+		var frozen *frozenError
 		switch {
-		case errors.As(err, &unusable) && !p.Progress().CaughtUp:
+		case errors.As(err, &unusable) && !p.Progress().CaughtUp: // otherwise a state is being served
 			return unusable.err
-		case errors.As(err, &unusable): // a state is being served: do not end the process
-			p.freeze(ctx, unusable.identity())
-		case errors.As(err, &identity):
-			p.recheckIdentity(ctx, identity)
+		case errors.As(err, &frozen):
+			p.freeze(ctx, frozen)
 		case p.cfg.ReadOnly && errors.Is(err, natserr.ErrRefused):
 			return err // a replay does not wait for a change of the broker's configuration
 		default:
@@ -176,13 +181,11 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	if err := p.findOrigin(info); err != nil {
 		return false, err
 	}
-	p.identify(info)
+	if err := p.prove(ctx, info); err != nil {
+		return false, err
+	}
 	r, err := p.newReceiver(ctx)
 	if err != nil {
-		var identity *lineage.Error
-		if wrong := p.VerifyStream(ctx); errors.As(wrong, &identity) {
-			return false, wrong // a broker that makes no consumer must not hide that
-		}
 		return false, err
 	}
 	defer r.close()
@@ -191,8 +194,6 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	if err := p.VerifyStream(ctx); err != nil {
 		return false, err
 	}
-	p.setUnconfirmed(ctx, false)
-	p.keepCreated(info)
 	end, asOf, err := p.whole(ctx, info, asked)
 	if err != nil {
 		return false, err
@@ -246,14 +247,15 @@ func (p *Projector) Progress() Progress { return p.tracker.read(time.Now()) }
 // before, during and after Run.
 func (p *Projector) Status() Status { return p.tracker.status() }
 
-// VerifyStream asks the broker whether the stream, and a mirror's origin if that answers, is still
-// the one of the model. The error gives the reason why it is not, or why the broker did not answer.
+// VerifyStream asks the broker whether the stream is still as it was read. The error gives the reason
+// why it is not, or why the broker did not answer.
 // Any goroutine may call it while Run runs.
 func (p *Projector) VerifyStream(ctx context.Context) error {
-	if err := lineage.Check(ctx, p.stream, p.checkpoint()); err != nil {
+	info, err := p.stream.Info(ctx)
+	if err != nil {
 		return err
 	}
-	return p.verifyOrigin(ctx)
+	return check(ctx, p.stream, info, p.checkpoint())
 }
 
 // stateAt returns the canonical data of the known state of k, whose last message had the sequence:
@@ -264,7 +266,7 @@ func (p *Projector) stateAt(ctx context.Context, k events.Subject, sequence uint
 	if ok && p.applying[i].Subject == k {
 		return p.applying[i].State(), true
 	}
-	if r, ok := p.saver.unsaved(k); ok && r.Sequence == sequence {
+	if r, ok := p.saver.unsaved(k); ok && (r.Sequence == sequence || sequence == 0) {
 		return r.State(), true
 	}
 	if m, err := p.stream.Message(ctx, sequence); err == nil && m.Subject == k.String() {
@@ -273,7 +275,7 @@ func (p *Projector) stateAt(ctx context.Context, k events.Subject, sequence uint
 		}
 	}
 	state, ok, err := p.cfg.Store.State(k)
-	if err != nil || !ok || state.Sequence != sequence {
+	if err != nil || !ok || state.Sequence != sequence && sequence > 0 {
 		return nil, false
 	}
 	return events.AppendData(nil, state.Data), true

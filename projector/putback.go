@@ -15,6 +15,7 @@ import (
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/pause"
+	"example.org/registry/readmodel"
 )
 
 const (
@@ -39,26 +40,56 @@ type restorer struct {
 	p    *Projector
 	wake chan struct{} // to run: a subject waits; holds one
 
-	mu       sync.Mutex
-	subjects map[string]*displaced
+	mu         sync.Mutex
+	subjects   map[string]*displaced
+	unread, to uint64 // what must be read from the stream, since an earlier process did not look at it; none if to is 0
 
 	failing bool // the last step failed; owned by run
 }
 
+// displacing is a superseded or rejected message.
+type displacing struct {
+	subject  string
+	sequence uint64
+}
+
 // displaced is a subject whose last message may not be its true state.
 type displaced struct {
-	waits bool          // it must be looked at
-	due   time.Time     // not before then
-	pause time.Duration // after the last repetition; 0 before the first
+	waits    bool          // it must be looked at
+	sequence uint64        // of the first message that displaces it and has not been looked at
+	due      time.Time     // not before then
+	pause    time.Duration // after the last repetition; 0 before the first
+	lacks    bool          // its true state is not in the stream any more, as of the last look
 }
 
 func newRestorer(p *Projector) *restorer {
-	return &restorer{p: p, wake: make(chan struct{}, 1), subjects: map[string]*displaced{}}
+	r := &restorer{p: p, wake: make(chan struct{}, 1), subjects: map[string]*displaced{}}
+	if at := p.cfg.Saved; at.Restored < at.Sequence {
+		r.unread, r.to = at.Restored+1, at.Sequence
+	}
+	return r
 }
 
-// add schedules a look at a subject. It does not wait. Any goroutine may call it.
-func (r *restorer) add(subject string) {
-	if r.p.cfg.ReadOnly || r.p.cfg.Erase == nil {
+// restored returns the last sequence up to which every subject has been looked at, at most
+// checkpoint.
+func (r *restorer) restored(checkpoint uint64) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.to > 0 {
+		checkpoint = min(checkpoint, r.unread-1)
+	}
+	for _, d := range r.subjects {
+		if d.waits {
+			checkpoint = min(checkpoint, d.sequence-1)
+		}
+	}
+	return checkpoint
+}
+
+// add schedules a look at a subject, because of a message. It does not wait. Any goroutine may call
+// it.
+func (r *restorer) add(subject string, sequence uint64) {
+	if r.p.cfg.ReadOnly {
 		return
 	}
 	r.mu.Lock()
@@ -67,8 +98,8 @@ func (r *restorer) add(subject string) {
 		d = &displaced{}
 		r.subjects[subject] = d
 	}
-	if d != nil {
-		d.waits = true
+	if d != nil && !d.waits {
+		d.waits, d.sequence = true, sequence
 	}
 	r.mu.Unlock()
 	select {
@@ -119,12 +150,17 @@ func (r *restorer) idle(ctx context.Context, d time.Duration) {
 
 // step looks at some waiting subjects. It returns the wait until the next step, or 0 if none waits.
 func (r *restorer) step(ctx context.Context) (time.Duration, error) {
+	now := r.p.Progress()
+	ready := now.CaughtUp && now.Compared && !now.Frozen() && !now.Rewound
+	if ready {
+		if err := r.read(ctx); err != nil {
+			return 0, err
+		}
+	}
 	some, wait := r.next(time.Now())
 	if len(some) == 0 {
 		return wait, nil
 	}
-	status := r.p.Status()
-	ready := status.CaughtUp && !status.Frozen && r.p.origin.Load() == nil && !r.p.checkpoint().Unconfirmed
 	if !ready || r.p.VerifyStream(ctx) != nil { // reported elsewhere
 		for _, subject := range some {
 			r.settle(subject, false, errNotYet)
@@ -173,8 +209,8 @@ func (r *restorer) settle(subject string, again bool, err error) {
 	d := r.subjects[subject]
 	switch now := time.Now(); {
 	case d == nil: // next has forgotten it
-	case errors.Is(err, errOtherServer):
-		d.waits, d.due = true, now.Add(maxEraseWait)
+	case errors.Is(err, errLacking):
+		d.waits, d.due, d.lacks = true, now.Add(lacksFor), true
 	case errors.Is(err, errNotYet):
 		d.waits, d.due = true, now.Add(r.p.cfg.SaveEvery)
 	case err != nil:
@@ -189,8 +225,8 @@ var (
 	// errNotYet is no failure: the store does not have the subject's last message yet.
 	errNotYet = errors.New("not looked at yet")
 
-	// errOtherServer is no failure: another server may publish the state.
-	errOtherServer = fmt.Errorf("%w: not by this server", errNotYet)
+	// errLacking is no failure: the stream lacks the state, and another server may publish it.
+	errLacking = fmt.Errorf("%w: not by this server", errNotYet)
 )
 
 // restore publishes the true state of a subject, if its last message is another one, and reports
@@ -216,8 +252,8 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 	if e, err := last.Event(); err == nil && events.Compare(e.Data, state.Data) >= 0 {
 		return false, nil
 	}
-	if !r.p.cfg.Erase() {
-		return false, errOtherServer
+	if may := r.p.cfg.Erase; may == nil || !may() || r.p.origin.Load() != nil {
+		return false, r.lacks(ctx, k, state.Sequence)
 	}
 	err = r.publish(ctx, subject, state.Data, last.Sequence)
 	switch {
@@ -230,6 +266,57 @@ func (r *restorer) restore(ctx context.Context, subject string) (again bool, err
 	r.p.log.Info("superseded or rejected messages came after the true state of a subject; published it again",
 		"subject", k.Masked(), "revision", events.Revision(state.Data), "after", last.Sequence)
 	return true, nil
+}
+
+// lacks looks, for a server that may not publish a state again, whether the stream still has it. If
+// it has not at a second look, the session is told.
+func (r *restorer) lacks(ctx context.Context, k events.Subject, sequence uint64) error {
+	if sequence == 0 {
+		return nil // told before
+	}
+	_, err := r.p.stream.Message(ctx, sequence)
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	r.mu.Lock()
+	d := r.subjects[k.String()]
+	again := d != nil && d.lacks
+	r.mu.Unlock()
+	if !again {
+		return errLacking
+	}
+	return r.p.tellLost(ctx, []events.Subject{k})
+}
+
+// read looks for displacing messages that an earlier process did not look at.
+func (r *restorer) read(ctx context.Context) error {
+	r.mu.Lock()
+	from, to := r.unread, r.to
+	r.mu.Unlock()
+	if to == 0 {
+		return nil
+	}
+	err := r.p.stream.ReadAfter(ctx, "registry projector", from-1, func(m leader.Message) {
+		k, err := events.ParseSubject(m.Subject)
+		if err != nil || m.Sequence > to {
+			return
+		}
+		e, err := m.Event()
+		displaces := err != nil
+		if err == nil {
+			r.p.Inspect(func(model *readmodel.Model) { displaces = model.Known(k) > events.Revision(e.Data) })
+		}
+		if displaces {
+			r.add(m.Subject, m.Sequence)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.unread, r.to = 0, 0
+	r.mu.Unlock()
+	return nil
 }
 
 // publish publishes a state as registry export writes it. It has no Nats-Msg-Id, since the broker

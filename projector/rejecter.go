@@ -42,11 +42,8 @@ type rejecter struct {
 	tracker  *tracker
 	stream   leader.Stream // of the events
 	copies   leader.Stream // of rejected events
-	subjects *subjects
-	epochs   chan string // holds one: the stream's epoch, once known
 
 	// Owned by run, then by finish.
-	epoch  string
 	exists bool // the stream of rejected events exists
 
 	counting chan struct{} // holds one during a request, so that no reply replaces a newer one
@@ -61,23 +58,15 @@ func newRejecter(cfg Config, stream leader.Stream, t *tracker, log *slog.Logger)
 	return &rejecter{
 		cfg: cfg, log: log, tracker: t,
 		stream: stream, copies: leader.Stream{JS: stream.JS, Name: events.RejectedStream},
-		subjects: newSubjects(cfg, stream, t, log),
-		epochs:   make(chan string, 1), counting: make(chan struct{}, 1), changed: make(chan struct{}),
+		counting: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 }
 
-// setEpoch sets the epoch of the rejected events' stream. Only the first call counts.
-func (r *rejecter) setEpoch(epoch string) {
-	select {
-	case r.epochs <- epoch:
-	default:
-	}
-}
-
-// add adds rejected events, in stream order, and logs each. While too many wait to be copied, it
-// waits; its only error is that of ctx.
-func (r *rejecter) add(ctx context.Context, batch []rejection) error {
+// add adds rejected events of a history, in stream order, and logs each. While too many wait to be
+// copied, it waits; its only error is that of ctx.
+func (r *rejecter) add(ctx context.Context, history string, batch []rejection) error {
 	for _, c := range batch {
+		c.Epoch = history
 		if len(c.Payload) > events.MaxRejected {
 			c.Payload, c.Truncated = bytes.Clone(c.Payload[:events.MaxRejected]), true
 		}
@@ -124,16 +113,6 @@ func (r *rejecter) broadcast() {
 	r.changed = make(chan struct{})
 }
 
-// valid records subjects that have a valid event again.
-func (r *rejecter) valid(records []readmodel.Record) {
-	if r.subjects.none() {
-		return
-	}
-	for _, record := range records {
-		r.subjects.clear(record.Subject.String())
-	}
-}
-
 // awaitCopies waits until every rejected event up to seq has been copied. After ctx has ended it
 // does not wait, but returns whether they have been.
 func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
@@ -153,24 +132,18 @@ func (r *rejecter) awaitCopies(ctx context.Context, seq uint64) error {
 	}
 }
 
-// run copies events until ctx ends. It also starts the examination of their subjects, which no
-// copy, and so no checkpoint, waits for.
+// run copies events until ctx ends.
 func (r *rejecter) run(ctx context.Context) {
 	if r.cfg.ReadOnly {
 		return
 	}
-	select {
-	case r.epoch = <-r.epochs:
-	case <-ctx.Done():
-		return
-	}
-	var examining sync.WaitGroup
-	defer examining.Wait()
-	examining.Go(func() { r.subjects.run(ctx, r.epoch) })
 	for ctx.Err() == nil {
+		if !r.await(ctx) {
+			return
+		}
+
 		began := time.Now()
 		copied, err := r.copyNext(ctx)
-		r.subjects.examineAll(copied)
 		if err != nil {
 			if ctx.Err() == nil && r.tracker.setTrouble(troubleRejects, "Rejected events cannot be copied: "+err.Error()+".") {
 				r.log.Warn("rejected events cannot be copied; retrying", "error", err)
@@ -179,25 +152,35 @@ func (r *rejecter) run(ctx context.Context) {
 			continue
 		}
 		r.tracker.setTrouble(troubleRejects, "")
-		r.idle(ctx, len(copied) > 0)
+		if len(copied) > 0 && !r.waits() {
+			r.count(ctx)
+		}
 	}
 }
 
-// idle waits for events to copy. If some have been copied, it first counts the copies.
-func (r *rejecter) idle(ctx context.Context, some bool) {
+// waits reports whether there are events to copy.
+func (r *rejecter) waits() bool {
 	r.mu.Lock()
-	changed, more := r.changed, len(r.waiting) > 0
-	r.mu.Unlock()
-	if more {
-		return
+	defer r.mu.Unlock()
+	return len(r.waiting) > 0
+}
+
+// await waits for events to copy. It returns false when ctx has ended.
+func (r *rejecter) await(ctx context.Context) bool {
+	for !r.waits() {
+		r.mu.Lock()
+		changed := r.changed
+		r.mu.Unlock()
+		if r.waits() {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
 	}
-	if some {
-		r.count(ctx)
-	}
-	select {
-	case <-changed:
-	case <-ctx.Done():
-	}
+	return true
 }
 
 // copyNext copies the next waiting events, if any, and returns the copies made. After an error the
@@ -284,7 +267,6 @@ func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 	if err := failpoint.Hit("projector/before-copy"); err != nil {
 		return err
 	}
-	c.Epoch = r.epoch
 	if _, err := js.PublishMsg(ctx, c.Message(), jetstream.WithExpectStream(r.copies.Name)); err != nil {
 		return natserr.PermissionError(js.Conn(), err, events.RejectedPrefix)
 	}
@@ -313,7 +295,7 @@ func (r *rejecter) count(ctx context.Context) {
 func (r *rejecter) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
 	defer cancel()
-	for r.epoch != "" && ctx.Err() == nil {
+	for ctx.Err() == nil && r.waits() {
 		if batch, err := r.copyNext(ctx); err != nil || len(batch) == 0 {
 			return
 		}

@@ -11,7 +11,6 @@ import (
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/publish"
-	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 )
 
@@ -21,11 +20,6 @@ type unusableError struct{ err error }
 
 func (u *unusableError) Error() string { return u.err.Error() }
 func (u *unusableError) Unwrap() error { return u.err }
-
-// identity returns the error as a reason to freeze.
-func (u *unusableError) identity() *lineage.Error {
-	return &lineage.Error{Sentence: "The stream cannot be used: " + u.Error() + "."}
-}
 
 func unusable(format string, args ...any) error {
 	return &unusableError{fmt.Errorf(format, args...)}
@@ -39,7 +33,11 @@ func (p *Projector) ensureStream(ctx context.Context) (*jetstream.StreamInfo, er
 		return info, err
 	}
 	if at := p.checkpoint(); at.Sequence > 0 || at.StreamEpoch != "" || p.cfg.ReadOnly {
-		return nil, lineage.Missing(p.stream.Name)
+		return nil, missing("The stream " + p.stream.Name + " is missing")
+	}
+	if sentence := p.owesStream(); sentence != "" {
+		p.tracker.setTrouble(troubleOwed, sentence)
+		return nil, errors.New("the stream is missing, and is not made while something is known to be lost")
 	}
 	cfg := publish.StreamConfig(p.cfg.Stream, p.cfg.Replicas, p.cfg.History, events.NewEpoch())
 	if p.cfg.Demo {
@@ -100,25 +98,6 @@ func (p *Projector) subjectsTaken(ctx context.Context) string {
 	}
 	return fmt.Sprintf("stream %[1]s holds %[2]s or part of it; if %[1]s is the registry's, start with --stream %[1]s, "+
 		"else remove it or take these subjects from it", name, events.StreamSubjects)
-}
-
-// identify records the stream's identity, if no checkpoint has one.
-func (p *Projector) identify(info *jetstream.StreamInfo) {
-	if at := p.checkpoint(); at.StreamEpoch == "" {
-		at.StreamIdentity = lineage.Of(info)
-		p.setCheckpoint(at)
-		p.withModel(func(m *readmodel.Model) { m.SetEpoch(at.HistoryName()) })
-	}
-}
-
-// keepCreated records when the stream was created, once it has been verified. A restore into a
-// cluster changes that time.
-func (p *Projector) keepCreated(info *jetstream.StreamInfo) {
-	at := p.checkpoint()
-	if created := info.Created.UTC(); !created.Equal(at.StreamCreated) {
-		at.StreamCreated = created
-		p.setCheckpoint(at)
-	}
 }
 
 // acceptStream checks, once, whether the stream's configuration keeps the messages that the read

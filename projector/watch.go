@@ -69,7 +69,7 @@ func (p *Projector) watch(ctx context.Context) {
 }
 
 func (w *watcher) pollStream(ctx context.Context) {
-	at, subjects, asked := w.checkpoint(), w.cfg.Model.View().NumSubjects(), time.Now() // before the request: the reply is at least this recent
+	at, view, asked := w.checkpoint(), w.cfg.Model.View(), time.Now() // before the request: the reply is at least this recent
 	info, err := w.stream.Info(ctx)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	switch {
@@ -84,7 +84,7 @@ func (w *watcher) pollStream(ctx context.Context) {
 	switch {
 	case !missing:
 		w.compare(ctx, info, at, asked)
-		w.compareSubjects(ctx, info, subjects)
+		w.compareSubjects(ctx, info, view)
 		w.compareConfig(info)
 	case at.StreamEpoch != "":
 		w.recheck(err)
@@ -127,7 +127,7 @@ func (w *watcher) mayServe() bool {
 	if w.receiving.Load() != nil {
 		w.followed = time.Now()
 	}
-	return w.cfg.Saved.Sequence > 0 && time.Since(w.followed) >= w.cfg.StartupTimeout && !w.Status().CaughtUp
+	return w.cfg.Saved.Complete && w.cfg.Owed == nil && time.Since(w.followed) >= w.cfg.StartupTimeout && !w.Status().CaughtUp
 }
 
 // serveSaved serves the saved state. The caller must know of no problem with the stream's identity.
@@ -155,7 +155,7 @@ func (w *watcher) meanwhile() string {
 	switch {
 	case w.Progress().CaughtUp:
 		return "the last state is served"
-	case w.cfg.Saved.Sequence > 0:
+	case w.cfg.Saved.Complete:
 		return "the saved state will be served if it stays so"
 	}
 	return "nothing is saved, so nothing is served until it answers"
@@ -175,9 +175,9 @@ func (w *watcher) answer() {
 // lost delivery.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
 	last := info.State.LastSeq
-	if err := lineage.Compare(info, at); err != nil {
+	if id := lineage.Of(info); last < at.Sequence || at.StreamEpoch != "" && !lineage.Same(id, at.StreamIdentity) {
 		w.tracker.update(func(s *Progress) { s.LastSequence = last })
-		w.recheck(err)
+		w.recheck(errChanged)
 		return
 	}
 	w.tracker.update(func(s *Progress) { s.LastSequence = max(last, s.Checkpoint) })
@@ -186,8 +186,7 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	}
 	if time.Since(w.verified) >= w.cfg.VerifyEvery || w.mayServe() {
 		w.verified = time.Now()
-		var identity *lineage.Error
-		if err := lineage.CompareMessage(ctx, w.stream, info, at); errors.As(err, &identity) {
+		if err := check(ctx, w.stream, info, at); errors.Is(err, errChanged) {
 			w.recheck(err)
 			return
 		}

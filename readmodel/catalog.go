@@ -30,8 +30,12 @@ type catalog struct {
 	numCounted int // number of view totals, also of unlisted entries
 }
 
-// total is a view total with its revision. The zero value stands for none; clients see 0.
-type total struct{ views, revision int64 }
+// total is a view total with its revision, and the sequence of the last message with it. The zero
+// value stands for none; clients see 0.
+type total struct {
+	views, revision int64
+	sequence        uint64
+}
 
 func (t total) counted() bool { return t.revision > 0 }
 
@@ -122,7 +126,7 @@ func (c *catalog) loadViews(id string, row *Row, r *Record) {
 	c.views.Add(r.digest)
 	c.states.Add(r.Digest())
 	c.numCounted++
-	c.setTotal(id, row, total{r.views, r.Revision})
+	c.setTotal(id, row, total{r.views, r.Revision, r.Sequence})
 }
 
 // number gives the new row the slot of the row it replaces, or a free one, and updates the digest.
@@ -147,16 +151,24 @@ func (c *catalog) number(ch rowChange) {
 
 // setViews sets the view total of an entry id, listed or not, if it is true against the known one,
 // or returns that.
-func (c *catalog) setViews(rec *Record, bulk bool) (lost *known) {
-	k, is := rec.Subject, total{rec.views, rec.Revision}
-	r := c.row(k.ID)
-	before := c.counted(k.ID, r)
-	switch order := is.rank().Compare(before.rank()); {
+func (c *content) setViews(rec *Record, bulk bool) (lost *known) {
+	k, is, l := rec.Subject, total{rec.views, rec.Revision, rec.Sequence}, c.lists[listIndex(rec.Subject.List)]
+	r := l.row(k.ID)
+	before := l.counted(k.ID, r)
+	was := known{Rank: before.rank(), sequence: before.sequence, shown: true}
+	switch order := is.rank().Compare(was.Rank); {
 	case order < 0:
-		return &known{Rank: before.rank(), shown: true}
-	case order == 0:
+		return &was
+	case order == 0 && was.holds(rec):
 		return nil
 	}
+	c.lacking.found(rec)
+	l.setViews(rec, r, before, is, bulk)
+	return nil
+}
+
+func (c *catalog) setViews(rec *Record, r *Row, before, is total, bulk bool) {
+	k := rec.Subject
 	c.changed = true
 	if before.counted() {
 		was := viewsDigest(k, before.views)
@@ -171,7 +183,6 @@ func (c *catalog) setViews(rec *Record, bulk bool) (lost *known) {
 	if r != nil && !bulk {
 		c.orders.apply(rowChange{r, r, before.views, is.views})
 	}
-	return nil
 }
 
 // scratch is the memory in which a goroutine of EndBulk sorts. It is reused for each tree.

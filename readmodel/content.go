@@ -15,11 +15,12 @@ type content struct {
 	tombstones tombstones
 	donations  donations
 	checkpoint uint64
+	lacking    lacking                                     // the subjects whose state has sequence 0
 	states     func(events.Subject, uint64) ([]byte, bool) // see Model.UseStates; may be nil
 }
 
 func newContent() content {
-	c := content{tombstones: newTombstones(), donations: newDonations()}
+	c := content{tombstones: newTombstones(), donations: newDonations(), lacking: lacking{subjects: map[events.Subject]struct{}{}}}
 	for i := range c.lists {
 		c.lists[i] = newCatalog()
 	}
@@ -29,7 +30,6 @@ func newContent() content {
 // change is the change of one entry: of its row and view total, and of its tombstone.
 type change struct {
 	rowChange
-	sequence uint64     // of the event
 	stone    RowRef     // list and slot of the new or the removed tombstone
 	wasStone *delisting // nil if there was no tombstone
 	isStone  *delisting // nil if there is none now
@@ -42,10 +42,15 @@ func (c *content) setEntry(r *Record, bulk bool) (ch change, lost *known) {
 	list := listIndex(r.Subject.List)
 	was, slot := c.tombstones.lists[list].get(r.Subject.ID)
 	old := c.lists[list].row(r.Subject.ID)
-	if k, ok := knownEntry(r.Subject.List, old, was); ok && c.compare(r, k) < 0 {
-		return ch, new(k)
+	if k, ok := knownEntry(r.Subject.List, old, was); ok {
+		if order := c.compare(r, k); order < 0 {
+			return ch, new(k)
+		} else if order == 0 && k.holds(r) {
+			return ch, nil
+		}
 	}
-	ch = change{sequence: r.Sequence, wasStone: was}
+	c.lacking.found(r)
+	ch = change{wasStone: was}
 	ch.stone, ch.isStone = c.tombstones.apply(list, r, was, slot)
 	ch.rowChange = c.lists[list].setRow(r.Subject.ID, old, r.row, bulk)
 	return ch, nil
@@ -145,11 +150,14 @@ func (c *content) setDonation(r *Record) (lost *known) {
 		if old.state == nil {
 			k.Rank = events.RankOf(old.removal())
 		}
-		if c.compare(r, k) < 0 {
+		if order := c.compare(r, k); order < 0 {
 			return new(k)
+		} else if order == 0 && k.holds(r) {
+			return nil
 		}
 		d.states.sub(stateDigest(old.digest, old.revision))
 	}
+	c.lacking.found(r)
 	d.changed = true
 	d.states.Add(r.Digest())
 	d.replace(r.Subject.ID, old, slot, &donation{strings.Clone(r.Subject.ID), r.Sequence, r.donation, r.Revision, r.removedMS, r.digest})

@@ -27,6 +27,6 @@ func newFacets(c *content) []facet {
 		&feed{content: c},
 		&feedDigest{content: c},
 		&months{content: c},
-		&changeLog{content: c},
+		&changeLog{},
 	}
 }

@@ -121,26 +121,27 @@ func (r *Row) feedDigest() Digest {
 	return Digest(sum[:len(Digest{})])
 }
 
-// SetEpoch sets the name of the history that the model's sequences belong to, and publishes it.
-// Only the owner may call it.
-func (m *Model) SetEpoch(epoch string) {
-	if m.epoch == epoch {
-		return
-	}
-	m.epoch = epoch
-	if !m.bulk {
-		m.publish()
-	}
-}
-
-// Epoch names the history that the view's sequences belong to, or returns "" if it is not known
-// yet.
+// Epoch names the feed: it is the name of the history that the view's sequences belong to, or one of
+// this server's own (NameFeed). It is empty while the stream is read again.
 func (v *View) Epoch() string { return v.epoch }
+
+// FeedSequence returns the view's sequence as the feed counts it, and how much that is more.
+func (v *View) FeedSequence() (sequence, base uint64) {
+	base = v.own.base()
+	return v.sequence + base, base
+}
 
 // LastChange returns the sequence of the last change in the feed, or 0 if the feed is empty.
 func (v *View) LastChange() uint64 {
-	last, _ := v.feed.Last()
-	return last.Key
+	if last, ok := v.feed.Last(); ok {
+		return last.Key + v.own.base()
+	}
+	for rank := int(v.own.base()) - 1; rank >= 0; rank-- {
+		if c, ok := v.ownChange(rank); ok {
+			return c.Sequence
+		}
+	}
+	return 0
 }
 
 // FeedDigest identifies the content of the lists without view totals. Unlike Digest it can be
@@ -151,7 +152,8 @@ func (v *View) FeedDigest() Digest { return v.feedDigest }
 // pages name the last one.
 func (v *View) FeedTag() string {
 	var at Digest
-	at.set(v.sequence, v.LastChange())
+	until, _ := v.FeedSequence()
+	at.set(until, v.LastChange())
 	return contentTag("changes "+strconv.Itoa(v.feed.Len(btree.All))+" "+v.epoch, v.feedDigest, at)
 }
 
@@ -181,18 +183,28 @@ const (
 )
 
 // Feed returns at most limit changes after since, as many as fit into size bytes, but at least one.
-// since must not be after the view's sequence.
+// since must not be after the feed's sequence.
 func (v *View) Feed(since uint64, limit, size int) FeedPage {
-	p := FeedPage{Epoch: v.epoch, Since: since, Until: v.sequence, UpToDate: true}
+	until, base := v.FeedSequence()
+	p := FeedPage{Epoch: v.epoch, Since: since, Until: until, UpToDate: true}
 	size -= feedRoom + 6*len(v.epoch) // JSON may escape it
-	v.feed.AscendFrom(since+1, func(it btree.Item) bool {
-		c := v.changeOf(it)
+	add := func(c Change) bool {
 		if size -= feedRoom + len(c.Row.feedText()); len(p.Changes) > 0 && size < 0 || len(p.Changes) == limit {
 			p.Until, p.UpToDate = p.Changes[len(p.Changes)-1].Sequence, false
 			return false
 		}
 		p.Changes = append(p.Changes, c)
 		return true
+	}
+	for rank := since; rank < base; rank++ {
+		if c, ok := v.ownChange(int(rank)); ok && !add(c) {
+			return p
+		}
+	}
+	v.feed.AscendFrom(max(since, base)-base+1, func(it btree.Item) bool {
+		c := v.changeOf(it)
+		c.Sequence += base
+		return add(c)
 	})
 	return p
 }

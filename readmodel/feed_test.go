@@ -90,14 +90,14 @@ func digestOf(lists map[string]json.RawMessage) string {
 func TestFeedFolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair()
-		p.model.SetEpoch("e")
+		p.model.NameFeed("e", false)
 		client := newFolder()
 		views := []*View{p.model.View()}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0:
 				p.restart(t)
-				p.model.SetEpoch("e")
+				p.model.NameFeed("e", false)
 			case 1:
 				p.rebuild()
 			default:
@@ -135,7 +135,7 @@ func (f *folder) same(t *rapid.T, v *View) {
 // rebuild replays the log into a new model.
 func (p *pair) rebuild() {
 	m := p.newModel()
-	m.SetEpoch(p.model.View().Epoch())
+	m.NameFeed(p.model.View().Epoch(), false)
 	m.BeginBulk()
 	for i, d := range p.log {
 		m.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))
@@ -168,7 +168,7 @@ func TestFeedTag(t *testing.T) {
 	})
 	m := New()
 	none := m.View().FeedTag()
-	if m.SetEpoch("other"); m.View().FeedTag() == none || m.View().Epoch() != "other" {
+	if m.NameFeed("other", false); m.View().FeedTag() == none || m.View().Epoch() != "other" {
 		t.Error("streams share a tag")
 	}
 	if m.View().LastChange() != 0 {

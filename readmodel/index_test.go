@@ -60,7 +60,7 @@ func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found fun
 				}
 			}
 			switch {
-			case x.view.sequence > v.sequence, old != r, at&x.unsure != 0:
+			case x.view.Version() > v.Version(), old != r, at&x.unsure != 0:
 				maybe.Add(slot)
 			case old != nil && strings.Contains(text(), q.Needle):
 				sure.Add(slot)
@@ -81,7 +81,7 @@ type indexedPair struct {
 // index has searches use an index of the present.
 func (p *indexedPair) index(t *rapid.T) {
 	v := p.model.View()
-	begun := rapid.SampledFrom([]uint64{0, v.sequence}).Draw(t, "begun")
+	begun := rapid.SampledFrom([]uint64{0, v.Version()}).Draw(t, "begun")
 	p.model.UseTextIndex(lagging{v, begun, rapid.SampledFrom([]uint32{0, 1, 2, ^uint32(0)}).Draw(t, "unsure"), &p.asked, nil})
 }
 

@@ -50,7 +50,7 @@ func TestInventory(t *testing.T) {
 		"a letter of the name": func(_ *catalog, r *Row) { r.blob = strings.Replace(r.blob, `"name":"`, `"nbme":"`, 1) },
 		"the time":             func(_ *catalog, r *Row) { r.reported ^= 1 },
 		"a filter":             func(c *catalog, r *Row) { c.orders.filters.set(r.slot, r.filter^1) },
-		"the views":            func(c *catalog, r *Row) { c.totals.set(r.slot, total{1 << 40, 1}) },
+		"the views":            func(c *catalog, r *Row) { c.totals.set(r.slot, total{1 << 40, 1, 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := inventoryModel(60, false)

@@ -11,13 +11,14 @@ import (
 
 // Model is the writer's side of the read model: the content, the facets derived from it, and the
 // published view of both. One goroutine at a time owns it and calls Apply, Load, BeginBulk,
-// EndBulk, SetEpoch, Digest, Inventory, Tombstones and Listed; any goroutine may call
+// EndBulk, Rewind, Lack, NameFeed, Lacking, Digest, Inventory, Tombstones and Listed; any goroutine may call
 // View, Await and UseTextIndex.
 type Model struct {
 	// Owned by the applier.
 	content content
 	facets  []facet
-	epoch   string // the name of the history
+	epoch   string   // the name of the feed
+	own     *ownFeed // nil if that is the history's
 	bulk    bool
 
 	text *textSearch // fixed after New; shared with the views
@@ -50,6 +51,9 @@ func (m *Model) View() *View { return m.view.Load() }
 // (events.Compare); lost are the records that are not. Apply does not change records, so a store may
 // read them at the same time.
 //
+// A record of sequence 0 is known from elsewhere: the stream is not known to hold its state, until a
+// message with it comes (Lacking).
+//
 // The checkpoint never goes back (promise 3): Apply ignores an older one. In bulk Apply publishes
 // nothing and returns the old view.
 func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss) {
@@ -66,7 +70,7 @@ func (m *Model) Apply(records []Record, checkpoint uint64) (v *View, lost []Loss
 				}
 			}
 		case events.KindViews:
-			k = c.lists[listIndex(r.Subject.List)].setViews(r, m.bulk)
+			k = c.setViews(r, m.bulk)
 		case events.KindDonation:
 			k = c.setDonation(r)
 		}
@@ -91,13 +95,20 @@ func (m *Model) UseStates(states func(k events.Subject, sequence uint64) (data [
 
 // Load is Apply in bulk for the records of a store, which fill an empty model. It looks up no
 // entry. So no subject may occur twice, no entry may also have a tombstone, and an entry's view
-// total must directly follow it. The model keeps the rows of the records and sets their slots, so
+// total must directly follow it. The sequence of a record after the checkpoint counts as 0. The model keeps the rows of the records and sets their slots, so
 // these records must not go to another model. Only Load, Digest and EndBulk may be called next.
 func (m *Model) Load(records []Record, checkpoint uint64) {
 	c := &m.content
 	var last *Row
 	for i := range records {
 		r := &records[i]
+		if r.Sequence > checkpoint {
+			r.Sequence = 0
+			if r.row != nil {
+				r.row.sequence = 0
+			}
+		}
+		c.lacking.found(r)
 		switch k := r.Subject; k.Kind {
 		case events.KindEntry:
 			list := listIndex(k.List)
@@ -135,6 +146,7 @@ func (m *Model) publish() *View {
 func (m *Model) nextView() *View {
 	v, c := *m.View(), &m.content
 	v.sequence, v.digest, v.epoch = c.checkpoint, c.digest(), m.epoch
+	v.lacking, v.lackingEntries, v.own = len(c.lacking.subjects), c.lacking.entries, m.own
 	v.subjects, v.tombstones, v.gone = c.numSubjects(), c.tombstones.counts(), c.tombstones.snapshot()
 	for i, l := range c.lists {
 		if l.changed {

@@ -9,10 +9,14 @@ import (
 // known is what decides about the known state of a subject when another one arrives.
 type known struct {
 	events.Rank
-	sequence uint64 // of the last message with it; 0 of view totals, which need none
+	sequence uint64 // of the last message with it; 0 if the stream is not known to hold it
 	digest   Digest
 	shown    bool // lists, checks or the donation's page show the subject
 }
+
+// holds reports whether r, which has the same state, repeats an earlier message of it: that of a
+// stream that is read again.
+func (k *known) holds(r *Record) bool { return r.Sequence > 0 && r.Sequence <= k.sequence }
 
 // knownEntry returns the known state of an entry, or false if there is none.
 func knownEntry(list events.List, row *Row, stone *delisting) (known, bool) {

@@ -316,6 +316,10 @@ type Checkpoint struct {
 	// Erased is the sequence up to which the messages before each tombstone have been deleted from
 	// the stream. It is zero if unknown.
 	Erased uint64 `json:"erased,omitzero"`
+
+	// Restored is the sequence up to which the state of each subject is its last message, or was
+	// looked at. It is zero if unknown.
+	Restored uint64 `json:"restored,omitzero"`
 }
 
 // Owed is what a data directory has held in its last complete state, where its store no longer holds
@@ -353,7 +357,25 @@ func (c *Checkpoint) Passed(p Position) {
 // Commit is the content of one transaction of a store. It has the checkpoint and the data together,
 // so a crash can repeat work but never lose or double it.
 type Commit struct {
-	Records    []Record // at most one for each subject
+	Records    []Record         // at most one for each subject
+	Lacking    []events.Subject // whose stored states get sequence 0; none is among Records
 	Checkpoint Checkpoint
 	Digest     Digest // of the model at Checkpoint
+}
+
+// Lacking returns r as the state of a subject that the stream is not known to hold.
+func (r Record) Lacking() Record {
+	r.Sequence = 0
+	if r.row != nil {
+		row := *r.row
+		row.sequence = 0
+		r.row = &row
+	}
+	return r
+}
+
+// ClearSequence returns a stored value with sequence 0 (Commit.Lacking).
+func ClearSequence(value []byte) []byte {
+	_, size := binary.Uvarint(value)
+	return append([]byte{0}, value[max(size, 0):]...)
 }

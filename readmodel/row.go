@@ -77,8 +77,9 @@ func unquoted(quoted string) string {
 	return string(text)
 }
 
-// Sequence returns the stream sequence of the entry's last change.
-func (r *Row) Sequence() uint64 { return r.sequence }
+// Content identifies what the row shows: it changes with every member of the entry, and with no
+// repetition.
+func (r *Row) Content() uint64 { return r.digest.low() }
 
 func (r *Row) stateDigest() Digest { return stateDigest(r.digest, r.revision) }
 

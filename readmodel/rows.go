@@ -54,11 +54,15 @@ func (v *View) ShownRows(f func(*Row) bool) {
 	v.Rows(func(r *Row) bool { return !r.shown() || f(r) })
 }
 
-// ChangedSince returns the slots whose rows have changed after sequence, some of them twice. It
+// Version counts the changes of rows up to the view, in its model. Unlike Sequence it grows with
+// every change: a stream that is read again has other messages at the same sequences.
+func (v *View) Version() uint64 { return v.changes.version }
+
+// ChangedSince returns the slots whose rows have changed after a version, some of them twice. It
 // returns false if the model no longer knows: it retains at least the last 32,768 changes, and none
 // from before it was loaded.
-func (v *View) ChangedSince(sequence uint64) (refs []RowRef, ok bool) {
-	changes, ok := v.changes.since(sequence)
+func (v *View) ChangedSince(version uint64) (refs []RowRef, ok bool) {
+	changes, ok := v.changes.since(version)
 	for _, c := range changes {
 		refs = append(refs, c.ref)
 	}

@@ -51,11 +51,11 @@ func (m *matcher) matches(r *Row) bool {
 // An index may lag, lack rows or fail to read its files, but it must not miss a row. If it is
 // unsure of a row, it reports it as possible, and the search reads the row (promise 6).
 type TextIndex interface {
-	// Coverage returns the sequence up to which the index has every change, or false if v is too
+	// Coverage returns the version up to which the index has every change, or false if v is too
 	// old for it.
-	Coverage(v *View) (sequence uint64, ok bool)
+	Coverage(v *View) (version uint64, ok bool)
 	// Candidates calls found for each block of the list, in ascending order; first is the first
-	// slot of the block. Among the rows that have not changed since the index's sequence, those in
+	// slot of the block. Among the rows that have not changed since the index's version, those in
 	// sure match q in v, those in maybe may match, and no others do. The sets are valid during the
 	// call, and found may change them. The only error is ctx's.
 	Candidates(ctx context.Context, v *View, q TextQuery, found func(first uint32, sure, maybe Slots)) error
@@ -151,9 +151,9 @@ func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 	if p == nil {
 		return nil, nil
 	}
-	sequence, ok := (*p).Coverage(v)
+	version, ok := (*p).Coverage(v)
 	if ok {
-		unknown, ok = v.changes.since(sequence)
+		unknown, ok = v.changes.since(version)
 	}
 	if !ok {
 		return nil, nil

@@ -24,7 +24,10 @@ type View struct {
 	subjects     int                  // number of subjects with a state
 	checkTag     string
 
-	epoch      string // of the stream
+	lacking, lackingEntries int // number of subjects whose state the stream is not known to hold
+
+	epoch      string   // the name of the feed
+	own        *ownFeed // nil if that is the history's
 	feed       btree.Tree
 	feedDigest Digest
 	gone       [events.NumLists]cowSlice[*delisting] // the tombstones, by slot

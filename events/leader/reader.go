@@ -261,14 +261,19 @@ func (r *Reader) status(m *nats.Msg) error {
 // patience is how long ReadAll goes on without a message.
 const patience = 15 * time.Second
 
-// ReadAll reads the stream from its start to the end that it has now, and calls each with every
-// message. A reading that ends early is resumed, unless nothing has arrived for 15 s.
+// ReadAll is ReadAfter for all messages.
 func (s Stream) ReadAll(ctx context.Context, description string, each func(Message)) error {
+	return s.ReadAfter(ctx, description, 0, each)
+}
+
+// ReadAfter reads the stream from after a sequence to the end that it has now, and calls each with
+// every message. A reading that ends early is resumed, unless nothing has arrived for 15 s.
+func (s Stream) ReadAfter(ctx context.Context, description string, at uint64, each func(Message)) error {
 	info, err := s.Info(ctx)
 	if err != nil {
 		return err
 	}
-	at, end := uint64(0), info.State.LastSeq
+	end := info.State.LastSeq
 	for progress := time.Now(); at < end; {
 		before := at
 		whole, err := s.readOn(ctx, ReaderConfig{Description: description, After: at}, end, func(m Message) { at = m.Sequence; each(m) })

@@ -36,7 +36,7 @@ func TestFeedPageFits(t *testing.T) {
 	}
 	m.Apply(records, 200)
 	for i, epoch := range []string{"", "4f1d0c7e", "\x01\x02\"\\\x1f\x00", "żółw 😀"} {
-		m.SetEpoch(epoch)
+		m.NameFeed(epoch, false)
 		for _, size := range []int{1, 700, 5000, 1 << 16} {
 			pages := 0
 			for since := uint64(0); ; pages++ {

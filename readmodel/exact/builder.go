@@ -23,7 +23,7 @@ type builder struct {
 	tuning tuning
 
 	index index           // its parts are shared with the last published index
-	view  *readmodel.View // the view of index.sequence; nil before the first one
+	view  *readmodel.View // the view of index.version; nil before the first one
 	quiet bool            // the last view brought no changes
 	dir   textindex.Dir   // empty until it is opened
 	large *textindex.Builder
@@ -91,7 +91,7 @@ func (b *builder) Close() {}
 
 // follow marks the changes since the last view as unindexed.
 func (b *builder) follow(v *readmodel.View) {
-	changes, ok := v.ChangedSince(b.index.sequence)
+	changes, ok := v.ChangedSince(b.index.version)
 	b.quiet = ok && len(changes) == 0
 	if !ok || b.view == nil {
 		b.compareRows(v)
@@ -99,15 +99,15 @@ func (b *builder) follow(v *readmodel.View) {
 	for _, ref := range changes {
 		b.markChanged(ref)
 	}
-	b.view, b.index.sequence = v, v.Sequence()
+	b.view, b.index.version = v, v.Version()
 }
 
 // compareRows finds changes by scanning every row, once the log no longer has them. It misses
 // removed rows, which older views still show.
 func (b *builder) compareRows(v *readmodel.View) {
-	b.index.since = v.Sequence()
+	b.index.since = v.Version()
 	v.Rows(func(r *readmodel.Row) bool {
-		if b.view == nil || r.Sequence() > b.index.sequence {
+		if b.view == nil || b.view.Row(r.Ref()) != r {
 			b.markChanged(r.Ref())
 		}
 		return true
@@ -245,17 +245,17 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 		b.dir = ""
 		return err
 	}
-	changes, ok := b.view.ChangedSince(v.Sequence())
+	changes, ok := b.view.ChangedSince(v.Version())
 	if !ok {
 		return nil // too much has changed since; the old blocks stay
 	}
 	p = &b.index.lists[list][i] // parts may have been added since
 	built := time.Now()
 	if only != nil {
-		*p = part{large: p.large, small: block, inSmall: only, built: v.Sequence(), unindexed: unindexed,
+		*p = part{large: p.large, small: block, inSmall: only, built: v.Version(), unindexed: unindexed,
 			plan: plan{rows: p.rows, slots: only.Len(), largeBuilt: p.largeBuilt, lastBuilt: built}}
 	} else {
-		*p = part{large: block, built: v.Sequence(), unindexed: unindexed, plan: plan{rows: rows, largeBuilt: built, lastBuilt: built}}
+		*p = part{large: block, built: v.Version(), unindexed: unindexed, plan: plan{rows: rows, largeBuilt: built, lastBuilt: built}}
 	}
 	for _, ref := range changes {
 		if ref.List() == list && int(ref.Slot()/textindex.BlockLen) == i {

@@ -12,10 +12,10 @@ import (
 // index is a readmodel.TextIndex made of blocks: the index of all lists at one moment. It never
 // changes once published.
 type index struct {
-	since    uint64 // earlier changes were not followed, so older views cannot use the index
-	sequence uint64 // a part knows every change from since up to here
-	lists    [events.NumLists][]part
-	scratch  *sync.Pool // of *scratch
+	since   uint64 // version; earlier changes were not followed, so older views cannot use the index
+	version uint64 // a part knows every change from since up to here
+	lists   [events.NumLists][]part
+	scratch *sync.Pool // of *scratch
 }
 
 // scratch is the memory of a search.
@@ -31,14 +31,14 @@ type part struct {
 	small     *textindex.Block // of the rows in inSmall, which have changed since
 	inSmall   *textindex.Set   // nil if there are none
 	unindexed *textindex.Set   // rows that changed after both, or did not fit: searches scan them. Nil if there are none
-	built     uint64           // sequence of the view of the newer block
+	built     uint64           // version of the view of the newer block
 
 	plan // of the builder; searches do not read it
 }
 
 // Coverage implements readmodel.TextIndex.
-func (x *index) Coverage(v *readmodel.View) (sequence uint64, ok bool) {
-	return x.sequence, x.since <= v.Sequence()
+func (x *index) Coverage(v *readmodel.View) (version uint64, ok bool) {
+	return x.version, x.since <= v.Version()
 }
 
 // Candidates implements readmodel.TextIndex.
@@ -80,7 +80,7 @@ func (p *part) find(v *readmodel.View, q *textindex.Query, s *scratch) {
 	sure, maybe := &s.sure, &s.maybe
 	// An older view may have other texts than the blocks. If a block cannot be read, the search
 	// scans.
-	if p.built > v.Sequence() || p.findInBlocks(q, s) != nil {
+	if p.built > v.Version() || p.findInBlocks(q, s) != nil {
 		sure.Clear()
 		maybe.Fill()
 		return

@@ -21,8 +21,8 @@
 //
 //   - View.Rows iterates over all rows; View.Row returns the row at a RowRef. A RowRef names a slot,
 //     which may hold a different row later.
-//   - View.ChangedSince returns the slots that have changed since a sequence. If the model no longer
-//     knows, scan every row, as on the first run: Row.Sequence distinguishes a row from a later one
+//   - View.ChangedSince returns the slots that have changed since a version. If the model no longer
+//     knows, scan every row, as on the first run: Row.Content distinguishes a row from a later one
 //     of the same entry.
 //   - View.SameModel reports whether two views, and so their slots, belong to one model.
 //

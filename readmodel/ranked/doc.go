@@ -5,7 +5,7 @@
 // # Promises
 //
 //   - Every entry of a result is an entry of the view, with the view's text, and totals and facets
-//     count only these. If an entry has changed since the index's sequence, the search reads it, and
+//     count only these. If an entry has changed since the index's view, the search reads it, and
 //     omits it if it no longer has the words. So a delisted entry is never shown, whatever the index
 //     still holds.
 //   - An index of another stream, data set or version, an index ahead of the model, and one that

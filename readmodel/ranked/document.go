@@ -103,15 +103,14 @@ func wordKey(t *terms.Token) string {
 // maxWord bounds the keys in the dictionary, in bytes. Longer words get no suggestions.
 const maxWord = 48
 
-// stamp is the stored data of a document: the sequence of its row's last change, and its numbers of
-// terms.
+// stamp is the stored data of a document: what its row shows (Row.Content), and its numbers of terms.
 type stamp struct {
-	sequence uint64
-	lengths  lengths
+	content uint64
+	lengths lengths
 }
 
 func (s *stamp) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, s.sequence)
+	b = binary.AppendUvarint(b, s.content)
 	for _, n := range s.lengths {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -130,7 +129,7 @@ func decodeStamp(b []byte) (s stamp, err error) {
 		b = b[size:]
 		return n
 	}
-	s.sequence = next()
+	s.content = next()
 	for i := range s.lengths {
 		s.lengths[i] = next()
 	}
@@ -200,7 +199,7 @@ func (a *analyst) add(r *readmodel.Row) error {
 	}
 	a.documents = append(a.documents, document{analyst: a, id: documentID(r)})
 	d := &a.documents[len(a.documents)-1]
-	s := stamp{sequence: r.Sequence()}
+	s := stamp{content: r.Content()}
 	var keys [8]string
 	words := keys[:0]
 	for i, text := range [...]string{inName: name, inID: r.ChatID(), inReason: reason} {

@@ -151,7 +151,7 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 
 // changes returns the changes since the view that the index covers.
 func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.View) (work, error) {
-	refs, ok := v.ChangedSince(f.view.Sequence())
+	refs, ok := v.ChangedSince(f.view.Version())
 	if !ok {
 		return f.compare(ctx, w, v)
 	}

@@ -54,7 +54,7 @@ func (a *Searcher) Sequence() uint64 { return a.sequence }
 // v must have been loaded after Acquire. The error is ctx's or readmodel.ErrNoRanking: v is too
 // old, of another model or too far ahead, or the index is faulty. A faulty index is rebuilt.
 func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.RankedQuery) (page readmodel.RankedPage, err error) {
-	if !v.SameModel(a.view) || v.Sequence() < a.sequence {
+	if !v.SameModel(a.view) || v.Version() < a.view.Version() {
 		return page, readmodel.ErrNoRanking
 	}
 	err = fault.Catch(func() error {
@@ -62,7 +62,7 @@ func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.Ra
 		defer a.engine.analyzers.Put(analyzer)
 		s := &search{published: a.published, ctx: ctx, view: v, query: &q, analyzer: analyzer,
 			forTerms: maxTermKeys, forNear: maxKeys, forTries: maxKeys}
-		if s.changed, err = changedRows(v, a.sequence); err != nil {
+		if s.changed, err = changedRows(v, a.view.Version()); err != nil {
 			return err
 		}
 		page, err = s.page()
@@ -96,9 +96,9 @@ type search struct {
 // missing from the result.
 const maxChanged = 256
 
-// changedRows returns the rows that have changed after sequence.
-func changedRows(v *readmodel.View, sequence uint64) (map[readmodel.RowRef]bool, error) {
-	refs, ok := v.ChangedSince(sequence)
+// changedRows returns the rows that have changed after a version.
+func changedRows(v *readmodel.View, version uint64) (map[readmodel.RowRef]bool, error) {
+	refs, ok := v.ChangedSince(version)
 	if !ok {
 		return nil, readmodel.ErrNoRanking // tens of thousands of changes came at once
 	}

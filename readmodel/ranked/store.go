@@ -24,7 +24,7 @@ import (
 
 // format is the version of a document's data; terms.Version is that of the analysis. An index of
 // other versions is rebuilt. TestFormat fails if documents change and format does not.
-const format = 3
+const format = 4
 
 // Identity identifies the source of an index. An index of another identity is rebuilt.
 type Identity struct {

@@ -61,7 +61,7 @@ func readTable(ctx context.Context, w *indexing.Work, seg *scorch.SegmentSnapsho
 		}
 		t.lengths[doc] = pack(s.lengths)
 		t.sum.add(t.lengths[doc].unpack())
-		if r := rowOf(v, id); r != nil && r.Sequence() == s.sequence {
+		if r := rowOf(v, id); r != nil && r.Content() == s.content {
 			t.refs[doc] = r.Ref()
 		} else if err := unmatched(id); err != nil {
 			return nil, err
