@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
 	"example.org/registry/events/leader"
-	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
 
@@ -129,16 +129,16 @@ func (p *Projector) applyPart(batch []*chunk) (part batchPart, moved <-chan stru
 
 // batchPart is the part of a batch after the checkpoint and within the bound.
 type batchPart struct {
-	at       readmodel.Checkpoint // checkpoint after the part
-	last     leader.Delivery      // of the part
-	messages int
-	records  []readmodel.Record
-	rejected []rejection // in stream order
-	unheeded int         // rejected removals of what is shown, since a greater revision is known
+	at         readmodel.Checkpoint // checkpoint after the part
+	last       leader.Delivery      // of the part
+	messages   int
+	records    []readmodel.Record
+	rejected   []rejection // in stream order
+	unheeded   int         // rejected removals of what is shown, since a greater revision is known
 	superseded int
 
 	displacing []displacing // superseded and rejected messages
-	more     bool        // the batch goes on after the bound
+	more       bool         // the batch goes on after the bound
 }
 
 // lose takes the records that the model has not taken out of the part, and rejects those that are a

@@ -32,11 +32,11 @@ type Projector struct {
 	rejecter *rejecter
 	eraser   *eraser
 	restorer *restorer
-	applying []readmodel.Record // what the model is applying, in stream order
-	chunks   chan *chunk        // from the session's receiver to the workers
-	poll     chan struct{}      // to watch: poll now; holds one
-	erased   chan erasure       // from watch to the session
-	restart  chan error         // to the session: the reason to restart, which verifies the stream; holds one
+	applying []readmodel.Record    // what the model is applying, in stream order
+	chunks   chan *chunk           // from the session's receiver to the workers
+	poll     chan struct{}         // to watch: poll now; holds one
+	erased   chan erasure          // from watch to the session
+	restart  chan error            // to the session: the reason to restart, which verifies the stream; holds one
 	lost     chan []events.Subject // to the session: subjects that the stream lacks
 
 	// Owned by follow.

@@ -20,7 +20,6 @@ import (
 	"example.org/registry/events/pause"
 	"example.org/registry/events/publish"
 	"example.org/registry/projector/rejected"
-	"example.org/registry/readmodel"
 )
 
 const (
@@ -37,11 +36,11 @@ const (
 // rejecter copies rejected events to their stream (events/CONTRACT.md#rejection), without delaying
 // valid events.
 type rejecter struct {
-	cfg      Config
-	log      *slog.Logger
-	tracker  *tracker
-	stream   leader.Stream // of the events
-	copies   leader.Stream // of rejected events
+	cfg     Config
+	log     *slog.Logger
+	tracker *tracker
+	stream  leader.Stream // of the events
+	copies  leader.Stream // of rejected events
 
 	// Owned by run, then by finish.
 	exists bool // the stream of rejected events exists

@@ -35,10 +35,11 @@ type saver struct {
 
 	mu      sync.Mutex
 	waiting map[events.Subject]readmodel.Record
-	next    readmodel.Commit // checkpoint and digest of the latest batch; no records
-	reached uint64           // the model's checkpoint at next, even if next has checkpoint 0
-	dirty   bool             // next has not been saved
-	since   time.Time        // when dirty was set
+	lacking map[events.Subject]struct{} // whose sequence is to be cleared; none is in waiting
+	next    readmodel.Commit            // checkpoint and digest of the latest batch; no records
+	reached uint64                      // the model's checkpoint at next, even if next has checkpoint 0
+	dirty   bool                        // next has not been saved
+	since   time.Time                   // when dirty was set
 	bulk    bool
 	writing map[events.Subject]readmodel.Record // in the current transaction
 	room    chan struct{}                       // closed when records have been saved
@@ -53,7 +54,7 @@ type saver struct {
 func newSaver(cfg Config, t *tracker, r *rejecter, log *slog.Logger) *saver {
 	return &saver{
 		cfg: cfg, log: log, tracker: t, rejecter: r, wake: make(chan struct{}, 1),
-		waiting: map[events.Subject]readmodel.Record{}, room: make(chan struct{}),
+		waiting: map[events.Subject]readmodel.Record{}, lacking: map[events.Subject]struct{}{}, room: make(chan struct{}),
 		saved: cfg.Saved.Sequence, tried: make(chan struct{}),
 	}
 }
@@ -64,6 +65,14 @@ func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bul
 	s.mu.Lock()
 	for _, r := range c.Records {
 		s.waiting[r.Subject] = r
+		delete(s.lacking, r.Subject)
+	}
+	for _, k := range c.Lacking {
+		if r, waits := s.waiting[k]; waits {
+			s.waiting[k] = r.Lacking()
+		} else {
+			s.lacking[k] = struct{}{}
+		}
 	}
 	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest}
 	s.reached, s.bulk = reached, bulk
@@ -85,7 +94,7 @@ func (s *saver) wakeUp() {
 func (s *saver) awaitRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		room, full := s.room, len(s.waiting)+len(s.writing) > s.cfg.Limits.Waiting
+		room, full := s.room, len(s.waiting)+len(s.lacking)+len(s.writing) > s.cfg.Limits.Waiting
 		s.mu.Unlock()
 		if !full {
 			s.tracker.setTrouble(troubleBacklog, "")
@@ -170,10 +179,12 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 // rejected events: no checkpoint on disk passes an event that is not copied.
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
-	batch, c, reached := s.waiting, s.next, s.reached
+	batch, lacking, c, reached := s.waiting, s.lacking, s.next, s.reached
 	s.waiting, s.dirty, s.writing = make(map[events.Subject]readmodel.Record, len(batch)), false, batch
+	s.lacking = map[events.Subject]struct{}{}
 	s.mu.Unlock()
 	c.Records = slices.AppendSeq(make([]readmodel.Record, 0, len(batch)), maps.Values(batch))
+	c.Lacking = slices.Collect(maps.Keys(lacking))
 	err := s.rejecter.awaitCopies(ctx, reached)
 	if err == nil {
 		err = s.cfg.Store.Save(c)
@@ -185,14 +196,25 @@ func (s *saver) save(ctx context.Context) bool {
 	close(s.tried)
 	s.tried = make(chan struct{})
 	if err != nil {
-		maps.Copy(batch, s.waiting) // newer records win
+		for k := range s.lacking { // what is newer wins
+			if r, waits := batch[k]; waits {
+				batch[k] = r.Lacking()
+				delete(s.lacking, k)
+			}
+		}
+		maps.Copy(batch, s.waiting)
 		s.waiting = batch
+		for k := range lacking {
+			if _, waits := batch[k]; !waits {
+				s.lacking[k] = struct{}{}
+			}
+		}
 		if !s.dirty {
 			s.dirty, s.since = true, time.Now()
 		}
 		return false
 	}
-	s.saved = max(s.saved, c.Checkpoint.Sequence)
+	s.saved = c.Checkpoint.Sequence // less than before after a rewind
 	close(s.room)
 	s.room = make(chan struct{})
 	return true

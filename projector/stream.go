@@ -11,7 +11,6 @@ import (
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 	"example.org/registry/events/publish"
-	"example.org/registry/readmodel"
 )
 
 // unusableError means that the operator must act before the stream can be followed. Until the model

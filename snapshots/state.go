@@ -55,3 +55,33 @@ func stateOf(tx *bolt.Tx, k events.Subject) (state readmodel.State, ok bool, err
 	}
 	return state, false, nil
 }
+
+// clearSequences sets the sequence of some subjects' states to 0.
+func clearSequences(tx *bolt.Tx, subjects []events.Subject) error {
+	for _, k := range subjects {
+		for _, t := range tables() {
+			if !t.holds(k) {
+				continue
+			}
+			bucket, err := t.bucket(tx)
+			if err != nil {
+				return damage{err}
+			}
+			key := []byte(k.ID)
+			stored := bucket.Get(key)
+			if stored == nil {
+				continue
+			}
+			value, err := unseal(t.name, key, stored)
+			if err != nil {
+				return damage{fmt.Errorf("%s: %s: %w", t.name, t.record(key), err)}
+			}
+			cleared := append(make([]byte, sumSize), readmodel.ClearSequence(value)...)
+			seal(t.name, key, cleared)
+			if err := bucket.Put(key, cleared); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

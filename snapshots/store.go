@@ -86,7 +86,12 @@ func (s *Store) Save(c readmodel.Commit) error {
 	next.Checkpoint = c.Checkpoint
 	next.Digest = c.Digest.String()
 	next.Counts = maps.Clone(s.saved.Counts)
-	err := s.commit(next, func(tx *bolt.Tx) error { return writeRecords(tx, c.Records, next) })
+	err := s.commit(next, func(tx *bolt.Tx) error {
+		if err := clearSequences(tx, c.Lacking); err != nil {
+			return err
+		}
+		return writeRecords(tx, c.Records, next)
+	})
 	if err == nil {
 		s.keepKnown()
 	}
