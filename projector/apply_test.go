@@ -88,7 +88,7 @@ func TestReadOnlyMissing(t *testing.T) {
 	s := newSystem(t)
 	s.tune = func(c *Config) { c.ReadOnly = true }
 	s.start()
-	s.progress("frozen", func(p Progress) bool { return p.Frozen && !p.CaughtUp })
+	s.progress("frozen", func(p Progress) bool { return p.Frozen() && !p.CaughtUp })
 	if _, err := s.js.Stream(t.Context(), events.DefaultStream); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("the stream: %v", err)
 	}
@@ -101,7 +101,7 @@ func TestReplayOfOneStream(t *testing.T) {
 	s.publish(eventstest.Events(10, 1)...)
 	s.tune = func(c *Config) { c.Saved.StreamEpoch = "another" }
 	s.start()
-	s.progress("frozen", func(p Progress) bool { return p.Frozen && !p.CaughtUp && p.Checkpoint == 0 })
+	s.progress("frozen", func(p Progress) bool { return p.Frozen() && !p.CaughtUp && p.Checkpoint == 0 })
 	if v := s.model.View(); v.Sequence() != 0 {
 		t.Errorf("applied up to %d", v.Sequence())
 	}

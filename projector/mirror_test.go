@@ -28,7 +28,7 @@ func mirrored(t *testing.T, s *system, change func(*jetstream.StreamSource)) (or
 }
 
 // A mirror is followed like its origin, without a word about what a mirror cannot have; a model of
-// it is complete as of when the origin was asked. Without its origin it is frozen, and served.
+// it is complete as of when the origin was asked. Without its origin it is served, and that is said.
 func TestMirror(t *testing.T) {
 	s := newSystem(t)
 	mirrored(t, s, nil)
@@ -41,8 +41,8 @@ func TestMirror(t *testing.T) {
 		t.Errorf("%d differences: %s", n, s.log.String())
 	}
 	require.NoError(t, s.js.DeleteStream(context.Background(), "FAR"))
-	s.progress("frozen", func(p Progress) bool {
-		return p.Frozen && p.CaughtUp && strings.Contains(p.LastError, "its origin is not the same any more: The stream FAR is missing")
+	s.progress("said", func(p Progress) bool {
+		return !p.Frozen() && p.CaughtUp && strings.Contains(p.LastError, "The origin FAR of the mirror REGISTRY cannot be followed")
 	})
 	if s.model.View().Digest() != v.Digest() {
 		t.Error("not the last state")
@@ -62,7 +62,7 @@ func TestMirrorOfAnotherHistory(t *testing.T) {
 	eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { *c = origin.CachedInfo().Config })
 	s.publish(eventstest.Events(30, 2)...)
 	s.start()
-	s.progress("frozen", func(p Progress) bool { return p.Frozen && strings.Contains(p.LastError, "holds another message") })
+	s.progress("said", func(p Progress) bool { return strings.Contains(p.LastError, "make the mirror anew") })
 }
 
 // A mirror of a part would pass for the whole.

@@ -184,7 +184,7 @@ func TestErasedWhileRunning(t *testing.T) {
 	}
 	s.reach(last)
 	s.progress("no lag, and what is lost is said", func(p Progress) bool {
-		return p.Lag == 0 && p.SubjectsLost == s.model.View().NumSubjects() && strings.Contains(p.LastError, "registry recover")
+		return p.Lag == 0 && p.Unpublished == s.model.View().NumSubjects() && strings.Contains(p.LastError, "registry recover")
 	})
 }
 
@@ -198,7 +198,7 @@ func TestPurgedStream(t *testing.T) {
 	s.reach(last)
 	s.mustStop()
 	s.start() // the checkpoint without a message is no reason to freeze
-	s.progress("caught up again", func(p Progress) bool { return p.CaughtUp && p.Connected && !p.Frozen })
+	s.progress("caught up again", func(p Progress) bool { return p.CaughtUp && p.Connected && !p.Frozen() })
 	s.reach(s.publish(eventstest.Events(11, 1)[10:]...))
 	s.inspect()
 }

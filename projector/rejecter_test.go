@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -183,90 +182,6 @@ func TestRejectedStreamDeleted(t *testing.T) {
 	s.progress("second copy", func(p Progress) bool { return p.Rejected == 1 && p.LastError == "" })
 }
 
-// Subjects without a valid message are named, also after a restart, until a good event
-// comes. This server may not put back what it knows.
-func TestSubjectsWithoutValidEvent(t *testing.T) {
-	s := newSystem(t)
-	s.tune = func(c *Config) { c.Erase = nil }
-	s.start()
-	e := eventstest.Events(1, 1)[0]
-	subject := e.Data.Subject().String()
-	spoil := func(n int) (last uint64) {
-		for range n {
-			last = eventstest.PublishRaw(t, s.js, subject, []byte("bad"))
-		}
-		return last
-	}
-	named := func(want ...string) {
-		t.Helper()
-		s.progress(fmt.Sprint("named: ", want), func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, want) })
-	}
-	s.reach(s.publish(e))
-	s.reach(spoil(events.DefaultHistory - 1))
-	s.progress("copied", func(p Progress) bool { return p.Rejected == events.DefaultHistory-1 })
-	named() // the good one is still there
-	v := s.reach(spoil(1))
-	named(subject)
-	if got := v.NumEntries(e.Data.(events.Entry).List); got != 1 {
-		t.Errorf("the last valid state is not kept: %d entries", got)
-	}
-	// Subjects that the contract does not have cannot be repaired, and hold nothing to lose.
-	eventstest.PublishRaw(t, s.js, "registry.unknown", []byte("{}"))
-	s.reach(eventstest.PublishRaw(t, s.js, "registry.scammers.a.b", []byte("{}")))
-	second := eventstest.PublishRaw(t, s.js, "registry.views.legit.e1", []byte("{}"))
-	s.reach(second)
-	named(subject, "registry.views.legit.e1")
-	s.mustStop()
-	s.start() // knows it from the copies
-	named(subject, "registry.views.legit.e1")
-	s.progress("copies counted", func(p Progress) bool { return p.Rejected == events.DefaultHistory+3 })
-	e.ID += "-repaired"
-	s.reach(s.publish(e))
-	named("registry.views.legit.e1")
-}
-
-// Subjects that are purged are taken off, a few at a poll, and those that are not stay.
-func TestSubjectsPurged(t *testing.T) {
-	s := newSystem(t)
-	s.start()
-	const n = 3*recheckAtOnce + 1
-	var all []string
-	for i := range n {
-		all = append(all, fmt.Sprintf("registry.servers.e%02d", i))
-		eventstest.PublishRaw(t, s.js, all[i], []byte("bad"))
-	}
-	s.progress("all named", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all) })
-	stream, err := s.js.Stream(context.Background(), events.DefaultStream)
-	require.NoError(t, err)
-	for _, subject := range all[1:] {
-		require.NoError(t, stream.Purge(context.Background(), jetstream.WithPurgeSubject(subject)))
-	}
-	s.progress("one left", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, all[:1]) })
-	eventstest.PublishRaw(t, s.js, all[5], []byte("bad again"))
-	s.progress("two", func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{all[0], all[5]}) })
-}
-
-// A stream that has taken the other's place has none of its messages, which proves nothing: the
-// list stays while frozen.
-func TestSubjectsWhileFrozen(t *testing.T) {
-	s := newSystem(t)
-	s.start()
-	bad := "registry.servers.bad"
-	s.reach(eventstest.PublishRaw(t, s.js, bad, []byte("bad")))
-	named := func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, []string{bad}) }
-	s.progress("named", named)
-	require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
-	eventstest.Stream(t, s.js)
-	r := s.p.rejecter
-	if r.subjects.sameStream(context.Background()) {
-		t.Error("another stream is taken for the one that the list is of")
-	}
-	s.progress("frozen", func(p Progress) bool { return p.Frozen })
-	if p := s.p.Progress(); !named(p) {
-		t.Errorf("named when frozen: %v", p.SubjectsWithoutValidEvent)
-	}
-}
-
 // A copy of our own is counted at once, not at the next poll.
 func TestCountedAtOnce(t *testing.T) {
 	s := newSystem(t)
@@ -279,45 +194,24 @@ func TestCountedAtOnce(t *testing.T) {
 	}
 }
 
-// Where no leader vouches for the stream, a message that is not found proves nothing.
-func TestSubjectsWithoutALeader(t *testing.T) {
-	t.Parallel()
-	for node, want := range map[string]bool{"": false, "node1": true} {
-		var st tracker
-		st.publish()
-		r := newRejecter(Config{}, leader.Stream{JS: eventstest.LonelyNode(t, node), Name: events.DefaultStream}, &st, slog.New(slog.DiscardHandler))
-		if got := r.subjects.sameStream(t.Context()); got != want {
-			t.Errorf("leader %q: ours is %v", node, got)
-		}
-	}
-}
-
 // badEvents publishes rejected events of n subjects, whose names begin with prefix, and a good one.
-// It returns the subjects, sorted, and the last sequence.
-func (s *system) badEvents(prefix string, n int) (subjects []string, last uint64) {
+// It returns the last sequence.
+func (s *system) badEvents(prefix string, n int) (last uint64) {
 	s.t.Helper()
 	for i := range n {
-		subjects = append(subjects, fmt.Sprintf("registry.servers.%s%02d", prefix, i))
-		eventstest.PublishRaw(s.t, s.js, subjects[i], []byte("bad"))
+		eventstest.PublishRaw(s.t, s.js, fmt.Sprintf("registry.servers.%s%02d", prefix, i), []byte("bad"))
 	}
 	e := eventstest.Events(1, 1)[0]
 	e.ID += prefix
-	return subjects, s.publish(e)
+	return s.publish(e)
 }
 
-// named waits until these subjects are listed and no other.
-func (s *system) named(want []string) {
-	s.t.Helper()
-	s.progress(fmt.Sprint("named: ", want), func(p Progress) bool { return slices.Equal(p.SubjectsWithoutValidEvent, want) })
-}
-
-// Where some of the answers are lost, every event is copied in the end, and the list is the whole
-// one, of earlier processes' rejections too.
+// Where some of the answers are lost, every event is copied in the end.
 func TestRejectionsWithLostAnswers(t *testing.T) {
 	s := newSystem(t)
 	r := s.relay()
 	s.start()
-	earlier, last := s.badEvents("a", 20)
+	last := s.badEvents("a", 20)
 	s.reach(last)
 	s.mustStop()
 	var answers, lost atomic.Int32
@@ -330,39 +224,12 @@ func TestRejectionsWithLostAnswers(t *testing.T) {
 		return true
 	})
 	s.start()
-	now, last := s.badEvents("b", 20)
+	last = s.badEvents("b", 20)
 	s.reach(last)
-	s.named(slices.Concat(earlier, now))
 	s.progress("counted", func(p Progress) bool { return p.Rejected == 40 && p.LastError == "" })
 	if lost.Load() == 0 {
 		t.Error("no answer was lost")
 	}
-}
-
-// Looking at what earlier processes rejected holds nothing up: what is rejected now is copied,
-// saved and listed.
-func TestEarlierRejectionsHoldUpNothing(t *testing.T) {
-	s := newSystem(t)
-	r := s.relay()
-	s.start()
-	earlier, last := s.badEvents("a", 3)
-	s.reach(last)
-	s.mustStop()
-	var lost atomic.Int32
-	r.Lose(func(m []byte) bool {
-		if isDelivery(m) || !bytes.Contains(m, []byte(`"registry.servers.a`)) {
-			return false
-		}
-		lost.Add(1)
-		return true
-	})
-	s.start()
-	s.until("the first is asked for", func() bool { return lost.Load() > 0 })
-	now, last := s.badEvents("b", 3)
-	s.reach(last)
-	s.named(now)
-	r.Lose(nil)
-	s.named(slices.Concat(earlier, now))
 }
 
 // A count that waits for another ends with its context.
@@ -377,78 +244,6 @@ func TestCountObeysItsContext(t *testing.T) {
 	case <-ended:
 	case <-time.After(patience):
 		t.Fatal("waits for ever")
-	}
-}
-
-// A look at a subject goes on where the answers ended. What is listed stays while nothing is known;
-// and a rejection during the look has it done again.
-func TestExamination(t *testing.T) {
-	s := newSystem(t)
-	eventstest.Stream(t, s.js)
-	e := eventstest.Events(1, 1)[0]
-	subject := e.Data.Subject().String()
-	s.publish(e)
-	for range 2 {
-		eventstest.PublishRaw(t, s.js, subject, []byte("bad"))
-	}
-	var tr tracker
-	tr.publish()
-	found := newSubjects(Config{}, leader.Stream{JS: s.js, Name: events.DefaultStream}, &tr, slog.New(slog.DiscardHandler))
-	look := &examination{subject: subject, next: 2, rejected: 1}
-	if valid, err := found.hasValid(t.Context(), look); valid || err != nil || look.next != 4 || look.rejected != 3 {
-		t.Errorf("%v, %v, %+v", valid, err, look)
-	}
-	found.add(subject)
-	taken := found.dequeue()
-	found.add(subject)
-	found.requeue(taken)
-	if again := found.dequeue(); len(again) != 1 || again[0] == taken[0] {
-		t.Errorf("open: %v", again)
-	}
-	found.requeue(taken)
-	if again := found.dequeue(); len(again) != 1 || again[0] != taken[0] {
-		t.Errorf("open after a failure: %v", again)
-	}
-	away, cancel := context.WithCancel(t.Context())
-	cancel()
-	for shown, want := range map[string]int{"": 0, "shown": 1} {
-		if found.begin(subject); shown != "" {
-			found.list(subject, shown)
-		}
-		if err := found.examine(away, look); err == nil || len(found.known) != want || found.none() != (want == 0) {
-			t.Errorf("%q: %v, %v", shown, err, found.known)
-		}
-		found.clear(subject)
-	}
-}
-
-// Every listed subject has its turn.
-func TestTurns(t *testing.T) {
-	s := newSubjects(Config{}, leader.Stream{}, &tracker{}, nil)
-	for i := range 25 {
-		s.known[fmt.Sprintf("s%02d", i)] = "shown"
-	}
-	s.known["examined"] = ""
-	var lengths []int
-	seen := map[string]int{}
-	for range 6 {
-		part := s.nextTurn()
-		lengths = append(lengths, len(part))
-		for subject := range part {
-			seen[subject]++
-		}
-	}
-	if !slices.Equal(lengths, []int{10, 10, 5, 10, 10, 5}) || len(seen) != 25 {
-		t.Errorf("turns of %v, %d subjects", lengths, len(seen))
-	}
-	for subject, n := range seen {
-		if n != 2 {
-			t.Errorf("%s: %d turns", subject, n)
-		}
-	}
-	clear(s.known)
-	if part := s.nextTurn(); len(part) != 0 {
-		t.Errorf("turn of nothing: %v", part)
 	}
 }
 
@@ -488,7 +283,7 @@ func TestForeignEpochs(t *testing.T) {
 			s.progress("copied", func(p Progress) bool { return p.Rejected == 1 })
 			s.mustStop()
 			s.start()
-			s.progress("ours again", func(p Progress) bool { return p.CaughtUp && p.Connected && !p.Frozen })
+			s.progress("ours again", func(p Progress) bool { return p.CaughtUp && p.Connected && !p.Frozen() })
 			if p := s.p.Progress(); p.StreamEpoch == "" || epoch != "" && p.StreamEpoch != epoch {
 				t.Errorf("epoch %q", p.StreamEpoch)
 			}

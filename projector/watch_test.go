@@ -338,7 +338,7 @@ func TestSavedStateWithoutConsumer(t *testing.T) {
 	}
 	s.start()
 	s.progress("the saved state is served", func(p Progress) bool { return p.CaughtUp })
-	if p := s.p.Progress(); p.Checkpoint != last || p.Frozen || !strings.Contains(p.LastError, "consumers limit") {
+	if p := s.p.Progress(); p.Checkpoint != last || p.Frozen() || !strings.Contains(p.LastError, "consumers limit") {
 		t.Errorf("progress %+v", p)
 	}
 	require.NoError(t, stream.DeleteConsumer(t.Context(), "another"))
@@ -360,7 +360,7 @@ func TestFreezesWithoutConsumer(t *testing.T) {
 	}
 	s.publish(eventstest.Events(40, 2)...)
 	s.start()
-	s.progress("frozen", func(p Progress) bool { return p.Frozen && p.CaughtUp && p.Checkpoint == last })
+	s.progress("frozen", func(p Progress) bool { return p.Frozen() && p.CaughtUp && p.Checkpoint == last })
 }
 
 // A message longer than the projector requests at once, in a stream without a limit on a broker that
