@@ -304,7 +304,7 @@ func (s Stream) readOn(ctx context.Context, cfg ReaderConfig, end uint64, each f
 		return true, nil // the rest has been erased
 	}
 	for {
-		batch, err := r.Read(ctx, pullMessages, pullBytes)
+		batch, err := r.readWithin(ctx, patience)
 		if err != nil {
 			return false, err
 		}
@@ -317,6 +317,14 @@ func (s Stream) readOn(ctx context.Context, cfg ReaderConfig, end uint64, each f
 			}
 		}
 	}
+}
+
+// readWithin is Read with a bound: a broker that cannot read a block of the stream goes on with its
+// heartbeats.
+func (r *Reader) readWithin(ctx context.Context, bound time.Duration) ([]Delivery, error) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	return r.Read(ctx, pullMessages, pullBytes)
 }
 
 // headers are the headers of a stored message.

@@ -2,6 +2,7 @@ package leader_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,4 +127,43 @@ func TestReaderEnds(t *testing.T) {
 	require.Error(t, err)
 	_, again := r.Read(t.Context(), 1, 1)
 	require.Equal(t, err, again)
+}
+
+// A delivery that is lost on the way is read again, in order and once, and so is a second one; what
+// was purged meanwhile is no loss.
+func TestReadAllWithLostDeliveries(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js)
+	long := []byte(strings.Repeat("x", 200<<10)) // more in all than the broker sends at once
+	const n = 150
+	for i := range n {
+		eventstest.PublishRaw(t, js, fmt.Sprintf("registry.servers.s%d", i), long)
+	}
+	// Another client takes a delivery of the reader's, whose pulls end long before the end.
+	take := func() {
+		for name := range stream.ConsumerNames(t.Context()).Name() {
+			c, err := js.Consumer(t.Context(), events.DefaultStream, name)
+			require.NoError(t, err)
+			if _, err := c.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var want, last uint64
+	err := leader.Stream{JS: js, Name: events.DefaultStream}.ReadAll(t.Context(), "test", func(m leader.Message) {
+		if want++; m.Sequence != want {
+			t.Errorf("message %d came as %d", m.Sequence, want)
+		}
+		if last = m.Sequence; last == 1 || last == 60 {
+			take()
+		}
+		if last == 61 {
+			if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("registry.servers.s149")); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || last != n-1 {
+		t.Fatalf("%v after message %d", err, last)
+	}
 }

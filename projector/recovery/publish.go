@@ -20,18 +20,21 @@ const (
 	ackWithin = 5 * leader.RequestTimeout // each of them, at most
 )
 
-// Publish publishes what p found, after the marker of a new history where one is needed. conflicts
-// counts the subjects on which somebody else has published since p was made: compare again. done, if
-// not nil, is called after each event.
-func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (conflicts int, err error) {
-	if p.history != "" {
-		if _, _, err := lineage.Begin(ctx, s, p.history); err != nil {
-			return 0, err
+// Publish begins p's new history, if there is one, after which p begins none; then it publishes what
+// the stream lacks. conflicts counts where somebody else has published since p was made: compare again.
+// done, if not nil, is called after each event.
+func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (published, conflicts int, err error) {
+	if p.Begins {
+		if _, err := lineage.Begin(ctx, s, p.history, p.last); natserr.IsConflict(err) {
+			return 0, 1, nil
+		} else if err != nil {
+			return 0, 0, err
 		}
+		p.Begins = false
 	}
 	js, err := jetstream.New(s.JS.Conn(), jetstream.WithPublishAsyncMaxPending(inFlight), jetstream.WithPublishAsyncTimeout(ackWithin))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	refused := time.NewTicker(200 * time.Millisecond)
 	defer refused.Stop()
@@ -42,6 +45,7 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 			waiting = waiting[1:]
 			select {
 			case <-first.Ok():
+				published++
 			case err := <-first.Err():
 				if !natserr.IsConflict(err) {
 					return fmt.Errorf("publish on %s: %w", events.MaskSubject(first.Msg().Subject, nil), natserr.PermissionError(s.JS.Conn(), err, "")) // the last error is that of any of those that wait
@@ -66,18 +70,19 @@ func Publish(ctx context.Context, s leader.Stream, p *Plan, done func()) (confli
 	for _, c := range p.Changes {
 		msg, err := c.message(s.Name)
 		if err != nil {
-			return conflicts, err
+			return published, conflicts, err
 		}
 		future, err := js.PublishMsgAsync(msg, jetstream.WithExpectLastSequencePerSubject(c.Last))
 		if err != nil {
-			return conflicts, err
+			return published, conflicts, err
 		}
 		waiting = append(waiting, future)
 		if err := settle(inFlight - 1); err != nil {
-			return conflicts, err
+			return published, conflicts, err
 		}
 	}
-	return conflicts, settle(0)
+	err = settle(0)
+	return published, conflicts, err
 }
 
 // message is the event that sets c's state. Its id is fresh: the broker drops a message whose id it

@@ -7,16 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/projector/lineage"
+	"example.org/registry/readmodel"
 )
 
 // Tombstones is what registry tombstones writes: every removal that is known, without names.
 type Tombstones struct {
 	Removals  []events.Data // Delisting and DonationRemoval, by subject
-	Histories []string      // the names of the histories that they belong to
+	Histories []string      // all that they belong to
 	Time      time.Time     // when they were read
 }
 
@@ -57,6 +60,29 @@ func Withdrawal(d events.Data) events.Data {
 	return nil
 }
 
+// Add adds what an older file has of the same history, which stays: an event that arrives late may be
+// older still. The error says that the file is of another one.
+func (t *Tombstones) Add(older Tombstones) error {
+	if !lineage.Share(t.Histories, older.Histories) {
+		return errors.New("it is of another registry, or of a history that this one does not follow")
+	}
+	all := States{}
+	for _, d := range slices.Concat(older.Removals, t.Removals) {
+		all.Add(readmodel.State{Data: d})
+	}
+	merged := slices.Collect(maps.Values(all))
+	readmodel.SortStates(merged)
+	t.Removals = nil
+	for _, s := range merged {
+		t.Removals = append(t.Removals, s.Data)
+	}
+	t.Histories = follow(events.HistoryNew, 0, t.Histories, older.Histories).Follows
+	if older.Time.After(t.Time) {
+		t.Time = older.Time
+	}
+	return nil
+}
+
 // Write writes one CloudEvent a line, then the last line.
 func (t Tombstones) Write(to io.Writer) error {
 	out := bufio.NewWriterSize(to, 64<<10)
@@ -80,7 +106,7 @@ func (t Tombstones) Write(to io.Writer) error {
 // ReadTombstones reads what Write wrote, to its end. The error names the line.
 func ReadTombstones(from io.Reader) (t Tombstones, err error) {
 	lines, n, ended := bufio.NewScanner(from), 0, false
-	lines.Buffer(nil, 64<<10)
+	lines.Buffer(nil, 512<<10) // the last one has up to 1,000 histories
 	for lines.Scan() {
 		n++
 		line := bytes.TrimSpace(lines.Bytes())

@@ -19,7 +19,7 @@ import (
 // old, restarted or new, has the same content (events/CONTRACT.md#revisions).
 func TestUnion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &union{t: t, renderer: readmodel.NewRenderer(), file: &Known{}}
+		w := &union{t: t, renderer: readmodel.NewRenderer(), file: States{}}
 		w.replicas = []*replica{w.newReplica(), w.newReplica(), w.newReplica()}
 		w.all = rapid.SliceOfN(someState(), 1, 30).Draw(t, "states")
 		w.left = slices.Clone(w.all)
@@ -84,7 +84,7 @@ type union struct {
 	all, left []events.Data
 	end       uint64
 	stream    []readmodel.State
-	file      *Known
+	file      States
 	snapshot  map[events.Subject]stored
 	replicas  []*replica
 }
@@ -189,18 +189,13 @@ func (w *union) recover() {
 			known.Add(readmodel.State{Data: s.data})
 		}
 	}
-	has := map[events.Subject]Streamed{}
+	has := States{}
 	for _, s := range w.stream {
-		if is := has[s.Data.Subject()]; is.Data == nil || events.Compare(s.Data, is.Data) >= 0 {
-			has[s.Data.Subject()] = Streamed{State: s}
-		}
+		has.Add(s)
 	}
-	p := &Plan{}
-	for k, s := range known.States {
-		p.add(s, has[k])
-	}
-	for _, c := range p.Changes {
-		w.publish(c.Data)
+	lacks, _ := Wins(maps.Values(known), has.Data)
+	for _, s := range lacks {
+		w.publish(s.Data)
 	}
 }
 
