@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/events"
-	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -69,14 +67,9 @@ func (c *exportCmd) write(p *process, out io.Writer) error {
 // relist writes the accused of a snapshot whom the server knows as delisted after a time, each with
 // the revision after its tombstone's.
 func (c *exportCmd) relist(p *process, r *snapshots.Reader, to io.Writer) error {
-	body, err := c.Ask(p.ctx, http.MethodGet, "/tombstones")
+	now, err := serverTombstones(p, c.AdminFlags)
 	if err != nil {
 		return err
-	}
-	defer body.Close()
-	now, err := recovery.ReadTombstones(body)
-	if err != nil {
-		return fmt.Errorf("the running server's tombstones: %w", err)
 	}
 	gone := map[events.Subject]int64{} // revisions
 	for _, d := range now.Removals {

@@ -114,7 +114,7 @@ const createWithin = 3 * time.Second
 
 // creating creates a missing stream.
 type creating struct {
-	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one keeps serving what it has until registry rebuild --accept-stream."`
+	CreateStream   bool `help:"Create the stream if the broker has none, such as after its loss. A server that followed the old one serves what it has until registry recover has run."`
 	StreamReplicas int  `default:"1" help:"Replicas of the stream, where it has to be created: 1 to 5. The embedded broker has one."`
 	StreamHistory  int  `default:"5" help:"Messages kept per subject in the stream, where it has to be created. 0: all."`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 
@@ -16,7 +17,7 @@ import (
 // tombstonesCmd writes what was removed, without names.
 type tombstonesCmd struct {
 	Snapshot string `arg:"" optional:"" name:"NAME or FILE" help:"A file if one of this name exists, else a snapshot in the object store. Default: the running server's."`
-	Output   string `placeholder:"FILE" help:"Replace this file in one step, once everything is written. -: standard output."`
+	Output   string `placeholder:"FILE" help:"Replace this file in one step, once everything is written. What it knew of the same history stays in it; a file of another registry is refused. -: standard output."`
 	cli.AdminFlags
 	bucketFlags
 }
@@ -34,22 +35,51 @@ const tombstonesFailed = "# tombstones failed: this is not everything\n"
 
 // Run writes nothing before a snapshot has been verified.
 func (c *tombstonesCmd) Run(p *process) error {
-	if toFile(c.Output) {
-		return cli.Interrupted(p.ctx, replaceFile("--output", c.Output, func(f *os.File) error { return c.write(p, f) }))
+	if !toFile(c.Output) {
+		return endWith(p, tombstonesFailed, c.write)
 	}
-	return endWith(p, tombstonesFailed, c.write)
+	if err := replaceable("--output", c.Output); err != nil {
+		return err
+	}
+	older, err := readTombstones("--output", c.Output)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	exists := err == nil
+	return cli.Interrupted(p.ctx, replaceFile("--output", c.Output, func(f *os.File) error {
+		t, err := c.removals(p)
+		if err == nil && exists {
+			err = t.Add(older)
+		}
+		if err != nil {
+			return fmt.Errorf("--output: %s stays as it is: %w", cli.Printable(c.Output), err)
+		}
+		return t.Write(f)
+	}))
 }
 
 func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 	if c.Snapshot == "" {
 		return copyAnswer(p, c.AdminFlags, "/tombstones", out)
 	}
-	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
+	t, err := c.removals(p)
+	if err != nil {
+		return err
+	}
+	return t.Write(out)
+}
+
+// removals returns the removals that the running server or the snapshot knows.
+func (c *tombstonesCmd) removals(p *process) (t recovery.Tombstones, err error) {
+	if c.Snapshot == "" {
+		return serverTombstones(p, c.AdminFlags)
+	}
+	err = c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
 		r, err := open()
 		if err != nil {
 			return unusable(c.Snapshot, err)
 		}
-		t := recovery.Tombstones{Histories: []string{r.Manifest.HistoryName()}, Time: r.Manifest.Time}
+		t = recovery.Tombstones{Histories: r.Manifest.Histories, Time: r.Manifest.Time}
 		err = r.EachState(ctx, func(s readmodel.State) {
 			if gone := recovery.Withdrawal(s.Data); gone != nil {
 				t.Removals = append(t.Removals, gone)
@@ -58,20 +88,35 @@ func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 		if err != nil {
 			return unusable(c.Snapshot, err)
 		}
-		return t.Write(out)
+		return nil
 	})
+	return t, err
+}
+
+// serverTombstones returns the removals that the running server knows.
+func serverTombstones(p *process, f cli.AdminFlags) (recovery.Tombstones, error) {
+	body, err := f.Ask(p.ctx, http.MethodGet, "/tombstones")
+	if err != nil {
+		return recovery.Tombstones{}, err
+	}
+	defer body.Close()
+	t, err := recovery.ReadTombstones(body)
+	if err != nil {
+		return t, fmt.Errorf("the running server's tombstones: %w", err)
+	}
+	return t, nil
 }
 
 // readTombstones reads a file that registry tombstones wrote.
-func readTombstones(path string) (recovery.Tombstones, error) {
+func readTombstones(flag, path string) (recovery.Tombstones, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return recovery.Tombstones{}, cli.Unreadable("--tombstones", path, err)
+		return recovery.Tombstones{}, cli.Unreadable(flag, path, err)
 	}
 	defer f.Close()
 	t, err := recovery.ReadTombstones(f)
 	if err != nil {
-		return t, fmt.Errorf("--tombstones: %s: %w; give a file that registry tombstones wrote to its end", cli.Printable(path), err)
+		return t, fmt.Errorf("%s: %s: %w; give a file that registry tombstones wrote to its end", flag, cli.Printable(path), err)
 	}
 	return t, nil
 }

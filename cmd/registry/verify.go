@@ -18,8 +18,10 @@ import (
 	"example.org/registry/cmd/registry/internal/cli"
 	"example.org/registry/cmd/registry/internal/task"
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/httpapi/admin"
 	"example.org/registry/projector"
+	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
 )
 
@@ -35,7 +37,7 @@ type verifyCmd struct {
 // Help returns the help beyond the flags.
 func (verifyCmd) Help() string {
 	return "Replays the stream, in this process, into an empty read model up to the very sequence at which the server lists its records, so the " +
-		"result is right even while events arrive. Tombstones are compared too; one that only the server has, after a purge of the stream, is no difference. A record that differs is read twice more before it is reported. Takes as much memory as the server's read model " +
+		"result is right even while events arrive. Tombstones are compared too. A record that differs is read twice more before it is reported; where the server's state is the newer one, the stream lacks it. Takes as much memory as the server's read model " +
 		"and changes nothing. Exit status 1 if anything differs."
 }
 
@@ -49,7 +51,8 @@ func (c *verifyCmd) Run(p *process) error {
 		return err
 	}
 	defer nc.Close()
-	r := startReplay(js, string(c.Stream))
+	stream := leader.Stream{JS: js, Name: string(c.Stream)}
+	r := startReplay(js, stream.Name)
 	defer r.following.Stop()
 	if err := r.catchUp(p.ctx, p.stderr); err != nil {
 		return cli.Interrupted(p.ctx, err)
@@ -58,46 +61,75 @@ func (c *verifyCmd) Run(p *process) error {
 	if err != nil {
 		return cli.Interrupted(p.ctx, err)
 	}
-	return c.report(p.ctx, p.stdout, found)
+	return c.report(p, stream, found)
 }
 
 // report prints the findings. If there are any, it returns an error.
-func (c *verifyCmd) report(ctx context.Context, w io.Writer, found findings) error {
+func (c *verifyCmd) report(p *process, stream leader.Stream, found findings) error {
 	if len(found.differ) == 0 {
-		_, err := fmt.Fprintf(w, "%s compared at sequence %d: no difference; digest %s\n",
+		_, err := fmt.Fprintf(p.stdout, "%s compared at sequence %d: no difference; digest %s\n",
 			cli.Count(found.records, "record"), found.sequence, found.digest)
 		return err
 	}
-	if err := c.tellSubjects(ctx, w, found.differ); err != nil {
+	lacks, err := c.unpublished(p.ctx, stream, found.differ)
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%d of %s differ at sequence %d: rebuild the read model (registry rebuild)",
-		len(found.differ), cli.Count(found.records, "record"), found.sequence)
-}
-
-func (c *verifyCmd) tellSubjects(ctx context.Context, w io.Writer, differ map[string]string) error {
-	var lost map[string]bool
-	if p, err := projectionAt(ctx, c.AdminFlags); err == nil { // only for an explanation
-		lost = setOf(p.SubjectsWithoutValidEvent)
-	}
-	for _, subject := range slices.Sorted(maps.Keys(differ)) {
-		line := cli.Printable(subject) + ": " + differ[subject]
-		if lost[events.MaskSubject(subject, nil)] {
-			line += " (the stream has no valid event of it any more; publish one)"
+	remedy := "publish what the stream lacks (registry recover)"
+	for _, name := range slices.Sorted(maps.Keys(found.differ)) {
+		what := found.differ[name]
+		if subject, err := subjectOf(name); err == nil && lacks[subject] {
+			what = unpublished
+		} else {
+			remedy = "rebuild the read model (registry rebuild)"
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
+		if _, err := fmt.Fprintln(p.stdout, cli.Printable(name)+": "+what); err != nil {
 			return err
 		}
 	}
-	return nil
+	return fmt.Errorf("%d of %s differ at sequence %d: %s", len(found.differ), cli.Count(found.records, "record"), found.sequence, remedy)
 }
 
-func setOf(texts []string) map[string]bool {
-	set := map[string]bool{}
-	for _, t := range texts {
-		set[t] = true
+// unpublished returns the subjects among those that differ whose state in the server wins against
+// what the stream has, read again.
+func (c *verifyCmd) unpublished(ctx context.Context, stream leader.Stream, differ map[string]string) (map[events.Subject]bool, error) {
+	subjects := map[events.Subject]bool{}
+	for name := range differ {
+		if subject, err := subjectOf(name); err == nil {
+			subjects[subject] = true
+		}
 	}
-	return set
+	of := func(k events.Subject) bool { return subjects[k] }
+	body, err := c.Ask(ctx, http.MethodGet, "/export")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	server, lines := recovery.States{}, bufio.NewScanner(body)
+	lines.Buffer(nil, events.MaxPayload+64<<10)
+	for lines.Scan() {
+		if e, err := events.Decode(lines.Bytes()); err == nil && of(e.Data.Subject()) {
+			server.Add(readmodel.State{Data: e.Data})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("export of the server: %w", err)
+	}
+	has, err := recovery.Scan(ctx, stream, of)
+	if err != nil {
+		return nil, err
+	}
+	lacks := map[events.Subject]bool{}
+	wins, _ := recovery.Wins(maps.Values(server), has.States.Data)
+	for _, s := range wins {
+		lacks[s.Data.Subject()] = true
+	}
+	return lacks, nil
+}
+
+// subjectOf returns the subject of a record's name.
+func subjectOf(name string) (events.Subject, error) {
+	return events.ParseSubject(strings.TrimPrefix(name, readmodel.TombstonePrefix))
 }
 
 // findings are the outcome of a comparison.
@@ -189,6 +221,8 @@ const (
 	differs    = "differs"
 	onlyStream = "in the stream, not in the server"
 	onlyServer = "in the server, not in the stream"
+
+	unpublished = "the server's state is the newer one, and the stream lacks it: registry recover publishes it"
 )
 
 // compare reads the list and compares it with own, which must have the same sequence.
@@ -222,8 +256,6 @@ func (l *recordList) read(found *findings, want map[string]readmodel.Digest) err
 		found.records++
 		expected, there := want[subject]
 		switch {
-		case !there && strings.HasPrefix(subject, readmodel.TombstonePrefix):
-			// The delisting was purged from the stream. A model that still knows it is right.
 		case !there:
 			found.differ[subject] = onlyServer
 		case expected.String() != hash:
@@ -269,7 +301,7 @@ func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
 		switch {
 		case p.CaughtUp:
 			return nil
-		case p.Frozen:
+		case p.Frozen():
 			return errors.New(p.LastError)
 		case p.Total > 0:
 			shown.Set(int64(p.Done), int64(p.Total))
