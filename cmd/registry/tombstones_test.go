@@ -236,7 +236,7 @@ func (d *drill) isExactly(people []events.Entry, w world) {
 // stones are the server's tombstones with their times.
 func (d *drill) stones() map[events.Subject]time.Time {
 	d.t.Helper()
-	all, err := readTombstones(d.tombstones())
+	all, err := readTombstones("--output", d.tombstones())
 	require.NoError(d.t, err)
 	by := map[events.Subject]time.Time{}
 	for _, removal := range all.Removals {
