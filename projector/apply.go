@@ -45,6 +45,8 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, tick <-chan time
 		return nil, err
 	case e := <-p.erased:
 		return nil, p.skipErased(ctx, e)
+	case j := <-p.joins:
+		return nil, p.join(ctx, j)
 	case lost := <-p.lost:
 		return nil, p.lack(ctx, lost)
 	case now := <-tick:
@@ -101,6 +103,10 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 		}
 		select {
 		case <-moved:
+		case j := <-p.joins:
+			if err := p.join(ctx, j); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -233,7 +239,8 @@ func (b *batchPart) begin(h events.History) {
 			}
 		}
 	}
-	b.at.History, b.at.HistoryRevision, b.at.Rewound = h.Name, h.Revision, false
+	b.at.Rewound = b.at.Rewound && h.Revision == b.at.HistoryRevision // which is read again
+	b.at.History, b.at.HistoryRevision = h.Name, h.Revision
 	b.at.Histories = names[:min(len(names), events.MaxFollows)]
 }
 

@@ -37,6 +37,7 @@ type Projector struct {
 	poll     chan struct{}         // to watch: poll now; holds one
 	erased   chan erasure          // from watch to the session
 	restart  chan error            // to the session: the reason to restart, which verifies the stream; holds one
+	joins    chan joining          // to the session; see Join
 	lost     chan []events.Subject // to the session: subjects that the stream lacks
 
 	// Owned by follow.
@@ -72,6 +73,7 @@ func New(cfg Config) *Projector {
 		poll:    make(chan struct{}, 1),
 		erased:  make(chan erasure),
 		restart: make(chan error, 1),
+		joins:   make(chan joining),
 		lost:    make(chan []events.Subject),
 		again:   reading{active: true, hold: cfg.Saved},
 		owed:    cfg.Owed,

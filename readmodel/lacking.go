@@ -50,6 +50,12 @@ func (m *Model) Lacking() (all []events.Subject) {
 	return slices.AppendSeq(all, maps.Keys(m.content.lacking.subjects))
 }
 
+// Lacks reports whether Lacking has a subject. The same goroutines may call it.
+func (m *Model) Lacks(k events.Subject) bool {
+	_, is := m.content.lacking.subjects[k]
+	return is
+}
+
 // Lacking returns how many subjects have a state that the stream is not known to hold.
 func (v *View) Lacking() int { return v.lacking }
 

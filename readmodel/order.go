@@ -14,9 +14,9 @@ type known struct {
 	shown    bool // lists, checks or the donation's page show the subject
 }
 
-// holds reports whether r, which has the same state, repeats an earlier message of it: that of a
-// stream that is read again.
-func (k *known) holds(r *Record) bool { return r.Sequence > 0 && r.Sequence <= k.sequence }
+// holds reports whether r, which has the same state, says nothing new: it repeats an earlier message,
+// of a stream that is read again, or was known from elsewhere.
+func (k *known) holds(r *Record) bool { return r.Sequence <= k.sequence }
 
 // knownEntry returns the known state of an entry, or false if there is none.
 func knownEntry(list events.List, row *Row, stone *delisting) (known, bool) {

@@ -17,6 +17,9 @@ var ErrLocked = errors.New("is in use by another process")
 // removed: a lock on an unlinked file keeps no process out.
 const lockName = "registry.lock"
 
+// LockPath returns the path of the lock of a data directory.
+func LockPath(dir string) string { return filepath.Join(dir, lockName) }
+
 // DirLock is the lock on a data directory. The system also releases it when the process ends in any
 // way.
 type DirLock struct{ file *flock.Flock }
@@ -31,7 +34,7 @@ func LockDir(dir string) (*DirLock, error) {
 		}
 		return nil, lockError(dir, err)
 	}
-	path := filepath.Join(dir, lockName)
+	path := LockPath(dir)
 	l := &DirLock{flock.New(path, flock.SetPermissions(0o600))}
 	switch locked, err := l.file.TryLock(); {
 	case err != nil:

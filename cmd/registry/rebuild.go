@@ -17,15 +17,14 @@ import (
 
 // rebuildCmd asks the running server for a new read model.
 type rebuildCmd struct {
-	AcceptStream bool `help:"Accept the stream as it is now, even if it is another one. registry recover does that too, and first publishes what the stream has lost."`
-	Yes          bool `help:"Continue even if a list loses more than a tenth of its entries, delisted entries are listed again, the stream is missing, or the memory limit looks too low for two read models."`
+	Yes bool `help:"Continue even if a list loses more than a tenth of its entries, or the memory limit looks too low for two read models."`
 	cli.AdminFlags
 }
 
 // Help returns the help beyond the flags.
 func (rebuildCmd) Help() string {
-	return "The running server builds a read model from the start of the stream beside the one that it serves, and swaps it in once it " +
-		"has caught up. Readers notice nothing. The replaced store is kept in the data directory as registry.db.replaced-<time>. " +
+	return "The running server builds a read model from the start of the stream beside the one that it serves, gives it what only that one " +
+		"knows, and swaps it in once it has caught up. Readers notice nothing. The replaced store is kept in the data directory as registry.db.replaced-<time>. " +
 		"If it is interrupted or refused, everything stays as it was."
 }
 
@@ -36,7 +35,7 @@ func (c *rebuildCmd) Run(p *process) error {
 	var rebuilt admin.Rebuilt
 	group.Go(func() error {
 		defer done()
-		return c.AskJSON(p.ctx, http.MethodPost, fmt.Sprintf("/rebuild?accept-stream=%t&yes=%t", c.AcceptStream, c.Yes), &rebuilt)
+		return c.AskJSON(p.ctx, http.MethodPost, fmt.Sprintf("/rebuild?yes=%t", c.Yes), &rebuilt)
 	})
 	group.Go(func() error {
 		c.showProgress(ctx, p.stderr)
@@ -89,13 +88,8 @@ func summaryOf(r admin.Rebuilt) string {
 			m.when, m.state.Entries, m.state.Checkpoint, cli.Printable(m.state.StreamEpoch), m.state.Digest)
 	}
 	fmt.Fprintf(&s, "rebuilt from %s in %.1f s; the replaced store is %s in the data directory\n", cli.Count(int(r.Events), "event"), r.Seconds, r.Aside)
-	if r.Relisted > 0 {
-		fmt.Fprintf(&s, "entries listed again, though delisted or no longer trusted before: %d\n", r.Relisted)
-	}
-	if n := len(r.SubjectsWithoutValidEvent); n > 0 {
-		const most = 10
-		fmt.Fprintf(&s, "%s without a valid event in the stream, whose last state is lost (publish it again): %s\n",
-			cli.Count(n, "subject"), cli.Printable(strings.Join(r.SubjectsWithoutValidEvent[:min(n, most)], ", ")))
+	if r.Joined > 0 {
+		fmt.Fprintf(&s, "%s kept that the stream lacks; registry recover publishes them\n", cli.Count(r.Joined, "state"))
 	}
 	return s.String()
 }

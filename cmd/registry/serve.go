@@ -43,7 +43,7 @@ type serveCmd struct {
 	MaxStaleness   time.Duration `default:"0s" help:"Answer 503 rather than serve data older than this. 0: never." group:"State"`
 	StaleIfError   time.Duration `default:"1h" help:"Let shared caches show an old list for this long while no server answers; at most --max-staleness where that is set. Somebody who has been delisted may be shown for as long. 0: never." group:"State"`
 	MinEntries     int           `default:"0" help:"Answer 503 while there are fewer entries, so that a wrong stream does not look like an empty registry. 0: off." group:"State"`
-	AcceptLoss     bool          `help:"Start with an empty data directory from a stream that begins after every snapshot of it, has fewer subjects, or is missing or empty, if no snapshot can be used. What it lost is answered as unknown." group:"State"`
+	AcceptLoss     string        `placeholder:"EPOCH" help:"Start without what is known to be missing, on the stream with this epoch: the message that refuses to start names it. Whoever is missing is answered as unknown." group:"State"`
 
 	SnapshotEvery time.Duration `default:"1h" help:"Put a snapshot into the object store REGISTRY_SNAPSHOTS this often, while anything changes. 0: none." group:"State"`
 	SnapshotKeep  int           `default:"5" help:"Keep this many snapshots of the stream there." group:"State"`

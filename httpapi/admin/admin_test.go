@@ -147,7 +147,7 @@ func TestProjectionDocument(t *testing.T) {
 			p.LastSequence, p.Lag, p.LagSeconds, p.CaughtUp = 20, 6, 0.25, true
 			p.Rejected, p.SnapshotSequence, p.RankedSequence, p.LastError = 1, 12, 13, &sentence
 			p.Rebuilding = &Rebuilding{Done: 5, Total: 20, PerSecond: 1000, ETASeconds: 0.015}
-			p.SubjectsWithoutValidEvent = []string{"registry.scammers.x"}
+			p.Unpublished, p.Rewound, p.Frozen = new(3), true, new("foreign")
 			return p
 		},
 		"projection_zero": func() Projection { return Projection{} },
@@ -159,8 +159,8 @@ func TestProjectionDocument(t *testing.T) {
 		golden(t, file, strings.TrimSuffix(body, "\n"))
 		var members map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(body), &members))
-		want := strings.Fields(`caughtUp checkpoint digest entries indexSequence lag lagSeconds lastError lastSequence
-			rankedSequence rebuilding rejected snapshotSequence stream streamCreated streamEpoch subjectsNotErased subjectsWithoutValidEvent`)
+		want := strings.Fields(`caughtUp checkpoint digest entries frozen indexSequence lag lagSeconds lastError lastSequence
+			rankedSequence rebuilding rejected rewound snapshotSequence stream streamCreated streamEpoch subjectsNotErased unpublished`)
 		var got []string
 		for name := range members {
 			got = append(got, name)

@@ -16,10 +16,8 @@ import (
 
 // RebuildOptions are the permissions that an operator gives a rebuild.
 type RebuildOptions struct {
-	// AcceptStream adopts the configured stream whatever its identity.
-	AcceptStream bool `json:"accept-stream"`
-	// Yes accepts that a list loses more than a tenth of its entries, that delisted entries are
-	// listed again, that a missing stream is created empty, and that a memory limit looks too low.
+	// Yes accepts that a list loses more than a tenth of its entries, and that a memory limit looks too
+	// low.
 	Yes bool `json:"yes"`
 }
 
@@ -29,14 +27,11 @@ type Rebuilt struct {
 	After   ModelState `json:"after"`
 	Events  uint64     `json:"events"` // read from the stream
 	Seconds float64    `json:"seconds"`
-	// Relisted counts entries that are listed now, and that the replaced model knew as delisted, or
-	// as persons whose trust was withdrawn.
-	Relisted int `json:"relisted"`
+	// Joined counts the states of the replaced model that the new one has from it, since the stream
+	// lacks them.
+	Joined int `json:"joined"`
 	// Aside is the name that the replaced store got in the data directory.
 	Aside string `json:"aside"`
-	// SubjectsWithoutValidEvent are those whose state the stream has lost: the new model lacks
-	// them.
-	SubjectsWithoutValidEvent []string `json:"subjectsWithoutValidEvent"`
 }
 
 // ModelState summarizes a read model.
@@ -127,19 +122,16 @@ func rebuildOptions(r *http.Request) (o RebuildOptions, err error) {
 	}
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &o); err != nil {
-			return o, errors.New(`body: must be JSON like {"accept-stream":true,"yes":true}`)
+			return o, errors.New(`body: must be JSON like {"yes":true}`)
 		}
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return o, errors.New("query: " + err.Error())
 	}
-	for name, to := range map[string]*bool{"accept-stream": &o.AcceptStream, "yes": &o.Yes} {
-		if !query.Has(name) {
-			continue
-		}
-		if *to, err = strconv.ParseBool(query.Get(name)); err != nil {
-			return o, errors.New(name + ": must be true or false")
+	if query.Has("yes") {
+		if o.Yes, err = strconv.ParseBool(query.Get("yes")); err != nil {
+			return o, errors.New("yes: must be true or false")
 		}
 	}
 	return o, nil

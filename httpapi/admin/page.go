@@ -147,9 +147,9 @@ type pageState struct {
 const lagShown = 5
 
 // unfreeze is the advice for a frozen projector (httpapi/CONTRACT.md#readiness).
-const unfreeze = "if the stream only looked shorter, wait: applying resumes by itself once the stream is back unchanged. " +
+const unfreeze = "if the stream is only away, wait: applying resumes by itself once it is back. " +
 	"If this server was pointed at a wrong stream, stop it and correct --nats-url, --stream or --data-dir. " +
-	"If the stream was lost, or came back from a backup, run: registry recover. If it was replaced on purpose, run: registry rebuild --accept-stream. Until then nothing is lost and nothing is applied."
+	"If the stream was lost, run: registry recover. Until then nothing is lost and nothing is applied."
 
 // judge returns the most important state for an operator. unready is the reason why nothing is
 // served, or nil.
@@ -172,8 +172,6 @@ func judge(state httpapi.Readiness, unready error, p Projection) pageState {
 		s.Level, s.Sentence = "bad", "Lists and checks are answered, but something is wrong."
 	case p.Rebuilding != nil:
 		s.Level, s.Sentence = "warn", "Rebuilding: the current content is served meanwhile."
-	case len(p.SubjectsWithoutValidEvent) > 0:
-		s.Level, s.Sentence = "warn", "Lists and checks are answered, but a rebuild would lose the subjects listed below."
 	case p.LagSeconds > lagShown:
 		s.Level, s.Sentence = "warn", "Lists and checks are answered, but events are waiting to be applied."
 	}

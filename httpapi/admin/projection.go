@@ -31,8 +31,14 @@ type Projection struct {
 	// none.
 	RankedSequence uint64 `json:"rankedSequence"`
 	// Rebuilding is nil unless a rebuild is running.
-	Rebuilding                *Rebuilding `json:"rebuilding"`
-	SubjectsWithoutValidEvent []string    `json:"subjectsWithoutValidEvent"`
+	Rebuilding *Rebuilding `json:"rebuilding"`
+	// Unpublished counts the states that are known and that the stream lacks; nil until they have been
+	// compared.
+	Unpublished *int `json:"unpublished"`
+	// Rewound: the stream came back in an older state, and no new history has begun since.
+	Rewound bool `json:"rewound"`
+	// Frozen is why nothing is applied: "missing" or "foreign"; nil if everything is.
+	Frozen *string `json:"frozen"`
 	// SubjectsNotErased counts the subjects with messages before their tombstone.
 	SubjectsNotErased int `json:"subjectsNotErased"`
 	// LastError is nil or a sentence.
@@ -60,8 +66,7 @@ type Rebuilding struct {
 }
 
 // ProjectionOf returns a Projection with the fields that one view determines: checkpoint, digest
-// and entries are consistent. It assumes that there is no index, and no subject without a valid
-// event.
+// and entries are consistent. It assumes that there is no index.
 func ProjectionOf(v *readmodel.View) Projection {
 	return Projection{
 		Checkpoint:    v.Sequence(),
@@ -72,7 +77,6 @@ func ProjectionOf(v *readmodel.View) Projection {
 			Servers:  v.NumEntries(events.Servers),
 			Legit:    v.NumEntries(events.Legit),
 		},
-		SubjectsWithoutValidEvent: []string{},
 	}
 }
 
@@ -91,9 +95,6 @@ func (l *listener) document(unready error) Projection {
 			reason += ": " + *cause
 		}
 		p.LastError = &reason
-	}
-	if p.SubjectsWithoutValidEvent == nil {
-		p.SubjectsWithoutValidEvent = []string{} // never null
 	}
 	return p
 }

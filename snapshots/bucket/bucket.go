@@ -95,6 +95,21 @@ type Object struct {
 	put     uint64 // the name's sequence in the bucket's stream
 }
 
+// Of reports whether o is a snapshot of the stream and, unless names is nil, of one of the histories.
+// Of an archive that this program cannot use, only the name says so.
+func (o Object) Of(stream string, names []string) bool {
+	hash, named := historyOf(o.Name, stream)
+	switch {
+	case o.Err == nil && o.Manifest.Stream != stream || o.Err != nil && !named:
+		return false
+	case names == nil:
+		return true
+	case o.Err != nil:
+		return slices.ContainsFunc(names, func(name string) bool { return hashOf(name) == hash })
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(o.Manifest.Histories, name) })
+}
+
 // List returns every object, the newest first, and the broker's time. It omits objects that are
 // still being put.
 func (b *Bucket) List(ctx context.Context) ([]Object, time.Time, error) {

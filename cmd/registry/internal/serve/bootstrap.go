@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,11 +30,11 @@ const (
 	awayLook = 250 * time.Millisecond
 )
 
-// bootstrap makes a store from the newest good snapshot of the stream in the object store; the
-// projector replays the rest. If there is none it does nothing, and everything is replayed, which
-// is slower and equally right. It only waits for a broker that is away, since nothing can be served
-// without it. The error is that of ctx or of the disk, or that the stream has lost events, which
-// the server would otherwise serve as if they had never existed.
+// bootstrap makes a store from the newest good snapshot of the stream's history in the object store;
+// the projector joins it with the stream. If there is none it does nothing, and everything is
+// replayed. It only waits for a broker that is away, since nothing can be served without it. The
+// error is that of ctx or of the disk, or that the stream or its snapshots cannot be used, which the
+// server would otherwise serve as if nobody had been listed.
 func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetStream) error {
 	var js jetstream.JetStream
 	select {
@@ -46,7 +46,7 @@ func (s *server) bootstrap(ctx context.Context, connected <-chan jetstream.JetSt
 	const waiting = "nothing is saved here; waiting for the broker"
 	s.live.starting.Store(new(waiting))
 	defer s.live.starting.Store(nil)
-	c := &candidates{nc: nc, acceptLoss: s.cfg.AcceptLoss, stream: leader.Stream{JS: js, Name: s.cfg.Stream}, log: s.log, bucket: s.snapshots.bucket.Load()}
+	c := &candidates{nc: nc, acceptLoss: s.cfg.AcceptLoss, embedded: s.cfg.embedded(), stream: leader.Stream{JS: js, Name: s.cfg.Stream}, log: s.log, bucket: s.snapshots.bucket.Load()}
 	c.setReason = func(err error) {
 		if nc.IsConnected() { // otherwise live has a better reason
 			s.live.starting.Store(new(waiting + ": " + err.Error()))
@@ -65,7 +65,8 @@ type candidates struct {
 	stream     leader.Stream
 	log        *slog.Logger
 	bucket     *bucket.Bucket
-	acceptLoss bool
+	acceptLoss string // an epoch; see epoch
+	embedded   bool   // the broker is this process
 
 	info    *jetstream.StreamInfo // nil: the broker has said why there is none
 	missing bool                  // there is no stream
@@ -115,8 +116,8 @@ func (c *candidates) list(ctx context.Context) error {
 		c.info, c.missing = info, false
 	}
 	items, _, err := c.bucket.List(ctx)
-	if err = ignoreNone(err); err != nil && !c.acceptLoss {
-		return fmt.Errorf("the snapshots cannot be listed, and only they tell whether the stream has lost anything (--accept-loss starts without them): %w", err)
+	if err = ignoreNone(err); err != nil && !c.accepted() {
+		return fmt.Errorf("the snapshots cannot be listed, and only they tell whether the stream has lost anything (%s starts without them): %w", c.acceptFlag(), err)
 	}
 	if err != nil {
 		c.log.Warn("the snapshots cannot be listed; replaying the whole stream, as --accept-loss says", "error", err)
@@ -171,23 +172,33 @@ func emptyDir(path string) error {
 	return err
 }
 
-// restoreFirst restores the newest candidate that is good, if any.
+// restoreFirst restores the newest candidate of the stream's history that is good, if any. Whatever
+// its position, the projector reads what the stream does not hold as it was.
 func (c *candidates) restoreFirst(ctx context.Context, path string) error {
-	if c.missing {
+	if c.missing || c.info != nil && c.info.State.LastSeq == 0 {
 		return c.checkMissing()
 	}
-	if c.info == nil {
-		return nil // the projector reports it
+	if c.info == nil || len(c.items) == 0 {
+		return nil
 	}
-	slices.SortStableFunc(c.items, func(a, b bucket.Object) int { return cmp.Compare(b.Manifest.Sequence, a.Manifest.Sequence) })
-	for _, item := range c.items {
+	marker, _, err := lineage.Newest(ctx, c.stream, math.MaxUint64)
+	if err != nil {
+		return fmt.Errorf("the stream's history cannot be read: %w", err)
+	}
+	names, unusable := marker.Names(lineage.Of(c.info)), error(nil)
+	for _, item := range c.items { // the newest first
+		if !item.Of(c.stream.Name, names) {
+			c.log.Info("passing over a snapshot of another history", "name", item.Name)
+			continue
+		}
 		began := time.Now()
-		err := c.restore(ctx, item, path)
+		err := c.restore(ctx, item, path, names)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			c.log.Warn("skipping unusable snapshot; trying an older one, or else a full replay; registry snapshot create makes a good one",
+			unusable = cmp.Or(unusable, fmt.Errorf("%s: %w", item.Name, err))
+			c.log.Warn("skipping unusable snapshot; trying an older one; registry snapshot create makes a good one",
 				"name", item.Name, "reason", err.Error())
 			continue
 		}
@@ -195,60 +206,21 @@ func (c *candidates) restoreFirst(ctx context.Context, path string) error {
 			"digest", item.Manifest.Digest, "took", time.Since(began).Round(time.Millisecond).String())
 		return nil
 	}
-	if c.info.State.LastSeq == 0 { // made again, perhaps with another epoch
-		return c.checkMissing()
-	}
-	return c.checkLoss(ctx)
+	return c.withoutSnapshots(unusable)
 }
 
-// checkLoss returns an error if no snapshot of the stream could be used and the stream has less
-// than the newest one. It considers snapshots of the stream's current history. If the stream has no
-// history, its marker may be lost too, so it considers the newest snapshot of each history.
-func (c *candidates) checkLoss(ctx context.Context) error {
-	h, marked, err := lineage.History(ctx, c.stream)
-	if err != nil {
-		return fmt.Errorf("it is not known whether the stream has lost anything: %w", err)
-	}
-	newest := map[string]bucket.Object{} // by history
-	for _, o := range c.items {          // the highest sequence first
-		name := o.Manifest.HistoryName()
-		if _, has := newest[name]; !has && o.Manifest.Stream == c.stream.Name && o.Manifest.StreamEpoch == lineage.Of(c.info).StreamEpoch {
-			newest[name] = o
-		}
-	}
-	if o, has := newest[h.Name]; has && marked > 0 {
-		newest = map[string]bucket.Object{h.Name: o}
-	}
-	for _, name := range slices.Sorted(maps.Keys(newest)) {
-		if err := c.compare(newest[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// compare returns an error if the stream has less than a snapshot of it.
-func (c *candidates) compare(o bucket.Object) error {
-	lost := ""
-	switch has := c.info.State; {
-	case c.beginsAfter(o.Manifest):
-		lost = fmt.Sprintf("begins at %d, after its newest snapshot (%s, at %d)", has.FirstSeq, o.Name, o.Manifest.Sequence)
-	case has.NumSubjects < uint64(o.Manifest.RecordCount()):
-		lost = fmt.Sprintf("has %d subjects, fewer than the %d of its newest snapshot (%s)", has.NumSubjects, o.Manifest.RecordCount(), o.Name)
-	default:
+// withoutSnapshots returns an error if there are snapshots of the stream and none is usable, for the
+// reason: they may have what the stream lacks.
+func (c *candidates) withoutSnapshots(reason error) error {
+	switch {
+	case reason == nil:
+		return nil
+	case c.accepted():
+		c.log.Warn("no snapshot of the stream can be used; replaying the whole stream, as --accept-loss says", "reason", reason.Error())
 		return nil
 	}
-	if c.acceptLoss {
-		c.log.Warn("starting from a stream that has lost events, as --accept-loss says: the stream " + lost)
-		return nil
-	}
-	return fmt.Errorf("the stream %s %s, and no snapshot can be used: people who are listed would be unknown. Bring back what it lost with "+
-		"registry recover, or start with --accept-loss to serve only what the stream has", c.stream.Name, lost)
-}
-
-// beginsAfter reports whether messages between the snapshot and the stream's first may be lost.
-func (c *candidates) beginsAfter(m snapshots.Manifest) bool {
-	return c.info.State.FirstSeq > m.Sequence+1
+	return fmt.Errorf("no snapshot of the stream %s can be used (%w), and only they tell whether the stream has lost anything; "+
+		"%s starts without them", c.stream.Name, reason, c.acceptFlag())
 }
 
 // checkMissing returns an error if there are snapshots of a stream that is missing or empty: the
@@ -258,28 +230,53 @@ func (c *candidates) checkMissing() error {
 	if c.missing {
 		how, create = "missing", " --create-stream"
 	}
-	i := slices.IndexFunc(c.items, func(o bucket.Object) bool { return o.Manifest.Stream == c.stream.Name && o.Manifest.RecordCount() > 0 })
+	newest, has := c.newest()
 	switch {
-	case i < 0:
+	case !has:
 		return nil
-	case c.acceptLoss:
-		c.log.Warn("the stream is "+how+", and there are snapshots of it; serving an empty one, as --accept-loss says", "name", c.items[i].Name)
+	case c.accepted():
+		c.log.Warn("the stream is "+how+", and there are snapshots of it; serving an empty one, as --accept-loss says", "name", newest.Name)
 		return nil
 	}
-	return fmt.Errorf("the stream %s is %s, and there are snapshots of it (such as %s): people who are listed would be unknown. Bring it back with "+
-		"registry recover NAME%s, and --tombstones FILE beside it, or start with --accept-loss to serve an empty one "+
-		"(with the embedded broker, do this first and set --min-entries)", c.stream.Name, how, c.items[i].Name, create)
+	first := ""
+	if c.embedded {
+		first = "start with " + c.acceptFlag() + " --min-entries 1, for this process is the broker too, and then "
+	}
+	return fmt.Errorf("the stream %s is %s, and there are snapshots of it (the newest is %s): people who are listed would be unknown. "+
+		"To bring it back, %srun registry recover %s%s --tombstones FILE (or --without-tombstones: whoever was delisted since would be listed again); "+
+		"%s serves an empty one", c.stream.Name, how, newest.Name, first, newest.Name, create, c.acceptFlag())
 }
 
-// restore makes the store from one snapshot, if both its object and the archive itself show that
-// the stream continues it.
-func (c *candidates) restore(ctx context.Context, item bucket.Object, path string) error {
+// newest returns the newest snapshot of the stream that has anything, or false.
+func (c *candidates) newest() (bucket.Object, bool) {
+	i := slices.IndexFunc(c.items, func(o bucket.Object) bool {
+		return o.Of(c.stream.Name, nil) && (o.Err != nil || o.Manifest.RecordCount() > 0)
+	})
+	if i < 0 {
+		return bucket.Object{}, false
+	}
+	return c.items[i], true
+}
+
+// epoch returns what --accept-loss has to name: the stream's epoch, or without a stream the history of
+// the newest snapshot.
+func (c *candidates) epoch() string {
+	if c.info != nil {
+		return lineage.Of(c.info).StreamEpoch
+	}
+	newest, _ := c.newest()
+	return cmp.Or(newest.Manifest.HistoryName(), newest.Name)
+}
+
+func (c *candidates) accepted() bool { return c.acceptLoss != "" && c.acceptLoss == c.epoch() }
+
+// acceptFlag returns the flag that starts without what may be lost.
+func (c *candidates) acceptFlag() string { return "--accept-loss " + c.epoch() }
+
+// restore makes the store from one snapshot.
+func (c *candidates) restore(ctx context.Context, item bucket.Object, path string, names []string) error {
 	if item.Err != nil {
 		return item.Err
-	}
-	accept := func(m snapshots.Manifest) error { return c.accept(ctx, m) }
-	if err := accept(item.Manifest); err != nil {
-		return err
 	}
 	archive, err := c.bucket.Open(ctx, item)
 	if err != nil {
@@ -289,27 +286,13 @@ func (c *candidates) restore(ctx context.Context, item bucket.Object, path strin
 	if err != nil {
 		return err
 	}
-	if err := accept(r.Manifest); err != nil {
-		return err
+	if !lineage.Share(r.Manifest.Histories, names) {
+		return errors.New("the archive is of another history than its manifest in the bucket")
 	}
-	_, err = snapshots.Restore(ctx, r, snapshots.RestoreConfig{Path: path})
+	_, err = snapshots.Restore(ctx, r, snapshots.RestoreConfig{Path: path, Join: true})
 	if errors.Is(err, snapshots.ErrNotSynced) {
 		c.log.Warn("restored from a snapshot, but after a power failure it may have to be done again", "name", item.Name, "error", err)
 		return nil
 	}
 	return err
-}
-
-// accept returns why this stream does not continue a snapshot, or nil.
-func (c *candidates) accept(ctx context.Context, m snapshots.Manifest) error {
-	if m.Stream != c.stream.Name {
-		return fmt.Errorf("it was made from the stream %.64q", m.Stream)
-	}
-	if err := lineage.Check(ctx, c.stream, m.Checkpoint); err != nil {
-		return err
-	}
-	if c.beginsAfter(m) {
-		return fmt.Errorf("it is at %d, and the stream begins at %d: what was in between may be lost to it", m.Sequence, c.info.State.FirstSeq)
-	}
-	return nil
 }

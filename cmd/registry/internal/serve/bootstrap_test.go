@@ -33,7 +33,7 @@ type starting struct {
 	bucket *bucket.Bucket
 	log    bytes.Buffer
 
-	acceptLoss bool // of the servers
+	acceptLoss string // of the servers
 }
 
 func newStarting(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *starting {
@@ -48,10 +48,11 @@ func newStarting(t *testing.T, mutate ...func(*jetstream.StreamConfig)) *startin
 // it says that it stands.
 func (s *starting) put(seq uint64, change func(*readmodel.Checkpoint)) bucket.Object {
 	s.t.Helper()
-	at := readmodel.Checkpoint{Sequence: seq, StreamIdentity: readmodel.StreamIdentity{
-		Stream: events.DefaultStream, StreamEpoch: lineage.Of(s.stream.CachedInfo()).StreamEpoch}}
+	epoch := lineage.Of(s.stream.CachedInfo()).StreamEpoch
+	at := readmodel.Checkpoint{Sequence: seq, Complete: true, Histories: []string{epoch},
+		StreamIdentity: readmodel.StreamIdentity{Stream: events.DefaultStream, StreamEpoch: epoch}}
 	if m, err := s.stream.GetMsg(s.t.Context(), seq); err == nil {
-		at.MessageID, at.MessageTime = m.Header.Get(jetstream.MsgIDHeader), m.Time
+		at.Positions = []readmodel.Position{{Sequence: seq, Time: m.Time}}
 	}
 	if change != nil {
 		change(&at)
@@ -100,49 +101,36 @@ func (s *starting) try(dir string) (uint64, error) {
 	return at, store.Close()
 }
 
-// An empty data directory starts from the newest good snapshot. What cannot be continued from this
-// stream is passed over, with the reason logged, and never the next one's reason not to be used.
+// An empty data directory starts from the newest good snapshot of the stream's history, wherever that
+// stands: the projector joins it with the stream, so it is not complete yet. What is of another
+// history or damaged is passed over, with the reason logged.
 func TestBootstrapPassesOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		spoil func(s *starting)
-		want  string
+		put  func(s *starting)
+		at   uint64
+		says string
 	}{
-		"another epoch":   {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }) }, "is another one: its epoch"},
-		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }) }, "it was made from the stream"},
-		"future":          {func(s *starting) { s.put(4000, nil) }, "ends at 50, before"},
-		"another message": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageID = "other" }) }, "another message at the checkpoint 40"},
-		"another time":    {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.MessageTime = time.Unix(1, 0) }) }, "another message at the checkpoint 40"},
-		"made again":      {func(s *starting) { s.putMadeAgain(40) }, "made again at"},
-		"chunks missing":  {func(s *starting) { s.spoilChunks(s.put(40, nil), nil) }, "chunk 1"},
-		"chunks changed":  {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, "not a snapshot"},
+		"another history": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Histories = []string{"other"} }) }, 20, "another history"},
+		"another stream":  {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }) }, 20, "another history"},
+		"future":          {func(s *starting) { s.put(4000, nil) }, 4000, ""},
+		"another message": {func(s *starting) {
+			s.put(40, func(at *readmodel.Checkpoint) { at.Positions[0].Time = time.Unix(1, 0) })
+		}, 40, ""},
+		"an older one":   {func(s *starting) { s.put(15, nil) }, 15, ""},
+		"chunks missing": {func(s *starting) { s.spoilChunks(s.put(40, nil), nil) }, 20, "chunk 1"},
+		"chunks changed": {func(s *starting) { s.spoilChunks(s.put(40, nil), []byte("garbage")) }, 20, "not a snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStarting(t)
 			s.put(10, nil)
 			s.put(20, nil)
-			c.spoil(s)
-			if at := s.start(); at != 20 {
-				t.Errorf("started at %d, not 20", at)
-			}
-			if log := s.log.String(); !strings.Contains(log, "registry snapshot create makes a good one") || !strings.Contains(log, c.want) {
-				t.Errorf("log lacks %q: %s", c.want, log)
-			}
+			c.put(s)
+			require.Equal(t, c.at, s.start())
+			require.Contains(t, s.log.String(), c.says)
 		})
 	}
-}
-
-// putMadeAgain puts a snapshot of a stream that was made at another time, and takes the message at
-// seq away.
-func (s *starting) putMadeAgain(seq uint64) {
-	s.t.Helper()
-	s.put(seq, func(at *readmodel.Checkpoint) { at.StreamCreated = time.Unix(1, 0).UTC() })
-	m, err := s.stream.GetMsg(s.t.Context(), seq)
-	if err == nil {
-		err = s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(m.Subject))
-	}
-	require.NoError(s.t, err)
 }
 
 // spoilChunks erases the chunks of an object, and puts another in their place if there is one.
@@ -171,91 +159,29 @@ func (s *starting) foreign() {
 	require.NoError(s.t, err)
 }
 
-// A snapshot would jump a gap where the stream has lost the messages after it. What it lost would be
-// answered as unknown, so the server does not start, unless it shall.
-func TestBootstrapJumpsNoGap(t *testing.T) {
+// Where there are snapshots of the stream and none can be read, they may have what the stream lacks:
+// the server does not start, unless an operator names the stream.
+func TestBootstrapUnreadable(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
-	s.put(10, nil)
-	require.NoError(t, s.stream.Purge(t.Context(), jetstream.WithPurgeSequence(30)))
-	s.refuses("begins at 30, after its newest snapshot")
-	s.acceptLoss = true
-	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "the stream begins at 30") || !strings.Contains(s.log.String(), "as --accept-loss says") {
-		t.Errorf("started at %d: %s", at, s.log.String())
-	}
+	s.spoilChunks(s.put(10, nil), nil)
+	s.acceptLoss = "another"
+	s.refuses("no snapshot of the stream REGISTRY can be used")
+	s.acceptLoss = s.epoch()
+	require.Zero(t, s.start())
+	require.Contains(t, s.log.String(), "as --accept-loss says")
 }
 
-// refuses lets a server begin that has to say why it does not start, and the two ways on.
-func (s *starting) refuses(why string) {
+func (s *starting) epoch() string { return lineage.Of(s.stream.CachedInfo()).StreamEpoch }
+
+// refuses lets a server begin that has to say why it does not start, and with which flag it does.
+func (s *starting) refuses(why string, ways ...string) {
 	s.t.Helper()
 	_, err := s.try(s.t.TempDir())
-	for _, part := range []string{why, "registry recover", "--accept-loss"} {
+	for _, part := range append(ways, why, "--accept-loss ") {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			s.t.Errorf("lacks %q: %v", part, err)
 		}
-	}
-}
-
-// TestBootstrapAfterLoss: one message with Nats-Rollup: all leaves a stream of one entry. A snapshot
-// from before keeps the others; where it cannot be used, the server does not start from that stream.
-// Snapshots of another stream say nothing about this one.
-func TestBootstrapAfterLoss(t *testing.T) {
-	t.Parallel()
-	rollUp := func(s *starting) {
-		s.t.Helper()
-		last := eventstest.Events(50, 5)[49]
-		_, err := s.js.PublishMsg(s.t.Context(), &nats.Msg{Subject: last.Data.Subject().String(), Data: []byte("{}"), Header: nats.Header{"Nats-Rollup": {"all"}}})
-		require.NoError(s.t, err)
-	}
-	permitted := func(c *jetstream.StreamConfig) { c.AllowRollup = true }
-	for name, c := range map[string]struct {
-		prepare func(s *starting)
-		at      uint64 // 0: from nothing
-		refused string
-	}{
-		"a snapshot of all":      {func(s *starting) { s.put(50, nil); rollUp(s) }, 50, ""},
-		"an older snapshot":      {func(s *starting) { s.put(40, nil); rollUp(s) }, 0, "begins at 51, after its newest snapshot"},
-		"chunks missing":         {func(s *starting) { s.spoilChunks(s.put(50, nil), nil) }, 0, ""},
-		"chunks missing, a loss": {func(s *starting) { s.spoilChunks(s.put(50, nil), nil); rollUp(s); s.purge("registry.>") }, 0, "after its newest snapshot"},
-		"fewer subjects": {func(s *starting) {
-			s.spoilChunks(s.put(50, nil), nil)
-			s.purge("registry.>")
-		}, 0, "has 0 subjects, fewer than the 1 of its newest snapshot"},
-		"the marker lost, too": {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.History = "other" }); rollUp(s) }, 0, "after its newest snapshot"},
-		"another epoch":        {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.StreamEpoch = "other" }); rollUp(s) }, 0, ""},
-		"another stream":       {func(s *starting) { s.put(40, func(at *readmodel.Checkpoint) { at.Stream = "OTHER" }); rollUp(s) }, 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStarting(t, permitted)
-			c.prepare(s)
-			if c.refused != "" {
-				s.refuses(c.refused)
-				s.acceptLoss = true
-			}
-			if at := s.start(); at != c.at {
-				t.Errorf("started at %d, not %d: %s", at, c.at, s.log.String())
-			}
-		})
-	}
-}
-
-// purge takes every message of a subject away.
-func (s *starting) purge(subject string) {
-	s.t.Helper()
-	require.NoError(s.t, s.stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(subject)))
-}
-
-// The message at the snapshot's sequence may have been pushed out by newer ones of its subject.
-func TestBootstrapWithoutTheMessage(t *testing.T) {
-	t.Parallel()
-	s := newStarting(t)
-	s.put(20, nil)
-	m, err := s.stream.GetMsg(t.Context(), 20)
-	require.NoError(t, err)
-	require.NoError(t, s.stream.Purge(t.Context(), jetstream.WithPurgeSubject(m.Subject)))
-	if at := s.start(); at != 20 {
-		t.Errorf("started at %d: %s", at, s.log.String())
 	}
 }
 
@@ -326,30 +252,28 @@ func TestRemake(t *testing.T) {
 }
 
 // Without a bucket there is nothing to start from, and without a stream that has snapshots the server
-// does not start.
+// does not start: the message names the way back, and what it takes.
 func TestBootstrapWithNothing(t *testing.T) {
 	t.Parallel()
 	s := newStarting(t)
 	s.foreign()
-	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "skipping unusable snapshot") {
-		t.Errorf("started at %d: %s", at, s.log.String())
-	}
-	s.put(20, nil)
+	require.Zero(t, s.start())
+	name := s.put(20, nil).Name
 	require.NoError(t, s.js.DeleteStream(t.Context(), events.DefaultStream))
-	s.refuses("is missing, and there are snapshots of it")
+	ways := []string{"registry recover " + name, "--tombstones FILE", "--without-tombstones"}
+	s.refuses("is missing, and there are snapshots of it", append(ways, "--create-stream", "--accept-loss "+s.epoch())...)
+	s.acceptLoss = s.epoch()
+	require.Zero(t, s.start())
 	stream, err := s.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: events.DefaultStream, Subjects: []string{events.StreamSubjects}, Metadata: map[string]string{events.MetadataEpoch: "another"}})
 	require.NoError(t, err)
 	s.stream = stream
-	s.refuses("is empty, and there are snapshots of it")
-	s.acceptLoss = true
-	if at := s.start(); at != 0 || !strings.Contains(s.log.String(), "serving an empty one, as --accept-loss says") {
-		t.Errorf("started at %d: %s", at, s.log.String())
-	}
-	s.acceptLoss = false
+	s.refuses("is empty, and there are snapshots of it", append(ways, "--accept-loss another")...)
+	s.acceptLoss = "another"
+	require.Zero(t, s.start())
+	require.Contains(t, s.log.String(), "serving an empty one, as --accept-loss says")
+	s.acceptLoss = ""
 	require.NoError(t, s.js.DeleteObjectStore(t.Context(), bucket.Name))
-	if at := s.start(); at != 0 {
-		t.Errorf("started at %d", at)
-	}
+	require.Zero(t, s.start())
 }
 
 // While the broker is away it is waited for, and its absence is why nothing is answered; stopping

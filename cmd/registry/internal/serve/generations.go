@@ -15,8 +15,7 @@ import (
 )
 
 // newGeneration makes a projector for a model and its store, which it saves through saver. saved is
-// the checkpoint of both; if it has a stream but no sequence, the projector replays exactly that
-// stream from its start. Rejected events up to known have been logged.
+// the checkpoint of both. Rejected events up to known have been logged.
 func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 	model *readmodel.Model, saved readmodel.Checkpoint, known uint64) *generation {
 	var made *generation
@@ -33,6 +32,8 @@ func (s *server) newGeneration(store *snapshots.Store, saver projector.Store,
 			Model:      model,
 			Store:      saver,
 			Saved:      saved,
+			Owed:       store.Owed(),
+			AcceptLoss: s.cfg.AcceptLoss,
 			LoggedUpTo: known,
 			Logger:     s.log,
 

@@ -202,12 +202,17 @@ func (l *live) projection() admin.Projection {
 	doc.Lag, doc.LagSeconds, doc.CaughtUp = p.Lag, p.LagSeconds, p.CaughtUp
 	doc.Rejected, doc.SnapshotSequence = p.Rejected, p.Saved
 	doc.SubjectsNotErased = p.SubjectsNotErased
-	doc.SubjectsWithoutValidEvent = append(doc.SubjectsWithoutValidEvent, p.SubjectsWithoutValidEvent...)
+	if doc.Rewound = p.Rewound; p.Compared {
+		doc.Unpublished = &p.Unpublished
+	}
+	if p.FrozenBy != "" {
+		doc.Frozen = &p.FrozenBy
+	}
 	sequence, trouble := g.indexState()
 	doc.IndexSequence = min(sequence, doc.Checkpoint)
 	ranked, rankedTrouble := g.rankedState()
 	doc.RankedSequence = min(ranked, doc.Checkpoint)
-	if trouble = cmp.Or(l.lastError(p.Frozen, p.LastError), l.problem(), trouble, rankedTrouble); trouble != "" {
+	if trouble = cmp.Or(l.lastError(p.Frozen(), p.LastError), l.problem(), trouble, rankedTrouble); trouble != "" {
 		doc.LastError = &trouble
 	}
 	return doc
@@ -223,7 +228,7 @@ func (l *live) database(ctx context.Context) error {
 		return errors.New(l.startReason())
 	case !p.Connected:
 		return errors.New("the broker is away")
-	case p.Frozen:
+	case p.Frozen():
 		return errors.New("frozen: " + p.LastError)
 	case l.problem() != "":
 		return errors.New(l.problem())
@@ -254,7 +259,7 @@ func (l *live) records(ctx context.Context, atLeast uint64) (admin.Records, erro
 	defer cancel()
 	if p, running := l.progress(); !running || !p.CaughtUp {
 		return admin.Records{}, admin.Unavailable("the read model has not caught up with the stream yet")
-	} else if p.Frozen && p.Checkpoint < atLeast {
+	} else if p.Frozen() && p.Checkpoint < atLeast {
 		return admin.Records{}, admin.Unavailable("frozen: " + p.LastError)
 	}
 	if _, err := l.Await(ctx, atLeast); err != nil {

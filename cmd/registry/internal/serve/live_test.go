@@ -153,7 +153,7 @@ func TestDatabaseWhileFrozen(t *testing.T) {
 	r := project(t)
 	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
 	eventstest.Stream(t, r.js)
-	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen })
+	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen() })
 	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("%v", err)
 	}

@@ -96,8 +96,15 @@ func families() []metric {
 		func(s scrape) float64 { return oneIf(s.progress.CaughtUp) })
 	always("connected", gauge, "1 while the broker answers.",
 		func(s scrape) float64 { return oneIf(s.progress.Connected) })
-	always("frozen", gauge, "1 while the stream is not the one the model was made from, so nothing is applied.",
-		func(s scrape) float64 { return oneIf(s.progress.Frozen) })
+	add("frozen", gauge, "1 while nothing is applied, since the stream is missing or another registry's.", func(s scrape, emit func(float64, ...string)) {
+		for _, reason := range []string{projector.FrozenMissing, projector.FrozenForeign} {
+			emit(oneIf(s.progress.FrozenBy == reason), reason)
+		}
+	}, "reason")
+	always("rewound", gauge, "1 since the stream came back in an older state, until a new history begins.",
+		func(s scrape) float64 { return oneIf(s.progress.Rewound) })
+	always("unpublished", gauge, "States that are known and shown, and that the stream lacks.",
+		func(s scrape) float64 { return float64(s.progress.Unpublished) })
 
 	running("stream_last_sequence", gauge, "Last sequence of the event stream, at most a second old.",
 		func(p projector.Progress) float64 { return float64(p.LastSequence) })
@@ -111,12 +118,8 @@ func families() []metric {
 		func(p projector.Progress) float64 { return unix(p.AsOf) })
 	running("rejected_events", gauge, "Copies of rejected events in their stream.",
 		func(p projector.Progress) float64 { return float64(p.Rejected) })
-	running("subjects_without_valid_event", gauge, "Subjects of which the stream holds only rejected events.",
-		func(p projector.Progress) float64 { return float64(len(p.SubjectsWithoutValidEvent)) })
 	running("subjects_not_erased", gauge, "Subjects that have a tombstone and messages before it, which are yet to be erased.",
 		func(p projector.Progress) float64 { return float64(p.SubjectsNotErased) })
-	always("stream_subjects_lost", gauge, "Subjects that have a state in the model and no message in the stream.",
-		func(s scrape) float64 { return float64(s.progress.SubjectsLost) })
 	running("events_superseded_total", counter, "Events that this process has passed over, since a state with a greater revision was known.",
 		func(p projector.Progress) float64 { return float64(p.Superseded) })
 	running("removals_unheeded_total", counter, "Removals that this process has rejected, since a state with a greater revision is shown.",

@@ -18,7 +18,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
 	"example.org/registry/httpapi/admin"
-	"example.org/registry/projector/lineage"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -114,7 +113,7 @@ type rebuilding struct {
 	server     *server
 	options    admin.RebuildOptions
 	old, fresh *running
-	relisted   int        // entries that the new model lists and the old one knows as delisted
+	joined     int        // states that the new model has from the old one
 	unsaved    chan error // why the new store cannot be written; holds the first reason
 	began      time.Time
 }
@@ -146,43 +145,22 @@ func (b *rebuilding) run(ctx context.Context) (admin.Rebuilt, error) {
 func (b *rebuilding) permitted(ctx context.Context) error {
 	p := b.old.projector.Progress()
 	_, asked := b.server.live.stream.Load().Info(ctx)
-	missing := errors.Is(asked, jetstream.ErrStreamNotFound)
 	switch {
-	case asked != nil && !missing && !p.Connected: // the last poll may have met a cluster that was electing a leader
-		return admin.Unavailable("the broker cannot be reached; a rebuild reads the stream")
-	case p.Frozen && !b.options.AcceptStream:
+	case p.Frozen():
 		return admin.Refused("frozen: " + p.LastError)
-	case !p.CaughtUp && !p.Frozen:
+	case asked != nil && (!p.Connected || errors.Is(asked, jetstream.ErrStreamNotFound)): // otherwise a cluster may be electing a leader
+		return admin.Unavailable("the stream cannot be reached, and a rebuild reads it: " + asked.Error())
+	case !p.CaughtUp:
 		return admin.Unavailable("the read model has not caught up with the stream yet")
 	}
-	if err := b.streamWhole(); err != nil {
-		return err
-	}
-	// A replay would create the stream: the backend would publish into a stream that no server
-	// follows.
-	if missing && b.options.AcceptStream && !b.options.Yes {
-		return admin.Refused("the stream is missing; registry recover --create-stream makes it again from what this server has; " +
-			"or repeat with --yes to begin with an empty one")
-	}
 	return b.enoughMemory()
-}
-
-// streamWhole refuses a stream that has lost subjects, which then only the old model still has. A
-// frozen server skips this check: its stream is judged by its content.
-func (b *rebuilding) streamWhole() error {
-	p := b.old.projector.Progress()
-	if p.SubjectsLost == 0 || p.Frozen || b.options.Yes {
-		return nil
-	}
-	return admin.Refused(fmt.Sprintf("the stream has lost %d subjects, which this server still has and a rebuild would not; "+
-		"registry recover publishes them; or repeat with --yes if that is right", p.SubjectsLost))
 }
 
 // enoughMemory compares the memory limit, if there is one, with the memory of two models. The heap
 // is nearly all the model's.
 func (b *rebuilding) enoughMemory() error {
 	need, limit := 2*int64(liveHeap()), debug.SetMemoryLimit(-1)
-	b.server.log.Info("rebuild started; it takes as much memory again as the read model", "bytes", need/2, "acceptStream", b.options.AcceptStream)
+	b.server.log.Info("rebuild started; it takes as much memory again as the read model", "bytes", need/2)
 	if need < limit || b.options.Yes {
 		return nil
 	}
@@ -190,16 +168,13 @@ func (b *rebuilding) enoughMemory() error {
 		"give the server more, or repeat with --yes", need>>20, limit>>20))
 }
 
-// begin starts the replay. Without AcceptStream it only accepts the old model's stream.
+// begin starts the replay of the stream that the old model follows.
 func (b *rebuilding) begin(store *snapshots.Store) {
-	var saved readmodel.Checkpoint
-	var known uint64
-	if p := b.old.projector.Progress(); !b.options.AcceptStream {
-		saved.StreamIdentity = p.StreamIdentity
-		saved.History = "" // the replay begins before it
-		known = p.Checkpoint
-	}
-	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved, b.server.damaged}, readmodel.New(), saved, known))
+	p := b.old.projector.Progress()
+	saved := b.old.projector.Checkpoint()
+	saved.History, saved.Sequence, saved.Erased = "", 0, 0 // the replay begins before all
+	saved.Positions, saved.Complete = nil, false
+	b.fresh = start(b.server.newGeneration(store, watchedStore{store, b.unsaved, b.server.damaged}, readmodel.New(), saved, p.Checkpoint))
 }
 
 // watchedStore reports failures. The first stops a rebuild, since the live store may need the rest
@@ -241,9 +216,6 @@ func (b *rebuilding) replace(ctx context.Context) (aside string, err error) {
 	if err := b.catchUp(ctx); err != nil {
 		return "", err
 	}
-	if err := b.checkLosses(); err != nil {
-		return "", err
-	}
 	if err := b.save(ctx); err != nil {
 		return "", err
 	}
@@ -261,10 +233,10 @@ func (b *rebuilding) catchUp(ctx context.Context) error {
 	for {
 		p := b.fresh.projector.Progress()
 		switch {
-		case p.CaughtUp:
+		case p.CaughtUp && p.Compared:
 			return nil
-		case p.Frozen:
-			return admin.Refused("the stream is another one: " + p.LastError)
+		case p.Frozen():
+			return admin.Refused("frozen: " + p.LastError)
 		case p.Connected:
 			connected = time.Now()
 		case time.Since(connected) > awayWithin:
@@ -284,60 +256,17 @@ func (b *rebuilding) catchUp(ctx context.Context) error {
 
 // checkLosses compares the two models as clients see them (cmd/registry/CONTRACT.md#rebuild).
 func (b *rebuilding) checkLosses() error {
-	if err := b.streamWhole(); err != nil {
-		return err
-	}
 	was, is := b.old.model.View(), b.fresh.model.View()
 	all := 0
 	for _, list := range events.Lists() {
 		before, after := was.NumEntries(list), is.NumEntries(list)
 		all += after
 		if lost := before - after; lost*10 > before && !b.options.Yes {
-			return admin.Refused(fmt.Sprintf("%s would go from %d entries to %d; registry recover publishes what is missing; "+
-				"or repeat with --yes if that is right", list, before, after))
+			return admin.Refused(fmt.Sprintf("%s would go from %d entries to %d; repeat with --yes if that is right", list, before, after))
 		}
 	}
 	if least := b.server.cfg.MinEntries; all < least {
 		return admin.Refused(fmt.Sprintf("%d entries in all, fewer than the %d of --min-entries", all, least))
-	}
-	if b.continues() { // the stream's last event decides
-		return nil
-	}
-	if b.relisted = relisted(was, is); b.relisted > 0 && !b.options.Yes {
-		return admin.Refused(fmt.Sprintf("entries that would be listed again, though this server knows them as delisted or no longer trusted: %d; "+
-			"registry recover publishes that into the stream first; or repeat with --yes if that is right", b.relisted))
-	}
-	return nil
-}
-
-// relisted counts the entries that is lists and was knows as delisted, or as persons whose trust
-// was withdrawn.
-func relisted(was, is *readmodel.View) (n int) {
-	for _, t := range was.Withdrawn() {
-		if k := t.Data.Subject(); k.Kind == events.KindEntry && is.Entry(k.List, k.ID) != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// continues reports whether the new model has the old one's history. If so, the checkpoint must not
-// go back.
-func (b *rebuilding) continues() bool {
-	old := b.old.projector.Progress()
-	return !b.options.AcceptStream || !old.Frozen && old.StreamEpoch == b.fresh.projector.Progress().StreamEpoch
-}
-
-// beginHistory begins a new history, with the same name on every server that accepts the stream.
-// Otherwise sequences that clients of the feed have seen would be used a second time
-// (events/CONTRACT.md#histories).
-func (b *rebuilding) beginHistory(ctx context.Context) error {
-	_, marker, err := lineage.Begin(ctx, *b.server.live.stream.Load(), b.old.projector.Progress().HistoryName())
-	if err != nil {
-		return err
-	}
-	if _, err := b.fresh.model.Await(ctx, marker); err != nil {
-		return context.Cause(ctx)
 	}
 	return nil
 }
@@ -369,46 +298,72 @@ func (b *rebuilding) swap(ctx context.Context) (aside string, err error) {
 	return aside, nil
 }
 
-// join brings the new model to at, where the old one is paused, then judges and saves it. Only a
-// model of another history may be before at.
+// join brings the new model to at, where the old one is paused, gives it what only the old one knows,
+// and judges and saves it.
 func (b *rebuilding) join(ctx context.Context, at readmodel.Checkpoint) error {
-	continues := b.continues()
-	if continues {
-		if err := b.old.projector.VerifyStream(ctx); err != nil {
-			return admin.Refused("the stream is not the one that was read: " + err.Error())
-		}
-		if _, err := b.fresh.model.Await(ctx, at.Sequence); err != nil {
-			return context.Cause(ctx)
-		}
-		if b.fresh.projector.Progress().HistoryName() != at.HistoryName() {
-			return admin.Refused("the stream has lost the marker of its history; registry recover puts it back")
-		}
+	if err := b.old.projector.VerifyStream(ctx); err != nil {
+		return admin.Refused("the stream is not the one that was read: " + err.Error())
+	}
+	if _, err := b.fresh.model.Await(ctx, at.Sequence); err != nil {
+		return context.Cause(ctx)
+	}
+	if p := b.fresh.projector.Progress(); p.HistoryName() != at.HistoryName() || p.Rewound != at.Rewound {
+		return admin.Unavailable("the stream has changed meanwhile; try again")
+	}
+	if err := b.joinKnown(ctx); err != nil {
+		return err
 	}
 	if err := b.checkLosses(); err != nil {
-		return err
-	}
-	if err := b.save(ctx); err != nil {
-		return err
-	}
-	if err := b.judgeRecords(); err != nil || continues {
-		return err
-	}
-	// From here on nothing is refused: a refused rebuild leaves no marker.
-	if err := b.beginHistory(ctx); err != nil {
 		return err
 	}
 	return b.save(ctx)
 }
 
-// judgeRecords is judge for the records that no list shows: donations and view totals.
-func (b *rebuilding) judgeRecords() error {
-	was, is := b.old.store.Records(), b.fresh.store.Records()
-	for _, table := range slices.Sorted(maps.Keys(was)) {
-		if before, after := was[table], is[table]; (before-after)*10 > before && !b.options.Yes && (table == "donations" || strings.HasPrefix(table, "views-")) {
-			return admin.Refused(fmt.Sprintf("%s would go from %d records to %d; registry recover publishes what is missing; "+
-				"or repeat with --yes if that is right", table, before, after))
+// joinPart is how many states the new model gets at once.
+const joinPart = 4096
+
+// joinKnown gives the new model each state of the old one that wins against its own. Most are equal,
+// so only the others are read from the old store.
+func (b *rebuilding) joinKnown(ctx context.Context) error {
+	if b.fresh.model.View().Digest() == b.old.model.View().Digest() {
+		return nil
+	}
+	has := map[string]readmodel.Digest{}
+	b.fresh.projector.Inspect(func(m *readmodel.Model) { has = maps.Collect(m.Inventory().All()) })
+	var differ []string
+	b.old.projector.Inspect(func(m *readmodel.Model) {
+		for name, state := range m.Inventory().All() {
+			if has[name] != state {
+				differ = append(differ, strings.TrimPrefix(name, readmodel.TombstonePrefix))
+			}
+		}
+	})
+	if len(differ) == 0 {
+		return nil
+	}
+	if err := b.old.projector.Flush(ctx); err != nil {
+		return fmt.Errorf("the old read model cannot be saved: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	for part := range slices.Chunk(differ, joinPart) {
+		var known []events.Data
+		for _, name := range part {
+			subject, err := events.ParseSubject(name)
+			if err != nil {
+				return err
+			}
+			state, ok, err := b.old.store.State(subject)
+			if err != nil {
+				return fmt.Errorf("what only the old read model knows cannot be read: %w", err)
+			}
+			if ok {
+				known = append(known, state.Data)
+			}
+		}
+		if err := b.fresh.projector.Join(ctx, known); err != nil {
+			return fmt.Errorf("the new read model: %w", err)
 		}
 	}
+	b.joined = b.fresh.model.View().Lacking()
 	return nil
 }
 
@@ -416,10 +371,9 @@ func (b *rebuilding) judgeRecords() error {
 func (b *rebuilding) outcome(aside string) admin.Rebuilt {
 	return admin.Rebuilt{
 		Before: stateOf(b.old), After: stateOf(b.fresh), Aside: aside,
-		Relisted:                  b.relisted,
-		Events:                    b.fresh.projector.Progress().Applied,
-		Seconds:                   time.Since(b.began).Seconds(),
-		SubjectsWithoutValidEvent: append([]string{}, b.old.projector.Progress().SubjectsWithoutValidEvent...),
+		Joined:  b.joined,
+		Events:  b.fresh.projector.Progress().Applied,
+		Seconds: time.Since(b.began).Seconds(),
 	}
 }
 

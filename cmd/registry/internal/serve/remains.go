@@ -84,5 +84,5 @@ func (r *remains) erase(ctx context.Context) error {
 func (r *remains) goodStore() bool {
 	g := r.server.live.current()
 	p, running := g.progress()
-	return running && p.CaughtUp && !p.Frozen && p.Saved > 0 && g.store.Probe() == nil
+	return running && p.CaughtUp && !p.Frozen() && p.Saved > 0 && g.store.Probe() == nil
 }

@@ -40,7 +40,7 @@ type Config struct {
 	EmbeddedAddr, EmbeddedConfig string          // of the embedded broker; config may be empty
 	Stream                       string          // required
 	StreamReplicas               int             // of a created stream
-	AcceptLoss                   bool            // serve a stream that has less than its snapshots, although none of them can be used
+	AcceptLoss                   string          // epoch of the stream to start from without what is known to be missing; may be empty
 	StreamHistory                int             // messages kept for each subject in a created stream; 0 keeps all
 
 	SnapshotEvery time.Duration // 0 makes only snapshots that an operator requests
@@ -111,7 +111,20 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { s.notify("STOPPING=1") })()
-	return s.run(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	select {
+	case err = <-ended:
+	case err = <-s.taken: // nothing can be saved
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(placeEnds):
+		}
+	}
+	return err
 }
 
 // server is one running serve command.
@@ -124,12 +137,13 @@ type server struct {
 	pacer     *indexing.Pacer       // of the indexes and archives
 	rebuilds  *rebuilds             // operators' requests
 	damaged   chan *snapshots.Store // holds one that a save has found damaged
+	taken     chan error            // holds why the data directory is not in its place any more
 	listeners listeners
 	listening chan struct{} // closed once that is logged
 }
 
 func newServer(cfg Config) *server {
-	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), listening: make(chan struct{})}
+	s := &server{cfg: cfg, log: cfg.Logger, live: newLive(), rebuilds: newRebuilds(), damaged: make(chan *snapshots.Store, 1), taken: make(chan error, 1), listening: make(chan struct{})}
 	s.pacer = &indexing.Pacer{Busy: s.live.busy()}
 	s.health = &httpapi.Health{
 		Reader:       s.live,
@@ -187,6 +201,8 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 		return err
 	}
 	defer stop()
+	watching := task.Go(ctx, s.watchPlace)
+	defer watching.Stop()
 	s.snapshots.open(js)
 	connected <- js
 	if err := loading.Wait(); err != nil {
@@ -198,7 +214,7 @@ func (s *server) project(ctx context.Context, drained <-chan struct{}) (err erro
 	if s.cfg.Demo {
 		s.live.starting.Store(new("importing the demonstration"))
 		err := demo.Import(ctx, demo.Config{JetStream: js, Stream: s.cfg.Stream, History: s.cfg.StreamHistory,
-			DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved == readmodel.Checkpoint{}, Logger: s.log})
+			DataDir: s.cfg.DataDir, Day: time.Now(), MayCreate: saved.StreamEpoch == "" && store.Owed() == nil, Logger: s.log})
 		s.live.starting.Store(nil)
 		if err != nil {
 			return err

@@ -44,8 +44,8 @@ type snapshotter struct {
 	keep     int
 	replicas int
 	busy     chan struct{} // holds one value while something is being made
-	lossSeen bool          // run has noticed that the stream lost subjects; used by run only
-	urgent   bool          // the lost data may be in no snapshot; used by run only
+	lacking  int           // unpublished states when run looked last; used by run only
+	urgent   bool          // they may be in no snapshot; used by run only
 
 	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
 	stats  snapshotStats
@@ -143,10 +143,9 @@ func (k *snapshotter) run(ctx context.Context) error {
 	return nil
 }
 
-// wait waits for d, or until the stream is seen to have lost subjects. It returns false if ctx has
-// ended.
+// wait waits for d, or until more states are unpublished. It returns false if ctx has ended.
 func (k *snapshotter) wait(ctx context.Context, d time.Duration) bool {
-	for end := time.Now().Add(d); time.Until(end) > 0 && !k.newLoss(); {
+	for end := time.Now().Add(d); time.Until(end) > 0 && !k.lacksMore(); {
 		if !pause.For(ctx, min(snapshotLook, time.Until(end))) {
 			return false
 		}
@@ -154,13 +153,13 @@ func (k *snapshotter) wait(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// newLoss reports, once for each loss, that the stream has lost subjects.
-func (k *snapshotter) newLoss() bool {
+// lacksMore reports, once, that the stream lacks more of what is known than before.
+func (k *snapshotter) lacksMore() bool {
 	p, _ := k.live.current().progress()
-	seen := k.lossSeen
-	k.lossSeen = p.SubjectsLost > 0
-	k.urgent = k.lossSeen && (k.urgent || !seen)
-	return k.lossSeen && !seen
+	more := p.Unpublished > k.lacking
+	k.lacking = p.Unpublished
+	k.urgent = k.lacking > 0 && (k.urgent || more)
+	return more
 }
 
 // mayBegin reports whether the model is complete.
@@ -173,14 +172,15 @@ func (k *snapshotter) mayBegin() bool {
 func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err error) {
 	at := k.live.current().store.Checkpoint()
 	p, _ := k.live.current().progress()
-	if !p.Connected || p.Frozen || p.Checkpoint == 0 {
+	if !p.Connected || p.Frozen() || p.Checkpoint == 0 {
 		return min(k.every, snapshotGrace), nil // reported elsewhere
 	}
 	newest, age, err := k.newest(ctx, at, p.LastSequence)
 	if err != nil {
 		return 0, err
 	}
-	k.urgent = k.urgent && (newest == nil || newest.Err != nil || newest.Manifest.Sequence < p.Checkpoint)
+	saved := newest != nil && newest.Err == nil && newest.Manifest.Digest == k.live.View().Digest().String()
+	k.urgent = k.urgent && !saved
 	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 && !k.urgent {
 		return wait, nil
 	}

@@ -70,7 +70,7 @@ func TestSnapshotTurn(t *testing.T) {
 	turn("due", k.every, 2)
 }
 
-// TestSnapshotAtOnce: when the stream has lost subjects, a server saves what it knows without waiting
+// TestSnapshotAtOnce: when the stream lacks what is known, a server saves what it knows without waiting
 // for --snapshot-every; once, unless a snapshot has it already. Readers notice nothing, operators do.
 func TestSnapshotAtOnce(t *testing.T) {
 	t.Parallel()
@@ -111,18 +111,18 @@ func TestSnapshotAtOnce(t *testing.T) {
 	if n := k.stats.numbers().newest.Manifest.Sequence; n != p.Checkpoint || k.urgent {
 		t.Errorf("the snapshot is at %d, not %d; urgent %v", n, p.Checkpoint, k.urgent)
 	}
-	if !replica.newLoss() || replica.newLoss() {
+	if !replica.lacksMore() || replica.lacksMore() {
 		t.Error("a replica does not wake once")
 	}
 	if next, err := replica.makeIfDue(t.Context()); err != nil || next < time.Minute || replica.stats.numbers().count != 0 {
 		t.Errorf("a replica makes the same again: %d, %v", replica.stats.numbers().count, err)
 	}
-	if r.live.View().Digest() != digest || !strings.Contains(p.LastError, "registry recover") || p.Frozen {
+	if r.live.View().Digest() != digest || !strings.Contains(p.LastError, "registry recover") || p.Frozen() {
 		t.Errorf("served %s, not %s; %+v", r.live.View().Digest(), digest, p)
 	}
-	lost := strings.NewReader(fmt.Sprintf("# HELP registry_stream_subjects_lost Subjects that have a state in the model and no message in the stream.\n"+
-		"# TYPE registry_stream_subjects_lost gauge\nregistry_stream_subjects_lost %d\n", r.live.View().NumSubjects()))
-	if err := testutil.CollectAndCompare(newCollector(r.live, &k.stats), lost, "registry_stream_subjects_lost"); err != nil {
+	lacking := strings.NewReader(fmt.Sprintf("# HELP registry_unpublished States that are known and shown, and that the stream lacks.\n"+
+		"# TYPE registry_unpublished gauge\nregistry_unpublished %d\n", r.live.View().NumSubjects()))
+	if err := testutil.CollectAndCompare(newCollector(r.live, &k.stats), lacking, "registry_unpublished"); err != nil {
 		t.Error(err)
 	}
 }
