@@ -22,7 +22,9 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/publish"
+	"example.org/registry/projector/lineage"
 )
 
 // TestScripts runs what a user sees of the program: one file a topic in testdata.
@@ -45,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"ready":     scriptReady,
 			"broker":    scriptBroker,
 			"recreate":  scriptRecreate,
+			"epoch":     scriptEpoch,
 			"raw":       scriptRaw,
 			"name":      scriptName,
 			"purge":     scriptPurge,
@@ -234,6 +237,17 @@ func scriptRecreate(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		}
 		return remake(ctx, js, count, seed)
+	})
+}
+
+// scriptEpoch is: epoch NAME URL. It sets NAME to the epoch of the event stream of a broker.
+func scriptEpoch(ts *testscript.TestScript, neg bool, args []string) {
+	onStream(ts, args[1], func(ctx context.Context, js jetstream.JetStream) error {
+		info, err := leader.Stream{JS: js, Name: events.DefaultStream}.Info(ctx)
+		if err == nil {
+			ts.Setenv(args[0], lineage.Of(info).StreamEpoch)
+		}
+		return err
 	})
 }
 
