@@ -15,6 +15,7 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/projector/recovery"
 )
 
 // deploy/operating.md, the worst of the drills: after the snapshot 100 people were delisted and 50
@@ -53,6 +54,9 @@ func TestDrillAccusesNobodyAgain(t *testing.T) {
 
 	d.start()
 	export, err := os.ReadFile(tombstones)
+	if _, err := d.try("tombstones", "--output="+tombstones); err == nil || !strings.Contains(err.Error(), "of another registry") {
+		t.Errorf("a fresh server's tombstones over those of the lost one: %v", err)
+	}
 	require.NoError(t, err)
 	d.publish(string(export))
 	d.publish(d.run("export", d.file))
@@ -236,7 +240,7 @@ func (d *drill) isExactly(people []events.Entry, w world) {
 // stones are the server's tombstones with their times.
 func (d *drill) stones() map[events.Subject]time.Time {
 	d.t.Helper()
-	all, err := readTombstones("--output", d.tombstones())
+	all, err := recovery.ReadTombstones(strings.NewReader(d.run("tombstones")))
 	require.NoError(d.t, err)
 	by := map[events.Subject]time.Time{}
 	for _, removal := range all.Removals {
