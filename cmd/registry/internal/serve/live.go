@@ -288,7 +288,7 @@ func (l *live) tombstones() (write func(io.Writer) error, err error) {
 		return nil, admin.Unavailable("the read model has not caught up with the stream yet")
 	}
 	v := l.current().model.View()
-	t := recovery.Tombstones{Histories: []string{v.Epoch()}, Time: time.Now().UTC().Truncate(time.Millisecond)}
+	t := recovery.Tombstones{Histories: l.current().projector.Checkpoint().Histories, Time: time.Now().UTC().Truncate(time.Millisecond)}
 	for _, s := range v.Withdrawn() {
 		t.Removals = append(t.Removals, s.Data)
 	}
