@@ -101,10 +101,10 @@ type trouble int
 const (
 	troubleFrozen trouble = iota
 	troubleBroker
+	troubleOwed
 	troubleSession
 	troubleOrigin
 	troubleConfig
-	troubleOwed
 	troubleLacking
 	troubleDelivery
 	troubleStore

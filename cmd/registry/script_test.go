@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -233,7 +234,8 @@ func scriptRecreate(ts *testscript.TestScript, neg bool, args []string) {
 	seed, err := strconv.ParseUint(args[2], 10, 64)
 	ts.Check(err)
 	onStream(ts, args[0], func(ctx context.Context, js jetstream.JetStream) error {
-		if err := js.DeleteStream(ctx, events.DefaultStream); err != nil || count < 0 {
+		err := js.DeleteStream(ctx, events.DefaultStream)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) || count < 0 {
 			return err
 		}
 		return remake(ctx, js, count, seed)
