@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,13 +14,18 @@ import (
 // Unknown is never clean: a data directory that has held more than its store holds is not ready until
 // as much is known again (cmd/registry/CONTRACT.md#readiness).
 
-// owesStream returns why a missing stream must not be made, or "".
+// owesStream returns why a missing stream must not be made, or "". It ends a debt that is accepted.
 func (p *Projector) owesStream() string {
-	if p.owed == nil || len(p.owed.Histories) > 0 && p.cfg.AcceptLoss == p.owed.Histories[0] {
+	if p.owed == nil {
+		return ""
+	}
+	name := cmp.Or(p.owed.HistoryName(), "unknown")
+	if p.cfg.AcceptLoss == name {
+		p.owed = nil
 		return ""
 	}
 	return fmt.Sprintf("This data directory has held %s, and its store and the stream %s are lost. registry recover or registry snapshot restore "+
-		"bring it back; --accept-loss %s starts without.", owedSubjects(p.owed), p.cfg.Stream, p.owed.HistoryName())
+		"bring it back; --accept-loss %s starts without.", owedSubjects(p.owed), p.cfg.Stream, name)
 }
 
 func owedSubjects(o *readmodel.Owed) string {
@@ -62,7 +68,8 @@ func (p *Projector) debt(ctx context.Context) (string, error) {
 		return "", err
 	}
 	id := lineage.Of(info)
-	recovered := marker.Sequence > 0 && !slices.Contains(o.Histories, marker.Name) && lineage.Share(o.Histories, marker.Follows)
+	recovered := marker.Sequence > 0 && !slices.Contains(o.Histories, marker.Name) &&
+		(lineage.Share(o.Histories, marker.Follows) || o.Unknown && marker.Revision > o.HistoryRevision)
 	if recovered || p.cfg.AcceptLoss == id.StreamEpoch {
 		return "", nil
 	}
