@@ -118,7 +118,7 @@ func (c *recoverCmd) fork(p *process, nc *nats.Conn, stream leader.Stream) error
 
 // server returns what the running server knows, once it has noticed which stream is there.
 func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, error) {
-	source := recovery.Following
+	source, follows := recovery.Following, readmodel.StreamIdentity{}
 	for began := time.Now(); ; {
 		now, err := projectionAt(p.ctx, c.AdminFlags)
 		if err != nil {
@@ -128,8 +128,9 @@ func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, 
 			source = recovery.Frozen
 			break
 		}
+		follows.StreamEpoch, follows.StreamCreated = now.StreamEpoch, now.StreamCreated
 		info, err := stream.Info(p.ctx)
-		if err == nil && lineage.Same(lineage.Of(info), readmodel.StreamIdentity{StreamEpoch: now.StreamEpoch, StreamCreated: now.StreamCreated}) ||
+		if err == nil && lineage.Same(lineage.Of(info), follows) ||
 			time.Since(began) > noticedWithin/3 {
 			break
 		}
@@ -153,7 +154,7 @@ func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, 
 	}
 	known, _, err := c.states(p, name)
 	if known != nil {
-		known.Source = source
+		known.Source, known.Stream = source, follows
 	}
 	return known, err
 }

@@ -20,7 +20,8 @@ import (
 // Known is what is to be in the stream.
 type Known struct {
 	Source
-	At     readmodel.Checkpoint // of the source
+	Stream readmodel.StreamIdentity // that a server follows, if it is well; its store may be behind
+	At     readmodel.Checkpoint     // of the source
 	States States
 }
 
@@ -130,7 +131,7 @@ func Compare(ctx context.Context, s leader.Stream, known *Known, o Options) (*Pl
 		foreign.Demo, foreign.Reason = true, "the stream or what is known is a demonstration"
 	case empty:
 	case known.Source == Following:
-		if !lineage.Same(known.At.StreamIdentity, id) && (newest == 0 || proven != newest) {
+		if !lineage.Same(known.Stream, id) && (newest == 0 || proven != newest) {
 			foreign.Reason = "the server is well on another stream, and this one does not hold the last message that it has read"
 		}
 	case !lineage.Share(known.At.Histories, marker.Names(id)):

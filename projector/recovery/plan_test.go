@@ -28,6 +28,7 @@ func knownOf(t *testing.T, s leader.Stream, source Source) *Known {
 	require.NoError(t, err)
 	k := &Known{Source: source, States: States{}}
 	k.At.StreamIdentity, k.At.Histories, k.At.Sequence = lineage.Of(info), marker.Names(lineage.Of(info)), info.State.LastSeq
+	k.Stream = k.At.StreamIdentity
 	k.At.History, k.At.HistoryRevision = marker.Name, marker.Revision
 	require.NoError(t, s.ReadAll(t.Context(), "test", func(m leader.Message) {
 		k.At.Passed(readmodel.Position{Sequence: m.Sequence, Time: m.Time})
@@ -115,6 +116,9 @@ func TestCompare(t *testing.T) {
 			if c.begins {
 				require.Contains(t, marker.Follows, "A")
 				require.Less(t, marker.Revision, time.Now().Add(time.Minute).UnixMilli())
+			}
+			if c.begins { // the server goes on, before its store has anything of the new history
+				known.Source, known.Stream = Following, lineage.Of(before)
 			}
 			plan, err = Compare(t.Context(), s, known, Options{Adopt: c.options.Adopt})
 			require.NoError(t, err)
