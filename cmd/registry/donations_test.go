@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
 
@@ -87,14 +85,12 @@ func TestDonationIDsStayOut(t *testing.T) {
 	provokeBroker(t, p.NATS)
 	last := eventstest.Publish(t, js, eventstest.Events(3, 1)...)
 	reached := fmt.Sprintf(`"checkpoint":%d,`, last)
-	await := func(text string) (document string) {
+	await := func(text string) {
 		t.Helper()
 		p.until(text, func() bool {
 			_, body, err := ask(p.Admin + "/projection")
-			document = string(body)
-			return err == nil && strings.Contains(document, text)
+			return err == nil && strings.Contains(string(body), text)
 		})
-		return document
 	}
 	var shown []string // everything that must not have the secret
 	look := func() {
@@ -108,17 +104,8 @@ func TestDonationIDsStayOut(t *testing.T) {
 	}
 	await(reached)
 	await(fmt.Sprintf(`"rejected":%d,`, len(hostile)))
-	await(`"registry.donations.*"`)                                                                           // subjects are examined one after the other
-	if projection := await(`"registry.scammers.*"`); strings.Contains(projection, `"registry.scammers.e1"`) { // it has only messages about donations
-		t.Errorf("/projection: %s", projection)
-	}
 	look()
-	// One of the subjects is purged, which is logged; the model is rebuilt; the server is started
-	// again.
-	stream, err := js.Stream(ctx, events.DefaultStream)
-	require.NoError(t, err)
-	require.NoError(t, stream.Purge(ctx, jetstream.WithPurgeSubject(hostile[0][0])))
-	p.until("the purge is noticed", func() bool { return strings.Contains(p.Log(), "it is not listed any more") })
+	// The model is rebuilt; the server is started again.
 	var output strings.Builder
 	command := func(args ...string) string {
 		t.Helper()
@@ -138,7 +125,6 @@ func TestDonationIDsStayOut(t *testing.T) {
 	p.stop()
 	p.start()
 	await(reached)
-	await(`"subjectsWithoutValidEvent":["registry.`) // found again
 	look()
 
 	shown = append(shown, strings.Split(p.Log(), "\n")...)
