@@ -72,7 +72,7 @@
 //	workers  decode and render chunks of messages. (decode.go)
 //	saver    saves applied events in the store, within 250 ms or 1,000 events. (saver.go)
 //	rejecter copies rejected events; it also finds subjects that have no valid event left.
-//	         (rejecter.go, subjects.go)
+//	         (rejecter.go)
 //	eraser   purges the messages before a tombstone, and counts the waiting ones. (eraser.go)
 //	restorer publishes the true state of a subject again, after superseded and rejected messages.
 //	         (putback.go)

@@ -12,7 +12,7 @@ import (
 )
 
 // Unknown is never clean: a data directory that has held more than its store holds is not ready until
-// as much is known again (cmd/registry/CONTRACT.md#readiness).
+// as much is known again (cmd/registry/CONTRACT.md#snapshots).
 
 // owesStream returns why a missing stream must not be made, or "". It ends a debt that is accepted.
 func (p *Projector) owesStream() string {
