@@ -332,16 +332,4 @@ func (w *world) epoch() string {
 	return lineage.Of(info).StreamEpoch
 }
 
-// begin has another server accept the stream as a new history.
-func (w *world) begin(previous string) {
-	w.absorbAll()
-	_, at, err := lineage.Begin(context.Background(), w.stream(), previous)
-	w.must(err)
-	w.tally.hit("history begun")
-	w.say("history begun at %d after %s", at, previous)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.twin.end = max(w.twin.end, at)
-}
-
 func (w *world) storePath() string { return filepath.Join(w.dir, "registry.db") }

@@ -18,10 +18,10 @@
 // The judge knows every message that was acknowledged, and keeps the last valid one of each subject
 // (twin_test.go). At any moment:
 //
-//	R1   the checkpoint and the view's sequence never go back while a server lives
+//	R1   the sequence of the view never goes back while a server lives
 //	R2   the saved checkpoint never goes back in a data directory
 //	R3   a server that has caught up from nothing has every subject at least as new as at its start
-//	R4   a server freezes only if the stream is not its own any more, and does not thaw before it is
+//	R4   a server does not freeze on its own stream (streams that are put back: position_test.go, cmd/registry/nights)
 //	R5   no checkpoint is saved before every rejected event up to it has been copied
 //	R8   AsOf is never after the time of an event that is not applied
 //	R9   Run ends when it is told to, and without an error

@@ -31,7 +31,6 @@ type process struct {
 	// What the judge knows of it.
 	saved      readmodel.Checkpoint // at its start
 	atStart    *twin
-	checkpoint uint64
 	view       uint64
 	caughtUp   bool
 	frozen     bool
@@ -151,7 +150,7 @@ func (w *world) running(cfg projector.Config, pr *process) {
 	pr.p = projector.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	pr.cancel = cancel
-	pr.checkpoint, pr.view = pr.saved.Sequence, pr.model.View().Sequence()
+	pr.view = pr.model.View().Sequence()
 	w.server = pr
 	go func() { pr.ended <- pr.p.Run(ctx) }()
 	w.say("server started at %d, the stream ends at %d", pr.saved.Sequence, w.twin.end)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.org/registry/events/leader"
 	"example.org/registry/projector/lineage"
 	"example.org/registry/snapshots"
 	"example.org/registry/snapshots/bucket"
@@ -83,7 +82,7 @@ func (w *world) checkSnapshot(js jetstream.JetStream, o bucket.Object) {
 
 // bootstrap makes the store from the newest snapshot that the stream continues, if any.
 func (w *world) bootstrap(ctx context.Context, js jetstream.JetStream) error {
-	b, s := bucket.New(js, bucket.Config{}), leader.Stream{JS: js, Name: w.stream().Name}
+	b := bucket.New(js, bucket.Config{})
 	objects, _, err := b.List(ctx)
 	if err != nil {
 		w.say("no bucket: %v", err)
@@ -91,7 +90,7 @@ func (w *world) bootstrap(ctx context.Context, js jetstream.JetStream) error {
 	}
 	slices.SortStableFunc(objects, func(a, b bucket.Object) int { return cmp.Compare(b.Manifest.Sequence, a.Manifest.Sequence) })
 	for _, o := range objects {
-		if o.Err != nil || lineage.Check(ctx, s, o.Manifest.Checkpoint) != nil {
+		if o.Err != nil || !lineage.Share(o.Manifest.Histories, []string{w.epoch()}) {
 			continue
 		}
 		r, err := b.Open(ctx, o)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"testing/synctest"
 	"time"
 )
@@ -42,8 +41,6 @@ func (w *world) step() {
 	case k < 87:
 		w.tally.hit("broker restarted")
 		w.restartBroker(nil)
-	case k < 90:
-		w.moveStream()
 	case k < 91 && !w.trouble:
 		w.stop(w.rng.IntN(2) == 0)
 		w.loseData()
@@ -159,39 +156,13 @@ func (w *world) leaderless() {
 	w.wire.set(faults{})
 }
 
-// moveStream puts the stream back to a copy, makes one, or makes it again.
-func (w *world) moveStream() {
-	switch k := w.rng.IntN(8); {
-	case k == 0:
-		epoch := w.epoch()
-		if w.rng.IntN(2) == 0 {
-			epoch = fmt.Sprint("epoch", w.rng.Uint64())
-		}
-		more := w.rng.IntN(60)
-		if w.rng.IntN(2) == 0 {
-			more = int(w.twin.end) + w.rng.IntN(20)
-		}
-		w.remake(epoch, min(more, 1500))
-	case k < 4 && w.broker.copies["older"].twin != nil:
-		w.rewind("older", w.rng.IntN(2)*w.rng.IntN(40))
-		if w.rng.IntN(4) == 0 {
-			time.Sleep(w.between(0, 10*time.Second))
-			w.look()
-			w.undo()
-		}
-	default:
-		w.restartBroker(func() { w.copyBroker("older") })
-		w.say("copy made at %d", w.twin.end)
-	}
-}
-
 // hold holds the model still for a while.
 func (w *world) hold() {
 	p := w.server.p
 	at := p.PauseAt(0)
 	w.tally.hit("held")
 	w.pause()
-	if got := p.Progress().Checkpoint; got != at.Sequence && !p.Progress().Frozen {
+	if got := p.Progress().Checkpoint; got != at.Sequence && p.Progress().FrozenBy == "" {
 		w.violation("held at %d, and yet at %d", at.Sequence, got)
 	}
 	p.Resume()
@@ -199,7 +170,7 @@ func (w *world) hold() {
 
 // trySnapshot makes a snapshot, if the broker lets it.
 func (w *world) trySnapshot() {
-	if p := w.server.p.Progress(); p.Frozen || !p.CaughtUp || p.Saved == 0 {
+	if p := w.server.p.Progress(); p.Frozen() || !p.CaughtUp || p.Saved == 0 {
 		return
 	}
 	if err := w.snapshot(); err != nil {

@@ -45,37 +45,8 @@ func musts() []string {
 		"lost delivery", "doubled delivery", "answer without a leader", "silence without a leader", "lagging replica", "no consumer",
 		"cut", "down", "black hole", "slow way", "broker restarted", "server stopped", "server killed",
 		"write failed and lost", "write failed and kept", "slow disk",
-		"event rejected", "subject purged", "tail purged", "stream rewound", "stream deleted", "clock set back",
-		"rebuilt", "held", "snapshot put", "snapshot restored", "data directory lost", "history begun",
-	}
-	for reason := range freezeReasons() {
-		all = append(all, "frozen: "+reason)
+		"event rejected", "subject purged", "clock set back",
+		"rebuilt", "held", "snapshot put", "snapshot restored", "data directory lost",
 	}
 	return all
-}
-
-// freezeReasons are the reasons to freeze, by what Progress.LastError has of them.
-func freezeReasons() map[string]string {
-	return map[string]string{
-		"another epoch":     "is another one: its epoch",
-		"shorter":           ", before the checkpoint",
-		"another message":   "holds another message at the checkpoint",
-		"made again":        "was made again at",
-		"put back":          "was put back to an older state",
-		"seen wrong before": "looked wrong before and has no message",
-		"looks right again": "looked wrong and",
-		"missing":           "is missing",
-		"another history":   "is of the history",
-		"unusable settings": "cannot be used",
-	}
-}
-
-// freezeReason names the reason in a sentence of Progress.LastError.
-func freezeReason(sentence string) string {
-	for reason, text := range freezeReasons() {
-		if strings.Contains(sentence, text) && (reason != "shorter" || strings.Contains(sentence, " ends at ")) {
-			return reason
-		}
-	}
-	return sentence
 }

@@ -67,14 +67,6 @@ func (t *twin) names() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.subjects)), func(name string) bool { return t.subjects[name].last == 0 })
 }
 
-// spoiled returns the subjects of the contract that the stream has messages of, and no valid one.
-func (t *twin) spoiled() []string {
-	return slices.DeleteFunc(t.names(), func(name string) bool {
-		_, err := events.ParseSubject(name)
-		return err != nil || t.subjects[name].valid > 0 && !t.subjects[name].loose
-	})
-}
-
 // inventory returns the records that a model must hold.
 func (t *twin) inventory() map[string]readmodel.Digest {
 	var records []readmodel.Record
