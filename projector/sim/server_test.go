@@ -29,11 +29,11 @@ type process struct {
 	ended  chan error
 
 	// What the judge knows of it.
-	saved      readmodel.Checkpoint // at its start
-	atStart    *twin
-	view       uint64
-	caughtUp   bool
-	frozen     bool
+	saved    readmodel.Checkpoint // at its start
+	atStart  *twin
+	view     uint64
+	caughtUp bool
+	frozen   bool
 }
 
 // disk stands between a projector and its store. Writes may be slow, fail, or be kept although
