@@ -49,8 +49,8 @@ func (p *Projector) nextChunk(ctx context.Context, r *receiver, tick <-chan time
 		return nil, p.join(ctx, j)
 	case lost := <-p.lost:
 		return nil, p.lack(ctx, lost)
-	case now := <-tick:
-		return nil, p.look(ctx, now)
+	case <-tick:
+		return nil, p.look(ctx)
 	case c := <-r.ordered:
 		<-c.done // a worker has decoded it
 		return c, nil
@@ -185,6 +185,7 @@ func (b *batchPart) lose(batch []*chunk, lost []readmodel.Loss) {
 // reached once no message up to it remains.
 func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 	part, records := batchPart{at: at}, 0
+	var passed []readmodel.Position
 	for _, c := range batch {
 		records += len(c.records)
 	}
@@ -198,6 +199,7 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 			part.last = m
 			if m.Sequence > at.Sequence {
 				part.messages++
+				passed = append(passed, readmodel.Position{Sequence: m.Sequence, Time: m.Time.UTC()})
 			}
 		}
 		for _, h := range c.histories {
@@ -218,7 +220,7 @@ func partOf(batch []*chunk, at readmodel.Checkpoint, limit uint64) batchPart {
 	}
 	if part.last.Sequence > at.Sequence {
 		part.at.Sequence = part.last.Sequence
-		part.at.Passed(readmodel.Position{Sequence: part.last.Sequence, Time: part.last.Time.UTC()})
+		part.at.Passed(passed)
 	}
 	if part.more && limit > part.at.Sequence {
 		part.at.Sequence = limit
@@ -290,11 +292,11 @@ func (p *Projector) lack(ctx context.Context, subjects []events.Subject) error {
 }
 
 // look is called at every poll.
-func (p *Projector) look(ctx context.Context, now time.Time) error {
+func (p *Projector) look(ctx context.Context) error {
 	if err := p.settle(ctx); err != nil {
 		return err
 	}
-	p.nameFeed(now)
+	p.nameFeed()
 	p.showLacking()
 	if p.phase == toPresent && p.checkpoint().Sequence >= p.target { // something is owed
 		p.finishCatchUp(ctx, p.asked)

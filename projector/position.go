@@ -75,6 +75,7 @@ func (p *Projector) prove(ctx context.Context, info *jetstream.StreamInfo) error
 		at.StreamIdentity, at.Histories = id, []string{id.StreamEpoch}
 		p.setCheckpoint(at)
 		p.again.hold.StreamIdentity, p.again.hold.Histories = id, at.Histories
+		p.nameFeed()
 	}
 	proven, rewound, err := lineage.Prove(ctx, p.stream, info, at)
 	switch other := at.StreamEpoch != id.StreamEpoch; {
@@ -185,7 +186,7 @@ func (p *Projector) settle(ctx context.Context) error {
 	}
 	p.again = reading{}
 	p.lackingSince = now.Add(-lacksFor)
-	p.nameFeed(now)
+	p.nameFeed()
 	p.tracker.update(func(s *Progress) { s.Compared = true })
 	return p.save(ctx, nil)
 }
@@ -194,7 +195,8 @@ func (p *Projector) settle(ctx context.Context) error {
 const lacksFor = 10 * time.Second
 
 // nameFeed names the feed: after the history, or with a name of this server's own.
-func (p *Projector) nameFeed(now time.Time) {
+func (p *Projector) nameFeed() {
+	now := time.Now()
 	p.withModel(func(m *readmodel.Model) {
 		if p.again.hidden {
 			return

@@ -218,7 +218,9 @@ func TestMissing(t *testing.T) {
 			}
 			s.progress("missing", missing)
 			eventstest.Stream(t, s.js)
-			s.progress("empty and new", func(p Progress) bool { return missing(p) && strings.Contains(p.LastError, "empty") || p.LastSequence == 0 })
+			s.progress("empty and new", func(p Progress) bool {
+				return missing(p) && strings.Contains(p.LastError, "empty") || p.LastSequence == 0
+			})
 			s.progress("still missing", missing)
 			require.Equal(t, v.Digest(), s.model.View().Digest())
 			name := s.begin(v.Epoch())
@@ -269,7 +271,9 @@ func TestForeign(t *testing.T) {
 			if !running {
 				s.start()
 			}
-			s.progress("foreign", func(p Progress) bool { return p.FrozenBy == FrozenForeign && p.CaughtUp && strings.Contains(p.LastError, "another registry's") })
+			s.progress("foreign", func(p Progress) bool {
+				return p.FrozenBy == FrozenForeign && p.CaughtUp && strings.Contains(p.LastError, "another registry's")
+			})
 			s.begin("somebody-else")
 			s.publish(others(2)...)
 			s.progress("still foreign", func(p Progress) bool { return p.FrozenBy == FrozenForeign })
@@ -307,16 +311,17 @@ func TestDisplacedPosition(t *testing.T) {
 	s.start()
 	evs := listings(40)
 	s.publish(evs[:30]...)
-	for range 20 {
-		s.publish(evs[39])
+	busy := func(n int) (last uint64) {
+		for range n {
+			evs[39].ID = events.NewEventID()
+			last = s.publish(evs[39])
+		}
+		return last
 	}
-	last := s.publish(evs[39])
-	v := s.reach(last)
+	v := s.reach(busy(21))
 	s.mustStop()
 	at := s.store.Checkpoint()
-	for range 30 {
-		s.publish(evs[39])
-	}
+	busy(30)
 	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
 	info, err := stream.Info(t.Context())
 	require.NoError(t, err)
@@ -363,7 +368,7 @@ func TestPositions(t *testing.T) {
 	var at readmodel.Checkpoint
 	for seq := uint64(1); seq <= 100_000; seq += 7 {
 		at.Sequence = seq
-		at.Passed(readmodel.Position{Sequence: seq})
+		at.Passed([]readmodel.Position{{Sequence: seq}})
 	}
 	n := len(at.Positions)
 	require.Less(t, n, 64)

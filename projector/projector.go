@@ -105,7 +105,7 @@ func New(cfg Config) *Projector {
 // wait out. Run may be called once.
 func (p *Projector) Run(ctx context.Context) error {
 	p.lackingSince = p.tracker.began.Add(-lacksFor)
-	p.nameFeed(p.tracker.began)
+	p.nameFeed()
 	p.withModel(func(m *readmodel.Model) {
 		m.UseStates(func(k events.Subject, sequence uint64) ([]byte, bool) { return p.stateAt(ctx, k, sequence) })
 	})
@@ -173,6 +173,10 @@ func (p *Projector) follow(ctx context.Context) error {
 // established means that the stream was the right one and messages could arrive.
 func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	asked := time.Now()
+	select {
+	case <-p.restart: // this session looks anew
+	default:
+	}
 	info, err := p.ensureStream(ctx)
 	if err != nil {
 		return false, err

@@ -137,9 +137,6 @@ func (r *rejecter) run(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		if !r.await(ctx) {
-			return
-		}
 
 		began := time.Now()
 		copied, err := r.copyNext(ctx)
@@ -151,9 +148,7 @@ func (r *rejecter) run(ctx context.Context) {
 			continue
 		}
 		r.tracker.setTrouble(troubleRejects, "")
-		if len(copied) > 0 && !r.waits() {
-			r.count(ctx)
-		}
+		r.idle(ctx, len(copied) > 0)
 	}
 }
 
@@ -164,22 +159,21 @@ func (r *rejecter) waits() bool {
 	return len(r.waiting) > 0
 }
 
-// await waits for events to copy. It returns false when ctx has ended.
-func (r *rejecter) await(ctx context.Context) bool {
-	for !r.waits() {
-		r.mu.Lock()
-		changed := r.changed
-		r.mu.Unlock()
-		if r.waits() {
-			break
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
+// idle waits for events to copy. If some have been copied, it first counts the copies.
+func (r *rejecter) idle(ctx context.Context, some bool) {
+	r.mu.Lock()
+	changed, more := r.changed, len(r.waiting) > 0
+	r.mu.Unlock()
+	if more {
+		return
 	}
-	return true
+	if some {
+		r.count(ctx)
+	}
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
 }
 
 // copyNext copies the next waiting events, if any, and returns the copies made. After an error the

@@ -220,7 +220,9 @@ func TestStreamChangedWhileFollowed(t *testing.T) {
 		if _, err := s.js.UpdateStream(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		s.progress("said, or no more", func(p Progress) bool { return !p.Frozen() && strings.Contains(p.LastError, "MaxAge 1h0m0s") == (age > 0) })
+		s.progress("said, or no more", func(p Progress) bool {
+			return !p.Frozen() && strings.Contains(p.LastError, "MaxAge 1h0m0s") == (age > 0)
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 
@@ -338,20 +339,21 @@ func (c Checkpoint) Newest() (p Position) {
 	return p
 }
 
-// The last nearPositions messages that Passed was told of are kept; of those before, the distances
-// grow with the distance to the end.
+// The last nearPositions messages are kept; of those before, the distances grow with the distance to
+// the end.
 const nearPositions = 16
 
-// Passed adds a position after the others, and drops some of the older ones.
-func (c *Checkpoint) Passed(p Position) {
-	kept := make([]Position, 0, len(c.Positions)+1)
-	for i, old := range c.Positions {
-		near := i >= len(c.Positions)-nearPositions
-		if n := len(kept); near || i == 0 || i+1 < len(c.Positions) && c.Positions[i+1].Sequence-kept[n-1].Sequence > (p.Sequence-old.Sequence)/2 {
-			kept = append(kept, old)
+// Passed adds the positions of messages after the others, and drops some of the older ones.
+func (c *Checkpoint) Passed(messages []Position) {
+	all := slices.Concat(c.Positions, messages[max(0, len(messages)-nearPositions):])
+	end := all[len(all)-1].Sequence
+	kept := all[:0:0]
+	for i, p := range all {
+		if n := len(kept); n == 0 || i >= len(all)-nearPositions || all[i+1].Sequence-kept[n-1].Sequence > (end-p.Sequence)/2 {
+			kept = append(kept, p)
 		}
 	}
-	c.Positions = append(kept, p)
+	c.Positions = kept
 }
 
 // Commit is the content of one transaction of a store. It has the checkpoint and the data together,
