@@ -122,7 +122,7 @@ func AdminToken(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	text, err := readSecret(file)
+	text, err := ReadFile(file, maxSecret)
 	if err != nil {
 		return "", Unreadable("--admin-token-file", file, err)
 	}
@@ -133,20 +133,25 @@ func AdminToken(file string) (string, error) {
 	return token, nil
 }
 
-// maxSecret bounds the files with secrets and certificates, so that a device or another wrong file is
-// not read into memory.
+// maxSecret bounds the files with secrets and certificates.
 const maxSecret = 1 << 20
 
-// readSecret reads a file of at most maxSecret bytes.
-func readSecret(file string) ([]byte, error) {
-	f, err := os.Open(file)
+// ReadFile reads a file that a flag names, of at most limit bytes. It waits for no pipe, and reads no
+// device: one has no end.
+func ReadFile(name string, limit int) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory has an error of its own
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err == nil && len(text) > maxSecret {
-		err = errors.New("longer than 1 MiB")
+	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("longer than %d bytes", limit)
 	}
 	return text, err
 }
