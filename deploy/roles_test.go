@@ -283,6 +283,7 @@ func powers() map[string]string {
 		api + "STREAM.PURGE.OBJ_REGISTRY_SNAPSHOTS":        "snapshots emergency",
 		api + "STREAM.DELETE.OBJ_REGISTRY_SNAPSHOTS":       "emergency",
 		api + "STREAM.MSG.GET.REGISTRY":                    "publisher replica snapshots operator emergency",
+		api + "STREAM.MSG.GET.REGISTRY_REJECTED":           "publisher replica snapshots operator emergency",
 		api + "DIRECT.GET.REGISTRY":                        "publisher operator emergency",
 		api + "DIRECT.GET.OBJ_REGISTRY_SNAPSHOTS":          "replica snapshots operator emergency",
 		api + "DIRECT.GET.REGISTRY_REJECTED":               "operator emergency",
