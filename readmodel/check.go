@@ -150,7 +150,7 @@ func (l *ranking) add(r *Row) {
 func (l *ranking) rankPending() {
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
 	for _, r := range l.waiting {
-		l.touched += r.blob[r.collEnd] // reads all names at once: saves 40%
+		l.touched += r.text[0] // reads all names at once: saves 40%
 	}
 	for _, r := range l.waiting {
 		rank, ok := r.rank(l.needle)
@@ -191,10 +191,10 @@ const (
 // rank returns how well the row's name or chat id matches the folded needle; ok is false if neither
 // matches.
 func (r *Row) rank(needle string) (rank int, ok bool) {
-	if !strings.Contains(r.nameAndChat(), needle) {
+	if !strings.Contains(r.names, needle) {
 		return 0, false
 	}
-	name := r.foldedName()
+	name := r.folded
 	switch {
 	case r.foldedChat() == needle:
 		return rankIDEqual, true

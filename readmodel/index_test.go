@@ -52,11 +52,11 @@ func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found fun
 			text := func() string {
 				switch q.Text {
 				case TextOfNames:
-					return old.nameAndChat()
+					return old.names
 				case TextOfChatIDs:
 					return old.foldedChat()
 				default:
-					return old.text()
+					return old.text
 				}
 			}
 			switch {

@@ -39,9 +39,9 @@ func (m *matcher) matches(r *Row) bool {
 	case TextOfChatIDs:
 		return m.needle.isIn(r.foldedChat())
 	case TextOfNames:
-		return m.needle.isIn(r.nameAndChat())
+		return m.needle.isIn(r.names)
 	default:
-		return m.needle.isIn(r.text())
+		return m.needle.isIn(r.text)
 	}
 }
 

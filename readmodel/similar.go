@@ -86,7 +86,7 @@ const (
 // rank returns how similar the name of r is. r is a row of scammers or servers that does not match
 // literally.
 func (q *similarQuery) rank(r *Row) (rank int) {
-	name := r.keys()
+	name := r.keys
 	rank = min(keyRank(name.Shape, q.keys.Shape, q.shape), keyRank(name.Folded, q.keys.Folded, q.folded))
 	if rank != similarEqual && r.filter&bitVerified == 0 {
 		return notSimilar // unverified entries are similar only if a key is equal
@@ -97,8 +97,8 @@ func (q *similarQuery) rank(r *Row) (rank int) {
 // imitates reports whether the search imitates the name of r, a row of legit: a key is equal, and
 // the name does not literally contain the search.
 func (q *similarQuery) imitates(r *Row) bool {
-	name := r.keys()
-	return name.Alike(q.keys) && !strings.Contains(r.foldedName(), q.needle)
+	name := r.keys
+	return name.Alike(q.keys) && !strings.Contains(r.folded, q.needle)
 }
 
 // keyRank compares a key of a name with the same key of a search, which has n code points.
@@ -180,11 +180,11 @@ func (x *similarIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
 	if r == nil || !r.shown() {
 		return items
 	}
-	k, name, ref := r.keys(), r.Name(), uint32(r.Ref())
+	k, name, ref := r.keys, r.Name(), uint32(r.Ref())
 	items = append(items,
 		btree.Item{Key: x.reportHash(r.ReportID()), Slot: ref},
 		btree.Item{Key: x.literalHash(lookalike.Literal(name)), Slot: ref})
-	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.foldedName(), isDecoration) {
+	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.folded, isDecoration) {
 		for _, core := range lookalike.Cores(name) {
 			items = x.appendCore(items, ref, core)
 		}

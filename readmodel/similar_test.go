@@ -226,10 +226,7 @@ func keyed(key []rune) *manyKeyed {
 		e := scammer(x.key)
 		e.EntryID, e.ChatID = fmt.Sprint("e", i), "9"
 		rec := r.Render(uint64(i+1), e)
-		rec.row.omitted = 0 // the keys as they are
-		rec.row.blob = rec.row.blob[:rec.row.textEnd] + x.key
-		rec.row.shapeEnd = uint32(len(rec.row.blob))
-		rec.row.keysEnd = rec.row.shapeEnd
+		rec.row.keys = lookalike.Keys{Shape: x.key} // as they are
 		records, x.refs = append(records, rec), append(x.refs, RowRef(i))
 	}
 	x.v = viewOf(m.Apply(records, fewRows+1))
