@@ -12,10 +12,10 @@
 // # How it follows
 //
 // A block covers 16,384 slots and is built from the rows alone. A change only marks its row, and
-// searches scan marked rows. Without small blocks, 512 marked rows made a search for rare text ten
-// times as slow. So every 32 changed rows of a part get a small block, and after 1,024 the large
-// one is rebuilt. Nothing is merged or deleted, and a change costs the indexing of about 30 rows,
-// later.
+// searches scan marked rows. A part with 32 of them gets a new block once nothing changes for a
+// moment, and else when there are 2,048. Nothing is merged or deleted. Small blocks of the marked
+// rows alone made a search beside 1,000 changes a second 0.5 ms faster at 100,000 entries, with 120
+// lines.
 //
 // One Vocabulary numbers the words of all blocks. It only grows. Once it has doubled, half of it
 // may be words of deleted texts. The builder then starts a new one and rebuilds every block;

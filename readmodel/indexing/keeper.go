@@ -29,7 +29,7 @@ type State int
 
 const (
 	Working  State = iota // more work is ready
-	Waiting               // more work will be ready after a pause
+	Waiting               // complete but for work that will be ready after a pause
 	Complete              // no work until the model changes
 )
 
@@ -141,18 +141,18 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 		case err != nil:
 			k.failed(err)
 			pause.For(ctx, k.retry())
-		case state == Complete:
+		case state != Working:
 			k.trouble.Store(nil)
 			if !told {
 				told = true
 				k.Log().Info(k.Name+" complete", "sequence", v.Sequence(), "took", time.Since(began).Round(time.Millisecond).String())
 			}
 			k.sequence.Store(v.Sequence())
-			idle, cancel := context.WithTimeout(ctx, lookEvery)
-			_, _ = m.Await(idle, v.Sequence()+1) // the error is idle's
-			cancel()
-			pause.For(ctx, k.Pause)
-		case state == Waiting:
+			if state == Complete {
+				idle, cancel := context.WithTimeout(ctx, lookEvery)
+				_, _ = m.Await(idle, v.Sequence()+1) // the error is idle's
+				cancel()
+			}
 			pause.For(ctx, k.Pause)
 		}
 	}
