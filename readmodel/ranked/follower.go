@@ -15,15 +15,17 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/indexing"
+	"example.org/registry/readmodel/terms"
 )
 
 // follower is one open index that follows a model. One goroutine owns it.
 type follower struct {
-	engine  *Engine
-	model   *readmodel.Model
-	store   *store // nil if it is not open
-	analyst analyst
-	learned time.Time // when the analyst began to remember words
+	engine *Engine
+	model  *readmodel.Model
+	store  *store // nil if it is not open
+
+	analyzer *terms.Analyzer
+	learned  time.Time // when the analyzer began to remember words
 
 	state  state
 	view   *readmodel.View // the view that the index covers; nil until it is complete
@@ -191,7 +193,6 @@ func (f *follower) Follow(ctx context.Context, w *indexing.Work, v *readmodel.Vi
 			return indexing.Working, nil
 		}
 	}
-	f.analyst.end()
 	if f.view != f.work.view {
 		f.view, f.state.Sequence = f.work.view, f.work.view.Sequence()
 		if err := f.show(ctx, w); err != nil {
@@ -231,20 +232,21 @@ func (f *follower) batch(ctx context.Context, w *indexing.Work) error {
 	rows := f.work.rows[:min(batchRows, len(f.work.rows))]
 	f.work.rows = f.work.rows[len(rows):]
 	if time.Since(f.learned) > cmp.Or(f.engine.EraseAfter, eraseAfter) { // words of entries that are gone
-		f.analyst, f.learned = analyst{analyzer: f.engine.stemmer.Load().Analyzer()}, time.Now()
+		f.analyzer, f.learned = f.engine.stemmer.Load().Analyzer(), time.Now()
 	}
-	f.analyst.begin(len(rows))
-	f.analyst.pace = func() { w.Tick(ctx) }
-	for _, r := range rows {
-		if err := f.analyst.add(r); err != nil {
+	documents := make([]*document, len(rows))
+	for i, r := range rows {
+		d, err := newDocument(f.analyzer, r, func() { w.Tick(ctx) })
+		if err != nil {
 			return err
 		}
+		documents[i] = d
 		w.Tick(ctx)
 	}
 	if len(f.work.rows) == 0 {
 		f.state.Complete, f.state.Sequence, f.state.Digest = true, f.work.view.Sequence(), f.work.view.Digest().String()
 	}
-	if err := f.write(f.analyst.documents, slices.Collect(maps.Keys(f.work.gone))); err != nil {
+	if err := f.write(documents, slices.Collect(maps.Keys(f.work.gone))); err != nil {
 		return err
 	}
 	clear(f.work.gone)
@@ -253,7 +255,7 @@ func (f *follower) batch(ctx context.Context, w *indexing.Work) error {
 	return f.store.keepUp(ctx)
 }
 
-func (f *follower) write(documents []document, gone []string) error {
+func (f *follower) write(documents []*document, gone []string) error {
 	f.wrote = true
 	return f.store.write(documents, gone, &f.state)
 }

@@ -74,7 +74,7 @@ func newPart(seg *scorch.SegmentSnapshot, t *table) part {
 	p := part{SegmentSnapshot: seg, table: t, docs: int(seg.Count()), lengths: t.sum}
 	if deleted := seg.Deleted(); deleted != nil {
 		deleted.Iterate(func(doc uint32) bool {
-			p.lengths.sub(t.lengths[doc].unpack())
+			p.lengths.sub(t.lengths[doc])
 			return true
 		})
 	}

@@ -21,11 +21,6 @@ func (s *Set) Add(slot uint16) bool {
 	return is
 }
 
-// remove removes a slot.
-func (s *Set) remove(slot uint16) {
-	s.setWord(int(slot/64), s.words[slot/64]&^(1<<(slot%64)))
-}
-
 // Has reports whether a slot is in the set.
 func (s *Set) Has(slot uint16) bool { return s.words[slot/64]>>(slot%64)&1 != 0 }
 
