@@ -44,7 +44,6 @@ func (v *View) similar(ctx context.Context, q *similarQuery, look *ranking) (fou
 		}
 		look.add(v.Row(ref))
 	}
-	look.rankPending()
 	look.seen = nil
 	for list := range ranks {
 		found[list] = firstOf(ranks[list][:])
