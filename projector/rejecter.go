@@ -286,7 +286,7 @@ func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 	}
 	c.Epoch = r.epoch
 	if _, err := js.PublishMsg(ctx, c.Message(), jetstream.WithExpectStream(r.copies.Name)); err != nil {
-		return natserr.PermissionError(js.Conn(), err, events.RejectedPrefix)
+		return natserr.Explain(js.Conn(), err, events.RejectedPrefix)
 	}
 	return failpoint.Hit("projector/after-copy")
 }

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"example.org/registry/httpapi/mirror"
 )
@@ -23,13 +24,17 @@ type AdminFlags struct {
 }
 
 // Ask sends a request to the operators' listener and returns the body of its response, which the
-// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time.
+// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time of a
+// server that is alive.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.request(ctx, method, path)
 	if err != nil {
 		return nil, err
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if err := f.alive(ctx, client); err != nil {
+		return nil, err
+	}
 	answer, err := client.Do(request)
 	switch {
 	case err != nil && mirror.SpeaksNoHTTP(err):
@@ -49,6 +54,28 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 		reason += "; name its file with --admin-token-file"
 	}
 	return nil, errors.New(reason)
+}
+
+// aliveWithin bounds the time in which a server answers at all.
+const aliveWithin = 10 * time.Second
+
+// alive returns an error if something takes the connection and answers nothing. Other errors are those of
+// the request to come.
+func (f AdminFlags) alive(ctx context.Context, client *http.Client) error {
+	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
+	defer cancel()
+	request, err := f.request(bounded, http.MethodGet, "/livez")
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err == nil {
+		return answer.Body.Close()
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s does not answer within %s; see what is there, restart the server or correct --admin-addr", f.AdminAddr, aliveWithin)
+	}
+	return nil
 }
 
 // AskJSON is Ask for a JSON response, which it decodes into v.
