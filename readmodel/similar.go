@@ -1,9 +1,9 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -250,7 +250,6 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	if n < minKeyLen {
 		return refs
 	}
-	var lists []keptList
 	gram := func(p, size int) uint64 { return maphash.String(x.grams, key[at[p]:at[p+size]]) }
 	for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
 		if size == maxGram { // keys of any length have grams of this size, in steps of any length
@@ -260,46 +259,17 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 			continue
 		}
 		// A key that contains the search has every other gram of it: from the first on, or from the
-		// second. The last gram is counted first, since many names end with a number.
+		// second. The rarest one selects the rows.
 		for first := 0; first < 2 && first+size <= n; first++ {
-			lists = lists[:0]
-			for p := first + (n-size-first)/2*2; p >= 0; p -= 2 {
+			rarest, fewest := uint64(0), math.MaxInt
+			for p := first; p+size <= n; p += 2 {
 				hash := gram(p, size)
-				count := x.tree.Count(hash)
-				if lists = append(lists, keptList{hash, count}); count <= fewRows {
-					break
+				if count := x.tree.Count(hash); count < fewest {
+					rarest, fewest = hash, count
 				}
 			}
-			refs = x.appendKeptInAll(refs, lists)
+			refs = x.appendKept(refs, rarest)
 		}
-	}
-	return refs
-}
-
-// keptList is the rows stored under a hash.
-type keptList struct {
-	hash  uint64
-	count int
-}
-
-const (
-	// fewRows is the number of rows that are read in less time than counting another list takes.
-	fewRows = 8
-	// readInLook is how many rows of a list are scanned in the time of reading one row.
-	readInLook = 16
-)
-
-// appendKeptInAll appends the rows that are in all of the lists, in ascending order. It includes
-// other rows if reading them costs less than ruling them out. It sorts the lists.
-func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef {
-	slices.SortFunc(lists, func(a, b keptList) int { return cmp.Compare(a.count, b.count) })
-	begun := len(refs)
-	refs = x.appendKept(refs, lists[0].hash)
-	for _, l := range lists[1:] {
-		if l.count > readInLook*(len(refs)-begun) {
-			break
-		}
-		refs = refs[:begun+x.filter(refs[begun:], l.hash)]
 	}
 	return refs
 }
@@ -308,21 +278,6 @@ func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef
 func (x *similarIndex) appendKept(refs []RowRef, hash uint64) []RowRef {
 	x.tree.Find(hash, func(n uint32) { refs = append(refs, RowRef(n)) })
 	return refs
-}
-
-// filter moves the rows of refs (ascending) stored under hash to the front and returns their number.
-func (x *similarIndex) filter(refs []RowRef, hash uint64) (n int) {
-	at := 0
-	x.tree.Find(hash, func(slot uint32) {
-		for at < len(refs) && refs[at] < RowRef(slot) {
-			at++
-		}
-		if at < len(refs) && refs[at] == RowRef(slot) {
-			refs[n] = refs[at]
-			n++
-		}
-	})
-	return n
 }
 
 // The bounds of a gram, in code points.
