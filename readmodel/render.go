@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -69,23 +68,7 @@ func (r *Renderer) render(e *events.Entry) *rendering {
 // fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full
 // Unicode case folding, and a single space for each run of white space. Any goroutine may call it.
 func fold(s string) string {
-	if isFoldedASCII(s) {
-		return s
-	}
 	return oneSpace(casefold.String(norm.NFKC.String(s)))
-}
-
-// isFoldedASCII reports whether s is ASCII and its own folded form, as most ids are.
-func isFoldedASCII(s string) bool {
-	space := false
-	for i := range len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' || '\t' <= c && c <= '\r' || c == ' ' && space {
-			return false
-		}
-		space = c == ' '
-	}
-	return true
 }
 
 // oneSpace replaces every run of white space by one space.
