@@ -446,13 +446,14 @@ func TestDataDirFollowsNoLink(t *testing.T) {
 	kept := filepath.Join(other, "kept", "file")
 	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
 	require.NoError(t, os.WriteFile(kept, nil, 0o600))
-	for _, name := range []string{"registry.db", "registry.db.new", "registry.lock", "status.json", "temporary", "index", "ranked", "broker"} {
+	for _, name := range []string{"registry.db", "registry.db.new", "registry.lock", "status.json", "temporary", "index", "ranked", "ranked/current", "broker/jetstream/x/y"} {
 		for kind, put := range map[string]func(string) error{
 			"link":     func(path string) error { return os.Symlink(other, path) },
 			"dangling": func(path string) error { return os.Symlink("nowhere", path) },
 			"pipe":     func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		} {
 			dir := t.TempDir()
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
 			require.NoError(t, put(filepath.Join(dir, name)))
 			_, err := LockDir(dir)
 			require.ErrorContains(t, err, name+" is neither a file nor a directory", kind)
