@@ -82,7 +82,7 @@ type Paste struct {
 	Numbers []string // of reports or entries
 	Runs    []Run    // of words
 
-	Unchecked []Stretch // what no list has
+	Unchecked []Token // what no list has
 	Omitted   bool      // the text has more than is looked at
 }
 

@@ -108,7 +108,7 @@ type Verdict struct {
 	Value     Value
 	Reason    Reason
 	Findings  []Finding       // the gravest first
-	Unchecked []paste.Stretch // what no list has
+	Unchecked []paste.Token // what no list has
 	Omitted   bool            // there is more than was looked up
 	// Alone is a trusted person's id in a caution, to be checked alone, or "".
 	Alone string

@@ -1,6 +1,6 @@
 // Package ranked answers ranked search (httpapi/CONTRACT.md#ranked) from an index of bleve on disk.
 // An Engine maintains the index of a model, driven by package indexing; a Searcher answers from the
-// published index and a view. Start with follower.Follow, then Searcher.Search.
+// published index and a view. Start with builder.Follow, then Searcher.Search.
 //
 // # Promises
 //
@@ -55,7 +55,7 @@
 // followed the one before (store.event).
 //
 // bleve retains the words of a deleted document until it merges the document's segment, which may
-// be never. So a segment with deleted documents that is a day old is rewritten: the follower adds
+// be never. So a segment with deleted documents that is a day old is rewritten: the builder adds
 // its other documents as if they had changed (overdue). That is less work than bleve's ForceMerge,
 // and it rests.
 //
@@ -79,7 +79,7 @@
 //
 // # The parts
 //
-//   - engine.go: Engine, what the server runs. follower.go: the index's missing changes, and its
+//   - engine.go: Engine, what the server runs. builder.go: the index's missing changes, and its
 //     steps.
 //   - store.go: bleve's files, the mark of an opening, and the errors of bleve's goroutines.
 //   - erase.go: files that have had words of deleted documents for too long.

@@ -75,8 +75,8 @@ func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.Ra
 	return page, err
 }
 
-// report makes the follower abandon the index.
-func (f *follower) report(err error) { f.store.fail(err, "") }
+// report makes the builder abandon the index.
+func (b *builder) report(err error) { b.store.fail(err, "") }
 
 // search is one query in progress.
 type search struct {

@@ -18,8 +18,8 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// follower is one open index that follows a model. One goroutine owns it.
-type follower struct {
+// builder is one open index that follows a model. One goroutine owns it.
+type builder struct {
 	engine *Engine
 	model  *readmodel.Model
 	store  *store // nil if it is not open
@@ -55,37 +55,37 @@ type work struct {
 func (w *work) empty() bool { return len(w.rows) == 0 && len(w.gone) == 0 }
 
 // open opens the index, and finds its difference from the model.
-func (f *follower) open(ctx context.Context, w *indexing.Work) (err error) {
-	if err := f.engine.load(); err != nil {
+func (b *builder) open(ctx context.Context, w *indexing.Work) (err error) {
+	if err := b.engine.load(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			f.Close()
+			b.Close()
 		}
 	}()
-	if f.store, err = openStore(filesOf(f.engine.Dir), f.engine.keeper.Pacer, f.engine.tuning); err != nil {
+	if b.store, err = openStore(filesOf(b.engine.Dir), b.engine.runner.Pacer, b.engine.tuning); err != nil {
 		return err
 	}
-	if err := f.restore(); err != nil {
+	if err := b.restore(); err != nil {
 		return err
 	}
-	f.work, err = f.compare(ctx, w, f.model.View())
+	b.work, err = b.compare(ctx, w, b.model.View())
 	return err
 }
 
 // Close implements indexing.Index. It closes the files after the last batches have reached the
 // disk.
-func (f *follower) Close() {
-	f.engine.unpublish(f)
-	if f.store != nil {
-		f.store.flushAndClose()
+func (b *builder) Close() {
+	b.engine.unpublish(b)
+	if b.store != nil {
+		b.store.flushAndClose()
 	}
 }
 
 // restore reads the index's stored state and compares it with the expected one.
-func (f *follower) restore() error {
-	snapshot, err := f.store.snapshot()
+func (b *builder) restore() error {
+	snapshot, err := b.store.snapshot()
 	if err != nil {
 		return err
 	}
@@ -101,9 +101,9 @@ func (f *follower) restore() error {
 	if err := json.Unmarshal(raw, &st); err != nil {
 		return fmt.Errorf("its metadata: %w", err)
 	}
-	want := newState(f.state.Identity)
+	want := newState(b.state.Identity)
 	want.Complete, want.Sequence, want.Digest = st.Complete, st.Sequence, st.Digest
-	v := f.model.View()
+	v := b.model.View()
 	switch {
 	case st != want:
 		return &indexing.StaleError{Reason: "it is of another stream, data set or version"}
@@ -112,13 +112,13 @@ func (f *follower) restore() error {
 	case st.Complete && st.Sequence == v.Sequence() && st.Digest != v.Digest().String():
 		return &indexing.StaleError{Reason: "it is of another content"}
 	}
-	f.state = st
+	b.state = st
 	return nil
 }
 
 // compare finds the difference between the index and v by reading every document and every row.
-func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.View) (lacks work, err error) {
-	snapshot, err := f.store.snapshot()
+func (b *builder) compare(ctx context.Context, w *indexing.Work, v *readmodel.View) (lacks work, err error) {
+	snapshot, err := b.store.snapshot()
 	if err != nil {
 		return lacks, err
 	}
@@ -140,7 +140,7 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 				have[ref.List()].Add(ref.Slot())
 			}
 		}
-		f.tables[seg.Id()] = t
+		b.tables[seg.Id()] = t
 	}
 	v.ShownRows(func(r *readmodel.Row) bool {
 		if !have[r.Ref().List()].Contains(r.Ref().Slot()) {
@@ -152,10 +152,10 @@ func (f *follower) compare(ctx context.Context, w *indexing.Work, v *readmodel.V
 }
 
 // changes returns the changes since the view that the index covers.
-func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.View) (work, error) {
-	refs, ok := v.ChangedSince(f.view.Sequence())
+func (b *builder) changes(ctx context.Context, w *indexing.Work, v *readmodel.View) (work, error) {
+	refs, ok := v.ChangedSince(b.view.Sequence())
 	if !ok {
-		return f.compare(ctx, w, v)
+		return b.compare(ctx, w, v)
 	}
 	lacks := work{view: v, gone: map[string]struct{}{}}
 	seen := make(map[readmodel.RowRef]bool, len(refs))
@@ -164,7 +164,7 @@ func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.V
 			continue
 		}
 		seen[ref] = true
-		was, is := f.view.ShownAt(ref), v.ShownAt(ref)
+		was, is := b.view.ShownAt(ref), v.ShownAt(ref)
 		if was != nil && (is == nil || is.ID() != was.ID()) {
 			lacks.gone[documentID(was)] = struct{}{}
 		}
@@ -176,95 +176,95 @@ func (f *follower) changes(ctx context.Context, w *indexing.Work, v *readmodel.V
 }
 
 // Follow implements indexing.Index. A step is a batch; the last one of a view publishes the index.
-func (f *follower) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (state indexing.State, err error) {
-	if err := f.health(); err != nil {
+func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (state indexing.State, err error) {
+	if err := b.health(); err != nil {
 		return indexing.Working, err
 	}
-	if f.work.view == nil {
-		if f.work, err = f.changes(ctx, w, v); err != nil {
+	if b.work.view == nil {
+		if b.work, err = b.changes(ctx, w, v); err != nil {
 			return indexing.Working, err
 		}
 	}
-	if !f.work.empty() || !f.state.Complete {
-		if err := f.batch(ctx, w); err != nil {
+	if !b.work.empty() || !b.state.Complete {
+		if err := b.batch(ctx, w); err != nil {
 			return indexing.Working, err
 		}
-		if !f.work.empty() {
+		if !b.work.empty() {
 			return indexing.Working, nil
 		}
 	}
-	if f.view != f.work.view {
-		f.view, f.state.Sequence = f.work.view, f.work.view.Sequence()
-		if err := f.show(ctx, w); err != nil {
+	if b.view != b.work.view {
+		b.view, b.state.Sequence = b.work.view, b.work.view.Sequence()
+		if err := b.show(ctx, w); err != nil {
 			return indexing.Working, err
 		}
 	}
-	f.work = work{}
-	if f.view != v {
+	b.work = work{}
+	if b.view != v {
 		return indexing.Working, nil
 	}
-	if err := f.tidy(); err != nil {
+	if err := b.tidy(); err != nil {
 		return indexing.Complete, err
 	}
-	rows, err := f.overdue(ctx, w)
+	rows, err := b.overdue(ctx, w)
 	if len(rows) > 0 {
-		f.work, f.view = work{view: v, gone: map[string]struct{}{}, rows: rows}, nil // publishes it again
+		b.work, b.view = work{view: v, gone: map[string]struct{}{}, rows: rows}, nil // publishes it again
 		return indexing.Working, err
 	}
 	return indexing.Complete, err
 }
 
 // health returns the error of bleve's goroutines, if any.
-func (f *follower) health() error {
+func (b *builder) health() error {
 	select {
-	case err := <-f.store.failed:
+	case err := <-b.store.failed:
 		return err
 	default:
 	}
-	if began := f.store.merging.Load(); began != nil && time.Since(*began) > mergesWithin*f.engine.hangsAfter() {
+	if began := b.store.merging.Load(); began != nil && time.Since(*began) > mergesWithin*b.engine.hangsAfter() {
 		return errMergeHangs
 	}
 	return nil
 }
 
 // batch makes documents of some of the rows, and writes them.
-func (f *follower) batch(ctx context.Context, w *indexing.Work) error {
-	rows := f.work.rows[:min(batchRows, len(f.work.rows))]
-	f.work.rows = f.work.rows[len(rows):]
-	if time.Since(f.learned) > cmp.Or(f.engine.EraseAfter, eraseAfter) { // words of entries that are gone
-		f.analyzer, f.learned = f.engine.stemmer.Load().Analyzer(), time.Now()
+func (b *builder) batch(ctx context.Context, w *indexing.Work) error {
+	rows := b.work.rows[:min(batchRows, len(b.work.rows))]
+	b.work.rows = b.work.rows[len(rows):]
+	if time.Since(b.learned) > cmp.Or(b.engine.EraseAfter, eraseAfter) { // words of entries that are gone
+		b.analyzer, b.learned = b.engine.stemmer.Load().Analyzer(), time.Now()
 	}
 	documents := make([]*document, len(rows))
 	for i, r := range rows {
-		d, err := newDocument(f.analyzer, r, func() { w.Tick(ctx) })
+		d, err := newDocument(b.analyzer, r, func() { w.Tick(ctx) })
 		if err != nil {
 			return err
 		}
 		documents[i] = d
 		w.Tick(ctx)
 	}
-	if len(f.work.rows) == 0 {
-		f.state.Complete, f.state.Sequence, f.state.Digest = true, f.work.view.Sequence(), f.work.view.Digest().String()
+	if len(b.work.rows) == 0 {
+		b.state.Complete, b.state.Sequence, b.state.Digest = true, b.work.view.Sequence(), b.work.view.Digest().String()
 	}
-	if err := f.write(documents, slices.Collect(maps.Keys(f.work.gone))); err != nil {
+	if err := b.write(documents, slices.Collect(maps.Keys(b.work.gone))); err != nil {
 		return err
 	}
-	clear(f.work.gone)
+	clear(b.work.gone)
 	w.Tick(ctx)
 	defer w.Waited()
-	return f.store.keepUp(ctx)
+	return b.store.keepUp(ctx)
 }
 
-func (f *follower) write(documents []*document, gone []string) error {
-	f.wrote = true
-	return f.store.write(documents, gone, &f.state)
+func (b *builder) write(documents []*document, gone []string) error {
+	b.wrote = true
+	return b.store.write(documents, gone, &b.state)
 }
 
 // tidy writes an empty batch if that helps: the first batch on the disk ends the opening, and bleve
 // removes the files of merged segments when it next writes.
-func (f *follower) tidy() error {
-	if f.wrote && !f.store.merged.Load() {
+func (b *builder) tidy() error {
+	if b.wrote && !b.store.merged.Load() {
 		return nil
 	}
-	return f.write(nil, nil)
+	return b.write(nil, nil)
 }

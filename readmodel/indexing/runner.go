@@ -33,9 +33,9 @@ const (
 	Complete              // no work until the model changes
 )
 
-// Keeper runs one index of a model, from the opening of its files on. Its fields are set before
+// Runner runs one index of a model, from the opening of its files on. Its fields are set before
 // Run. One goroutine calls Run, once; any may call the other methods.
-type Keeper struct {
+type Runner struct {
 	// Name is what the log calls the index, such as "text index".
 	Name string
 	// Failing begins the sentence of Problem after a failure: what does not work, and its effect on
@@ -76,7 +76,7 @@ func (e *StaleError) Error() string { return e.Reason }
 const lookEvery = time.Second
 
 // Run runs the index until ctx ends. It abandons a step that hangs then.
-func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
+func (k *Runner) Run(ctx context.Context, m *readmodel.Model) {
 	for ctx.Err() == nil {
 		err := k.runOnce(ctx, m)
 		if ctx.Err() != nil || err == nil {
@@ -98,7 +98,7 @@ func (k *Keeper) Run(ctx context.Context, m *readmodel.Model) {
 
 // runOnce runs the index in its own goroutine until it fails, and abandons the goroutine if a step
 // hangs.
-func (k *Keeper) runOnce(ctx context.Context, m *readmodel.Model) error {
+func (k *Runner) runOnce(ctx context.Context, m *readmodel.Model) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &Work{pacer: k.Pacer}
@@ -122,7 +122,7 @@ func (k *Keeper) runOnce(ctx context.Context, m *readmodel.Model) error {
 
 // live opens the index and follows the model until ctx ends. If SetAside is set, it also returns
 // when a step fails.
-func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
+func (k *Runner) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 	began := time.Now()
 	var index Index
 	err := w.do(func() (err error) { index, err = k.Open(ctx, w); return err })
@@ -161,13 +161,13 @@ func (k *Keeper) live(ctx context.Context, w *Work, m *readmodel.Model) error {
 
 // Sequence returns the last sequence at which the index was complete, except for rows that its
 // searches scan, or 0 before that.
-func (k *Keeper) Sequence() uint64 { return k.sequence.Load() }
+func (k *Runner) Sequence() uint64 { return k.sequence.Load() }
 
 // Renewed returns how often the index has been removed and rebuilt.
-func (k *Keeper) Renewed() uint64 { return k.renewed.Load() }
+func (k *Runner) Renewed() uint64 { return k.renewed.Load() }
 
 // Problem returns a sentence that describes the index's problem, or "".
-func (k *Keeper) Problem() string {
+func (k *Runner) Problem() string {
 	if d := k.hangs(); d > 0 {
 		return fmt.Sprintf("%s: it has made no progress for %s.", k.Failing, d.Round(time.Second))
 	}
@@ -178,7 +178,7 @@ func (k *Keeper) Problem() string {
 }
 
 // hangs returns how long the current step has shown no progress if that exceeds HangsAfter, else 0.
-func (k *Keeper) hangs() time.Duration {
+func (k *Runner) hangs() time.Duration {
 	w := k.work.Load()
 	if w == nil {
 		return 0
@@ -189,7 +189,7 @@ func (k *Keeper) hangs() time.Duration {
 	return 0
 }
 
-func (k *Keeper) failed(err error) {
+func (k *Runner) failed(err error) {
 	k.trouble.Store(new(k.Failing + ": " + err.Error() + "."))
 	if isStale(err) {
 		k.Log().Info(k.Name+" is being made anew", "reason", err.Error())
@@ -203,11 +203,11 @@ func isStale(err error) bool {
 	return errors.As(err, &stale)
 }
 
-func (k *Keeper) retry() time.Duration      { return cmp.Or(k.Retry, 5*time.Second) }
-func (k *Keeper) hangsAfter() time.Duration { return cmp.Or(k.HangsAfter, 30*time.Second) }
+func (k *Runner) retry() time.Duration      { return cmp.Or(k.Retry, 5*time.Second) }
+func (k *Runner) hangsAfter() time.Duration { return cmp.Or(k.HangsAfter, 30*time.Second) }
 
 // Log returns Logger, or a logger that discards everything.
-func (k *Keeper) Log() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
+func (k *Runner) Log() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
 
 // Work is the context in which an index runs its steps. Only the goroutine that calls Follow uses
 // it.
@@ -238,5 +238,5 @@ func (w *Work) do(step func() error) error {
 	return fault.Catch(step)
 }
 
-// NewWork makes a Work without a Keeper, for tests of an Index.
+// NewWork makes a Work without a Runner, for tests of an Index.
 func NewWork(p *Pacer) *Work { return &Work{pacer: p, began: time.Now()} }
