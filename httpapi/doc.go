@@ -83,7 +83,7 @@
 //	admission.go, health.go                      whether, and from which state, it is answered
 //	places.go                                    who the client is, and its share of places to wait
 //	adapter.go, route.go, state.go               from a handler to its response, and what it shares
-//	errors.go                                    the table of errors
+//	errors.go, metrics.go                        the table of errors, and what is counted
 //
 // There is one way to respond: a handler parses, asks the model and returns a [respond.Response] or
 // an error; package respond sends it. Errors go the same way. Responses of lists, checks and their

@@ -83,7 +83,7 @@ type Paste struct {
 	Runs    []Run    // of words
 
 	Unchecked []Token // what no list has
-	Omitted   bool      // the text has more than is looked at
+	Omitted   bool    // the text has more than is looked at
 }
 
 // Reference is an entry that an address of the registry leads to.

@@ -1,4 +1,4 @@
-// Package rejected manages the copies of rejected events: how a copy is stored, and how an operator
+// Package rejected manages the copies of rejected events, a dead-letter stream: how a copy is stored, and how an operator
 // sees, retries and purges copies. The projector makes them; events/CONTRACT.md#rejection is the
 // contract.
 //
