@@ -224,6 +224,8 @@ func TestCopy(t *testing.T) {
 	for seed := range seeds {
 		f, cfg := newFake(t, seed)
 		f.left, f.faults, f.kill = 150, 20, 3
+		victim := filepath.Join(t.TempDir(), "victim") // of a link where the next file is made
+		require.NoError(t, errors.Join(os.WriteFile(victim, []byte("kept"), 0o600), os.Symlink(victim, f.file+".part")))
 		runs := 0
 		for {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -245,6 +247,9 @@ func TestCopy(t *testing.T) {
 		}
 		if runs < 2 {
 			t.Errorf("seed %d: %d runs", seed, runs)
+		}
+		if text, err := os.ReadFile(victim); err != nil || string(text) != "kept" {
+			t.Errorf("a link was followed: %s %v", text, err)
 		}
 	}
 }
