@@ -77,7 +77,7 @@ func (p *Public) cacheable(r *route) handler {
 		if err != nil {
 			return respond.Response{}, err
 		}
-		if r.admit != nil { // others may have been served since
+		if r.admit != nil { // while it waited, another request may have saved the body
 			if saved, err = p.bodies.Find(key, r.parse); err != nil {
 				return respond.Response{}, err
 			}
