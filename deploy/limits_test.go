@@ -242,6 +242,53 @@ func TestNoCommandWaitsForever(t *testing.T) {
 	}
 }
 
+// recover is tried on a loss of its own each time, so that it publishes.
+func TestRecoverDoesNotWaitForever(t *testing.T) {
+	eventstest.Long(t)
+	t.Parallel()
+	run := func(t *testing.T, taken string, refuse bool) map[string]bool {
+		b := eventstest.Broker(t)
+		js := eventstest.Connect(t, b)
+		r := serve(t, "--nats-url="+b.ClientURL(), "--snapshot-every=0")
+		await(t, r.Admin+"/readyz", "")
+		eventstest.Publish(t, js, eventstest.Events(20, 1)...)
+		await(t, r.Admin+"/projection", `"checkpoint":20,`)
+		stream, err := js.Stream(t.Context(), events.DefaultStream)
+		require.NoError(t, err)
+		require.NoError(t, stream.Purge(t.Context()))
+		f := &filter{broker: strings.TrimPrefix(b.ClientURL(), "nats://"), refuse: refuse, kinds: map[string]bool{}, taken: taken}
+		ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+		defer cancel()
+		text, err := exec.CommandContext(ctx, registry, "recover", "--yes", "--admin-addr="+r.AdminAddr(), "--nats-url="+f.start(t)).CombinedOutput()
+		said := string(text)
+		var exit *exec.ExitError
+		switch errors.As(err, &exit); {
+		case ctx.Err() != nil:
+			t.Errorf("no end within %v where %s is not answered: %s", commandLimit, taken, said)
+		case err == nil: // an answer that it does not need
+		case taken == "" || exit == nil || exit.ExitCode() != 1:
+			t.Errorf("%v: %s", err, said)
+		case refuse && !strings.Contains(said, "this user of the broker may not publish to "+taken):
+			t.Errorf("%s is not named: %s", taken, said)
+		case !refuse && !namesSilence(said):
+			t.Errorf("the silence is not named: %s", said)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return maps.Clone(f.kinds)
+	}
+	kinds := run(t, "", false)
+	require.True(t, kinds["registry"], "nothing was published: %v", kinds)
+	for taken := range kinds {
+		for _, refuse := range []bool{false, true} {
+			t.Run(fmt.Sprint(taken, refuse), func(t *testing.T) {
+				t.Parallel()
+				run(t, taken, refuse)
+			})
+		}
+	}
+}
+
 // Nor does a command wait for a server that takes the connection and answers nothing.
 func TestNoCommandWaitsForAServer(t *testing.T) {
 	eventstest.Long(t)
