@@ -209,7 +209,7 @@ func TestNoCommandWaitsForever(t *testing.T) {
 	}
 	for _, command := range commands(t, "nats-url") {
 		if command == "serve" {
-			continue // TestServerSaysWhatIsRefused
+			continue // TestServerSaysWhatItWaitsFor
 		}
 		if commandLine[command] == nil {
 			t.Errorf("%s: say here with which arguments it is to be tried", command)
