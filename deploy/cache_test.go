@@ -448,3 +448,20 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = w.Write([]byte(strconv.FormatInt(o.count.Add(1), 10)))
 }
+
+// A replica that answers probes and is not ready costs no reader anything: the other one is asked.
+func TestCacheAsksTheOtherReplica(t *testing.T) {
+	t.Parallel()
+	c := startNode(t)
+	createStreams(t, c, c.connect(t, "operator"))
+	output(t, registry, append([]string{"publish", eventFile(t, 10)}, c.as("publisher")...)...)
+	good, loading := serve(t, c.as("replica")...), serve(t, append(c.as("replica"), "--min-entries=100000")...)
+	await(t, good.Admin+"/readyz", "")
+	cache := startVarnish(t, []*registrytest.Server{good, loading}, strings.NewReplacer(`.url = "/api/check?id=1"`, `.url = "/openapi.yaml"`))
+	await(t, cache+"/openapi.yaml", "openapi")
+	for i := range 20 {
+		if status, _, body := get(t, fmt.Sprint(cache, "/api/check?id=", i+1), nil); status != http.StatusOK {
+			t.Fatal(i, status, body)
+		}
+	}
+}

@@ -81,7 +81,7 @@ func (p *Public) finish(c *gin.Context, route string, m *routeMetrics, start tim
 	p.metrics.ended.Add(1)
 	defer func() { // also if the connection is closed
 		took := time.Since(start)
-		m.observe(c.Writer.Status(), took)
+		m.observe(c.Writer.Status(), c.Writer.Header(), c.GetHeader(minSeqHeader) != "", took)
 		if p.requestLog {
 			p.logRequest(c, route, took)
 		}

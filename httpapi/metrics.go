@@ -40,6 +40,7 @@ type routeMetrics struct {
 
 type statusCount struct {
 	status int
+	failed string // the value of errorHeader, where both kinds of 503 are told apart
 	count  prometheus.Counter
 }
 
@@ -47,10 +48,10 @@ type statusCount struct {
 func newMetrics(reg prometheus.Registerer, refused *prometheus.CounterVec, g *gate, s *searches, b *respond.Cache[query], f *followers, answers *respond.Budget) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status.",
-		}, []string{"route", "status"}),
+			Name: "registry_http_requests_total", Help: "Requests answered by the public API, by route and status, and for 503 by the kind of failure (Registry-Error).",
+		}, []string{"route", "status", "error"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "registry_http_request_duration_seconds", Help: "Time to answer a request of the public API, by route.",
+			Name: "registry_http_request_duration_seconds", Help: "Time to answer a request of the public API, by route; requests that ask for a sequence to be waited for are left out.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"route"}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -98,21 +99,33 @@ func gauge(name, help string, count func() int) prometheus.GaugeFunc {
 
 // route returns the metrics of a route. The most frequent statuses come first.
 func (m *metrics) route(name string) *routeMetrics {
-	r := &routeMetrics{other: m.requests.WithLabelValues(name, "other"), seconds: m.seconds.WithLabelValues(name)}
+	r := &routeMetrics{other: m.requests.WithLabelValues(name, "other", ""), seconds: m.seconds.WithLabelValues(name)}
 	for _, status := range []int{
 		http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusGone, http.StatusBadRequest, http.StatusMethodNotAllowed,
 		http.StatusNoContent, http.StatusFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
 		http.StatusInternalServerError,
 	} {
-		r.counts = append(r.counts, statusCount{status, m.requests.WithLabelValues(name, strconv.Itoa(status))})
+		r.counts = append(r.counts, statusCount{status, "", m.requests.WithLabelValues(name, strconv.Itoa(status), "")})
+	}
+	for _, failed := range []string{"not-ready", "overloaded"} {
+		r.counts = append(r.counts, statusCount{http.StatusServiceUnavailable, failed,
+			m.requests.WithLabelValues(name, strconv.Itoa(http.StatusServiceUnavailable), failed)})
 	}
 	return r
 }
 
-func (r *routeMetrics) observe(status int, took time.Duration) {
-	r.seconds.Observe(took.Seconds())
+// observe counts a response with its status and headers. waited tells that the request was to wait for a
+// sequence, which says nothing about speed.
+func (r *routeMetrics) observe(status int, header http.Header, waited bool, took time.Duration) {
+	if !waited {
+		r.seconds.Observe(took.Seconds())
+	}
+	failed := ""
+	if status == http.StatusServiceUnavailable {
+		failed = header.Get(errorHeader)
+	}
 	for i := range r.counts {
-		if r.counts[i].status == status {
+		if r.counts[i].status == status && r.counts[i].failed == failed {
 			r.counts[i].count.Inc()
 			return
 		}
