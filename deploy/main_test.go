@@ -189,10 +189,12 @@ func output(t *testing.T, name string, args ...string) string {
 }
 
 // eventFile writes a file of n entries' events.
-func eventFile(t *testing.T, n int) string {
+func eventFile(t *testing.T, n int) string { return writeEvents(t, eventstest.Events(n, 1)) }
+
+func writeEvents(t *testing.T, evs []events.Event) string {
 	t.Helper()
 	var text bytes.Buffer
-	for _, e := range eventstest.Events(n, 1) {
+	for _, e := range evs {
 		line, err := events.Encode(e)
 		require.NoError(t, err)
 		text.Write(append(line, '\n'))

@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -42,21 +43,30 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestLicenses: the license and the notice of the dictionary are in the image, and in a release.
+// TestLicenses: the license of every module that the linker used, of Go, and of the data that is
+// embedded, is in a release and in the image.
 func TestLicenses(t *testing.T) {
-	for _, name := range [...]string{"LICENSE.lexicon", "NOTICE.lexicon"} {
-		want, err := os.ReadFile(filepath.Join("..", "readmodel", "terms", name))
-		require.NoError(t, err)
-		if !slices.ContainsFunc(dockerfile(t), func(i instruction) bool {
-			return i.name == "COPY" && slices.Contains(strings.Fields(i.rest), "/src/readmodel/terms/"+name) && strings.HasSuffix(i.rest, " /licenses/")
-		}) {
-			t.Error("the image lacks", name)
+	for _, want := range []string{"RUN go run ./deploy/licenses /out/registry > /out/LICENSES", "COPY --from=build /out/LICENSES /LICENSES"} {
+		if !slices.ContainsFunc(dockerfile(t), func(i instruction) bool { return strings.HasPrefix(i.name+" "+i.rest, want) }) {
+			t.Errorf("the image lacks %q", want)
 		}
-		if released == "" {
-			continue
-		}
-		if got, err := os.ReadFile(filepath.Join(filepath.Dir(registry), name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("the release lacks %s (%v)", name, err)
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(registry), "LICENSES"))
+	if released == "" {
+		cmd := exec.Command("go", "run", "./deploy/licenses", registry)
+		cmd.Dir = ".."
+		text, err = cmd.Output()
+	}
+	require.NoError(t, err)
+	info, err := buildinfo.ReadFile(registry)
+	require.NoError(t, err)
+	want := []string{info.GoVersion + ": LICENSE\n", "readmodel/lookalike/LICENSE.unicode\n", "readmodel/terms/LICENSE.lexicon\n", "readmodel/terms/NOTICE.lexicon\n"}
+	for _, module := range info.Deps {
+		want = append(want, module.Path+" "+module.Version+": ")
+	}
+	for _, heading := range want {
+		if !bytes.Contains(text, []byte("\n=== "+heading)) && !bytes.HasPrefix(text, []byte("=== "+heading)) {
+			t.Errorf("the licenses lack %q", heading)
 		}
 	}
 }

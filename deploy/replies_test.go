@@ -1,20 +1,24 @@
 package deploy
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
 	"example.org/registry/events/broker"
 	"example.org/registry/events/eventstest"
@@ -40,33 +44,51 @@ func bodies(stored uint64) []*nats.Msg {
 	}
 }
 
-// state is what there is to harm.
-func state(t *testing.T, js jetstream.JetStream) string {
-	t.Helper()
-	var b strings.Builder
-	for _, name := range []string{"REGISTRY", "OBJ_REGISTRY_SNAPSHOTS", "REGISTRY_REJECTED"} {
-		s, err := js.Stream(t.Context(), name)
-		if err != nil {
-			fmt.Fprintln(&b, name, err)
-			continue
-		}
-		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(">"))
-		require.NoError(t, err)
-		fmt.Fprintln(&b, name, "holds", slices.Sorted(maps.Keys(info.State.Subjects)))
-	}
-	return b.String()
-}
-
-// A role can do only what its account has: every user that machines hold, with every subject it may
-// publish to, every answer of the broker and every reply subject that would do harm.
+// A role can do only what its account has: every user but emergency, with every subject it may
+// publish to, every answer of the broker and every reply subject that would do harm. The streams have
+// a replica on each node.
 func TestRepliesDoNoHarm(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) *cluster{"one node": startNode, "three nodes": startThree} {
+	for name, start := range map[string]func(*testing.T) []*cluster{"one node": startOne, "three nodes": startThree} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, role := range []string{"publisher", "replica", "snapshots"} {
-				t.Run(role, func(t *testing.T) { repliesDoNoHarm(t, start(t), role) })
+			for _, role := range []string{"publisher", "replica", "snapshots", "operator"} {
+				t.Run(role, func(t *testing.T) {
+					m := newMatrix(t, start(t), role)
+					before := m.state()
+					m.attack(m.nodes[0].connect(t, role), "")
+					m.settle("emergency")
+					require.Equal(t, before, m.state())
+				})
 			}
+		})
+	}
+	t.Run("edge", func(t *testing.T) {
+		t.Parallel()
+		origin := startNodeFrom(t, func() (*server.Options, error) { return withLeafNodes(t), nil })
+		m := newMatrix(t, []*cluster{origin}, "edge")
+		before := m.state()
+		m.attack(freeLeaf(t, origin), "$JS.registry.API.")
+		m.settle("emergency")
+		require.Equal(t, before, m.state())
+	})
+}
+
+// The matrix sees harm: with one account for all, each role that may publish anything deletes the stream.
+func TestRepliesDoHarm(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"publisher", "replica", "snapshots", "operator"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			opts := &server.Options{JetStream: true, Port: -1}
+			for _, user := range []string{"publisher", "replica", "snapshots", "operator", "emergency"} {
+				opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: os.Getenv("REGISTRY_" + strings.ToUpper(user) + "_KEY")})
+			}
+			open := startNodeFrom(t, func() (*server.Options, error) { return opts, nil })
+			m := newMatrix(t, []*cluster{open}, role)
+			m.attack(open.connect(t, role), "")
+			m.settle("emergency")
+			require.Contains(t, m.state(), "REGISTRY nats: API error: code=404")
 		})
 	}
 }
@@ -75,60 +97,174 @@ func TestRepliesDoNoHarm(t *testing.T) {
 func TestRepliesDoNoHarmEmbedded(t *testing.T) {
 	t.Parallel()
 	b := eventstest.Broker(t, func(c *broker.Config) { c.ConfigFile = "nats/embedded.conf" })
-	repliesDoNoHarm(t, &cluster{url: b.ClientURL(), log: &violations{}}, "publisher")
+	m := newMatrix(t, []*cluster{{url: b.ClientURL(), log: &violations{}}}, "publisher")
+	before := m.state()
+	m.attack(m.nodes[0].connect(t, "publisher"), "")
+	m.settle("operator")
+	require.Equal(t, before, m.state())
 }
 
-func repliesDoNoHarm(t *testing.T, c *cluster, role string) {
+// freeLeaf is a client of a broker that connects as an edge, with the edge's key, and bounds nothing
+// itself.
+func freeLeaf(t *testing.T, origin *cluster) *nats.Conn {
 	t.Helper()
-	operator := jetStream(t, c.connect(t, "operator"))
-	createStreams(t, c, operator.Conn())
-	eventstest.Publish(t, operator, eventstest.Events(5, 1)...)
-	marker := eventstest.PublishRaw(t, operator, events.HistorySubject, []byte("{}"))
-	stored := eventstest.PublishRaw(t, operator, "registry.scammers.empty", nil)
-	if role == "replica" || role == "snapshots" { // what it may deliver to itself
-		_, err := jetStream(t, c.connect(t, role)).CreateConsumer(t.Context(), "REGISTRY", jetstream.ConsumerConfig{Name: "x", AckPolicy: jetstream.AckNonePolicy})
-		require.NoError(t, err)
+	varz, err := origin.server.Varz(nil)
+	require.NoError(t, err)
+	seed, err := os.ReadFile(filepath.Join(secrets, "edge.nk"))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "leaf.conf")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "leafnodes { remotes: [{ urls: \"nats-leaf://127.0.0.1:%d\", nkey: %q }] }\n", varz.LeafNode.Port, bytes.TrimSpace(seed)), 0o600))
+	leaf := startNodeFrom(t, func() (*server.Options, error) { return server.ProcessConfigFile(file) }).server
+	until(t, func() string { return "the leaf is connected" }, func() bool { return leaf.NumLeafNodes() == 1 })
+	nc, err := nats.Connect(leaf.ClientURL(), nats.CustomInboxPrefix("_INBOX.edge"))
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// matrix is what one role is tried on.
+type matrix struct {
+	t        *testing.T
+	nodes    []*cluster
+	role     string
+	operator jetstream.JetStream
+	stored   uint64 // sequence of a message without a body
+}
+
+// newMatrix makes the streams, and stores what the role may store itself, so that it is no change.
+func newMatrix(t *testing.T, nodes []*cluster, role string) *matrix {
+	t.Helper()
+	m := &matrix{t: t, nodes: nodes, role: role, operator: jetStream(t, nodes[0].connect(t, "operator"))}
+	for _, name := range []string{"REGISTRY", "REGISTRY_REJECTED", "OBJ_REGISTRY_SNAPSHOTS"} {
+		cfg := streamFile(t, name)
+		cfg.Replicas = len(nodes)
+		until(t, func() string { return "the stream " + name }, func() bool { // a new cluster may not know all nodes yet
+			_, err := m.operator.CreateStream(t.Context(), cfg)
+			return err == nil
+		})
 	}
-	nc := c.connect(t, role)
-	for subject, may := range powers() { // so that what the role stores itself is no change
-		if named(may, role) && (strings.HasPrefix(subject, "registry.") || strings.HasPrefix(subject, "$O.") || strings.HasPrefix(subject, "registry-rejected.")) {
-			_, err := nc.Request(subject, []byte("own"), 10*time.Second)
+	eventstest.Publish(t, m.operator, eventstest.Events(5, 1)...)
+	eventstest.PublishRaw(t, m.operator, events.HistorySubject, []byte("{}"))
+	m.stored = eventstest.PublishRaw(t, m.operator, "registry.scammers.empty", nil)
+	if role == "edge" { // which connects as a leaf node alone
+		return m
+	}
+	nc := nodes[0].connect(t, role)
+	for _, subject := range m.subjects() {
+		if strings.HasPrefix(subject, "registry.") || strings.HasPrefix(subject, "$O.") || strings.HasPrefix(subject, "registry-rejected.") {
+			_, err := nc.Request(subject, []byte("own"), registrytest.Patience)
 			require.NoError(t, err)
 		}
 	}
-	before := state(t, operator)
+	return m
+}
+
+// subjects are those that the role may publish to, apart from its own requests to delete and purge.
+func (m *matrix) subjects() (all []string) {
+	if m.role == "edge" {
+		return []string{"$JS.API.STREAM.INFO.REGISTRY", "$JS.API.STREAM.MSG.GET.REGISTRY", "$JS.API.CONSUMER.CREATE.REGISTRY.x"}
+	}
 	for subject, may := range powers() {
-		if !named(may, role) || strings.Contains(subject, ".PURGE.") && role == "snapshots" {
-			continue // its own request would purge
-		}
-		for _, reply := range harmful() {
-			if named(powers()[reply], role) || reply == "registry.scammers.victim" && named(powers()["registry.scammers.x"], role) ||
-				strings.HasPrefix(reply, "$O.") && named(powers()["$O.REGISTRY_SNAPSHOTS.M.x"], role) ||
-				strings.HasPrefix(reply, "registry-rejected.") && named(powers()["registry-rejected.e.1"], role) {
-				continue // it may do so without a reply
-			}
-			for _, m := range bodies(stored) {
-				require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: m.Header, Data: m.Data}))
-			}
+		if named(may, m.role) && !strings.Contains(subject, ".PURGE.") && !strings.Contains(subject, "STEPDOWN") && !strings.Contains(subject, "PEER.REMOVE") {
+			all = append(all, subject)
 		}
 	}
-	require.NoError(t, nc.Flush())
-	// What is answered is answered in order, so after this nothing is on its way.
-	_, err := nc.Request("$JS.API.STREAM.INFO.REGISTRY", nil, 10*time.Second)
-	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond) // nothing tells that nothing comes
-	if after := state(t, operator); after != before {
-		t.Errorf("%s changed\n%sto\n%s", role, before, after)
+	slices.Sort(all)
+	return all
+}
+
+// mayItself reports whether the role may publish to a subject without a reply.
+func (m *matrix) mayItself(subject string) bool {
+	for of, like := range map[string]string{"registry.scammers.victim": "registry.scammers.x", "$O.REGISTRY_SNAPSHOTS.M.forged": "$O.REGISTRY_SNAPSHOTS.M.x",
+		"$O.REGISTRY_SNAPSHOTS.C.forged": "$O.REGISTRY_SNAPSHOTS.C.x", "registry-rejected.forged.1": "registry-rejected.e.1"} {
+		if subject == of {
+			subject = like
+		}
 	}
-	s, err := operator.Stream(t.Context(), "REGISTRY")
-	require.NoError(t, err)
-	if _, err := s.GetMsg(t.Context(), marker); err != nil {
-		t.Error("the marker is gone:", err)
+	return named(powers()[subject], m.role)
+}
+
+// attack sends every message with every reply subject, from a connection of the role, and waits for
+// the answer to a marker behind each subject: what is answered is answered in order. api is the
+// prefix of JetStream's API, if it is another one.
+func (m *matrix) attack(nc *nats.Conn, api string) {
+	m.t.Helper()
+	for _, subject := range m.subjects() {
+		if strings.Contains(subject, ".MSG.NEXT.") { // the request to delete it has been tried
+			_, err := jetStream(m.t, nc).CreateConsumer(m.t.Context(), "REGISTRY", jetstream.ConsumerConfig{Name: "x", AckPolicy: jetstream.AckNonePolicy})
+			require.NoError(m.t, err)
+		}
+		create := strings.HasSuffix(subject, "CONSUMER.CREATE.REGISTRY.x")
+		if api != "" {
+			subject = strings.Replace(subject, "$JS.API.", api, 1)
+		}
+		for i, reply := range harmful() {
+			if m.mayItself(reply) {
+				continue
+			}
+			for _, body := range bodies(m.stored) {
+				require.NoError(m.t, nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: body.Header, Data: body.Data}))
+			}
+			if create { // a consumer that delivers to the subject
+				name := fmt.Sprint("push", i)
+				require.NoError(m.t, nc.PublishMsg(&nats.Msg{Subject: strings.TrimSuffix(subject, "x") + name, Reply: reply, Data: fmt.Appendf(nil,
+					`{"stream_name":"REGISTRY","action":"create","config":{"name":%q,"deliver_subject":%q,"ack_policy":"none","deliver_policy":"all","flow_control":true,"idle_heartbeat":1000000000}}`, name, reply)}))
+			}
+		}
+		_, err := nc.Request(subject, []byte(`{"batch":1,"no_wait":true}`), registrytest.Patience)
+		if !errors.Is(err, nats.ErrNoResponders) {
+			require.NoError(m.t, err, subject)
+		}
 	}
 }
 
-// startThree starts a cluster of three nodes with the committed accounts, and returns one.
-func startThree(t *testing.T) *cluster {
+// settle returns when the broker has dealt with all that was sent to reply subjects: each node has sent
+// a request behind them by the same way, to the leader of the cluster and to that of each stream.
+func (m *matrix) settle(role string) {
+	m.t.Helper()
+	for i, node := range m.nodes {
+		js := jetStream(m.t, node.connect(m.t, role))
+		name := fmt.Sprint("MARKER", i)
+		if role == "emergency" {
+			_, err := js.CreateStream(m.t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name}, Replicas: len(m.nodes)})
+			require.NoError(m.t, err)
+			require.NoError(m.t, js.DeleteStream(m.t.Context(), name))
+		}
+		for _, name := range []string{"REGISTRY", "REGISTRY_REJECTED", "OBJ_REGISTRY_SNAPSHOTS"} {
+			if s, err := js.Stream(m.t.Context(), name); err == nil && role == "emergency" {
+				require.NoError(m.t, s.Purge(m.t.Context(), jetstream.WithPurgeSubject(strings.TrimSuffix(s.CachedInfo().Config.Subjects[0], ">")+"none")))
+			}
+		}
+	}
+}
+
+// state is what there is to harm.
+func (m *matrix) state() string {
+	m.t.Helper()
+	var b strings.Builder
+	for _, name := range []string{"REGISTRY", "OBJ_REGISTRY_SNAPSHOTS", "REGISTRY_REJECTED"} {
+		s, err := m.operator.Stream(m.t.Context(), name)
+		if err != nil {
+			fmt.Fprintln(&b, name, err)
+			continue
+		}
+		info, err := s.Info(m.t.Context(), jetstream.WithSubjectFilter(">"))
+		require.NoError(m.t, err)
+		history := ""
+		if name == "REGISTRY" && !m.mayItself(events.HistorySubject) {
+			last, err := s.GetLastMsgForSubject(m.t.Context(), events.HistorySubject)
+			require.NoError(m.t, err)
+			history = fmt.Sprint(" history at ", last.Sequence, " begins ", info.State.FirstSeq)
+		}
+		fmt.Fprintln(&b, name, "holds", slices.Sorted(maps.Keys(info.State.Subjects)), history)
+	}
+	return b.String()
+}
+
+func startOne(t *testing.T) []*cluster { return []*cluster{startNode(t)} }
+
+// startThree starts a cluster of three nodes with the committed accounts.
+func startThree(t *testing.T) []*cluster {
 	t.Helper()
 	var nodes []*cluster
 	var addresses [3]string // of the routes, which a node wants to know before it starts
@@ -167,5 +303,5 @@ func startThree(t *testing.T) *cluster {
 		}
 		return leaders == 1
 	})
-	return nodes[0]
+	return nodes
 }

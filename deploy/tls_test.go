@@ -226,3 +226,30 @@ func TestTLSWhereThereIsNone(t *testing.T) {
 	c := startNode(t)
 	refusedOrder(t, append([]string{"publish", eventFile(t, 1)}, c.over("operator", newAuthority(t).file)...), "it speaks no TLS")
 }
+
+// TestEmbeddedTLS: a server whose embedded broker other machines reach, by embedded-tls.conf: with its key and the authority a
+// backend publishes, what it publishes is served, and nobody else gets in.
+func TestEmbeddedTLS(t *testing.T) {
+	t.Parallel()
+	a, dir := newAuthority(t), t.TempDir()
+	certificate := a.issue(t, nil)
+	for _, name := range []string{"embedded-tls.conf", "embedded.conf"} {
+		text, err := os.ReadFile(filepath.Join("nats", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(string(text), "/etc/registry", certificate)), 0o600))
+	}
+	address := freeAddress(t)
+	r := serve(t, "--embedded-nats-addr="+address, "--embedded-nats-config="+filepath.Join(dir, "embedded-tls.conf"))
+	require.NoError(t, r.WaitReady(t.Context()))
+	as := func(flags ...string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), registry, append([]string{"publish", "--nats-url=tls://" + address, eventFile(t, 20)}, flags...)...)
+	}
+	key := []string{"--nats-creds=" + filepath.Join(secrets, "publisher.nk"), "--nats-inbox-prefix=_INBOX.publisher"}
+	for _, flags := range [][]string{nil, {"--nats-ca=" + a.file}, key} {
+		said, err := as(flags...).CombinedOutput()
+		require.Error(t, err, "%v: %s", flags, said)
+	}
+	said, err := as(append(key, "--nats-ca="+a.file)...).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	await(t, r.Admin+"/projection", `"checkpoint":20,`)
+}

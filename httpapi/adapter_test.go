@@ -36,7 +36,7 @@ func TestMetrics(t *testing.T) {
 		{"/api/chat/avatar/:chatUserId", "200", 1}, {"/proofs/:id", "302", 1}, {"/api/donate/status", "404", 1},
 		{"none", "404", 1}, {"none", "405", 1},
 	} {
-		if got := testutil.ToFloat64(f.public.metrics.requests.WithLabelValues(c.route, c.status)); got != c.want {
+		if got := testutil.ToFloat64(f.public.metrics.requests.WithLabelValues(c.route, c.status, "")); got != c.want {
 			t.Errorf("%s %s: %v, want %v", c.route, c.status, got, c.want)
 		}
 	}

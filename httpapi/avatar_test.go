@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.org/registry/httpapi/internal/bounds"
@@ -65,6 +66,37 @@ func TestAvatarsOverHTTP(t *testing.T) {
 	f.wantAvatar(t, none, "", "", 3600)
 	f.wantAvatar(t, fails, "", "", 60)
 	serve(t).wantAvatar(t, found, "", "", 3600) // no platform
+}
+
+// Pictures that are being fetched have room in the budget of all answers, whatever they turn out to be.
+// Without room the platform is not asked, and the picture is drawn.
+func TestFetchedPicturesHaveRoom(t *testing.T) {
+	let, asked := make(chan struct{}), make(chan struct{}, 40)
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-let
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(platform.Close)
+	const budget = 32 << 20
+	f := serve(t, func(c *Config) {
+		c.AnswerMemory, c.Avatars = budget, upstream.AvatarConfig{API: platform.URL, CDN: platform.URL}
+	})
+	var asking sync.WaitGroup
+	for i := range 5 { // one more would take more than a quarter of what is left
+		asking.Go(func() { f.get(t, fmt.Sprint("/api/chat/avatar/", 100000000000000001+i)) })
+		<-asked
+	}
+	f.wantAvatar(t, "100000000000000009", "", "", 60)
+	if used := f.public.answers.Used(); used != 20<<20 {
+		t.Errorf("%d bytes are taken", used)
+	}
+	close(let)
+	asking.Wait()
+	if used := f.public.answers.Used(); used != 0 {
+		t.Errorf("%d bytes are left", used)
+	}
+	f.wantAvatar(t, "100000000000000010", "", "", 3600)
 }
 
 // Every size is served, 128 if none is asked for; other parameters are ignored.

@@ -131,8 +131,7 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 // BenchmarkRatio compares answers over real HTTP with those of a bare gin handler that sends the
-// same headers and body from a constant, the limit for any service that leaves its answers to gin,
-// and with answers over net/http's own connections.
+// same headers and body from a constant, the limit for any service that leaves its answers to gin.
 func BenchmarkRatio(b *testing.B) {
 	p := busyAPI(b, 30000)
 	for name, target := range map[string]string{"list": "/api/scammers", "check": "/api/check?id=900000000000000007"} {
@@ -141,7 +140,6 @@ func BenchmarkRatio(b *testing.B) {
 		bare := constant(rec.Header(), rec.Body.Bytes())
 		b.Run(name+"/limit", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(bare, nil)), target) })
 		b.Run(name+"/registry", func(b *testing.B) { overHTTP(b, listen(b, wire.NewServer(p, nil)), target) })
-		b.Run(name+"/plain", func(b *testing.B) { overHTTP(b, listenOver(b, wire.NewServer(p, nil), nil), target) })
 	}
 }
 

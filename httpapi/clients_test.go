@@ -175,6 +175,14 @@ type Body<P extends keyof paths, S extends keyof Responses<P>> = Content<Respons
 		fmt.Fprintf(&out, "export const a%d: Body<%q, %d> = %s;\n", i, path, a.status, a.body)
 		fmt.Fprintf(&out, "// @ts-expect-error another value than the answer's\nexport const b%d: Body<%q, %d> = [];\n", i, path, a.status)
 	}
+	out.WriteString(`
+type Change = Body<"/api/changes/{epoch}", 200>["changes"][number];
+export function fold(lists: Map<string, string>, c: Change) {
+	if (c.op === "set") lists.set(c.entry._id, c.entry.name + c.reportedAt);
+	else lists.delete(c._id);
+}
+export const ids: paths["/api/check/batch"]["get"]["parameters"]["query"]["ids"] = ["1", "2"];
+`)
 	return out.String(), paths
 }
 

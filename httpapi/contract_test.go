@@ -281,8 +281,9 @@ func TestOpenAPIGivesEveryBound(t *testing.T) {
 	}
 	for path, want := range map[string]map[string]map[string]any{
 		"/api/scammers": list, "/api/servers": list, "/api/legit": list,
-		"/api/check":       {"id": pasted, "search": pasted},
-		"/api/check/batch": {"ids": text(bounds.MaxQuery - len("ids="))},
+		"/api/check": {"id": pasted, "search": pasted},
+		"/api/check/batch": {"ids": {"type": "array", "minItems": 1, "maxItems": bounds.MaxBatch,
+			"items": map[string]any{"type": "string", "minLength": 1, "maxLength": bounds.MaxValue}}},
 		"/api/search": {
 			"q": text(bounds.MaxSearch), "list": word(bounds.Lists()), "status": statuses, "proofs": proofs,
 			"skip": number(0, bounds.MaxRankedSkip, 0), "limit": number(1, bounds.MaxLimit, bounds.DefaultRankedLimit),

@@ -1,20 +1,10 @@
 package httpapi
 
 import (
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 )
-
-// Half a preflight is just another method.
-func TestHalfAPreflight(t *testing.T) {
-	f := serve(t)
-	for _, target := range documented() {
-		f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodOptions, target, "Origin", "https://reader.example")
-		f.wantError(t, http.StatusMethodNotAllowed, "Metoda niedozwolona", http.MethodOptions, target, "Access-Control-Request-Method", "GET")
-	}
-}
 
 // A preflight is answered with these bytes for every client: clients and caches have seen them.
 func TestPreflightOnTheWire(t *testing.T) {

@@ -114,48 +114,6 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestErrorHeader: every row of the table reaches a client with its code in Registry-Error, which
-// scripts of other sites may read. A success has none.
-func TestErrorHeader(t *testing.T) {
-	f := serve(t)
-	want := func(f *fixture, status int, code, method, target string, headers ...string) {
-		t.Helper()
-		a := f.ask(t, method, target, headers...)
-		if got := a.header.Get(errorHeader); a.status != status || got != code {
-			t.Errorf("%s %s: %d %q, want %d %q", method, target, a.status, got, status, code)
-		}
-		if !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), errorHeader) {
-			t.Errorf("%s: %v", target, a.header)
-		}
-	}
-	want(f, 200, "", http.MethodGet, "/api/scammers")
-	want(f, 400, "missing-parameter", http.MethodGet, "/api/check")
-	want(f, 400, "invalid-parameter", http.MethodGet, "/api/scammers?limit=0")
-	want(f, 400, "invalid-parameter", http.MethodGet, "/api/scammers", minSeqHeader, "x")
-	want(f, 404, "not-found", http.MethodGet, "/api/nope")
-	want(f, 404, "not-found", http.MethodGet, "/api/chat/avatar/a%2Fb")
-	want(f, 404, "not-found", http.MethodGet, "/api/donate/status?id=nope")
-	want(f, 405, "method-not-allowed", http.MethodPost, "/api/scammers")
-	want(f, 405, "method-not-allowed", http.MethodHead, "/api/scammers")
-	want(f, 405, "method-not-allowed", http.MethodOptions, "/api/chat/avatar/1")
-	want(f, 410, "gone", http.MethodGet, "/api/changes/other?since=0")
-	want(f, 410, "gone", http.MethodGet, "/api/changes/other/events?since=0")
-	f.public.gate.waiting.most = 0
-	want(f, 503, "overloaded", http.MethodGet, "/api/scammers", minSeqHeader, "99")
-	f.set(func(s *Readiness) { s.Ready = false })
-	want(f, 503, "not-ready", http.MethodGet, "/api/scammers")
-	want(serve(t, func(c *Config) { c.Ranked = nil }), 503, "not-ready", http.MethodGet, "/api/search?q=a")
-	want(serve(t, func(c *Config) { c.MaxFollowers = 0 }), 503, "overloaded", http.MethodGet, changesOf+"/events?since=0")
-
-	limited := serve(t, func(c *Config) { c.RateLimit = 0.001 })
-	want(limited, 200, "", http.MethodGet, "/api/scammers")
-	want(limited, 429, "rate-limited", http.MethodGet, "/api/scammers")
-
-	broken := serve(t)
-	broken.public.gate.health.Reader = failing{"a bug"}
-	want(broken, 500, "internal", http.MethodGet, "/api/scammers")
-}
-
 // TestProofsFailAsJSON: /proofs/{id} is described in openapi.yaml, so its failures are JSON where the
 // site is on, too.
 func TestProofsFailAsJSON(t *testing.T) {

@@ -79,16 +79,13 @@ func listen(t testing.TB, srv *http.Server) string {
 	return listenOver(t, srv, func(l net.Listener) net.Listener { return wire.LimitConnections(l, wire.Limits{}) })
 }
 
-// listenOver is listen over another kind of connections. If wrap is nil, they are net/http's own.
+// listenOver is listen over another kind of connections.
 func listenOver(t testing.TB, srv *http.Server, wrap func(net.Listener) net.Listener) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address, done := l.Addr().String(), make(chan struct{})
-	if wrap != nil {
-		l = wrap(l)
-	}
-	go func() { defer close(done); _ = srv.Serve(l) }()
+	go func() { defer close(done); _ = srv.Serve(wrap(l)) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -139,7 +139,7 @@ func TestStreamEndsInAnEvent(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(body), "0\r\n\r\n") {
 		t.Errorf("%v after %q", err, body[max(0, len(body)-60):])
 	}
-	requests := f.public.metrics.requests.WithLabelValues("/api/changes/:epoch/events", "200")
+	requests := f.public.metrics.requests.WithLabelValues("/api/changes/:epoch/events", "200", "")
 	eventually(t, func() bool { return testutil.ToFloat64(requests) == 1 })
 }
 

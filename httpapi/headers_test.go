@@ -1,112 +1,14 @@
 package httpapi
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"maps"
-	"net"
-	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"example.org/registry/httpapi/internal/apitest"
-	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
 )
-
-// What the connection puts into the head of an answer is what net/http would have written itself,
-// whatever came before on the connection.
-func TestLinesAreTheHeaders(t *testing.T) {
-	f := serve(t, withSite)
-	joining, plain := dialed(t, f.addr), dialed(t, listenOver(t, wire.NewServer(f.public, nil), nil))
-	tag := joining.ask(t, "GET", "/api/scammers").Get("Etag")
-	for round := range 3 {
-		for _, path := range []string{
-			"/api/scammers", "/api/scammers?limit=3", "/api/servers?limit=1", "/api/legit", "/api/check?search=nobody", "/api/check?id=1",
-			"/api/donate/status?id=d-1", "/api/scammers?limit=x", "/nowhere", "/scammers", "/", "/?search=zenon", "/wpis/scammers/s1", "/openapi.yaml",
-		} {
-			for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST"} {
-				for _, header := range []string{
-					"", "Accept-Encoding: gzip", "If-None-Match: " + tag, "If-None-Match: *",
-					"Registry-Min-Sequence: 1", "Registry-Min-Sequence: x",
-				} {
-					got, want := joining.ask(t, method, path, header), plain.ask(t, method, path, header)
-					if !maps.EqualFunc(got, want, slices.Equal[[]string]) {
-						t.Fatalf("round %d: %s %s %s:\n%v, without lines\n%v", round, method, path, header, got, want)
-					}
-				}
-			}
-		}
-		f.apply(apitest.People()[0]) // the next round is at another state
-	}
-}
-
-// Requests that are sent together are answered one after the other, with and without lines.
-func TestLinesInAPipeline(t *testing.T) {
-	f := serve(t, withSite)
-	d := dialed(t, f.addr)
-	paths := strings.Fields("/api/scammers / /api/check?search=s1 /api/scammers?limit=x /api/scammers?limit=50 /scammers /api/legit")
-	var all strings.Builder
-	for _, path := range paths {
-		fmt.Fprintf(&all, "GET %s HTTP/1.1\r\nHost: registry\r\n\r\n", path)
-	}
-	for range 5 {
-		if _, err := io.WriteString(d, all.String()); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			if h := d.read(t, "GET"); h["Status"][0] == "200 OK" != (len(h["Registry-Sequence"]) == 1) || len(h["Registry-Sequence"]) > 1 {
-				t.Fatalf("%s: %v", path, h)
-			}
-		}
-	}
-}
-
-// dial is one connection that a test asks on, again and again.
-type dial struct {
-	net.Conn
-	in *bufio.Reader
-}
-
-func dialed(t *testing.T, addr string) dial {
-	c, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	return dial{c, bufio.NewReader(c)}
-}
-
-// ask is the header of the answer, its status and the length of its body included, without the
-// time.
-func (d dial) ask(t *testing.T, method, path string, lines ...string) http.Header {
-	t.Helper()
-	head := strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\r\n")
-	if head != "" {
-		head += "\r\n"
-	}
-	if _, err := fmt.Fprintf(d, "%s %s HTTP/1.1\r\nHost: registry\r\n%s\r\n", method, path, head); err != nil {
-		t.Fatal(err)
-	}
-	return d.read(t, method)
-}
-
-// read is ask's answer alone.
-func (d dial) read(t *testing.T, method string) http.Header {
-	t.Helper()
-	resp, err := http.ReadResponse(d.in, &http.Request{Method: method})
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	n, err := io.Copy(io.Discard, resp.Body)
-	require.NoError(t, err)
-	resp.Header["Status"] = []string{resp.Status, fmt.Sprint(n)}
-	delete(resp.Header, "Date")
-	return resp.Header
-}
 
 // The cached header values always belong to the state that was asked for.
 func TestStateHeadersBelongToTheirView(t *testing.T) {
@@ -125,39 +27,6 @@ func TestStateHeadersBelongToTheirView(t *testing.T) {
 			}
 			if h.tags.check.Plain() != `"`+views[i].CheckTag()+`"` {
 				t.Errorf("view %d: tag %s", i, h.tags.check.Plain())
-			}
-		}
-	}
-}
-
-const (
-	listCacheText = "public, s-maxage=30, stale-while-revalidate=300"
-	listCDNText   = "max-age=10, stale-while-revalidate=20, stale-if-error=3600"
-)
-
-// Caching headers, byte for byte.
-func TestCacheHeaders(t *testing.T) {
-	f := serve(t)
-	for target, want := range map[string][3]string{ // Cache-Control, CDN-Cache-Control, Vary
-		"/api/scammers":                  {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
-		"/api/servers?sort=za&limit=1":   {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
-		"/api/legit?search=ewa":          {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
-		"/api/check?id=1":                {"public, s-maxage=10", "", "Accept-Encoding, Registry-Min-Sequence"},
-		"/api/donate/status?id=d-1":      {"no-store", "", ""},
-		"/api/donate/status?id=d-2":      {"no-store", "", ""},
-		"/api/scammers?limit=0":          {"no-store", "", ""},
-		"/api/status":                    {"public, s-maxage=15", "", ""},
-		"/api/chat/avatar/1":             {"public, max-age=3600", "", ""},
-		"/api/chat/avatar/1?size=17":     {"no-store", "", ""},
-		"/nope":                          {"no-store", "", ""},
-		"/openapi.yaml":                  {"public, max-age=300", "", "Accept-Encoding"},
-		"/proofs/p-1":                    {"public, max-age=300", "", ""},
-		"/api/scammers?search=kowalski1": {listCacheText, listCDNText, "Accept-Encoding, Registry-Min-Sequence"},
-	} {
-		a := f.get(t, target)
-		for i, name := range []string{"Cache-Control", "CDN-Cache-Control", "Vary"} {
-			if got := strings.Join(a.header.Values(name), "|"); got != want[i] {
-				t.Errorf("%s: %s: %q, want %q", target, name, got, want[i])
 			}
 		}
 	}

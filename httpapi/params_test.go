@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -207,28 +206,6 @@ func TestOtherParameters(t *testing.T) {
 	if size, err := parseAvatar("1", ""); size != 128 || err != nil {
 		t.Errorf("default size %d %v", size, err)
 	}
-}
-
-// Every kind of bad parameter is 400 with its name over HTTP, on each list.
-func TestBadParametersOverHTTP(t *testing.T) {
-	f := serve(t)
-	for _, path := range []string{"/api/scammers", "/api/servers", "/api/legit"} {
-		for query, name := range map[string]string{
-			"limit=61": "limit", "skip=20001": "skip", "search=%FF": "search", "id=%00": "id", "sort=x": "sort",
-			"status=x": "status", "proofs=x": "proofs", "%zz": "query", "a;b": "query",
-		} {
-			f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: "+name+".", http.MethodGet, path+"?"+query)
-		}
-	}
-	for target, name := range map[string]string{
-		"/api/check?search=%FF": "search", "/api/donate/status?id=%FF": "id", "/api/status?%zz": "query",
-		"/api/chat/avatar/a.b": "chatUserId", "/api/chat/avatar/a%20b": "chatUserId", "/api/chat/avatar/1?size=17": "size",
-		"/api/chat/avatar/1?;": "query",
-	} {
-		f.wantError(t, http.StatusBadRequest, "Nieprawidłowy parametr: "+name+".", http.MethodGet, target)
-	}
-	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: search.", http.MethodGet, "/api/check")
-	f.wantError(t, http.StatusBadRequest, "Brak wymaganego parametru: id.", http.MethodGet, "/api/donate/status")
 }
 
 // scanQuery reads what url.ParseQuery reads and refuses what it refuses.

@@ -200,7 +200,7 @@ func NewPublic(cfg Config) (*Public, error) {
 	cfg.Uptime.Logger = p.logger
 	p.uptime = uptime.NewRecorder(cfg.Uptime)
 	cfg.Status.Database = databaseCheck(cfg.Status.Database, cfg.Health)
-	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Turn: p.turn, Metrics: cfg.Metrics, Logger: p.logger})
+	p.upstreams, err = upstream.New(upstream.Config{Status: cfg.Status, Avatars: cfg.Avatars, Turn: p.turn, Room: p.answers.Reserve, Metrics: cfg.Metrics, Logger: p.logger})
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}

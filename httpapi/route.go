@@ -19,8 +19,7 @@ type route struct {
 	media  []string // nil means that of JSON or, for a page, HTML
 	// name checks and returns the part of the path that belongs to the query, which then is
 	// "<name>?<query string>". If nil, there is no such part.
-	name  func(c *gin.Context) (string, error)
-	lines [respond.NumPages]respond.Lines
+	name func(c *gin.Context) (string, error)
 	// parse reads a query string. It is a pure function, and its only error is a paramError.
 	parse func(raw string) (query, error)
 	// admit returns the state to serve from. If nil, gate.admit does.
@@ -78,7 +77,7 @@ func (p *Public) cacheable(r *route) handler {
 		if err != nil {
 			return respond.Response{}, err
 		}
-		if r.admit != nil { // others may have been served since
+		if r.admit != nil { // while it waited, another request may have saved the body
 			if saved, err = p.bodies.Find(key, r.parse); err != nil {
 				return respond.Response{}, err
 			}
@@ -91,8 +90,7 @@ func (p *Public) cacheable(r *route) handler {
 		if tags == nil {
 			return respond.Response{}, errNotFound
 		}
-		kind := r.page(saved.Query)
-		a := at.withHeaders(respond.Response{Page: kind, Media: r.media, Cache: r.policy, Tags: tags, Lines: &r.lines[kind]})
+		a := at.withHeaders(respond.Response{Page: r.page(saved.Query), Media: r.media, Cache: r.policy, Tags: tags})
 		if a.Body = saved.For(tags); a.Body == nil {
 			at.room = p.answers.Room()
 			a.Room = at.room

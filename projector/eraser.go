@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -30,8 +31,11 @@ const (
 	maxEraseWait = time.Minute
 )
 
-// eraser purges the messages before a tombstone (events/CONTRACT.md#erasing). It purges only what
-// lies before a tombstone that the stream still has.
+// eraser purges the messages before a tombstone (events/CONTRACT.md#erasing). It purges only messages
+// that it has looked at, before a tombstone that the stream still has, and asks for the stream's
+// identity between the look and the purge. No request of JetStream purges on a condition: in a stream
+// that is made again, with this name, in the milliseconds after that question, it may erase messages
+// of the same subjects up to the same sequences. A server that knows their states puts them back.
 //
 // Every applied removal waits here until it is erased, even if the entry is listed again by then
 // and the model has no tombstone for it. Checkpoint.Erased is the sequence up to which nothing
@@ -180,12 +184,16 @@ func (e *eraser) step(ctx context.Context) (time.Duration, error) {
 	if len(some) == 0 && !more {
 		return 0, nil
 	}
-	done, failed, err := each(some, func(t tombstone) error { return e.erase(ctx, t) })
+	looked, failed, err := each(some, func(t *tombstone) error { return e.look(ctx, t) })
+	if e.p.VerifyStream(ctx) != nil {
+		return e.retry, nil // they may have been looked for in another stream
+	}
+	done, left, purgeErr := each(looked, func(t *tombstone) error { return e.purge(ctx, t) })
 	e.forget(done)
-	switch {
+	switch err = cmp.Or(err, purgeErr); {
 	case errors.Is(err, errNotErased):
 		return e.nextCheck(len(done) > 0), nil
-	case err == nil && (more || len(failed) > 0):
+	case err == nil && (more || len(failed)+len(left) > 0):
 		return time.Millisecond, nil
 	}
 	return 0, err
@@ -205,23 +213,24 @@ func (e *eraser) nextCheck(purged bool) time.Duration {
 type tombstone struct {
 	subject  string
 	sequence uint64
+	last     uint64 // of the messages before it that may be purged; 0 if none
 }
 
 // some returns some waiting tombstones.
-func (e *eraser) some() (some []tombstone, more bool) {
+func (e *eraser) some() (some []*tombstone, more bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for subject, sequence := range e.waiting {
 		if len(some) == eraseBatch {
 			return some, true
 		}
-		some = append(some, tombstone{subject, sequence})
+		some = append(some, &tombstone{subject: subject, sequence: sequence})
 	}
 	return some, e.to > 0
 }
 
 // forget removes erased subjects from the queue.
-func (e *eraser) forget(done []tombstone) {
+func (e *eraser) forget(done []*tombstone) {
 	e.mu.Lock()
 	for _, t := range done {
 		if e.waiting[t.subject] == t.sequence {
@@ -240,11 +249,11 @@ func (e *eraser) forget(done []tombstone) {
 // errNotErased is no failure: this server may not purge.
 var errNotErased = errors.New("not erased yet")
 
-// erase purges the messages before t, and none after it. It purges nothing if one of them is a
-// greater state than the removal, which is not true then.
-func (e *eraser) erase(ctx context.Context, t tombstone) error {
-	some, greatest, err := e.before(ctx, t)
-	if err != nil || !some {
+// look sets t.last. It stays 0 if one of the messages before t is a greater state than the removal,
+// which is not true then.
+func (e *eraser) look(ctx context.Context, t *tombstone) error {
+	last, greatest, err := e.before(ctx, t)
+	if err != nil || last == 0 {
 		return err
 	}
 	m, err := e.p.stream.Message(ctx, t.sequence)
@@ -263,24 +272,34 @@ func (e *eraser) erase(ctx context.Context, t tombstone) error {
 	case e.may == nil || !e.may():
 		return errNotErased
 	}
-	return e.p.stream.PurgeBefore(ctx, t.subject, t.sequence)
+	t.last = last
+	return nil
 }
 
-// before returns whether the subject has messages before t, and the greatest of their states, or nil
-// if none of them is valid. The stream keeps few messages of a subject.
-func (e *eraser) before(ctx context.Context, t tombstone) (some bool, greatest events.Data, err error) {
-	for from := uint64(1); ; some = true {
-		m, err := e.p.stream.NextMessage(ctx, from, t.subject)
+// purge purges what look has found.
+func (e *eraser) purge(ctx context.Context, t *tombstone) error {
+	if t.last == 0 {
+		return nil
+	}
+	return e.p.stream.PurgeBefore(ctx, t.subject, t.last+1)
+}
+
+// before returns the sequence of the subject's last message before t, or 0 if there is none, and the
+// greatest of the states before t, or nil if none of them is valid. The stream keeps few messages of a
+// subject.
+func (e *eraser) before(ctx context.Context, t *tombstone) (last uint64, greatest events.Data, err error) {
+	for {
+		m, err := e.p.stream.NextMessage(ctx, last+1, t.subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence >= t.sequence:
-			return some, greatest, nil
+			return last, greatest, nil
 		case err != nil:
-			return false, nil, err
+			return 0, nil, err
 		}
 		if ev, err := m.Event(); err == nil && (greatest == nil || events.Compare(ev.Data, greatest) > 0) {
 			greatest = ev.Data
 		}
-		from = m.Sequence + 1
+		last = m.Sequence
 	}
 }
 

@@ -1,9 +1,11 @@
 package projector
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -255,18 +257,35 @@ func TestEraseOnlyBeforeATombstone(t *testing.T) {
 	defer s.nc.Close()
 	defer s.store.Close()
 	s.until("connected", s.nc.IsConnected)
-	for sequence, left := range map[uint64]uint64{3: 4, 4: 4, 9: 4} {
-		if err := s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), sequence}); err != nil || s.info(events.DefaultStream).State.Msgs != left {
-			t.Errorf("before %d: %v, %d left", sequence, err, s.info(events.DefaultStream).State.Msgs)
+	subject := e.Subject().String()
+	for of, last := range map[tombstone]uint64{{subject: subject, sequence: 2}: 1, {subject: subject, sequence: 3}: 0, {subject: subject, sequence: 4}: 0,
+		{subject: subject, sequence: 9}: 0, {subject: "registry.scammers.other", sequence: 2}: 0} {
+		if err := s.p.eraser.look(t.Context(), &of); err != nil || of.last != last {
+			t.Errorf("%+v: %v", of, err)
 		}
-	}
-	if err := s.p.eraser.erase(t.Context(), tombstone{"registry.scammers.other", 2}); err != nil || s.info(events.DefaultStream).State.Msgs != 4 {
-		t.Errorf("another subject's: %v", err)
-	}
-	if err := s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), 2}); err != nil {
-		t.Error(err)
+		require.NoError(t, s.p.eraser.purge(t.Context(), &of))
 	}
 	if state := s.info(events.DefaultStream).State; state.Msgs != 3 || state.FirstSeq != 2 {
 		t.Errorf("%+v", state)
 	}
+}
+
+// A stream that is made again between the look and the purge loses nothing.
+func TestEraseOnlyInItsStream(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	e := eventstest.Entries(1, 3)[0]
+	replaced := make(chan struct{})
+	again := sync.OnceFunc(func() {
+		defer close(replaced)
+		require.NoError(t, s.js.DeleteStream(context.Background(), events.DefaultStream))
+		eventstest.Stream(t, s.js)
+		eventstest.Publish(t, s.js, eventstest.Listed(e, 1), eventstest.Listed(e, 2), eventstest.Listed(e, 3))
+	})
+	s.tune = func(c *Config) { c.Erase = func() bool { again(); return true } } // it is asked at the end of a look
+	s.start()
+	s.publish(eventstest.Listed(e, 1), removal(e, "r1"))
+	<-replaced
+	s.progress("frozen", func(p Progress) bool { return p.Frozen() })
+	require.EqualValues(t, 3, s.info(events.DefaultStream).State.Msgs)
 }

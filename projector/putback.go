@@ -334,5 +334,5 @@ func (r *restorer) publish(ctx context.Context, subject string, d events.Data, a
 	defer cancel()
 	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
 	_, err = js.PublishMsg(ctx, m, jetstream.WithExpectStream(r.p.cfg.Stream), jetstream.WithExpectLastSequencePerSubject(after))
-	return natserr.PermissionError(js.Conn(), err, subject)
+	return natserr.Explain(js.Conn(), err, subject)
 }

@@ -226,10 +226,15 @@ func TestEraseOnlyWhatIsOlder(t *testing.T) {
 	defer s.nc.Close()
 	defer s.store.Close()
 	s.until("connected", s.nc.IsConnected)
-	require.NoError(t, s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), 3}))
+	erase := func(sequence uint64) {
+		of := tombstone{subject: e.Subject().String(), sequence: sequence}
+		require.NoError(t, s.p.eraser.look(t.Context(), &of))
+		require.NoError(t, s.p.eraser.purge(t.Context(), &of))
+	}
+	erase(3)
 	require.EqualValues(t, 3, s.info(events.DefaultStream).State.Msgs)
 	eventstest.Publish(t, s.js, at(gone, 9)) // of one revision the removal is true
-	require.NoError(t, s.p.eraser.erase(t.Context(), tombstone{e.Subject().String(), 4}))
+	erase(4)
 	require.EqualValues(t, 1, s.info(events.DefaultStream).State.Msgs)
 }
 

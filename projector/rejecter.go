@@ -261,7 +261,7 @@ func (r *rejecter) copyOne(ctx context.Context, c rejected.Copy) error {
 		return err
 	}
 	if _, err := js.PublishMsg(ctx, c.Message(), jetstream.WithExpectStream(r.copies.Name)); err != nil {
-		return natserr.PermissionError(js.Conn(), err, events.RejectedPrefix)
+		return natserr.Explain(js.Conn(), err, events.RejectedPrefix)
 	}
 	return failpoint.Hit("projector/after-copy")
 }

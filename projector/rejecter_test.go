@@ -329,3 +329,35 @@ func TestPoisonCorpus(t *testing.T) {
 		t.Errorf("digest %s, a replay has %s", digest, again)
 	}
 }
+
+// A delisting behind any message is applied within a second: no poison makes the projector wait for
+// the next message, a check or a new session. On a busy machine a poison has three attempts.
+func TestDelistingBehindAnyMessage(t *testing.T) {
+	corpus, err := eventstest.Poisons(filepath.Join("..", "events", "testdata", "poison.txt"))
+	require.NoError(t, err)
+	s := newSystem(t)
+	s.start()
+	raw := eventstest.DialRaw(t, s.addr)
+	e := eventstest.Entries(1, 3)[0]
+	behind := func(p eventstest.Poison) time.Duration {
+		s.reach(s.publish(eventstest.Listed(e, int(s.revision))))
+		raw.Publish(p.Subject, p.Headers, []byte(p.Payload))
+		began, last := time.Now(), s.publish(removal(e, fmt.Sprint("r", s.revision)))
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		v, err := s.model.Await(ctx, last)
+		if err != nil || v.Entry(e.List, e.EntryID) != nil {
+			t.Fatalf("%s: a delisting behind it is not applied: %v, %+v", p.Name, err, s.p.Progress())
+		}
+		return time.Since(began)
+	}
+	for _, p := range corpus {
+		took := behind(p)
+		for n := 0; n < 2 && took > time.Second; n++ {
+			took = behind(p)
+		}
+		if took > time.Second {
+			t.Errorf("%s: a delisting behind it is applied after %v", p.Name, took)
+		}
+	}
+}

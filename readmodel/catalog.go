@@ -293,7 +293,7 @@ func (t *orderTrees) apply(ch rowChange) {
 // stays reports whether the change leaves the row's position in an order and its class as they are.
 func (ch *rowChange) stays(o order) bool {
 	return o.item(ch.old, ch.before) == o.item(ch.row, ch.after) &&
-		(o != byName || ch.old.collation() == ch.row.collation())
+		(o != byName || ch.old.collation == ch.row.collation)
 }
 
 // setRow puts the row into its slot and touches no tree.

@@ -49,12 +49,12 @@ func newChatIDs(c *content) *chatIDs {
 }
 
 func (c *chatIDs) apply(ch change) {
-	if ch.old == nil || ch.row == nil || ch.old.chatID() != ch.row.chatID() {
+	if ch.old == nil || ch.row == nil || ch.old.ChatID() != ch.row.ChatID() {
 		if ch.old != nil {
-			c.delete(ch.old.chatID(), uint32(ch.old.Ref()))
+			c.delete(ch.old.ChatID(), uint32(ch.old.Ref()))
 		}
 		if ch.row != nil {
-			c.insert(ch.row.chatID(), uint32(ch.row.Ref()))
+			c.insert(ch.row.ChatID(), uint32(ch.row.Ref()))
 		}
 	}
 	c.applyRanges(ch)
@@ -62,20 +62,20 @@ func (c *chatIDs) apply(ch change) {
 
 // applyRanges updates the sums of the chat ids in a change, which is in the tree already.
 func (c *chatIDs) applyRanges(ch change) {
-	if ch.old != nil && ch.row != nil && ch.old.listedAs() == ch.row.listedAs() && ch.old.chatID() == ch.row.chatID() {
+	if ch.old != nil && ch.row != nil && ch.old.listedAs() == ch.row.listedAs() && ch.old.ChatID() == ch.row.ChatID() {
 		return
 	}
 	for _, r := range []*Row{ch.old, ch.row} {
-		if r == nil || r == ch.row && ch.old != nil && ch.old.chatID() == r.chatID() {
+		if r == nil || r == ch.row && ch.old != nil && ch.old.ChatID() == r.ChatID() {
 			continue
 		}
-		id := r.chatID()
+		id := r.ChatID()
 		n := c.counted(id, ch)
 		before := n.listedAs()
-		if ch.old != nil && ch.old.chatID() == id {
+		if ch.old != nil && ch.old.ChatID() == id {
 			n.add(ch.old.listedAs(), -1)
 		}
-		if ch.row != nil && ch.row.chatID() == id {
+		if ch.row != nil && ch.row.ChatID() == id {
 			n.add(ch.row.listedAs(), 1)
 		}
 		if n.rows < 2 {
@@ -93,14 +93,14 @@ func (c *chatIDs) counted(id string, ch change) *sharing {
 	}
 	n := &sharing{}
 	c.find(id, func(ref uint32) { // no row, or a single one, besides that of the change
-		if other := c.content.row(RowRef(ref)); RowRef(ref) != ch.ref() && other.chatID() == id {
+		if other := c.content.row(RowRef(ref)); RowRef(ref) != ch.ref() && other.ChatID() == id {
 			n.add(other.listedAs(), 1)
 		}
 	})
 	if n.rows > 0 {
 		c.shared[strings.Clone(id)] = n // id is a part of its row's text
 	}
-	if ch.old != nil && ch.old.chatID() == id {
+	if ch.old != nil && ch.old.ChatID() == id {
 		n.add(ch.old.listedAs(), 1)
 	}
 	return n
@@ -111,7 +111,7 @@ func (c *chatIDs) reload(s *scratch) {
 	c.ranges = rangeSums{}
 	items := s.room(c.content.numRows())
 	for r := range c.content.rows() {
-		hash := hashChatID(r.chatID())
+		hash := hashChatID(r.ChatID())
 		items = append(items, btree.Item{Key: keyOf(hash), Slot: uint32(r.Ref())})
 		c.ranges.set(hash, 0, r.listedAs())
 	}
@@ -120,7 +120,7 @@ func (c *chatIDs) reload(s *scratch) {
 	for key := range c.tree.Repeated() {
 		c.tree.Find(key, func(n uint32) {
 			r := c.content.row(RowRef(n))
-			id := strings.Clone(r.chatID())
+			id := strings.Clone(r.ChatID())
 			if c.shared[id] == nil {
 				c.shared[id] = &sharing{}
 			}
@@ -151,7 +151,7 @@ func (v *View) ManyWithID(id string) bool { return v.chatIDs.tree.Count(chatKey(
 func (v *View) withChatID(id string, f func(list int, r *Row)) {
 	v.chatIDs.find(id, func(n uint32) {
 		ref := RowRef(n)
-		if r := v.Row(ref); r.chatID() == id {
+		if r := v.Row(ref); r.ChatID() == id {
 			f(ref.List(), r)
 		}
 	})

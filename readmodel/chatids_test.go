@@ -44,7 +44,7 @@ func TestSharedChatID(t *testing.T) {
 					q := ListQuery{List: l, Sort: Sort(s), Status: status, Proofs: Proofs(s % 2), Limit: 2 * n}
 					all, err := v.List(t.Context(), q)
 					require.NoError(t, err)
-					want := slices.DeleteFunc(all.Rows, func(r *Row) bool { return r.chatID() != "shared" })
+					want := slices.DeleteFunc(all.Rows, func(r *Row) bool { return r.ChatID() != "shared" })
 					q.ID, q.Limit = "shared", 50
 					for q.Skip = 0; q.Skip <= len(want); q.Skip += 70 {
 						p, err := v.List(t.Context(), q)

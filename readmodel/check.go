@@ -128,41 +128,26 @@ func (v *View) bestMatches(ctx context.Context, list int, look *ranking) ([]*Row
 	return look.best(list), err
 }
 
-// ranking finds the best of many rows. Most of its time is memory latency, and memory serves
-// several reads at once. So ranking gathers rows and runs each step for all of them.
+// ranking finds the best of many rows.
 type ranking struct {
-	needle  string
-	seen    func(r *Row, matches bool) // called with each row, unless it is nil
-	waiting []*Row
-	touched byte // written only to force a read
-	ranks   [events.NumLists][numRanks][]*Row
+	needle string
+	seen   func(r *Row, matches bool) // called with each row, unless it is nil
+	ranks  [events.NumLists][numRanks][]*Row
 }
 
-// add adds a row, unless it is nil. It may be added twice.
+// add adds a row, unless it is nil or not shown. It may be added twice.
 func (l *ranking) add(r *Row) {
-	const enough = 32
-	if l.waiting = append(l.waiting, r); len(l.waiting) == enough {
-		l.rankPending()
+	if r == nil || !r.shown() {
+		return
 	}
-}
-
-// rankPending ranks the rows that were added.
-func (l *ranking) rankPending() {
-	l.waiting = slices.DeleteFunc(l.waiting, func(r *Row) bool { return r == nil || !r.shown() })
-	for _, r := range l.waiting {
-		l.touched += r.blob[r.collEnd] // reads all names at once: saves 40%
+	rank, ok := r.rank(l.needle)
+	if ok {
+		of := &l.ranks[r.list][rank]
+		*of = keepNewest(*of, r)
 	}
-	for _, r := range l.waiting {
-		rank, ok := r.rank(l.needle)
-		if ok {
-			of := &l.ranks[r.list][rank]
-			*of = keepNewest(*of, r)
-		}
-		if l.seen != nil {
-			l.seen(r, ok)
-		}
+	if l.seen != nil {
+		l.seen(r, ok)
 	}
-	l.waiting = l.waiting[:0]
 }
 
 // full reports whether the added rows fill a group, except for a row with an equal id. View.similar
@@ -173,10 +158,7 @@ func (l *ranking) full(list int) bool {
 }
 
 // best returns the best rows of a list, newest first within a rank.
-func (l *ranking) best(list int) []*Row {
-	l.rankPending()
-	return firstOf(l.ranks[list][:])
-}
+func (l *ranking) best(list int) []*Row { return firstOf(l.ranks[list][:]) }
 
 // The ranks of a match, best first (httpapi/CONTRACT.md#check).
 const (
@@ -191,10 +173,10 @@ const (
 // rank returns how well the row's name or chat id matches the folded needle; ok is false if neither
 // matches.
 func (r *Row) rank(needle string) (rank int, ok bool) {
-	if !strings.Contains(r.nameAndChat(), needle) {
+	if !strings.Contains(r.names, needle) {
 		return 0, false
 	}
-	name := r.foldedName()
+	name := r.folded
 	switch {
 	case r.foldedChat() == needle:
 		return rankIDEqual, true

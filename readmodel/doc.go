@@ -53,54 +53,37 @@
 //
 // # Why
 //
-// Sort order is maintained, not computed. Each list has a counted tree (package btree) for each of
-// three sort keys. A tree counts its items by filter, so any page is one descent and a walk, and a
-// total is one of the tree's counts. The alternatives were slower: sorting on each request takes
-// 100 ms at a million entries, and rebuilding sorted slices for each batch costs the writer as
-// much. Adding a tree for each combination of filters put every entry in about ten trees, and those
-// were most of what an import allocated. An amendment that does not move an entry touches no tree.
+// Sort order is maintained, not computed: each list has a counted tree (package btree) for each of
+// three sort keys, so a page is one descent and a walk, and a total is one of the tree's counts.
+// Sorting on each request takes 100 ms at 1,000,000 entries; a tree for each combination of filters
+// put every entry into ten.
 //
 // Each entry is encoded once per change, so a page is a concatenation of prepared fragments.
-// Marshaling thirty structs on each request costs a third of the throughput.
+// Marshaling thirty structs on each request costs a third of the throughput. A row's texts are
+// strings, which take a seventh more memory than offsets into one text and need no checks.
 //
-// View totals are stored next to the rows, by slot, in a copy-on-write slice (cowSlice). A new view
-// total moves its entry in the orders by views and touches nothing else.
-//
-// Reports per month are counted as rows come and go (months), so a chart costs one lookup per
-// month. Counting them on demand would scan every row after each change.
+// View totals are stored next to the rows, by slot, in a copy-on-write slice (cowSlice): a new view
+// total moves its entry in the orders by views and touches nothing else. Reports per month are
+// counted as rows come and go (months), since counting them on demand would read every row after
+// each change.
 //
 // Ranges of hashed chat ids are contiguous parts of the tree of chat ids, which is ordered by hash.
-// Apply maintains a digest and a count for each range, 96 KB in total. The text of a range is built
-// on request, so ranges store nothing per entry.
+// Apply maintains a digest and a count for each range; the text of a range is built on request. The
+// change feed (feed.go) is a tree of rows and tombstones ordered by sequence; Apply maintains its
+// digest by hashing the old and the new text of a row, which saves storing the hashes.
 //
-// The change feed (feed.go) is a tree of rows and tombstones ordered by sequence. It takes 16 to 28
-// bytes per item and grows only at its end. Apply maintains the feed's digest by hashing the old
-// and the new text of a row; storing the hashes would take another 16 bytes per entry.
-//
-// Entry ids, chat ids and donations are looked up in trees of their hashes (idIndex), because a map
-// cannot be shared with a View without copying all of it. Donations used to need a second kind of
-// tree, tidwall/btree, just for this.
-//
-// Tombstones are looked up like donations (byID). A tombstone takes up to 104 bytes with an id of
-// 24 characters and 128 with a UUID, including the feed (TestTombstoneMemory). The digest does not
+// Entry ids, chat ids, donations and tombstones are looked up in trees of their hashes (idIndex,
+// byID), because a map cannot be shared with a View without copying all of it. The digest does not
 // cover tombstones: it covers what clients get.
 //
-// Names are sorted by the Polish collation of x/text. Its tables are from Unicode 6.2, so polish
-// maps newer symbols to positions among the older ones. Otherwise every name that starts with a
+// Names are sorted by the Polish collation of x/text, whose tables are from Unicode 6.2. So polish
+// maps newer symbols to positions among the older ones; otherwise every name that starts with a
 // newer emoji would sort after ż.
 //
-// Similar names are found by look-alike key (package lookalike). A row stores only the keys that
-// differ from its folded name, 18 bytes per entry, and a tree of the keys' grams selects the rows
-// to compare (similarIndex). At 300,000 entries the tree has 3.2 items, or 51 bytes, per entry. At
-// a million, it takes 0.6 s of CPU time at start, and a change of name or verification adds 30 µs
-// to a batch; other changes cost nothing. Comparing every row would take 10 ms at 100,000 entries
-// and 160 ms at a million.
-//
-// A name check looks for similar names first. They include all equal names, so if those fill a
-// group, the check asks the index only for matching ids, and ranks what the index finds. A check of a new name takes 0.02
-// ms of CPU time at 100,000 entries and 0.08 ms at a million; a check of a word that many names
-// contain takes 0.7 ms (BenchmarkCheck). Rows are ranked in stages, many at a time, because memory
-// latency dominates (ranking): ranking them one by one took three times as long.
+// Similar names are found by look-alike key (package lookalike): a tree of the keys' grams selects
+// the rows to compare (similarIndex), since comparing every row takes 160 ms at 1,000,000 entries. A
+// name check looks for similar names first. They include all equal names, so if those fill a group,
+// the check asks the index only for matching ids (BenchmarkCheck).
 //
 // A text search computes a set: the slots of the rows whose text contains the needle. View.matching
 // asks the index and rescans every row that has changed since. Without one, it scans every row. The
@@ -121,8 +104,7 @@
 //     content.
 //   - facet.go: the facets. similar.go, chatids.go, ranges.go, feed.go, months.go, changes.go: one
 //     each, with the queries that it answers; who.go: more queries on similar names.
-//   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view;
-//     needle.go: one text in many.
+//   - view.go, list.go, check.go, ranking.go: queries. search.go: text search in a view.
 //   - lookup.go, cowslice.go and package btree: the data structures that the owner shares with
 //     views.
 //   - rows.go: the model as an index sees it. inventory.go: all content, for comparing two models.

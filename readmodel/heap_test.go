@@ -33,7 +33,7 @@ func TestDelistedLeavesTheHeap(t *testing.T) {
 		e.Reason = "a longer reason, so that what is used again for each event has another text"
 		apply(e)
 	}
-	if eventstest.InHeap(t, word) {
+	if !eventstest.LeavesHeap(t, word) {
 		t.Error("the heap still has the entry")
 	}
 	runtime.KeepAlive(m)

@@ -33,7 +33,7 @@ type lagging struct {
 	ids    *int   // how often for chat ids alone; nil: not counted
 }
 
-func (x lagging) Coverage(v *View) (uint64, bool) { return x.view.sequence, x.begun <= v.sequence }
+func (x lagging) Coverage(v *View) (uint64, bool) { return x.view.Version(), x.begun <= v.Version() }
 
 func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found func(uint32, Slots, Slots)) error {
 	*x.asked++
@@ -52,11 +52,11 @@ func (x lagging) Candidates(ctx context.Context, v *View, q TextQuery, found fun
 			text := func() string {
 				switch q.Text {
 				case TextOfNames:
-					return old.nameAndChat()
+					return old.names
 				case TextOfChatIDs:
 					return old.foldedChat()
 				default:
-					return old.text()
+					return old.text
 				}
 			}
 			switch {

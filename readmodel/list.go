@@ -238,7 +238,7 @@ func (o order) key(r *Row, views int64) uint64 {
 	case byViews:
 		return uint64(views)
 	case byName:
-		return btree.Prefix(r.collation())
+		return btree.Prefix(r.collation)
 	default:
 		return uint64(r.reported) ^ 1<<63 // sorts times before 1970 first
 	}
@@ -249,7 +249,7 @@ func (o order) text(r *Row) string {
 	if o != byName {
 		return r.ID()
 	}
-	coll := r.collation()
+	coll := r.collation
 	return coll[min(8, len(coll)):]
 }
 
@@ -274,7 +274,7 @@ const _ = uint(btree.NumClasses - bitShown) // more filters do not compile
 // then by the bytes of the entry id (httpapi/CONTRACT.md#sorting).
 func (o order) tie(a, b *Row) int {
 	if o == byName {
-		if c := strings.Compare(a.collation(), b.collation()); c != 0 {
+		if c := strings.Compare(a.collation, b.collation); c != 0 {
 			return c
 		}
 	}

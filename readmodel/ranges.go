@@ -148,7 +148,7 @@ func (v *View) AppendRange(dst []byte, n int) []byte {
 	low := uint64(n) << (64 - rangeBits)
 	v.chatIDs.tree.Range(low, low+1<<(64-rangeBits)-1, func(n uint32) {
 		r := v.Row(RowRef(n))
-		listed[r.chatID()] |= r.listedAs()
+		listed[r.ChatID()] |= r.listedAs()
 	})
 	lines := make([]rangeLine, 0, v.chatIDs.ranges.lines)
 	var digits [2 * sha256.Size]byte

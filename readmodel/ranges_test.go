@@ -73,7 +73,7 @@ func TestRangesAreChecks(t *testing.T) {
 		before := map[int][2]string{}
 		for range rapid.IntRange(1, 6).Draw(t, "batches") {
 			p.batch(t)
-			v, rebuilt := p.model.View(), New()
+			v, rebuilt := p.model.View(), p.newModel()
 			rebuilt.BeginBulk()
 			for i, d := range p.log {
 				rebuilt.Apply([]Record{p.renderer.Render(uint64(i+1), d)}, uint64(i+1))

@@ -23,7 +23,7 @@ const (
 	ProjectionVersion uint32 = 4
 	// RenderVersion is the version of Markdown, collation, folding, look-alike keys, the public
 	// JSON and the stored row. Rows of another version are rendered again from the canonical state.
-	RenderVersion uint32 = 6
+	RenderVersion uint32 = 7
 )
 
 // Record is the new rendered state of one subject: the argument of Apply and the content of a
@@ -99,10 +99,7 @@ func (r *Renderer) DecodeRecord(k events.Subject, removed bool, value []byte, re
 		}
 		return r.Render(v.sequence, d), nil
 	}
-	row, err := decodeRow(v.row, v.sequence, v.revision)
-	if err == nil && (row.ID() != k.ID || int(row.list) != listIndex(k.List)) {
-		err = errRow
-	}
+	row, err := decodeRow(v.row, k, v.sequence, v.revision)
 	if err != nil {
 		return Record{}, fmt.Errorf("%s: %w", k.Masked(), err)
 	}

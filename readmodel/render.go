@@ -2,10 +2,8 @@ package readmodel
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -25,12 +23,7 @@ type Renderer struct {
 	reasons *reason.Renderer
 	polish  *polish
 	scratch []byte // of newRow
-	states  []byte // of the last records, with room for the next ones
 }
-
-// statesSize is how many bytes of canonical states share a buffer. States live until they are
-// stored, and single ones would leave holes between long-lived rows.
-const statesSize = 16 << 10
 
 // NewRenderer makes a Renderer. It takes a millisecond, so reuse it.
 func NewRenderer() *Renderer {
@@ -43,14 +36,14 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 	rec := Record{Subject: d.Subject(), Sequence: seq, Revision: events.Revision(d)}
 	switch d := d.(type) {
 	case events.Entry:
-		rec.state = r.state(d)
+		rec.state = events.AppendData(nil, d)
 		rec.digest = contentDigest(rec.Subject, rec.state)
 		rec.row, r.scratch = newRow(r.scratch[:0], &d, seq, rec.digest, r.render(&d))
 	case events.Views:
 		rec.views = d.Views
 		rec.digest = viewsDigest(rec.Subject, d.Views)
 	case events.Donation:
-		rec.state = r.state(d)
+		rec.state = events.AppendData(nil, d)
 		rec.digest = contentDigest(rec.Subject, rec.state)
 		rec.donation = &d
 	default:
@@ -58,16 +51,6 @@ func (r *Renderer) Render(seq uint64, d events.Data) Record {
 		rec.digest = removalDigest(rec.Subject, rec.removedMS)
 	}
 	return rec
-}
-
-// state returns the canonical state of d.
-func (r *Renderer) state(d events.Data) []byte {
-	if cap(r.states)-len(r.states) < statesSize/4 {
-		r.states = make([]byte, 0, statesSize)
-	}
-	from := len(r.states)
-	r.states = events.AppendData(r.states, d)
-	return slices.Clip(r.states[from:])
 }
 
 func (r *Renderer) render(e *events.Entry) *rendering {
@@ -85,23 +68,7 @@ func (r *Renderer) render(e *events.Entry) *rendering {
 // fold returns the form in which texts are compared (httpapi/CONTRACT.md#search): NFKC, full
 // Unicode case folding, and a single space for each run of white space. Any goroutine may call it.
 func fold(s string) string {
-	if isFoldedASCII(s) {
-		return s
-	}
 	return oneSpace(casefold.String(norm.NFKC.String(s)))
-}
-
-// isFoldedASCII reports whether s is ASCII and its own folded form, as most ids are.
-func isFoldedASCII(s string) bool {
-	space := false
-	for i := range len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' || '\t' <= c && c <= '\r' || c == ' ' && space {
-			return false
-		}
-		space = c == ' '
-	}
-	return true
 }
 
 // oneSpace replaces every run of white space by one space.

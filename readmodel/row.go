@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,47 +17,40 @@ import (
 )
 
 // Row is one entry in the catalog, encoded once per change. It never changes; any goroutine may
-// read it. All its text is one string, so a row costs the garbage collector two objects.
-//
-//	blob = public JSON | collation key | folded name \n folded chat id \n folded reason | keys | chat id
-//
-// A newline separates the folded fields. No folded text contains one, so no search matches across
-// two fields. The keys are the look-alike keys of the name; each is stored only if it differs from
-// the text before it (omitted). The chat id is stored only if the JSON does not contain it
-// literally.
+// read it. All its texts are parts of one string, which is also their stored form (see cut).
 type Row struct {
-	blob     string
+	blob      string
+	json      string // as lists and checks show it
+	id, chat  string // chat: the chat id
+	collation string
+	// text is folded name, chat id and reason, each after a newline but the first. No folded text
+	// has one, so no search matches across two.
+	text   string
+	names  string         // of text: name and chat id, which is all that a check reads
+	folded string         // of text: the name
+	keys   lookalike.Keys // of the name
+
 	reported int64  // Unix nanoseconds: the key of the orders by time
 	sequence uint64 // of the last change
 	revision int64
 	digest   Digest // without the revision
-
-	jsonEnd, collEnd, nameEnd, chatEnd, textEnd uint32 // offsets into blob
-	shapeEnd, keysEnd                           uint32 // of the look-alike keys
-	chatAt                                      uint32 // where the exact chat id starts
-	slot                                        uint32 // dense number within the list, given by the catalog
-	chatLen                                     uint16
-	idLen                                       uint8
-	list                                        uint8
-	filter                                      filterBits
-	omitted                                     keyBits
+	slot     uint32 // dense number within the list, given by the catalog
+	list     uint8
+	filter   filterBits
 }
 
-// jsonIDAt is the offset of the entry id in the public JSON: {"_id":"…
-const jsonIDAt = len(`{"_id":"`)
-
 // JSON returns the entry as lists and checks show it (httpapi/CONTRACT.md#lists).
-func (r *Row) JSON() string { return r.blob[:r.jsonEnd] }
+func (r *Row) JSON() string { return r.json }
 
 // ID returns the entry id.
-func (r *Row) ID() string { return r.blob[jsonIDAt : jsonIDAt+int(r.idLen)] }
+func (r *Row) ID() string { return r.id }
 
 // ChatID returns the chat-platform id of the entry.
-func (r *Row) ChatID() string { return r.chatID() }
+func (r *Row) ChatID() string { return r.chat }
 
 // Name returns the name of the entry.
 func (r *Row) Name() string {
-	json := r.JSON()[jsonIDAt+int(r.idLen)+len(`","name":`):]
+	json := r.json[len(jsonStart)+len(r.id)+len(`","name":`):]
 	return unquoted(json[:strings.Index(json, `,"id":"`)])
 }
 
@@ -104,38 +96,9 @@ func (r *Row) Text() (name, text string, err error) {
 
 // Folded returns the texts that exact search compares: name and chat id, separated by a newline,
 // and the reason.
-func (r *Row) Folded() (names, reason string) { return r.nameAndChat(), r.foldedReason() }
+func (r *Row) Folded() (names, reason string) { return r.names, r.text[len(r.names)+1:] }
 
-func (r *Row) chatID() string     { return r.blob[r.chatAt : r.chatAt+uint32(r.chatLen)] }
-func (r *Row) collation() string  { return r.blob[r.jsonEnd:r.collEnd] }
-func (r *Row) foldedName() string { return r.blob[r.collEnd:r.nameEnd] }
-func (r *Row) foldedChat() string { return r.blob[r.nameEnd+1 : r.chatEnd] }
-
-// text is all that a list search reads; nameAndChat is all that a check reads.
-func (r *Row) text() string         { return r.blob[r.collEnd:r.textEnd] }
-func (r *Row) nameAndChat() string  { return r.blob[r.collEnd:r.chatEnd] }
-func (r *Row) foldedReason() string { return r.blob[r.chatEnd+1 : r.textEnd] }
-
-// keys returns the look-alike keys of the name.
-func (r *Row) keys() lookalike.Keys {
-	k := lookalike.Keys{Shape: r.blob[r.textEnd:r.shapeEnd], Folded: r.blob[r.shapeEnd:r.keysEnd]}
-	if r.omitted&bitShapeIsName != 0 {
-		k.Shape = r.foldedName()
-	}
-	if r.omitted&bitFoldedIsShape != 0 {
-		k.Folded = k.Shape
-	}
-	return k
-}
-
-// keyBits say which look-alike keys a row omits because they equal the text before them. Most names
-// have one key, and half of the keys equal the name, which leaves 18 bytes of keys an entry.
-type keyBits uint8
-
-const (
-	bitShapeIsName   keyBits = 1 << iota // the folded name
-	bitFoldedIsShape                     // the other key
-)
+func (r *Row) foldedChat() string { return r.names[len(r.folded)+1:] }
 
 // PublicEntry is the public part of an entry: the members of the public JSON, and whether there are
 // private proofs, which lists can be filtered by.
@@ -176,45 +139,79 @@ type rendering struct {
 func newRow(b []byte, e *events.Entry, seq uint64, digest Digest, from *rendering) (*Row, []byte) {
 	r := &Row{
 		reported: e.ReportedAt.UnixNano(), sequence: seq, revision: e.Revision, digest: digest,
-		idLen: uint8(len(e.EntryID)), list: uint8(listIndex(e.List)),
-		chatLen: uint16(len(e.ChatID)), filter: filterOf(e),
+		list: uint8(listIndex(e.List)), filter: filterOf(e),
 	}
+	b = appendText(b, e.ChatID)
+	b = appendText(b, string(from.collation))
+	b = appendText(b, from.name, "\n", from.chat, "\n", from.reason)
+	b = appendText(b, unlessEqual(from.keys.Shape, from.name))
+	b = appendText(b, unlessEqual(from.keys.Folded, from.keys.Shape))
 	b = appendPublic(b, e, from.descHTML)
-	r.jsonEnd = uint32(len(b))
-	b = append(b, from.collation...)
-	r.collEnd = uint32(len(b))
-	b = append(b, from.name...)
-	r.nameEnd = uint32(len(b))
-	b = append(append(b, '\n'), from.chat...)
-	r.chatEnd = uint32(len(b))
-	b = append(append(b, '\n'), from.reason...)
-	r.textEnd = uint32(len(b))
-	if from.keys.Shape == from.name {
-		r.omitted |= bitShapeIsName
-	} else {
-		b = append(b, from.keys.Shape...)
+	if !r.cut(string(b), e.EntryID) {
+		panic("readmodel: a new row is damaged")
 	}
-	r.shapeEnd = uint32(len(b))
-	if from.keys.Folded == from.keys.Shape {
-		r.omitted |= bitFoldedIsShape
-	} else {
-		b = append(b, from.keys.Folded...)
-	}
-	r.keysEnd = uint32(len(b))
-	if at := bytes.Index(b[:r.jsonEnd], []byte(e.ChatID)); at >= 0 {
-		r.chatAt = uint32(at)
-	} else {
-		r.chatAt = uint32(len(b))
-		b = append(b, e.ChatID...)
-	}
-	r.blob = string(b)
 	return r, b
+}
+
+// appendText appends a text of a blob, given in parts: its length and the text.
+func appendText(b []byte, parts ...string) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	return b
+}
+
+// equal stands for a look-alike key that equals the text before it, as most do. No key has a
+// newline.
+const equal = "\n"
+
+func unlessEqual(key, before string) string {
+	if key == before {
+		return equal
+	}
+	return key
+}
+
+// jsonStart is what precedes the entry id in the public JSON.
+const jsonStart = `{"_id":"`
+
+// cut sets the texts of r, whose entry id is id, to the parts of blob. It returns false if newRow
+// did not write blob.
+func (r *Row) cut(blob, id string) bool {
+	rest := blob
+	for _, text := range [...]*string{&r.chat, &r.collation, &r.text, &r.keys.Shape, &r.keys.Folded} {
+		if len(rest) < 4 {
+			return false
+		}
+		n := binary.BigEndian.Uint32([]byte(rest[:4]))
+		if rest = rest[4:]; uint64(n) > uint64(len(rest)) {
+			return false
+		}
+		*text, rest = rest[:n], rest[n:]
+	}
+	name, others, isNamed := strings.Cut(r.text, "\n")
+	chat, _, isWhole := strings.Cut(others, "\n")
+	if !isNamed || !isWhole || !strings.HasPrefix(rest, jsonStart) || !strings.HasPrefix(rest[len(jsonStart):], id) {
+		return false
+	}
+	r.blob, r.json, r.id = blob, rest, rest[len(jsonStart):][:len(id)]
+	r.folded, r.names = name, r.text[:len(name)+1+len(chat)]
+	if r.keys.Shape == equal {
+		r.keys.Shape = r.folded
+	}
+	if r.keys.Folded == equal {
+		r.keys.Folded = r.keys.Shape
+	}
+	return true
 }
 
 // appendPublic appends the seven members of an entry's public JSON, in the order of
 // httpapi/CONTRACT.md#lists.
 func appendPublic(b []byte, e *events.Entry, descHTML string) []byte {
-	b = append(append(append(b, `{"_id":"`...), e.EntryID...), `","name":`...)
+	b = append(append(append(b, jsonStart...), e.EntryID...), `","name":`...)
 	b = appendString(b, e.Name)
 	b = appendString(append(b, `,"id":`...), e.ChatID)
 	b = appendString(append(b, `,"descHtml":`...), descHTML)
@@ -296,50 +293,27 @@ func (f filterBits) hasProofs(p Proofs) bool {
 var errRow = errors.New("row is damaged")
 
 // rowHeader is the size of a stored row before its blob.
-const rowHeader = 8 + 16 + 8*4 + 2 + 4
-
-// offsets are the row's offsets into its blob, in the order in which they are stored.
-func (r *Row) offsets() [8]*uint32 {
-	return [...]*uint32{&r.jsonEnd, &r.collEnd, &r.nameEnd, &r.chatEnd, &r.textEnd, &r.shapeEnd, &r.keysEnd, &r.chatAt}
-}
+const rowHeader = 8 + 16 + 2
 
 // appendRow appends the stored form of r. It omits the slot, which only has a meaning within one
-// process, and sequence and revision, which every record has.
+// process, and id, sequence and revision, which every record has.
 func appendRow(b []byte, r *Row) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.reported))
 	b = append(b, r.digest[:]...)
-	for _, offset := range r.offsets() {
-		b = binary.BigEndian.AppendUint32(b, *offset)
-	}
-	b = binary.BigEndian.AppendUint16(b, r.chatLen)
-	b = append(b, r.idLen, r.list, byte(r.filter&^bitShown), byte(r.omitted))
+	b = append(b, r.list, byte(r.filter&^bitShown))
 	return append(b, r.blob...)
 }
 
-// decodeRow is the inverse of appendRow. It copies the parts of b that it retains, and checks every
-// offset.
-func decodeRow(b []byte, seq uint64, revision int64) (*Row, error) {
-	if len(b) < rowHeader {
+// decodeRow is the inverse of appendRow for the row of a subject. It copies the parts of b that it
+// retains.
+func decodeRow(b []byte, k events.Subject, seq uint64, revision int64) (*Row, error) {
+	if len(b) < rowHeader || int(b[24]) != listIndex(k.List) || filterBits(b[25]) >= bitShown {
 		return nil, errRow
 	}
-	r := &Row{sequence: seq, revision: revision, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24])}
-	for i, offset := range r.offsets() {
-		*offset = binary.BigEndian.Uint32(b[24+4*i:])
-	}
-	r.chatLen = binary.BigEndian.Uint16(b[56:])
-	r.idLen, r.list, r.filter, r.omitted = b[58], b[59], filterBits(b[60]), keyBits(b[61])
-	r.blob = string(b[rowHeader:])
-	if !r.sane() {
+	r := &Row{sequence: seq, revision: revision, reported: int64(binary.BigEndian.Uint64(b)), digest: Digest(b[8:24]), list: b[24]}
+	r.filter = filterBits(b[25]).in(int(r.list))
+	if !r.cut(string(b[rowHeader:]), k.ID) {
 		return nil, errRow
 	}
-	r.filter = r.filter.in(int(r.list))
 	return r, nil
-}
-
-func (r *Row) sane() bool {
-	end := uint32(len(r.blob))
-	return r.list < events.NumLists && r.filter < bitShown && r.jsonEnd >= uint32(jsonIDAt)+uint32(r.idLen) && r.jsonEnd <= r.collEnd &&
-		r.collEnd <= r.nameEnd && r.nameEnd < r.chatEnd && r.chatEnd < r.textEnd &&
-		r.textEnd <= r.shapeEnd && r.shapeEnd <= r.keysEnd && r.keysEnd <= end &&
-		r.chatAt <= end && end-r.chatAt >= uint32(r.chatLen) && strings.HasPrefix(r.blob, `{"_id":"`)
 }

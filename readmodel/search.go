@@ -4,6 +4,7 @@ import (
 	"context"
 	mathbits "math/bits"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -25,23 +26,15 @@ const (
 	TextOfChatIDs
 )
 
-// matcher looks for the needle of a query in rows.
-type matcher struct {
-	text   TextOf
-	needle needle
-}
-
-func (q *TextQuery) matcher() matcher { return matcher{q.Text, newNeedle(q.Needle)} }
-
 // matches reports whether the row's text contains the needle.
-func (m *matcher) matches(r *Row) bool {
-	switch m.text {
+func (q *TextQuery) matches(r *Row) bool {
+	switch q.Text {
 	case TextOfChatIDs:
-		return m.needle.isIn(r.foldedChat())
+		return strings.Contains(r.foldedChat(), q.Needle)
 	case TextOfNames:
-		return m.needle.isIn(r.nameAndChat())
+		return strings.Contains(r.names, q.Needle)
 	default:
-		return m.needle.isIn(r.text())
+		return strings.Contains(r.text, q.Needle)
 	}
 }
 
@@ -163,13 +156,13 @@ func (v *View) usableIndex() (x TextIndex, unknown []loggedChange) {
 
 // lookAgain updates bits, the result of q before changes, to v.
 func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits bitset) {
-	rows, look := &v.lists[q.List].rows, q.matcher()
+	rows := &v.lists[q.List].rows
 	for _, c := range changes {
 		if c.ref.List() != q.List {
 			continue
 		}
 		slot := c.ref.Slot()
-		if r := rows.get(slot); r != nil && look.matches(r) {
+		if r := rows.get(slot); r != nil && q.matches(r) {
 			bits[slot/64] |= 1 << (slot % 64)
 		} else {
 			bits[slot/64] &^= 1 << (slot % 64)
@@ -179,11 +172,11 @@ func (v *View) lookAgain(changes []loggedChange, q *TextQuery, bits bitset) {
 
 // findIndexed adds the index's candidates that match.
 func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits bitset) error {
-	rows, look := &v.lists[q.List].rows, q.matcher()
+	rows := &v.lists[q.List].rows
 	var block uint32
 	var matching Slots
 	read := func(slot uint16) bool {
-		if r := rows.get(block + uint32(slot)); r != nil && look.matches(r) {
+		if r := rows.get(block + uint32(slot)); r != nil && q.matches(r) {
 			matching.Add(slot)
 		}
 		return true
@@ -199,13 +192,12 @@ func (v *View) findIndexed(ctx context.Context, x TextIndex, q TextQuery, bits b
 
 // scan adds the rows of the list that match, by reading each.
 func (v *View) scan(ctx context.Context, q TextQuery, bits bitset) error {
-	look := q.matcher()
 	for n, chunk := range v.lists[q.List].rows.chunks {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		for i, r := range chunk.values {
-			if r != nil && look.matches(r) {
+			if r != nil && q.matches(r) {
 				slot := n*chunkLen + i
 				bits[slot/64] |= 1 << (slot % 64)
 			}

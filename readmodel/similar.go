@@ -1,9 +1,9 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -44,7 +44,6 @@ func (v *View) similar(ctx context.Context, q *similarQuery, look *ranking) (fou
 		}
 		look.add(v.Row(ref))
 	}
-	look.rankPending()
 	look.seen = nil
 	for list := range ranks {
 		found[list] = firstOf(ranks[list][:])
@@ -86,7 +85,7 @@ const (
 // rank returns how similar the name of r is. r is a row of scammers or servers that does not match
 // literally.
 func (q *similarQuery) rank(r *Row) (rank int) {
-	name := r.keys()
+	name := r.keys
 	rank = min(keyRank(name.Shape, q.keys.Shape, q.shape), keyRank(name.Folded, q.keys.Folded, q.folded))
 	if rank != similarEqual && r.filter&bitVerified == 0 {
 		return notSimilar // unverified entries are similar only if a key is equal
@@ -97,8 +96,8 @@ func (q *similarQuery) rank(r *Row) (rank int) {
 // imitates reports whether the search imitates the name of r, a row of legit: a key is equal, and
 // the name does not literally contain the search.
 func (q *similarQuery) imitates(r *Row) bool {
-	name := r.keys()
-	return name.Alike(q.keys) && !strings.Contains(r.foldedName(), q.needle)
+	name := r.keys
+	return name.Alike(q.keys) && !strings.Contains(r.folded, q.needle)
 }
 
 // keyRank compares a key of a name with the same key of a search, which has n code points.
@@ -180,11 +179,11 @@ func (x *similarIndex) appendItems(items []btree.Item, r *Row) []btree.Item {
 	if r == nil || !r.shown() {
 		return items
 	}
-	k, name, ref := r.keys(), r.Name(), uint32(r.Ref())
+	k, name, ref := r.keys, r.Name(), uint32(r.Ref())
 	items = append(items,
 		btree.Item{Key: x.reportHash(r.ReportID()), Slot: ref},
 		btree.Item{Key: x.literalHash(lookalike.Literal(name)), Slot: ref})
-	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.foldedName(), isDecoration) {
+	if strings.ContainsFunc(name, isDecoration) || strings.ContainsFunc(r.folded, isDecoration) {
 		for _, core := range lookalike.Cores(name) {
 			items = x.appendCore(items, ref, core)
 		}
@@ -251,7 +250,6 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 	if n < minKeyLen {
 		return refs
 	}
-	var lists []keptList
 	gram := func(p, size int) uint64 { return maphash.String(x.grams, key[at[p]:at[p+size]]) }
 	for size := gramSize(windowOf(n)); size <= gramSize(n); size++ {
 		if size == maxGram { // keys of any length have grams of this size, in steps of any length
@@ -261,46 +259,17 @@ func (x *similarIndex) appendHolding(refs []RowRef, key string) []RowRef {
 			continue
 		}
 		// A key that contains the search has every other gram of it: from the first on, or from the
-		// second. The last gram is counted first, since many names end with a number.
+		// second. The rarest one selects the rows.
 		for first := 0; first < 2 && first+size <= n; first++ {
-			lists = lists[:0]
-			for p := first + (n-size-first)/2*2; p >= 0; p -= 2 {
+			rarest, fewest := uint64(0), math.MaxInt
+			for p := first; p+size <= n; p += 2 {
 				hash := gram(p, size)
-				count := x.tree.Count(hash)
-				if lists = append(lists, keptList{hash, count}); count <= fewRows {
-					break
+				if count := x.tree.Count(hash); count < fewest {
+					rarest, fewest = hash, count
 				}
 			}
-			refs = x.appendKeptInAll(refs, lists)
+			refs = x.appendKept(refs, rarest)
 		}
-	}
-	return refs
-}
-
-// keptList is the rows stored under a hash.
-type keptList struct {
-	hash  uint64
-	count int
-}
-
-const (
-	// fewRows is the number of rows that are read in less time than counting another list takes.
-	fewRows = 8
-	// readInLook is how many rows of a list are scanned in the time of reading one row.
-	readInLook = 16
-)
-
-// appendKeptInAll appends the rows that are in all of the lists, in ascending order. It includes
-// other rows if reading them costs less than ruling them out. It sorts the lists.
-func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef {
-	slices.SortFunc(lists, func(a, b keptList) int { return cmp.Compare(a.count, b.count) })
-	begun := len(refs)
-	refs = x.appendKept(refs, lists[0].hash)
-	for _, l := range lists[1:] {
-		if l.count > readInLook*(len(refs)-begun) {
-			break
-		}
-		refs = refs[:begun+x.filter(refs[begun:], l.hash)]
 	}
 	return refs
 }
@@ -309,21 +278,6 @@ func (x *similarIndex) appendKeptInAll(refs []RowRef, lists []keptList) []RowRef
 func (x *similarIndex) appendKept(refs []RowRef, hash uint64) []RowRef {
 	x.tree.Find(hash, func(n uint32) { refs = append(refs, RowRef(n)) })
 	return refs
-}
-
-// filter moves the rows of refs (ascending) stored under hash to the front and returns their number.
-func (x *similarIndex) filter(refs []RowRef, hash uint64) (n int) {
-	at := 0
-	x.tree.Find(hash, func(slot uint32) {
-		for at < len(refs) && refs[at] < RowRef(slot) {
-			at++
-		}
-		if at < len(refs) && refs[at] == RowRef(slot) {
-			refs[n] = refs[at]
-			n++
-		}
-	})
-	return n
 }
 
 // The bounds of a gram, in code points.

@@ -212,7 +212,7 @@ func TestGramsFind(t *testing.T) {
 	}
 }
 
-// manyKeyed are so many rows of one key that a gram of a search does not do.
+// manyKeyed are several rows of one key.
 type manyKeyed struct {
 	key  string
 	refs []RowRef
@@ -222,17 +222,14 @@ type manyKeyed struct {
 func keyed(key []rune) *manyKeyed {
 	x, m, r := &manyKeyed{key: string(key)}, New(), NewRenderer()
 	var records []Record
-	for i := range fewRows + 1 {
+	for i := range 9 {
 		e := scammer(x.key)
 		e.EntryID, e.ChatID = fmt.Sprint("e", i), "9"
 		rec := r.Render(uint64(i+1), e)
-		rec.row.omitted = 0 // the keys as they are
-		rec.row.blob = rec.row.blob[:rec.row.textEnd] + x.key
-		rec.row.shapeEnd = uint32(len(rec.row.blob))
-		rec.row.keysEnd = rec.row.shapeEnd
+		rec.row.keys = lookalike.Keys{Shape: x.key} // as they are
 		records, x.refs = append(records, rec), append(x.refs, RowRef(i))
 	}
-	x.v = viewOf(m.Apply(records, fewRows+1))
+	x.v = viewOf(m.Apply(records, 9))
 	return x
 }
 

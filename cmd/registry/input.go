@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,6 +111,16 @@ type line struct {
 
 // position is where to find the line, as compilers write it.
 func (l *line) position() string { return fmt.Sprintf("%s:%d", l.file, l.number) }
+
+// ofEvent names the event of a bad line by its id, so that it is found in what it was made of; empty if
+// the line has none.
+func (l *line) ofEvent() string {
+	var e struct{ ID string }
+	if json.Unmarshal(l.payload, &e) != nil || e.ID == "" || len(e.ID) > 256 {
+		return ""
+	}
+	return fmt.Sprintf(" (event %q)", e.ID)
+}
 
 // eachLine reads the inputs in order and calls fn with one line after another, from one goroutine,
 // while another reads and checks the next ones. While it waits for more, as for a pipe, it calls

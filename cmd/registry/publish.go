@@ -54,6 +54,11 @@ func (c *publishCmd) Run(p *process) error {
 	if _, writeErr := fmt.Fprintln(p.stdout, run.lists.String()+run.summary(c.DryRun)); err == nil {
 		err = writeErr
 	}
+	if warning := run.lists.rounded(); warning != "" {
+		if _, writeErr := fmt.Fprintln(p.stderr, warning); err == nil {
+			err = writeErr
+		}
+	}
 	return err
 }
 
@@ -215,7 +220,7 @@ func (r *publishing) line(ctx context.Context, l *line) error {
 func (r *publishing) refuse(l *line) error {
 	r.bad++
 	r.bar.Add(l.size)
-	if _, err := fmt.Fprintf(r.complaint, "%s: %s\n", l.position(), l.err); err != nil {
+	if _, err := fmt.Fprintf(r.complaint, "%s: %s%s\n", l.position(), l.err, l.ofEvent()); err != nil {
 		return err
 	}
 	if r.bad > r.maxErrors {
@@ -330,6 +335,9 @@ type listCounts struct {
 	of        map[events.List]*listCount
 	views     int
 	donations int
+
+	long, thousands int // chat ids of more than 15 digits, and those of them that end in 000
+	first           string
 }
 
 type listCount struct{ listed, verified, shown, private, removed int }
@@ -358,6 +366,7 @@ func (c *listCounts) add(d events.Data) {
 		if d.Proofs.Private {
 			n.private++
 		}
+		c.addChatID(d)
 	case events.Delisting:
 		c.list(d.List).removed++
 	case events.Views:
@@ -365,6 +374,29 @@ func (c *listCounts) add(d events.Data) {
 	case events.Donation, events.DonationRemoval:
 		c.donations++
 	}
+}
+
+func (c *listCounts) addChatID(d events.Entry) {
+	if len(d.ChatID) <= 15 || strings.Trim(d.ChatID, "0123456789") != "" {
+		return
+	}
+	c.long++
+	if strings.HasSuffix(d.ChatID, "000") {
+		c.thousands++
+		if c.first == "" {
+			c.first = d.Subject().String()
+		}
+	}
+}
+
+// rounded returns a warning if more than one chat id in a hundred ends in 000, as one in a thousand should: a spreadsheet keeps 15
+// digits of a number, so the ids are other people's.
+func (c *listCounts) rounded() string {
+	if c.thousands*100 <= c.long {
+		return ""
+	}
+	return fmt.Sprintf("warning: %d of %d long chat ids end in 000 (the first: %s), as a spreadsheet or JavaScript rounds numbers: "+
+		"compare one with its source; if it is another, export the ids as text", c.thousands, c.long, c.first)
 }
 
 // String returns a line for each list that has lines.

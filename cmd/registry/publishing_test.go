@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -20,35 +23,97 @@ import (
 // TestPublishingJavaScript runs the program of events/PUBLISHING.md with the real client: the
 // decoder finds its event valid, and the stream has it.
 func TestPublishingJavaScript(t *testing.T) {
-	if eventstest.RaceDetector {
-		t.Skip("left out with the race detector: it sees nothing of other programs")
-	}
 	t.Parallel()
-	node, err := exec.LookPath("node")
-	modules := filepath.Join(os.Getenv("REGISTRY_NPM"), "node_modules")
-	if _, noClient := os.Stat(filepath.Join(modules, "@nats-io")); err != nil || noClient != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("node or @nats-io below REGISTRY_NPM is missing: .ci/run installs both")
-		}
-		t.Skip("left out: node or @nats-io below REGISTRY_NPM is missing")
-	}
 	dir := t.TempDir()
+	node := nodeModules(t, dir)
 	p := publishingProgram(t, "js", filepath.Join(dir, "publish.mjs"))
-	require.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 	cmd := exec.CommandContext(t.Context(), node, "publish.mjs")
 	cmd.Dir = dir
-	p.publishes(t, cmd)
+	p.publishes(t, cmd, events.TypeListed)
+}
+
+// TestPublishingPython runs the Python program, with a stand-in for the client.
+func TestPublishingPython(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "publish.py")
+	p := publishingProgram(t, "python", file)
+	cmd := exec.CommandContext(t.Context(), "python3", file)
+	cmd.Env = pythonModules(t)
+	p.publishes(t, cmd, events.TypeDelisted)
+}
+
+// pythonModules returns an environment in which Python finds the stand-in for nats-py.
+func pythonModules(t *testing.T) []string {
+	t.Helper()
+	_, err := exec.LookPath("python3")
+	installed(t, err == nil, "python3,")
+	modules, err := filepath.Abs("testdata/python")
+	require.NoError(t, err)
+	return append(os.Environ(), "PYTHONPATH="+modules, "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // TestPublishingGo compiles the program of events/PUBLISHING.md and runs it.
 func TestPublishingGo(t *testing.T) {
-	if eventstest.RaceDetector {
-		t.Skip("left out with the race detector: it sees nothing of other programs")
-	}
+	installed(t, true, "Go")
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "main.go")
 	p := publishingProgram(t, "go", file)
-	p.publishes(t, exec.CommandContext(t.Context(), "go", "run", file))
+	p.publishes(t, exec.CommandContext(t.Context(), "go", "run", file), events.TypeListed)
+}
+
+// TestRejectedExamples: each program of events/examples prints the copies of rejected events that were made before it began, from
+// the number on that it is told.
+func TestRejectedExamples(t *testing.T) {
+	t.Parallel()
+	examples, err := filepath.Abs("../../events/examples")
+	require.NoError(t, err)
+	p := startProgram(t)
+	p.publish(oneGood(t))
+	for i := range 3 {
+		p.applied(eventstest.PublishRaw(t, p.stream(), fmt.Sprint("registry.scammers.bad", i), []byte("żółć")))
+	}
+	for name, command := range map[string]func(t *testing.T, dir string) *exec.Cmd{
+		"rejected.mjs": func(t *testing.T, dir string) *exec.Cmd {
+			text, err := os.ReadFile(filepath.Join(examples, "rejected.mjs"))
+			require.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "rejected.mjs"), text, 0o600)))
+			return exec.Command(nodeModules(t, dir), filepath.Join(dir, "rejected.mjs"), "1")
+		},
+		"rejected.py": func(t *testing.T, _ string) *exec.Cmd {
+			cmd := exec.Command("python3", filepath.Join(examples, "rejected.py"), "1")
+			cmd.Env = pythonModules(t)
+			return cmd
+		},
+		"rejected": func(t *testing.T, dir string) *exec.Cmd {
+			installed(t, true, "Go")
+			out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, filepath.Join(examples, "rejected")).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			return exec.Command(filepath.Join(dir, "rejected"), "1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := command(t, t.TempDir())
+			if cmd.Env == nil {
+				cmd.Env = os.Environ()
+			}
+			cmd.Env = append(cmd.Env, "NATS_URL="+p.NATS)
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			cmd.Stderr = os.Stderr
+			require.NoError(t, cmd.Start())
+			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+			for lines, i := bufio.NewScanner(out), 1; i < 3; i++ {
+				require.True(t, lines.Scan(), "the program has ended")
+				require.Regexp(t, fmt.Sprintf(`^%d registry\.scammers\.bad%d event: not JSON.* żółć$`, i+1, i), lines.Text())
+			}
+		})
+	}
+}
+
+// oneGood returns a line with one good event.
+func oneGood(t *testing.T) string {
+	t.Helper()
+	lines, _ := made(t, 1)
+	return lines[0]
 }
 
 // pageProgram is a broker and a stream for a program of events/PUBLISHING.md.
@@ -72,7 +137,7 @@ func publishingProgram(t *testing.T, language, file string) pageProgram {
 }
 
 // publishes wants cmd to publish one valid event, and to print its sequence.
-func (p pageProgram) publishes(t *testing.T, cmd *exec.Cmd) {
+func (p pageProgram) publishes(t *testing.T, cmd *exec.Cmd, want events.Type) {
 	t.Helper()
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "1" {
 		t.Fatalf("%v: %s, want the sequence 1", err, out)
@@ -82,7 +147,7 @@ func (p pageProgram) publishes(t *testing.T, cmd *exec.Cmd) {
 	m, err := stream.GetMsg(t.Context(), 1)
 	require.NoError(t, err)
 	e, err := events.DecodeMessage(m.Subject, m.Data)
-	if err != nil || e.Type != events.TypeListed || m.Header.Get("Nats-Msg-Id") != e.ID {
+	if err != nil || e.Type != want || m.Header.Get("Nats-Msg-Id") != e.ID {
 		t.Errorf("%+v, header %s: %v", e, m.Header.Get("Nats-Msg-Id"), err)
 	}
 }

@@ -46,11 +46,11 @@ func (c *rejectedListCmd) table(w io.Writer, copies []rejected.Copy, epoch strin
 				continue
 			}
 		}
-		reason := cli.Printable(x.Reason)
+		reason := cell(x.Reason)
 		if x.Truncated {
 			reason += " (copy cut at 64 KiB)"
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s", x.Sequence, x.Time.UTC().Format(time.RFC3339), cli.Printable(x.Subject), reason)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s", x.Sequence, x.Time.UTC().Format(time.RFC3339), cell(x.Subject), reason)
 		if c.All {
 			fmt.Fprintf(table, "\tstream %s", cli.Printable(x.Epoch))
 		}
@@ -69,6 +69,19 @@ func (c *rejectedListCmd) table(w io.Writer, copies []rejected.Copy, epoch strin
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
+}
+
+// maxCell bounds what a publisher has written of a line, in characters: the longest cell of a column
+// decides how wide all lines are.
+const maxCell = 160
+
+// cell returns text for a table, with its middle left out if it is long.
+func cell(text string) string {
+	shown := []rune(cli.Printable(text))
+	if len(shown) <= maxCell {
+		return string(shown)
+	}
+	return string(shown[:maxCell/2]) + "…" + string(shown[len(shown)-maxCell/2+1:])
 }
 
 // rejectedRetryCmd publishes rejected events again.

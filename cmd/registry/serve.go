@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -258,19 +257,14 @@ func (c *serveCmd) chatToken() (upstream.Secret, error) {
 	if c.ChatTokenFile == "" {
 		return "", nil
 	}
-	file, err := os.Open(c.ChatTokenFile)
-	if err != nil {
-		return "", cli.Unreadable("--chat-token-file", c.ChatTokenFile, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
+	info, err := os.Stat(c.ChatTokenFile)
 	if err != nil {
 		return "", cli.Unreadable("--chat-token-file", c.ChatTokenFile, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o037 != 0 {
 		return "", fmt.Errorf("--chat-token-file: mode %04o lets others use the token; chmod 600 %s", mode, c.ChatTokenFile)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxToken+2))
+	text, err := cli.ReadFile(c.ChatTokenFile, maxToken+2) // with a line end
 	if err != nil {
 		return "", cli.Unreadable("--chat-token-file", c.ChatTokenFile, err)
 	}
@@ -286,12 +280,7 @@ func markdownFile(flag, name string, limit int, check func(string) error) (strin
 	if name == "" {
 		return "", nil
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return "", cli.Unreadable(flag, name, err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	text, err := cli.ReadFile(name, limit)
 	if err != nil {
 		return "", cli.Unreadable(flag, name, err)
 	}

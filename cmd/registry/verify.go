@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -272,8 +273,12 @@ func (l *recordList) read(found *findings, want map[string]readmodel.Digest) err
 	return nil
 }
 
-// besideWithin bounds the time in which the replay reaches the server's sequence.
-const besideWithin = 30 * time.Second
+const (
+	// besideWithin bounds the time in which the replay reaches the server's sequence.
+	besideWithin = 30 * time.Second
+	// goesOnWithin bounds the time in which the next message of the replay arrives.
+	goesOnWithin = 20 * time.Second
+)
 
 // replay is a read model of the stream, made in this process.
 type replay struct {
@@ -296,13 +301,18 @@ func (r *replay) catchUp(ctx context.Context, terminal io.Writer) error {
 	shown := cli.NewBar(terminal)
 	shown.Start("replaying", 0, false)
 	defer shown.Finish()
-	for {
+	for last, done := time.Now(), uint64(0); ; {
 		p := r.projector.Progress()
+		if p.Done > done {
+			last, done = time.Now(), p.Done
+		}
 		switch {
 		case p.CaughtUp:
 			return nil
 		case p.Frozen():
 			return errors.New(p.LastError)
+		case time.Since(last) > goesOnWithin:
+			return fmt.Errorf("the replay of the stream does not go on: %s", cmp.Or(p.LastError, "the broker does not answer"))
 		case p.Total > 0:
 			shown.Set(int64(p.Done), int64(p.Total))
 		}

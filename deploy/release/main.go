@@ -1,6 +1,6 @@
 // Command release makes the files of a version: for each platform an archive and the CycloneDX bill
 // of materials of its binary, and the SHA-256 of everything. An archive holds the static binary, and
-// the license and the notice of the dictionary in it. Building the same commit as the same version
+// the licenses of what is in it (deploy/licenses). Building the same commit as the same version
 // with the same Go gives the same bytes:
 //
 //	go run ./deploy/release -version v1.0.0 && (cd dist && sha256sum -c SHA256SUMS)
@@ -12,6 +12,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -54,12 +55,14 @@ func run(version, commit, out string, platforms []string) error {
 		if err := writeBill(filepath.Join(out, name+".cdx.json"), binary, version); err != nil {
 			return err
 		}
-		terms := filepath.Join("readmodel", "terms")
-		content := []string{binary, filepath.Join(terms, "LICENSE.lexicon"), filepath.Join(terms, "NOTICE.lexicon")}
-		if err := writeArchive(filepath.Join(out, name+".tar.gz"), name, content); err != nil {
+		licenses := filepath.Join(out, "LICENSES")
+		if err := writeLicenses(licenses, binary); err != nil {
 			return err
 		}
-		if err := os.Remove(binary); err != nil {
+		if err := writeArchive(filepath.Join(out, name+".tar.gz"), name, []string{binary, licenses}); err != nil {
+			return err
+		}
+		if err := errors.Join(os.Remove(binary), os.Remove(licenses)); err != nil {
 			return err
 		}
 		files = append(files, name+".tar.gz", name+".cdx.json")
@@ -93,6 +96,17 @@ func head() string {
 		return ""
 	}
 	return strings.TrimSpace(string(id))
+}
+
+// writeLicenses writes the licenses of what is in binary.
+func writeLicenses(file, binary string) error {
+	cmd := exec.Command("go", "run", "./deploy/licenses", binary)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("licenses: %w", err)
+	}
+	return os.WriteFile(file, text, 0o644)
 }
 
 // writeArchive writes the files below a directory, without a time or an owner, so that the same files

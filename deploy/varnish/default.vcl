@@ -72,6 +72,12 @@ sub vcl_backend_response {
   if (beresp.status >= 500 && bereq.is_bgfetch) {
     return (abandon);
   }
+  # A replica that has just started is not ready for some seconds before a probe notices: the other one may be. A request that waits
+  # for a sequence has waited long enough, and overload is not passed on.
+  if (beresp.status == 503 && beresp.http.Registry-Error != "overloaded" && bereq.retries == 0 && !bereq.http.Registry-Min-Sequence) {
+    set bereq.backend = replicas.backend();
+    return (retry);
+  }
   if (beresp.status >= 400 || beresp.http.Cache-Control ~ "no-store|private") {
     set beresp.uncacheable = true;
     set beresp.ttl = 30s; # for this long, requests for it do not wait for each other

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,4 +34,16 @@ func InHeap(t *testing.T, word string) bool {
 		t.Fatal(err)
 	}
 	return err == nil
+}
+
+// LeavesHeap waits until a word has left the heap, and reports whether it does: a stack, a pool or
+// another goroutine may hold it for a while.
+func LeavesHeap(t *testing.T, word string) bool {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); InHeap(t, word); {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }

@@ -99,7 +99,7 @@ const (
 
 // NotRunning is the remedy if the broker is not running. It may be one of a cluster, or the one in
 // a server.
-const NotRunning = "start the broker (registry serve starts its own) or correct --nats-url"
+const NotRunning = "start the broker, or correct --nats-url (REGISTRY_NATS_URL); without it registry serve has a broker of its own"
 
 // Remedy returns what an operator can do about err, of a connection or a request, as the end of a
 // sentence in the imperative. It returns "" if there is nothing to add, and for a refusal, which

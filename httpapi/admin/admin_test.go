@@ -221,7 +221,7 @@ func TestAdminPaths(t *testing.T) {
 	h := newAdmin(t, f)
 	f.listStatus()
 	for target, want := range map[string]string{
-		"/metrics": "registry_http_requests_total{route=\"/api/scammers\",status=\"200\"} 1", "/debug/pprof/": "goroutine",
+		"/metrics": "registry_http_requests_total{error=\"\",route=\"/api/scammers\",status=\"200\"} 1", "/debug/pprof/": "goroutine",
 		"/debug/pprof/goroutine?debug=1": "goroutine profile", "/debug/pprof/cmdline": "admin", "/projection": `"checkpoint":` + apitest.Sequence(0),
 	} {
 		if status, body, _ := ask(t, h, "GET", target); status != 200 || !strings.Contains(body, want) {

@@ -81,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}()
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
-	m := &mirror{Config: cfg, copy: c, feed: feed{cfg.URL, client}, dirty: true, started: time.Now()}
+	m := &mirror{Config: cfg, copy: c, feed: feed{cfg.URL, client}, dirty: true, began: len(c.entries), started: time.Now()}
 	return m.run(ctx)
 }
 
@@ -95,6 +95,8 @@ type mirror struct {
 	remade  bool // it was rebuilt, and not compared since
 	level   bool // it has reached every reported sequence
 	dirty   bool // the file may differ from the copy
+	began   int  // entries of the copy at the start
+	room    int  // entries that the copy may have before the server is asked again
 	done    bool // with Once: the file is up to date
 	written time.Time
 	took    time.Duration // time of writing the file
@@ -201,6 +203,9 @@ func (m *mirror) step(ctx context.Context) error {
 	}
 	m.copy.apply(p)
 	m.dirty = m.dirty || len(p.Changes) > 0
+	if err := m.bound(ctx); err != nil {
+		return err
+	}
 	if m.level = p.UpToDate && m.copy.state.Until >= m.copy.state.Seen; !m.level {
 		if p.UpToDate { // a replica that lags
 			return errPause
@@ -235,6 +240,24 @@ func (m *mirror) startCopy(ctx context.Context) error {
 	}
 	m.copy.begin(h.Epoch, h.Sequence)
 	m.anew, m.level, m.dirty = false, false, true
+	return nil
+}
+
+// bound returns ErrDiffers if the feed has far more entries than the server says: one that never ends
+// would fill the memory.
+func (m *mirror) bound(ctx context.Context) error {
+	if len(m.copy.entries) <= m.room {
+		return nil
+	}
+	h, err := m.feed.head(ctx, m.copy.state.Until)
+	if err != nil {
+		return err
+	}
+	// Entries may come while the copy is made, and those that it began with may be gone from the server.
+	m.room = 2*max(h.Entries.Scammers+h.Entries.Servers+h.Entries.Legit, m.began) + 10_000
+	if len(m.copy.entries) > m.room {
+		return fmt.Errorf("the registry sends more entries than it has: %w", ErrDiffers)
+	}
 	return nil
 }
 

@@ -16,8 +16,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,6 +226,8 @@ func TestCopy(t *testing.T) {
 	for seed := range seeds {
 		f, cfg := newFake(t, seed)
 		f.left, f.faults, f.kill = 150, 20, 3
+		victim := filepath.Join(t.TempDir(), "victim") // of a link where the next file is made
+		require.NoError(t, errors.Join(os.WriteFile(victim, []byte("kept"), 0o600), os.Symlink(victim, f.file+".part")))
 		runs := 0
 		for {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -246,6 +250,9 @@ func TestCopy(t *testing.T) {
 		if runs < 2 {
 			t.Errorf("seed %d: %d runs", seed, runs)
 		}
+		if text, err := os.ReadFile(victim); err != nil || string(text) != "kept" {
+			t.Errorf("a link was followed: %s %v", text, err)
+		}
 	}
 }
 
@@ -267,6 +274,36 @@ func (f *fake) replaced() bool {
 }
 
 func first(file []byte, _ head) []byte { return file }
+
+// A feed that never ends ends the mirror, before it has filled the memory.
+func TestEndlessFeed(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/changes" {
+			fmt.Fprintf(w, `{"epoch":"e","sequence":9000000,"oldest":0,"lastChange":9000000,"entries":{"scammers":7,"servers":0,"legit":0},"digest":"%032d"}`, 0)
+			return
+		}
+		since, err := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintf(w, `{"epoch":"e","since":%d,"until":%d,"upToDate":false,"changes":[`, since, since+1000)
+		for i := range int64(1000) {
+			sep := ","
+			if i == 0 {
+				sep = ""
+			}
+			fmt.Fprintf(w, `%s{"seq":%d,"op":"set","list":"scammers","reportedAt":"2026-01-01T00:00:00.000Z","entry":{"_id":"e%d"}}`, sep, since+i+1, since+i)
+		}
+		fmt.Fprint(w, "]}")
+		sent.Add(1000)
+	}))
+	t.Cleanup(server.Close)
+	err := Run(t.Context(), Config{URL: server.URL, File: filepath.Join(t.TempDir(), "copy"), Warn: func(string) {}})
+	require.ErrorIs(t, err, ErrDiffers)
+	require.LessOrEqual(t, sent.Load(), int64(12_000))
+}
 
 // What answers, but is no registry, ends the mirror at once; a registry that is not ready does not.
 func TestForeign(t *testing.T) {

@@ -33,14 +33,14 @@ const (
 	Invitation      // an invitation link: it does not identify its server
 )
 
-// Stretch is a piece of the text of a kind that no list has.
-type Stretch struct {
+// Token is a piece of the text of a kind that no list has.
+type Token struct {
 	Span
 	Kind Kind
 }
 
 // kinds returns the pieces of a text that no list has, in their order.
-func (rd *Reader) kinds(s string) (all []Stretch) {
+func (rd *Reader) kinds(s string) (all []Token) {
 	for _, id := range rd.ids(s) { // which are no number of another kind, nor a part of one
 		if numberKind(id.digits, false) == Card {
 			continue
@@ -48,8 +48,8 @@ func (rd *Reader) kinds(s string) (all []Stretch) {
 		s = s[:id.From] + strings.Repeat("\x00", id.To-id.From) + s[id.To:]
 	}
 	add := func(from, to int, kind Kind) {
-		if kind != Plain && !slices.ContainsFunc(all, func(o Stretch) bool { return o.From < to && from < o.To }) {
-			all = append(all, Stretch{Span{from, to}, kind})
+		if kind != Plain && !slices.ContainsFunc(all, func(o Token) bool { return o.From < to && from < o.To }) {
+			all = append(all, Token{Span{from, to}, kind})
 		}
 	}
 	for _, m := range rd.place.FindAllStringIndex(s, -1) {
@@ -87,7 +87,7 @@ func (rd *Reader) kinds(s string) (all []Stretch) {
 		}, s[m[0]:m[1]])
 		add(m[0], m[1], numberKind(number, s[m[0]] == '+' || strings.HasPrefix(number, "00")))
 	}
-	slices.SortFunc(all, func(a, b Stretch) int { return a.From - b.From })
+	slices.SortFunc(all, func(a, b Token) int { return a.From - b.From })
 	return all
 }
 

@@ -422,7 +422,7 @@ func (rd *Reader) plain(text string) string {
 			case unicode.IsLetter(r):
 				has = true
 				if script == nil {
-					script = scriptOf(r)
+					script = lookalike.ScriptOf(r)
 				}
 				if script == nil || !unicode.Is(script, r) {
 					return ""
@@ -444,19 +444,6 @@ func (rd *Reader) plain(text string) string {
 		return ""
 	}
 	return text
-}
-
-// scriptOf returns the script of a letter, or nil if several scripts have it.
-func scriptOf(r rune) *unicode.RangeTable {
-	if unicode.Is(unicode.Latin, r) {
-		return unicode.Latin
-	}
-	for name, table := range unicode.Scripts {
-		if name != "Common" && name != "Inherited" && unicode.Is(table, r) {
-			return table
-		}
-	}
-	return nil
 }
 
 // oneDigitOff returns the ids that differ by one digit, which is changed, missing or too much, or by two

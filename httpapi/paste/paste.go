@@ -82,8 +82,8 @@ type Paste struct {
 	Numbers []string // of reports or entries
 	Runs    []Run    // of words
 
-	Unchecked []Stretch // what no list has
-	Omitted   bool      // the text has more than is looked at
+	Unchecked []Token // what no list has
+	Omitted   bool    // the text has more than is looked at
 }
 
 // Reference is an entry that an address of the registry leads to.

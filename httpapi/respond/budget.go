@@ -95,6 +95,12 @@ func (r *Room) resize(n int) error {
 // Release gives everything back.
 func (r *Room) Release() { _ = r.resize(0) } // only taking can fail
 
+// Reserve takes n bytes for what is fetched from elsewhere, until release. Its error is ErrFull.
+func (b *Budget) Reserve(n int) (release func(), err error) {
+	r := b.Room()
+	return r.Release, r.Take(n)
+}
+
 // sharing counts a Body once for all clients that it is being sent to.
 type sharing struct {
 	mu      sync.Mutex

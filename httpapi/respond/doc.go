@@ -6,7 +6,7 @@
 // # The parts
 //
 //   - response.go: Response, and Sender, which sends it.
-//   - headers.go: the headers. Those that many responses share are formatted once (Lines).
+//   - headers.go: the headers.
 //   - negotiate.go: encodings, entity tags, and which variant a client accepts or has.
 //   - cache.go: Cache, the bodies of repeated queries.
 //   - cors.go: preflights.

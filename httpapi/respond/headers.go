@@ -1,29 +1,19 @@
 package respond
 
 import (
-	"bytes"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
-
-	"example.org/registry/httpapi/wire"
 )
 
-// setHeaders sets the headers that a 200 and a 304 have in common. Headers that many responses
-// share are spliced in preformatted, if the connection allows it.
+// setHeaders sets the headers that a 200 and a 304 have in common.
 func (s *Sender) setHeaders(c *gin.Context, r *Response, e encoding) {
 	h := c.Writer.Header()
 	if r.Tags != nil {
 		h["Etag"] = r.Tags.header[e]
 	}
-	conn := wire.ConnOf(c.Request)
-	if r.Lines != nil && conn != nil && !r.NoStore {
-		conn.InsertHeader(r.Lines.forState(r.At, func(h http.Header) { s.sharedHeaders(h, r) }))
-	} else {
-		s.sharedHeaders(h, r)
-	}
+	s.sharedHeaders(h, r)
 	if s.sandboxed(c.Request.URL.Path) {
 		h["Content-Security-Policy"] = s.fixed.sandbox
 	}
@@ -119,25 +109,4 @@ type Stamp struct {
 	Sequence []string  // Registry-Sequence
 	AsOf     []string  // Registry-As-Of
 	Time     time.Time // of AsOf, in whole milliseconds
-}
-
-// Lines caches a route's shared headers at the newest state, formatted. Any goroutine may use it.
-type Lines struct{ last atomic.Pointer[linesAt] }
-
-type linesAt struct {
-	state *Stamp
-	text  []byte
-}
-
-// forState returns the header lines of set, which the caller must not change.
-func (l *Lines) forState(state *Stamp, set func(http.Header)) []byte {
-	if last := l.last.Load(); last != nil && last.state == state {
-		return last.text
-	}
-	h := http.Header{}
-	set(h)
-	var text bytes.Buffer
-	_ = h.Write(&text) // a buffer accepts everything
-	l.last.Store(&linesAt{state, text.Bytes()})
-	return text.Bytes()
 }

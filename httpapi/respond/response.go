@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"github.com/gin-gonic/gin"
-
-	"example.org/registry/httpapi/wire"
 )
 
 // Response is a handler's response. [Sender.Send] derives the headers from it; handlers set none. The
@@ -29,9 +27,6 @@ type Response struct {
 	// Room is what the response has taken of the sender's Budget; Send releases it. If nil, it has
 	// taken nothing. Failures are not counted: they are small, and always sent.
 	Room *Room
-	// Lines caches the formatted headers of responses that only differ from this one in Status,
-	// More, Tags and body. If nil, there is no cache.
-	Lines *Lines
 	// Finish writes the rest after the headers, in place of status and body. If nil, Send does.
 	Finish gin.HandlerFunc
 }
@@ -44,7 +39,6 @@ const (
 	NoPage      Page = iota
 	HiddenPage       // no search engine may show it
 	IndexedPage      // search engines may show it
-	NumPages
 )
 
 // Policy is the caching headers of a response.
@@ -192,7 +186,6 @@ func (s *Sender) write(c *gin.Context, r *Response, hasBody bool, e encoding, v 
 	if r.Status != 0 {
 		c.Writer.WriteHeader(r.Status)
 	}
-	wire.ConnOf(c.Request).JoinWrites(len(v.body))
 	c.Writer.WriteHeaderNow()
 	_, _ = c.Writer.Write(v.body) // fails only if the client has disconnected
 }

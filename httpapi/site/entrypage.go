@@ -29,7 +29,7 @@ type entryView struct {
 	Meaning string // the state in a sentence
 	Advice  *advice
 	Warning *warning // nil if it is no warning
-	Report  bool     // always false: the person is listed
+	Report  bool     // whether to offer a report: never, since the entry is one
 	Reason  template.HTML
 	Address string // of the page, for people with a printout
 }

@@ -42,31 +42,21 @@ func beginning(reason string) string {
 const maxExcerpt = 280
 
 // excerpt returns the beginning of a reason as text on one line.
-func excerpt(reason string) (text string) {
-	var b strings.Builder
-	z := html.NewTokenizer(strings.NewReader(beginning(strings.ReplaceAll(reason, "\x00", ""))))
-	n := 0
-	for kind := z.Next(); kind != html.ErrorToken && n <= maxExcerpt; kind = z.Next() {
-		if kind != html.TextToken {
-			if name, _ := z.TagName(); !markdown.Inline(string(name)) {
-				b.WriteByte(' ')
-			}
-			continue
-		}
-		t := string(z.Text())
-		b.WriteString(t) // Text has decoded it
-		n += utf8.RuneCountInString(t)
-	}
-	text = strings.Join(strings.Fields(b.String()), " ")
-	if utf8.RuneCountInString(text) <= maxExcerpt && n <= maxExcerpt {
+func excerpt(reason string) string {
+	return shortened(strings.Join(strings.Fields(markdown.Text(beginning(reason))), " "), maxExcerpt)
+}
+
+// shortened returns the words of a text up to a length in code points.
+func shortened(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
 		return text
 	}
-	runes := []rune(text)
-	text = string(runes[:min(len(runes), maxExcerpt)])
+	text = string(runes[:most])
 	if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
 		text = text[:space]
 	}
-	return strings.TrimRight(text, " ,.;:–-") + "…"
+	return strings.TrimRight(text, " ,.;:–-…") + "…"
 }
 
 // maxGist bounds a gist in code points.
@@ -78,15 +68,7 @@ func gist(reason string) string {
 	if bold, ok := strings.CutPrefix(beginning(reason), "<p><strong>"); ok {
 		text, _, _ = strings.Cut(bold, "</strong>")
 	}
-	text = excerpt(text)
-	if runes := []rune(text); len(runes) > maxGist {
-		text = string(runes[:maxGist])
-		if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
-			text = text[:space]
-		}
-		text = strings.TrimRight(text, " ,.;:–-…") + "…"
-	}
-	return strings.TrimRight(text, ".:")
+	return strings.TrimRight(shortened(excerpt(text), maxGist), ".:")
 }
 
 // maxRead bounds beginning, in bytes: more than an excerpt of plain words takes, and little enough

@@ -76,6 +76,7 @@ type avatars struct {
 	running  *shared[cached] // by user
 	limiter  *rate.Limiter
 	backOff  backOff
+	room     func(bytes int) (release func(), err error) // nil for no bound
 	logger   *slog.Logger
 	logged   rate.Sometimes
 }
@@ -225,6 +226,13 @@ func (a *avatars) fetch(ctx context.Context, key avatarKey) cached {
 	began := time.Now()
 	if !a.backOff.allows(began) {
 		return cached{}
+	}
+	if a.room != nil {
+		release, err := a.room(2 * maxPicture) // while it is read, it is there twice
+		if err != nil {
+			return cached{}
+		}
+		defer release()
 	}
 	c, err := a.ask(ctx, key)
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {

@@ -73,7 +73,7 @@ func TestIdenticonShape(t *testing.T) {
 		id := rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`).Draw(r, "id")
 		size := rapid.SampledFrom(avatarSizes()).Draw(r, "size")
 		img := drawIdenticon(id, size)
-		ink := 0 // in shades
+		ink := 0
 		for y := range size {
 			for x := range size {
 				shade := img.ColorIndexAt(x, y)
@@ -90,7 +90,7 @@ func TestIdenticonShape(t *testing.T) {
 				}
 			}
 		}
-		if share := ink * 100 / (15 * size * size); share < 10 || share > 55 {
+		if share := ink * 100 / (size * size); share < 10 || share > 55 {
 			r.Fatalf("%d %% of it is ink", share)
 		}
 		small := drawIdenticon(id, 128)
@@ -106,9 +106,10 @@ func TestIdenticonShape(t *testing.T) {
 
 // inked looks at the middle of a cell.
 func inked(img *image.Paletted, x, y int) bool {
-	g := newGeometry(img.Rect.Dx())
-	at := func(cell int) int { return (g.margin + (2*cell+1)*g.half) / identiconSub }
-	return img.ColorIndexAt(at(x), at(y)) > 7
+	size := img.Rect.Dx()
+	cell := identiconCell(size)
+	margin := (size - identiconCells*cell) / 2
+	return img.ColorIndexAt(margin+x*cell+cell/2, margin+y*cell+cell/2) == 1
 }
 
 // Ids that differ in one digit look different: of a thousand, nearly all have pictures of their

@@ -29,6 +29,9 @@ type Config struct {
 	// Turn, if not nil, waits until a large picture may be drawn, until leave. Its error is
 	// returned.
 	Turn func(ctx context.Context) (leave func(), err error)
+	// Room, if not nil, takes memory for a picture that is fetched, until release. If it returns an
+	// error, the platform is not asked, as if it were busy.
+	Room func(bytes int) (release func(), err error)
 	// Metrics is where the metrics of calls are registered, once. If nil, they are not.
 	Metrics prometheus.Registerer
 	// Logger gets failures of upstreams, and panics. If nil, they are dropped.
@@ -59,6 +62,7 @@ func New(cfg Config) (*Services, error) {
 	if s.avatars, err = newAvatars(cfg.Avatars, m, s.work, cfg.Logger); err != nil {
 		return nil, fmt.Errorf("upstream: avatars: %w", err)
 	}
+	s.avatars.room = cfg.Room
 	return s, nil
 }
 

@@ -107,9 +107,9 @@ func (f *Finding) Text() string { return f.ID + f.Number + f.Name }
 type Verdict struct {
 	Value     Value
 	Reason    Reason
-	Findings  []Finding       // the gravest first
-	Unchecked []paste.Stretch // what no list has
-	Omitted   bool            // there is more than was looked up
+	Findings  []Finding     // the gravest first
+	Unchecked []paste.Token // what no list has
+	Omitted   bool          // there is more than was looked up
 	// Alone is a trusted person's id in a caution, to be checked alone, or "".
 	Alone string
 	// Namesake says that an accused has the name of the trusted person, or one like it, whom the

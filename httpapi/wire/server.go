@@ -77,7 +77,7 @@ func LimitConnections(l net.Listener, limits Limits) net.Listener {
 		limits.Refused = func(bool) {}
 	}
 	return &listener{Listener: l, limits: limits, slots: make(chan struct{}, limits.Connections), closed: make(chan struct{}),
-		buffers: &sync.Pool{}, byClient: map[netip.Addr]int{}}
+		byClient: map[netip.Addr]int{}}
 }
 
 const (
@@ -103,11 +103,10 @@ func partsOf(descriptors uint64) Parts {
 // does not use netutil.LimitListener, whose connections hide their sockets.
 type listener struct {
 	net.Listener
-	limits  Limits
-	slots   chan struct{}
-	once    sync.Once // for closed
-	closed  chan struct{}
-	buffers *sync.Pool
+	limits Limits
+	slots  chan struct{}
+	once   sync.Once // for closed
+	closed chan struct{}
 
 	mu       sync.Mutex
 	byClient map[netip.Addr]int // of known clients
@@ -149,7 +148,7 @@ func (l *listener) admit(c net.Conn) (net.Conn, error) {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
-	conn := newConn(c, l.buffers)
+	conn := &Conn{Conn: c, ended: make(chan struct{})}
 	conn.BoundUnsent(maxUnsent)
 	conn.listener = l
 	conn.release = sync.OnceFunc(func() {

@@ -31,7 +31,7 @@ func knownOf(t *testing.T, s leader.Stream, source Source) *Known {
 	k.Stream = k.At.StreamIdentity
 	k.At.History, k.At.HistoryRevision = marker.Name, marker.Revision
 	require.NoError(t, s.ReadAll(t.Context(), "test", func(m leader.Message) {
-		k.At.Passed(readmodel.Position{Sequence: m.Sequence, Time: m.Time})
+		k.At.Passed([]readmodel.Position{{Sequence: m.Sequence, Time: m.Time}})
 		if e, err := m.Event(); err == nil {
 			k.States.Add(readmodel.State{Sequence: m.Sequence, Data: e.Data})
 		}

@@ -1,4 +1,4 @@
-// Package rejected manages the copies of rejected events: how a copy is stored, and how an operator
+// Package rejected manages the copies of rejected events, a dead-letter stream: how a copy is stored, and how an operator
 // sees, retries and purges copies. The projector makes them; events/CONTRACT.md#rejection is the
 // contract.
 //
@@ -192,7 +192,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", stream, natserr.PermissionError(js.Conn(), err, ""))
+		return nil, fmt.Errorf("stream %s: %w", stream, natserr.Explain(js.Conn(), err, ""))
 	}
 	return &Events{js: js, stream: stream, epoch: token(lineage.Of(s.CachedInfo()).StreamEpoch)}, nil
 }
@@ -200,11 +200,12 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 // Epoch returns the epoch of the stream, as in Copy.Epoch.
 func (e *Events) Epoch() string { return e.epoch }
 
-func (e *Events) refusal(err error) error { return natserr.PermissionError(e.js.Conn(), err, "") }
+// explain names the right that is missing, or the silence.
+func (e *Events) explain(err error) error { return natserr.Explain(e.js.Conn(), err, "") }
 
 // List returns every copy, sorted by epoch and sequence, or none if nothing was ever rejected.
 func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
-	defer func() { err = e.refusal(err) }()
+	defer func() { err = e.explain(err) }()
 	err = copiesOf(e.js).ReadAll(ctx, "registry rejected", func(m leader.Message) {
 		if c, ok := parse(m.Subject, m.Header, m.Data, m.Time); ok {
 			copies = append(copies, c)
@@ -226,7 +227,7 @@ func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
 // all that the stream has on its subject. Of an event that this version cannot read that is not known,
 // so it must still be the last. Retry returns the event's new sequence.
 func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
-	defer func() { err = e.refusal(err) }()
+	defer func() { err = e.explain(err) }()
 	c, err := e.find(ctx, seq)
 	if err != nil {
 		return 0, err
@@ -294,7 +295,7 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 // returns their number. The subject may have wildcards (CheckPattern). The events stay in their
 // stream, and a replay copies them again.
 func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error) {
-	defer func() { err = e.refusal(err) }()
+	defer func() { err = e.explain(err) }()
 	stream, err := openCopies(ctx, e.js)
 	if err != nil || stream == nil {
 		return 0, err

@@ -1,47 +1,26 @@
 package btree
 
-import "math"
-
 // Ascend calls f with the slots of the items of the classes, in order, until f returns false. It
 // leaves out the first skip of them.
 func (t *Tree) Ascend(in Classes, skip int, f func(slot uint32) bool) {
 	if t.root != nil {
-		t.root.ascend(in, skip, f)
+		t.root.walk(in, skip, false, f)
 	}
-}
-
-func (n *node) ascend(in Classes, skip int, f func(slot uint32) bool) bool {
-	for i := range int(n.n) {
-		if n.children == nil {
-			if in.has(n.classes[i]) {
-				if skip--; skip < 0 && !f(n.slots[i]) {
-					return false
-				}
-			}
-			continue
-		}
-		if count := n.kidCount(i, in); skip >= count {
-			skip -= count
-			continue
-		}
-		if !n.children.nodes[i].ascend(in, skip, f) {
-			return false
-		}
-		skip = 0
-	}
-	return true
 }
 
 // Descend is Ascend from the other end: it leaves out the last skip items, and the order is
 // reversed.
 func (t *Tree) Descend(in Classes, skip int, f func(slot uint32) bool) {
 	if t.root != nil {
-		t.root.descend(in, skip, f)
+		t.root.walk(in, skip, true, f)
 	}
 }
 
-func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
-	for i := int(n.n) - 1; i >= 0; i-- {
+func (n *node) walk(in Classes, skip int, descending bool, f func(slot uint32) bool) bool {
+	for i := range int(n.n) {
+		if descending {
+			i = int(n.n) - 1 - i
+		}
 		if n.children == nil {
 			if in.has(n.classes[i]) {
 				if skip--; skip < 0 && !f(n.slots[i]) {
@@ -54,7 +33,7 @@ func (n *node) descend(in Classes, skip int, f func(slot uint32) bool) bool {
 			skip -= count
 			continue
 		}
-		if !n.children.nodes[i].descend(in, skip, f) {
+		if !n.children.nodes[i].walk(in, skip, descending, f) {
 			return false
 		}
 		skip = 0
@@ -110,29 +89,14 @@ func (t *Tree) Last() (last Item, ok bool) {
 }
 
 // Find calls f with the slots of all items with a key. It compares keys alone, so the tree's order
-// must be by key first. It is fast if the keys are hashes.
+// must be by key first.
 func (t *Tree) Find(key uint64, f func(slot uint32)) {
-	if t.root != nil {
-		t.root.find(key, 0, math.MaxUint64, f)
-	}
-}
-
-// find is Find below n, whose keys lie between low and high.
-func (n *node) find(key, low, high uint64, f func(slot uint32)) {
-	at := n.lowerBoundNear(key, low, high)
-	if n.children == nil {
-		for ; at < int(n.n) && n.keys[at] == key; at++ {
-			f(n.slots[at])
+	t.AscendFrom(key, func(it Item) bool {
+		if it.Key == key {
+			f(it.Slot)
 		}
-		return
-	}
-	for at = max(at-1, 0); at < int(n.n) && n.keys[at] <= key; at++ { // the kid before may end with the key
-		end := high
-		if at+1 < int(n.n) {
-			end = n.keys[at+1]
-		}
-		n.children.nodes[at].find(key, n.keys[at], end, f)
-	}
+		return it.Key == key
+	})
 }
 
 // Count returns how many items have a key. It reads few of them. Like Find it compares keys alone.
@@ -140,27 +104,22 @@ func (t *Tree) Count(key uint64) int {
 	if t.root == nil {
 		return 0
 	}
-	return t.root.countOf(key, 0, math.MaxUint64)
+	return t.root.countOf(key)
 }
 
-// countOf is Count below n, whose keys lie between low and high.
-func (n *node) countOf(key, low, high uint64) (count int) {
-	at := n.lowerBoundNear(key, low, high)
+func (n *node) countOf(key uint64) (count int) {
+	at := n.lowerBound(key)
 	if n.children == nil {
 		for ; at < int(n.n) && n.keys[at] == key; at++ {
 			count++
 		}
 		return count
 	}
-	for at = max(at-1, 0); at < int(n.n) && n.keys[at] <= key; at++ {
-		end := high
-		if at+1 < int(n.n) {
-			end = n.keys[at+1]
-		}
-		if n.keys[at] == key && end == key {
+	for at = max(at-1, 0); at < int(n.n) && n.keys[at] <= key; at++ { // the kid before may end with the key
+		if n.keys[at] == key && at+1 < int(n.n) && n.keys[at+1] == key {
 			count += int(n.children.counts[at]) // it holds nothing else
 		} else {
-			count += n.children.nodes[at].countOf(key, n.keys[at], end)
+			count += n.children.nodes[at].countOf(key)
 		}
 	}
 	return count
@@ -206,23 +165,4 @@ func (n *node) lowerBound(key uint64) int {
 		}
 	}
 	return low
-}
-
-// lowerBoundNear is lowerBound for keys spread evenly between low and high. It starts at the
-// expected position of key and scans from there. That touches one or two cache lines; a binary
-// search touches five, and memory is most of the cost of a lookup by id.
-func (n *node) lowerBoundNear(key, low, high uint64) int {
-	keys := n.keys[:n.n]
-	at := len(keys)
-	if key < high {
-		at = int(float64(key-low) / float64(high-low) * float64(at))
-	}
-	at = min(max(at, 0), len(keys))
-	for at > 0 && keys[at-1] >= key {
-		at--
-	}
-	for at < len(keys) && keys[at] < key {
-		at++
-	}
-	return at
 }

@@ -14,20 +14,18 @@ import (
 
 // builder builds a text index and keeps it up to date with the model. One goroutine owns it.
 //
-// It marks changed rows as unindexed, which publishes at once, and builds blocks later: a small
-// block of a part's changed rows, or a large block of all its rows if a small one no longer
-// suffices.
+// It marks changed rows as unindexed, which publishes at once, and builds the blocks of parts with
+// many of them later.
 type builder struct {
 	path   string
 	model  *readmodel.Model
 	tuning tuning
 
-	index index           // its parts are shared with the last published index
-	view  *readmodel.View // the view of index.version; nil before the first one
-	quiet bool            // the last view brought no changes
-	dir   textindex.Dir   // empty until it is opened
-	large *textindex.Builder
-	small *textindex.Builder // used while large is in use, too
+	index index              // its parts are shared with the last published index
+	view  *readmodel.View    // the view of index.version; nil before the first one
+	quiet bool               // the last view brought no changes
+	dir   textindex.Dir      // empty until it is opened
+	texts *textindex.Builder // nil if it was released
 
 	vocabulary *textindex.Vocabulary // of new blocks; nil at first
 	settled    int                   // its bytes when every block first had been made with it; zero: not yet
@@ -36,23 +34,15 @@ type builder struct {
 
 // plan holds the builder's data about a part, which searches do not need.
 type plan struct {
-	pending    int       // number of unindexed rows that a new block would take in
-	own        bool      // unindexed is not published yet, so it may be changed
-	rows       int       // in the large block
-	slots      int       // in the small block
-	largeBuilt time.Time // when the large block was built
-	lastBuilt  time.Time // when the newer of the two was built
+	pending int  // number of unindexed rows that a new block would take in
+	own     bool // unindexed is not published yet, so it may be changed
+	rows    int  // in the block
 }
 
 const (
-	// largeEvery is the minimum time between two large blocks of a part while they lack less than
-	// half of its rows.
-	largeEvery = 5 * time.Second
-	// smallEvery is the minimum time between two small blocks of a part.
-	smallEvery = time.Second / 5
-	// maxSmall bounds a small block, in slots. With 1,000 changes a second spread over seven parts,
-	// small and large blocks take a fifth of a CPU each.
-	maxSmall = 1024
+	// fewPending is how many unindexed rows of a part are left to searches, and manyPending how many
+	// while more of them are changing.
+	fewPending, manyPending = 32, 2048
 	// tickEvery is how many rows are indexed, in some milliseconds, before the builder checks the
 	// model.
 	tickEvery = 512
@@ -68,7 +58,7 @@ func newBuilder(path string, m *readmodel.Model, t tuning) *builder {
 // that is needed most.
 func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.View) (indexing.State, error) {
 	b.follow(v)
-	list, i, need := b.mostUrgent(false)
+	list, i, need := b.mostUrgent()
 	state := indexing.Waiting
 	if need == none {
 		b.renewVocabulary()
@@ -81,7 +71,7 @@ func (b *builder) Follow(ctx context.Context, w *indexing.Work, v *readmodel.Vie
 	case need == now:
 		return indexing.Working, b.build(ctx, w, v, list, i)
 	case state == indexing.Complete && b.quiet:
-		b.large, b.small = nil, nil // releases their memory; the next blocks make them again
+		b.texts = nil // releases its memory; the next block makes it again
 	}
 	return state, nil
 }
@@ -127,25 +117,20 @@ func (b *builder) renewVocabulary() {
 		}
 	case b.vocabulary.Bytes() > 2*b.settled+cmp.Or(b.tuning.minRenewal, 1<<20), time.Since(b.settledAt) > cmp.Or(b.tuning.renewAfter, renewAfter):
 		b.vocabulary, b.settled = textindex.NewVocabulary(), 0
-		b.large, b.small = nil, nil
+		b.texts = nil
 	}
 }
 
-// firstOutdated returns a part whose large block was built with an earlier vocabulary.
+// firstOutdated returns a part whose block was built with an earlier vocabulary.
 func (b *builder) firstOutdated() (list, i int, need urgency) {
 	for l := range b.index.lists {
 		for n := range b.index.lists[l] {
-			if b.outdated(&b.index.lists[l][n]) {
+			if block := b.index.lists[l][n].block; block != nil && block.Vocabulary() != b.vocabulary {
 				return l, n, now
 			}
 		}
 	}
 	return 0, 0, none
-}
-
-// outdated reports whether the part's large block was built with an earlier vocabulary.
-func (b *builder) outdated(p *part) bool {
-	return p.large != nil && p.large.Vocabulary() != b.vocabulary
 }
 
 // markChanged marks a row as unindexed.
@@ -188,16 +173,12 @@ const (
 	now
 )
 
-// mostUrgent returns the part with the most urgent need. With small set, it considers only parts for
-// which a small block suffices.
-func (b *builder) mostUrgent(small bool) (list, i int, most urgency) {
+// mostUrgent returns the part with the most urgent need.
+func (b *builder) mostUrgent() (list, i int, most urgency) {
 	pending := 0
 	for l := range b.index.lists {
 		for n := range b.index.lists[l] {
 			p := &b.index.lists[l][n]
-			if small && !b.smallWillDo(p) {
-				continue
-			}
 			need := b.urgencyOf(p)
 			if need > most || need == most && need != none && p.pending > pending {
 				list, i, most, pending = l, n, need, p.pending
@@ -207,56 +188,42 @@ func (b *builder) mostUrgent(small bool) (list, i int, most urgency) {
 	return list, i, most
 }
 
-// urgencyOf grows with the number of rows that the part lacks. While many rows change, a large block
-// grows by half each time. Filling it then costs three times as much as building it once.
+// urgencyOf grows with the number of rows that the part lacks. While rows are added, a block grows by
+// half each time: filling it then costs about four times as much as building it once.
 func (b *builder) urgencyOf(p *part) urgency {
-	small := b.smallWillDo(p)
 	switch {
-	case p.pending <= cmp.Or(b.tuning.maxPending, 32):
+	case p.pending <= cmp.Or(b.tuning.maxPending, fewPending):
 		return none
-	case b.quiet,
-		small && time.Since(p.lastBuilt) > smallEvery,
-		!small && (p.missing() > p.rows/2 || time.Since(p.largeBuilt) > largeEvery):
+	case b.quiet, p.pending > min(manyPending, p.rows/2):
 		return now
 	default:
 		return later
 	}
 }
 
-// smallWillDo reports whether a small block has room for the rows that the large one lacks.
-func (b *builder) smallWillDo(p *part) bool {
-	return p.missing() <= min(maxSmall, p.rows/2) && !b.outdated(p)
-}
-
-// missing returns the number of the part's rows that are not in its large block.
-func (p *part) missing() int { return p.pending + p.slots }
-
-// build builds a new block of the part's rows in v, a view that was followed: either the rows that
-// the large block lacks, or all.
+// build builds a new block of the part's rows in v, a view that was followed.
 func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View, list, i int) error {
-	p := &b.index.lists[list][i]
-	into, only := b.prepare(p)
-	unindexed, rows, err := b.collect(ctx, w, into, v, readmodel.NewRowRef(list, uint32(i)*textindex.BlockLen), only)
+	if b.vocabulary == nil {
+		b.vocabulary = textindex.NewVocabulary()
+	}
+	if b.texts == nil {
+		b.texts = &textindex.Builder{Vocabulary: b.vocabulary}
+	}
+	b.texts.MaxVocabulary = b.maxVocabulary()
+	unindexed, rows, err := b.collect(ctx, w, v, readmodel.NewRowRef(list, uint32(i)*textindex.BlockLen))
 	if err != nil {
 		return err
 	}
-	block, err := b.write(into)
+	block, err := b.write()
 	if err != nil {
 		b.dir = ""
 		return err
 	}
 	changes, ok := b.view.ChangedSince(v.Version())
 	if !ok {
-		return nil // too much has changed since; the old blocks stay
+		return nil // too much has changed since; the old block stays
 	}
-	p = &b.index.lists[list][i] // parts may have been added since
-	built := time.Now()
-	if only != nil {
-		*p = part{large: p.large, small: block, inSmall: only, built: v.Version(), unindexed: unindexed,
-			plan: plan{rows: p.rows, slots: only.Len(), largeBuilt: p.largeBuilt, lastBuilt: built}}
-	} else {
-		*p = part{large: block, built: v.Version(), unindexed: unindexed, plan: plan{rows: rows, largeBuilt: built, lastBuilt: built}}
-	}
+	b.index.lists[list][i] = part{block: block, built: v.Version(), unindexed: unindexed, plan: plan{rows: rows}}
 	for _, ref := range changes {
 		if ref.List() == list && int(ref.Slot()/textindex.BlockLen) == i {
 			b.markChanged(ref)
@@ -264,28 +231,6 @@ func (b *builder) build(ctx context.Context, w *indexing.Work, v *readmodel.View
 	}
 	b.publish()
 	return nil
-}
-
-// prepare chooses the builder, and for a small block the rows. If only is nil, the block has all
-// rows.
-func (b *builder) prepare(p *part) (into *textindex.Builder, only *textindex.Set) {
-	kept := &b.large
-	if b.smallWillDo(p) {
-		kept, only = &b.small, &textindex.Set{}
-		for _, set := range []*textindex.Set{p.inSmall, p.unindexed} {
-			if set != nil {
-				only.Or(set)
-			}
-		}
-	}
-	if b.vocabulary == nil {
-		b.vocabulary = textindex.NewVocabulary()
-	}
-	if *kept == nil {
-		*kept = &textindex.Builder{Vocabulary: b.vocabulary}
-	}
-	(*kept).MaxVocabulary = b.maxVocabulary()
-	return *kept, only
 }
 
 // maxVocabulary bounds the vocabulary, in bytes, regardless of the texts. Made-up reasons, with one
@@ -298,24 +243,24 @@ func (b *builder) maxVocabulary() int {
 	return 4<<20 + 32*textindex.BlockLen*parts
 }
 
-// collect adds texts of a part to the builder: of the rows in subset, or of all rows if subset is
-// nil. first is the part's first slot. collect returns the number of rows and the rows that did not
-// fit.
-func (b *builder) collect(ctx context.Context, w *indexing.Work, into *textindex.Builder, v *readmodel.View, first readmodel.RowRef,
-	subset *textindex.Set) (unindexed *textindex.Set, rows int, err error) {
-	into.Reset()
+// collect adds the texts of a part's rows to the builder's. first is the part's first slot. collect
+// returns the number of rows and the rows that did not fit. Meanwhile it publishes what changes.
+func (b *builder) collect(ctx context.Context, w *indexing.Work, v *readmodel.View, first readmodel.RowRef) (unindexed *textindex.Set, rows int, err error) {
+	b.texts.Reset()
 	for n := range uint16(textindex.BlockLen) {
 		r := v.Row(first + readmodel.RowRef(n))
-		if r == nil || subset != nil && !subset.Has(n) {
+		if r == nil {
 			continue
 		}
 		if rows++; rows%tickEvery == 0 {
-			b.meanwhile(ctx, w, subset == nil)
+			b.follow(b.model.View())
+			b.publish()
+			w.Tick(ctx)
 			if ctx.Err() != nil {
 				return nil, 0, ctx.Err()
 			}
 		}
-		if names, reason := r.Folded(); !into.Add(n, names, reason) {
+		if names, reason := r.Folded(); !b.texts.Add(n, names, reason) {
 			if unindexed == nil {
 				unindexed = &textindex.Set{}
 			}
@@ -325,24 +270,12 @@ func (b *builder) collect(ctx context.Context, w *indexing.Work, into *textindex
 	return unindexed, rows, nil
 }
 
-// meanwhile publishes the changes since, and sleeps. While a large block is being built, it builds
-// a small one, because unindexed rows gathered in that time would slow searches. If that fails, the
-// large block has these rows, too.
-func (b *builder) meanwhile(ctx context.Context, w *indexing.Work, large bool) {
-	b.follow(b.model.View())
-	b.publish()
-	w.Tick(ctx)
-	if list, i, need := b.mostUrgent(true); large && need == now {
-		_ = b.build(ctx, w, b.view, list, i)
-	}
-}
-
 // write makes a block of the builder's texts.
-func (b *builder) write(from *textindex.Builder) (block *textindex.Block, err error) {
+func (b *builder) write() (block *textindex.Block, err error) {
 	if b.dir == "" {
 		if b.dir, err = textindex.Open(b.path); err != nil {
 			return nil, err
 		}
 	}
-	return b.dir.Write(from)
+	return b.dir.Write(b.texts)
 }

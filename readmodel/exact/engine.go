@@ -21,7 +21,7 @@ type Engine struct {
 	// nothing is logged.
 	Logger *slog.Logger
 
-	keeper indexing.Keeper
+	runner indexing.Runner
 	tuning tuning
 }
 
@@ -38,7 +38,7 @@ type tuning struct {
 // while, and searches keep what has been indexed. An Engine runs once; a model may have one running
 // Engine at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
-	k := &e.keeper
+	k := &e.runner
 	k.Name, k.Failing = "text index", "The text index cannot be written, so searches look at the entries it lacks"
 	k.Pacer, k.Pause = e.Pacer, cmp.Or(e.tuning.pause, 20*time.Millisecond)
 	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, 10*time.Second, e.Logger
@@ -50,7 +50,7 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model) {
 
 // Sequence returns the last sequence at which the index covered the model, except for a few rows
 // that searches scan, or 0 before that.
-func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
+func (e *Engine) Sequence() uint64 { return e.runner.Sequence() }
 
 // Problem returns a sentence that describes the index's problem, or "".
-func (e *Engine) Problem() string { return e.keeper.Problem() }
+func (e *Engine) Problem() string { return e.runner.Problem() }

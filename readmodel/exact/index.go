@@ -22,16 +22,13 @@ type index struct {
 type scratch struct {
 	query       textindex.Scratch
 	sure, maybe textindex.Set
-	small       [2]textindex.Set // sure and possible slots of a small block
 }
 
 // part is the index of textindex.BlockLen neighboring slots of a list.
 type part struct {
-	large     *textindex.Block // of all rows at the time; nil if empty
-	small     *textindex.Block // of the rows in inSmall, which have changed since
-	inSmall   *textindex.Set   // nil if there are none
-	unindexed *textindex.Set   // rows that changed after both, or did not fit: searches scan them. Nil if there are none
-	built     uint64           // version of the view of the newer block
+	block     *textindex.Block // nil if empty
+	unindexed *textindex.Set   // rows that changed after it, or did not fit: searches scan them. Nil if there are none
+	built     uint64           // version of the block's view
 
 	plan // of the builder; searches do not read it
 }
@@ -78,9 +75,9 @@ const _ = uint(textindex.BlockLen-readmodel.BlockLen) + uint(readmodel.BlockLen-
 // whose rows may.
 func (p *part) find(v *readmodel.View, q *textindex.Query, s *scratch) {
 	sure, maybe := &s.sure, &s.maybe
-	// An older view may have other texts than the blocks. If a block cannot be read, the search
+	// An older view may have other texts than the block. If the block cannot be read, the search
 	// scans.
-	if p.built > v.Version() || p.findInBlocks(q, s) != nil {
+	if p.built > v.Version() || p.block.Find(q, sure, maybe) != nil {
 		sure.Clear()
 		maybe.Fill()
 		return
@@ -90,18 +87,4 @@ func (p *part) find(v *readmodel.View, q *textindex.Query, s *scratch) {
 		maybe.Or(p.unindexed)
 	}
 	maybe.AndNot(sure)
-}
-
-func (p *part) findInBlocks(q *textindex.Query, s *scratch) error {
-	if err := p.large.Find(q, &s.sure, &s.maybe); err != nil || p.inSmall == nil {
-		return err
-	}
-	s.sure.AndNot(p.inSmall)
-	s.maybe.AndNot(p.inSmall)
-	if err := p.small.Find(q, &s.small[0], &s.small[1]); err != nil {
-		return err
-	}
-	s.sure.Or(&s.small[0])
-	s.maybe.Or(&s.small[1])
-	return nil
 }

@@ -5,10 +5,10 @@
 //
 // # Adding a third index
 //
-// Write a type that implements Index and a function that opens it, and run a Keeper with that
+// Write a type that implements Index and a function that opens it, and run a Runner with that
 // function:
 //
-//	k := indexing.Keeper{
+//	k := indexing.Runner{
 //		Name:    "index of reports",
 //		Failing: "The index of reports cannot be written, so charts are slow",
 //		Open:    func(ctx context.Context, w *indexing.Work) (indexing.Index, error) { return open(dir, model) },
@@ -31,7 +31,7 @@
 //
 // While it works, Follow must call Work.Tick often: Tick sleeps if others need the CPUs, and shows
 // that the step is not stuck. The result of Follow says when to call it again. An error becomes the
-// sentence in Problem and a line in the log; Keeper.SetAside decides what happens next. An
+// sentence in Problem and a line in the log; Runner.SetAside decides what happens next. An
 // in-memory index that merely failed to write (exact search) leaves SetAside nil: it stays in use,
 // and Follow is called again. An index on disk (ranked search) may be damaged: it is closed,
 // removed and rebuilt.
@@ -56,6 +56,6 @@
 //
 // # The parts
 //
-//   - keeper.go: Keeper, its Index, and the Work of a step.
+//   - runner.go: Runner, its Index, and the Work of a step.
 //   - pacer.go: Pacer.
 package indexing

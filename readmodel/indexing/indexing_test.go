@@ -81,10 +81,10 @@ func (f *fake) Follow(ctx context.Context, w *Work, _ *readmodel.View) (State, e
 }
 func (f *fake) Close() { f.closed.Add(1) }
 
-// life is a keeper of fakes: life.steps says what each Follow does, one after another, and then
+// life is a runner of fakes: life.steps says what each Follow does, one after another, and then
 // they are complete.
 type life struct {
-	Keeper
+	Runner
 	opened, aside atomic.Int32
 	index         atomic.Pointer[fake] // the newest
 	log           log

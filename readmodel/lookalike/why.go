@@ -132,3 +132,16 @@ func Script(r rune) string {
 	}
 	return ""
 }
+
+// ScriptOf returns the script of a letter, or nil if several scripts have it.
+func ScriptOf(r rune) *unicode.RangeTable {
+	if unicode.Is(unicode.Latin, r) {
+		return unicode.Latin
+	}
+	for name, table := range unicode.Scripts {
+		if name != "Common" && name != "Inherited" && unicode.Is(table, r) {
+			return table
+		}
+	}
+	return nil
+}

@@ -35,10 +35,10 @@ type Engine struct {
 	tuning tuning
 
 	mu        sync.Mutex
-	follower  *follower  // whose index searches use
+	builder   *builder   // whose index searches use
 	published *published // nil if there is no index
 
-	keeper    indexing.Keeper
+	runner    indexing.Runner
 	analyzers sync.Pool // of *terms.Analyzer
 	stemmer   atomic.Pointer[terms.Stemmer]
 	builders  [2]atomic.Pointer[levenshtein.LevenshteinAutomatonBuilder] // see automata
@@ -61,16 +61,16 @@ const (
 // Run maintains an index of m until ctx ends. An index that does not fit, is damaged or hangs is
 // removed and rebuilt. An Engine runs once; a directory may have one running Engine at a time.
 func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
-	k := &e.keeper
+	k := &e.runner
 	k.Name, k.Failing = "index of ranked search", "The index of ranked search is being made anew"
 	k.Pacer, k.Pause = e.Pacer, cmp.Or(e.tuning.pause, pause)
 	k.Retry, k.HangsAfter, k.Logger = e.tuning.retry, e.hangsAfter(), e.Logger
 	k.Open = func(ctx context.Context, w *indexing.Work) (indexing.Index, error) {
-		f := &follower{engine: e, model: m, state: newState(id), tables: map[uint64]*table{}}
+		b := &builder{engine: e, model: m, state: newState(id), tables: map[uint64]*table{}}
 		e.mu.Lock()
-		e.follower = f
+		e.builder = b
 		e.mu.Unlock()
-		return f, f.open(ctx, w)
+		return b, b.open(ctx, w)
 	}
 	k.SetAside = func() error {
 		e.unpublish(nil)
@@ -80,32 +80,32 @@ func (e *Engine) Run(ctx context.Context, m *readmodel.Model, id Identity) {
 }
 
 // Sequence returns the last sequence that the index covers, or 0 if there is no index.
-func (e *Engine) Sequence() uint64 { return e.keeper.Sequence() }
+func (e *Engine) Sequence() uint64 { return e.runner.Sequence() }
 
 // Problem returns a sentence that describes the index's problem, or "".
-func (e *Engine) Problem() string { return e.keeper.Problem() }
+func (e *Engine) Problem() string { return e.runner.Problem() }
 
 // Renewed returns how often the index has been rebuilt because of a problem.
-func (e *Engine) Renewed() uint64 { return e.keeper.Renewed() }
+func (e *Engine) Renewed() uint64 { return e.runner.Renewed() }
 
-// publish makes p the index of searches, unless p's follower has been abandoned.
+// publish makes p the index of searches, unless p's builder has been abandoned.
 func (e *Engine) publish(p *published) {
 	e.mu.Lock()
 	old := p
-	if e.follower == p.by {
+	if e.builder == p.by {
 		old, e.published = e.published, p
 	}
 	e.mu.Unlock()
 	old.release()
 }
 
-// unpublish withdraws and releases the index that f published. If f is nil, it withdraws any index.
-func (e *Engine) unpublish(f *follower) {
+// unpublish withdraws and releases the index that b published. If b is nil, it withdraws any index.
+func (e *Engine) unpublish(b *builder) {
 	e.mu.Lock()
 	var old *published
-	if f == nil || e.follower == f {
+	if b == nil || e.builder == b {
 		old = e.published
-		e.follower, e.published = nil, nil
+		e.builder, e.published = nil, nil
 	}
 	e.mu.Unlock()
 	old.release()

@@ -19,20 +19,20 @@ const (
 	// eraseAfter is the age at which a segment with deleted documents is rewritten. Otherwise bleve
 	// keeps their words until it merges the segment, which may be never.
 	eraseAfter = 24 * time.Hour
-	// eraseLooks is how often in that time the follower checks for such segments.
+	// eraseLooks is how often in that time the builder checks for such segments.
 	eraseLooks = 24
 )
 
 // overdue returns the rows of the live documents in segments that have deleted ones and are older
 // than the engine allows. Rewriting these rows leaves such a segment without documents, and bleve
 // removes its file at its next write.
-func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.Row, error) {
-	after := cmp.Or(f.engine.EraseAfter, eraseAfter)
-	if time.Since(f.looked) < after/eraseLooks {
+func (b *builder) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.Row, error) {
+	after := cmp.Or(b.engine.EraseAfter, eraseAfter)
+	if time.Since(b.looked) < after/eraseLooks {
 		return nil, nil
 	}
-	f.looked = time.Now()
-	snapshot, err := f.store.snapshot()
+	b.looked = time.Now()
+	snapshot, err := b.store.snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -57,30 +57,30 @@ func (f *follower) overdue(ctx context.Context, w *indexing.Work) ([]*readmodel.
 		if time.Since(info.ModTime()) < after {
 			continue
 		}
-		t := f.tables[seg.Id()]
+		t := b.tables[seg.Id()]
 		if t == nil { // merged since the last publication
-			if t, err = readTable(ctx, w, seg, f.view, func(string) error { return errUnknown }); err != nil {
+			if t, err = readTable(ctx, w, seg, b.view, func(string) error { return errUnknown }); err != nil {
 				return nil, err
 			}
 		}
 		for doc, ref := range t.refs {
-			if row := f.view.ShownAt(ref); ref != noRow && !deleted.Contains(uint32(doc)) && row != nil {
+			if row := b.view.ShownAt(ref); ref != noRow && !deleted.Contains(uint32(doc)) && row != nil {
 				rows = append(rows, row)
 			}
 		}
 	}
 	if len(rows) == 0 {
-		return nil, f.removeUnused(inUse)
+		return nil, b.removeUnused(inUse)
 	}
 	return rows, nil
 }
 
 // removeUnused makes bleve write if there are more files than segments in use, since a write
 // removes the other files.
-func (f *follower) removeUnused(inUse int) error {
-	files, err := filepath.Glob(filepath.Join(f.store.dir, "*.zap"))
-	if err != nil || len(files) <= inUse || f.store.unpersisted.Load() > 0 {
+func (b *builder) removeUnused(inUse int) error {
+	files, err := filepath.Glob(filepath.Join(b.store.dir, "*.zap"))
+	if err != nil || len(files) <= inUse || b.store.unpersisted.Load() > 0 {
 		return err
 	}
-	return f.write(nil, nil)
+	return b.write(nil, nil)
 }

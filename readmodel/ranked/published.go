@@ -14,7 +14,7 @@ import (
 // published is the index as searches see it. It never changes, and stays readable until all
 // references are released.
 type published struct {
-	by       *follower
+	by       *builder
 	users    atomic.Int64
 	snapshot *scorch.IndexSnapshot
 	parts    []part
@@ -41,18 +41,18 @@ type part struct {
 var errUnknown = errors.New("it holds a document whose entry does not exist")
 
 // show publishes the index.
-func (f *follower) show(ctx context.Context, w *indexing.Work) error {
-	snapshot, err := f.store.snapshot()
+func (b *builder) show(ctx context.Context, w *indexing.Work) error {
+	snapshot, err := b.store.snapshot()
 	if err != nil {
 		return err
 	}
-	p := &published{by: f, snapshot: snapshot, view: f.view, sequence: f.state.Sequence}
+	p := &published{by: b, snapshot: snapshot, view: b.view, sequence: b.state.Sequence}
 	p.users.Store(1)
 	tables := map[uint64]*table{}
 	for _, seg := range snapshot.Segments() {
-		t := f.tables[seg.Id()]
+		t := b.tables[seg.Id()]
 		if t == nil {
-			t, err = readTable(ctx, w, seg, f.view, func(string) error { return errUnknown })
+			t, err = readTable(ctx, w, seg, b.view, func(string) error { return errUnknown })
 			if err != nil {
 				p.release()
 				return err
@@ -64,8 +64,8 @@ func (f *follower) show(ctx context.Context, w *indexing.Work) error {
 		p.docs += one.docs
 		p.lengths.add(one.lengths)
 	}
-	f.tables = tables
-	f.engine.publish(p)
+	b.tables = tables
+	b.engine.publish(p)
 	return nil
 }
 
@@ -74,7 +74,7 @@ func newPart(seg *scorch.SegmentSnapshot, t *table) part {
 	p := part{SegmentSnapshot: seg, table: t, docs: int(seg.Count()), lengths: t.sum}
 	if deleted := seg.Deleted(); deleted != nil {
 		deleted.Iterate(func(doc uint32) bool {
-			p.lengths.sub(t.lengths[doc].unpack())
+			p.lengths.sub(t.lengths[doc])
 			return true
 		})
 	}

@@ -75,8 +75,8 @@ func (a *Searcher) Search(ctx context.Context, v *readmodel.View, q readmodel.Ra
 	return page, err
 }
 
-// report makes the follower abandon the index.
-func (f *follower) report(err error) { f.store.fail(err, "") }
+// report makes the builder abandon the index.
+func (b *builder) report(err error) { b.store.fail(err, "") }
 
 // search is one query in progress.
 type search struct {
@@ -233,7 +233,7 @@ func (s *search) find(p *part, w *word) (f found, err error) {
 			return f, fmt.Errorf("dictionary: %w", err)
 		}
 		for _, term := range w.terms {
-			list, err := dictionary.PostingsList([]byte(fieldTerm(i, term)), nil, nil)
+			list, err := dictionary.PostingsList([]byte(term), nil, nil)
 			if err != nil {
 				return f, fmt.Errorf("postings: %w", err)
 			}
@@ -517,7 +517,7 @@ func (s *search) score(p *part, docs []uint32, scores []float32, one postings, a
 		}
 		if docs[at] == doc {
 			frequency := float32(posting.Frequency())
-			scores[at] += weight * frequency / (frequency + short + long*float32(p.table.lengths[doc].of(one.field)))
+			scores[at] += weight * frequency / (frequency + short + long*float32(p.table.lengths[doc][one.field]))
 		}
 	}
 }

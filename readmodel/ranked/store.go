@@ -24,7 +24,7 @@ import (
 
 // format is the version of a document's data; terms.Version is that of the analysis. An index of
 // other versions is rebuilt. TestFormat fails if documents change and format does not.
-const format = 4
+const format = 5
 
 // Identity identifies the source of an index. An index of another identity is rebuilt.
 type Identity struct {
@@ -186,14 +186,14 @@ func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 
 // write makes a batch visible, with the index's new state. The batch reaches the disk later, as a
 // whole.
-func (s *store) write(documents []document, gone []string, st *state) error {
+func (s *store) write(documents []*document, gone []string, st *state) error {
 	batch := index.NewBatch()
 	s.merged.Store(false)
 	for _, id := range gone {
 		batch.Delete(id)
 	}
-	for i := range documents {
-		batch.Update(&documents[i])
+	for _, d := range documents {
+		batch.Update(d)
 	}
 	text, err := json.Marshal(st)
 	if err != nil {

@@ -275,26 +275,13 @@ func isPlainHost(rest string) bool {
 			return false
 		}
 		if letters = true; script == nil {
-			script = scriptOf(r)
+			script = lookalike.ScriptOf(r)
 		}
 		if script == nil || !unicode.Is(script, r) {
 			return false
 		}
 	}
 	return letters
-}
-
-// scriptOf returns the script of a letter; nil if it is of several.
-func scriptOf(r rune) *unicode.RangeTable {
-	if unicode.Is(unicode.Latin, r) {
-		return unicode.Latin
-	}
-	for name, table := range unicode.Scripts {
-		if name != "Common" && name != "Inherited" && unicode.Is(table, r) {
-			return table
-		}
-	}
-	return nil
 }
 
 // looksLikeAddress reports whether people read a link's text as an address: it has :// in it, or the

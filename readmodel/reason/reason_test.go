@@ -349,7 +349,7 @@ func TestLinksLeadWhereTheyRead(t *testing.T) {
 // TestAddressesAreWhole draws runs of characters behind a scheme: they are links as a whole, or not
 // at all.
 func TestAddressesAreWhole(t *testing.T) {
-	pieces := rapid.SampledFrom([]string{"a.pl", "bank.example", "/", "?", "#", "&", "=", ".", ",", ":", ";", "!", "'", `"`, "*", "_", "~", "~~", "|", "–", "∕", "ś", "а", "1", "%", "%20", "@", "\\", "^", "`", "”", "…", "-", "–", "🎁", "\u200b"})
+	pieces := rapid.SampledFrom([]string{"a.pl", "bank.example", "/", "?", "#", "&", "=", ".", ",", ":", ";", "!", "'", `"`, "*", "_", "~", "~~", "|", "–", "∕", "ś", "а", "1", "%", "%20", "@", "\\", "^", "`", "”", "…", "-", "🎁", "\u200b", "http://a.pl"})
 	r := NewRenderer()
 	whole := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -159,7 +160,8 @@ func (s *Server) follow(stderr io.Reader, file io.Writer, each func(line string)
 			s.NATS = line.NATS
 		}
 		if !s.said[line.Msg] {
-			s.said[line.Msg] = true
+			head, _, _ := strings.Cut(line.Msg, ":")
+			s.said[line.Msg], s.said[head] = true, true
 			close(s.news)
 			s.news = make(chan struct{})
 		}
@@ -174,30 +176,32 @@ func (s *Server) WaitListening(ctx context.Context) error { return s.WaitFor(ctx
 // WaitReady waits until the server is ready.
 func (s *Server) WaitReady(ctx context.Context) error { return s.WaitFor(ctx, "ready") }
 
-// WaitFor waits until the server has logged a message.
-func (s *Server) WaitFor(ctx context.Context, message string) error {
+// WaitFor waits until the server has logged one of the messages, or one that goes on with a colon.
+func (s *Server) WaitFor(ctx context.Context, messages ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	for {
-		s.mu.Lock()
-		said, news := s.said[message], s.news
-		s.mu.Unlock()
+		said, news := s.heard(messages)
 		if said {
 			return nil
 		}
 		select {
 		case <-news:
 		case <-s.ended:
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.said[message] {
+			if said, _ := s.heard(messages); said {
 				return nil
 			}
 			return s.Died()
 		case <-ctx.Done():
-			return fmt.Errorf("registry serve never said %q; its log ends:\n%s", message, s.Tail())
+			return fmt.Errorf("registry serve never said %q; its log ends:\n%s", messages, s.Tail())
 		}
 	}
+}
+
+func (s *Server) heard(messages []string) (said bool, news <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(messages, func(m string) bool { return s.said[m] }), s.news
 }
 
 // AdminAddr returns the address of the operators' listener, for --admin-addr.

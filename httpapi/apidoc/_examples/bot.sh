@@ -31,7 +31,10 @@ range() {
   case $status in
     200) # 32 wiersze albo więcej, i nic innego
       tr -d '\n' <"$kept.new" | grep -Eqx '([0-9a-f]{26}:[0-9a-f]{2}){32,}' || return 1
-      [ "$(($(wc -l <"$kept.new") * 30))" -eq "$(wc -c <"$kept.new")" ] || return 1
+      n=$(wc -l <"$kept.new")
+      [ "$((n * 30))" -eq "$(wc -c <"$kept.new")" ] || return 1
+      while [ "$((n % 2))" -eq 0 ]; do n=$((n / 2)); done
+      [ "$n" -eq 1 ] || [ "$n" -eq 3 ] || return 1 # 32, 48, 64, 96… inny jest ucięty
       mv "$kept.new" "$kept" ;;
     304) [ -f "$kept" ] && touch "$kept" || return 1 ;;
     *) return 1 ;;

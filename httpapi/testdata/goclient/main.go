@@ -84,7 +84,7 @@ func calls(ctx context.Context, c *ClientWithResponses, call func(string, int, a
 	if found := check.JSON200; found == nil || len(found.Results) == 0 || found.Results[0].Kind != CheckResultKindScammers {
 		return fmt.Errorf("Check: %s", check.Body)
 	}
-	batch, err := c.CheckBatchWithResponse(ctx, &CheckBatchParams{Ids: scammers.JSON200.Data[0].Id + ",nobody"})
+	batch, err := c.CheckBatchWithResponse(ctx, &CheckBatchParams{Ids: []string{scammers.JSON200.Data[0].Id, "nobody"}})
 	if err := call("CheckBatch", 200, batch, err); err != nil {
 		return err
 	}
@@ -119,6 +119,20 @@ func calls(ctx context.Context, c *ClientWithResponses, call func(string, int, a
 	}
 	if page := changes.JSON200; page == nil || len(page.Changes) == 0 || !page.UpToDate || page.Until != feed.JSON200.Sequence {
 		return fmt.Errorf("Changes: %s", changes.Body)
+	}
+	for _, change := range changes.JSON200.Changes {
+		switch c, err := change.ValueByDiscriminator(); c := c.(type) {
+		case ChangeSet:
+			if c.Entry.Name == "" || c.ReportedAt.IsZero() {
+				return fmt.Errorf("Changes: %+v", c)
+			}
+		case ChangeRemove:
+			if c.UnderscoreId == "" {
+				return fmt.Errorf("Changes: %+v", c)
+			}
+		default:
+			return fmt.Errorf("Changes: %T %w", c, err)
+		}
 	}
 	gone, err := c.ChangeEventsWithResponse(ctx, "other", &ChangeEventsParams{})
 	if err := call("ChangeEvents", 400, gone, err); err != nil {

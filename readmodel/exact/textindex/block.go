@@ -57,10 +57,8 @@ const (
 	// maxLists bounds the lists that are read for a needle, the shortest first. Further lists rule
 	// out hardly any slots.
 	maxLists = 16
-	// lookBytes is how many bytes of lists can be read in the time of reading a slot's text;
-	// wordsBytes, in the time of reading its words in the block.
-	lookBytes  = 256
-	wordsBytes = 64
+	// lookBytes is how many bytes of lists can be read in the time of reading a slot's text.
+	lookBytes = 256
 )
 
 func (b *Block) find(q *Query, sure, maybe *Set) {
@@ -79,17 +77,8 @@ func (b *Block) find(q *Query, sure, maybe *Set) {
 		b.havingWords(q, &q.found)
 		sure.Or(&q.found)
 	case byWords:
-		all := b.havingWords(q, &q.found)
-		if b.texts() {
-			if all && b.split(q, &q.found, &q.unsure) {
-				sure.Or(&q.found)
-				q.found = q.unsure
-			}
-			b.keepPhrase(q, &q.found)
-			sure.Or(&q.found)
-		} else {
-			maybe.Or(&q.found)
-		}
+		b.havingWords(q, &q.found)
+		maybe.Or(&q.found)
 	case unindexed:
 		maybe.Fill()
 	}
@@ -114,103 +103,18 @@ func (b *Block) havingGrams(q *Query, spans []span, found *Set) {
 			q.lists = append(q.lists, int32(first))
 		}
 		return c
-	}, found, lookBytes)
+	}, found)
 }
 
-// havingWords sets found to slots that have a word of each condition. It returns false if it
-// checked only some of the conditions.
-func (b *Block) havingWords(q *Query, found *Set) (all bool) {
+// havingWords sets found to slots that have a word of each condition, or of most.
+func (b *Block) havingWords(q *Query, found *Set) {
 	q.choices, q.lists = q.choices[:0], q.lists[:0]
 	for _, c := range q.answer(b.vocabulary).conditions {
 		q.choices = append(q.choices, b.choose(q, &c))
 	}
 	slices.SortFunc(q.choices, func(x, y choice) int { return cmp.Compare(x.bytes, y.bytes) })
-	return b.intersect(q, len(q.choices), func(i int) choice { return q.choices[i] }, found, wordsBytes)
+	b.intersect(q, len(q.choices), func(i int) choice { return q.choices[i] }, found)
 }
-
-// split moves those slots from found to unsure whose words meet the conditions but may not contain
-// the needle. It reports whether all remaining slots contain it. If reading the words of all slots
-// costs less, it does nothing.
-func (b *Block) split(q *Query, found, unsure *Set) bool {
-	others, n := q.answer(b.vocabulary).others, found.Len()
-	if others == nil || n == 0 {
-		return false
-	}
-	q.lists = q.lists[:0]
-	bytes := 0
-	for _, c := range others {
-		if len(c.words.numbers) > n {
-			return false
-		}
-		bytes += b.choose(q, &c).bytes
-	}
-	if bytes > n*wordsBytes {
-		return false
-	}
-	unsure.Clear()
-	b.union(q, choice{0, len(q.lists), 0}, unsure, nil)
-	unsure.and(found)
-	found.AndNot(unsure)
-	return true
-}
-
-// keepPhrase removes the slots from found whose words do not contain the needle.
-func (b *Block) keepPhrase(q *Query, found *Set) {
-	phrase := q.answer(b.vocabulary).phrase
-	first := b.mark(q, phrase)
-	ends := b.data[b.start(b.lists()):]
-	texts := ends[textsHead:]
-	word := func(n int) []byte {
-		if n == 0 {
-			return nil
-		}
-		return phrase.words.word(uint32(b.gram(first + n - 1)))
-	}
-	found.Each(func(slot uint16) bool {
-		from := uint32(0)
-		if slot > 0 {
-			from = binary.LittleEndian.Uint32(ends[endSize*(int(slot)-1):])
-		}
-		text := texts[from:binary.LittleEndian.Uint32(ends[endSize*int(slot):])]
-	next:
-		for at := wordSize * phrase.anchor; at < len(text)-wordSize*(len(phrase.pieces)-1-phrase.anchor); at += wordSize {
-			if !q.marks[binary.LittleEndian.Uint16(text[at:])] {
-				continue
-			}
-			for i := range phrase.pieces {
-				if i != phrase.anchor && !phrase.fits(word(int(binary.LittleEndian.Uint16(text[at+wordSize*(i-phrase.anchor):]))), i) {
-					continue next
-				}
-			}
-			return true
-		}
-		found.remove(slot)
-		return true
-	})
-}
-
-// mark marks the words that the phrase's anchor may stand for, by the numbers that texts use, and
-// returns the first list of a word.
-func (b *Block) mark(q *Query, p *phrase) (first int) {
-	first, end := b.listsOf(span{low: wordKind, high: wordKind | numberMask})
-	q.marks = slices.Grow(q.marks[:0], end-first+1)[:end-first+1]
-	if len(p.pieces[p.anchor]) == 0 {
-		for i := range q.marks {
-			q.marks[i] = true
-		}
-		return first
-	}
-	clear(q.marks)
-	q.lists = q.lists[:0]
-	b.choose(q, &condition{wordKind, p.these})
-	for _, i := range q.lists {
-		q.marks[int(i)-first+1] = true
-	}
-	return first
-}
-
-// texts reports whether the block has the sequence of words of each slot.
-func (b *Block) texts() bool { return len(b.data) > b.start(b.lists()) }
 
 // choice is a range of lists of a block, and their size. A matching slot is in one of them.
 type choice struct{ first, end, bytes int } // in Query.lists
@@ -242,11 +146,10 @@ func (b *Block) choose(q *Query, cond *condition) choice {
 	return c
 }
 
-// intersect sets found to the slots that are in a list of each of n choices, the shortest first,
-// and reports whether it read all. It expects each list to rule out as many slots as the one
-// before, and stops when reading those slots costs less than reading the lists. Reading a slot
-// costs as much as reading look bytes.
-func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set, look int) (all bool) {
+// intersect sets found to the slots that are in a list of each of n choices, the shortest first. It
+// expects each list to rule out as many slots as the one before, and stops when reading the texts of
+// those slots costs less than reading the lists.
+func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set) {
 	found.Clear()
 	slots, ruledOut := 0, 0
 	for i := range n {
@@ -257,8 +160,8 @@ func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set, l
 			ruledOut = slots
 			continue
 		}
-		if i == maxLists || min(slots, ruledOut)*look <= c.bytes {
-			return false
+		if i == maxLists || min(slots, ruledOut)*lookBytes <= c.bytes {
+			return
 		}
 		q.narrowed.Clear()
 		b.union(q, c, &q.narrowed, found)
@@ -267,7 +170,6 @@ func (b *Block) intersect(q *Query, n int, nth func(i int) choice, found *Set, l
 		slots = found.Len()
 		ruledOut = before - slots
 	}
-	return true
 }
 
 // union adds the slots of the lists of c; if within is not nil, only those in within.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 	"strings"
 )
@@ -26,8 +25,7 @@ type Builder struct {
 	grams    map[gram]int32 // the lists of grams: positions in lists
 	numbered [2][]int32     // the lists of words and those of boundaries, by number: positions in lists, plus one
 	slots    []slotNotes    // ascending
-	postings []uint32       // the lists of grams and boundaries, each at most once a slot
-	texts    []uint32       // the words: their lists, plus one; 0 is an empty word
+	postings []uint32       // the lists, each at most once a slot
 	sieve    [sieveSize]byte
 	bytes    int // upper bound of the block's size so far
 	limit    int // of bytes; zero means maxBlock
@@ -52,8 +50,8 @@ type list struct {
 
 // slotNotes is the end of a slot's notes.
 type slotNotes struct {
-	slot            uint16
-	postings, texts uint32
+	slot     uint16
+	postings uint32
 }
 
 // word is a word of a text, and the boundary before it.
@@ -86,34 +84,29 @@ func (b *Builder) Add(slot uint16, names, words string) bool {
 	// A text adds at most a new gram at each character, and a word, a boundary and a character's
 	// list.
 	size := len(names) + len(words)
-	if headSize+textsHead+b.bytes+2*size*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || len(b.postings)+len(b.texts)+3*size > maxNotes || !b.read(words) {
+	if headSize+b.bytes+2*size*(entrySize+slotSize) > cmp.Or(b.limit, maxBlock) || len(b.postings)+3*size > maxNotes || !b.read(words) {
 		return false
 	}
 	b.sift(names)
-	eachGram(names, func(g gram) { b.post(b.gramList(inNames|g), slot) })
+	eachGram(names, func(g gram) { b.post(b.gramList(inNames|g), slot, 1) })
 	for i := range b.words {
 		w := &b.words[i]
 		if w.boundary != noNumber {
 			if w.boundary == unknown {
 				w.boundary = b.Vocabulary.boundaries.add(w.joined)
 			}
-			b.post(b.numberedList(boundaryKind, w.boundary), slot)
+			b.post(b.numberedList(boundaryKind, w.boundary), slot, 1)
 		}
 		if len(w.text) == 0 {
-			b.texts = append(b.texts, 0)
-			b.bytes += wordSize
 			continue
 		}
 		if w.number == unknown {
 			w.number = b.Vocabulary.words.add(w.text)
 		}
-		at := b.numberedList(wordKind, w.number)
 		// Lists derived from the word's take at most as much for each of its characters.
-		b.count(at, slot, 1+len(w.text))
-		b.texts = append(b.texts, uint32(at)+1)
-		b.bytes += wordSize
+		b.post(b.numberedList(wordKind, w.number), slot, 1+len(w.text))
 	}
-	b.slots = append(b.slots, slotNotes{slot, uint32(len(b.postings)), uint32(len(b.texts))})
+	b.slots = append(b.slots, slotNotes{slot, uint32(len(b.postings))})
 	return true
 }
 
@@ -150,19 +143,11 @@ func (b *Builder) read(text string) bool {
 	return b.added == 0 || v.Bytes() < cmp.Or(b.MaxVocabulary, 4<<20)
 }
 
-// post notes that a slot is in a list, once.
-func (b *Builder) post(at int, slot uint16) {
-	if b.count(at, slot, 1) {
-		b.postings = append(b.postings, uint32(at))
-	}
-}
-
-// count counts a slot in a list, whose bytes weigh weight, and reports whether the slot is new
-// there.
-func (b *Builder) count(at int, slot uint16, weight int) bool {
+// post notes that a slot is in a list, once. The list's bytes weigh weight.
+func (b *Builder) post(at int, slot uint16, weight int) {
 	l := &b.lists[at]
 	if l.last == int32(slot)+1 {
-		return false
+		return
 	}
 	if l.n == 0 {
 		b.bytes += weight * entrySize
@@ -171,7 +156,7 @@ func (b *Builder) count(at int, slot uint16, weight int) bool {
 		b.bytes += weight * slotSize
 	}
 	l.n, l.last = l.n+1, int32(slot)+1
-	return true
+	b.postings = append(b.postings, uint32(at))
 }
 
 // gramList returns the list of a gram, and makes it if it is missing.
@@ -208,22 +193,18 @@ func (b *Builder) Reset() {
 	clear(b.numbered[0])
 	clear(b.numbered[1])
 	clear(b.sieve[:])
-	b.lists, b.slots, b.postings, b.texts, b.bytes = b.lists[:0], b.slots[:0], b.postings[:0], b.texts[:0], 0
+	b.lists, b.slots, b.postings, b.bytes = b.lists[:0], b.slots[:0], b.postings[:0], 0
 }
 
 // A block is written as its number of lists (8 bytes), its sieve, the grams of the lists (8 each,
-// ascending), where each list ends (4 each, counted from the end of these), and the lists; then
-// where the words of each slot end (4 each, counted from the end of these), and the words. Little
-// endian. A word is the number of its list among those of words, plus one, or 0 for an empty one. A
-// block of more words than that can number ends with its lists.
+// ascending), where each list ends (4 each, counted from the end of these), and the lists. Little
+// endian.
 const (
 	countSize = 8
 	headSize  = countSize + sieveSize
 	gramSize  = 8
 	endSize   = 4
 	entrySize = gramSize + endSize
-	textsHead = BlockLen * endSize
-	wordSize  = 2
 )
 
 // writeTo writes the block. It adds and sorts lists, so Reset must follow.
@@ -242,40 +223,12 @@ func (b *Builder) writeTo(w *bufio.Writer) error {
 		put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(b.lists[i].gram)))
 	}
 	b.written = b.written[:0]
-	words := uint32(0)
 	for _, i := range order {
-		l := &b.lists[i]
-		b.written = appendList(b.written, b.slotsOf(l))
+		b.written = appendList(b.written, b.slotsOf(&b.lists[i]))
 		put(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), uint32(len(b.written))))
-		if l.gram.kind() == wordKind {
-			words++
-			l.start = words // its slots are written
-		}
 	}
 	put(b.written)
-	if words <= math.MaxUint16 {
-		b.writeTexts(w)
-	}
 	return w.Flush()
-}
-
-// writeTexts writes the words of all slots. The start of a word's list is its number.
-func (b *Builder) writeTexts(w *bufio.Writer) {
-	b.written = b.written[:0]
-	slots, from := b.slots, uint32(0)
-	for slot := range uint16(BlockLen) {
-		if len(slots) > 0 && slots[0].slot == slot {
-			for _, at := range b.texts[from:slots[0].texts] {
-				if at > 0 {
-					at = b.lists[at-1].start
-				}
-				b.written = binary.LittleEndian.AppendUint16(b.written, uint16(at))
-			}
-			from, slots = slots[0].texts, slots[1:]
-		}
-		_, _ = w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), uint32(len(b.written))))
-	}
-	_, _ = w.Write(b.written)
 }
 
 // fillCells makes the lists from the notes.
@@ -283,26 +236,17 @@ func (b *Builder) fillCells() {
 	total := uint32(0)
 	for i := range b.lists {
 		l := &b.lists[i]
-		l.start, l.last = total, 0
+		l.start = total
 		total += uint32(l.n)
 		l.n = 0
 	}
 	b.cells = slices.Grow(b.cells[:0], int(total))[:total]
-	put := func(at uint32, slot uint16) {
-		if l := &b.lists[at]; l.last != int32(slot)+1 {
-			b.cells[l.start+uint32(l.n)] = slot
-			l.n, l.last = l.n+1, int32(slot)+1
-		}
-	}
-	postings, texts := uint32(0), uint32(0)
+	from := uint32(0)
 	for _, s := range b.slots {
-		for ; postings < s.postings; postings++ {
-			put(b.postings[postings], s.slot)
-		}
-		for ; texts < s.texts; texts++ {
-			if at := b.texts[texts]; at > 0 {
-				put(at-1, s.slot)
-			}
+		for ; from < s.postings; from++ {
+			l := &b.lists[b.postings[from]]
+			b.cells[l.start+uint32(l.n)] = s.slot
+			l.n++
 		}
 	}
 }

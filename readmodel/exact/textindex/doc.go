@@ -8,8 +8,7 @@
 //   - a list of slots for each word;
 //   - one for each boundary: the last two characters of a word, a space, and the first two of the
 //     next;
-//   - one for each character;
-//   - the words of each slot in their order, two bytes each.
+//   - one for each character.
 //
 // A sieve of hashes rules out most blocks for most names. It hashes every six characters in a row
 // of a name and every three of a chat id.
@@ -18,11 +17,10 @@
 //
 // A text contains a needle without a space if one of its words does. The vocabulary finds these
 // words, and the result is the union of their lists, without reading a text. A text contains a
-// needle with a space only if it has the needle's boundaries and whole words. That suffices if the
-// needle has one space and no other word of the text ends or begins as the needle's two do.
-// Otherwise the block compares the words in their order. A needle of one character has its list. In
-// names, the grams prove needles of up to three characters; for longer ones the caller reads the
-// names.
+// needle with a space only if it has the needle's boundaries and whole words, which the lists prove
+// for a needle that is within one boundary; else the caller reads these texts. A needle of one
+// character has its list. In names, the grams prove needles of up to three characters; for longer
+// ones the caller reads the names.
 //
 // # Promises
 //
@@ -36,11 +34,9 @@
 //
 // # Why
 //
-// Words were once indexed by grams too. Searches then spent most of their time on texts that do
-// contain the needle, since grams prove neither order nor adjacency. With lists of words no text
-// has to be read. An entry also takes half as many bytes, since most of its grams are parts of
-// words that many entries share. BenchmarkSearch of package readmodel measures both kinds of
-// needle.
+// Indexing words by grams took twice the bytes, and most texts that contain a needle had to be read.
+// Storing each text's words in their order made the most frequent phrases twice as fast, 0.14 ms of
+// CPU time instead of 0.26 at 100,000 entries, in 230 lines; without boundaries they take 5 ms.
 //
 // An index of bleve (scorch) for the same purpose takes 23 times as long to build and 4.5 times the
 // space. It builds maps of terms, document by document, and again at each merge, in goroutines of
@@ -54,14 +50,8 @@
 // Blocks are mapped files, not Go memory. The garbage collector would need twice as much, and the
 // system can evict their pages.
 //
-// Without sieves, a check of a name looked up grams in every block, 62 of them at 1,000,000
-// entries. Most checks of a name with a number now look them up in one to five. A sieve takes two
-// bytes an entry. Together with reading each row only once, sieves raised checks of new names, with
-// similar names, from 4,078 to 27,677 a second on two CPUs. Runs of five characters let twice as
-// many blocks through.
-//
-// Maps number grams and words. Hash tables of the package's own, of 4 bytes an item, saved no time:
-// an index of a million entries took 4.7 s of CPU time with either.
+// A sieve takes two bytes an entry; without it a check of a name looks up grams in every block, 62 of
+// them at 1,000,000 entries, and takes seven times as long.
 //
 // # The parts
 //

@@ -1,7 +1,6 @@
 package textindex
 
 import (
-	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,10 +23,9 @@ type Query struct {
 
 // Scratch is the memory of a Query in use. A later Query may reuse it. The zero value is ready.
 type Scratch struct {
-	choices                 []choice
-	lists                   []int32
-	found, unsure, narrowed Set
-	marks                   []bool // of the words of a block: whether a word may be the anchor
+	choices         []choice
+	lists           []int32
+	found, narrowed Set
 }
 
 // method is a way to find a needle in the words of a text.
@@ -37,7 +35,7 @@ const (
 	notAtAll  method = iota // only names are searched
 	byGrams                 // the needle is one character
 	byWord                  // a text contains the needle if it has one of some words or boundaries
-	byWords                 // the needle has a space: a text contains it if it has a word of each condition, in a row
+	byWords                 // the needle has a space: a text that contains it has a word of each condition
 	unindexed               // the index cannot tell
 )
 
@@ -73,8 +71,6 @@ type condition struct {
 type answer struct {
 	vocabulary *Vocabulary
 	conditions []condition
-	phrase     *phrase     // for byWords
-	others     []condition // a text that meets all conditions and none of these contains the needle; if nil, no text is sure
 }
 
 // answer looks up the needle in a Vocabulary, once for all blocks that use it.
@@ -84,84 +80,11 @@ func (q *Query) answer(v *Vocabulary) *answer {
 			return &q.answers[i]
 		}
 	}
-	words, boundaries := v.words.published.Load(), v.boundaries.published.Load()
-	a := answer{vocabulary: v, conditions: q.ask(words, boundaries)}
-	if q.rest == byWords && words != nil {
-		a.phrase = newPhrase(q.needle, words)
-		a.others = a.phrase.others()
-	}
-	q.answers = append(q.answers, a)
+	q.answers = append(q.answers, answer{v, q.ask(v.words.published.Load(), v.boundaries.published.Load())})
 	return &q.answers[len(q.answers)-1]
 }
 
-// phrase is a needle with a space, split into pieces. A word ends with the first piece, a word
-// begins with the last, and those in between are whole words.
-type phrase struct {
-	words  *lexicon
-	pieces [][]byte
-	anchor int     // the longest piece: texts are searched for its words
-	these  wordSet // the anchor's words; unused if the anchor is empty, which matches every word
-}
-
-func newPhrase(needle string, words *lexicon) *phrase {
-	p := &phrase{words: words, pieces: bytes.Split([]byte(needle), []byte(" "))}
-	for i, piece := range p.pieces {
-		if len(piece) > len(p.pieces[p.anchor]) {
-			p.anchor = i
-		}
-	}
-	if piece := p.pieces[p.anchor]; len(piece) > 0 {
-		p.these = words.containing([]byte(p.bounded(p.anchor)))
-	}
-	return p
-}
-
-// bounded returns a piece with a separator on each side where a word begins or ends.
-func (p *phrase) bounded(i int) string {
-	piece := string(p.pieces[i])
-	if i > 0 {
-		piece = string(separator) + piece
-	}
-	if i < len(p.pieces)-1 {
-		piece += string(separator)
-	}
-	return piece
-}
-
-// others returns, for a needle of two pieces, the words that can form its boundary without
-// containing it: those that end as the left piece does, or begin as the right one does, within the
-// reach of a boundary only.
-func (p *phrase) others() []condition {
-	if len(p.pieces) > 2 {
-		return nil
-	}
-	sides := []condition{}
-	but := func(few string, i int) {
-		all, these := p.words.containing([]byte(few)), p.words.containing([]byte(p.bounded(i)))
-		sides = append(sides, condition{wordKind, all.without(&these)})
-	}
-	left, right := string(p.pieces[0]), string(p.pieces[1])
-	if end := lastRunes(left, reach); end != left {
-		but(end+string(separator), 0)
-	}
-	if start := firstRunes(right, reach); start != right {
-		but(string(separator)+start, 1)
-	}
-	return sides
-}
-
-// fits reports whether a word can stand for a piece.
-func (p *phrase) fits(word []byte, i int) bool {
-	switch i {
-	case 0:
-		return bytes.HasSuffix(word, p.pieces[i])
-	case len(p.pieces) - 1:
-		return bytes.HasPrefix(word, p.pieces[i])
-	default:
-		return bytes.Equal(word, p.pieces[i])
-	}
-}
-
+// ask returns the conditions of the needle.
 func (q *Query) ask(words, boundaries *lexicon) (all []condition) {
 	pieces := strings.Split(q.needle, " ")
 	last := len(pieces) - 1

@@ -5,101 +5,72 @@ import (
 	"math/bits"
 )
 
-// Set is a set of slots of one block: numbers below BlockLen. The zero value is empty. It notes
-// which of its words are not zero, so operations on a set of few slots are fast.
-type Set struct {
-	words [BlockLen / 64]uint64
-	some  [BlockLen / 64 / 64]uint64 // bits of the words that are not zero
-}
+// Set is a set of slots of one block: numbers below BlockLen. The zero value is empty.
+type Set struct{ words [BlockLen / 64]uint64 }
 
 // Add adds a slot and reports whether it was missing.
 func (s *Set) Add(slot uint16) bool {
 	word, bit := &s.words[slot/64], uint64(1)<<(slot%64)
 	is := *word&bit == 0
 	*word |= bit
-	s.some[slot/64/64] |= 1 << (slot / 64 % 64)
 	return is
-}
-
-// remove removes a slot.
-func (s *Set) remove(slot uint16) {
-	s.setWord(int(slot/64), s.words[slot/64]&^(1<<(slot%64)))
 }
 
 // Has reports whether a slot is in the set.
 func (s *Set) Has(slot uint16) bool { return s.words[slot/64]>>(slot%64)&1 != 0 }
 
-// setWord sets a word.
-func (s *Set) setWord(i int, word uint64) {
-	s.words[i] = word
-	bit := uint64(1) << (i % 64)
-	if s.some[i/64] &^= bit; word != 0 {
-		s.some[i/64] |= bit
-	}
-}
-
-// each calls f with the words that are not zero, in order.
-func (s *Set) each(f func(i int, word uint64)) {
-	for n, some := range s.some {
-		for ; some != 0; some &= some - 1 {
-			i := n*64 + bits.TrailingZeros64(some)
-			f(i, s.words[i])
-		}
-	}
-}
-
 // Len returns the number of slots.
 func (s *Set) Len() (n int) {
-	s.each(func(_ int, word uint64) { n += bits.OnesCount64(word) })
+	for _, word := range s.words {
+		n += bits.OnesCount64(word)
+	}
 	return n
 }
 
 // Clear removes every slot.
-func (s *Set) Clear() {
-	s.each(func(i int, _ uint64) { s.words[i] = 0 })
-	clear(s.some[:])
-}
+func (s *Set) Clear() { *s = Set{} }
 
 // Fill adds every slot.
 func (s *Set) Fill() {
 	for i := range s.words {
-		s.setWord(i, ^uint64(0))
+		s.words[i] = ^uint64(0)
 	}
 }
 
 // Or adds the slots of another set.
 func (s *Set) Or(o *Set) {
-	o.each(func(i int, word uint64) { s.setWord(i, s.words[i]|word) })
+	for i, word := range o.words {
+		s.words[i] |= word
+	}
 }
 
 // AndNot removes the slots of another set.
 func (s *Set) AndNot(o *Set) {
-	s.each(func(i int, word uint64) { s.setWord(i, word&^o.words[i]) })
+	for i, word := range o.words {
+		s.words[i] &^= word
+	}
 }
 
 // and removes the slots that are not in o.
 func (s *Set) and(o *Set) {
-	s.each(func(i int, word uint64) { s.setWord(i, word&o.words[i]) })
+	for i, word := range o.words {
+		s.words[i] &= word
+	}
 }
 
 // Each calls f with the slots in ascending order until it returns false.
 func (s *Set) Each(f func(slot uint16) bool) {
-	for n, some := range s.some {
-		for ; some != 0; some &= some - 1 {
-			i := n*64 + bits.TrailingZeros64(some)
-			for word := s.words[i]; word != 0; word &= word - 1 {
-				if !f(uint16(i*64 + bits.TrailingZeros64(word))) {
-					return
-				}
+	for i, word := range s.words {
+		for ; word != 0; word &= word - 1 {
+			if !f(uint16(i*64 + bits.TrailingZeros64(word))) {
+				return
 			}
 		}
 	}
 }
 
 // CopyTo writes the slots to bits, which are clear and have as many bits.
-func (s *Set) CopyTo(bits []uint64) {
-	s.each(func(i int, word uint64) { bits[i] = word })
-}
+func (s *Set) CopyTo(bits []uint64) { copy(bits, s.words[:]) }
 
 // A list of slots is written as distances between slots. A distance below 128 takes one byte;
 // others take two: seven bits with the highest bit set, then seven more. If that takes as many
@@ -147,7 +118,7 @@ func (s *Set) addList(list []byte, within *Set) {
 			if within != nil {
 				word &= within.words[i]
 			}
-			s.setWord(i, s.words[i]|word)
+			s.words[i] |= word
 		}
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,79 +247,6 @@ func TestManyWords(t *testing.T) {
 	}
 	if s := b.Vocabulary.words.sorted; s.end == 0 || s.end == len(b.Vocabulary.words.text) {
 		t.Errorf("%d of %d bytes are sorted: one half of this was not tried", s.end, len(b.Vocabulary.words.text))
-	}
-}
-
-// TestPhrases: a block is sure of all texts that contain a needle with a space, though other words
-// end and begin alike and stand beside each other in texts that have the needle's words elsewhere.
-func TestPhrases(t *testing.T) {
-	dir, b, r := open(t), &Builder{Vocabulary: NewVocabulary()}, rand.New(rand.NewPCG(1, 1))
-	words := strings.Split("konto loto to nitro nic ni nitka zło o łoś łódź ", " ") // the last one is empty
-	some := func(n int) string {
-		var some []string
-		for range n {
-			some = append(some, words[r.IntN(len(words))])
-		}
-		return strings.Join(some, " ")
-	}
-	docs := map[uint16]doc{}
-	for slot := range uint16(4000) {
-		docs[slot] = doc{"n", some(2 + r.IntN(3))}
-		if !b.Add(slot, "n", docs[slot].rest) {
-			t.Fatal("full")
-		}
-	}
-	block := keep(t, dir, b)
-	for range 2000 {
-		letters := []rune(some(2 + r.IntN(2)))
-		from := r.IntN(len(letters))
-		needle := string(letters[from : from+1+r.IntN(len(letters)-from)])
-		if !strings.Contains(needle, " ") || utf8.RuneCountInString(needle) < maxExact {
-			continue
-		}
-		sure, all := find(t, block, All, needle)
-		if want := containing(docs, All, needle); !slices.Equal(sure, want) || !slices.Equal(all, want) {
-			t.Fatalf("%q: sure of %d, %d possible, %d contain it", needle, len(sure), len(all), len(want))
-		}
-	}
-}
-
-// TestFewWords: texts that have both words of a needle, which its boundary is not looked up for
-// since neither word rules out any of the other's, are compared, not taken to contain it.
-func TestFewWords(t *testing.T) {
-	b := &Builder{Vocabulary: NewVocabulary()}
-	for slot := range uint16(100) {
-		words := "konto i nitro"
-		if slot >= 40 {
-			words = "auto nikt"
-		}
-		b.Add(slot, "", words)
-	}
-	if sure, all := find(t, keep(t, open(t), b), All, "konto nitro"); len(all) > 0 {
-		t.Errorf("sure of %v, possible %v", sure, all)
-	}
-}
-
-// TestTooManyWords: a block of more words than two bytes number has them in no row. It finds
-// needles with a space, and is not sure.
-func TestTooManyWords(t *testing.T) {
-	dir, b := open(t), &Builder{Vocabulary: NewVocabulary()}
-	const slots, each = 700, 100
-	for slot := range uint16(slots) {
-		var text strings.Builder
-		for i := range each {
-			fmt.Fprintf(&text, "%xq ", int(slot)*each+i)
-		}
-		if !b.Add(slot, "n", text.String()) {
-			t.Fatal("full")
-		}
-	}
-	block := keep(t, dir, b)
-	if sure, all := find(t, block, All, "ffffq 10000q"); block.texts() || len(sure) > 0 || !slices.Contains(all, 0xffff/each) {
-		t.Errorf("sure of %v, %v possible", sure, all)
-	}
-	if sure, _ := find(t, block, All, "ffffq"); !slices.Equal(sure, []uint16{0xffff / each}) {
-		t.Errorf("sure of %v", sure)
 	}
 }
 

@@ -162,15 +162,6 @@ func (l *lexicon) containing(needle []byte) wordSet {
 	return found
 }
 
-// word returns the word with a number.
-func (l *lexicon) word(n uint32) []byte {
-	end := len(l.text)
-	if int(n)+1 < len(l.starts) {
-		end = int(l.starts[n+1])
-	}
-	return l.text[l.starts[n] : end-1]
-}
-
 // numberAt returns the number of the word at a position of the sorted text. A separator in front
 // belongs to the word after it.
 func (l *lexicon) numberAt(at int, needle []byte) uint32 {
@@ -211,17 +202,6 @@ func (s *wordSet) spread(words int) {
 	for _, n := range s.numbers {
 		s.bits[n/64] |= 1 << (n % 64)
 	}
-}
-
-// without returns the words that are not in o.
-func (s *wordSet) without(o *wordSet) (rest wordSet) {
-	for _, n := range s.numbers {
-		if _, is := slices.BinarySearch(o.numbers, n); !is {
-			rest.numbers = append(rest.numbers, n)
-		}
-	}
-	rest.spread(64 * len(s.bits))
-	return rest
 }
 
 // manyWords is how many words justify a set of bits.

@@ -15,7 +15,7 @@ func tables(dir string) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Made by go generate from testdata; do not edit. The data is of Unicode, Inc.: testdata/LICENSE.unicode.\n"+
+	fmt.Fprintf(&b, "# Made by go generate from testdata; do not edit. The data is of Unicode, Inc.: LICENSE.unicode.\n"+
 		"version %s\n", d.version)
 	for _, target := range d.targets {
 		sources := slices.Sorted(slices.Values(d.prototypes[target]))

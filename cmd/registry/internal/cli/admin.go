@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"example.org/registry/httpapi/mirror"
 )
@@ -23,13 +24,17 @@ type AdminFlags struct {
 }
 
 // Ask sends a request to the operators' listener and returns the body of its response, which the
-// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time.
+// caller closes. A response that is not 2xx is an error with its text. Only ctx limits the time of a
+// server that is alive.
 func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	request, err := f.request(ctx, method, path)
 	if err != nil {
 		return nil, err
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if err := f.alive(ctx, client); err != nil {
+		return nil, err
+	}
 	answer, err := client.Do(request)
 	switch {
 	case err != nil && mirror.SpeaksNoHTTP(err):
@@ -49,6 +54,28 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 		reason += "; name its file with --admin-token-file"
 	}
 	return nil, errors.New(reason)
+}
+
+// aliveWithin bounds the time in which a server answers at all.
+const aliveWithin = 10 * time.Second
+
+// alive returns an error if something takes the connection and answers nothing. Other errors are those of
+// the request to come.
+func (f AdminFlags) alive(ctx context.Context, client *http.Client) error {
+	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
+	defer cancel()
+	request, err := f.request(bounded, http.MethodGet, "/livez")
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err == nil {
+		return answer.Body.Close()
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s does not answer within %s; see what is there, restart the server or correct --admin-addr", f.AdminAddr, aliveWithin)
+	}
+	return nil
 }
 
 // AskJSON is Ask for a JSON response, which it decodes into v.
@@ -122,7 +149,7 @@ func AdminToken(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	text, err := readSecret(file)
+	text, err := ReadFile(file, maxSecret)
 	if err != nil {
 		return "", Unreadable("--admin-token-file", file, err)
 	}
@@ -133,20 +160,25 @@ func AdminToken(file string) (string, error) {
 	return token, nil
 }
 
-// maxSecret bounds the files with secrets and certificates, so that a device or another wrong file is
-// not read into memory.
+// maxSecret bounds the files with secrets and certificates.
 const maxSecret = 1 << 20
 
-// readSecret reads a file of at most maxSecret bytes.
-func readSecret(file string) ([]byte, error) {
-	f, err := os.Open(file)
+// ReadFile reads a file that a flag names, of at most limit bytes. It waits for no pipe, and reads no
+// device: one has no end.
+func ReadFile(name string, limit int) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory has an error of its own
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err == nil && len(text) > maxSecret {
-		err = errors.New("longer than 1 MiB")
+	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("longer than %d bytes", limit)
 	}
 	return text, err
 }

@@ -56,7 +56,7 @@ func (f BrokerFlags) Check() error {
 		if file.path == "" {
 			continue
 		}
-		text, err := readSecret(file.path)
+		text, err := ReadFile(file.path, maxSecret)
 		if err != nil {
 			return Unreadable("--"+file.flag, file.path, err)
 		}
@@ -197,7 +197,7 @@ func (f NATSFlags) Options(name string) []nats.Option {
 
 // credentials accepts a file with a signed token and its key, or with the bare seed of an nkey.
 func credentials(file string) nats.Option {
-	text, err := readSecret(file)
+	text, err := ReadFile(file, maxSecret)
 	if err == nil && !strings.Contains(string(text), "NATS USER JWT") {
 		var option nats.Option
 		if option, err = nats.NkeyOptionFromSeed(file); err == nil {

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
-	"example.org/registry/events"
 	"example.org/registry/httpapi/site"
 	"example.org/registry/httpapi/uptime"
 )
@@ -50,44 +48,14 @@ func WriteHistory(path string, now time.Time) error {
 	return nil
 }
 
-// Questions returns a question for each verdict, which the first page offers to people who do not
-// know what to type.
-func Questions(day time.Time) ([]site.Question, error) {
-	all, err := Events(day)
-	if err != nil {
-		return nil, err
-	}
-	last, ids, names := map[string]events.Entry{}, map[string]int{}, map[string]int{}
-	for _, e := range all {
-		switch d := e.Data.(type) {
-		case events.Entry:
-			last[d.EntryID] = d
-		case events.Delisting:
-			delete(last, d.EntryID)
-		}
-	}
-	for _, e := range last {
-		ids[e.ChatID]++
-		names[strings.ToLower(e.Name)]++
-	}
-	// first returns the first entry that is the only one of its id and its name.
-	first := func(list events.List, verified bool, letters string) (found events.Entry) {
-		for _, e := range last {
-			fits := e.List == list && e.Verified == verified && ids[e.ChatID] == 1 && names[strings.ToLower(e.Name)] == 1 && strings.Contains(e.Name, letters)
-			if fits && (found.EntryID == "" || e.EntryID < found.EntryID) {
-				found = e
-			}
-		}
-		return found
-	}
-	accused, risk, trusted := first(events.Scammers, true, "o"), first(events.Scammers, false, ""), first(events.Legit, true, " ")
-	return []site.Question{
-		{Text: "oszust (ID)", Asked: accused.ChatID},
-		{Text: "lista ryzyka (ID)", Asked: risk.ChatID},
-		{Text: "osoba zaufana (ID)", Asked: trusted.ChatID},
-		{Text: "nazwa osoby zaufanej", Asked: trusted.Name},
-		{Text: "nazwa podobna do oszusta", Asked: strings.Replace(accused.Name, "o", "0", 1)},
-		{Text: "numer telefonu", Asked: "600 700 800"},
-		{Text: "ktoś, kogo nie ma", Asked: "zupelnie.nikt"},
-	}, nil
+// Questions are a question for each verdict, which the first page offers to people who do not know
+// what to type.
+var Questions = []site.Question{
+	{Text: "oszust (ID)", Asked: "99000071323770252450"},
+	{Text: "lista ryzyka (ID)", Asked: "99000019024962878831"},
+	{Text: "osoba zaufana (ID)", Asked: "99018129845052181029"},
+	{Text: "nazwa osoby zaufanej", Asked: "Ostatni Joystick"},
+	{Text: "nazwa podobna do oszusta", Asked: "Pł0mienny_Młynarz64"},
+	{Text: "numer telefonu", Asked: "600 700 800"},
+	{Text: "ktoś, kogo nie ma", Asked: "zupelnie.nikt"},
 }

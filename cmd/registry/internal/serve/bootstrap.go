@@ -140,34 +140,14 @@ func ignoreNone(err error) error {
 }
 
 // emptyDir removes the content of a directory, if there is one. The directory stays: it may be a
-// mounted disk. A link in its place is removed, and not what it leads to: that is not this program's.
+// mounted disk. Links in it are removed, and not what they lead to.
 func emptyDir(path string) error {
-	parent, err := os.OpenRoot(filepath.Dir(path))
+	left, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	name := filepath.Base(path)
-	info, err := parent.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return parent.Remove(name)
-	}
-	dir, err := parent.OpenRoot(name)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	left, err := fs.ReadDir(dir.FS(), ".")
 	for _, entry := range left {
-		err = errors.Join(err, dir.RemoveAll(entry.Name()))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
 	}
 	return err
 }

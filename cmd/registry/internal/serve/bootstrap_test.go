@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -362,17 +363,28 @@ func (l logLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// The directory of temporary files is emptied, and what a link there or in its place leads to is not.
-func TestEmptyDirFollowsNoLink(t *testing.T) {
-	dir, other := t.TempDir(), t.TempDir()
+// A link, pipe, device or socket in the data directory is refused at once, whatever its name, and what a link leads to stays. Links in
+// the directory of temporary files are removed, and not what they lead to.
+func TestDataDirFollowsNoLink(t *testing.T) {
+	other := t.TempDir()
 	kept := filepath.Join(other, "kept", "file")
 	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
 	require.NoError(t, os.WriteFile(kept, nil, 0o600))
-	temporary := filepath.Join(dir, "temporary")
+	for _, name := range []string{"registry.db", "registry.db.new", "registry.lock", "status.json", "temporary", "index", "ranked", "ranked/current", "broker/jetstream/x/y"} {
+		for kind, put := range map[string]func(string) error{
+			"link":     func(path string) error { return os.Symlink(other, path) },
+			"dangling": func(path string) error { return os.Symlink("nowhere", path) },
+			"pipe":     func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		} {
+			dir := t.TempDir()
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+			require.NoError(t, put(filepath.Join(dir, name)))
+			_, err := LockDir(dir)
+			require.ErrorContains(t, err, name+" is neither a file nor a directory", kind)
+		}
+	}
+	temporary := filepath.Join(t.TempDir(), "temporary")
 	require.NoError(t, emptyDir(temporary))
-	require.NoError(t, os.Symlink(other, temporary))
-	require.NoError(t, emptyDir(temporary))
-	require.NoFileExists(t, temporary)
 	require.NoError(t, os.MkdirAll(filepath.Join(temporary, "a", "b"), 0o700))
 	require.NoError(t, os.Symlink(other, filepath.Join(temporary, "a", "link")))
 	require.NoError(t, os.Symlink(other, filepath.Join(temporary, "link")))

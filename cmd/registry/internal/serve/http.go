@@ -112,6 +112,12 @@ func (s *server) serveHTTP(ctx context.Context) error {
 // demonstration, stand-ins for the rest, which stop ends.
 func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 	cfg = s.cfg.Public
+	for _, network := range cfg.TrustedProxies {
+		if network.Bits() == 0 {
+			s.log.Warn("--trusted-proxies: every address is trusted as a proxy, so a client chooses its own address, and no limit holds for one client; "+
+				"name the networks of the proxies", "network", network.String())
+		}
+	}
 	if !s.cfg.Demo {
 		if cfg.Site && cfg.AppealsURL == "" {
 			s.log.Warn("no --appeals-url: the site tells accused persons no address where they can appeal")
@@ -124,9 +130,7 @@ func (s *server) upstreams() (cfg httpapi.Config, stop func(), err error) {
 	if cfg.About == "" {
 		cfg.About = demo.About
 	}
-	if cfg.Demo, err = demo.Questions(time.Now()); err != nil {
-		return cfg, nil, err
-	}
+	cfg.Demo = demo.Questions
 	if err := demo.WriteHistory(s.cfg.statusPath(), time.Now()); err != nil {
 		return cfg, nil, err
 	}

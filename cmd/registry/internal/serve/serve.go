@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -76,13 +78,36 @@ func (c Config) brokerDir() string { return filepath.Join(c.DataDir, "broker") }
 // start.
 func (c Config) temporaryDir() string { return filepath.Join(c.DataDir, "temporary") }
 
-// LockDir locks a data directory against other processes, and creates it if it is missing.
+// LockDir locks a data directory against other processes, and creates it if it is missing. It refuses
+// one with a link, pipe or device in it: this program made none there, and would follow or wait for it.
 func LockDir(dataDir string) (*snapshots.DirLock, error) {
+	if err := checkOwn(dataDir); err != nil {
+		return nil, err
+	}
 	lock, err := snapshots.LockDir(dataDir)
 	if errors.Is(err, snapshots.ErrLocked) {
 		return nil, fmt.Errorf("%w; stop that one, or choose another directory with --data-dir", err)
 	}
 	return lock, err
+}
+
+// checkOwn returns an error if something below a data directory is neither a file nor a directory.
+func checkOwn(dataDir string) error {
+	return fs.WalkDir(os.DirFS(dataDir), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fs.SkipDir // what is missing or cannot be read is an error of what uses it
+		case name == "temporary" || name == "index":
+			if entry.IsDir() {
+				return fs.SkipDir // emptied at each start, links too
+			}
+		}
+		if kind := entry.Type(); !kind.IsRegular() && !kind.IsDir() {
+			return fmt.Errorf("data directory: %s is neither a file nor a directory, and only those are used there: remove it (a directory on "+
+				"another disk is mounted in its place)", filepath.Join(dataDir, name))
+		}
+		return nil
+	})
 }
 
 // Run serves until ctx ends, then stops in order: the listeners, the handlers, the projector with
@@ -103,6 +128,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if info, err := os.Stat(cfg.DataDir); err == nil && info.Mode().Perm()&0o027 != 0 {
+		cfg.Logger.Warn("others may look into the data directory, or its group write there; chmod 750 ends that", "path", cfg.DataDir, "mode", info.Mode().Perm().String())
+	}
 	if err := failpoint.Hit("start/locked"); err != nil {
 		return err
 	}
