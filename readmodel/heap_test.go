@@ -9,7 +9,7 @@ import (
 )
 
 // A delisted entry leaves the heap with the last view that shows it
-// (deploy/operating.md#what-remains).
+// (deploy/erasing.md).
 func TestDelistedLeavesTheHeap(t *testing.T) {
 	const word = "kanarekwmodelu"
 	m, r := New(), NewRenderer()

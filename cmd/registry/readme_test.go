@@ -31,7 +31,7 @@ func page(t *testing.T, name string) string {
 
 // pages returns the pages that readers start from.
 func pages() []string {
-	return []string{"README.md", "deploy/README.md", "deploy/operating.md", "deploy/capacity.md"}
+	return []string{"README.md", "deploy/README.md", "deploy/operating.md", "deploy/erasing.md", "deploy/capacity.md"}
 }
 
 // TestReadmeRequests asks the demonstration what the README asks it, and wants the answer that is

@@ -34,7 +34,7 @@ type remaining struct {
 	copy string // of registry mirror
 }
 
-// places returns, for each row of deploy/operating.md#what-remains that has an end, what reads its bytes.
+// places returns, for each row of deploy/erasing.md that has an end, what reads its bytes.
 func (r *remaining) places() map[string]func() []byte {
 	data := func(name string) func() []byte { return func() []byte { return r.files(filepath.Join(r.data, name)) } }
 	return map[string]func() []byte{
@@ -54,7 +54,7 @@ func (r *remaining) places() map[string]func() []byte {
 	}
 }
 
-// A delisted entry leaves every place that deploy/operating.md#what-remains names, within the time of
+// A delisted entry leaves every place that deploy/erasing.md names, within the time of
 // --keep-set-aside where that is short. The broker's own files are not looked at: the page says so.
 func TestRemains(t *testing.T) {
 	t.Parallel()

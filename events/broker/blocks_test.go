@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What deploy/operating.md#what-remains says of the broker's files: a purged text stays in its block
+// What deploy/erasing.md says of the broker's files: a purged text stays in its block
 // while most of that is in use, and goes once more than half of it has been purged.
 func TestBlocksAreCompacted(t *testing.T) {
 	dir := t.TempDir()

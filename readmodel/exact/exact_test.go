@@ -217,7 +217,7 @@ func TestVocabularyRenewed(t *testing.T) {
 }
 
 // TestVocabularyForgets: a word of an entry that is gone leaves the heap once the vocabulary is a day
-// old (deploy/operating.md#what-remains).
+// old (deploy/erasing.md).
 func TestVocabularyForgets(t *testing.T) {
 	const word = "kanarekwindeksie"
 	for _, after := range []time.Duration{time.Hour, 1} {

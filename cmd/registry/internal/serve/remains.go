@@ -19,7 +19,7 @@ const (
 )
 
 // remains erases deleted text that is left on this server's disk
-// (deploy/operating.md#what-remains). One goroutine uses it.
+// (deploy/erasing.md). One goroutine uses it.
 type remains struct {
 	server *server
 
