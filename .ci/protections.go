@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// protection is an edit that takes a protection out of the program, and the tests of which one must
-// be red then.
+// protection is an edit that takes a protection out of the program, and the tests that guard it: after
+// the edit at least one of them must be red.
 type protection struct {
 	says     string
 	pkg, run string

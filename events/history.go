@@ -41,7 +41,7 @@ type History struct {
 	Revision int64    `json:"revision"` // of two markers, the one with the greater is newer
 }
 
-// Names returns the histories that whoever reads the marker belongs to, h first.
+// Names returns the histories that a reader of the marker belongs to, h first.
 func (h History) Names() []string {
 	if h.Kind == HistoryFork {
 		return []string{h.Name}

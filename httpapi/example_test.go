@@ -11,7 +11,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// The handler answers from a model, whoever fills that.
+// The handler answers from a model, which any source may fill.
 func ExampleNewPublic() {
 	model, api, stop, err := exampleServer()
 	if err != nil {

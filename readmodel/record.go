@@ -32,7 +32,7 @@ type Record struct {
 	Subject  events.Subject
 	Sequence uint64 // stream sequence of the event
 	Revision int64
-	Removed  bool // the state is a removal, of which a tombstone remains
+	Removed  bool // the state is a removal; its tombstone remains
 
 	removedMS int64 // time of a removal, see toMillis
 	views     int64

@@ -51,7 +51,7 @@ type Delivery struct {
 
 // ReaderConfig configures a Reader. The zero value reads the whole stream.
 type ReaderConfig struct {
-	Description string // of the consumer, for whoever lists the broker's consumers
+	Description string // of the consumer, shown where an operator lists the broker's consumers
 	After       uint64 // sequence after which the reading starts
 	Pull        int    // messages requested at once; 0 means 2,000
 }

@@ -249,8 +249,8 @@ func (l literal) redByID(text string) bool {
 	})
 }
 
-// grey matches the shape of a text for which nobody can be found.
-func (l literal) grey(text string) bool {
+// gray matches the shape of a text that names no entry.
+func (l literal) gray(text string) bool {
 	const word = `[\p{L}0-9._-]*\p{L}[\p{L}0-9._-]*`
 	const names = labels + `@?` + word + `(?: +(?:` + word + `|\d{1,4})){0,2}|` + labels + `@?\d{1,4} +` + word + `(?: +` + word + `)?`
 	const id = labels + `(?:\d{17,20}|\d{4} \d{4} \d{4} \d{4} \d{1,4}(?: \d{1,4})?|<@!?\d{17,20}>|(?:https?://)?(?:[a-z0-9-]+\.)*discord(?:app)?\.com/users/\d{17,20}/?)`
@@ -280,8 +280,8 @@ func TestOnlyLiteralFormsDecide(t *testing.T) {
 			t.Fatalf("%q is red by a name", text)
 		case v.Value == verdict.TrustedName && v.Reason == verdict.ByName && (!isName(text, p.loyal) || isName(text, p.accused)):
 			t.Fatalf("%q is %s", text, v.Value)
-		case v.Value == verdict.None && !l.grey(text):
-			t.Fatalf("%q is grey", text)
+		case v.Value == verdict.None && !l.gray(text):
+			t.Fatalf("%q is gray", text)
 		}
 	})
 	if seen[verdict.Trusted] == 0 || seen[verdict.Accused] == 0 {
@@ -304,7 +304,7 @@ func TestMoreTextNeverClears(t *testing.T) {
 			longer = p.text().Draw(t, "first") + joined + longer
 		}
 		switch v := p.check(t, longer); {
-		case v == verdict.None && !l.grey(strings.TrimSpace(longer)), v == verdict.Trusted && !l.green(strings.TrimSpace(longer)), v == verdict.TrustedName && !isName(longer, p.loyal):
+		case v == verdict.None && !l.gray(strings.TrimSpace(longer)), v == verdict.Trusted && !l.green(strings.TrimSpace(longer)), v == verdict.TrustedName && !isName(longer, p.loyal):
 			t.Fatalf("%q warns, and %q: %s", text, longer, v)
 		}
 	})
