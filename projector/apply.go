@@ -86,7 +86,6 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 		part, moved := p.applyPart(batch)
 		_ = failpoint.Hit("projector/applied") // to die at: nothing here can fail
 		p.readPart(&part)
-		p.note(ctx, part)
 		p.eraser.add(part.records)
 		for _, d := range part.displacing {
 			p.restorer.add(d.subject, d.sequence)
@@ -96,6 +95,7 @@ func (p *Projector) applyBatch(ctx context.Context, batch []*chunk) error {
 		}
 		err := p.save(ctx, part.records)
 		if err == nil {
+			p.note(ctx, part) // it may save, and no save may come before the rejections and records of its digest
 			err = p.settle(ctx)
 		}
 		if err != nil || !part.more {

@@ -117,6 +117,7 @@ func (s *system) open() {
 	if s.wrap != nil {
 		cfg.Store = s.wrap(store)
 	}
+	cfg.Store = newWhole(s.t, cfg.Store, model)
 	if s.tune != nil {
 		s.tune(&cfg)
 	}
@@ -124,6 +125,39 @@ func (s *system) open() {
 	if s.beforeRun != nil {
 		s.beforeRun(s.p)
 	}
+}
+
+// whole is a Store that demands of every commit what makes a file that loads: that the digest is the
+// one of all records that it then holds.
+type whole struct {
+	Store
+	t      testing.TB
+	states map[events.Subject]readmodel.Digest
+}
+
+func newWhole(t testing.TB, st Store, model *readmodel.Model) *whole {
+	t.Helper()
+	w := &whole{st, t, map[events.Subject]readmodel.Digest{}}
+	for k := range model.Inventory().Subjects() {
+		state, _, err := st.State(k)
+		require.NoError(t, err)
+		w.states[k] = readmodel.StateDigest(state.Data)
+	}
+	return w
+}
+
+func (w *whole) Save(c readmodel.Commit) error {
+	for _, r := range c.Records {
+		w.states[r.Subject] = r.Digest()
+	}
+	var sum readmodel.Digest
+	for _, d := range w.states {
+		sum.Add(d)
+	}
+	if sum != c.Digest {
+		w.t.Errorf("saved at %d: the digest is not that of the records, and such a store does not load", c.Checkpoint.Sequence)
+	}
+	return w.Store.Save(c)
 }
 
 // start opens and runs, until mustStop or the test's end.

@@ -1,9 +1,11 @@
 package projector
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +96,35 @@ func TestStoreAway(t *testing.T) {
 	}
 	s.inspect()
 }
+
+// What a checkpoint passes is handed over with it or before it: rejections, records and what is to be
+// erased. A store with a digest that is not the one of its records does not load.
+func TestNothingIsSavedAhead(t *testing.T) {
+	s := newSystem(t)
+	eventstest.Stream(t, s.js)
+	s.publish(eventstest.Events(30, 1)...)
+	bad := eventstest.PublishRaw(t, s.js, "registry.scammers.bad", []byte("{")) // the last one: the end is reached with it
+	rejecting := false
+	s.tune = func(c *Config) {
+		c.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+			if bytes.Contains(line, []byte("event rejected")) { // the session waits for this
+				s.p.saver.mu.Lock()
+				defer s.p.saver.mu.Unlock()
+				if rejecting = true; s.p.saver.reached >= bad {
+					t.Error("the event at the checkpoint is only being rejected")
+				}
+			}
+			return s.log.Write(line)
+		}), nil))
+	}
+	s.start()
+	s.reach(bad)
+	require.True(t, rejecting)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // A store that fails to the end: the next process reads the rest from the stream again.
 func TestStoreAwayAtStop(t *testing.T) {
