@@ -50,15 +50,6 @@ func (v *View) Check(ctx context.Context, q CheckQuery) (CheckResult, error) {
 	return CheckResult{grouped(matching), grouped(similar), imitated}, nil
 }
 
-// CheckList looks up q on one list, regardless of the others: best first, at most 20. Its only
-// error is ctx's.
-func (v *View) CheckList(ctx context.Context, l events.List, q CheckQuery) ([]*Row, error) {
-	if q.ID != "" {
-		return v.checkID(q.ID)[listIndex(l)], nil
-	}
-	return v.bestMatches(ctx, listIndex(l), &ranking{needle: fold(q.Search)})
-}
-
 // rowsByList holds rows of every list, in the order of events.Lists.
 type rowsByList [events.NumLists][]*Row
 
@@ -189,12 +180,6 @@ func (r *Row) rank(needle string) (rank int, ok bool) {
 	default:
 		return rankIDContains, true
 	}
-}
-
-// ExactMatch reports whether search is the row's whole name or chat id, as checks compare them.
-func (r *Row) ExactMatch(search string) bool {
-	rank, ok := r.rank(fold(search))
-	return ok && rank <= rankNameEqual
 }
 
 // keepNewest inserts r into rows, the newest rows so far in the order newest, if r is one of the

@@ -100,32 +100,6 @@ func (it *inventoried) records(yield func(string, Digest) bool) bool {
 	return true
 }
 
-// Subjects yields the subject of each record once, in no particular order.
-func (inv *Inventory) Subjects() iter.Seq[events.Subject] {
-	return func(yield func(events.Subject) bool) {
-		for _, it := range inv.items {
-			s := events.Subject{Kind: events.KindEntry, List: events.Lists()[it.list], ID: it.id}
-			if it.row != nil && !yield(s) {
-				return
-			}
-			s.Kind = events.KindViews
-			if it.total.counted() && !yield(s) {
-				return
-			}
-		}
-		for _, d := range inv.donations {
-			if !yield(d.subject()) {
-				return
-			}
-		}
-		for _, t := range inv.tombstones {
-			if !yield(t.Data.Subject()) {
-				return
-			}
-		}
-	}
-}
-
 // Len returns the number of records.
 func (inv *Inventory) Len() int {
 	n := len(inv.donations) + len(inv.tombstones)

@@ -155,22 +155,6 @@ func TestImitates(t *testing.T) {
 	}
 }
 
-// TestCheckList: one list is asked whatever the others say.
-func TestCheckList(t *testing.T) {
-	m, r := New(), NewRenderer()
-	for i, l := range events.Lists() {
-		e := events.Entry{Revision: 1, List: l, EntryID: "e", ChatID: "9", Name: "kacper", Verified: true}
-		m.Apply([]Record{r.Render(uint64(i+1), e)}, uint64(i+1))
-	}
-	for _, q := range []CheckQuery{{ID: "9"}, {Search: "KACPER"}} {
-		for _, l := range events.Lists() {
-			if rows, err := m.View().CheckList(t.Context(), l, q); err != nil || len(rows) != 1 {
-				t.Errorf("%s %+v: %v %v", l, q, rows, err)
-			}
-		}
-	}
-}
-
 // TestSimilarTwenty: at most 20 of a list, best first; who matches literally but is left out of the
 // results' 20 is not similar either.
 func TestSimilarTwenty(t *testing.T) {

@@ -140,10 +140,3 @@ func (v *View) Withdrawn() (all []State) {
 	SortStates(all)
 	return all
 }
-
-// Listed returns the stream sequence of an entry's last change, or false if it is not listed. The
-// same goroutines as for Tombstones may call it.
-func (m *Model) Listed(k events.Subject) (sequence uint64, ok bool) {
-	r := m.content.lists[listIndex(k.List)].row(k.ID)
-	return r.position(), r != nil
-}

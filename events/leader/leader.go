@@ -94,10 +94,9 @@ type Message struct {
 
 // request is the request of STREAM.MSG.GET.
 type request struct {
-	Sequence uint64    `json:"seq,omitempty"`
-	From     time.Time `json:"start_time,omitzero"`
-	Subject  string    `json:"next_by_subj,omitempty"`
-	Last     string    `json:"last_by_subj,omitempty"`
+	Sequence uint64 `json:"seq,omitempty"`
+	Subject  string `json:"next_by_subj,omitempty"`
+	Last     string `json:"last_by_subj,omitempty"`
 }
 
 // Message returns the message at seq, or jetstream.ErrMsgNotFound.
@@ -114,17 +113,6 @@ func (s Stream) NextMessage(ctx context.Context, seq uint64, subject string) (Me
 // LastMessage returns the last message on subject, or jetstream.ErrMsgNotFound.
 func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error) {
 	return s.get(ctx, request{Last: subject})
-}
-
-// FirstAfter returns the first message, by sequence, that the broker stored after t, or
-// jetstream.ErrMsgNotFound. The broker bisects: if clocks differed, the result may be a later
-// message, or none.
-func (s Stream) FirstAfter(ctx context.Context, t time.Time) (Message, error) {
-	m, err := s.get(ctx, request{From: t.Add(1), Subject: ">"})
-	if err == nil && !m.Time.After(t) { // a broker that does not know the request returns its first message
-		return Message{}, jetstream.ErrMsgNotFound
-	}
-	return m, err
 }
 
 // PurgeBefore deletes the messages on subject before the sequence.

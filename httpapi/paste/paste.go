@@ -51,7 +51,6 @@ const (
 	MinDigits  = 15 // of an id
 	MaxDigits  = 20 // of an id
 	minIssued  = 17 // of an id that can be cleared
-	maxName    = 200
 	maxPlain   = bounds.MaxSearch
 )
 

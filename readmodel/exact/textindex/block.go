@@ -223,11 +223,3 @@ func (b *Block) start(i int) int {
 	}
 	return first + int(binary.LittleEndian.Uint32(b.data[headSize+gramSize*n+endSize*(i-1):]))
 }
-
-// Bytes returns the block's size.
-func (b *Block) Bytes() int {
-	if b == nil {
-		return 0
-	}
-	return len(b.data)
-}

@@ -211,8 +211,8 @@ func TestFull(t *testing.T) {
 		}
 		taken++
 	}
-	if block := keep(t, dir, b); taken == BlockLen || block.Bytes() > b.limit {
-		t.Errorf("%d texts in %d bytes", taken, block.Bytes())
+	if block := keep(t, dir, b); taken == BlockLen || len(block.data) > b.limit {
+		t.Errorf("%d texts in %d bytes", taken, len(block.data))
 	} else if _, got := find(t, block, All, "\u4e00\u4e01\u4e02\u4e03"); len(got) == 0 || got[0] != 0 {
 		t.Errorf("found %v", got)
 	}
