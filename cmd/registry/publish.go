@@ -91,8 +91,7 @@ func (c *publishCmd) sender(ctx context.Context) (send sendFunc, disconnect func
 	if err != nil {
 		return nil, nil, err
 	}
-	// One Run for the whole command: where the stream was empty, it knows what it has sent.
-	return c.publisher(js).NewRun().PublishAll, nc.Close, nil
+	return c.publisher(js).PublishAll, nc.Close, nil
 }
 
 func (c *publishCmd) publisher(js jetstream.JetStream) *publish.Publisher {
@@ -168,7 +167,7 @@ type publishing struct {
 	stopped   string // where --max-errors stopped the run
 }
 
-// sendFunc is PublishAll of one publish.Run: it counts the messages that it has dealt with, also if it
+// sendFunc is Publisher.PublishAll: it counts the messages that it has dealt with, also if it
 // returns an error.
 type sendFunc func(context.Context, []publish.Message) (publish.Summary, error)
 

@@ -111,7 +111,7 @@ func (p *Publisher) askLast(ctx context.Context, stream string, subjects []strin
 		case status == "404" && text == "No Results":
 			return true, nil
 		case status == "503":
-			return false, errors.New("the stream does not answer direct requests; permit them: nats stream edit --allow-direct")
+			return false, errors.New("the stream is missing, or does not answer direct requests; permit them: nats stream edit --allow-direct")
 		default:
 			return false, fmt.Errorf("the broker says %s %s", status, text)
 		}

@@ -68,7 +68,7 @@ func TestPublishAllSendsOnlyWhatIsGreater(t *testing.T) {
 		require.NoError(t, stream.Purge(context.Background()))
 		greatest := map[events.Subject]events.Data{}
 		for range rapid.IntRange(1, 3).Draw(t, "runs") {
-			run := publish.New(js, publish.Config{BatchSize: rapid.IntRange(1, 40).Draw(t, "batch")}).NewRun()
+			p := publish.New(js, publish.Config{BatchSize: rapid.IntRange(1, 40).Draw(t, "batch")})
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				var msgs []publish.Message
 				for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -81,7 +81,7 @@ func TestPublishAllSendsOnlyWhatIsGreater(t *testing.T) {
 					}
 				}
 				for len(msgs) > 0 {
-					sum, err := run.PublishAll(context.Background(), msgs)
+					sum, err := p.PublishAll(context.Background(), msgs)
 					corrected += len(sum.Corrected)
 					if err == nil {
 						require.Equal(t, len(msgs), sum.Done())

@@ -97,9 +97,9 @@ func (c Config) publish(ctx context.Context, all []events.Event) (publish.Summar
 	for i, e := range all {
 		messages[i] = publish.Message{Event: e}
 	}
-	run, mark := publish.New(c.JetStream, publish.Config{Stream: c.Stream}).NewRun(), len(all)-1
-	if sum, err := run.PublishAll(ctx, messages[:mark]); err != nil {
+	p, mark := publish.New(c.JetStream, publish.Config{Stream: c.Stream}), len(all)-1
+	if sum, err := p.PublishAll(ctx, messages[:mark]); err != nil {
 		return sum, err
 	}
-	return run.PublishAll(ctx, messages[mark:])
+	return p.PublishAll(ctx, messages[mark:])
 }
