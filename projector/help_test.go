@@ -138,7 +138,9 @@ type whole struct {
 func newWhole(t testing.TB, st Store, model *readmodel.Model) *whole {
 	t.Helper()
 	w := &whole{st, t, map[events.Subject]readmodel.Digest{}}
-	for k := range model.Inventory().Subjects() {
+	for name := range model.Inventory().All() {
+		k, err := events.ParseSubject(strings.TrimPrefix(name, readmodel.TombstonePrefix))
+		require.NoError(t, err)
 		state, _, err := st.State(k)
 		require.NoError(t, err)
 		w.states[k] = readmodel.StateDigest(state.Data)
