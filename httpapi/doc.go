@@ -31,19 +31,11 @@
 // appended into pooled buffers, and cached responses are found by the raw query string, before
 // anything is parsed.
 //
-// gin-contrib/cors only handles preflights. To other requests it would send
-// Access-Control-Allow-Origin only if they have a foreign Origin. A shared cache could then serve a
-// response without the header to a client on another site, which may not read it. So every response
-// has the header.
+// Every response has Access-Control-Allow-Origin, so gin-contrib/cors only handles preflights: it sends
+// the header only to a foreign Origin, and a shared cache would keep a response without it.
 //
-// Compression uses klauspost's encoders without its gzhttp wrapper. The wrapper wraps every
-// request, sends a 304 without the suffix of the variant's tag, and does not know when Vary is
-// needed.
-//
-// The scan of query strings is our own: url.ParseQuery makes a map and a slice for each name, and
-// accepts a repeated parameter.
-//
-// gin's release mode is a switch of the whole process, and [NewPublic] sets it.
+// Compression uses klauspost's encoders without its gzhttp wrapper, which sends a 304 without the
+// suffix of the variant's tag and does not know when Vary is needed.
 //
 // # Texts from outside
 //
@@ -77,7 +69,7 @@
 //
 //	public.go                                    routes
 //	lists.go, batch.go, ranges.go, ranked.go, changes.go, donations.go, status.go, avatar.go, site.go,
-//	apipage.go, documents.go                     handlers, each in the file of its subject
+//	news.go, record.go, apipage.go, documents.go handlers, each in the file of its subject
 //	follow.go                                    those who wait for changes or follow them
 //	params.go                                    what a request asks for
 //	admission.go, health.go                      whether, and from which state, it is answered

@@ -55,12 +55,10 @@
 //
 // Sort order is maintained, not computed: each list has a counted tree (package btree) for each of
 // three sort keys, so a page is one descent and a walk, and a total is one of the tree's counts.
-// Sorting on each request takes 100 ms at 1,000,000 entries; a tree for each combination of filters
-// put every entry into ten.
+// Sorting on each request takes 100 ms at 1,000,000 entries.
 //
 // Each entry is encoded once per change, so a page is a concatenation of prepared fragments.
-// Marshaling thirty structs on each request costs a third of the throughput. A row's texts are
-// strings, which take a seventh more memory than offsets into one text and need no checks.
+// Marshaling thirty structs on each request costs a third of the throughput.
 //
 // View totals are stored next to the rows, by slot, in a copy-on-write slice (cowSlice): a new view
 // total moves its entry in the orders by views and touches nothing else. Reports per month are

@@ -25,8 +25,7 @@
 // their content in their names, so caches keep them forever.
 //
 // The verdict, the person's identity, the advice and the appeal come before the reason: a visitor
-// who reads this is in a hurry and on a phone. With the form and the facts first, the verdict began
-// halfway down the screen.
+// who reads this is in a hurry and on a phone.
 //
 // Lists show the beginning of a reason as plain text in three lines. A page of 60 whole reasons of
 // 20,000 bytes of Markdown would be megabytes, and a link in a hidden part would still get the

@@ -29,12 +29,6 @@
 // code.dny.dev/ssrf. A check of the name before that would be bypassed by a name that resolves
 // differently the second time.
 //
-// Generated pictures are smoothed by counting 4×4 samples a pixel, without a graphics library:
-// integer arithmetic gives the same pixels on every machine, which golang.org/x/image/vector does
-// not promise. Runs of samples are counted, not single ones: 512 pixels take 1.0 ms to draw and 1.4
-// ms to encode. Testing each of the four million samples takes 25 ms, and clients that invent ids
-// could keep the CPU busy.
-//
 // # Memory
 //
 // Pictures are cached for an hour, in at most 32 MiB; the absence of one for 10 minutes, a failure

@@ -49,10 +49,8 @@
 // # Why
 //
 // A Pacer limits CPU use by wall-clock time, not by the CPU time that the system accounts: if
-// others keep the CPUs busy, an index gets less than its share. Its caller decides when the server
-// is busy, by requests and changes a second. Measuring the CPU use of the rest of the process as
-// well, and interrupting bleve's merges to sleep, took 250 more lines for the same list throughput
-// during indexing.
+// others keep the CPUs busy, an index gets less than its share. Measuring the CPU use of the rest of
+// the process as well took 250 more lines for the same list throughput during indexing.
 //
 // # The parts
 //

@@ -37,19 +37,16 @@
 //
 // # Why
 //
-// Results come from bleve's postings, not from its searchers. Measured in one process with the same
-// rows and pages at 1,000,000 entries, its engine costs 3 times as much for a common word (33 ms
-// instead of 10.7), 7 times for a relaxed search and 40 times for ten words. Its BM25 counts rarity
-// twice and takes lengths by segment, so for common words the first ten differ in three queries of
-// four. Totals and facets would be the index's, not the view's, and deleted words would stay as long.
+// Results come from bleve's postings, not from its searchers: those take 3 to 40 times as long at
+// 1,000,000 entries, and their BM25 counts rarity twice. Totals and facets would be the index's, not the
+// view's.
 //
 // The formula is BM25 as in Lucene, with k1 = 1.2 and b = 0.75. Word frequencies and the average
 // length of texts are counted over documents that are not deleted.
 //
 // Merges are few, since they rewrite every dictionary: a large batch has 8192 entries, and eight
 // segments of a size are merged at once. A document is made of maps, as bleve wants it: reusing their
-// memory and packing ids of digits in two fields took 40% less CPU time an entry (47 instead of 80
-// µs) and 5% less disk, with 230 lines.
+// memory took 40% less CPU time an entry, with 230 lines.
 //
 // bleve merges segments in its own goroutine, without rests. Each merge waits until a rest has
 // followed the one before (store.event).
@@ -71,9 +68,8 @@
 // around its limits. bleve may fault in its own goroutine if its bbolt file is damaged (opening),
 // may wait forever for the lock of its directory (bolt_timeout), and reports the death of a
 // background goroutine only to a callback (store.fail). It opens an index whose segments it cannot
-// load as an empty one. It verifies no checksum: of 150 segments with one flipped bit it noticed 66
-// when it read them. A search over the others may miss entries, but checks each hit against the
-// row. An operator who doubts the disk removes the directory.
+// load as an empty one. It verifies no checksum, so a search over a damaged segment may miss entries;
+// each hit is checked against the row. An operator who doubts the disk removes the directory.
 //
 // bleve's two tables of callbacks are global; registering guards them.
 //
