@@ -124,9 +124,9 @@ func (p *Projector) watchOrigin(ctx context.Context) {
 func (p *Projector) originAnswers(name string, err error, was bool) (away bool) {
 	switch away = err != nil && p.js.Conn().IsConnected(); {
 	case away && !was:
-		p.log.Warn("the mirror's origin does not answer; what the mirror has is served", "origin", name, "error", err)
+		p.log.Warn("the mirror's origin cannot be followed; what the mirror has is served", "origin", name, "error", err)
 	case was && err == nil:
-		p.log.Info("the mirror's origin answers again", "origin", name)
+		p.log.Info("the mirror's origin can be followed again", "origin", name)
 	}
 	sentence := ""
 	if away {
