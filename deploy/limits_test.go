@@ -348,7 +348,8 @@ func TestServerSaysWhatItWaitsFor(t *testing.T) {
 		f := &filter{broker: strings.TrimPrefix(b.ClientURL(), "nats://"), refuse: refuse, kinds: map[string]bool{}, taken: taken}
 		r := serve(t, "--nats-url="+f.start(t), "--snapshot-every=1s")
 		until(t, func() string {
-			return fmt.Sprintf("%s is taken away (refused: %v), and nothing says so: %s", taken, refuse, r.Log())
+			_, _, body := get(t, r.Admin+"/projection", nil)
+			return fmt.Sprintf("%s is taken away (refused: %v), and nothing says so: %s %s", taken, refuse, body, r.Log())
 		}, func() bool {
 			_, _, body := get(t, r.Admin+"/projection", nil)
 			said := string(body) + r.Log()

@@ -118,6 +118,7 @@ func (p *Projector) finishCatchUp(ctx context.Context, asOf time.Time) {
 		s.CaughtUp, s.Done = true, s.Total
 		s.knownComplete(asOf)
 	})
+	p.eraser.publish() // it waits for this
 	if err := p.settle(ctx); err != nil {
 		p.recheck(err)
 	}

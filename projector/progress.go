@@ -104,6 +104,7 @@ const (
 	troubleOwed
 	troubleSession
 	troubleOrigin
+	troubleVerify
 	troubleConfig
 	troubleLacking
 	troubleDelivery

@@ -186,10 +186,12 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 	}
 	if time.Since(w.verified) >= w.cfg.VerifyEvery || w.mayServe() {
 		w.verified = time.Now()
-		if err := check(ctx, w.stream, info, at); errors.Is(err, errChanged) {
+		err := check(ctx, w.stream, info, at)
+		if errors.Is(err, errChanged) {
 			w.recheck(err)
 			return
 		}
+		w.unverified(err)
 		w.serveSaved()
 	}
 	if w.lost > 0 && at.Sequence >= w.lost {
@@ -201,6 +203,18 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 		w.findNext(ctx, erasure{at.Sequence, last, asked})
 	}
 	w.lastCheckpoint = at.Sequence
+}
+
+// unverified reports to the operator why the stream cannot be compared with what was read, if so:
+// nothing is erased meanwhile.
+func (w *watcher) unverified(err error) {
+	sentence := ""
+	if err != nil {
+		sentence = "The stream cannot be compared with what was read: " + err.Error() + "."
+	}
+	if w.tracker.setTrouble(troubleVerify, sentence) && err != nil {
+		w.log.Warn("the stream cannot be compared with what was read", "error", err)
+	}
 }
 
 // findNext reads what follows the checkpoint, which lies before the stream's end: a message, which
