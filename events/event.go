@@ -62,7 +62,7 @@ const NumLists = 3
 func Lists() [NumLists]List { return [NumLists]List{Scammers, Servers, Legit} }
 
 // Trusted reports whether the list is of trusted persons. Its entries are shown once they are
-// verified; those of the other lists are reports, and shown at once.
+// verified; entries of the other lists are reports, and shown at once.
 func (l List) Trusted() bool { return l == Legit }
 
 // Index returns the position of l in Lists. ok is false if l is not a list.

@@ -16,7 +16,7 @@ type route struct {
 	number uint8 // distinguishes the query strings of routes
 	policy *respond.Policy
 	html   bool     // a page of the site
-	media  []string // nil means that of JSON or, for a page, HTML
+	media  []string // if nil, JSON or, for a page, HTML
 	// name checks and returns the part of the path that belongs to the query, which then is
 	// "<name>?<query string>". If nil, there is no such part.
 	name func(c *gin.Context) (string, error)

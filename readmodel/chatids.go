@@ -92,7 +92,7 @@ func (c *chatIDs) counted(id string, ch change) *sharing {
 		return n
 	}
 	n := &sharing{}
-	c.find(id, func(ref uint32) { // no row, or a single one, besides that of the change
+	c.find(id, func(ref uint32) { // no row, or a single one, besides the changed row
 		if other := c.content.row(RowRef(ref)); RowRef(ref) != ch.ref() && other.ChatID() == id {
 			n.add(other.listedAs(), 1)
 		}
@@ -131,7 +131,7 @@ func (c *chatIDs) reload(s *scratch) {
 	for id, n := range c.shared {
 		c.ranges.set(hashChatID(id), 0, n.listedAs())
 		if n.rows < 2 {
-			delete(c.shared, id) // its hash is that of another id
+			delete(c.shared, id) // another id has its hash
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (m *Model) Inventory() *Inventory {
 }
 
 // All yields the name of each record and a hash of all its stored data, including its rendering.
-// The name is the subject; that of a tombstone is the subject after TombstonePrefix. Records come
+// The name is the subject; a tombstone's has TombstonePrefix before it. Records come
 // in the order of list, entry id and kind; donations and then tombstones come last. The hashes are
 // the same in any process of the same RenderVersion. One goroutine at a time may call All, since it
 // sorts.

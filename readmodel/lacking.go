@@ -164,7 +164,7 @@ type ownState struct {
 	removed bool
 }
 
-// base returns how many sequences precede those of the stream.
+// base returns how many sequences precede the stream's.
 func (o *ownFeed) base() uint64 {
 	if o == nil {
 		return 0

@@ -63,7 +63,7 @@ type rangeSum struct {
 	ids    int32
 }
 
-// rangeSums holds the sums of all ranges. The zero value is that of an empty registry.
+// rangeSums holds the sums of all ranges. The zero value has those of an empty registry.
 type rangeSums struct {
 	sums    cowSlice[rangeSum]
 	lines   int // the same for every range

@@ -81,7 +81,7 @@ func (r Record) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// DecodeRecord is the inverse of AppendValue; removed says that the value is that of a removal. It
+// DecodeRecord is the inverse of AppendValue; removed says that the value is a removal's. It
 // retains nothing of value, which may be memory of the store. With rerender it renders the row again
 // from the canonical state, since another RenderVersion wrote it. An error means a value that this
 // program did not write.
@@ -106,7 +106,7 @@ func (r *Renderer) DecodeRecord(k events.Subject, removed bool, value []byte, re
 	return Record{Subject: k, Sequence: v.sequence, Revision: v.revision, row: row, digest: row.digest}, nil
 }
 
-// DecodeState reads the state from a stored value; removed says that it is that of a removal. It
+// DecodeState reads the state from a stored value; removed says that it is a removal's. It
 // ignores the rendering, and retains nothing of value. An error means a value that this program did
 // not write.
 func DecodeState(k events.Subject, removed bool, value []byte) (State, error) {
@@ -304,7 +304,7 @@ type Checkpoint struct {
 	Histories       []string `json:"histories,omitempty"`
 	HistoryRevision int64    `json:"historyRevision,omitzero"`
 
-	// Complete means that the states have been complete once: those of a first replay are not.
+	// Complete means that the states have been complete once; in a first replay they are not.
 	Complete bool `json:"complete,omitempty"`
 
 	// Rewound means that the stream lost its end, or came back in an older state, and that no marker

@@ -103,7 +103,7 @@ func isSpaced(s string) bool {
 }
 
 // polish makes sort keys of the Polish alphabet (httpapi/CONTRACT.md#sorting). The collator's
-// tables are those of Unicode 6.2 and sort newer characters after every alphabet. That is right for
+// tables are from Unicode 6.2 and sort newer characters after every alphabet. That is right for
 // letters of new scripts, but names are full of emoji: 🤣 (Unicode 9) would come after ż, and 😀
 // before a. So new symbols sort with the old ones, before the digits. One goroutine at a time may
 // use a polish.

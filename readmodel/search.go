@@ -67,7 +67,7 @@ type Slots interface {
 	CopyTo(bits []uint64)
 }
 
-// UseTextIndex makes searches use x from now on, including those of older views. If x is nil, they
+// UseTextIndex makes searches use x from now on, in older views too. If x is nil, they
 // use none. Any goroutine may call it.
 func (m *Model) UseTextIndex(x TextIndex) {
 	if x == nil {

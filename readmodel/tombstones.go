@@ -18,7 +18,7 @@ func toMillis(t time.Time) int64 { return max(t.UnixMilli(), 0) }
 
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// removalDigest returns the digest of a removal at a time. Its text is that of no other state.
+// removalDigest returns the digest of a removal at a time. No other state has its text.
 func removalDigest(k events.Subject, ms int64) Digest {
 	return hashState(k.String(), binary.AppendUvarint([]byte("removed "), uint64(ms)))
 }
@@ -58,7 +58,7 @@ func newTombstones() (t tombstones) {
 	return t
 }
 
-// apply replaces was, the tombstone of r's entry at a slot, which may be nil, by that of r, or
+// apply replaces was, the tombstone of r's entry at a slot, which may be nil, by r's, or
 // removes it. It returns the position and the new tombstone, nil if there is none.
 func (t *tombstones) apply(list int, r *Record, was *delisting, slot uint32) (at RowRef, is *delisting) {
 	if was != nil {

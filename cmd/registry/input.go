@@ -21,7 +21,7 @@ import (
 // input is one FILE argument of publish.
 type input struct {
 	name  string // as messages show it
-	size  int64  // bytes, if sized; that of a pipe is unknown
+	size  int64  // bytes, if sized; a pipe's size is unknown
 	sized bool
 	open  func() (io.ReadCloser, error)
 }

@@ -240,7 +240,7 @@ func (open opener) verify(ctx context.Context) (snapshots.Manifest, error) {
 	return r.Manifest, r.Verify(ctx)
 }
 
-// read calls do with a snapshot: that of a file or, if there is no such file, of the object store.
+// read calls do with a snapshot: the file of that name or, if there is none, the one in the object store.
 func (f bucketFlags) read(p *process, name string, do func(context.Context, opener) error) error {
 	file, err := os.Open(name)
 	if err == nil {

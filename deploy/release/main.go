@@ -157,7 +157,8 @@ func writeBill(file, binary, version string) error {
 	return out.Close()
 }
 
-// bill has neither a time nor a serial number, so that the same binary has the same bill.
+// bill returns the bill of materials. It has neither a time nor a serial number, so that the same binary
+// has the same bill.
 func bill(info *debug.BuildInfo, version string) *cdx.BOM {
 	root := component(cdx.ComponentTypeApplication, info.Main.Path, version)
 	needs := []string{}

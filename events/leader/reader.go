@@ -126,7 +126,7 @@ func (r *Reader) Close() {
 	nc := r.js.Conn()
 	nc.RemoveStatusListener(r.changes)
 	if r.sub != nil {
-		_ = r.sub.Unsubscribe() // the only error is that of a closed connection
+		_ = r.sub.Unsubscribe() // fails only if the connection is closed
 	}
 	if !nc.IsConnected() {
 		return // the broker deletes it after consumerLife

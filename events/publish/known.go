@@ -118,7 +118,7 @@ func (p *Publisher) askLast(ctx context.Context, stream string, subjects []strin
 	}
 }
 
-// added returns a header that the broker has added, last, to those of a stored message.
+// added returns the last value of a header, which the broker has added to a stored message.
 func added(m *nats.Msg, name string) string {
 	values := m.Header[name]
 	if len(values) == 0 {

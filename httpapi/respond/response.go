@@ -13,7 +13,7 @@ import (
 // zero value is an uncacheable 200 with no body.
 type Response struct {
 	Status  int      // zero means 200
-	Media   []string // Content-Type; nil means that of JSON or, for a page, HTML
+	Media   []string // Content-Type; if nil, JSON or, for a page, HTML
 	Page    Page
 	Cache   *Policy  // nil if no cache may store it
 	At      *Stamp   // the state of the registry that it was computed from, if any

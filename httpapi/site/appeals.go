@@ -36,7 +36,7 @@ func ParseAppeals(address string) (Appeals, error) {
 	return Appeals{address[:at], address[at:]}, nil
 }
 
-// CheckReports rejects an address that cannot be that for reporting a fraud. It is like that of
+// CheckReports rejects an address that cannot be used for reporting a fraud. It is like the address of
 // appeals, without {reportId}, since there is no report yet. Empty means nowhere.
 func CheckReports(address string) error {
 	if strings.Contains(address, reportPlace) {

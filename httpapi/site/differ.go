@@ -80,7 +80,7 @@ func markDifferences(a, b string) (template.HTML, template.HTML) {
 // subsequence, ignoring case.
 func common(a, b []rune) (same [2][]bool) {
 	fa, fb := foldedRunes(a), foldedRunes(b)
-	// length[i][j] is that of a[i:] and b[j:].
+	// length[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	length := make([][]int, len(a)+1)
 	for i := range length {
 		length[i] = make([]int, len(b)+1)

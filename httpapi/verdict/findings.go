@@ -106,7 +106,7 @@ func (d *decision) isPart(run *paste.Run) bool {
 // why returns what a caution is about.
 func (d *decision) why() Reason {
 	trusted, unlisted, maybe, bad, good := 0, 0, false, false, false
-	strange := false // a name that is not that of a trusted person whose id is there
+	strange := false // a name of nobody who is trusted and whose id is there
 	reason := Beside
 	own := map[string]bool{}
 	for _, f := range d.v.Findings {

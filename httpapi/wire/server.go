@@ -48,7 +48,7 @@ func closeAfterFaultyFraming(next http.Handler) http.Handler {
 	})
 }
 
-// Limits bound the connections of one listener. The zero value is that of the public listener, with
+// Limits bound the connections of one listener. The zero value is for the public listener, with
 // no shares.
 type Limits struct {
 	// Connections is how many may be open at a time. Zero means what Descriptors has for the public

@@ -38,13 +38,13 @@ func (k Keys) Joined() Keys { return Keys{Shape: joinedKey(k.Shape), Folded: joi
 // joinedKey returns a key without separators: only letters, numbers and marks. Small capitals, which
 // confusables.txt lacks, become letters. A key with nothing else loses only its white space.
 func joinedKey(key string) string {
-	if !strings.ContainsFunc(key, func(r rune) bool { return r >= utf8.RuneSelf || !isWordly(r) }) {
+	if !strings.ContainsFunc(key, func(r rune) bool { return r >= utf8.RuneSelf || !IsWordly(r) }) {
 		return key
 	}
 	var room [64]byte
 	b := room[:0]
 	for _, r := range key {
-		if !isWordly(r) {
+		if !IsWordly(r) {
 			continue
 		}
 		at := -1

@@ -20,8 +20,8 @@ func Literal(name string) string {
 
 // Core returns the joined keys of a name without its decoration: everything but letters, numbers and
 // marks goes before the skeleton is taken, since the skeleton makes letters of some symbols. A name
-// that is only decoration stays, without white space. The core of a text is that of its words, one
-// after the other.
+// that is only decoration stays, without white space. The core of a text is made of the cores of its
+// words, one after the other.
 func Core(name string) Keys {
 	name = Visible(name)
 	if bare := undecorated(name); bare != "" {
@@ -32,9 +32,9 @@ func Core(name string) Keys {
 	return keysOf(strings.Join(strings.Fields(name), "")).Joined()
 }
 
-// Cores returns the cores under which a name is found: its own, that without symbols such as ™, which
-// NFKC makes letters of, that without an old tag, and that of what the name means where a program escaped
-// it.
+// Cores returns the cores under which a name is found: its own; the core without symbols such as ™, which
+// NFKC would turn into letters; the core without an old tag; and, if a program escaped the name, the core of
+// what it means.
 func Cores(name string) []Keys {
 	all := []Keys{Core(name)}
 	if bare := undecorated(name); bare != "" && bare != name {
@@ -60,7 +60,7 @@ func Unescaped(s string) string {
 
 func undecorated(s string) string {
 	return strings.Map(func(r rune) rune {
-		if isWordly(r) {
+		if IsWordly(r) {
 			return r
 		}
 		return -1
@@ -70,7 +70,7 @@ func undecorated(s string) string {
 // untagged returns a name without the number of an old tag at its end, #0 or # and four digits, and
 // whether it has one.
 func untagged(name string) (string, bool) {
-	name = strings.TrimRightFunc(name, func(r rune) bool { return !isWordly(r) })
+	name = strings.TrimRightFunc(name, func(r rune) bool { return !IsWordly(r) })
 	at := strings.LastIndexByte(name, '#')
 	if at <= 0 {
 		return name, false
@@ -80,9 +80,7 @@ func untagged(name string) (string, bool) {
 }
 
 // IsWordly reports whether r is part of a word: a letter, a number or a mark.
-func IsWordly(r rune) bool { return isWordly(r) }
-
-func isWordly(r rune) bool {
+func IsWordly(r rune) bool {
 	if r < 0x80 {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 	}

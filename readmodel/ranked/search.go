@@ -353,7 +353,7 @@ func (s *search) match(e *evaluation, q *readmodel.RankedQuery) error {
 	return nil
 }
 
-// accept counts the documents that pass q's filters, and returns those of q's list.
+// accept counts the documents that pass q's filters, and returns the ones in q's list.
 func (s *search) accept(p *part, every *roaring.Bitmap, q *readmodel.RankedQuery, e *evaluation) (*roaring.Bitmap, error) {
 	wanted := -1
 	if q.List != "" {

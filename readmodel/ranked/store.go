@@ -22,7 +22,7 @@ import (
 	"example.org/registry/readmodel/terms"
 )
 
-// format is the version of a document's data; terms.Version is that of the analysis. An index of
+// format is the version of a document's data; terms.Version is the version of the analysis. An index of
 // other versions is rebuilt. TestFormat fails if documents change and format does not.
 const format = 5
 

@@ -77,7 +77,7 @@ func (r *Renderer) HTML(reason string) string {
 	if unreferenced(r.out.Bytes()) > maxHTML(len(reason)) {
 		return "<p>" + stdhtml.EscapeString(reason) + "</p>\n"
 	}
-	return withoutMarks(r.out.String()) // those of character references
+	return withoutMarks(r.out.String()) // character references may have added some
 }
 
 // unreferenced returns the length of html, each character reference counted as one byte.

@@ -259,7 +259,7 @@ func isWeak(term string) bool {
 	return term == "mieć" || term == "móc" || term == "chcieć" || term == "musieć"
 }
 
-// terms returns the terms of a folded word in a text: those of its spelling, or else of its
+// terms returns the terms of a folded word in a text: the terms of its spelling, or else of its
 // spellings with marks.
 func (s *Stemmer) terms(folded string) []string {
 	if known := s.known(nil, folded); known != nil {

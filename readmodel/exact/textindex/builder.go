@@ -23,7 +23,7 @@ type Builder struct {
 
 	lists    []list
 	grams    map[gram]int32 // the lists of grams: positions in lists
-	numbered [2][]int32     // the lists of words and those of boundaries, by number: positions in lists, plus one
+	numbered [2][]int32     // the lists of words and of boundaries, by number: positions in lists, plus one
 	slots    []slotNotes    // ascending
 	postings []uint32       // the lists, each at most once a slot
 	sieve    [sieveSize]byte

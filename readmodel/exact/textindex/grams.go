@@ -16,7 +16,7 @@ const (
 	inNames  gram = 1 << (3 * charBits)
 )
 
-// The lists of words and of boundaries are stored among those of grams: as a value larger than any
+// The lists of words and of boundaries are stored among the lists of grams: as a value larger than any
 // character, and a number.
 const (
 	wordKind     gram = (charMask - 1) << (2 * charBits)

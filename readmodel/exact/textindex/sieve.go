@@ -10,8 +10,8 @@ const (
 	sieveSize = 1 << sieveBits / 8
 	// nameRun is long enough that most runs of a name are in few blocks.
 	nameRun = 6
-	// idRun is so short that the runs of digits in all ids fill only a thousand bits. It rules out
-	// needles with a letter.
+	// idRun is short: there are only 1,000 runs of three digits, so ids of digits fill few bits, and the
+	// sieve rules out needles with a letter.
 	idRun = maxExact
 )
 

@@ -59,8 +59,8 @@ func (f AdminFlags) Ask(ctx context.Context, method, path string) (io.ReadCloser
 // aliveWithin bounds the time in which a server answers at all.
 const aliveWithin = 10 * time.Second
 
-// alive returns an error if something takes the connection and answers nothing. Other errors are those of
-// the request to come.
+// alive returns an error if something takes the connection and answers nothing. It leaves other errors
+// to the request that follows.
 func (f AdminFlags) alive(ctx context.Context, client *http.Client) error {
 	bounded, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()

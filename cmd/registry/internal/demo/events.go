@@ -46,7 +46,7 @@ func Events(day time.Time) (all []events.Event, err error) {
 	return all, nil
 }
 
-// moved returns e with all its times later by d. Its id is that of its state.
+// moved returns e with all its times later by d, and the id of the new state.
 func moved(e events.Event, d time.Duration) events.Event {
 	switch data := e.Data.(type) {
 	case events.Entry:
@@ -61,7 +61,7 @@ func moved(e events.Event, d time.Duration) events.Event {
 	}
 	e.Data = events.Revised(e.Data, events.Revision(e.Data)+d.Milliseconds())
 	e.ID = events.StateID(e.Data)
-	if !e.Time.IsZero() { // that of a removal is in its data
+	if !e.Time.IsZero() { // a removal has its time in its data
 		e.Time = e.Time.Add(d)
 	}
 	return e

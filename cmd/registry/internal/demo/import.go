@@ -73,7 +73,7 @@ func (c Config) stream(ctx context.Context) (jetstream.Stream, error) {
 }
 
 // incomplete reports whether the stream never held a message, or its import was interrupted or is
-// that of another day: then the last message on the subject of the last event is not that event.
+// another day's: then the last message on the subject of the last event is not that event.
 func incomplete(ctx context.Context, stream jetstream.Stream, all []events.Event) (bool, error) {
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
