@@ -326,13 +326,6 @@ func (r *restorer) publish(ctx context.Context, subject string, d events.Data, a
 	if err != nil {
 		return err
 	}
-	js := r.p.stream.JS
-	if !js.Conn().IsConnected() {
-		return leader.ErrNotConnected
-	}
-	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
-	defer cancel()
-	m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}
-	_, err = js.PublishMsg(ctx, m, jetstream.WithExpectStream(r.p.cfg.Stream), jetstream.WithExpectLastSequencePerSubject(after))
-	return natserr.Explain(js.Conn(), err, subject)
+	_, err = r.p.stream.PublishAfter(ctx, &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{events.HeaderContent: {events.ContentType}}}, after)
+	return err
 }

@@ -115,6 +115,22 @@ func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error
 	return s.get(ctx, request{Last: subject})
 }
 
+// PublishAfter stores m if the last message on its subject has the sequence last, 0 for none, and returns
+// the sequence of m. Otherwise the error is a conflict (natserr.IsConflict).
+func (s Stream) PublishAfter(ctx context.Context, m *nats.Msg, last uint64) (sequence uint64, err error) {
+	nc := s.JS.Conn()
+	if !nc.IsConnected() {
+		return 0, ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	ack, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
+	if err != nil {
+		return 0, natserr.Explain(nc, err, m.Subject)
+	}
+	return ack.Sequence, nil
+}
+
 // PurgeBefore deletes the messages on subject before the sequence.
 func (s Stream) PurgeBefore(ctx context.Context, subject string, sequence uint64) error {
 	var reply struct {
@@ -174,22 +190,11 @@ func (s Stream) api(ctx context.Context, timeout time.Duration, what string, bod
 }
 
 func (s Stream) get(ctx context.Context, r request) (Message, error) {
-	nc := s.JS.Conn()
-	if !nc.IsConnected() {
-		return Message{}, ErrNotConnected
-	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	body, err := json.Marshal(r)
-	if err != nil {
+	var reply json.RawMessage
+	if err := s.api(ctx, RequestTimeout, "STREAM.MSG.GET", r, &reply); err != nil {
 		return Message{}, err
 	}
-	subject := s.prefix() + "STREAM.MSG.GET." + s.Name
-	reply, err := nc.RequestWithContext(ctx, subject, body)
-	if err != nil {
-		return Message{}, natserr.Explain(nc, err, subject)
-	}
-	m, err := parse(reply.Data)
+	m, err := parse(reply)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return Message{}, fmt.Errorf("message %d of the stream %s: %w", r.Sequence, s.Name, err)
 	}

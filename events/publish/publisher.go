@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -13,10 +12,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/natserr"
 )
-
-// ErrConflict means that the subject's last message is not the one that Republish expects, because
-// another publish came first. Read it, and decide again.
-var ErrConflict = errors.New("the last message of the subject is not the expected one")
 
 // Config configures a Publisher. The zero value is usable.
 type Config struct {
@@ -80,31 +75,10 @@ func (p *Publisher) Publish(ctx context.Context, e events.Event) (Ack, error) {
 	if err := p.checkAhead(ctx, e.Data); err != nil {
 		return Ack{}, fmt.Errorf("publish: %w", err)
 	}
-	return p.send(ctx, msg)
-}
-
-// Republish publishes a payload that was rejected on subject again, unchanged and under a new
-// message id. The subject's last message must have the sequence lastSubjectSequence, 0 for none;
-// otherwise the error is ErrConflict. A retry after a lost acknowledgment also gives ErrConflict,
-// since the last message may be the caller's own. Republish does not validate: another version of
-// the registry may accept what this one rejects.
-func (p *Publisher) Republish(ctx context.Context, subject string, payload []byte, lastSubjectSequence uint64) (Ack, error) {
-	msg, err := p.wire(subject, events.NewEventID(), payload)
-	if err != nil {
-		return Ack{}, fmt.Errorf("publish: %w", err)
-	}
-	return p.send(ctx, msg, jetstream.WithExpectLastSequencePerSubject(lastSubjectSequence))
-}
-
-// send waits until the broker has stored msg.
-func (p *Publisher) send(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (Ack, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	ack, err := p.js.PublishMsg(ctx, msg, opts...)
-	switch {
-	case natserr.IsConflict(err):
-		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, ErrConflict)
-	case err != nil:
+	ack, err := p.js.PublishMsg(ctx, msg)
+	if err != nil {
 		return Ack{}, fmt.Errorf("publish on %s: %w", msg.Subject, natserr.PermissionError(p.js.Conn(), err, msg.Subject))
 	}
 	return Ack{Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
@@ -155,7 +129,7 @@ func (p *Publisher) Check(m *Message) error {
 	return err
 }
 
-// message returns m in the form sent to the broker.
+// message returns m as it is sent to the broker, with its headers (events/CONTRACT.md#publishing).
 func (p *Publisher) message(m *Message) (*nats.Msg, error) {
 	payload := m.Payload
 	if payload == nil {
@@ -164,14 +138,9 @@ func (p *Publisher) message(m *Message) (*nats.Msg, error) {
 			return nil, err
 		}
 	}
-	return p.wire(m.Event.Data.Subject().String(), m.Event.ID, payload)
-}
-
-// wire adds the headers (events/CONTRACT.md#publishing).
-func (p *Publisher) wire(subject, id string, payload []byte) (*nats.Msg, error) {
 	header := nats.Header{
 		events.HeaderContent:  {events.ContentType},
-		jetstream.MsgIDHeader: {id},
+		jetstream.MsgIDHeader: {m.Event.ID},
 	}
 	if p.cfg.Stream != "" {
 		header[jetstream.ExpectedStreamHeader] = []string{p.cfg.Stream}
@@ -179,7 +148,7 @@ func (p *Publisher) wire(subject, id string, payload []byte) (*nats.Msg, error) 
 	if len(payload)+headerSize(header) > events.MaxPayload {
 		return nil, &events.Error{Field: "event", Problem: fmt.Sprintf("longer than %d bytes with its headers", events.MaxPayload)}
 	}
-	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
+	return &nats.Msg{Subject: m.Event.Data.Subject().String(), Header: header, Data: payload}, nil
 }
 
 // headerSize returns how many bytes the broker counts for a header.

@@ -84,33 +84,6 @@ func delisted(e events.Entry) events.Event {
 	}
 }
 
-// The condition is the subject's, whatever other subjects have got in between.
-func TestRepublishOnCondition(t *testing.T) {
-	js := eventstest.Connect(t, eventstest.Broker(t))
-	eventstest.Stream(t, js)
-	p, entries := newPublisher(js), eventstest.Entries(2, 1)
-	mine, other := entries[0], entries[1]
-	payload, err := events.Encode(eventstest.Listed(mine, 1))
-	require.NoError(t, err)
-	republish := func(last uint64) (publish.Ack, error) {
-		return p.Republish(t.Context(), mine.Subject().String(), payload, last)
-	}
-
-	first, err := republish(0)
-	require.NoError(t, err)
-	if _, err := p.Publish(t.Context(), eventstest.Listed(other, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := republish(first.Sequence); err != nil {
-		t.Fatal(err)
-	}
-	for _, stale := range []uint64{0, first.Sequence, 2, 4} {
-		if _, err := republish(stale); !errors.Is(err, publish.ErrConflict) {
-			t.Errorf("expecting %d: %v", stale, err)
-		}
-	}
-}
-
 func TestPublishRefusesWhatBreaksTheContract(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))
 	stream := eventstest.Stream(t, js)

@@ -20,7 +20,6 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
-	"example.org/registry/events/natserr"
 	"example.org/registry/readmodel"
 )
 
@@ -112,14 +111,12 @@ func Begin(ctx context.Context, s leader.Stream, h events.History, last uint64) 
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
-	defer cancel()
-	ack, err := s.JS.PublishMsg(ctx, &nats.Msg{Subject: events.HistorySubject, Data: payload, Header: nats.Header{
+	sequence, err = s.PublishAfter(ctx, &nats.Msg{Subject: events.HistorySubject, Data: payload, Header: nats.Header{
 		events.HeaderContent:  {events.ContentType},
 		jetstream.MsgIDHeader: {h.Name},
-	}}, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
+	}}, last)
 	if err != nil {
-		return 0, fmt.Errorf("begin a history: %w", natserr.PermissionError(s.JS.Conn(), err, events.HistorySubject))
+		return 0, fmt.Errorf("begin a history: %w", err)
 	}
-	return ack.Sequence, nil
+	return sequence, nil
 }

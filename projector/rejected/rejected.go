@@ -29,12 +29,10 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/events/publish"
 	"example.org/registry/projector/lineage"
 )
 
-// longRequest bounds requests that take the broker longer than others: those about every copy, and
-// publishes.
+// longRequest bounds requests about every copy, which take the broker longer than others.
 const longRequest = 5 * leader.RequestTimeout
 
 // Copy is the copy of one rejected event.
@@ -241,12 +239,13 @@ func (e *Events) Retry(ctx context.Context, seq uint64) (_ uint64, err error) {
 			return 0, err
 		}
 	}
-	publisher := publish.New(e.js, publish.Config{Stream: e.stream, Timeout: longRequest})
-	ack, err := publisher.Republish(ctx, c.Subject, c.Payload, last)
-	if errors.Is(err, publish.ErrConflict) {
+	sequence, err := leader.Stream{JS: e.js, Name: e.stream}.PublishAfter(ctx, &nats.Msg{Subject: c.Subject, Data: c.Payload, Header: nats.Header{
+		events.HeaderContent: {events.ContentType}, jetstream.MsgIDHeader: {events.NewEventID()},
+	}}, last)
+	if natserr.IsConflict(err) {
 		return 0, fmt.Errorf("%s has something newer, or the event is no longer there; not published, so that no older state comes back", c.Subject)
 	}
-	return ack.Sequence, err
+	return sequence, err
 }
 
 // wins returns the sequence of the last message on c's subject, 0 for none, or an error if a message
