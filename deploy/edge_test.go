@@ -240,7 +240,7 @@ func TestEdge(t *testing.T) {
 	emergency := jetStream(t, e.origin.connect(t, "emergency"))
 	require.NoError(t, emergency.DeleteStream(t.Context(), events.DefaultStream))
 	createStreams(t, e.origin, e.origin.connect(t, "operator"))
-	await(t, r.Admin+"/projection", "its origin is not the same any more")
+	await(t, r.Admin+"/projection", `"frozen":"foreign"`)
 	if status, _, _ := get(t, r.HTTP+"/api/scammers", nil); status != http.StatusOK {
 		t.Error("not served:", status)
 	}

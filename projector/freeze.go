@@ -28,9 +28,9 @@ func missing(what string) error {
 		"It goes on by itself once the stream is back, or after registry recover --create-stream."}
 }
 
-func foreign(stream, its, ours string) error {
-	return &frozenError{FrozenForeign, fmt.Sprintf("The stream %s is another registry's: its history is %.64s, and not %.64s; what was read "+
-		"before is served and nothing is applied. Correct --nats-url or --stream.", stream, its, ours)}
+func foreign(what, its, ours string) error {
+	return &frozenError{FrozenForeign, fmt.Sprintf("%s is another registry's: its history is %.64s, and not %.64s; what was read "+
+		"before is served and nothing is applied. Correct --nats-url or --stream.", what, its, ours)}
 }
 
 // freeze applies nothing until the stream is one to go on with, or until ctx ends. Only the second

@@ -12,6 +12,7 @@ import (
 
 	"example.org/registry/events/leader"
 	"example.org/registry/events/pause"
+	"example.org/registry/projector/lineage"
 )
 
 // A stream may be a mirror of another one, its origin (events/CONTRACT.md#mirrors). It has the
@@ -80,8 +81,24 @@ func lastMessage(ctx context.Context, s leader.Stream) (uint64, error) {
 	return m.Sequence, err
 }
 
-// verifyOrigin returns why the origin is not as the mirror was read. A mirror itself follows any
-// stream that has its origin's name and is longer.
+// knownOrigin is known for the origin of a mirror, which itself follows any stream that has its
+// origin's name and is longer. An origin that does not answer is no reason.
+func (p *Projector) knownOrigin(ctx context.Context) error {
+	origin := p.origin.Load()
+	if origin == nil {
+		return nil
+	}
+	info, err := origin.Info(ctx)
+	if err != nil {
+		return nil
+	}
+	if err := p.ours(ctx, *origin, lineage.Of(info), "The origin "+origin.Name+" of the mirror "+p.stream.Name); errors.As(err, new(*frozenError)) {
+		return err
+	}
+	return nil
+}
+
+// verifyOrigin returns why the origin is not as the mirror was read.
 func (p *Projector) verifyOrigin(ctx context.Context, origin leader.Stream) error {
 	info, err := origin.Info(ctx)
 	if err != nil {
@@ -116,7 +133,9 @@ func (p *Projector) watchOrigin(ctx context.Context) {
 			continue
 		}
 		verified = time.Now()
-		wrong = p.verifyOrigin(ctx, *origin)
+		if wrong = p.verifyOrigin(ctx, *origin); wrong != nil && p.knownOrigin(ctx) != nil {
+			p.recheck(wrong) // the next session freezes
+		}
 	}
 }
 

@@ -44,6 +44,12 @@ func TestMirror(t *testing.T) {
 	s.progress("said", func(p Progress) bool {
 		return !p.Frozen() && p.CaughtUp && strings.Contains(p.LastError, "The origin FAR of the mirror REGISTRY cannot be followed")
 	})
+	eventstest.Stream(t, s.js, func(c *jetstream.StreamConfig) { c.Name = "FAR" }) // another registry's
+	s.progress("frozen", func(p Progress) bool {
+		return p.FrozenBy == FrozenForeign && strings.Contains(p.LastError, "The origin FAR of the mirror REGISTRY is another registry's")
+	})
+	last = s.publish(eventstest.Events(30, 2)...)
+	s.until("mirrored", func() bool { return s.info(events.DefaultStream).State.LastSeq == last })
 	if s.model.View().Digest() != v.Digest() {
 		t.Error("not the last state")
 	}

@@ -51,15 +51,25 @@ func (p *Projector) known(ctx context.Context, info *jetstream.StreamInfo) error
 		return nil
 	case info.State.LastSeq == 0 && at.Sequence > 0:
 		return missing("The stream " + p.cfg.Stream + " is empty and new")
-	case lineage.Same(at.StreamIdentity, id):
+	}
+	if err := p.ours(ctx, p.stream, id, "The stream "+p.cfg.Stream); err != nil {
+		return err
+	}
+	return p.knownOrigin(ctx)
+}
+
+// ours returns a *frozenError for a stream that shares no history with what is known.
+func (p *Projector) ours(ctx context.Context, s leader.Stream, id readmodel.StreamIdentity, what string) error {
+	at := p.checkpoint()
+	if lineage.Same(at.StreamIdentity, id) {
 		return nil
 	}
-	marker, _, err := lineage.Newest(ctx, p.stream, math.MaxUint64)
+	marker, _, err := lineage.Newest(ctx, s, math.MaxUint64)
 	if err != nil {
 		return err
 	}
 	if names := marker.Names(id); !lineage.Share(at.Histories, names) {
-		return foreign(p.cfg.Stream, names[0], at.HistoryName())
+		return foreign(what, names[0], at.HistoryName())
 	}
 	return nil
 }
