@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 	"example.org/registry/projector/lineage"
 	"example.org/registry/projector/recovery"
 	"example.org/registry/readmodel"
+	"example.org/registry/snapshots"
 )
 
 // recoverCmd publishes what the stream has lost.
@@ -138,25 +139,36 @@ func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, 
 			return nil, p.ctx.Err()
 		}
 	}
-	dir, err := os.MkdirTemp("", "registry-recover-")
+	known, err := serverStates(p.ctx, c.AdminFlags)
 	if err != nil {
-		return nil, fmt.Errorf("temporary directory: %w; set TMPDIR", err)
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "server.snapshot")
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("temporary directory: %w; set TMPDIR", err)
-	}
-	_, _, err = takeArchive(p, c.AdminFlags, f)
-	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("%w; if no server has a state, name a snapshot", err)
 	}
-	known, _, err := c.states(p, name)
-	if known != nil {
-		known.Source, known.Stream = source, follows
+	known.Source, known.Stream = source, follows
+	return known, nil
+}
+
+// serverStates returns what the running server knows.
+func serverStates(ctx context.Context, server cli.AdminFlags) (*recovery.Known, error) {
+	archive, err := server.Ask(ctx, http.MethodPost, "/snapshots?output=1")
+	if err != nil {
+		return nil, err
 	}
-	return known, err
+	defer archive.Close()
+	r, err := snapshots.NewReader(archive)
+	if err != nil {
+		return nil, fmt.Errorf("answer of the server: %w", err)
+	}
+	known, err := knownOf(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("answer of the server: %w", err)
+	}
+	return known, nil
+}
+
+// knownOf reads an archive.
+func knownOf(ctx context.Context, r *snapshots.Reader) (*recovery.Known, error) {
+	known := &recovery.Known{At: r.Manifest.Checkpoint, States: recovery.States{}}
+	return known, r.EachState(ctx, known.States.Add)
 }
 
 // snapshot returns what the snapshot and the file of tombstones know.
@@ -192,8 +204,8 @@ func (c *recoverCmd) states(p *process, name string) (known *recovery.Known, mad
 		if err != nil {
 			return unusable(name, err)
 		}
-		known, made = &recovery.Known{At: r.Manifest.Checkpoint, States: recovery.States{}}, r.Manifest.Time
-		if err := r.EachState(ctx, known.States.Add); err != nil {
+		made = r.Manifest.Time
+		if known, err = knownOf(ctx, r); err != nil {
 			return unusable(name, err)
 		}
 		return nil
