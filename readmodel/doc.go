@@ -16,8 +16,8 @@
 //     events twice, or in any order, changes nothing. No clock, I/O or map order matters.
 //  2. A client sees one state: the data, total, hasMore, results and Registry-Sequence header of a
 //     response belong together.
-//  3. The checkpoint never goes back while a process runs. In a data directory, it goes back only
-//     when an operator rebuilds.
+//  3. What is known never goes back. The checkpoint does only where the stream is not as it was read,
+//     which is then read again, and in a data directory where an operator rebuilds.
 //  4. A snapshot plus a replay of later events gives the same state as a replay from the start. The
 //     digest proves it.
 //  5. Queries do not wait for the stream, a disk, the text index, an upstream or another query. The
@@ -35,7 +35,7 @@
 //
 //   - No result depends on a clock, I/O or map order (promise 1).
 //   - A View never changes, and everything read from one View is consistent (promise 2).
-//   - The checkpoint of the published View never goes back (promise 3).
+//   - Only Model.Rewind sets the checkpoint of the published View back, and no state (promise 3).
 //   - A store's records plus a replay give the Digest of a replay from the start (promise 4).
 //   - A View has no lock. Only Model.Await blocks, and only its caller (promise 5).
 //   - A search returns the same results with a current index, a lagging one or none (promise 6).

@@ -102,16 +102,6 @@ func metaOf(db *bolt.DB) (m meta, err error) {
 	return m, err
 }
 
-// fileMeta reads the meta record of a file that is not open.
-func fileMeta(path string) (meta, error) {
-	db, err := openToRead(path)
-	if err != nil {
-		return meta{}, err
-	}
-	defer db.Close()
-	return metaOf(db)
-}
-
 // createFile makes an empty store. The file gets its name when it is complete, so a crash leaves no
 // partial file under that name.
 func createFile(path string, m meta) error {

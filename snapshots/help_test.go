@@ -254,3 +254,13 @@ func lstat(t testing.TB, path string) os.FileInfo {
 	require.NoError(t, err)
 	return info
 }
+
+// fileMeta reads the meta record of a file that is not open.
+func fileMeta(path string) (meta, error) {
+	db, err := openToRead(path)
+	if err != nil {
+		return meta{}, err
+	}
+	defer db.Close()
+	return metaOf(db)
+}

@@ -118,9 +118,6 @@ func (s *Store) Probe() error {
 // waits.
 func (s *Store) Checkpoint() readmodel.Checkpoint { return s.current().Checkpoint }
 
-// Records returns the number of records in the last transaction, by table.
-func (s *Store) Records() map[string]int { return maps.Clone(s.current().Counts) }
-
 // Owed returns what the data directory has held and the store did not hold when it was opened, or
 // nil.
 func (s *Store) Owed() *readmodel.Owed { return s.owed }

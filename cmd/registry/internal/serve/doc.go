@@ -8,7 +8,7 @@
 //   - Promises 2 and 3: model, store, projector and index are in one struct, reached through one
 //     pointer (generation). A rebuild makes another generation, lets it catch up, pauses the old one,
 //     waits until the new one has caught up with it, gives its store the name in one rename, and
-//     moves the pointer. The checkpoint may go back only if the accepted stream is a different one.
+//     moves the pointer. The new generation first gets what only the old one knows.
 //   - Promise 3: one process at a time owns a data directory. The lock is taken before anything in
 //     it is opened and released after everything in it is closed.
 //   - Promise 5: the listeners are bound first and respond from the start; they never wait for the
@@ -43,4 +43,6 @@
 //	metrics.go      the metrics besides those of the packages
 //	demand.go       whether clients and the stream need the CPUs
 //	gc.go           the settings of the garbage collector
+//	watch.go        whether the data directory is still in its place
+//	notify.go       readiness for systemd
 package serve
