@@ -77,10 +77,11 @@ func (s *server) rebuild(ctx context.Context, options admin.RebuildOptions) (adm
 const remakeEvery = time.Minute
 
 // remake replaces a damaged store. The model in memory has no canonical state of entries, so the
-// stream is read again, as by registry rebuild. It returns the generation that is shown afterwards.
+// stream is read again, as by registry rebuild --yes: nobody is there to confirm it, and until then
+// nothing is saved. It returns the generation that is shown afterwards.
 func (s *server) remake(current *running, drained <-chan struct{}) *running {
 	s.log.Error("store is damaged; making another from the stream; the state in memory is served")
-	return s.answer(&rebuildRequest{ctx: context.Background(), done: make(chan struct{})}, current, drained)
+	return s.answer(&rebuildRequest{RebuildOptions: admin.RebuildOptions{Yes: true}, ctx: context.Background(), done: make(chan struct{})}, current, drained)
 }
 
 // answer handles one request and returns the generation that is shown afterwards.
