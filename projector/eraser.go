@@ -55,9 +55,7 @@ type eraser struct {
 	lowest     uint64            // no sequence in waiting is lower
 	unread, to uint64            // removals from unread to to must be read from the stream; none if to is 0
 
-	// Owned by run.
-	failing bool          // the last step failed
-	wait    time.Duration // until the next check of a server that may not purge
+	wait time.Duration // until the next check of a server that may not purge; owned by run
 }
 
 func newEraser(p *Projector) *eraser {
@@ -133,37 +131,44 @@ func (e *eraser) publish() {
 
 // run erases waiting subjects until ctx ends.
 func (e *eraser) run(ctx context.Context) {
-	if e.p.cfg.ReadOnly {
-		return
-	}
-	for ctx.Err() == nil {
-		wait, err := e.step(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && !e.failing {
-			level := slog.LevelWarn
-			if !errors.Is(err, natserr.ErrRefused) {
-				level = slog.LevelInfo // temporary
-			}
-			e.p.log.Log(ctx, level, "messages before a tombstone cannot be erased; retrying", "error", err)
-		}
-		if e.failing = err != nil; e.failing {
-			wait = e.retry
-		}
-		e.idle(ctx, wait)
+	if !e.p.cfg.ReadOnly {
+		repeat(ctx, e.p.log, "messages before a tombstone cannot be erased; retrying", e.retry, nil, e.wake, e.step)
 	}
 }
 
-// idle waits for d, or if d is 0 for something to erase.
-func (e *eraser) idle(ctx context.Context, d time.Duration) {
-	if d > 0 {
-		pause.For(ctx, d)
-		return
-	}
-	select {
-	case <-e.wake:
-	case <-ctx.Done():
+// repeat calls step until ctx ends: again after the wait that it returns, or earlier if early is woken; if
+// the wait is 0, when wake is. After a failure it waits for retry alone. It logs the first of several
+// failures.
+func repeat(ctx context.Context, log *slog.Logger, failure string, retry time.Duration, early, wake <-chan struct{}, step func(context.Context) (time.Duration, error)) {
+	for failing := false; ctx.Err() == nil; {
+		wait, err := step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			level := slog.LevelInfo // temporary
+			if errors.Is(err, natserr.ErrRefused) {
+				level = slog.LevelWarn
+			}
+			if !failing {
+				log.Log(ctx, level, failure, "error", err)
+			}
+			pause.For(ctx, retry)
+		case wait > 0:
+			timer := time.NewTimer(wait)
+			select {
+			case <-early:
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			timer.Stop()
+		default:
+			select {
+			case <-wake:
+			case <-ctx.Done():
+			}
+		}
+		failing = err != nil
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
-	"example.org/registry/events/pause"
 	"example.org/registry/readmodel"
 )
 
@@ -43,8 +41,6 @@ type restorer struct {
 	mu         sync.Mutex
 	subjects   map[string]*displaced
 	unread, to uint64 // what must be read from the stream, since an earlier process did not look at it; none if to is 0
-
-	failing bool // the last step failed; owned by run
 }
 
 // displacing is a superseded or rejected message.
@@ -110,42 +106,7 @@ func (r *restorer) add(subject string, sequence uint64) {
 
 // run looks at waiting subjects until ctx ends.
 func (r *restorer) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		wait, err := r.step(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && !r.failing {
-			level := slog.LevelWarn
-			if !errors.Is(err, natserr.ErrRefused) {
-				level = slog.LevelInfo // temporary
-			}
-			r.p.log.Log(ctx, level, "a state that other messages have displaced cannot be published again; retrying", "error", err)
-		}
-		if r.failing = err != nil; r.failing {
-			wait = r.p.cfg.RetryEvery
-		}
-		r.idle(ctx, wait)
-	}
-}
-
-// idle waits for d, or less if a subject is added; if d is 0, for that alone.
-func (r *restorer) idle(ctx context.Context, d time.Duration) {
-	if r.failing {
-		pause.For(ctx, d)
-		return
-	}
-	var due <-chan time.Time
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		due = timer.C
-	}
-	select {
-	case <-r.wake:
-	case <-due:
-	case <-ctx.Done():
-	}
+	repeat(ctx, r.p.log, "a state that other messages have displaced cannot be published again; retrying", r.p.cfg.RetryEvery, r.wake, r.wake, r.step)
 }
 
 // step looks at some waiting subjects. It returns the wait until the next step, or 0 if none waits.
