@@ -177,7 +177,7 @@ func (r *Reader) end() error {
 	if _, err := r.in.ReadByte(); err == nil || errors.Is(err, zstd.ErrMagicMismatch) {
 		return errors.New("unpack: data after the end of the archive")
 	} else if !errors.Is(err, io.EOF) {
-		return unreadable(err) // of a source that verifies itself at its end
+		return unreadable(err) // of a source that fails at its end
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"example.org/registry/cmd/registry/internal/cli"
@@ -41,7 +42,7 @@ func (c *exportCmd) Run(p *process) error {
 
 func (c *exportCmd) write(p *process, out io.Writer) error {
 	if c.Snapshot == "" {
-		return copyAnswer(p, c.AdminFlags, "/export", out)
+		return copyAnswer(p, c.AdminFlags, http.MethodGet, "/export", out)
 	}
 	return c.read(p, c.Snapshot, func(ctx context.Context, open opener) error {
 		if _, err := open.verify(ctx); err != nil {

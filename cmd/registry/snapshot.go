@@ -38,7 +38,7 @@ type snapshotCreateCmd struct {
 func (c *snapshotCreateCmd) Run(p *process) error {
 	switch {
 	case c.Output == "-":
-		return cli.Interrupted(p.ctx, c.print(p))
+		return cli.Interrupted(p.ctx, copyAnswer(p, c.AdminFlags, http.MethodPost, "/snapshots?output=1", p.stdout)) // its checksum reveals a truncated one
 	case c.Output != "":
 		return cli.Interrupted(p.ctx, c.create(p))
 	}
@@ -88,19 +88,6 @@ func takeArchive(p *process, server cli.AdminFlags, f *os.File) (m snapshots.Man
 		return m, n, fmt.Errorf("answer of the server: %w", err)
 	}
 	return r.Manifest, n, nil
-}
-
-// print writes the snapshot to standard output. Its checksum reveals a truncated one.
-func (c *snapshotCreateCmd) print(p *process) error {
-	archive, err := c.Ask(p.ctx, http.MethodPost, "/snapshots?output=1")
-	if err != nil {
-		return err
-	}
-	defer archive.Close()
-	if _, err := io.Copy(p.stdout, archive); err != nil {
-		return fmt.Errorf("snapshot: cut short: %w", err)
-	}
-	return nil
 }
 
 // snapshotListCmd prints the object store as a table.

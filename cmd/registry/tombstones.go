@@ -60,7 +60,7 @@ func (c *tombstonesCmd) Run(p *process) error {
 
 func (c *tombstonesCmd) write(p *process, out io.Writer) error {
 	if c.Snapshot == "" {
-		return copyAnswer(p, c.AdminFlags, "/tombstones", out)
+		return copyAnswer(p, c.AdminFlags, http.MethodGet, "/tombstones", out)
 	}
 	t, err := c.removals(p)
 	if err != nil {
@@ -122,8 +122,8 @@ func readTombstones(flag, path string) (recovery.Tombstones, error) {
 }
 
 // copyAnswer writes a response of the running server to out.
-func copyAnswer(p *process, f cli.AdminFlags, path string, out io.Writer) error {
-	body, err := f.Ask(p.ctx, http.MethodGet, path)
+func copyAnswer(p *process, f cli.AdminFlags, method, path string, out io.Writer) error {
+	body, err := f.Ask(p.ctx, method, path)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"example.org/registry/snapshots"
 )
 
 // List, Open and the client library's own object store return what Put has put.
@@ -66,7 +68,11 @@ func TestDamagedObjects(t *testing.T) {
 			damage(t, o)
 			r, err := b.Open(t.Context(), o)
 			require.NoError(t, err)
-			if _, err := io.ReadAll(r); err == nil {
+			archive, err := snapshots.NewReader(r)
+			if err == nil {
+				err = archive.Verify(t.Context())
+			}
+			if err == nil {
 				t.Error("read to its end")
 			}
 		})
