@@ -217,7 +217,13 @@ func TestBotsOfTheAPIPage(t *testing.T) {
 			run := func(name string, ids ...string) (said []string) {
 				t.Helper()
 				args := append(append(command[1:len(command):len(command)], name+"."+language), ids...)
-				return strings.Split(strings.TrimSpace(output(t, dir, 0, command[0], args...)), "\n")
+				stdout, stderr := outputs(t, dir, 0, command[0], args...)
+				said = strings.Split(strings.TrimSpace(stdout), "\n")
+				unknown, reasons := strings.Count(stdout, "nie wiadomo"), strings.Split(strings.TrimSpace(stderr), "\n")
+				if unknown > 0 && (len(reasons) != unknown || !strings.Contains(reasons[0], ": 503")) {
+					t.Errorf("%d reasons for %d verdicts that are unknown:\n%s", len(reasons), unknown, stderr)
+				}
+				return said
 			}
 			front.reset()
 			var ids []string

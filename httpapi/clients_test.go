@@ -74,6 +74,13 @@ func npmProgram(t testing.TB, name string) string {
 // program ends with status.
 func output(t testing.TB, dir string, status int, name string, args ...string) string {
 	t.Helper()
+	text, _ := outputs(t, dir, status, name, args...)
+	return text
+}
+
+// outputs is output, with what the program wrote on stderr.
+func outputs(t testing.TB, dir string, status int, name string, args ...string) (out, errors string) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
@@ -81,7 +88,7 @@ func output(t testing.TB, dir string, status int, name string, args ...string) s
 	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != status {
 		t.Fatalf("%s: %v, want status %d\n%s%s", filepath.Base(name), err, status, &stdout, &stderr)
 	}
-	return stdout.String()
+	return stdout.String(), stderr.String()
 }
 
 func writeFile(t testing.TB, dir, name, text string) {

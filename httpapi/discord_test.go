@@ -174,6 +174,7 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 		before, calm, risky, later, unchecked, lost = "99000000000000000001", "99000000000000000002", "99000000000000000003", "99000000000000000004", "99000000000000000005", "99000000000000000006"
 		away, met, stranger                         = "99000000000000000007", "99000000000000000008", "99000000000000000009"
 		warn, risk, unknown, none                   = "🛑", "⚠️", "❔", "ℹ️"
+		why, known                                  = "(/api/ranges/", "Udało się sprawdzić"
 	)
 	f := front.f
 	list := func(id string, verified bool) {
@@ -187,7 +188,7 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 	platform := start(t, dir, nil, node, "platform.mjs", before, calm, later)
 	env := []string{"PLATFORM=" + platform.next(t), "CHANNEL=1000000000000000002", "DISCORD_TOKEN=x", "PYTHONPATH=."}
 	run := func() *process { return start(t, dir, env, command[0], command[1:]...) }
-	expect := func(sign, id string) {
+	expect := func(sign, id string, also ...string) {
 		t.Helper()
 		line := platform.next(t)
 		var said struct {
@@ -204,6 +205,11 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 		}
 		if !strings.HasPrefix(said.Content, sign) || !strings.Contains(said.Content, "<@"+id+">") || !strings.HasSuffix(said.Content, "\n"+link) {
 			t.Fatalf("%q, want %s %s with %s", said.Content, sign, id, link)
+		}
+		for _, text := range also {
+			if !strings.Contains(said.Content, text) {
+				t.Errorf("%q does not say %q", said.Content, text)
+			}
 		}
 		if strings.Contains(said.Content, "everyone") || said.Mentions == nil || len(said.Mentions) > 0 {
 			t.Errorf("%q may mention %q", said.Content, said.Mentions)
@@ -226,9 +232,9 @@ func testDiscordBot(t *testing.T, dir string, front *discordFront, address, node
 
 	front.breakDown(true)
 	platform.tell(t, "join "+unchecked)
-	expect(unknown, unchecked)
+	expect(unknown, unchecked, why, ": 503")
 	front.breakDown(false)
-	expect(none, unchecked)
+	expect(none, unchecked, known)
 
 	f.model.NameFeed("another", false) // the next request for changes is 410, so everyone is checked
 	list(calm, true)

@@ -45,9 +45,12 @@ func get(path, name, value string) (status int, header http.Header, body []byte,
 		return 0, nil, nil, err
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode != 200 && answer.StatusCode != 304 {
+		return 0, nil, nil, fmt.Errorf("%s: %s %s", path, answer.Status, answer.Header.Get("Registry-Error"))
+	}
 	asOf, err := time.Parse(time.RFC3339, answer.Header.Get("Registry-As-Of"))
 	if err != nil || time.Since(asOf).Abs() >= fresh {
-		return 0, nil, nil, errors.New("stare dane")
+		return 0, nil, nil, fmt.Errorf("%s: stare dane", path)
 	}
 	body, err = io.ReadAll(io.LimitReader(answer.Body, 16<<20))
 	return answer.StatusCode, answer.Header, body, err
@@ -59,32 +62,36 @@ func rangeOf(prefix string) (kept, error) {
 		return k, nil
 	}
 	status, header, body, err := get("/ranges/"+prefix, "If-None-Match", k.tag)
-	switch {
-	case err != nil:
+	if err != nil {
 		return kept{}, err
-	case status == 200:
+	}
+	if status == 200 {
 		k.lines = string(body)
-	case status != 304 || !known:
-		return kept{}, errors.New("błąd")
 	}
 	// Zakres o innej liczbie wierszy (po 30 bajtów) jest ucięty.
 	if !whole.MatchString(k.lines) || !size.MatchString(strconv.FormatInt(int64(len(k.lines)/30), 2)) {
-		return kept{}, errors.New("nie zakres")
+		return kept{}, fmt.Errorf("%s: nie cały zakres", prefix)
 	}
 	k.at, k.tag, k.sequence = time.Now(), header.Get("ETag"), header.Get("Registry-Sequence")
 	ranges[prefix] = k
 	return k, nil
 }
 
+// unknown mówi, dlaczego nie wiadomo: 503, stare dane, brak odpowiedzi.
+func unknown(id string, why error) string {
+	fmt.Fprintln(os.Stderr, id, why)
+	return "nie wiadomo"
+}
+
 func check(id string) string {
 	if !chatID.MatchString(id) {
-		return "nie wiadomo" // zgubiona wartość
+		return unknown(id, errors.New("zgubiona wartość"))
 	}
 	sum := sha256.Sum256([]byte("registry-id-v1\n" + id))
 	hash := hex.EncodeToString(sum[:])
 	k, err := rangeOf(hash[:3])
 	if err != nil {
-		return "nie wiadomo" // 503, stare dane, brak odpowiedzi
+		return unknown(id, err)
 	}
 	var bits uint64
 	if line := regexp.MustCompile("(?m)^" + hash[3:29] + ":(..)$").FindStringSubmatch(k.lines); line != nil {
@@ -95,15 +102,18 @@ func check(id string) string {
 	}
 	// Dopiero teraz pada ID, i to tylko kogoś, kto jest na liście. Odpowiedź
 	// ma być co najmniej tak nowa jak zakres.
-	status, _, body, err := get("/check?id="+id, "Registry-Min-Sequence", k.sequence)
+	_, _, body, err := get("/check?id="+id, "Registry-Min-Sequence", k.sequence)
+	if err != nil {
+		return unknown(id, err)
+	}
 	var found struct {
 		Results []struct {
 			Kind    string
 			Entries []struct{ Verified bool }
 		}
 	}
-	if err != nil || status != 200 || json.Unmarshal(body, &found) != nil || found.Results == nil {
-		return "nie wiadomo"
+	if err := json.Unmarshal(body, &found); err != nil || found.Results == nil {
+		return unknown(id, fmt.Errorf("odpowiedź bez wyników: %v", err))
 	}
 	verdict := "brak wpisu"
 	for _, group := range found.Results {

@@ -11,8 +11,11 @@ async function get(path, headers) {
     headers,
     signal: AbortSignal.timeout(5000),
   });
+  if (answer.status !== 200 && answer.status !== 304) {
+    throw Error(`${path}: ${answer.status} ${answer.headers.get("Registry-Error") ?? ""}`);
+  }
   const asOf = Date.parse(answer.headers.get("Registry-As-Of"));
-  if (!(Math.abs(Date.now() - asOf) < FRESH * 1000)) throw Error("stare dane");
+  if (!(Math.abs(Date.now() - asOf) < FRESH * 1000)) throw Error(`${path}: stare dane`);
   return answer;
 }
 
@@ -23,12 +26,10 @@ async function range(prefix) {
     `/ranges/${prefix}`,
     kept ? { "If-None-Match": kept.tag } : {},
   );
-  const same = kept && answer.status === 304;
-  const lines = same ? kept.lines : await answer.text();
-  if (!same && answer.status !== 200) throw Error("błąd");
+  const lines = answer.status === 304 ? (kept?.lines ?? "") : await answer.text();
   // Cały zakres ma 32, 48, 64, 96… wierszy po 30 bajtów; inny jest ucięty.
   const count = (lines.length / 30).toString(2);
-  if (!/^([0-9a-f]{26}:[0-9a-f]{2}\n)+$/.test(lines) || !/^11?0{4,}$/.test(count)) throw Error("nie zakres");
+  if (!/^([0-9a-f]{26}:[0-9a-f]{2}\n)+$/.test(lines) || !/^11?0{4,}$/.test(count)) throw Error(`${prefix}: nie cały zakres`);
   kept = {
     at: performance.now(),
     lines,
@@ -40,9 +41,9 @@ async function range(prefix) {
 }
 
 async function check(id) {
-  // Zgubiona wartość. Liczba też: tak długich JavaScript nie trzyma dokładnie.
-  if (typeof id !== "string" || !/^[0-9]{15,20}$/.test(id)) return "nie wiadomo";
   try {
+    // Liczba to też zgubiona wartość: tak długich JavaScript nie trzyma dokładnie.
+    if (typeof id !== "string" || !/^[0-9]{15,20}$/.test(id)) throw Error("zgubiona wartość");
     const hash = createHash("sha256").update("registry-id-v1\n" + id).digest("hex");
     const { lines, sequence } = await range(hash.slice(0, 3));
     const suffix = hash.slice(3, 29);
@@ -52,15 +53,15 @@ async function check(id) {
     // Dopiero teraz pada ID, i to tylko kogoś, kto jest na liście. Odpowiedź
     // ma być co najmniej tak nowa jak zakres.
     const answer = await get(`/check?id=${id}`, { "Registry-Min-Sequence": sequence });
-    if (answer.status !== 200) return "nie wiadomo";
     const { results } = await answer.json();
     const accused = results
       .filter(({ kind }) => kind === "scammers" || kind === "servers")
       .flatMap(({ entries }) => entries);
     if (accused.some(({ verified }) => verified)) return "ostrzeż";
     return accused.length > 0 ? "powiadom moderatora" : "brak wpisu";
-  } catch {
-    return "nie wiadomo"; // 503, stare dane, brak odpowiedzi
+  } catch (error) { // 503, stare dane, brak odpowiedzi; co dokładnie, mówi powód
+    console.error(id, error.message, error.cause?.code ?? "");
+    return "nie wiadomo";
   }
 }
 

@@ -8,14 +8,17 @@ mkdir -p "$ranges"
 # header PLIK NAZWA: wartość nagłówka ostatniej odpowiedzi
 header() { tr -d '\r' <"$1" | awk -v n="$2:" 'tolower($1) == tolower(n) { v = $2 } END { print v }'; }
 
-# get PLIK_NAGŁÓWKÓW PLIK_TREŚCI ŚCIEŻKA NAGŁÓWEK: wypisuje status; stare dane to błąd
+# fail POWÓD…: mówi, dlaczego nie wiadomo
+fail() { echo "$*" >&2; return 1; }
+
+# get PLIK_NAGŁÓWKÓW PLIK_TREŚCI ŚCIEŻKA NAGŁÓWEK: wypisuje status 200 albo 304; stare dane to błąd
 get() {
-  status=$(curl --silent --max-time 5 --dump-header "$1" --output "$2" \
+  status=$(curl --silent --show-error --max-time 5 --dump-header "$1" --output "$2" \
     --write-out '%{http_code}' --header "$4" "$api$3") || return 1
+  case $status in 200 | 304) ;; *) fail "$3: $status $(header "$1" Registry-Error)"; return ;; esac
   as_of=$(header "$1" Registry-As-Of)
-  [ -n "$as_of" ] && as_of=$(date -d "$as_of" +%s) || return 1
-  age=$(($(date +%s) - as_of))
-  [ "${age#-}" -lt "$fresh" ] && echo "$status"
+  [ -n "$as_of" ] && as_of=$(date -d "$as_of" +%s) && age=$(($(date +%s) - as_of)) &&
+    [ "${age#-}" -lt "$fresh" ] && echo "$status" || fail "$3: stare dane"
 }
 
 # range PREFIKS: odświeża plik zakresu
@@ -30,20 +33,19 @@ range() {
   status=$(get "$kept.head.new" "$kept.new" "/ranges/$1" "If-None-Match: $tag") || return 1
   case $status in
     200) # 32 wiersze albo więcej, i nic innego
-      tr -d '\n' <"$kept.new" | grep -Eqx '([0-9a-f]{26}:[0-9a-f]{2}){32,}' || return 1
       n=$(wc -l <"$kept.new")
-      [ "$((n * 30))" -eq "$(wc -c <"$kept.new")" ] || return 1
+      tr -d '\n' <"$kept.new" | grep -Eqx '([0-9a-f]{26}:[0-9a-f]{2}){32,}' &&
+        [ "$((n * 30))" -eq "$(wc -c <"$kept.new")" ] || { fail "$1: nie cały zakres"; return; }
       while [ "$((n % 2))" -eq 0 ]; do n=$((n / 2)); done
-      [ "$n" -eq 1 ] || [ "$n" -eq 3 ] || return 1 # 32, 48, 64, 96… inny jest ucięty
+      [ "$n" -eq 1 ] || [ "$n" -eq 3 ] || { fail "$1: nie cały zakres"; return; } # 32, 48, 64, 96…
       mv "$kept.new" "$kept" ;;
-    304) [ -f "$kept" ] && touch "$kept" || return 1 ;;
-    *) return 1 ;;
+    304) [ -f "$kept" ] && touch "$kept" || { fail "$1: nie cały zakres"; return; } ;;
   esac
   mv "$kept.head.new" "$kept.head"
 }
 
 check() {
-  expr "$1" : '[0-9]\{15,20\}$' >/dev/null || return 1 # zgubiona wartość
+  expr "$1" : '[0-9]\{15,20\}$' >/dev/null || { fail 'zgubiona wartość'; return; }
   hash=$(printf 'registry-id-v1\n%s' "$1" | sha256sum | cut -c 1-64)
   prefix=$(echo "$hash" | cut -c 1-3)
   range "$prefix" || return 1
@@ -53,7 +55,6 @@ check() {
   # być co najmniej tak nowa jak zakres.
   sequence=$(header "$ranges/$prefix.head" Registry-Sequence)
   status=$(get "$ranges/head" "$ranges/answer" "/check?id=$1" "Registry-Min-Sequence: $sequence") || return 1
-  [ "$status" = 200 ] || return 1
   answer=$(cat "$ranges/answer")
   case $answer in
     '{"results":[{"kind":"scammers",'* | '{"results":[{"kind":"servers",'*)
@@ -62,10 +63,10 @@ check() {
         *) echo 'powiadom moderatora' ;;
       esac ;;
     '{"results":[]}' | '{"results":[{"kind":"legit",'*) echo 'brak wpisu' ;;
-    *) return 1 ;;
+    *) fail "/check: odpowiedź bez wyników" ;;
   esac
 }
 
 for id in "$@"; do
-  echo "$id $(check "$id" || echo 'nie wiadomo')"
+  echo "$id $(check "$id" 2>"$ranges/why" || { sed "s/^/$id /" "$ranges/why" >&2; echo 'nie wiadomo'; })"
 done

@@ -15,7 +15,8 @@ const FILE = "powiedziane.json"; // co już powiedział: ID → { verdict, pages
 const WORDS = {
   "ostrzeż": "🛑 Potwierdzone zgłoszenie: %s jest na liście oszustów.",
   "powiadom moderatora": "⚠️ Niesprawdzone zgłoszenie: %s. To nie dowód: nie banuj za samo zgłoszenie.",
-  "nie wiadomo": "❔ Nie udało się sprawdzić: %s. Ponawiam. To nie znaczy „czysto”.",
+  "nie wiadomo": "❔ Nie udało się sprawdzić: %s (%p). Ponawiam. To nie znaczy „czysto”.",
+  "już wiadomo": "ℹ️ Udało się sprawdzić, brak wpisu: %s. To nie gwarancja.",
   "brak wpisu": "ℹ️ Brak wpisu: %s (wcześniej: „%p”). Kto ma karę za wpis, może wrócić. To nie gwarancja.",
 };
 
@@ -31,7 +32,8 @@ async function get(path, { sequence, seconds = 5 } = {}) {
   const answer = await fetch(SITE + path, { headers, signal: AbortSignal.timeout(seconds * 1000) });
   const { status } = answer;
   if (status !== 200) {
-    throw Object.assign(Error(`${path}: ${status}`), { status, wait: answer.headers.get("Retry-After") });
+    const text = `${path}: ${status} ${answer.headers.get("Registry-Error") ?? ""}`;
+    throw Object.assign(Error(text.trim()), { status, wait: answer.headers.get("Retry-After") });
   }
   const asOf = Date.parse(answer.headers.get("Registry-As-Of"));
   if (!(Math.abs(Date.now() - asOf) < FRESH * 1000)) throw Error(`${path}: stare dane`);
@@ -49,11 +51,11 @@ async function listed(id, sequence) {
     const lines = await answer.text();
     // Cały zakres ma 32, 48, 64, 96… wierszy po 30 bajtów; inny jest ucięty.
     const count = (lines.length / 30).toString(2);
-    if (!/^([0-9a-f]{26}:[0-9a-f]{2}\n)+$/.test(lines) || !/^11?0{4,}$/.test(count)) throw Error("nie zakres");
+    if (!/^([0-9a-f]{26}:[0-9a-f]{2}\n)+$/.test(lines) || !/^11?0{4,}$/.test(count)) throw Error(`zakres ${prefix}: nie cały`);
     const at = performance.now();
     kept = { prefix, lines, at, sequence: Number(answer.headers.get("Registry-Sequence")) };
   }
-  if (kept.sequence < sequence) throw Error("stary zakres");
+  if (kept.sequence < sequence) throw Error(`zakres ${prefix}: stary`);
   const line = kept.lines.split("\n").find((l) => l.startsWith(hash.slice(3, 29)));
   return line !== undefined && (parseInt(line.slice(27), 16) & 0x0f) !== 0; // bez 0f: nikt albo zaufany
 }
@@ -72,10 +74,11 @@ async function look(id, sequence = 0) {
 }
 
 // tell pisze do moderatorów, jeśli od ostatniego razu coś się zmieniło. Bez nazwy: wybiera ją oszust.
-async function tell(id, { verdict, pages }) {
+async function tell(id, { verdict, pages, why }) {
   const before = told[id]?.verdict ?? "brak wpisu";
   if (verdict !== before) {
-    const text = WORDS[verdict].replace("%s", `<@${id}> (\`${id}\`)`).replace("%p", before);
+    const now = verdict === "brak wpisu" && before === "nie wiadomo" ? "już wiadomo" : verdict;
+    const text = WORDS[now].replace("%s", `<@${id}> (\`${id}\`)`).replace("%p", why ?? before);
     const link = pages.length > 0 ? `${SITE}/wpis/${pages[0]}` : `${SITE}/?search=${id}`;
     await channel.send({ content: `${text}\n${link}`, allowedMentions: { parse: [] } });
   }
@@ -89,14 +92,17 @@ async function tell(id, { verdict, pages }) {
 let queue = Promise.resolve();
 const inTurn = (work) => (queue = queue.then(work, work));
 
+// reason mówi, co się nie udało. „fetch failed” ma przyczynę osobno.
+const reason = ({ message, cause }) => (cause ? `${message}: ${cause.code ?? cause.message}` : message);
+
 // patiently ponawia, aż się uda.
 async function patiently(work, failed = () => {}) {
   for (;;) {
     try {
       return await inTurn(work);
     } catch (error) {
-      console.error(error.message);
-      await inTurn(failed).catch(console.error);
+      console.error(reason(error));
+      await inTurn(() => failed(reason(error))).catch(console.error);
       await sleep((error.wait || AGAIN) * 1000);
     }
   }
@@ -105,7 +111,7 @@ async function patiently(work, failed = () => {}) {
 // joined sprawdza kogoś, kto wszedł. Gdy się nie da, mówi to i ponawia.
 function joined({ id, guild }) {
   if (guild.id !== channel?.guildId) return;
-  const unknown = () => told[id] ?? tell(id, { verdict: "nie wiadomo", pages: [] });
+  const unknown = (why) => told[id] ?? tell(id, { verdict: "nie wiadomo", pages: [], why });
   patiently(async () => tell(id, await look(id)), unknown);
 }
 
@@ -144,7 +150,7 @@ async function follow() {
       for (const change of changes) await inTurn(() => take(change));
       now.since = until;
     } catch (error) {
-      console.error(error.message);
+      console.error(reason(error));
       if (error.status === 410) feed = null; // inna historia: wszystkich od nowa
       else await sleep((error.wait || AGAIN) * 1000);
     }

@@ -22,7 +22,8 @@ FILE = "powiedziane.json"  # co już powiedział: ID → {verdict, pages}
 WORDS = {
     "ostrzeż": "🛑 Potwierdzone zgłoszenie: {} jest na liście oszustów.",
     "powiadom moderatora": "⚠️ Niesprawdzone zgłoszenie: {}. To nie dowód: nie banuj za samo zgłoszenie.",
-    "nie wiadomo": "❔ Nie udało się sprawdzić: {}. Ponawiam. To nie znaczy „czysto”.",
+    "nie wiadomo": "❔ Nie udało się sprawdzić: {} ({}). Ponawiam. To nie znaczy „czysto”.",
+    "już wiadomo": "ℹ️ Udało się sprawdzić, brak wpisu: {}. To nie gwarancja.",
     "brak wpisu": "ℹ️ Brak wpisu: {} (wcześniej: „{}”). Kto ma karę za wpis, może wrócić. To nie gwarancja.",
 }
 
@@ -53,7 +54,8 @@ def ask(path, sequence, seconds):
             body, headers = answer.read().decode(), answer.headers
         as_of = datetime.fromisoformat(headers["Registry-As-Of"].replace("Z", "+00:00"))
     except HTTPError as error:
-        raise NoAnswer(f"{path}: {error.code}", error.code, error.headers["Retry-After"]) from error
+        text = f"{path}: {error.code} {error.headers['Registry-Error'] or ''}".strip()
+        raise NoAnswer(text, error.code, error.headers["Retry-After"]) from error
     except Exception as error:
         raise NoAnswer(f"{path}: {error}") from error
     if abs(time.time() - as_of.timestamp()) >= FRESH:
@@ -79,11 +81,11 @@ async def listed(chat_id, sequence):
         # Cały zakres ma 32, 48, 64, 96… wierszy po 30 bajtów; inny jest ucięty.
         if not (re.fullmatch("([0-9a-f]{26}:[0-9a-f]{2}\n)+", lines)
                 and re.fullmatch("11?0{4,}", f"{len(lines) // 30:b}")):
-            raise NoAnswer("nie zakres")
+            raise NoAnswer(f"zakres {prefix}: nie cały")
         kept = {"prefix": prefix, "lines": lines, "at": time.monotonic(),
                 "sequence": int(headers["Registry-Sequence"])}
     if kept["sequence"] < sequence:
-        raise NoAnswer("stary zakres")
+        raise NoAnswer(f"zakres {prefix}: stary")
     found = re.search(f"^{digest[3:29]}:(..)$", kept["lines"], re.MULTILINE)
     return found is not None and int(found[1], 16) & 0x0F != 0  # bez 0f: nikt albo zaufany
 
@@ -103,11 +105,12 @@ async def look(chat_id, sequence=0):
     return ("powiadom moderatora" if pages else "brak wpisu"), pages
 
 
-async def tell(chat_id, verdict, pages):
+async def tell(chat_id, verdict, pages, why=None):
     """Pisze do moderatorów, jeśli od ostatniego razu coś się zmieniło. Bez nazwy: wybiera ją oszust."""
     before = told[chat_id]["verdict"] if chat_id in told else "brak wpisu"
     if verdict != before:
-        text = WORDS[verdict].format(f"<@{chat_id}> (`{chat_id}`)", before)
+        now = "już wiadomo" if (before, verdict) == ("nie wiadomo", "brak wpisu") else verdict
+        text = WORDS[now].format(f"<@{chat_id}> (`{chat_id}`)", why or before)
         link = f"{SITE}/wpis/{pages[0]}" if pages else f"{SITE}/?search={chat_id}"
         await channel.send(f"{text}\n{link}", allowed_mentions=discord.AllowedMentions.none())
     if verdict == "brak wpisu":
@@ -126,11 +129,11 @@ async def check(chat_id, sequence=0, say_unknown=False):
             async with turn:
                 return await tell(chat_id, *await look(chat_id, sequence))
         except Exception as error:
-            print(error, flush=True)
+            print(repr(error), flush=True)
             if say_unknown:
                 async with turn:
                     if chat_id not in told:
-                        await tell(chat_id, "nie wiadomo", [])
+                        await tell(chat_id, "nie wiadomo", [], error)
             await asyncio.sleep(getattr(error, "wait", AGAIN))
 
 
@@ -174,7 +177,7 @@ async def follow():
                     await take(change)
             now["since"] = news["until"]
         except Exception as error:
-            print(error, flush=True)
+            print(repr(error), flush=True)
             if getattr(error, "status", 0) == 410:
                 feed = None  # inna historia: wszystkich od nowa
             else:
