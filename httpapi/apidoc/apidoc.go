@@ -42,6 +42,7 @@ type Doc struct {
 	Programs         Programs      // the same check in several languages
 	Bots             Programs      // a bot that queries ranges
 	DiscordBots      Programs      // a bot for the chat platform, with popular libraries
+	Follower         Programs      // a copy of the lists in a browser
 	SampleAnswer     template.HTML // JSON, indented
 }
 
@@ -120,14 +121,18 @@ func Read(document []byte) (*Doc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
-	if doc.Programs, err = programs("check", "Przykład", languages()); err != nil {
-		return nil, err
-	}
-	if doc.Bots, err = programs("bot", "Bot", languages()); err != nil {
-		return nil, err
-	}
-	if doc.DiscordBots, err = programs("discordbot", "Bot na Discorda", libraries()); err != nil {
-		return nil, err
+	for _, set := range []struct {
+		into        *Programs
+		name, label string
+		programs    []Program
+	}{
+		{&doc.Programs, "check", "Przykład", languages()}, {&doc.Bots, "bot", "Bot", languages()},
+		{&doc.DiscordBots, "discordbot", "Bot na Discorda", libraries()},
+		{&doc.Follower, "follow", "Kopia list", []Program{{ID: "js", Language: "W przeglądarce"}}},
+	} {
+		if *set.into, err = programs(set.name, set.label, set.programs); err != nil {
+			return nil, err
+		}
 	}
 	if doc.SampleAnswer, err = sampleAnswer(); err != nil {
 		return nil, fmt.Errorf("examples: %w", err)

@@ -155,7 +155,7 @@ func TestColored(t *testing.T) {
 	doc, err := Read(own(t))
 	require.NoError(t, err)
 	tags := regexp.MustCompile(`</?span[^>]*>`)
-	for _, set := range []Programs{doc.Programs, doc.Bots, doc.DiscordBots} {
+	for _, set := range []Programs{doc.Programs, doc.Bots, doc.DiscordBots, doc.Follower} {
 		for _, p := range set.Programs {
 			if got := html.UnescapeString(tags.ReplaceAllString(string(p.HTML), "")); got != p.Code {
 				t.Errorf("%s-%s: the page shows another program", set.Name, p.ID)

@@ -73,7 +73,7 @@ func TestAPIExamplesAreChosen(t *testing.T) {
 				tb.get(path)
 				for _, language := range []string{"py", "go", "mjs", "sh"} {
 					tb.do(click("label[for=" + example + language + "]"))
-					shown := eval[string](tb, `[...document.querySelectorAll(".langs code")].filter(e => e.checkVisibility()).map(e => e.dataset.example).join()`)
+					shown := eval[string](tb, `[...document.querySelectorAll(".langs [data-example^=`+example+`]")].filter(e => e.checkVisibility()).map(e => e.dataset.example).join()`)
 					if shown != example+language {
 						t.Errorf("%s: after a click on %s the examples shown are %q", path, language, shown)
 					}
