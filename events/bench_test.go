@@ -16,7 +16,7 @@ func benchEvent() Event {
 			List: Scammers, EntryID: "66f2c0ffee0123456789abcd", ChatID: "123456789012345678", Name: "Żółty Łukasz",
 			Reason:   strings.Repeat("Sprzedał konto, **zniknął** z pieniędzmi. ", 4),
 			Verified: true, Proofs: Proofs{ID: "p-123456"}, ReportID: "R-2026-000123",
-			ReportedAt: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
+			ReportedAt: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC), Revision: 1,
 		},
 	}
 }

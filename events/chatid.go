@@ -47,7 +47,7 @@ func ReferredChatID(s string) (id string, ok bool) {
 		id, ok = strings.CutPrefix(path, "users/")
 		id, ok = strings.TrimSuffix(id, "/"), ok && isPlatform(host)
 	}
-	return id, ok && id != "" && digits(id) == len(id)
+	return id, ok && id != "" && strings.Trim(id, "0123456789") == ""
 }
 
 func withoutScheme(address string) string {

@@ -205,9 +205,15 @@ func (r reader) data(t Type, to *Data) error {
 	return wrong("type", "unknown")
 }
 
+func readData[T Data](r reader, to *Data, members []member[T]) error {
+	var d T
+	err := readObject(r, "data", members, &d)
+	*to = d
+	return err
+}
+
 func (r reader) entry(to *Data) error {
-	var e Entry
-	err := readObject(r, "data", []member[Entry]{
+	return readData(r, to, []member[Entry]{
 		{"list", func(r reader, e *Entry) error { return r.list(&e.List) }, false},
 		{"entryId", func(r reader, e *Entry) error { return r.text("data.entryId", &e.EntryID) }, false},
 		{"chatId", func(r reader, e *Entry) error { return r.text("data.chatId", &e.ChatID) }, false},
@@ -218,9 +224,7 @@ func (r reader) entry(to *Data) error {
 		{"reportId", func(r reader, e *Entry) error { return r.text("data.reportId", &e.ReportID) }, false},
 		{"reportedAt", func(r reader, e *Entry) error { return r.time("data.reportedAt", &e.ReportedAt) }, false},
 		{"revision", func(r reader, e *Entry) error { return r.revision(&e.Revision) }, false},
-	}, &e)
-	*to = e
-	return err
+	})
 }
 
 func (r reader) proofs(p *Proofs) error {
@@ -245,31 +249,24 @@ func (r reader) proofsID(to *string) error {
 }
 
 func (r reader) delisting(to *Data) error {
-	var d Delisting
-	err := readObject(r, "data", []member[Delisting]{
+	return readData(r, to, []member[Delisting]{
 		{"list", func(r reader, d *Delisting) error { return r.list(&d.List) }, false},
 		{"entryId", func(r reader, d *Delisting) error { return r.text("data.entryId", &d.EntryID) }, false},
 		{"revision", func(r reader, d *Delisting) error { return r.revision(&d.Revision) }, false},
-	}, &d)
-	*to = d
-	return err
+	})
 }
 
 func (r reader) views(to *Data) error {
-	var v Views
-	err := readObject(r, "data", []member[Views]{
+	return readData(r, to, []member[Views]{
 		{"list", func(r reader, v *Views) error { return r.list(&v.List) }, false},
 		{"entryId", func(r reader, v *Views) error { return r.text("data.entryId", &v.EntryID) }, false},
 		{"revision", func(r reader, v *Views) error { return r.revision(&v.Revision) }, false},
 		{"views", func(r reader, v *Views) error { return r.integer("data.views", &v.Views) }, false},
-	}, &v)
-	*to = v
-	return err
+	})
 }
 
 func (r reader) donation(to *Data) error {
-	var d Donation
-	err := readObject(r, "data", []member[Donation]{
+	return readData(r, to, []member[Donation]{
 		{"donationId", func(r reader, d *Donation) error { return r.text("data.donationId", &d.DonationID) }, false},
 		{"status", func(r reader, d *Donation) error { return r.text("data.status", (*string)(&d.Status)) }, false},
 		{"amount", func(r reader, d *Donation) error { return r.text("data.amount", &d.Amount) }, false},
@@ -281,19 +278,14 @@ func (r reader) donation(to *Data) error {
 		{"createdAt", func(r reader, d *Donation) error { return r.time("data.createdAt", &d.CreatedAt) }, false},
 		{"updatedAt", func(r reader, d *Donation) error { return r.time("data.updatedAt", &d.UpdatedAt) }, false},
 		{"revision", func(r reader, d *Donation) error { return r.revision(&d.Revision) }, false},
-	}, &d)
-	*to = d
-	return err
+	})
 }
 
 func (r reader) removal(to *Data) error {
-	var d DonationRemoval
-	err := readObject(r, "data", []member[DonationRemoval]{
+	return readData(r, to, []member[DonationRemoval]{
 		{"donationId", func(r reader, d *DonationRemoval) error { return r.text("data.donationId", &d.DonationID) }, false},
 		{"revision", func(r reader, d *DonationRemoval) error { return r.revision(&d.Revision) }, false},
-	}, &d)
-	*to = d
-	return err
+	})
 }
 
 // reader reads one JSON value token by token. The library is strict about syntax, duplicate members

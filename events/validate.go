@@ -1,6 +1,7 @@
 package events
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,6 +150,11 @@ func checkProofs(p Proofs) *Error {
 	return checkID("proofs.id", p.ID)
 }
 
+var (
+	amount   = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,18})?$`)
+	currency = regexp.MustCompile(`^[A-Z0-9]{2,10}$`)
+)
+
 func checkDonation(d *Donation) *Error {
 	if err := checkID("donationId", d.DonationID); err != nil {
 		return err
@@ -156,9 +162,9 @@ func checkDonation(d *Donation) *Error {
 	switch {
 	case !isDonationStatus(d.Status):
 		return inData("status", "must be pending, confirming, confirmed, failed or expired")
-	case !isAmount(d.Amount):
+	case !amount.MatchString(d.Amount):
 		return inData("amount", "must be digits, at most 18 before and 18 after a point")
-	case !isCurrency(d.Currency):
+	case !currency.MatchString(d.Currency):
 		return inData("currency", "must be 2 to 10 of A-Z and 0-9")
 	}
 	if err := checkInteger("confirmations", d.Confirmations); err != nil {
@@ -249,41 +255,6 @@ func IsID(s string) bool {
 		}
 	}
 	return true
-}
-
-// isAmount matches [0-9]{1,18}(\.[0-9]{1,18})?.
-func isAmount(s string) bool {
-	whole := digits(s)
-	if whole < 1 || whole > 18 {
-		return false
-	}
-	if whole == len(s) {
-		return true
-	}
-	fraction := digits(s[whole+1:])
-	return s[whole] == '.' && fraction >= 1 && fraction <= 18 && whole+1+fraction == len(s)
-}
-
-// isCurrency matches [A-Z0-9]{2,10}.
-func isCurrency(s string) bool {
-	if len(s) < 2 || len(s) > 10 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isDigit(c) && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return true
-}
-
-// digits counts the leading ASCII digits of s.
-func digits(s string) int {
-	n := 0
-	for n < len(s) && isDigit(s[n]) {
-		n++
-	}
-	return n
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
