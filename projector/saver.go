@@ -44,7 +44,9 @@ type saver struct {
 	writing map[events.Subject]readmodel.Record // in the current transaction
 	room    chan struct{}                       // closed when records have been saved
 
-	// For flush.
+	// For flush. A checkpoint does not tell what the store has: states that were joined have none.
+	added  uint64        // counts commits
+	stored uint64        // of them, how many the store has
 	urgent int           // flushes in progress: saving waits for nothing
 	saved  uint64        // the highest saved checkpoint
 	failed error         // of the last attempt
@@ -76,6 +78,7 @@ func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bul
 	}
 	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest}
 	s.reached, s.bulk = reached, bulk
+	s.added++
 	if !s.dirty {
 		s.dirty, s.since = true, time.Now()
 	}
@@ -179,7 +182,7 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 // rejected events: no checkpoint on disk passes an event that is not copied.
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
-	batch, lacking, c, reached := s.waiting, s.lacking, s.next, s.reached
+	batch, lacking, c, reached, added := s.waiting, s.lacking, s.next, s.reached, s.added
 	s.waiting, s.dirty, s.writing = make(map[events.Subject]readmodel.Record, len(batch)), false, batch
 	s.lacking = map[events.Subject]struct{}{}
 	s.mu.Unlock()
@@ -215,6 +218,7 @@ func (s *saver) save(ctx context.Context) bool {
 		return false
 	}
 	s.saved = c.Checkpoint.Sequence // less than before after a rewind
+	s.stored = added
 	close(s.room)
 	s.room = make(chan struct{})
 	return true
@@ -235,16 +239,19 @@ func (s *saver) report(err error, checkpoint uint64) {
 	}
 }
 
-// flush waits until the store has a checkpoint of at least seq.
+// flush waits until the store has what has been added, and a checkpoint of at least seq.
 func (s *saver) flush(ctx context.Context, seq uint64) error {
 	s.addUrgent(1)
 	defer s.addUrgent(-1)
+	s.mu.Lock()
+	added := s.added
+	s.mu.Unlock()
 	for first := true; ; first = false {
 		s.mu.Lock()
-		saved, failed, tried := s.saved, s.failed, s.tried
+		saved, stored, failed, tried := s.saved, s.stored, s.failed, s.tried
 		s.mu.Unlock()
 		switch {
-		case saved >= seq:
+		case saved >= seq && stored >= added:
 			return nil
 		case failed != nil && !first:
 			return fmt.Errorf("save what has been applied: %w", failed)
