@@ -130,10 +130,8 @@ func Compare(ctx context.Context, s leader.Stream, known *Known, o Options) (*Pl
 	case id.Demo != known.At.Demo:
 		foreign.Demo, foreign.Reason = true, "the stream or what is known is a demonstration"
 	case empty:
-	case known.Source == Following:
-		if !lineage.Same(known.Stream, id) && (newest == 0 || proven != newest) {
-			foreign.Reason = "the server is well on another stream, and this one does not hold the last message that it has read"
-		}
+	case known.Source == Following && !lineage.Same(known.Stream, id) && (newest == 0 || proven != newest):
+		foreign.Reason = "the server is well on another stream, and this one does not hold the last message that it has read"
 	case !lineage.Share(known.At.Histories, marker.Names(id)):
 		foreign.Reason = "the stream shares no history with what is known"
 	}
