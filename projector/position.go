@@ -31,6 +31,7 @@ type reading struct {
 	unproven map[events.Subject]struct{} // states read after the proven position, and not again yet
 	hidden   bool                        // the feed has no name until then: the sequences are not those that were read
 
+	searched       bool      // see search
 	reached, grown time.Time // when the end was reached, and when the last message came since
 }
 
@@ -47,7 +48,7 @@ const (
 func (p *Projector) known(ctx context.Context, info *jetstream.StreamInfo) error {
 	at, id := p.checkpoint(), lineage.Of(info)
 	switch {
-	case at.StreamEpoch == "":
+	case p.knowsNothing():
 		return nil
 	case info.State.LastSeq == 0 && at.Sequence > 0:
 		return missing("The stream " + p.cfg.Stream + " is empty and new")
@@ -74,6 +75,13 @@ func (p *Projector) ours(ctx context.Context, s leader.Stream, id readmodel.Stre
 	return nil
 }
 
+// knowsNothing reports whether nothing has been read yet: the stream was empty whenever it was seen, so
+// any other may take its place. A replay, which is of one stream, has been complete at no time.
+func (p *Projector) knowsNothing() bool {
+	at := p.checkpoint()
+	return at.StreamEpoch == "" || at.Sequence == 0 && p.complete() && p.cfg.Model.View().NumSubjects() == 0
+}
+
 // prove goes on from the newest position of the checkpoint that the stream holds. The error is a
 // *frozenError, or that of the broker.
 func (p *Projector) prove(ctx context.Context, info *jetstream.StreamInfo) error {
@@ -81,7 +89,7 @@ func (p *Projector) prove(ctx context.Context, info *jetstream.StreamInfo) error
 		return err
 	}
 	at, id := p.checkpoint(), lineage.Of(info)
-	if at.StreamEpoch == "" {
+	if p.knowsNothing() {
 		at.StreamIdentity, at.Histories = id, []string{id.StreamEpoch}
 		p.setCheckpoint(at)
 		p.again.hold.StreamIdentity, p.again.hold.Histories = id, at.Histories
@@ -179,6 +187,9 @@ func (p *Projector) settle(ctx context.Context) error {
 	}
 	var lacking []events.Subject
 	p.withModel(func(m *readmodel.Model) { lacking = m.Lacking() })
+	if len(lacking) > 0 && p.checkpoint().Rewound && !p.again.searched {
+		return p.search(ctx, lacking)
+	}
 	for k := range p.again.unproven {
 		lacking = append(lacking, k)
 	}
@@ -199,6 +210,36 @@ func (p *Projector) settle(ctx context.Context) error {
 	p.nameFeed()
 	p.tracker.update(func(s *Progress) { s.Compared = true })
 	return p.save(ctx, nil)
+}
+
+// search looks for states that seem to be lacking before the position from which a rewound stream was
+// read again: what it has lost may only have repeated them.
+func (p *Projector) search(ctx context.Context, lacking []events.Subject) error {
+	wanted := map[string]bool{}
+	for _, k := range lacking {
+		wanted[k.String()] = true
+	}
+	var found []readmodel.Record
+	renderer := readmodel.NewRenderer()
+	err := p.stream.ReadAfter(ctx, "registry projector", 0, func(m leader.Message) {
+		if m.Sequence > p.again.hold.Sequence || !wanted[m.Subject] {
+			return
+		}
+		if e, err := m.Event(); err == nil {
+			found = append(found, renderer.Render(m.Sequence, e.Data))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	p.again.searched = true
+	var lost []readmodel.Loss
+	p.withModel(func(m *readmodel.Model) { _, lost = m.Apply(found, 0) })
+	older := map[uint64]bool{}
+	for _, l := range lost {
+		older[l.Record.Sequence] = true
+	}
+	return p.save(ctx, slices.DeleteFunc(found, func(r readmodel.Record) bool { return older[r.Sequence] }))
 }
 
 // lacksFor is how long a server shows what its stream lacks before the feed gets a name of its own.

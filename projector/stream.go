@@ -24,14 +24,14 @@ func unusable(format string, args ...any) error {
 	return &unusableError{fmt.Errorf(format, args...)}
 }
 
-// ensureStream returns the stream's state. It creates the stream if there is none and no checkpoint
-// names one.
+// ensureStream returns the stream's state. It creates the stream if there is none and nothing
+// has been read.
 func (p *Projector) ensureStream(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := p.stream.Info(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return info, err
 	}
-	if at := p.checkpoint(); at.Sequence > 0 || at.StreamEpoch != "" || p.cfg.ReadOnly {
+	if p.cfg.ReadOnly || !p.knowsNothing() {
 		return nil, missing("The stream " + p.stream.Name + " is missing")
 	}
 	if sentence := p.owesStream(); sentence != "" {
