@@ -40,6 +40,7 @@ func places() []place {
 		{name: "store/after-create", hits: 1, prepare: noStore},
 		{name: "store/before-set-aside", hits: 1, prepare: damageStore},
 		{name: "store/after-set-aside", hits: 1, prepare: damageStore},
+		{name: "store/before-known", hits: 1, prepare: noStore},
 		{name: "store/before-transaction"},
 		{name: "store/in-transaction"},
 		{name: "store/after-transaction"},

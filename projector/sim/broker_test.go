@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"testing/synctest"
 	"time"
@@ -21,21 +20,13 @@ import (
 	"example.org/registry/projector/lineage"
 )
 
-// broker is a real one, its directory, copies of it, and a connection past the wire.
+// broker is a real one, its directory, and a connection past the wire.
 type broker struct {
-	dir    string
-	kept   int // messages of a subject
-	copies map[string]copied
+	dir  string
+	kept int // messages of a subject
 
 	server *server.Server
 	js     jetstream.JetStream
-}
-
-// copied is a copy of the broker's directory, and what its stream had.
-type copied struct {
-	twin   *twin
-	ledger ledger
-	kept   int
 }
 
 func (w *world) startBroker() {
@@ -66,12 +57,8 @@ func (w *world) stopBroker() {
 	w.broker.server.WaitForShutdown()
 }
 
-// restartBroker stops the broker, lets between change its directory, and starts it.
-func (w *world) restartBroker(between func()) {
+func (w *world) restartBroker() {
 	w.stopBroker()
-	if between != nil {
-		between()
-	}
 	time.Sleep(w.between(time.Millisecond, 3*time.Second))
 	w.startBroker()
 }
@@ -88,24 +75,6 @@ func (w *world) makeStream(epoch string) {
 	w.broker.kept = 2 + w.rng.IntN(4)
 	_, err := eventstest.Create(context.Background(), w.broker.js, publish.StreamConfig(events.DefaultStream, 1, w.broker.kept, epoch))
 	w.must(err)
-}
-
-// copyBroker keeps a copy of the broker's directory.
-func (w *world) copyBroker(name string) {
-	w.must(copyDir(w.broker.dir, w.broker.dir+"."+name))
-	w.broker.copies[name] = copied{w.twin.clone(), w.ledger.clone(), w.broker.kept}
-}
-
-// restoreBroker puts a copy back.
-func (w *world) restoreBroker(name string) *twin {
-	c := w.broker.copies[name]
-	w.must(copyDir(w.broker.dir+"."+name, w.broker.dir))
-	w.broker.kept = c.kept
-	return c.twin.clone()
-}
-
-func copyDir(from, to string) error {
-	return errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from)))
 }
 
 // random is one message on its way to the stream: mostly an event, now and then poison.
@@ -199,7 +168,7 @@ func (w *world) absorb(end uint64) {
 			break
 		}
 		r, was := w.render.Render(m.Sequence, d.Data), w.twin.subjects[m.Subject]
-		if !w.trouble && !was.loose && (was.after == 0 || r.Digest() != was.record.Digest()) {
+		if !was.loose && (was.after == 0 || r.Digest() != was.record.Digest()) {
 			w.violation("R15: put back at %d is another state of %s than that of %d", m.Sequence, m.Subject, was.valid)
 		}
 		w.tally.hit("state put back")
@@ -209,7 +178,6 @@ func (w *world) absorb(end uint64) {
 		w.mu.Lock()
 		w.twin.apply(m.Subject, r)
 		w.mu.Unlock()
-		w.untouched = false
 	}
 	w.mu.Lock()
 	w.twin.end = max(w.twin.end, end)
@@ -277,53 +245,6 @@ func (w *world) replay() *twin {
 	w.must(err)
 	t.end = info.State.LastSeq
 	return t
-}
-
-// rewind puts the broker back to a copy, and reuses some of the sequences.
-func (w *world) rewind(name string, more int) {
-	w.say("rewound to %d from %d", w.broker.copies[name].twin.end, w.twin.end)
-	w.tally.hit("stream rewound")
-	w.noteTrouble()
-	w.restartBroker(func() {
-		w.copyBroker("newest")
-		w.setTwin(w.restoreBroker(name))
-	})
-	w.rewoundTo = min(w.rewoundTo, w.twin.end)
-	w.ledger.rewound(w.twin.end)
-	for range more {
-		w.publish()
-	}
-	w.untouched = w.untouched && more == 0
-}
-
-// undo puts the broker back to what it was before the last rewind.
-func (w *world) undo() {
-	w.noteTrouble()
-	w.restartBroker(func() { w.setTwin(w.restoreBroker("newest")) })
-	w.ledger = w.broker.copies["newest"].ledger.clone()
-	w.undone = true
-	w.say("put back to %d", w.twin.end)
-}
-
-// remake deletes the stream and makes it again.
-func (w *world) remake(epoch string, more int) {
-	w.deleteStream()
-	time.Sleep(w.between(0, 2*time.Second))
-	w.makeStream(epoch)
-	for range more {
-		w.publish()
-	}
-	w.say("stream made again with epoch %s, up to %d", epoch, w.twin.end)
-}
-
-func (w *world) deleteStream() {
-	w.say("stream deleted")
-	w.tally.hit("stream deleted")
-	w.noteTrouble()
-	w.remade, w.rewoundTo, w.untouched = true, 0, false
-	w.must(w.broker.js.DeleteStream(context.Background(), events.DefaultStream))
-	w.setTwin(newTwin())
-	w.ledger.rewound(0)
 }
 
 func (w *world) epoch() string {

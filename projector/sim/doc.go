@@ -9,9 +9,6 @@
 //	go test ./projector/sim                    20 seeds, those that found something, and the scenarios
 //	go test ./projector/sim -sim 10m           new seeds for ten minutes
 //	go test ./projector/sim -run TestSimulation/seed=7 -sim.log   what happened in one seed
-//	go test ./projector/sim -run TestProtections -protections 60s
-//	                                           takes each protection out of a copy of the program, and
-//	                                           prints which seed notices, and after how long
 //
 // # Rules
 //
@@ -44,9 +41,8 @@
 //
 // # The measure
 //
-// A judge that finds nothing may be blind. So testdata holds a patch for each protection that takes
-// it out of the program, and TestProtections shows that a seed notices. Each run also counts how
-// often each fault came about, and for which reasons servers froze. One that never did fails the
+// A judge that finds nothing may be blind: .ci/protections.txt has the protections whose absence a
+// seed notices. Each run also counts how often each fault came about. One that never did fails the
 // run.
 //
 // # Limits

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -30,14 +29,6 @@ func scenarios() []scenario {
 	}
 }
 
-// fill publishes n messages of one subject, which displace each other.
-func (w *world) fill(n int) {
-	for range n {
-		data := events.Views{Revision: 1, List: events.Scammers, EntryID: "filler", Views: int64(w.count)}
-		w.send(w.event(data), data)
-	}
-}
-
 // await waits until the server is so, at most for d.
 func (w *world) await(d time.Duration, is func() bool) bool {
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -50,21 +41,7 @@ func (w *world) await(d time.Duration, is func() bool) bool {
 	return false
 }
 
-func (w *world) frozen() bool   { return w.server.p.Progress().FrozenBy != "" }
 func (w *world) caughtUp() bool { return w.server.p.Progress().CaughtUp }
-
-// copyNow keeps a copy of the broker as it is, and publishes more.
-func (w *world) copyNow(more int) {
-	w.restartBroker(func() { w.copyBroker("older") })
-	for range more {
-		w.publish()
-	}
-	w.await(30*time.Second, func() bool {
-		w.absorbAll()
-		p := w.server.p.Progress()
-		return p.Saved == w.twin.end && p.Checkpoint == w.twin.end
-	})
-}
 
 // replayUnderChange replays over a slow way while newer messages displace those that are on it.
 func (w *world) replayUnderChange() {
@@ -204,18 +181,6 @@ func (w *world) morning() {
 		return
 	}
 	w.trySnapshot()
-}
-
-func (w *world) unspoil() { w.setMaxAge(0) }
-
-func (w *world) setMaxAge(age time.Duration) {
-	info, err := w.stream().Info(context.Background())
-	w.must(err)
-	cfg := info.Config
-	cfg.MaxAge = age
-	_, err = w.broker.js.UpdateStream(context.Background(), cfg)
-	w.must(err)
-	w.say("MaxAge is %s", age)
 }
 
 // failingDisk: writes fail, some are kept, and the server is killed.

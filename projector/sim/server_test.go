@@ -33,7 +33,6 @@ type process struct {
 	atStart  *twin
 	view     uint64
 	caughtUp bool
-	frozen   bool
 }
 
 // disk stands between a projector and its store. Writes may be slow, fail, or be kept although

@@ -40,14 +40,14 @@ func (w *world) step() {
 		w.start()
 	case k < 87:
 		w.tally.hit("broker restarted")
-		w.restartBroker(nil)
-	case k < 91 && !w.trouble:
+		w.restartBroker()
+	case k < 91:
 		w.stop(w.rng.IntN(2) == 0)
 		w.loseData()
 		w.start()
 	case k < 93:
 		w.hold()
-	case k < 96 && !w.trouble:
+	case k < 96:
 		w.trySnapshot()
 	default:
 		w.settle()
@@ -162,7 +162,7 @@ func (w *world) hold() {
 	at := p.PauseAt(0)
 	w.tally.hit("held")
 	w.pause()
-	if got := p.Progress().Checkpoint; got != at.Sequence && p.Progress().FrozenBy == "" {
+	if got := p.Progress().Checkpoint; got != at.Sequence {
 		w.violation("held at %d, and yet at %d", at.Sequence, got)
 	}
 	p.Resume()

@@ -110,19 +110,6 @@ func (l ledger) sees(sequence uint64, t *twin) {
 	}
 }
 
-// rewound forgets what the server had not seen of a tail that is lost.
-func (l ledger) rewound(to uint64) {
-	maps.DeleteFunc(l, func(_ events.Subject, d *delisting) bool { return !d.seen && d.sequence > to })
-}
-
-// accepted is rewound for an operator who has the server take the stream as it is.
-func (l ledger) accepted(t *twin) {
-	maps.DeleteFunc(l, func(k events.Subject, _ *delisting) bool { return !t.subjects[k.String()].record.Removed })
-	for k, d := range l {
-		d.sequence = t.subjects[k.String()].valid
-	}
-}
-
 // killed notes that the server has lost what it had not saved.
 func (l ledger) killed(saved uint64, t *twin) {
 	maps.DeleteFunc(l, func(k events.Subject, d *delisting) bool {
@@ -131,12 +118,4 @@ func (l ledger) killed(saved uint64, t *twin) {
 	for _, d := range l {
 		d.seen = d.seen && d.sequence <= saved
 	}
-}
-
-func (l ledger) clone() ledger {
-	c := ledger{}
-	for k, d := range l {
-		c[k] = &delisting{d.sequence, d.seen}
-	}
-	return c
 }

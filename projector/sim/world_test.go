@@ -37,23 +37,12 @@ type world struct {
 	count int // messages made
 	steps int // taken
 
-	mu        sync.Mutex // for what the disk's goroutine reads: broker.js, twin, trouble, copied, known
+	mu        sync.Mutex // for what the disk's goroutine reads: broker.js, twin, copied
 	twin      *twin
 	ledger    ledger
 	stored    map[uint64]time.Time // when messages were stored, as long as nothing erases any
 	copied    map[uint64]bool      // rejected events that were looked for
 	lastSaved uint64               // by the server that is stopped
-
-	// What was done to the stream, until the judge has looked at the outcome.
-	trouble        bool     // anything: it may be another stream than the server's
-	remade         bool     // deleted and made again
-	spoiled        bool     // its settings are unusable
-	undone         bool     // put back to what it was
-	untouched      bool     // nothing was published since it was put back to an older state
-	known          []uint64 // where the server stood, in memory and on disk
-	rewoundTo      uint64   // up to here it is as it was
-	setBack        bool     // the clock went back
-	mustStayFrozen bool     // the server froze, had time to save that, and must not forget it
 
 	bad []string // violations
 }
@@ -62,9 +51,9 @@ func newWorld(seed uint64, dir string, tally *tally) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	return &world{
 		seed: seed, rng: rng, dir: dir, tally: tally, render: readmodel.NewRenderer(),
-		broker: broker{dir: filepath.Join(dir, "broker"), copies: map[string]copied{}},
+		broker: broker{dir: filepath.Join(dir, "broker")},
 		keys:   4 + rng.IntN(12),
-		twin:   newTwin(), ledger: ledger{}, stored: map[uint64]time.Time{}, copied: map[uint64]bool{}, untouched: true,
+		twin:   newTwin(), ledger: ledger{}, stored: map[uint64]time.Time{}, copied: map[uint64]bool{},
 	}
 }
 
@@ -82,9 +71,8 @@ func (w *world) day(t *testing.T, f func()) {
 			for range w.rng.IntN(100) {
 				w.publish()
 			}
-			w.calm()
+			clear(w.stored)
 		} else {
-			w.setBack = true
 			w.tally.hit("clock set back")
 		}
 		w.start()
@@ -139,14 +127,6 @@ func (w *world) violation(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bad = append(w.bad, text)
-}
-
-// saved is the checkpoint on the disk.
-func (w *world) saved() uint64 {
-	if w.server == nil {
-		return w.lastSaved
-	}
-	return w.server.store.Checkpoint().Sequence
 }
 
 func (w *world) between(a, b time.Duration) time.Duration {
