@@ -50,8 +50,6 @@ func child(job, path string) int {
 	}
 	defer s.Close()
 	switch job {
-	case "save":
-		return saveForever(s, m)
 	case "commit":
 		return commitOnce(s, m)
 	case "full":

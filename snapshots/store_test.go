@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -187,57 +186,6 @@ func TestProbe(t *testing.T) {
 	require.NoError(t, s.Close())
 	if err := s.Probe(); !errors.Is(err, errClosed) {
 		t.Errorf("Probe of a closed store: %v", err)
-	}
-}
-
-// Promises 3 and 4 after kill -9 at any moment: the store is never damaged, and never older than
-// the last Save that returned.
-func TestKill(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "registry.db")
-	for round := range 8 {
-		cmd := childCommand(t, "save", path)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		var last uint64
-		var digest string
-		lines := bufio.NewScanner(out)
-		for n := 0; n < 3+7*round && lines.Scan(); n++ {
-			if _, err := fmt.Sscan(lines.Text(), &last, &digest); err != nil {
-				t.Errorf("child says %q", lines.Text())
-			}
-		}
-		require.NoError(t, cmd.Process.Kill())
-		for lines.Scan() { // what it saved before it died
-			if _, err := fmt.Sscan(lines.Text(), &last, &digest); err != nil {
-				break // a line cut short
-			}
-		}
-		_ = cmd.Wait() // killed: an error by design
-		s, m := mustOpen(t, path)
-		if got := s.Checkpoint().Sequence; got < last || m.View().Sequence() != got {
-			t.Errorf("checkpoint %d after a kill, %d was reported", got, last)
-		}
-		if s.Checkpoint().Sequence == last && m.Digest().String() != digest {
-			t.Errorf("digest %s at %d, reported %s", m.Digest(), last, digest)
-		}
-		if a := asides(t, path); len(a) != 0 {
-			t.Fatalf("set aside after a kill: %v", a)
-		}
-		require.NoError(t, s.Close())
-	}
-}
-
-// saveForever saves batch after batch and prints after each which checkpoint is on disk.
-func saveForever(s *Store, m *readmodel.Model) int {
-	data := sample(200)
-	for n := 0; ; n = (n + 17) % (len(data) - 17) {
-		if err := s.Save(feed(m, data[n:n+17]...)); err != nil {
-			fmt.Println("save:", err)
-			return 1
-		}
-		fmt.Println(m.View().Sequence(), m.Digest())
 	}
 }
 
