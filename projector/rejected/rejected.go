@@ -105,32 +105,6 @@ func parse(subject string, header nats.Header, payload []byte, stored time.Time)
 	return c, true
 }
 
-// Sequences returns the sorted sequences of one stream's events that have copies, or none if there
-// is no stream of copies.
-func Sequences(ctx context.Context, js jetstream.JetStream, epoch string) ([]uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, leader.RequestTimeout)
-	defer cancel()
-	stream, err := openCopies(ctx, js)
-	if err != nil || stream == nil {
-		return nil, err
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(prefix(epoch)+">"))
-	if err != nil {
-		return nil, err
-	}
-	if info.Cluster != nil && info.Cluster.Leader == "" {
-		return nil, leader.ErrLeaderless
-	}
-	var sequences []uint64
-	for subject := range maps.Keys(info.State.Subjects) {
-		if c, ok := parse(subject, nil, nil, time.Time{}); ok {
-			sequences = append(sequences, c.Sequence)
-		}
-	}
-	slices.Sort(sequences)
-	return sequences, nil
-}
-
 // Last returns at most most of the latest copies, of any stream's events, the highest sequence
 // first. After an error it returns what it has read.
 func Last(ctx context.Context, js jetstream.JetStream, most int) (copies []Copy, err error) {

@@ -14,7 +14,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/events/leader"
 	"example.org/registry/projector"
-	"example.org/registry/projector/lineage"
 	"example.org/registry/projector/rejected"
 	"example.org/registry/readmodel"
 )
@@ -106,17 +105,17 @@ func (w *world) checkCopied(sequence uint64) {
 		return
 	}
 	ctx := context.Background()
-	info, err := stream.Info(ctx)
+	r, err := rejected.Open(ctx, js, stream.Name)
 	if err != nil {
 		return // the broker is away
 	}
-	all, err := rejected.Sequences(ctx, js, lineage.Of(info).StreamEpoch)
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	copies, err := r.List(ctx)
+	if err != nil {
 		return
 	}
 	there := map[uint64]bool{}
-	for _, s := range all {
-		there[s] = true
+	for _, c := range copies {
+		there[c.Sequence] = c.Epoch == r.Epoch() || there[c.Sequence]
 	}
 	for _, s := range look {
 		if !there[s] {
