@@ -217,25 +217,6 @@ func TestReplicaWithoutAStream(t *testing.T) {
 	await(t, r.Admin+"/readyz", "")
 }
 
-// TestReplicaMayNotPublish: a refused command ends with status 1 and names what it may not do.
-func TestReplicaMayNotPublish(t *testing.T) {
-	t.Parallel()
-	c := startNode(t)
-	createStreams(t, c, c.connect(t, "operator"))
-	cmd := exec.Command(registry, append([]string{"publish", eventFile(t, 3)}, c.as("replica")...)...)
-	said, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("%v: %s", err, said)
-	}
-	if !strings.Contains(string(said), "may not publish to registry.") {
-		t.Errorf("%s", said)
-	}
-	if info, err := jetStream(t, c.connect(t, "operator")).Stream(t.Context(), "REGISTRY"); err != nil || info.CachedInfo().State.Msgs != 0 {
-		t.Error("a replica has published", err)
-	}
-}
-
 func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(5*time.Second))
