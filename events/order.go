@@ -105,8 +105,8 @@ func removedAt(d Data, at time.Time) Data {
 	return d
 }
 
-// Rank is what decides between two states of a subject, apart from their data. The greater one is
-// true.
+// Rank decides between two states of a subject, apart from their data: the state with the greater one
+// is true.
 type Rank struct {
 	Revision int64
 	Safety   Safety // decides between equal revisions

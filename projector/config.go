@@ -89,8 +89,8 @@ type Config struct {
 	SaveEvery time.Duration
 	SaveCount int
 
-	// RetryEvery is the wait after a failed Save, after a failed copy of a rejected event, and
-	// between two checks of a stream that seems shorter than the checkpoint. 0 means 1 s.
+	// RetryEvery is the wait after a failed Save, after a failed copy of a rejected event, and before
+	// the second look at a stream that seems missing or foreign. 0 means 1 s.
 	RetryEvery time.Duration
 
 	// Limits bound the work in progress. Only tests set them: small limits cause in a small stream

@@ -76,14 +76,15 @@ func (p *Projector) ours(ctx context.Context, s leader.Stream, id readmodel.Stre
 }
 
 // knowsNothing reports whether nothing has been read yet: the stream was empty whenever it was seen, so
-// any other may take its place. A replay, which is of one stream, has been complete at no time.
+// another one may take its place. It is false in a replay, which belongs to one stream and has never
+// been complete.
 func (p *Projector) knowsNothing() bool {
 	at := p.checkpoint()
 	return at.StreamEpoch == "" || at.Sequence == 0 && p.complete() && p.cfg.Model.View().NumSubjects() == 0
 }
 
 // prove goes on from the newest position of the checkpoint that the stream holds. The error is a
-// *frozenError, or that of the broker.
+// *frozenError, or the broker's.
 func (p *Projector) prove(ctx context.Context, info *jetstream.StreamInfo) error {
 	if err := p.known(ctx, info); err != nil {
 		return err

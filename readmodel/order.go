@@ -6,7 +6,8 @@ import (
 	"example.org/registry/events"
 )
 
-// known is what decides about the known state of a subject when another one arrives.
+// known has the rank, the place and the digest of a subject's known state, for a comparison with another
+// one.
 type known struct {
 	events.Rank
 	sequence uint64 // of the last message with it; 0 if the stream is not known to hold it

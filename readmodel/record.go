@@ -51,7 +51,7 @@ func (r Record) State() []byte { return r.state }
 // Shown reports whether r is an entry that its list shows: legit shows verified entries only.
 func (r Record) Shown() bool { return r.row != nil && r.row.shown() }
 
-// rank returns what decides between r and another state of its subject.
+// rank returns the rank of r among the states of its subject.
 func (r *Record) rank() events.Rank {
 	switch {
 	case r.Removed:

@@ -175,7 +175,7 @@ func unlessEqual(key, before string) string {
 	return key
 }
 
-// jsonStart is what precedes the entry id in the public JSON.
+// jsonStart precedes the entry id in the public JSON.
 const jsonStart = `{"_id":"`
 
 // cut sets the texts of r, whose entry id is id, to the parts of blob. It returns false if newRow

@@ -24,7 +24,7 @@ type exportCmd struct {
 	bucketFlags
 }
 
-// Help is what registry export --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (exportCmd) Help() string {
 	return "One CloudEvent a line, in a fixed order, each with its revision and the id that follows from it: entries, view totals (also of entries that are not listed), donations, and " +
 		"removals (as delisted and removed). Publishing it is harmless, since of a subject the greatest revision is true: whoever was delisted since a snapshot stays delisted. " +

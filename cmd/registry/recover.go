@@ -41,7 +41,7 @@ type recoverCmd struct {
 	bucketFlags
 }
 
-// Help is what registry recover --help says beyond the flags.
+// Help returns the help beyond the flags.
 func (recoverCmd) Help() string {
 	return "The way back after the stream was lost, came back from a backup, or was erased. Compares what the running server (or a snapshot) has with the stream at --nats-url and publishes " +
 		"what the stream lacks, or has with a smaller revision: entries, removals, donations and view totals. States of the stream with a greater revision stay. The backend may go on publishing: nothing newer is overwritten. " +
@@ -117,7 +117,7 @@ func (c *recoverCmd) fork(p *process, nc *nats.Conn, stream leader.Stream) error
 	return err
 }
 
-// server returns what the running server knows, once it has noticed which stream is there.
+// server returns the states of the running server, once it has noticed which stream is there.
 func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, error) {
 	source, follows := recovery.Following, readmodel.StreamIdentity{}
 	for began := time.Now(); ; {
@@ -147,7 +147,7 @@ func (c *recoverCmd) server(p *process, stream leader.Stream) (*recovery.Known, 
 	return known, nil
 }
 
-// serverStates returns what the running server knows.
+// serverStates returns the states of the running server.
 func serverStates(ctx context.Context, server cli.AdminFlags) (*recovery.Known, error) {
 	archive, err := server.Ask(ctx, http.MethodPost, "/snapshots?output=1")
 	if err != nil {
@@ -171,7 +171,7 @@ func knownOf(ctx context.Context, r *snapshots.Reader) (*recovery.Known, error) 
 	return known, r.EachState(ctx, known.States.Add)
 }
 
-// snapshot returns what the snapshot and the file of tombstones know.
+// snapshot returns the states of the snapshot and of the file of tombstones.
 func (c *recoverCmd) snapshot(p *process) (*recovery.Known, error) {
 	known, until, err := c.states(p, c.Snapshot)
 	if err != nil {

@@ -70,7 +70,7 @@ func output(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// license is what files with licenses and notices are called.
+// license matches the names of files with licenses and notices.
 var license = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)`)
 
 // write writes the texts of a module that are in the root of its files.

@@ -20,7 +20,7 @@ import (
 // longer answer comes in parts.
 const maxAnswer = 8 << 20
 
-// known is what a stream last had on a subject.
+// known is the last state that a stream has on a subject.
 type known struct {
 	data     events.Data
 	sequence uint64

@@ -149,8 +149,8 @@ func decide(d events.Data, k known, index int, sum *Summary) (send bool, err err
 	return false, nil
 }
 
-// checkDuplicate returns an *events.Error if what the broker took for a repetition, by the id alone, is
-// not in the stream.
+// checkDuplicate looks up the message that the broker did not store because the stream has had its id. It
+// returns an *events.Error if that was another event.
 func (p *Publisher) checkDuplicate(ctx context.Context, stream string, d duplicate, sum *Summary) error {
 	m, err := leader.Stream{JS: p.js, Name: stream}.Message(ctx, d.sequence)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {

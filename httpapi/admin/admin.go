@@ -43,7 +43,7 @@ type Config struct {
 	// Records lists the server's records at sequence atLeast or later, for which it waits a little.
 	// Errors are reported like those of Rebuild. If nil, there is no /records.
 	Records func(ctx context.Context, atLeast uint64) (Records, error)
-	// Tombstones returns what writes every removal that is known (cmd/registry/CONTRACT.md#coming-back).
+	// Tombstones returns a function that writes every known removal (cmd/registry/CONTRACT.md#coming-back).
 	// Errors are reported like those of Rebuild. If nil, there is no /tombstones.
 	Tombstones func() (write func(io.Writer) error, err error)
 	// Archives serves POST /snapshots and GET /export. If nil, there are neither.

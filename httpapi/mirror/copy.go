@@ -131,7 +131,7 @@ func (c *copied) apply(p page) {
 	c.state.Until, c.state.Seen = p.Until, max(c.state.Seen, p.Until, p.sequence)
 }
 
-// sum returns what a server reports of the same entries.
+// sum returns the counts and the digest of the entries, which a server reports of the same ones.
 func (c *copied) sum() (n counts, digest readmodel.Digest) {
 	for key, e := range c.entries {
 		*n.forList(events.Lists()[key[0]])++

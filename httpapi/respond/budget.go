@@ -60,7 +60,7 @@ func (b *Budget) take(has, n int64) error {
 // Room returns room for one response, still empty.
 func (b *Budget) Room() *Room { return &Room{budget: b} }
 
-// Room is what one response takes of a Budget. One goroutine at a time may use it. The nil Room has
+// Room is the part of a Budget that one response takes. One goroutine at a time may use it. The nil Room has
 // no bound.
 type Room struct {
 	budget *Budget

@@ -22,7 +22,7 @@ const (
 //go:embed advice.md
 var defaultAdvice string
 
-// advice is what to do after one verdict.
+// advice has the steps after one verdict.
 type advice struct {
 	Now    template.HTML
 	Folded []fold
@@ -46,7 +46,7 @@ const (
 	paidHeading  = "Kto już zapłacił"
 )
 
-// adviceFor returns what to do after a verdict of that class, for a server or not. If a text has no
+// adviceFor returns the advice after a verdict of that class, for a server or not. If a text has no
 // part for servers, the part for persons applies.
 func (s *Site) adviceFor(class string, server bool) *advice {
 	if a, ok := s.advice[serverAdvice]; ok && server && (class == "scam" || class == "risk") {

@@ -16,7 +16,7 @@ type Finder interface {
 	Who(ctx context.Context, q *readmodel.Question) (readmodel.Answer, error)
 }
 
-// Found is what was found of a paste.
+// Found has the entries that were found for a paste.
 type Found struct {
 	ids, numbers, literals map[string][]*readmodel.Row
 	runs                   [][]*readmodel.Row // of Paste.Runs

@@ -103,7 +103,7 @@ func (d *decision) isPart(run *paste.Run) bool {
 	return false
 }
 
-// why returns what a caution is about.
+// why returns the reason of a caution.
 func (d *decision) why() Reason {
 	trusted, unlisted, maybe, bad, good := 0, 0, false, false, false
 	strange := false // a name of nobody who is trusted and whose id is there

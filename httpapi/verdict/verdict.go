@@ -100,10 +100,10 @@ type Finding struct {
 // IsID reports whether the finding is an id, or leads to an entry as one does.
 func (f *Finding) IsID() bool { return f.ID != "" || f.Number != "" }
 
-// Text returns what was typed.
+// Text returns the typed text.
 func (f *Finding) Text() string { return f.ID + f.Number + f.Name }
 
-// Verdict is what the page says.
+// Verdict is the answer of the page.
 type Verdict struct {
 	Value     Value
 	Reason    Reason

@@ -17,7 +17,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Known is what is to be in the stream.
+// Known has the states that are to be in the stream.
 type Known struct {
 	Source
 	Stream readmodel.StreamIdentity // that a server follows, if it is well; its store may be behind
@@ -41,7 +41,7 @@ type Options struct {
 	Adopt      string // epoch of a foreign stream that is to get what is known
 }
 
-// Plan is what a stream lacks.
+// Plan has the changes that a stream lacks.
 type Plan struct {
 	Changes []Change       // by subject
 	Newer   int            // subjects whose state in the stream wins
@@ -81,7 +81,7 @@ func (p *Plan) Counts() (n Counts) {
 	return n
 }
 
-// ForeignError means that the stream is another registry's than what is known.
+// ForeignError is the error for a stream of another registry than the known states.
 type ForeignError struct {
 	Epoch  string // of the stream
 	Demo   bool   // one of the two is a demonstration, and they are never mixed

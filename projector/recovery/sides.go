@@ -65,7 +65,7 @@ func (all States) String() string {
 	return text
 }
 
-// Scanned is what a stream has.
+// Scanned has the content of a stream.
 type Scanned struct {
 	States States                    // of each subject with a valid event
 	Last   map[events.Subject]uint64 // sequence of the last message, valid or not

@@ -16,7 +16,7 @@ import (
 	"example.org/registry/readmodel"
 )
 
-// Tombstones is what registry tombstones writes: every removal that is known, without names.
+// Tombstones is the output of registry tombstones: every known removal, without names.
 type Tombstones struct {
 	Removals  []events.Data // Delisting and DonationRemoval, by subject
 	Histories []string      // all that they belong to

@@ -49,7 +49,7 @@ func Cores(name string) []Keys {
 	return all
 }
 
-// Unescaped returns what a text means where a program wrote entities or percent escapes.
+// Unescaped returns a text with its entities and percent escapes decoded, as programs write them.
 func Unescaped(s string) string {
 	s = html.UnescapeString(s)
 	if plain, err := url.PathUnescape(s); err == nil && utf8.ValidString(plain) {

@@ -71,7 +71,7 @@ const (
 	// maxNew bounds the bytes that one text adds to the vocabulary: about two hundred new words. A
 	// text with more is left out: it takes no memory, and each search scans it.
 	maxNew = 8 << 10
-	// perWord is what a new word takes besides its bytes.
+	// perWord is the memory of a new word besides its bytes.
 	perWord = 16
 	// maxWord is the longest word that is indexed, in bytes. No needle is longer.
 	maxWord = 512
