@@ -37,6 +37,7 @@ const (
 func found() map[uint64]string {
 	return map[uint64]string{
 		24: "with unfinished-replay taken out: what a first replay that did not end had saved was shown",
+		28: "with a first replay called complete from its beginning: a start served a part of it",
 		10: "subjects that were back were called lost for minutes, since a scan that was not answered counted as long work",
 	}
 }
