@@ -115,6 +115,9 @@ func (s Stream) LastMessage(ctx context.Context, subject string) (Message, error
 	return s.get(ctx, request{Last: subject})
 }
 
+// publishTimeout bounds the wait for an acknowledgment, for which a broker syncs its disk.
+const publishTimeout = 5 * RequestTimeout
+
 // PublishAfter stores m if the last message on its subject has the sequence last, 0 for none, and returns
 // the sequence of m. Otherwise the error is a conflict (natserr.IsConflict).
 func (s Stream) PublishAfter(ctx context.Context, m *nats.Msg, last uint64) (sequence uint64, err error) {
@@ -122,7 +125,7 @@ func (s Stream) PublishAfter(ctx context.Context, m *nats.Msg, last uint64) (seq
 	if !nc.IsConnected() {
 		return 0, ErrNotConnected
 	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	ack, err := s.JS.PublishMsg(ctx, m, jetstream.WithExpectStream(s.Name), jetstream.WithExpectLastSequencePerSubject(last))
 	if err != nil {
