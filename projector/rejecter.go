@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"example.org/registry/events"
 	"example.org/registry/events/failpoint"
@@ -26,6 +27,10 @@ const (
 	// Bounds of the queue of copies.
 	maxRejections     = 4096
 	maxRejectionBytes = 16 << 20
+
+	// How many rejections are logged, in a second and at once: no backend fills the disk with lines.
+	logged       = 1
+	loggedAtOnce = 100
 
 	copyBatch = 128 // copies between two checks of the queue
 
@@ -42,6 +47,10 @@ type rejecter struct {
 	stream  leader.Stream // of the events
 	copies  leader.Stream // of rejected events
 
+	// Owned by add.
+	lines    *rate.Limiter // of the log
+	unlogged int           // since the last line
+
 	// Owned by run, then by finish.
 	exists bool // the stream of rejected events exists
 
@@ -57,6 +66,7 @@ func newRejecter(cfg Config, stream leader.Stream, t *tracker, log *slog.Logger)
 	return &rejecter{
 		cfg: cfg, log: log, tracker: t,
 		stream: stream, copies: leader.Stream{JS: stream.JS, Name: events.RejectedStream},
+		lines:    rate.NewLimiter(logged, loggedAtOnce),
 		counting: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 }
@@ -69,11 +79,7 @@ func (r *rejecter) add(ctx context.Context, history string, batch []rejection) e
 		if len(c.Payload) > events.MaxRejected {
 			c.Payload, c.Truncated = bytes.Clone(c.Payload[:events.MaxRejected]), true
 		}
-		level := slog.LevelWarn
-		if c.Sequence <= r.cfg.LoggedUpTo {
-			level = slog.LevelDebug
-		}
-		r.log.Log(ctx, level, "event rejected", "seq", c.Sequence, "subject", c.subject, "reason", c.reason)
+		r.say(ctx, &c)
 		if r.cfg.ReadOnly {
 			continue
 		}
@@ -82,6 +88,22 @@ func (r *rejecter) add(ctx context.Context, history string, batch []rejection) e
 		}
 	}
 	return nil
+}
+
+// say logs a rejection, unless there were too many: registry rejected list has them all.
+func (r *rejecter) say(ctx context.Context, c *rejection) {
+	log := r.log
+	switch {
+	case c.Sequence <= r.cfg.LoggedUpTo:
+		log.DebugContext(ctx, "event rejected", "seq", c.Sequence, "subject", c.subject, "reason", c.reason)
+		return
+	case !r.lines.Allow():
+		r.unlogged++
+		return
+	case r.unlogged > 0:
+		log, r.unlogged = log.With("unlogged", r.unlogged), 0
+	}
+	log.WarnContext(ctx, "event rejected", "seq", c.Sequence, "subject", c.subject, "reason", c.reason)
 }
 
 func (r *rejecter) push(ctx context.Context, c rejected.Copy) error {

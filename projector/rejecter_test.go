@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,10 +15,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/leader"
+	"example.org/registry/projector/rejected"
 )
 
 // good is an event, encoded.
@@ -90,6 +93,27 @@ func TestRejections(t *testing.T) {
 		t.Errorf("progress %+v", p)
 	}
 	s.inspect()
+}
+
+// A backend's mistakes are logged one by one, and a flood of them does not fill the disk with lines.
+func TestFewLinesOfManyRejections(t *testing.T) {
+	var log logBuffer
+	cfg := Config{ReadOnly: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults()
+	r := newRejecter(cfg, leader.Stream{}, &tracker{}, cfg.Logger)
+	bad := slices.Repeat([]rejection{{Copy: rejected.Copy{Sequence: 1}}}, 5000)
+	began := time.Now()
+	for n := range 20 {
+		require.NoError(t, r.add(t.Context(), "e", bad))
+		if n == 0 {
+			require.GreaterOrEqual(t, log.count("event rejected"), loggedAtOnce)
+		}
+	}
+	if n, most := log.count("event rejected"), loggedAtOnce+1+int(time.Since(began).Seconds()*logged); n > most {
+		t.Errorf("%d lines, more than %d", n, most)
+	}
+	r.lines = rate.NewLimiter(1, 1) // some time later
+	require.NoError(t, r.add(t.Context(), "e", bad[:1]))
+	require.Equal(t, 1, log.count("unlogged="), "how many had no line")
 }
 
 // A copy names the message that a backend sent, unless its id is none that an event may have.
