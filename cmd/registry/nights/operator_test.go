@@ -418,8 +418,13 @@ func (n *night) acceptLoss(s *server) {
 	}
 	accepted := ""
 	n.await(s.name+" says how to accept the loss", func() error {
+		if s.Server != nil && s.Exited() {
+			if err := n.lookAtTheEnd(s); err != nil {
+				return err
+			}
+		}
 		said := s.said
-		if s.running() {
+		if s.Server != nil {
 			now, err := n.projection(s)
 			if err != nil || n.ready(s) {
 				return err
