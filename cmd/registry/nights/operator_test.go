@@ -140,6 +140,7 @@ func (n *night) purge(a, b int) {
 		}
 		return s.Purge(ctx, only...)
 	}))
+	n.reader = reader{} // a server with an empty directory cannot know of it
 }
 
 // image copies everything while nothing runs.
