@@ -140,7 +140,7 @@ func (n *night) purge(a, b int) {
 		}
 		return s.Purge(ctx, only...)
 	}))
-	n.reader = reader{} // a server with an empty directory cannot know of it
+	n.forgetReaders() // a server with an empty directory cannot know of it
 }
 
 // image copies everything while nothing runs.
@@ -232,10 +232,15 @@ func (n *night) imageBack(a, b int) {
 		return fmt.Errorf("%s is not", s.name)
 	})
 	if !n.recover(s, "--new-history") {
-		n.reader = reader{}
-		for _, s := range n.servers {
-			s.reader = reader{}
-		}
+		n.forgetReaders()
+	}
+}
+
+// forgetReaders makes the readers of the feed begin anew.
+func (n *night) forgetReaders() {
+	n.reader = reader{}
+	for _, s := range n.servers {
+		s.reader = reader{}
 	}
 }
 
