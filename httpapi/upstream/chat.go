@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"example.org/registry/events"
@@ -83,7 +82,6 @@ type chatPlatform struct {
 	token    Secret
 	client   *http.Client
 	metrics  *metrics
-	bodies   sync.Pool // of *bytes.Buffer, each at most the size of a picture
 }
 
 // newChatPlatform needs a configuration that AvatarConfig.Check has accepted.
@@ -198,7 +196,7 @@ func (p *chatPlatform) call(ctx context.Context, address string, headers http.He
 	if err := statusError(resp); err != nil {
 		return nil, err
 	}
-	return p.readBody(resp, limit)
+	return readBody(resp, limit)
 }
 
 // statusError returns the error of a status other than 200.
@@ -241,25 +239,19 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // readBody reads at most limit bytes, and rejects encoded bodies, since none was requested. The
 // result has no spare capacity, since it may be cached.
-func (p *chatPlatform) readBody(resp *http.Response, limit int64) ([]byte, error) {
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, fmt.Errorf("unrequested content encoding: %w", errUnusable)
 	}
 	if resp.ContentLength > limit {
 		return nil, fmt.Errorf("more than %d bytes: %w", limit, errUnusable)
 	}
-	buf, ok := p.bodies.Get().(*bytes.Buffer)
-	if !ok {
-		buf = new(bytes.Buffer)
-	}
-	defer p.bodies.Put(buf)
-	buf.Reset()
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
 		return nil, toCallError(err)
-	case n > limit:
+	case int64(len(body)) > limit:
 		return nil, fmt.Errorf("more than %d bytes: %w", limit, errUnusable)
 	}
-	return bytes.Clone(buf.Bytes()), nil
+	return bytes.Clone(body), nil
 }
