@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/registry/events"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/natserr"
 )
 
@@ -48,7 +49,8 @@ func (p *Publisher) lastStates(ctx context.Context, stream string, subjects []st
 				return fmt.Errorf("the broker's answer has no sequence: %w", err)
 			}
 			seen[subject] = struct{}{}
-			if e, err := events.DecodeMessage(subject, m.Data); err == nil {
+			stored := leader.Message{Subject: subject, Data: m.Data, Header: m.Header}
+			if e, err := stored.Event(); err == nil {
 				states[subject] = known{e.Data, seq}
 			}
 			return nil

@@ -157,7 +157,7 @@ func (p *Publisher) checkDuplicate(ctx context.Context, stream string, d duplica
 		return fmt.Errorf("message %d of %s: %w", d.sequence, stream, natserr.PermissionError(p.js.Conn(), err, ""))
 	}
 	if err == nil && m.Subject == d.msg.Subject {
-		have, err := events.DecodeMessage(m.Subject, m.Data)
+		have, err := m.Event()
 		mine, mineErr := events.DecodeMessage(d.msg.Subject, d.msg.Data)
 		if err == nil && mineErr == nil && events.Compare(have.Data, mine.Data) == 0 {
 			sum.Known++

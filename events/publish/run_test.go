@@ -132,6 +132,21 @@ func state(t *rapid.T, base []events.Entry) events.Event {
 	return d
 }
 
+// A message that readers reject for its headers is no state that the stream has.
+func TestPublishAllOverARejectedMessage(t *testing.T) {
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	stream := eventstest.Stream(t, js)
+	e := eventstest.Listed(eventstest.Entries(1, 3)[0], 1)
+	payload, err := events.Encode(e)
+	require.NoError(t, err)
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: e.Data.Subject().String(), Data: payload, Header: nats.Header{"status": {"1"}}})
+	require.NoError(t, err)
+	sum, err := publish.New(js, publish.Config{}).PublishAll(t.Context(), []publish.Message{{Event: e}})
+	require.NoError(t, err)
+	require.Equal(t, 1, sum.Sent)
+	require.EqualValues(t, 2, stored(t, stream))
+}
+
 // The broker takes another event with a known id for a repetition. That the event is not there is said.
 func TestPublishAllWithAUsedID(t *testing.T) {
 	js := eventstest.Connect(t, eventstest.Broker(t))

@@ -235,7 +235,7 @@ func (e *Events) wins(ctx context.Context, c Copy, d events.Data) (last uint64, 
 			return 0, err
 		}
 		last = m.Sequence
-		known, err := events.DecodeMessage(m.Subject, m.Data)
+		known, err := m.Event()
 		if err == nil && m.Sequence != c.Sequence && events.Compare(d, known.Data) <= 0 {
 			return 0, fmt.Errorf("revision %d of it does not win against revision %d, which %s has at sequence %d; not published",
 				events.Revision(d), events.Revision(known.Data), c.Subject, m.Sequence)
