@@ -44,6 +44,10 @@ type Progress struct {
 	Unpublished       int
 	Compared, Rewound bool
 
+	// PeersMissing counts the copies of the stream that it lacks or that are not current, as its
+	// leader sees it.
+	PeersMissing int
+
 	// Saved is the checkpoint in the store.
 	Saved uint64
 

@@ -175,6 +175,7 @@ func (w *watcher) answer() {
 // lost delivery.
 func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at readmodel.Checkpoint, asked time.Time) {
 	last := info.State.LastSeq
+	w.tracker.update(func(s *Progress) { s.PeersMissing = peersMissing(info) })
 	if id := lineage.Of(info); last < at.Sequence || at.StreamEpoch != "" && !lineage.Same(id, at.StreamIdentity) {
 		w.tracker.update(func(s *Progress) { s.LastSequence = last })
 		w.recheck(errChanged)
@@ -203,6 +204,21 @@ func (w *watcher) compare(ctx context.Context, info *jetstream.StreamInfo, at re
 		w.findNext(ctx, erasure{at.Sequence, last, asked})
 	}
 	w.lastCheckpoint = at.Sequence
+}
+
+// peersMissing returns how many of the stream's copies are missing or not current. A broker that was
+// removed from the cluster is on no list of the stream's any more, so it is the sum that counts.
+func peersMissing(info *jetstream.StreamInfo) int {
+	if info.Cluster == nil {
+		return 0
+	}
+	current := 1 // the leader
+	for _, peer := range info.Cluster.Replicas {
+		if peer.Current && !peer.Offline {
+			current++
+		}
+	}
+	return max(0, info.Config.Replicas-current)
 }
 
 // unverified reports to the operator why the stream cannot be compared with what was read, if so:

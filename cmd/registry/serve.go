@@ -55,7 +55,7 @@ type serveCmd struct {
 
 	DataDir string `placeholder:"DIR" help:"Directory for the saved state and the embedded broker's store. Only one process at a time may use it (default: data, with --demo data-demo)." group:"State"`
 
-	NATSURL            []string       `name:"nats-url" placeholder:"URL" empty:"" help:"Use this broker instead of the embedded one: one or more addresses separated by commas." group:"Broker and stream"`
+	NATSURL            []string       `name:"nats-url" placeholder:"URL" empty:"" help:"Use this broker, and start no embedded one, also where only REGISTRY_NATS_URL is set, as in an operator's shell: one or more addresses separated by commas." group:"Broker and stream"`
 	EmbeddedNATSAddr   string         `name:"embedded-nats-addr" default:"127.0.0.1:4222" help:"Address where the moderation backend reaches the embedded broker. -: none." group:"Broker and stream"`
 	EmbeddedNATSConfig string         `name:"embedded-nats-config" placeholder:"FILE" help:"nats.conf with the embedded broker's users, TLS and limits. Required if other machines can reach it." group:"Broker and stream"`
 	Stream             cli.StreamName `default:"REGISTRY" help:"Name of the event stream." group:"Broker and stream"`
@@ -212,9 +212,9 @@ func (c *serveCmd) checkBroker() error {
 	}
 	switch {
 	case c.Demo && c.external():
-		return cli.Usagef("--demo: needs the embedded broker, so it does not go with --nats-url")
+		return cli.Usagef("--demo: needs the embedded broker, so it does not go with --nats-url (REGISTRY_NATS_URL)")
 	case c.external() && c.EmbeddedNATSConfig != "":
-		return cli.Usagef("--embedded-nats-config: there is no embedded broker with --nats-url")
+		return cli.Usagef("--embedded-nats-config: there is no embedded broker with --nats-url (REGISTRY_NATS_URL)")
 	case !c.external() && c.StreamReplicas > 1:
 		return cli.Usagef("--stream-replicas: the embedded broker keeps one replica; more need --nats-url")
 	case !c.external() && c.EmbeddedNATSAddr != "-":

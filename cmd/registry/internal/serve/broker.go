@@ -51,6 +51,7 @@ func (s *server) connect() (js jetstream.JetStream, stop func(), err error) {
 
 // dial connects to an external broker and, while it cannot be reached, keeps diagnosing why.
 func (s *server) dial() (nc *nats.Conn, stop func(), err error) {
+	s.log.Info("no embedded broker: --nats-url or REGISTRY_NATS_URL names another", "broker", s.cfg.Broker.Addresses())
 	opts := append(s.cfg.Broker.Options("registry serve"), projector.ConnectOptions()...)
 	nc, err = nats.Connect(strings.Join(s.cfg.Broker.NATSURL, ","), opts...)
 	if err != nil {

@@ -106,6 +106,8 @@ func families() []metric {
 	always("unpublished", gauge, "States that are known and shown, and that the stream lacks.",
 		func(s scrape) float64 { return float64(s.progress.Unpublished) })
 
+	running("stream_peers_missing", gauge, "Copies of the event stream that are missing or not current.",
+		func(p projector.Progress) float64 { return float64(p.PeersMissing) })
 	running("stream_last_sequence", gauge, "Last sequence of the event stream, at most a second old.",
 		func(p projector.Progress) float64 { return float64(p.LastSequence) })
 	running("checkpoint_sequence", gauge, "Stream sequence up to which every event has been dealt with.",
