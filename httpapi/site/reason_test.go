@@ -120,6 +120,12 @@ func TestShownNames(t *testing.T) {
 			t.Errorf("%q is not shown as %q", name, want)
 		}
 	}
+	// Nor does a page that somebody reads in a terminal obey anybody: not in a name, a reason or a title.
+	const orders = "\x1b]0;x\a\x1b[31m\u009b31m\x7f\u00a0"
+	w := newWorld(t, full(), person(events.Scammers, "e", "9", "Jan "+orders, "Powód "+orders, true, events.Proofs{}, 1))
+	if page := w.entry(t, events.Scammers, "e"); strings.ContainsAny(page, "\x1b\a\u009b\x7f") || !strings.Contains(page, "31m \u00a0") {
+		t.Errorf("a page with control characters: %q", page)
+	}
 	_, b := markDifferences("Jan", "J\u202ea\u0301\u0302\u0303n")
 	if got := string(b); strings.ContainsAny(got, "\u202e\u0303") || !strings.Contains(got, "U+202E") {
 		t.Errorf("differences show %q", got)

@@ -190,7 +190,21 @@ func (s *Site) Append(dst []byte, name string, p Page) ([]byte, error) {
 	if err := t.ExecuteTemplate(out, "frame", p); err != nil {
 		return dst, fmt.Errorf("site: page %q: %w", name, err)
 	}
+	printable(out.Bytes()[len(dst):])
 	return out.Bytes(), nil
+}
+
+// printable puts spaces in place of the control characters of a page, which only what others wrote can
+// have: browsers ignore them, and a terminal obeys.
+func printable(page []byte) {
+	for i, b := range page {
+		switch {
+		case b < ' ' && b != '\n' && b != '\t', b == 0x7f:
+			page[i] = ' '
+		case b == 0xc2 && i+1 < len(page) && page[i+1] < 0xa0: // U+0080 to U+009F
+			page[i], page[i+1] = ' ', ' '
+		}
+	}
 }
 
 // withoutBidi returns a title without bidirectional controls: tabs and previews show it in one line
