@@ -281,7 +281,7 @@ func (p *Projector) showLacking() {
 	p.tracker.update(func(s *Progress) { s.Unpublished, s.Rewound = lacking, at.Rewound })
 }
 
-// errChanged means that a session must begin anew.
+// errChanged means that a session must start over.
 var errChanged = errors.New("the stream is not as it was read")
 
 // check returns errChanged if a stream is not, or may not be, as it was read up to a checkpoint; or

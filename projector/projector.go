@@ -174,7 +174,7 @@ func (p *Projector) follow(ctx context.Context) error {
 func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	asked := time.Now()
 	select {
-	case <-p.restart: // this session looks anew
+	case <-p.restart: // this session looks again
 	default:
 	}
 	info, err := p.ensureStream(ctx)

@@ -33,7 +33,7 @@ const (
 //
 // It publishes nothing that it cannot compare: the store must have every message of the subject up
 // to the last one that the stream has, and the broker refuses the repetition if there is a newer
-// one. A subject of which nothing is known stays as it is.
+// one. A subject without a known state stays as it is.
 type restorer struct {
 	p    *Projector
 	wake chan struct{} // to run: a subject waits; holds one

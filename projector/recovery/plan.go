@@ -168,7 +168,7 @@ func follow(kind string, after int64, followed ...[]string) events.History {
 	return h
 }
 
-// Fork makes the stream, a copy for tests, a history of its own: whoever reads it goes on, and shares
+// Fork makes the stream, a copy for tests, a history of its own: its readers go on, and share
 // no earlier history with anybody. It returns the name.
 func Fork(ctx context.Context, s leader.Stream) (string, error) {
 	info, err := s.Info(ctx)
