@@ -151,6 +151,8 @@ func TestDatabase(t *testing.T) {
 // A stream that has been replaced freezes the projection, and that shows.
 func TestDatabaseWhileFrozen(t *testing.T) {
 	r := project(t)
+	end := eventstest.Publish(t, r.js, eventstest.Listed(eventstest.Entries(1, 1)[0], 1))
+	until(t, func() bool { p, _ := r.live.progress(); return p.Saved == end })
 	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
 	eventstest.Stream(t, r.js)
 	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen() })
