@@ -154,21 +154,21 @@ func serverStates(ctx context.Context, server cli.AdminFlags) (*recovery.Known, 
 		return nil, err
 	}
 	defer archive.Close()
-	r, err := snapshots.NewReader(archive)
-	if err != nil {
-		return nil, fmt.Errorf("answer of the server: %w", err)
-	}
-	known, err := knownOf(ctx, r)
+	known, _, err := knownOf(ctx, func() (*snapshots.Reader, error) { return snapshots.NewReader(archive) })
 	if err != nil {
 		return nil, fmt.Errorf("answer of the server: %w", err)
 	}
 	return known, nil
 }
 
-// knownOf reads an archive.
-func knownOf(ctx context.Context, r *snapshots.Reader) (*recovery.Known, error) {
+// knownOf reads an archive, and when it was made.
+func knownOf(ctx context.Context, open opener) (*recovery.Known, time.Time, error) {
+	r, err := open()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
 	known := &recovery.Known{At: r.Manifest.Checkpoint, States: recovery.States{}}
-	return known, r.EachState(ctx, known.States.Add)
+	return known, r.Manifest.Time, r.EachState(ctx, known.States.Add)
 }
 
 // snapshot returns the states of the snapshot and of the file of tombstones.
@@ -199,13 +199,8 @@ func (c *recoverCmd) snapshot(p *process) (*recovery.Known, error) {
 
 // states reads an archive, and when it was made.
 func (c *recoverCmd) states(p *process, name string) (known *recovery.Known, made time.Time, err error) {
-	err = c.read(p, name, func(ctx context.Context, open opener) error {
-		r, err := open()
-		if err != nil {
-			return unusable(name, err)
-		}
-		made = r.Manifest.Time
-		if known, err = knownOf(ctx, r); err != nil {
+	err = c.read(p, name, func(ctx context.Context, open opener) (err error) {
+		if known, made, err = knownOf(ctx, open); err != nil {
 			return unusable(name, err)
 		}
 		return nil
