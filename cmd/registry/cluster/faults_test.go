@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -60,8 +61,10 @@ func TestFaults(t *testing.T) {
 		}
 		s.nodes.kill(n)
 		s.taken("node killed", i)
+		s.peersMissing(1)
 		s.nodes.start(n)
 		s.healed("killed node back", i)
+		s.peersMissing(0)
 	}
 	for i := range times(1, 10) {
 		s.pauseLeader(i)
@@ -108,6 +111,15 @@ func (s *system) healed(fault string, round int) {
 		s.t.Errorf("%s %d: replicas in step %v after the stream", fault, round, took-writes)
 	}
 	s.nodes.whole(s.js)
+}
+
+// peersMissing waits until a replica's metric says so.
+func (s *system) peersMissing(n int) {
+	s.t.Helper()
+	until(s.t, fmt.Sprintf("registry_stream_peers_missing is %d", n), func() bool {
+		a, err := registrytest.Ask(s.t.Context(), s.replicas[0].Admin+"/metrics", nil)
+		return err == nil && strings.Contains(string(a.Body), fmt.Sprintf("\nregistry_stream_peers_missing %d\n", n))
+	})
 }
 
 // taken waits until the stream takes events while a node is missing.
