@@ -148,30 +148,6 @@ func TestUnanswered(t *testing.T) {
 // isDelivery says whether what a broker sends is a message of a stream, delivered to a consumer.
 func isDelivery(message []byte) bool { return bytes.Contains(message, []byte(" $JS.ACK.")) }
 
-// A delivery is lost, as on a route between two nodes of a cluster, and nothing is published after
-// it: the message is missed within the time that is promised, lastError says so, and it is fetched.
-// Were the program's own intervals the test's, this is what PollEvery adds.
-func TestLastDeliveryLost(t *testing.T) {
-	s := newSystem(t)
-	r := s.relay()
-	s.tune = func(c *Config) { c.PollEvery = 0 } // the program's
-	s.start()
-	s.reach(s.publish(eventstest.Events(3, 1)...))
-	var lost atomic.Bool
-	r.Lose(func(m []byte) bool { return isDelivery(m) && lost.CompareAndSwap(false, true) })
-	last := s.publish(eventstest.Events(4, 2)[3])
-	s.progress("missed", func(p Progress) bool {
-		return p.Lag == 1 && strings.Contains(p.LastError, "a delivery is missing: that of message 4") ||
-			p.LastError == "The broker has message 4 and has not delivered it."
-	})
-	s.reach(last)
-	s.progress("well again", func(p Progress) bool { return p.Lag == 0 && p.LastError == "" })
-	if !lost.Load() || s.log.count("stream lost; following again") != 1 {
-		t.Errorf("lost: %v", lost.Load())
-	}
-	s.inspect()
-}
-
 // What is lost again and again is asked for again and again, ever more slowly: on a way that is
 // slow, and not broken, it comes in the end.
 func TestDeliveryLostAgain(t *testing.T) {
