@@ -145,6 +145,7 @@ func (s *Store) openSaved() (err error) {
 func (s *Store) fill(ctx context.Context, l *loader, model *readmodel.Model) (rendered []readmodel.Record, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		model.BeginBulk()
+		model.Load(nil, s.saved.Checkpoint.Sequence) // what has been read may have left no record
 		counts, err := l.read(ctx, walk(tx), func(b *batch) error {
 			model.Load(b.records, s.saved.Checkpoint.Sequence)
 			if l.rerender {

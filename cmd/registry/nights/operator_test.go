@@ -310,7 +310,7 @@ func (n *night) restore(a, b int) {
 	if _, err := n.run(nil, "snapshot", "restore", f.path, "--force", "--data-dir="+s.data); err != nil {
 		n.fail("%w", err)
 	}
-	s.memory = f.clone()
+	s.memory, s.reader = f.clone(), reader{} // an older server, which may be frozen
 	n.start(s)
 }
 
