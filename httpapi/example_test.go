@@ -89,8 +89,8 @@ func exampleServer() (*readmodel.Model, *httptest.Server, func(), error) {
 }
 
 func list(model *readmodel.Model, sequence uint64, name string) {
-	model.Apply([]readmodel.Record{readmodel.NewRenderer().Render(sequence, events.Entry{Revision: 1, List: events.Scammers, EntryID: "66f2c0ffee",
-		ChatID: "900000000000000000001", Name: name, Verified: true, ReportID: "R-2026-17"})}, sequence)
+	model.Apply([]readmodel.Record{readmodel.NewRenderer().Render(sequence, events.Entry{Revision: int64(sequence), List: events.Scammers, EntryID: "66f2c0ffee",
+		ChatID: "900000000000000001", Name: name, Verified: true, ReportID: "R-2026-17"})}, sequence)
 }
 
 func ask(api *httptest.Server, path string, into any) error {

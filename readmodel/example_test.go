@@ -15,7 +15,7 @@ func Example() {
 	before := model.View()
 	model.Apply([]readmodel.Record{renderer.Render(7, events.Entry{
 		Revision: 1,
-		List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000000001", Name: "Jan Oszust", Verified: true,
+		List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000001", Name: "Jan Oszust", Verified: true,
 		Reason: "Wziął **zaliczkę** i zniknął.", ReportID: "R-2026-17", ReportedAt: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC),
 	})}, 7)
 

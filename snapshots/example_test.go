@@ -36,7 +36,7 @@ func saveAndLoad() error {
 	fmt.Println("saved up to", store.Checkpoint().Sequence)
 
 	records := []readmodel.Record{readmodel.NewRenderer().Render(7, events.Entry{Revision: 1, List: events.Scammers, EntryID: "66f2c0ffee",
-		ChatID: "900000000000000000001", Name: "Jan Oszust", Verified: true, ReportID: "R-2026-17"})}
+		ChatID: "900000000000000001", Name: "Jan Oszust", Verified: true, ReportID: "R-2026-17"})}
 	model.Apply(records, 7)
 	digest := model.Digest()
 	err = store.Save(readmodel.Commit{Records: records, Checkpoint: readmodel.Checkpoint{Sequence: 7}, Digest: digest})

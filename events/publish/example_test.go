@@ -38,7 +38,7 @@ func Example() {
 		ID: events.NewEventID(), Source: "https://moderation.example/panel", Type: events.TypeListed, Time: time.Now(),
 		Data: events.Entry{
 			Revision: 1,
-			List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000000001", Name: "Jan Oszust",
+			List:     events.Scammers, EntryID: "66f2c0ffee", ChatID: "900000000000000001", Name: "Jan Oszust",
 			Reason: "Wziął **zaliczkę** i zniknął.", ReportID: "R-2026-17", ReportedAt: time.Now(),
 		},
 	})
