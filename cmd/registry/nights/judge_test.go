@@ -81,6 +81,9 @@ func (n *night) look(s *server, c *content) error {
 			n.fail("%s shows what is not of this registry: %s", s.name, text(d))
 		}
 	}
+	if len(s.known) == 0 && len(s.stream) == 0 {
+		s.histories = names{} // it has read nothing, and follows any stream
+	}
 	s.known.join(shown)
 	if c == nil {
 		return n.lookOnly(s, now)
@@ -94,7 +97,7 @@ func (n *night) compare(s *server, c *content, now projection, shown states) err
 	switch {
 	case !c.exists, c.last == 0 && len(shown) > 0, len(c.states) == 0 && len(shown) > 0 && now.Frozen != nil:
 		strange = "missing"
-	case len(s.histories) > 0 && (len(s.known) > 0 || now.Checkpoint > 0) && !s.histories.share(c.histories):
+	case len(s.histories) > 0 && !s.histories.share(c.histories):
 		strange = "foreign"
 	}
 	if frozen := deref(now.Frozen); frozen != strange {
@@ -102,9 +105,6 @@ func (n *night) compare(s *server, c *content, now projection, shown states) err
 	}
 	if strange != "" {
 		return n.lookOnly(s, now)
-	}
-	if len(s.known) == 0 {
-		s.histories = names{}
 	}
 	s.histories.add(c.histories)
 	if less := c.states.lacking(shown); len(less) > 0 {
