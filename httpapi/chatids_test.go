@@ -51,7 +51,7 @@ func TestOneFormOfChatIDs(t *testing.T) {
 			}
 		}
 	})
-	if accepted < 20 || refused < 20 {
+	if accepted == 0 || refused == 0 {
 		t.Error(accepted, "chat ids were accepted,", refused, "refused")
 	}
 }
