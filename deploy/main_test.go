@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events"
@@ -39,16 +38,7 @@ const testVersion = "v0.0.0-test"
 // TestMain makes a release, and the secrets of an installation. The race detector would see nothing
 // of other processes, so nothing runs with it.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	status, err := run(m)
-	if err == nil {
-		err = goleak.Find(eventstest.ClientLeak())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(status)
+	eventstest.Main(m, run)
 }
 
 func run(m *testing.M) (status int, err error) {

@@ -1,6 +1,7 @@
 package eventstest
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -86,4 +87,19 @@ func ServerLeak() []goleak.Option {
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
 	}
+}
+
+// Main is the TestMain of a package that prepares something: it calls run, which returns the status of
+// m.Run, demands that no goroutine is left, and ends the process.
+func Main(m *testing.M, run func(*testing.M) (status int, err error)) {
+	flag.Parse()
+	status, err := run(m)
+	if err == nil {
+		err = goleak.Find(ClientLeak())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
 }

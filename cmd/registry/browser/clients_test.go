@@ -144,7 +144,7 @@ func TestBrowsersDoAsTheContractSays(t *testing.T) {
 		gets, preflights    int // of this path, from the beginning on
 	}{
 		{"/api/check?id=1", `{}`, "200", 1, 0},
-		{"/api/check?id=1", `{}`, "200", 2, 0}, // revalidated: a 304, of which the script learns nothing
+		{"/api/check?id=1", `{}`, "200", 2, 0}, // revalidated by a 304, which the script does not see
 		{"/api/check?id=1", `{headers: {"If-None-Match": "*"}}`, "304", 3, 1},
 		{"/api/check?id=1", `{headers: {"If-None-Match": "*"}}`, "304", 4, 2},
 		{"/api/check?id=1", `{credentials: "include"}`, "TypeError", 5, 2},

@@ -4,14 +4,12 @@ package cluster
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
@@ -28,16 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == brokerWord {
 		os.Exit(beBroker(os.Args[2:]))
 	}
-	flag.Parse()
-	status, err := run(m)
-	if err == nil {
-		err = goleak.Find(eventstest.ClientLeak())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(status)
+	eventstest.Main(m, run)
 }
 
 func run(m *testing.M) (status int, err error) {

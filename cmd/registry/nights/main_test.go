@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"example.org/registry/cmd/registry/registrytest"
 	"example.org/registry/events/eventstest"
 )
@@ -32,16 +30,7 @@ var (
 var registry string
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	status, err := run(m)
-	if err == nil {
-		err = goleak.Find(eventstest.ClientLeak())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(status)
+	eventstest.Main(m, run)
 }
 
 func run(m *testing.M) (status int, err error) {

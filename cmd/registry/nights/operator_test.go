@@ -236,7 +236,7 @@ func (n *night) imageBack(a, b int) {
 	}
 }
 
-// forgetReaders makes the readers of the feed begin anew.
+// forgetReaders makes the readers of the feed begin again.
 func (n *night) forgetReaders() {
 	n.reader = reader{}
 	for _, s := range n.servers {
