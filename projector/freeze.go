@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"example.org/registry/events/pause"
@@ -33,40 +32,29 @@ func foreign(what, its, ours string) error {
 		"before is served and nothing is applied. Correct --nats-url or --stream.", what, its, ours)}
 }
 
-// freeze applies nothing until the stream is one to go on with, or until ctx ends. Only the second
-// of two looks freezes: a broker that restarts may deny its stream for a moment.
+// freeze reports that the stream is none to go on with, and waits before the next session looks
+// again. Only the second look reports it: a broker that restarts may deny its stream for a moment.
 func (p *Projector) freeze(ctx context.Context, why *frozenError) {
-	shown := ""
-	defer func() {
-		p.tracker.setTrouble(troubleFrozen, "")
-		p.tracker.update(func(s *Progress) { s.FrozenBy = "" })
-		if shown != "" && ctx.Err() == nil {
-			p.log.Info("thawed: the stream is one to go on with", "checkpoint", p.checkpoint().Sequence)
-		}
-	}()
-	for wait := p.cfg.RetryEvery; pause.For(ctx, wait); wait = p.cfg.PollEvery {
-		err := p.lookAgain(ctx)
-		if err == nil {
-			return
-		}
-		if !errors.As(err, &why) || why.by == shown {
-			continue
-		}
-		shown = why.by
+	if !p.denied {
+		p.denied = true
+		pause.For(ctx, p.cfg.RetryEvery)
+		return
+	}
+	if p.Progress().FrozenBy != why.by {
 		p.log.Error("frozen: the last good state is served, nothing is applied", "reason", why.sentence, "checkpoint", p.checkpoint().Sequence)
-		p.tracker.setTrouble(troubleFrozen, why.sentence)
-		p.tracker.update(func(s *Progress) {
+		p.tracker.setTrouble(troubleFrozen, why.sentence, func(s *Progress) {
 			s.FrozenBy = why.by
 			s.CaughtUp = s.CaughtUp || p.complete()
 		})
 	}
+	pause.For(ctx, p.cfg.PollEvery)
 }
 
-// lookAgain returns why the stream is still none to go on with.
-func (p *Projector) lookAgain(ctx context.Context) error {
-	info, err := p.ensureStream(ctx)
-	if err != nil {
-		return err
+// thaw reports that the stream is one to go on with, once it is known from where.
+func (p *Projector) thaw() {
+	p.denied = false
+	if p.Progress().FrozenBy != "" {
+		p.tracker.setTrouble(troubleFrozen, "", func(s *Progress) { s.FrozenBy = "" })
+		p.log.Info("thawed: the stream is one to go on with", "checkpoint", p.checkpoint().Sequence)
 	}
-	return p.known(ctx, info)
 }

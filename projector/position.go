@@ -134,6 +134,7 @@ func (p *Projector) readAgain(proven uint64) {
 		}
 	})
 	p.setCheckpoint(before(at, proven))
+	p.showLacking()
 }
 
 // rewind goes back to a position, after which the stream has other messages than those that were
@@ -155,6 +156,7 @@ func (p *Projector) rewind(ctx context.Context, id readmodel.StreamIdentity, pro
 		m.Rewind(proven)
 		p.setCheckpoint(at)
 	})
+	p.showLacking()
 	return p.save(ctx, nil)
 }
 
@@ -209,7 +211,7 @@ func (p *Projector) settle(ctx context.Context) error {
 	p.again = reading{}
 	p.lackingSince = now.Add(-lacksFor)
 	p.nameFeed()
-	p.tracker.update(func(s *Progress) { s.Compared = true })
+	p.showLacking()
 	return p.save(ctx, nil)
 }
 
@@ -267,18 +269,21 @@ func (p *Projector) nameFeed() {
 // showLacking reports to the operator what the stream lacks.
 func (p *Projector) showLacking() {
 	at, lacking := p.checkpoint(), p.cfg.Model.View().Lacking()
+	compared := !p.again.active
 	sentence := ""
 	switch {
-	case !p.Progress().Compared:
+	case !compared:
 	case lacking > 0:
 		sentence = fmt.Sprintf("The stream %s lacks %d states that this server knows and shows; registry recover publishes them.", p.cfg.Stream, lacking)
 	case at.Rewound:
 		sentence = "The stream " + p.cfg.Stream + " came back in an older state; registry recover begins a new history."
 	}
-	if p.tracker.setTrouble(troubleLacking, sentence) && sentence != "" {
+	isNew := p.tracker.setTrouble(troubleLacking, sentence, func(s *Progress) {
+		s.Compared, s.Unpublished, s.Rewound = compared, lacking, at.Rewound
+	})
+	if isNew && sentence != "" {
 		p.log.Error("the stream lacks what this server knows", "states", lacking, "rewound", at.Rewound)
 	}
-	p.tracker.update(func(s *Progress) { s.Unpublished, s.Rewound = lacking, at.Rewound })
 }
 
 // errChanged means that a session must start over.

@@ -162,16 +162,20 @@ func (t *tracker) update(change func(p *Progress)) {
 }
 
 // setTrouble sets the sentence about a problem, or clears it if empty, and reports whether it is
-// new.
-func (t *tracker) setTrouble(with trouble, sentence string) bool {
+// new. What else says so in the progress is changed with it: no reader sees one without the other.
+func (t *tracker) setTrouble(with trouble, sentence string, changes ...func(p *Progress)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.sentences[with] == sentence {
+	isNew := t.sentences[with] != sentence
+	if !isNew && len(changes) == 0 {
 		return false
 	}
 	t.sentences[with] = sentence
+	for _, change := range changes {
+		change(&t.progress)
+	}
 	t.publish()
-	return true
+	return isNew
 }
 
 func (t *tracker) publish() {

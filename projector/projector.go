@@ -46,6 +46,7 @@ type Projector struct {
 	asked    time.Time // time of the request for target, in the phase toPresent
 	bulk     bool      // the model is in bulk: only while catching up
 	accepted bool      // the stream's configuration has been checked
+	denied   bool      // the last look found no stream to go on with; see freeze
 	again    reading
 	owed     *readmodel.Owed // what must be known before the model may be served; nil if that is nothing
 
@@ -190,6 +191,7 @@ func (p *Projector) session(ctx context.Context) (established bool, err error) {
 	if err := p.prove(ctx, info); err != nil {
 		return false, err
 	}
+	p.thaw()
 	r, err := p.newReceiver(ctx)
 	if err != nil {
 		return false, err

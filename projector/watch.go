@@ -115,9 +115,8 @@ func (w *watcher) noAnswer(err error) {
 	if !w.away { // logged first: a client that sees the sentence finds the line
 		w.log.Warn(what+"; "+w.meanwhile(), "error", err)
 	}
-	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".")
 	w.away = true
-	w.tracker.update(func(s *Progress) { s.Connected = false })
+	w.tracker.setTrouble(troubleBroker, "The "+what+": "+err.Error()+".", func(s *Progress) { s.Connected = false })
 }
 
 // mayServe reports whether a saved state has been withheld long enough. It is withheld while the
@@ -163,12 +162,11 @@ func (w *watcher) meanwhile() string {
 
 // answer records that the broker answers.
 func (w *watcher) answer() {
-	w.tracker.setTrouble(troubleBroker, "")
 	if w.away {
 		w.log.Info("broker reached again")
 	}
 	w.away = false
-	w.tracker.update(func(s *Progress) { s.Connected = true })
+	w.tracker.setTrouble(troubleBroker, "", func(s *Progress) { s.Connected = true })
 }
 
 // compare updates the state from the stream's info: lag, completeness, identity, an erased end, a
