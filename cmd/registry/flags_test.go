@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,19 @@ func TestFlagsAreDocumented(t *testing.T) {
 		return next(nil)
 	})
 	require.NoError(t, err)
+	contract, err := os.ReadFile("CONTRACT.md")
+	require.NoError(t, err)
+	parsed, err := parser.Parse([]string{"serve"})
+	require.NoError(t, err)
+	for _, f := range parsed.Selected().Flags {
+		row := regexp.MustCompile("\n\\|[^|\n]*`--" + f.Name + "`[^|\n]*\\|([^|\n]*)\\|").FindSubmatch(contract)
+		if row == nil {
+			continue // one that goes with another
+		}
+		if says := string(row[1]); f.IsBool() != regexp.MustCompile("true|false").MatchString(says) || !strings.Contains(says, strings.TrimSuffix(f.Default, "0s")) {
+			t.Errorf("--%s: the contract says that the default is %q, and it is %q", f.Name, says, f.Default)
+		}
+	}
 	if got := variable("nats-url"); got != "REGISTRY_NATS_URL" {
 		t.Errorf("variable of --nats-url is %s", got)
 	}

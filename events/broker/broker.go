@@ -127,6 +127,7 @@ func (b *Broker) launch(opts *server.Options, internal credentials) error {
 		b.cfg.Addr = samePort(b.cfg.Addr, r.addr)
 	}
 	r.problems() // records what is lost
+	r.warnOfUnused(log, opts.StoreDir)
 	b.current.Store(r)
 	return nil
 }

@@ -30,7 +30,7 @@ func (b *Broker) Health() error {
 // problems returns the server's problems, except for streams that are being created or deleted:
 // those were not lost at the start.
 func (r *running) problems() []server.HealthzError {
-	all := r.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
+	all := slices.DeleteFunc(r.health(), r.unused)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first, still := r.lost == nil, map[string]bool{}
@@ -45,6 +45,32 @@ func (r *running) problems() []server.HealthzError {
 	})
 	r.lost = still
 	return all
+}
+
+func (r *running) health() []server.HealthzError {
+	return r.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
+}
+
+// unused reports whether a problem is of what an earlier configuration left in the store: of an
+// account that does not exist now, or has no streams. The server calls its streams lost.
+func (r *running) unused(e server.HealthzError) bool {
+	if e.Account == "" {
+		return false
+	}
+	acc, err := r.srv.LookupAccount(e.Account)
+	return err != nil || !acc.JetStreamEnabled()
+}
+
+// warnOfUnused names what stays in the store, because nobody erases from it what is delisted.
+func (r *running) warnOfUnused(log *logger, storeDir string) {
+	var accounts []string
+	for _, e := range slices.DeleteFunc(r.health(), func(e server.HealthzError) bool { return !r.unused(e) }) {
+		accounts = append(accounts, e.Account)
+	}
+	for _, name := range slices.Compact(accounts) {
+		log.Warnf("the streams of account %s are not used, as the configuration has no such account with JetStream; "+
+			"they keep what is delisted: remove %s if you need nothing of it", name, filepath.Join(storeDir, server.JetStreamStoreDir, name))
+	}
 }
 
 // mostSevere returns the first problem that is not temporary, else the first: a failing disk often

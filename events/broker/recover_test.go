@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,5 +145,28 @@ func TestHealthWhileAStreamIsMade(t *testing.T) {
 		if err := b.Health(); err != nil {
 			t.Errorf("a stream in the making: %v", err)
 		}
+	}
+}
+
+// The streams of an account that the configuration does not have are not lost. They are named at
+// the start, since they keep what is delisted.
+func TestHealthOfAnotherConfiguration(t *testing.T) {
+	dir, log := t.TempDir(), new(strings.Builder)
+	var names []string // of the accounts before
+	for _, account := range []string{"$G", "A", "B"} {
+		cfg := Config{StoreDir: dir, UnsafeNoSync: true, Logger: slog.New(slog.NewTextHandler(log, nil))}
+		if account != "$G" {
+			cfg.ConfigFile = config(t, `accounts { `+account+`: {jetstream: true, users: [{user: a, password: a}]} }`)
+		}
+		log.Reset()
+		b := start(t, cfg)
+		useStream(t, internal(t, b))
+		require.NoError(t, b.Health())
+		b.Shutdown()
+		for _, name := range names {
+			require.Contains(t, log.String(), "remove "+filepath.Join(dir, "jetstream", name)+" ")
+		}
+		require.Equal(t, len(names), strings.Count(log.String(), "are not used"), log)
+		names = append(names, account)
 	}
 }
