@@ -15,7 +15,6 @@ import (
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
@@ -118,10 +117,7 @@ func minSequence(values []string) (seq uint64, given bool, err error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return 0, false, nil
 	}
-	if len(values) > 1 || !paste.Digits(values[0]) {
-		return 0, false, invalid(minSeqHeader)
-	}
-	if seq, err = strconv.ParseUint(values[0], 10, 64); err != nil {
+	if seq, err = strconv.ParseUint(values[0], 10, 64); err != nil || len(values) > 1 {
 		return 0, false, invalid(minSeqHeader)
 	}
 	return seq, true, nil

@@ -53,11 +53,10 @@ func parseAvatar(user, raw string) (size int, err error) {
 	if !events.IsID(user) {
 		return 0, invalid("chatUserId")
 	}
-	names, values := [1]string{"size"}, [1]value{}
-	p := readParams(raw, names[:], values[:])
-	size = p.number(0, 16, 512, defaultAvatar)
+	p := readParams(raw)
+	size = p.number("size", 16, 512, defaultAvatar)
 	if size&(size-1) != 0 { // 16, 32, 64, 128, 256, 512
-		p.refuse(0)
+		p.refuse("size")
 	}
 	return size, p.err
 }

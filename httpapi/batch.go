@@ -55,9 +55,8 @@ func (p *Public) batch() handler {
 // parseBatch reads the query string of a batch: ids, separated by commas, each in the form of a
 // check, none repeated. It is a pure function.
 func parseBatch(raw string) ([]batchID, error) {
-	names, values := [1]string{"ids"}, [1]value{}
-	p := readParams(raw, names[:], values[:])
-	text := p.trimmedTo(0, bounds.MaxQuery)
+	p := readParams(raw)
+	text := p.trimmedTo("ids", bounds.MaxQuery)
 	switch {
 	case p.err != nil:
 		return nil, p.err

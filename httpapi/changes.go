@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
-	"example.org/registry/httpapi/paste"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/httpapi/wire"
 	"example.org/registry/readmodel"
@@ -41,7 +39,7 @@ type feedBody struct {
 // feed serves GET /api/changes: the position of the feed (httpapi/CONTRACT.md#changes). It has no
 // tag, since it contains the time.
 func (p *Public) feed(c *gin.Context) (respond.Response, error) {
-	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
+	if err := readParams(c.Request.URL.RawQuery).err; err != nil {
 		return respond.Response{}, err
 	}
 	at, err := p.gate.admit(c.Request)
@@ -151,49 +149,18 @@ func ofFeed(v *readmodel.View, epoch string) error {
 	return errGone
 }
 
-// The parameters of a page of changes, in the order in which they are checked.
-const (
-	feedSince = iota
-	feedLimit
-	feedWait
-	numFeedParams
-)
-
 // parseChanges reads "<epoch, escaped>?<query string>". It is a pure function.
 func parseChanges(raw string) (feedQuery, error) {
 	escaped, raw, _ := strings.Cut(raw, "?")
-	names, values := [numFeedParams]string{"since", "limit", "wait"}, [numFeedParams]value{}
-	p := readParams(raw, names[:], values[:])
+	p := readParams(raw)
 	var q feedQuery
 	q.epoch, _ = url.PathUnescape(escaped) // PathEscape made it
-	since, given := p.sequence(feedSince)
+	since, given := p.sequence("since")
 	q.since = since
-	q.limit = p.number(feedLimit, 1, bounds.MaxChanges, bounds.DefaultChanges)
-	q.wait = time.Duration(p.number(feedWait, 0, bounds.MaxWait, 0)) * time.Second
+	q.limit = p.number("limit", 1, bounds.MaxChanges, bounds.DefaultChanges)
+	q.wait = time.Duration(p.number("wait", 0, bounds.MaxWait, 0)) * time.Second
 	if p.err == nil && !given {
 		return q, missing("since")
 	}
 	return q, p.err
-}
-
-// sequence returns parameter i, a stream sequence, and whether it is present.
-func (p *params) sequence(i int) (n uint64, given bool) {
-	s := p.trimmed(i)
-	if s == "" {
-		return 0, false
-	}
-	n, ok := parseSequence(s)
-	if !ok {
-		p.refuse(i)
-	}
-	return n, true
-}
-
-// parseSequence reads [0-9]{1,19}.
-func parseSequence(s string) (n uint64, ok bool) {
-	if len(s) > 19 || !paste.Digits(s) {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil
 }

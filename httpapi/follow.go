@@ -250,10 +250,9 @@ func (p *Public) stream(c *gin.Context) (respond.Response, error) {
 // parseStream reads where a stream begins: after the last event that the reader has, else after
 // since. It is a pure function.
 func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
-	names, values := [1]string{"since"}, [1]value{}
-	p := readParams(raw, names[:], values[:])
+	p := readParams(raw)
 	q := feedQuery{epoch: epoch}
-	since, given := p.sequence(0)
+	since, given := p.sequence("since")
 	q.since = since
 	switch {
 	case p.err != nil:
@@ -264,7 +263,7 @@ func parseStream(epoch, raw string, lastEvent []string) (feedQuery, error) {
 		}
 		return q, nil
 	}
-	last, ok := parseSequence(lastEvent[0])
+	last, ok := digits(lastEvent[0], 19)
 	if !ok || len(lastEvent) > 1 {
 		return q, invalid("Last-Event-ID")
 	}

@@ -24,40 +24,31 @@ const (
 	maxNewsDays   = 31 // from the first to the last
 )
 
-// The parameters of what is new, in the order in which they are checked.
-const (
-	newsFrom = iota
-	newsUntil
-	newsSkip
-	numNewsParams
-)
-
 // parseNews reads the query string of what is new. It is a pure function.
 func parseNews(raw string) (q newsQuery, err error) {
-	names, values := [numNewsParams]string{"od", "do", "skip"}, [numNewsParams]value{}
-	p := readParams(raw, names[:], values[:])
-	q.from, q.until = p.day(newsFrom), p.day(newsUntil)
-	q.skip = p.number(newsSkip, 0, bounds.MaxRankedSkip, 0)
+	p := readParams(raw)
+	q.from, q.until = p.day("od"), p.day("do")
+	q.skip = p.number("skip", 0, bounds.MaxRankedSkip, 0)
 	switch {
 	case q.from == 0 && q.until != 0:
 		q.from = max(q.until-usualNewsDays+1, 1)
 	case q.until == 0 && q.from != 0:
 		q.until = q.from + usualNewsDays - 1
 	case q.from > q.until || q.until-q.from > maxNewsDays:
-		p.refuse(newsUntil)
+		p.refuse("do")
 	}
 	return q, p.err
 }
 
 // day reads an ISO date from January 2, 1970 to the end of 2200, or returns 0 if it is absent.
-func (p *params) day(i int) readmodel.Day {
-	s := p.trimmed(i)
+func (p *params) day(name string) readmodel.Day {
+	s := p.trimmed(name)
 	if s == "" {
 		return 0
 	}
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil || readmodel.DayOf(t) < 1 || t.Year() > 2200 {
-		p.refuse(i)
+		p.refuse(name)
 		return 0
 	}
 	return readmodel.DayOf(t)

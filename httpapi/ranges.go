@@ -24,7 +24,7 @@ type rangesBody struct {
 func (p *Public) ranges() handler {
 	return p.cacheable(&route{
 		policy: p.checkCache,
-		parse:  func(raw string) (q query, err error) { return q, scanQuery(raw, nil, nil) },
+		parse:  func(raw string) (q query, err error) { return q, readParams(raw).err },
 		tag:    func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
 		build: func(_ context.Context, at state, _ *query, dst []byte) ([]byte, error) {
 			text, err := json.Marshal(rangesBody{readmodel.RangeVersion, readmodel.NumRanges, at.view.RangeLines(), countEntries(at.view)})
@@ -60,5 +60,5 @@ func parseRange(raw string) (q query, err error) {
 	prefix, raw, _ := strings.Cut(raw, "?")
 	n, _ := strconv.ParseUint(prefix, 16, 12) // rangePrefix has checked it
 	q.bucket = int(n)
-	return q, scanQuery(raw, nil, nil)
+	return q, readParams(raw).err
 }

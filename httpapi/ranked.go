@@ -29,29 +29,17 @@ type RankedIndex interface {
 // rankedWithin bounds the time of one query.
 const rankedWithin = 2 * time.Second
 
-// The parameters of ranked search, in the order in which they are checked.
-const (
-	rankedWords = iota
-	rankedList
-	rankedStatus
-	rankedProofs
-	rankedSkip
-	rankedLimit
-	numRankedParams
-)
-
 // parseRanked reads the query string of ranked search. It is a pure function.
 func parseRanked(raw string) (readmodel.RankedQuery, error) {
-	names, values := [numRankedParams]string{"q", "list", "status", "proofs", "skip", "limit"}, [numRankedParams]value{}
-	p := readParams(raw, names[:], values[:])
-	q := readmodel.RankedQuery{Words: p.text(rankedWords, bounds.MaxSearch)}
-	if n := p.choice(rankedList, bounds.Lists()); n > 0 {
+	p := readParams(raw)
+	q := readmodel.RankedQuery{Words: p.text("q", bounds.MaxSearch)}
+	if n := p.choice("list", bounds.Lists()); n > 0 {
 		q.List = events.Lists()[n-1]
 	}
-	q.Status = readmodel.Status(p.choice(rankedStatus, bounds.Statuses()))
-	q.Proofs = readmodel.Proofs(p.choice(rankedProofs, bounds.Proofs()))
-	q.Skip = p.number(rankedSkip, 0, bounds.MaxRankedSkip, 0)
-	q.Limit = p.number(rankedLimit, 1, bounds.MaxLimit, bounds.DefaultRankedLimit)
+	q.Status = readmodel.Status(p.choice("status", bounds.Statuses()))
+	q.Proofs = readmodel.Proofs(p.choice("proofs", bounds.Proofs()))
+	q.Skip = p.number("skip", 0, bounds.MaxRankedSkip, 0)
+	q.Limit = p.number("limit", 1, bounds.MaxLimit, bounds.DefaultRankedLimit)
 	if p.err == nil && q.Words == "" {
 		return q, missing("q")
 	}

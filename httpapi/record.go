@@ -29,7 +29,7 @@ type recordMonth struct {
 
 // ownRecord serves GET /api/record (httpapi/CONTRACT.md#record).
 func (p *Public) ownRecord(c *gin.Context) (respond.Response, error) {
-	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
+	if err := readParams(c.Request.URL.RawQuery).err; err != nil {
 		return respond.Response{}, err
 	}
 	at, err := p.gate.admit(c.Request)

@@ -166,7 +166,7 @@ func entryID(c *gin.Context) (string, error) {
 // parseEntryPage reads "<id>?<query string>"; the page has no parameters. It is a pure function.
 func parseEntryPage(raw string) (q query, err error) {
 	q.entry, raw, _ = strings.Cut(raw, "?")
-	return q, readParams(raw, nil, nil).err
+	return q, readParams(raw).err
 }
 
 // checkPage serves GET /, the person check. Search engines may only show it without a query.

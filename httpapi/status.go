@@ -60,7 +60,7 @@ func (p *Public) statusPage(c *gin.Context) (respond.Response, error) {
 
 // latestRound checks the query and returns the round of probes to serve.
 func (p *Public) latestRound(c *gin.Context) (*upstream.Status, error) {
-	if err := scanQuery(c.Request.URL.RawQuery, nil, nil); err != nil {
+	if err := readParams(c.Request.URL.RawQuery).err; err != nil {
 		return nil, err
 	}
 	round, err := p.upstreams.Status(c.Request.Context())
