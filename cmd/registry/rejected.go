@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,50 +23,43 @@ type rejectedCmd struct {
 
 // rejectedListCmd prints the copies as a table.
 type rejectedListCmd struct {
-	All bool `help:"Include events of other streams that this broker has or had, whatever their names."`
+	All bool `help:"Include events of other streams that this broker has or had, whatever their names, and of histories whose sequences have come again."`
 	rejectedFlags
 }
 
 // Run prints a line for each, oldest first.
 func (c *rejectedListCmd) Run(p *process) error {
 	return c.with(p, func(ctx context.Context, r *rejected.Events) error {
-		copies, err := r.List(ctx)
+		copies, others, err := r.List(ctx)
 		if err != nil {
 			return err
 		}
-		return c.table(p.stdout, copies, r.Epoch())
+		return c.table(p.stdout, copies, others)
 	})
 }
 
-func (c *rejectedListCmd) table(w io.Writer, copies []rejected.Copy, epoch string) error {
+func (c *rejectedListCmd) table(w io.Writer, copies, others []rejected.Copy) error {
+	if c.All {
+		copies, others = slices.Concat(others, copies), nil
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	others := 0
 	for _, x := range copies {
-		if x.Epoch != epoch {
-			if others++; !c.All {
-				continue
-			}
-		}
 		reason := cell(x.Reason)
 		if x.Truncated {
 			reason += " (copy cut at 64 KiB)"
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s", x.Sequence, x.Time.UTC().Format(time.RFC3339), cell(x.Subject), reason)
 		if c.All {
-			fmt.Fprintf(table, "\tstream %s", cli.Printable(x.Epoch))
+			fmt.Fprintf(table, "\thistory %s", cli.Printable(x.Epoch))
 		}
 		fmt.Fprintln(table)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	shown := len(copies)
-	if !c.All {
-		shown -= others
-	}
-	line := cli.Count(shown, "rejected event")
-	if others > 0 && !c.All {
-		line += fmt.Sprintf("; %d of other streams, which --all shows", others)
+	line := cli.Count(len(copies), "rejected event")
+	if len(others) > 0 {
+		line += fmt.Sprintf("; %d of other streams or histories, which --all shows", len(others))
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err

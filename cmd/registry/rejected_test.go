@@ -15,7 +15,7 @@ func TestRejectedTableIsBounded(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, (&rejectedListCmd{All: true}).table(&out, []rejected.Copy{
 		{Sequence: 1, Subject: "registry.scammers.a", Reason: "not JSON"}, {Sequence: 2, Subject: "registry.scammers." + long + ".end", Reason: long},
-	}, ""))
+	}, nil))
 	require.Contains(t, out.String(), ".end")
 	for line := range strings.Lines(out.String()) {
 		require.Less(t, len([]rune(line)), 400)

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,9 +154,9 @@ func openCopies(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, 
 // Events are the rejected events of a broker, for an operator who manages one stream. One goroutine
 // at a time may use it.
 type Events struct {
-	js     jetstream.JetStream
-	stream string // of the events
-	epoch  string // of the stream, as in the copies' subjects
+	js        jetstream.JetStream
+	stream    string   // of the events
+	histories []string // of the stream, the newest first, as in the copies' subjects
 }
 
 // Open returns the Events of an operator who manages stream.
@@ -166,33 +167,48 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Events, 
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, natserr.Explain(js.Conn(), err, ""))
 	}
-	return &Events{js: js, stream: stream, epoch: token(lineage.Of(s.CachedInfo()).StreamEpoch)}, nil
+	marker, _, err := lineage.Newest(ctx, leader.Stream{JS: js, Name: stream}, math.MaxUint64)
+	if err != nil {
+		return nil, natserr.Explain(js.Conn(), err, "")
+	}
+	e := &Events{js: js, stream: stream}
+	for _, name := range marker.Names(lineage.Of(s.CachedInfo())) {
+		e.histories = append(e.histories, token(name))
+	}
+	return e, nil
 }
-
-// Epoch returns the epoch of the stream, as in Copy.Epoch.
-func (e *Events) Epoch() string { return e.epoch }
 
 // explain names the right that is missing, or the silence.
 func (e *Events) explain(err error) error { return natserr.Explain(e.js.Conn(), err, "") }
 
-// List returns every copy, sorted by epoch and sequence, or none if nothing was ever rejected.
-func (e *Events) List(ctx context.Context) (copies []Copy, err error) {
+// List returns the copies that Retry finds, by sequence, and all others: of other streams, and of a
+// sequence that a newer history has again.
+func (e *Events) List(ctx context.Context) (copies, others []Copy, err error) {
 	defer func() { err = e.explain(err) }()
+	var all []Copy
 	err = copiesOf(e.js).ReadAll(ctx, "registry rejected", func(m leader.Message) {
 		if c, ok := parse(m.Subject, m.Header, m.Data, m.Time); ok {
-			copies = append(copies, c)
+			all = append(all, c)
 		}
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the rejected events: %w", err)
+		return nil, nil, fmt.Errorf("read the rejected events: %w", err)
 	}
-	slices.SortFunc(copies, func(a, b Copy) int {
-		return cmp.Or(strings.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+	slices.SortFunc(all, func(a, b Copy) int {
+		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(slices.Index(e.histories, a.Epoch), slices.Index(e.histories, b.Epoch)))
 	})
-	return copies, nil
+	for _, c := range all {
+		has := len(copies) > 0 && copies[len(copies)-1].Sequence == c.Sequence
+		if has || !slices.Contains(e.histories, c.Epoch) {
+			others = append(others, c)
+		} else {
+			copies = append(copies, c)
+		}
+	}
+	return copies, others, nil
 }
 
 // Retry publishes the event that was rejected at seq again, with a new message id, if it is true against
@@ -253,15 +269,18 @@ func (e *Events) find(ctx context.Context, seq uint64) (Copy, error) {
 	if stream == nil {
 		return Copy{}, missing
 	}
-	m, err := copiesOf(e.js).LastMessage(ctx, Copy{Epoch: e.epoch, Sequence: seq}.subject())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return Copy{}, missing
+	for _, name := range e.histories {
+		m, err := copiesOf(e.js).LastMessage(ctx, Copy{Epoch: name, Sequence: seq}.subject())
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return Copy{}, err
+		}
+		c, _ := parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was requested
+		return c, nil
 	}
-	if err != nil {
-		return Copy{}, err
-	}
-	c, _ := parse(m.Subject, m.Header, bytes.Clone(m.Data), m.Time) // true: its subject was requested
-	return c, nil
+	return Copy{}, missing
 }
 
 // Purge deletes the copies under subject, or those of events that were published on subject, and
@@ -276,11 +295,11 @@ func (e *Events) Purge(ctx context.Context, subject string) (n uint64, err error
 	if strings.HasPrefix(subject, events.RejectedPrefix) {
 		return purge(ctx, stream, subject)
 	}
-	copies, err := e.List(ctx)
+	copies, others, err := e.List(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, c := range copies {
+	for _, c := range slices.Concat(copies, others) {
 		if !matches(c.Subject, subject) {
 			continue
 		}

@@ -12,7 +12,9 @@ import (
 
 	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
+	"example.org/registry/events/leader"
 	"example.org/registry/events/publish"
+	"example.org/registry/projector/lineage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,11 +30,11 @@ func TestTime(t *testing.T) {
 	r, err := Open(t.Context(), js, events.DefaultStream)
 	require.NoError(t, err)
 	stored := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	want := Copy{Epoch: r.Epoch(), Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON", Time: stored, Truncated: true}
+	want := Copy{Epoch: r.histories[0], Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON", Time: stored, Truncated: true}
 	if _, err := js.PublishMsg(t.Context(), want.Message()); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := r.List(t.Context())
+	listed, _, err := r.List(t.Context())
 	if err != nil || len(listed) != 1 || !listed[0].Time.Equal(stored) {
 		t.Errorf("listed: %+v, %v", listed, err)
 	}
@@ -74,7 +76,7 @@ func TestLaggingReplica(t *testing.T) {
 	}
 	r, err := Open(t.Context(), js, events.DefaultStream)
 	require.NoError(t, err)
-	if _, err := js.PublishMsg(t.Context(), Copy{Epoch: r.Epoch(), Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON"}.Message()); err != nil {
+	if _, err := js.PublishMsg(t.Context(), Copy{Epoch: r.histories[0], Sequence: 7, Subject: "registry.servers.x", Reason: "not JSON"}.Message()); err != nil {
 		t.Fatal(err)
 	}
 	if last, err := Last(t.Context(), js, 20); err != nil || len(last) != 1 || last[0].Reason != "not JSON" {
@@ -182,7 +184,7 @@ func TestRetry(t *testing.T) {
 	subject := e.Subject().String()
 	reject := func(payload []byte) uint64 {
 		seq := eventstest.PublishRaw(t, js, subject, payload)
-		_, err := js.PublishMsg(t.Context(), Copy{Epoch: r.Epoch(), Sequence: seq, Subject: subject, Reason: "x", Payload: payload}.Message())
+		_, err := js.PublishMsg(t.Context(), Copy{Epoch: r.histories[0], Sequence: seq, Subject: subject, Reason: "x", Payload: payload}.Message())
 		require.NoError(t, err)
 		return seq
 	}
@@ -203,4 +205,37 @@ func TestRetry(t *testing.T) {
 	require.ErrorContains(t, err, "revision 6 of it does not win against revision 7")
 	_, err = r.Retry(t.Context(), reject([]byte("{}")))
 	require.NoError(t, err)
+}
+
+// Events of all histories of the stream are listed and published again; where a history has a
+// sequence again that an earlier one had, the newer event is meant.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	js := eventstest.Connect(t, eventstest.Broker(t))
+	eventstest.Stream(t, js)
+	_, err := js.CreateStream(t.Context(), publish.RejectedStreamConfig(1))
+	require.NoError(t, err)
+	r, err := Open(t.Context(), js, events.DefaultStream)
+	require.NoError(t, err)
+	first := r.histories[0]
+	_, err = lineage.Begin(t.Context(), leader.Stream{JS: js, Name: events.DefaultStream}, events.History{Name: "second", Follows: []string{first}, Kind: events.HistoryNew, Revision: 1}, 0)
+	require.NoError(t, err)
+	for _, c := range []Copy{{Epoch: first, Sequence: 5}, {Epoch: first, Sequence: 6}, {Epoch: "second", Sequence: 6}, {Epoch: "strange", Sequence: 7}} {
+		c.Subject, c.Reason = "registry.servers.x", c.Epoch
+		_, err := js.PublishMsg(t.Context(), c.Message())
+		require.NoError(t, err)
+	}
+	r, err = Open(t.Context(), js, events.DefaultStream)
+	require.NoError(t, err)
+	copies, others, err := r.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{first, "second"}, []string{copies[0].Reason, copies[1].Reason})
+	require.Equal(t, []string{first, "strange"}, []string{others[0].Reason, others[1].Reason})
+	for _, c := range copies {
+		found, err := r.find(t.Context(), c.Sequence)
+		require.NoError(t, err)
+		require.Equal(t, c.Epoch, found.Epoch)
+	}
+	_, err = r.find(t.Context(), 7)
+	require.ErrorContains(t, err, "no rejected event of this stream")
 }

@@ -109,13 +109,13 @@ func (w *world) checkCopied(sequence uint64) {
 	if err != nil {
 		return // the broker is away
 	}
-	copies, err := r.List(ctx)
+	copies, _, err := r.List(ctx)
 	if err != nil {
 		return
 	}
 	there := map[uint64]bool{}
 	for _, c := range copies {
-		there[c.Sequence] = c.Epoch == r.Epoch() || there[c.Sequence]
+		there[c.Sequence] = true
 	}
 	for _, s := range look {
 		if !there[s] {

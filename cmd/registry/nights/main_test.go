@@ -21,7 +21,7 @@ var (
 	firstNight = flag.Int("night.first", 0, "the first seed; 0: RAPID_SEED, or 1")
 	numNights  = flag.Int("night.count", 0, "how many seeds; 0: as many as take two minutes, or less without REGISTRY_TESTS=all")
 	shrink     = flag.Bool("night.shrink", false, "shorten a night that fails")
-	natsServer = flag.String("night.nats", "", "a nats-server for the servers' shared broker; the embedded broker as a library by default")
+	natsServer = flag.String("night.nats", "", "a nats-server, which the servers of every night share then")
 	natsNodes  = flag.Int("night.nodes", 1, "how many of -night.nats")
 	built      = flag.String("night.program", "", "play with this program instead of building it")
 )

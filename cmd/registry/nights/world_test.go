@@ -158,7 +158,7 @@ func (n *night) tell(format string, args ...any) {
 func play(dir string, p plan) (told []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	n := &night{ctx: ctx, shared: p.shared, ledger: map[string]bool{}}
+	n := &night{ctx: ctx, shared: p.shared || *natsServer != "", ledger: map[string]bool{}}
 	defer func() {
 		told = n.told
 		for _, s := range n.servers {
