@@ -119,17 +119,20 @@ func project(t *testing.T) projecting {
 	return r
 }
 
+// loseStream deletes the stream, once something of it is known: otherwise the projector makes another.
+func (r projecting) loseStream(t *testing.T) {
+	end := eventstest.Publish(t, r.js, eventstest.Listed(eventstest.Entries(1, 1)[0], 1))
+	until(t, func() bool { p, _ := r.live.progress(); return p.Saved == end })
+	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
+}
+
 // database asks the store and the stream, live: it does not go by what the projector last knew.
 func TestDatabase(t *testing.T) {
 	for name, c := range map[string]struct {
 		breaks func(projecting)
 		want   string
 	}{
-		"the stream is gone": {func(r projecting) {
-			if err := r.js.DeleteStream(t.Context(), "REGISTRY"); err != nil {
-				t.Error(err)
-			}
-		}, ""},
+		"the stream is gone": {func(r projecting) { r.loseStream(t) }, ""},
 		"the broker is gone": {func(r projecting) { r.broker.Shutdown() }, ""},
 		"the store is gone":  {func(r projecting) { _ = r.store.Close() }, "store"},
 	} {
@@ -151,9 +154,7 @@ func TestDatabase(t *testing.T) {
 // A stream that has been replaced freezes the projection, and that shows.
 func TestDatabaseWhileFrozen(t *testing.T) {
 	r := project(t)
-	end := eventstest.Publish(t, r.js, eventstest.Listed(eventstest.Entries(1, 1)[0], 1))
-	until(t, func() bool { p, _ := r.live.progress(); return p.Saved == end })
-	require.NoError(t, r.js.DeleteStream(t.Context(), "REGISTRY"))
+	r.loseStream(t)
 	eventstest.Stream(t, r.js)
 	until(t, func() bool { p, _ := r.live.progress(); return p.Frozen() })
 	if err := r.live.database(t.Context()); err == nil || !strings.Contains(err.Error(), "frozen") {
