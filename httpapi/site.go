@@ -149,7 +149,7 @@ func (p *Public) entryPage(l events.List) handler {
 			if err := at.room.Take(body.Size([]*readmodel.Row{row})); err != nil {
 				return nil, err
 			}
-			return p.site.Entry(dst, site.EntryPage{List: l, Row: row, AsOf: at.staleSince})
+			return p.site.Entry(dst, site.EntryPage{Row: row, AsOf: at.staleSince})
 		},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
@@ -97,12 +98,6 @@ func counts(n [events.NumLists]int) (said []string) {
 	return said
 }
 
-// match is a matching row, and its list.
-type match struct {
-	list events.List
-	row  *readmodel.Row
-}
-
 // answer fills in the results.
 func (s *Site) answer(v *checkView, p *CheckPage) (err error) {
 	found := sortHits(p)
@@ -132,74 +127,70 @@ func missingID(p *CheckPage, server bool) *askID {
 // server reports whether all accused in the verdict are servers.
 func (h *hits) server() bool {
 	accused, servers := 0, 0
-	count := func(m match) {
-		if m.list != events.Legit {
+	count := func(r *readmodel.Row) {
+		if !r.List().Trusted() {
 			accused++
 		}
-		if m.list == events.Servers {
+		if r.List() == events.Servers {
 			servers++
 		}
 	}
-	for _, m := range slices.Concat(h.main, h.others) {
-		count(m)
+	for _, r := range slices.Concat(h.main, h.others) {
+		count(r)
 	}
 	for _, n := range h.near {
-		count(n.match)
+		count(n.row)
 	}
 	return servers > 0 && servers == accused
 }
 
 // hits is the result of a verdict, the most severe first.
 type hits struct {
-	main   []match // entries that the verdict is about
-	others []match // other entries with exactly one of the names or ids
-	near   []near  // entries whose name is only near the typed one
+	main   []*readmodel.Row // entries that the verdict is about
+	others []*readmodel.Row // other entries with exactly one of the names or ids
+	near   []near           // entries whose name is only near the typed one
 }
 
 // near is an entry, and the typed name, which differs from the entry's.
 type near struct {
-	match
+	row   *readmodel.Row
 	typed string
 }
 
 // sortHits sorts the entries of a verdict by their role, each once.
 func sortHits(p *CheckPage) (h hits) {
-	seen := map[match]bool{}
-	each := func(f func(f *verdict.Finding, hit *verdict.Hit, m match)) {
+	seen := map[*readmodel.Row]bool{}
+	each := func(f func(of *verdict.Finding, hit *verdict.Hit)) {
 		for i := range p.Verdict.Findings {
 			of := &p.Verdict.Findings[i]
 			for j := range of.Hits {
-				if hit := &of.Hits[j]; !seen[match{hit.Row.List(), hit.Row}] {
-					f(of, hit, match{hit.Row.List(), hit.Row})
+				if hit := &of.Hits[j]; !seen[hit.Row] {
+					f(of, hit)
 				}
 			}
 		}
 	}
-	each(func(of *verdict.Finding, hit *verdict.Hit, m match) {
+	each(func(of *verdict.Finding, hit *verdict.Hit) {
 		if p.Verdict.About(of, hit) {
-			seen[m] = true
-			h.main = append(h.main, m)
+			seen[hit.Row] = true
+			h.main = append(h.main, hit.Row)
 		}
 	})
-	each(func(_ *verdict.Finding, hit *verdict.Hit, m match) {
+	each(func(_ *verdict.Finding, hit *verdict.Hit) {
 		if hit.Same {
-			seen[m] = true
-			h.others = append(h.others, m)
+			seen[hit.Row] = true
+			h.others = append(h.others, hit.Row)
 		}
 	})
-	each(func(_ *verdict.Finding, hit *verdict.Hit, m match) {
-		seen[m] = true
-		h.near = append(h.near, near{m, hit.As})
+	each(func(_ *verdict.Finding, hit *verdict.Hit) {
+		seen[hit.Row] = true
+		h.near = append(h.near, near{hit.Row, hit.As})
 	})
 	slices.SortStableFunc(h.main, graver)
 	slices.SortStableFunc(h.others, graver)
-	slices.SortStableFunc(h.near, func(a, b near) int { return graver(a.match, b.match) })
+	slices.SortStableFunc(h.near, func(a, b near) int { return graver(a.row, b.row) })
 	return h
 }
-
-func graver(a, b match) int { return gravity(a) - gravity(b) }
-
-func gravity(m match) int { return slices.Index([]string{"scam", "risk", "legit"}, classOf(m)) }
 
 // show renders the results that fit, the most important first.
 func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
@@ -218,10 +209,10 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		found.main = nil
 	}
 	for _, part := range []struct {
-		found []match
+		found []*readmodel.Row
 		into  *template.HTML
 		rows  bool // one line each
-	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {othersOf(p), &v.Partial, true}} {
+	}{{found.main, &v.Exact, false}, {found.others, &v.Others, true}, {p.Verdict.Others, &v.Partial, true}} {
 		n := len(part.found)
 		if part.rows {
 			n = min(n, maxRows)
@@ -229,9 +220,9 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		var shown int
 		*part.into, shown, err = fill(n, room, func(into *bytes.Buffer, i int) error {
 			if part.rows {
-				return s.row(into, part.found[i].list, part.found[i].row)
+				return s.row(into, part.found[i])
 			}
-			return s.item(into, part.found[i].list, part.found[i].row, true)
+			return s.item(into, part.found[i], true)
 		})
 		if err != nil {
 			return err
@@ -240,8 +231,8 @@ func (s *Site) show(v *checkView, p *CheckPage, found hits) (err error) {
 		room -= len(*part.into)
 	}
 	v.Rest = truncatedLists(p, v.Cut)
-	if v.Verdict.Value == verdict.None && !v.ByID {
-		v.Words = searchable(v.Asked)
+	if v.Verdict.Value == verdict.None && !v.ByID && utf8.RuneCountInString(v.Asked) <= bounds.MaxSearch {
+		v.Words = v.Asked
 	}
 	v.Spelled = p.Verdict.Spellings
 	v.Warning = warningOf(&p.Verdict, v.Single)
@@ -253,8 +244,8 @@ const maxRows = 10
 
 // single renders the only deciding entry. If the reason is too long for the answer, it is on the
 // entry's page.
-func (s *Site) single(m match) (*single, error) {
-	e, err := s.entry(m.list, m.row)
+func (s *Site) single(r *readmodel.Row) (*single, error) {
+	e, err := s.entry(r)
 	if err != nil {
 		return nil, err
 	}
@@ -265,14 +256,6 @@ func (s *Site) single(m match) (*single, error) {
 		}
 	}
 	return v, nil
-}
-
-// othersOf returns the entries whose name has the words of a text for which nothing was found.
-func othersOf(p *CheckPage) (found []match) {
-	for _, r := range p.Verdict.Others {
-		found = append(found, match{r.List(), r})
-	}
-	return found
 }
 
 // truncatedLists returns the lists that may have more matches.
@@ -319,8 +302,8 @@ func differences(p *CheckPage, nears []near) (all []differing, err error) {
 			return nil, fmt.Errorf("site: %w", err)
 		}
 		d := differing{
-			ChatID: public.ChatID, Link: EntryPath(n.list, n.row.ID()), Why: why(n.typed, public.Name),
-			Status: status(n.list, public.Verified), Class: classOf(n.match),
+			ChatID: public.ChatID, Link: EntryPath(n.row.List(), n.row.ID()), Why: why(n.typed, public.Name),
+			Status: gradeOf(n.row).Status, Class: gradeOf(n.row).Class,
 		}
 		d.Asked, d.Name = markDifferences(n.typed, public.Name)
 		if room -= len(d.Asked) + len(d.Name) + 2*len(d.ChatID) + 600; room < 0 && len(all) > 0 {

@@ -14,39 +14,62 @@ import (
 // entry is an entry for the templates.
 type entry struct {
 	readmodel.PublicEntry
+	grade
 	List     events.List
 	Reported time.Time
-	Class    string // see class
-	Hidden   bool   // the name has invisible characters
+	Hidden   bool // the name has invisible characters
 
 	proofsShown bool // by /proofs/{id}
 }
 
-// class returns the style class of an entry. It depends on list and verification: an unverified
-// report must not look like a verified one.
-func class(l events.List, verified bool) string {
-	switch {
-	case l.Trusted():
-		return "legit"
-	case verified:
-		return "scam"
-	default:
-		return "risk"
+// grade has the style and the words of an entry by its list and verification: an unverified report
+// must not look like a verified one.
+type grade struct {
+	Class    string // of the style
+	Status   string // in a few words
+	standing string // for the title of a page
+	Meaning  string // in a sentence
+	on, from string // the list, after "na" and after "z"
+	call     string // begins an answer
+	noun     forms
+}
+
+// grades returns the grades, the most severe first.
+func grades() [3]grade {
+	return [...]grade{
+		{"scam", "Potwierdzone", "zgłoszenie potwierdzone", "Moderacja potwierdziła to zgłoszenie.", "liście oszustów", "listy oszustów", "Uwaga! ",
+			forms{"potwierdzone zgłoszenie", "potwierdzone zgłoszenia", "potwierdzonych zgłoszeń"}},
+		{"risk", "Niesprawdzone", "zgłoszenie niesprawdzone", "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła.", "liście ryzyka", "listy ryzyka", "Ostrożnie! ",
+			forms{"niesprawdzone zgłoszenie", "niesprawdzone zgłoszenia", "niesprawdzonych zgłoszeń"}},
+		{"legit", "Zaufana osoba", "osoba zaufana",
+			"Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko.", "liście zaufanych", "listy zaufanych", "",
+			forms{"zaufana osoba", "zaufane osoby", "zaufanych osób"}},
 	}
 }
 
-// Status returns the state of the entry in a few words.
-func (e *entry) Status() string { return status(e.List, e.Verified) }
-
-func status(l events.List, verified bool) string {
+// gravity orders entries by their grades: 0 is the most severe.
+func gravity(r *readmodel.Row) int {
 	switch {
-	case l.Trusted():
-		return "Zaufana osoba"
-	case verified:
-		return "Potwierdzone"
-	default:
-		return "Niesprawdzone"
+	case r.List().Trusted():
+		return 2
+	case r.Verified():
+		return 0
 	}
+	return 1
+}
+
+func graver(a, b *readmodel.Row) int { return gravity(a) - gravity(b) }
+
+func gradeOf(r *readmodel.Row) grade { return grades()[gravity(r)] }
+
+// gradeNamed returns the grade with a class, or an empty one if there is none.
+func gradeNamed(class string) (g grade) {
+	for _, g := range grades() {
+		if g.Class == class {
+			return g
+		}
+	}
+	return g
 }
 
 // Long reports whether the name may be truncated where it first appears.
@@ -94,15 +117,12 @@ func shownName(name string) string {
 	return markdown.Plain(name)
 }
 
-func (s *Site) entry(l events.List, r *readmodel.Row) (*entry, error) {
+func (s *Site) entry(r *readmodel.Row) (*entry, error) {
 	public, err := r.Public()
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	hidden := lookalike.Hidden(public.Name)
 	public.Name = shownName(public.Name)
-	return &entry{
-		PublicEntry: public, List: l, Reported: r.Reported(), Class: class(l, public.Verified),
-		Hidden: hidden, proofsShown: s.cfg.Proofs,
-	}, nil
+	return &entry{PublicEntry: public, grade: gradeOf(r), List: r.List(), Reported: r.Reported(), Hidden: hidden, proofsShown: s.cfg.Proofs}, nil
 }

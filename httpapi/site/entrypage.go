@@ -14,7 +14,6 @@ import (
 
 // EntryPage is the page of one entry. All of it belongs to one view.
 type EntryPage struct {
-	List events.List
 	Row  *readmodel.Row
 	AsOf time.Time // as in Page
 }
@@ -26,7 +25,6 @@ type entryView struct {
 	Asked   string // its initial text: empty
 	Words   listWords
 	Title   string // as in the verdict of its id
-	Meaning string // the state in a sentence
 	Advice  *advice
 	Warning *warning // nil if it is no warning
 	Report  bool     // whether to offer a report: never, since the entry is one
@@ -36,18 +34,17 @@ type entryView struct {
 
 // Entry appends the page of one entry.
 func (s *Site) Entry(dst []byte, p EntryPage) ([]byte, error) {
-	e, err := s.entry(p.List, p.Row)
+	e, err := s.entry(p.Row)
 	if err != nil {
 		return dst, err
 	}
-	server := p.List == events.Servers
-	v := entryView{entry: e, Form: "/", Words: wordsOf(p.List), Meaning: meaning(p.List, e.Verified), Address: s.absolute(e.Path())}
-	v.Title, v.Advice, v.Reason = onList(e.Class, server), s.adviceFor(e.Class, server), sanitise(s.policy, e.DescHTML)
+	v := entryView{entry: e, Form: "/", Words: wordsOf(e.List), Address: s.absolute(e.Path())}
+	v.Title, v.Advice, v.Reason = e.onList(e.Server()), s.adviceFor(e.Class, e.Server()), sanitise(s.policy, e.DescHTML)
 	listed, of := verdict.Verdict{Value: valueOf(e.Class), Reason: verdict.ByID}, &single{entry: e}
 	v.Warning = warningOf(&listed, of)
 	share := shareOf(&listed, of)
 	return s.Append(dst, "entry", Page{
-		Title: e.Name + " – " + standing(p.List, e.Verified), AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
+		Title: e.Name + " – " + e.standing, AsOf: p.AsOf, Finds: true, Named: true, Canonical: e.Path(), Data: v,
 		About: share.About, Share: &share, Answers: true,
 	})
 }
@@ -70,28 +67,6 @@ func EntryPath(l events.List, entryID string) string {
 
 // Path returns the address of the entry's page.
 func (e *entry) Path() string { return EntryPath(e.List, e.ID) }
-
-// standing returns the state of an entry for the title of its page.
-func standing(l events.List, verified bool) string {
-	switch {
-	case l.Trusted():
-		return "osoba zaufana"
-	case verified:
-		return "zgłoszenie potwierdzone"
-	}
-	return "zgłoszenie niesprawdzone"
-}
-
-// meaning explains the state of an entry in a sentence.
-func meaning(l events.List, verified bool) string {
-	switch {
-	case l.Trusted():
-		return "Moderacja nie miała zastrzeżeń do tego konta w dniu wpisu. Sama transakcja nadal jest na Twoje ryzyko."
-	case verified:
-		return "Moderacja potwierdziła to zgłoszenie."
-	}
-	return "Jest zgłoszenie, ale moderacja jeszcze go nie sprawdziła."
-}
 
 // When returns the label of the entry's date.
 func (e *entry) When() string {
@@ -143,8 +118,8 @@ func fill(n, room int, render func(into *bytes.Buffer, i int) error) (body templ
 
 // item renders an entry among others: the beginning of its reason as text, and a link to its page.
 // For an accused entry it may show where to appeal.
-func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row, appeals bool) error {
-	e, err := s.entry(l, r)
+func (s *Site) item(into *bytes.Buffer, r *readmodel.Row, appeals bool) error {
+	e, err := s.entry(r)
 	if err != nil {
 		return err
 	}
@@ -156,8 +131,8 @@ func (s *Site) item(into *bytes.Buffer, l events.List, r *readmodel.Row, appeals
 }
 
 // row renders an entry in a line, with a link to its page.
-func (s *Site) row(into *bytes.Buffer, l events.List, r *readmodel.Row) error {
-	e, err := s.entry(l, r)
+func (s *Site) row(into *bytes.Buffer, r *readmodel.Row) error {
+	e, err := s.entry(r)
 	if err != nil {
 		return err
 	}

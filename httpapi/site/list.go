@@ -38,13 +38,33 @@ type listView struct {
 	Open    bool // the filters are open
 	Any     bool // a filter or search is active
 	Count   string
-	Range   string
 	Chart   chart
 	Entries template.HTML
-	Newer   string // link, if any
-	Older   string
-	Last    string // link to the last page, for visitors beyond it
-	TooFar  bool   // paging does not reach all entries
+	paging
+	Last string // link to the last page, for visitors beyond it
+}
+
+// paging is the number of this page, and links to the pages before and after.
+type paging struct {
+	Range        string
+	Newer, Older string // links, if any
+	TooFar       bool   // no link reaches what follows
+}
+
+// newPaging returns the paging of a page that shows some of total results, after the first skip. link
+// returns the address of the page that begins after the first skip.
+func newPaging(skip, limit, shown, total, maxSkip int, link func(skip int) string) (p paging) {
+	next := skip + shown
+	p.Range = whichPage(skip, limit, total, shown)
+	if skip > 0 {
+		p.Newer = link(max(0, min(skip, total)-limit))
+	}
+	if next < total && shown > 0 {
+		if p.TooFar = next > maxSkip; !p.TooFar {
+			p.Older = link(next)
+		}
+	}
+	return p
 }
 
 // tab links to the entries of a status.
@@ -74,12 +94,16 @@ func (s *Site) List(dst []byte, p ListPage) ([]byte, error) {
 	var shown int
 	var err error
 	v.Entries, shown, err = fill(len(p.Found.Rows), entryRoom, func(into *bytes.Buffer, i int) error {
-		return s.item(into, q.List, p.Found.Rows[i], false)
+		return s.item(into, p.Found.Rows[i], false)
 	})
 	if err != nil {
 		return dst, err
 	}
-	v.page(&p, shown)
+	link := func(skip int) string { q.Skip = skip; return listLink(q) }
+	v.paging = newPaging(q.Skip, q.Limit, shown, p.Found.Total, bounds.MaxSkip, link)
+	if last := p.Found.Total - 1; shown == 0 && last >= 0 {
+		v.Last = link(min(last, bounds.MaxSkip) / q.Limit * q.Limit)
+	}
 	return s.Append(dst, "list", Page{Title: v.Title, Path: v.Path, About: v.About, AsOf: p.AsOf, Named: q.List.Trusted(), Data: v})
 }
 
@@ -98,39 +122,18 @@ func tabs(q readmodel.ListQuery, t readmodel.Totals) (all []tab) {
 	return all
 }
 
-// page sets the number of this page, and links to the pages before and after.
-func (v *listView) page(p *ListPage, shown int) {
-	q, next := p.Query, p.Query.Skip+shown
-	v.Range = whichPage(q, p.Found.Total, shown)
-	if q.Skip > 0 {
-		before := q
-		before.Skip = max(0, min(q.Skip, p.Found.Total)-q.Limit)
-		v.Newer = listLink(before)
-	}
-	if next < p.Found.Total && shown > 0 {
-		v.TooFar = next > bounds.MaxSkip
-		if q.Skip = next; !v.TooFar {
-			v.Older = listLink(q)
-		}
-	}
-	if shown == 0 && p.Found.Total > 0 {
-		q.Skip = min((p.Found.Total-1)/q.Limit*q.Limit, bounds.MaxSkip/q.Limit*q.Limit)
-		v.Last = listLink(q)
-	}
-}
-
 // whichPage returns the number of this page and of all pages. If a page does not begin at a
 // multiple of its size, because earlier entries did not fit, it returns which entries the page has.
-func whichPage(q readmodel.ListQuery, total, shown int) string {
-	switch next := q.Skip + shown; {
-	case shown == 0 || q.Skip == 0 && next == total:
+func whichPage(skip, limit, total, shown int) string {
+	switch next := skip + shown; {
+	case shown == 0 || skip == 0 && next == total:
 		return ""
-	case q.Skip%q.Limit == 0 && (shown == q.Limit || next == total):
-		return "Strona " + number(q.Skip/q.Limit+1) + " z " + number((total+q.Limit-1)/q.Limit)
+	case skip%limit == 0 && (shown == limit || next == total):
+		return "Strona " + number(skip/limit+1) + " z " + number((total+limit-1)/limit)
 	case shown == 1:
 		return "Pozycja " + number(next)
 	default:
-		return "Pozycje " + number(q.Skip+1) + "–" + number(next)
+		return "Pozycje " + number(skip+1) + "–" + number(next)
 	}
 }
 

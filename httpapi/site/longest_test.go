@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/readmodel"
 )
 
@@ -106,12 +108,10 @@ func TestNothingIsLostByPaging(t *testing.T) {
 
 // Paging ends where the API's does, and says so instead of linking to an error.
 func TestPagingEnds(t *testing.T) {
-	for skip, want := range map[int]string{19970: "/scammers?skip=20000", 19971: "", 20000: ""} {
-		p := ListPage{Query: readmodel.ListQuery{List: events.Scammers, Skip: skip, Limit: 30}, Found: readmodel.Page{Total: 30000}}
-		var v listView
-		v.page(&p, 30)
-		if v.Older != want || v.TooFar != (want == "") {
-			t.Errorf("skip %d: next %q, too far %v", skip, v.Older, v.TooFar)
+	for skip, want := range map[int]string{19970: "20000", 19971: "", 20000: ""} {
+		p := newPaging(skip, 30, 30, 30000, bounds.MaxSkip, strconv.Itoa)
+		if p.Older != want || p.TooFar != (want == "") {
+			t.Errorf("skip %d: next %q, too far %v", skip, p.Older, p.TooFar)
 		}
 	}
 }

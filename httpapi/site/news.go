@@ -73,8 +73,7 @@ func (s *Site) News(dst []byte, p NewsPage) ([]byte, error) {
 			end++
 		}
 		rows, n, err := fill(end-shown, room, func(into *bytes.Buffer, i int) error {
-			r := p.Rows[shown+i]
-			return s.row(into, r.List(), r)
+			return s.row(into, p.Rows[shown+i])
 		})
 		if err != nil {
 			return dst, err
@@ -139,7 +138,7 @@ func (s *Site) Feed(dst []byte, p NewsPage) ([]byte, error) {
 	feed := atomFeed{Lang: "pl", ID: id(FeedPath), Title: "Rejestr: co nowego", Updated: iso(p.From.Start()), Author: "Rejestr",
 		Links: []atomLink{{"self", s.absolute(FeedPath)}, {"alternate", s.absolute(NewsPath)}}}
 	for i, r := range p.Rows {
-		e, err := s.entry(r.List(), r)
+		e, err := s.entry(r)
 		if err != nil {
 			return dst, err
 		}

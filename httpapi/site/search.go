@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"example.org/registry/events"
 	"example.org/registry/httpapi/internal/bounds"
@@ -26,14 +25,11 @@ type searchView struct {
 	List        string // retained by the form; empty for all
 	Tabs        []tab
 	Count       string
-	Range       string
 	Groups      []hitGroup
 	Relaxed     bool // no entry has every word
 	Suggestions []option
-	Newer       string // link, if any
-	Older       string
-	First       string // link to the first page, for visitors beyond the last
-	TooFar      bool   // paging does not reach all hits
+	paging
+	First string // link to the first page, for visitors beyond the last
 }
 
 // hitGroup is the hits of one list, best first.
@@ -79,32 +75,14 @@ func (s *Site) Search(dst []byte, p SearchPage) ([]byte, error) {
 		if len(v.Groups) == 1 {
 			v.Groups[0].Title = ""
 		}
-		v.page(&p)
+		link := func(skip int) string { q.Skip = skip; return searchLink(q) }
+		v.paging = newPaging(q.Skip, q.Limit, len(p.Found.Hits), p.Found.Total, bounds.MaxRankedSkip, link)
+		if len(p.Found.Hits) == 0 && p.Found.Total > 0 {
+			v.First = link(0)
+		}
 	}
 	page.Data = v
 	return s.Append(dst, "search", page)
-}
-
-// page sets the number of this page, and links to the pages before and after.
-func (v *searchView) page(p *SearchPage) {
-	q, next := p.Query, p.Query.Skip+len(p.Found.Hits)
-	v.Range = whichPage(readmodel.ListQuery{Skip: q.Skip, Limit: q.Limit}, p.Found.Total, len(p.Found.Hits))
-	if q.Skip > 0 {
-		before := q
-		before.Skip = max(0, min(q.Skip, p.Found.Total)-q.Limit)
-		v.Newer = searchLink(before)
-	}
-	if p.Found.HasMore && len(p.Found.Hits) > 0 {
-		if v.TooFar = next > bounds.MaxRankedSkip; !v.TooFar {
-			after := q
-			after.Skip = next
-			v.Older = searchLink(after)
-		}
-	}
-	if len(p.Found.Hits) == 0 && p.Found.Total > 0 {
-		q.Skip = 0
-		v.First = searchLink(q)
-	}
 }
 
 // facets returns a tab for all lists, and one for each.
@@ -154,7 +132,7 @@ func (s *Site) hits(hits []readmodel.RankedHit) (group hitGroup, err error) {
 }
 
 func (s *Site) hit(h readmodel.RankedHit) (hit, error) {
-	e, err := s.entry(h.Row.List(), h.Row)
+	e, err := s.entry(h.Row)
 	if err != nil {
 		return hit{}, err
 	}
@@ -212,14 +190,6 @@ func spans(text string, matches []readmodel.Match, field readmodel.MatchField, l
 		all = append(all, span{Text: " …"})
 	}
 	return all
-}
-
-// searchable returns asked, a query of another search, if ranked search accepts it, else "".
-func searchable(asked string) string {
-	if utf8.RuneCountInString(asked) > 100 {
-		return ""
-	}
-	return asked
 }
 
 const searchPath = "/szukaj"

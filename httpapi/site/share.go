@@ -52,16 +52,16 @@ func (s *Share) describe(e *entry) *Share {
 func spoken(value verdict.Value, byID bool, of *single) string {
 	switch value {
 	case verdict.Accused, verdict.Risk:
-		class := looks(value)
+		g := gradeNamed(looks(value))
 		switch {
 		case of == nil:
-			return callOf(class) + "Wynik: na " + listOf(class)
+			return g.call + "Wynik: na " + g.on
 		case byID:
-			return onList(class, of.List == events.Servers)
-		case of.List == events.Servers:
-			return callOf(class) + "Na " + listOf(class) + " jest serwer o tej nazwie"
+			return g.onList(of.Server())
+		case of.Server():
+			return g.call + "Na " + g.on + " jest serwer o tej nazwie"
 		}
-		return callOf(class) + "Na " + listOf(class) + " jest konto o tej nazwie"
+		return g.call + "Na " + g.on + " jest konto o tej nazwie"
 	case verdict.Trusted:
 		if of != nil {
 			return strings.TrimSpace("Sprawdź ID " + lastDigits(of.ChatID))

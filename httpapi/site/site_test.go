@@ -75,7 +75,7 @@ func (w *world) reports(lists ...events.List) Reports {
 // entry is the page of an entry.
 func (w *world) entry(t testing.TB, l events.List, id string) string {
 	t.Helper()
-	page, err := w.site.Entry(nil, EntryPage{List: l, Row: w.view.Entry(l, id)})
+	page, err := w.site.Entry(nil, EntryPage{Row: w.view.Entry(l, id)})
 	require.NoError(t, err)
 	return wellFormedTo(t, MaxPage+reason.MaxHTML, string(page))
 }

@@ -38,11 +38,11 @@ func looks(v verdict.Value) string {
 }
 
 // wording puts a verdict into words. main are the entries that it is about.
-func wording(v *verdict.Verdict, p *paste.Paste, main []match) verdictView {
+func wording(v *verdict.Verdict, p *paste.Paste, main []*readmodel.Row) verdictView {
 	a := verdictView{Value: v.Value, Class: looks(v.Value)}
 	switch v.Value {
 	case verdict.Trusted:
-		a.Title, a.Text = "To ID osoby zaufanej", meaning(events.Legit, true)
+		a.Title, a.Text = "To ID osoby zaufanej", gradeNamed("legit").Meaning
 		a.Whose = whose(main)
 	case verdict.Accused, verdict.Risk:
 		a.Title, a.Text = listed(v, main)
@@ -76,10 +76,10 @@ func wording(v *verdict.Verdict, p *paste.Paste, main []match) verdictView {
 }
 
 // whose returns the names of the trusted persons who have an id.
-func whose(main []match) string {
+func whose(main []*readmodel.Row) string {
 	var names []string
-	for _, m := range main {
-		if name := m.row.Name(); !slices.Contains(names, name) {
+	for _, r := range main {
+		if name := r.Name(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -105,17 +105,17 @@ func unread(v *verdict.Verdict, p *paste.Paste) string {
 }
 
 // listed returns the words for a listed person.
-func listed(v *verdict.Verdict, main []match) (title, text string) {
-	class, byID := looks(v.Value), v.Reason == verdict.ByID
-	same := slices.DeleteFunc(slices.Clone(main), func(m match) bool { return class != classOf(m) })
-	title = titleOf(class, same, namesOf(v), byID)
+func listed(v *verdict.Verdict, main []*readmodel.Row) (title, text string) {
+	g, byID := gradeNamed(looks(v.Value)), v.Reason == verdict.ByID
+	same := slices.DeleteFunc(slices.Clone(main), func(r *readmodel.Row) bool { return gradeOf(r) != g })
+	title = g.titleOf(same, namesOf(v), byID)
 	if ids, deciding := idsOf(v); byID && ids > 1 {
-		title = titleOfIDs(class, ids, deciding)
+		title = g.titleOfIDs(ids, deciding)
 	}
 	switch {
 	case len(main) == 1:
-		text = meaning(main[0].list, main[0].row.Verified())
-	case len(main) >= 20: // the maximum that a lookup returns for one list
+		text = gradeOf(main[0]).Meaning
+	case len(main) >= readmodel.MaxGroup:
 		text = "Znaleziono co najmniej " + entries().count(len(main)) + ", wśród nich " + tally(main) + "."
 	default:
 		text = "Znaleziono " + entries().count(len(main)) + ": " + tally(main) + "."
@@ -148,23 +148,15 @@ func idsOf(v *verdict.Verdict) (typed, deciding int) {
 }
 
 // titleOfIDs returns the heading for several typed ids.
-func titleOfIDs(class string, typed, deciding int) string {
-	on := " na " + listOf(class)
+func (g grade) titleOfIDs(typed, deciding int) string {
+	on := " na " + g.on
 	switch {
 	case deciding == typed:
-		return callOf(class) + "Podane ID są" + on
+		return g.call + "Podane ID są" + on
 	case deciding == 1:
-		return callOf(class) + "Jedno z podanych ID jest" + on
+		return g.call + "Jedno z podanych ID jest" + on
 	}
-	return callOf(class) + "Niektóre z podanych ID są" + on
-}
-
-func listOf(class string) string {
-	return map[string]string{"scam": "liście oszustów", "risk": "liście ryzyka", "legit": "liście zaufanych"}[class]
-}
-
-func callOf(class string) string {
-	return map[string]string{"scam": "Uwaga! ", "risk": "Ostrożnie! "}[class]
+	return g.call + "Niektóre z podanych ID są" + on
 }
 
 // namesOf returns the names that decide a verdict, if more was typed than one name.
@@ -180,12 +172,12 @@ func namesOf(v *verdict.Verdict) (names []string) {
 	return names
 }
 
-// titleOf returns the heading. same are the entries of its class, the most severe; names are the
+// titleOf returns the heading. same are the entries of this grade, the most severe; names are the
 // names to show, if any.
-func titleOf(class string, same []match, names []string, byID bool) string {
-	list, noun, call := listOf(class), nounOf(same), callOf(class)
+func (g grade) titleOf(same []*readmodel.Row, names []string, byID bool) string {
+	noun := nounOf(same)
 	if byID {
-		return onList(class, noun == servers())
+		return g.onList(noun == servers())
 	}
 	whose := "o tej nazwie"
 	switch len(names) {
@@ -203,16 +195,16 @@ func titleOf(class string, same []match, names []string, byID bool) string {
 	if len(same) > 1 {
 		count = noun.count(len(same))
 	}
-	return call + "Na " + list + " " + verb + " " + count + " " + whose
+	return g.call + "Na " + g.on + " " + verb + " " + count + " " + whose
 }
 
 // onList says that the account or server of an id is on a list.
-func onList(class string, server bool) string {
+func (g grade) onList(server bool) string {
 	this := "To konto"
 	if server {
 		this = "Ten serwer"
 	}
-	return callOf(class) + this + " jest na " + listOf(class)
+	return g.call + this + " jest na " + g.on
 }
 
 // careful explains conflicting results.
@@ -265,33 +257,30 @@ func careful(v *verdict.Verdict, noun forms) (title, text string) {
 // inSentence says whose name is in a sentence, the most severe first.
 func inSentence(v *verdict.Verdict) (title, text string) {
 	text = "Jeśli o tę nazwę chodzi, sprawdź ją samą, a najlepiej sprawdź ID. Tę samą nazwę może mieć ktoś inny."
-	name, least := "", len(grades())
+	name, gravest := "", (*readmodel.Row)(nil)
 	for _, f := range v.Findings {
 		if f.IsID() {
 			continue
 		}
 		for _, h := range f.Hits {
-			if g := slices.Index(grades(), class(h.Row.List(), h.Row.Verified())); g < least {
-				name, least = f.Name, g
+			if gravest == nil || graver(h.Row, gravest) < 0 {
+				name, gravest = f.Name, h.Row
 			}
 		}
 	}
-	if least == len(grades()) {
+	if gravest == nil {
 		return "Ostrożnie! Jest tu nazwa, którą mamy w rejestrze", text
 	}
-	return "Ostrożnie! „" + name + "” to nazwa z " + map[string]string{"scam": "listy oszustów", "risk": "listy ryzyka", "legit": "listy zaufanych"}[grades()[least]], text
+	return "Ostrożnie! „" + name + "” to nazwa z " + gradeOf(gravest).from, text
 }
-
-// grades returns the classes of entries, the most severe first.
-func grades() []string { return []string{"scam", "risk", "legit"} }
 
 // accusedNoun returns the noun for the accused of a verdict.
 func accusedNoun(v *verdict.Verdict) forms {
-	var found []match
+	var found []*readmodel.Row
 	for _, f := range v.Findings {
 		for _, h := range f.Hits {
-			if h.Row.List() != events.Legit {
-				found = append(found, match{list: h.Row.List()})
+			if !h.Row.List().Trusted() {
+				found = append(found, h.Row)
 			}
 		}
 	}
@@ -300,16 +289,16 @@ func accusedNoun(v *verdict.Verdict) forms {
 
 // tallyHits counts the entries that have a shared name.
 func tallyHits(v *verdict.Verdict) string {
-	n := map[string]int{}
+	var found []*readmodel.Row
 	for _, f := range v.Findings {
 		if f.Reason != verdict.Shared {
 			continue
 		}
 		for _, h := range f.Hits {
-			n[class(h.Row.List(), h.Row.Verified())]++
+			found = append(found, h.Row)
 		}
 	}
-	return tallied(n)
+	return tally(found)
 }
 
 // unchecked says what was pasted, and what to paste instead.
@@ -361,10 +350,10 @@ func accounts() forms { return forms{"konto", "konta", "kont"} }
 func servers() forms  { return forms{"serwer", "serwery", "serwerów"} }
 
 // nounOf returns the noun for entries.
-func nounOf(found []match) forms {
+func nounOf(found []*readmodel.Row) forms {
 	n := 0
-	for _, m := range found {
-		if m.list == events.Servers {
+	for _, r := range found {
+		if r.List() == events.Servers {
 			n++
 		}
 	}
@@ -377,29 +366,16 @@ func nounOf(found []match) forms {
 	return entries()
 }
 
-func classOf(m match) string { return class(m.list, m.row.Verified()) }
-
-// tally counts the entries of each class, in words.
-func tally(found []match) string {
-	n := map[string]int{}
-	for _, m := range found {
-		n[classOf(m)]++
+// tally counts the entries of each grade, in words.
+func tally(found []*readmodel.Row) string {
+	n := map[int]int{}
+	for _, r := range found {
+		n[gravity(r)]++
 	}
-	return tallied(n)
-}
-
-func tallied(n map[string]int) string {
 	var said []string
-	for _, kind := range []struct {
-		class string
-		words forms
-	}{
-		{"scam", forms{"potwierdzone zgłoszenie", "potwierdzone zgłoszenia", "potwierdzonych zgłoszeń"}},
-		{"risk", forms{"niesprawdzone zgłoszenie", "niesprawdzone zgłoszenia", "niesprawdzonych zgłoszeń"}},
-		{"legit", forms{"zaufana osoba", "zaufane osoby", "zaufanych osób"}},
-	} {
-		if n[kind.class] > 0 {
-			said = append(said, kind.words.count(n[kind.class]))
+	for i, g := range grades() {
+		if n[i] > 0 {
+			said = append(said, g.noun.count(n[i]))
 		}
 	}
 	if last := len(said) - 1; last > 0 {
@@ -507,10 +483,9 @@ func shortly(f *verdict.Finding) string {
 
 // inLists says on which lists the name is, the most severe first.
 func inLists(f *verdict.Finding) string {
-	for _, grade := range grades() {
-		if slices.ContainsFunc(f.Hits, func(h verdict.Hit) bool { return class(h.Row.List(), h.Row.Verified()) == grade }) {
-			return "na " + listOf(grade)
-		}
+	if len(f.Hits) == 0 {
+		return "w rejestrze"
 	}
-	return "w rejestrze"
+	gravest := slices.MinFunc(f.Hits, func(a, b verdict.Hit) int { return graver(a.Row, b.Row) })
+	return "na " + gradeOf(gravest.Row).on
 }
