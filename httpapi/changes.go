@@ -9,7 +9,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"example.org/registry/events"
 	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/internal/bounds"
 	"example.org/registry/httpapi/respond"
@@ -32,7 +31,7 @@ type feedBody struct {
 	Oldest     uint64      `json:"oldest"` // always 0: no tombstone is dropped
 	LastChange uint64      `json:"lastChange"`
 	AsOf       string      `json:"asOf"`
-	Entries    entryCounts `json:"entries"`
+	Entries    body.Counts `json:"entries"`
 	Digest     string      `json:"digest"`
 }
 
@@ -52,21 +51,10 @@ func (p *Public) feed(c *gin.Context) (respond.Response, error) {
 	sequence, _ := at.view.FeedSequence()
 	a, err := respond.JSON(feedBody{
 		Epoch: at.view.Epoch(), Sequence: sequence, LastChange: at.view.LastChange(), AsOf: at.headers.AsOf[0],
-		Entries: countEntries(at.view), Digest: at.view.FeedDigest().String(),
+		Entries: body.CountsOf(at.view), Digest: at.view.FeedDigest().String(),
 	})
 	a.Cache = p.feedCache
 	return at.withHeaders(a), err
-}
-
-// entryCounts is how many entries the lists show.
-type entryCounts struct {
-	Scammers int `json:"scammers"`
-	Servers  int `json:"servers"`
-	Legit    int `json:"legit"`
-}
-
-func countEntries(v *readmodel.View) entryCounts {
-	return entryCounts{v.NumEntries(events.Scammers), v.NumEntries(events.Servers), v.NumEntries(events.Legit)}
 }
 
 // changes serves GET /api/changes/{epoch} with a page of the feed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.org/registry/httpapi/body"
 	"example.org/registry/httpapi/respond"
 	"example.org/registry/readmodel"
 )
@@ -17,7 +18,7 @@ type rangesBody struct {
 	Version string      `json:"version"`
 	Buckets int         `json:"buckets"`
 	Lines   int         `json:"lines"`
-	Entries entryCounts `json:"entries"`
+	Entries body.Counts `json:"entries"`
 }
 
 // ranges serves GET /api/ranges (httpapi/CONTRACT.md#ranges).
@@ -27,7 +28,7 @@ func (p *Public) ranges() handler {
 		parse:  func(raw string) (q query, err error) { return q, readParams(raw).err },
 		tag:    func(at state, _ *query) *respond.Tags { return &at.headers.tags.check },
 		build: func(_ context.Context, at state, _ *query, dst []byte) ([]byte, error) {
-			text, err := json.Marshal(rangesBody{readmodel.RangeVersion, readmodel.NumRanges, at.view.RangeLines(), countEntries(at.view)})
+			text, err := json.Marshal(rangesBody{readmodel.RangeVersion, readmodel.NumRanges, at.view.RangeLines(), body.CountsOf(at.view)})
 			return append(dst, text...), err
 		},
 	})

@@ -40,8 +40,7 @@ func (c *mirrorCmd) Run(p *process) error {
 	err := mirror.Run(p.ctx, mirror.Config{
 		URL: string(c.URL), File: c.File, Once: c.Once,
 		Told: func(u mirror.UpToDate) error {
-			_, err := fmt.Fprintf(p.stdout, "up to date at sequence %d: scammers %d, servers %d, legit %d; counts and digest %s are the server's\n",
-				u.Sequence, u.Scammers, u.Servers, u.Legit, u.Digest)
+			_, err := fmt.Fprintf(p.stdout, "up to date at sequence %d: %s; counts and digest %s are the server's\n", u.Sequence, u.Entries, u.Digest)
 			return err
 		},
 		Warn: func(text string) { fmt.Fprintln(p.stderr, cli.Printable(text)) },

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 )
 
@@ -36,10 +37,10 @@ type Rebuilt struct {
 
 // ModelState summarizes a read model.
 type ModelState struct {
-	StreamEpoch string  `json:"streamEpoch"`
-	Checkpoint  uint64  `json:"checkpoint"`
-	Digest      string  `json:"digest"` // hexadecimal
-	Entries     Entries `json:"entries"`
+	StreamEpoch string      `json:"streamEpoch"`
+	Checkpoint  uint64      `json:"checkpoint"`
+	Digest      string      `json:"digest"` // hexadecimal
+	Entries     body.Counts `json:"entries"`
 }
 
 // Records is the server's content, record by record, for registry verify.

@@ -1,11 +1,10 @@
 package admin
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
-	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 )
 
@@ -22,7 +21,8 @@ type Projection struct {
 	CaughtUp      bool      `json:"caughtUp"`
 	Rejected      uint64    `json:"rejected"` // copies in the stream of rejected events
 	Digest        string    `json:"digest"`   // hexadecimal
-	Entries       Entries   `json:"entries"`
+
+	Entries body.Counts `json:"entries"`
 	// SnapshotSequence is the checkpoint of the store on disk.
 	SnapshotSequence uint64 `json:"snapshotSequence"`
 	// IndexSequence is the last sequence that the text index covers; without an index, Checkpoint.
@@ -45,18 +45,6 @@ type Projection struct {
 	LastError *string `json:"lastError"`
 }
 
-// Entries counts the entries that the lists show.
-type Entries struct {
-	Scammers int `json:"scammers"`
-	Servers  int `json:"servers"`
-	Legit    int `json:"legit"`
-}
-
-// String returns the counts in words, as registry rebuild prints them.
-func (e Entries) String() string {
-	return fmt.Sprintf("scammers %d, servers %d, legit %d", e.Scammers, e.Servers, e.Legit)
-}
-
 // Rebuilding is the progress of a rebuild.
 type Rebuilding struct {
 	Done       uint64  `json:"done"`  // stream sequences dealt with
@@ -72,11 +60,7 @@ func ProjectionOf(v *readmodel.View) Projection {
 		Checkpoint:    v.Sequence(),
 		IndexSequence: v.Sequence(),
 		Digest:        v.Digest().String(),
-		Entries: Entries{
-			Scammers: v.NumEntries(events.Scammers),
-			Servers:  v.NumEntries(events.Servers),
-			Legit:    v.NumEntries(events.Legit),
-		},
+		Entries:       body.CountsOf(v),
 	}
 }
 

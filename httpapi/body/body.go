@@ -4,6 +4,7 @@
 package body
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -12,6 +13,37 @@ import (
 	"example.org/registry/events"
 	"example.org/registry/readmodel"
 )
+
+// Counts is how many entries the lists show.
+type Counts struct {
+	Scammers int `json:"scammers"`
+	Servers  int `json:"servers"`
+	Legit    int `json:"legit"`
+}
+
+// CountsOf returns the counts of a view.
+func CountsOf(v *readmodel.View) (c Counts) {
+	for _, l := range events.Lists() {
+		*c.Of(l) = v.NumEntries(l)
+	}
+	return c
+}
+
+// Of returns the count of a list.
+func (c *Counts) Of(l events.List) *int {
+	switch l {
+	case events.Scammers:
+		return &c.Scammers
+	case events.Servers:
+		return &c.Servers
+	}
+	return &c.Legit
+}
+
+// String returns the counts in words, as commands print them.
+func (c Counts) String() string {
+	return fmt.Sprintf("scammers %d, servers %d, legit %d", c.Scammers, c.Servers, c.Legit)
+}
 
 // Size returns about how many bytes the entries take in a body, which is nearly all of it. A page of
 // the site takes no more.

@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 )
 
@@ -132,9 +133,9 @@ func (c *copied) apply(p page) {
 }
 
 // sum returns the counts and the digest of the entries, which a server reports of the same ones.
-func (c *copied) sum() (n counts, digest readmodel.Digest) {
+func (c *copied) sum() (n body.Counts, digest readmodel.Digest) {
 	for key, e := range c.entries {
-		*n.forList(events.Lists()[key[0]])++
+		*n.Of(events.Lists()[key[0]])++
 		digest.Add(e.hash)
 	}
 	return n, digest

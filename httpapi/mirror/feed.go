@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.org/registry/events"
+	"example.org/registry/httpapi/body"
 	"example.org/registry/readmodel"
 	"example.org/registry/readmodel/reason"
 )
@@ -36,28 +37,11 @@ type feed struct {
 
 // head is the position of a server's feed.
 type head struct {
-	Epoch      string `json:"epoch"`
-	Sequence   uint64 `json:"sequence"`
-	LastChange uint64 `json:"lastChange"`
-	Entries    counts `json:"entries"`
-	Digest     string `json:"digest"`
-}
-
-// counts are how many entries the lists show.
-type counts struct {
-	Scammers int `json:"scammers"`
-	Servers  int `json:"servers"`
-	Legit    int `json:"legit"`
-}
-
-func (c *counts) forList(l events.List) *int {
-	switch l {
-	case events.Scammers:
-		return &c.Scammers
-	case events.Servers:
-		return &c.Servers
-	}
-	return &c.Legit
+	Epoch      string      `json:"epoch"`
+	Sequence   uint64      `json:"sequence"`
+	LastChange uint64      `json:"lastChange"`
+	Entries    body.Counts `json:"entries"`
+	Digest     string      `json:"digest"`
 }
 
 // page is a page of changes after a sequence.
@@ -194,14 +178,14 @@ func (f *feed) request(ctx context.Context, path string, atLeast uint64, wait ti
 		return nil, &noAnswer{err: err}
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err != nil {
 		return nil, &noAnswer{err: err}
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, refusal(answer, body)
+		return nil, refusal(answer, text)
 	}
-	if err := json.Unmarshal(body, v); err != nil || len(body) > maxAnswer {
+	if err := json.Unmarshal(text, v); err != nil || len(text) > maxAnswer {
 		return nil, &noAnswer{err: errors.New("it answers something else"), foreign: true}
 	}
 	if err := check(); err != nil {
@@ -211,9 +195,9 @@ func (f *feed) request(ctx context.Context, path string, atLeast uint64, wait ti
 }
 
 // refusal returns the error of a response that is not 200.
-func refusal(answer *http.Response, body []byte) error {
+func refusal(answer *http.Response, text []byte) error {
 	var said struct{ Error string }
-	ofRegistry := json.Unmarshal(body, &said) == nil && said.Error != ""
+	ofRegistry := json.Unmarshal(text, &said) == nil && said.Error != ""
 	e := &noAnswer{err: errors.New("it answers " + answer.Status)}
 	switch code := answer.StatusCode; {
 	case code == http.StatusGone && ofRegistry:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/registry/events/pause"
+	"example.org/registry/httpapi/body"
 )
 
 const (
@@ -30,9 +31,9 @@ type Config struct {
 
 // UpToDate describes a copy that equals the server's lists.
 type UpToDate struct {
-	Sequence                 uint64
-	Scammers, Servers, Legit int
-	Digest                   string
+	Sequence uint64
+	Entries  body.Counts
+	Digest   string
 }
 
 // ForeignError is the error of an address that is not a registry's.
@@ -290,7 +291,7 @@ func (m *mirror) compare(ctx context.Context) error {
 		if err := m.write(); err != nil {
 			return err
 		}
-		if err := m.Told(UpToDate{s.Until, n.Scammers, n.Servers, n.Legit, h.Digest}); err != nil {
+		if err := m.Told(UpToDate{s.Until, n, h.Digest}); err != nil {
 			return err
 		}
 	}

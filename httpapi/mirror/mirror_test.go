@@ -99,7 +99,7 @@ func (f *fake) want(at uint64) (file []byte, h head) {
 		if c.Op == "remove" {
 			continue
 		}
-		*h.Entries.forList(c.List)++
+		*h.Entries.Of(c.List)++
 		hash := sha256.Sum256([]byte(string(c.List) + "\n" + string(c.Entry)))
 		sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
 		list, _ := c.List.Index()
