@@ -139,7 +139,7 @@ func newWhole(t testing.TB, st Store, model *readmodel.Model) *whole {
 	t.Helper()
 	w := &whole{st, t, map[events.Subject]readmodel.Digest{}}
 	for name := range model.Inventory().All() {
-		k, err := events.ParseSubject(strings.TrimPrefix(name, readmodel.TombstonePrefix))
+		k, err := events.ParseSubject(name)
 		require.NoError(t, err)
 		state, _, err := st.State(k)
 		require.NoError(t, err)

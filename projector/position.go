@@ -31,7 +31,6 @@ type reading struct {
 	unproven map[events.Subject]struct{} // states read after the proven position, and not again yet
 	hidden   bool                        // the feed has no name until then: the sequences are not those that were read
 
-	searched       bool      // see search
 	reached, grown time.Time // when the end was reached, and when the last message came since
 }
 
@@ -190,15 +189,17 @@ func (p *Projector) settle(ctx context.Context) error {
 	}
 	var lacking []events.Subject
 	p.withModel(func(m *readmodel.Model) { lacking = m.Lacking() })
-	if len(lacking) > 0 && p.checkpoint().Rewound && !p.again.searched {
-		return p.search(ctx, lacking)
+	now := time.Now()
+	if p.again.reached.IsZero() {
+		if len(lacking) > 0 && p.checkpoint().Rewound {
+			if err := p.search(ctx, lacking); err != nil {
+				return err
+			}
+		}
+		p.again.reached, p.again.grown = now, now
 	}
 	for k := range p.again.unproven {
 		lacking = append(lacking, k)
-	}
-	now := time.Now()
-	if p.again.reached.IsZero() {
-		p.again.reached, p.again.grown = now, now
 	}
 	if len(lacking) > 0 && now.Sub(p.again.grown) < settleAfter && now.Sub(p.again.reached) < settleWithin {
 		return nil
@@ -235,7 +236,6 @@ func (p *Projector) search(ctx context.Context, lacking []events.Subject) error 
 	if err != nil {
 		return err
 	}
-	p.again.searched = true
 	var lost []readmodel.Loss
 	p.withModel(func(m *readmodel.Model) { _, lost = m.Apply(found, 0) })
 	older := map[uint64]bool{}
@@ -272,8 +272,7 @@ func (p *Projector) showLacking() {
 	compared := !p.again.active
 	sentence := ""
 	switch {
-	case !compared:
-	case lacking > 0:
+	case compared && lacking > 0:
 		sentence = fmt.Sprintf("The stream %s lacks %d states that this server knows and shows; registry recover publishes them.", p.cfg.Stream, lacking)
 	case at.Rewound:
 		sentence = "The stream " + p.cfg.Stream + " came back in an older state; registry recover begins a new history."

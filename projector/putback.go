@@ -124,13 +124,13 @@ func (r *restorer) step(ctx context.Context) (time.Duration, error) {
 	}
 	if !ready || r.p.VerifyStream(ctx) != nil { // reported elsewhere
 		for _, subject := range some {
-			r.settle(subject, false, errNotYet)
+			r.looked(subject, false, errNotYet)
 		}
 		return r.p.cfg.RetryEvery, nil
 	}
 	_, _, err := each(some, func(subject string) error {
 		again, err := r.restore(ctx, subject)
-		r.settle(subject, again, err)
+		r.looked(subject, again, err)
 		if errors.Is(err, errNotYet) {
 			return nil
 		}
@@ -163,8 +163,8 @@ func (r *restorer) next(now time.Time) (some []string, wait time.Duration) {
 	return some, wait
 }
 
-// settle records what a look at a subject has led to.
-func (r *restorer) settle(subject string, again bool, err error) {
+// looked records what a look at a subject has led to.
+func (r *restorer) looked(subject string, again bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := r.subjects[subject]

@@ -201,7 +201,7 @@ func TestPutBackPauses(t *testing.T) {
 			some, _ = r.next(now)
 		}
 		require.Equal(t, []string{"s"}, some)
-		r.settle("s", true, nil)
+		r.looked("s", true, nil)
 		pauses = append(pauses, r.subjects["s"].pause/time.Second)
 		r.subjects["s"].due = now.Add(r.subjects["s"].pause)
 	}

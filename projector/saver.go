@@ -3,6 +3,7 @@ package projector
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -65,17 +66,7 @@ func newSaver(cfg Config, t *tracker, r *rejecter, log *slog.Logger) *saver {
 // which stops the projector; its only error is that of ctx.
 func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bulk bool) error {
 	s.mu.Lock()
-	for _, r := range c.Records {
-		s.waiting[r.Subject] = r
-		delete(s.lacking, r.Subject)
-	}
-	for _, k := range c.Lacking {
-		if r, waits := s.waiting[k]; waits {
-			s.waiting[k] = r.Lacking()
-		} else {
-			s.lacking[k] = struct{}{}
-		}
-	}
+	s.put(slices.Values(c.Records), slices.Values(c.Lacking))
 	s.next = readmodel.Commit{Checkpoint: c.Checkpoint, Digest: c.Digest}
 	s.reached, s.bulk = reached, bulk
 	s.added++
@@ -85,6 +76,21 @@ func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bul
 	s.mu.Unlock()
 	s.wakeUp()
 	return s.awaitRoom(ctx)
+}
+
+// put adds to what waits. The caller must hold s.mu.
+func (s *saver) put(records iter.Seq[readmodel.Record], lacking iter.Seq[events.Subject]) {
+	for r := range records {
+		s.waiting[r.Subject] = r
+		delete(s.lacking, r.Subject)
+	}
+	for k := range lacking {
+		if r, waits := s.waiting[k]; waits {
+			s.waiting[k] = r.Lacking()
+		} else {
+			s.lacking[k] = struct{}{}
+		}
+	}
 }
 
 func (s *saver) wakeUp() {
@@ -199,19 +205,9 @@ func (s *saver) save(ctx context.Context) bool {
 	close(s.tried)
 	s.tried = make(chan struct{})
 	if err != nil {
-		for k := range s.lacking { // what is newer wins
-			if r, waits := batch[k]; waits {
-				batch[k] = r.Lacking()
-				delete(s.lacking, k)
-			}
-		}
-		maps.Copy(batch, s.waiting)
-		s.waiting = batch
-		for k := range lacking {
-			if _, waits := batch[k]; !waits {
-				s.lacking[k] = struct{}{}
-			}
-		}
+		newer, newerLacking := s.waiting, s.lacking
+		s.waiting, s.lacking = batch, lacking
+		s.put(maps.Values(newer), maps.Keys(newerLacking))
 		if !s.dirty {
 			s.dirty, s.since = true, time.Now()
 		}

@@ -9,10 +9,6 @@ import (
 	"example.org/registry/events"
 )
 
-// TombstonePrefix precedes the subject in the name that an [Inventory] gives the tombstone of an
-// entry.
-const TombstonePrefix = "tombstone of "
-
 // Inventory is every record of a model at one sequence. It serves to compare two models record by
 // record.
 type Inventory struct {
@@ -52,8 +48,8 @@ func (m *Model) Inventory() *Inventory {
 	return inv
 }
 
-// All yields the name of each record and a hash of all its stored data, including its rendering.
-// The name is the subject; a tombstone's has TombstonePrefix before it. Records come
+// All yields the subject of each record and a hash of all its stored data, including its rendering.
+// Records come
 // in the order of list, entry id and kind; donations and then tombstones come last. The hashes are
 // the same in any process of the same RenderVersion. One goroutine at a time may call All, since it
 // sorts.
@@ -76,7 +72,7 @@ func (inv *Inventory) All() iter.Seq2[string, Digest] {
 		}
 		for _, t := range inv.tombstones {
 			sequence := binary.AppendUvarint(nil, t.Sequence)
-			if k := t.Data.Subject().String(); !yield(TombstonePrefix+k, hashState(k+" "+StateDigest(t.Data).String(), sequence)) {
+			if k := t.Data.Subject().String(); !yield(k, hashState(k+" "+StateDigest(t.Data).String(), sequence)) {
 				return
 			}
 		}

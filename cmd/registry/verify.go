@@ -79,7 +79,7 @@ func (c *verifyCmd) report(p *process, stream leader.Stream, found findings) err
 	remedy := "publish what the stream lacks (registry recover)"
 	for _, name := range slices.Sorted(maps.Keys(found.differ)) {
 		what := found.differ[name]
-		if subject, err := subjectOf(name); err == nil && lacks[subject] {
+		if subject, err := events.ParseSubject(name); err == nil && lacks[subject] {
 			what = unpublished
 		} else {
 			remedy = "rebuild the read model (registry rebuild)"
@@ -96,7 +96,7 @@ func (c *verifyCmd) report(p *process, stream leader.Stream, found findings) err
 func (c *verifyCmd) unpublished(ctx context.Context, stream leader.Stream, differ map[string]string) (map[events.Subject]bool, error) {
 	subjects := map[events.Subject]bool{}
 	for name := range differ {
-		if subject, err := subjectOf(name); err == nil {
+		if subject, err := events.ParseSubject(name); err == nil {
 			subjects[subject] = true
 		}
 	}
@@ -126,11 +126,6 @@ func (c *verifyCmd) unpublished(ctx context.Context, stream leader.Stream, diffe
 		lacks[s.Data.Subject()] = true
 	}
 	return lacks, nil
-}
-
-// subjectOf returns the subject of a record's name.
-func subjectOf(name string) (events.Subject, error) {
-	return events.ParseSubject(strings.TrimPrefix(name, readmodel.TombstonePrefix))
 }
 
 // findings are the outcome of a comparison.

@@ -85,7 +85,7 @@ func TestVerifyFindsFlipped(t *testing.T) {
 	gone := delisting(entries[5].List, entries[5].EntryID, 1000)
 	flip(0, last, gone.Data)
 	out, err = verify()
-	if err == nil || !strings.Contains(out, "tombstone of "+entries[5].Subject().String()+": "+unpublished) {
+	if err == nil || !strings.Contains(out, entries[5].Subject().String()+": "+unpublished) {
 		t.Errorf("with a tombstone of its own: %v %s", err, out)
 	}
 }

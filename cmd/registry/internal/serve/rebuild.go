@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -335,7 +334,7 @@ func (b *rebuilding) joinKnown(ctx context.Context) error {
 	b.old.projector.Inspect(func(m *readmodel.Model) {
 		for name, state := range m.Inventory().All() {
 			if has[name] != state {
-				differ = append(differ, strings.TrimPrefix(name, readmodel.TombstonePrefix))
+				differ = append(differ, name)
 			}
 		}
 	})

@@ -45,7 +45,6 @@ type snapshotter struct {
 	replicas int
 	busy     chan struct{} // holds one value while something is being made
 	lacking  int           // unpublished states when run looked last; used by run only
-	urgent   bool          // they may be in no snapshot; used by run only
 
 	bucket atomic.Pointer[bucket.Bucket] // nil until there is a connection to the broker
 	stats  snapshotStats
@@ -158,7 +157,6 @@ func (k *snapshotter) lacksMore() bool {
 	p, _ := k.live.current().progress()
 	more := p.Unpublished > k.lacking
 	k.lacking = p.Unpublished
-	k.urgent = k.lacking > 0 && (k.urgent || more)
 	return more
 }
 
@@ -180,8 +178,7 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 		return 0, err
 	}
 	saved := newest != nil && newest.Err == nil && newest.Manifest.Digest == k.live.View().Digest().String()
-	k.urgent = k.urgent && !saved
-	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 && !k.urgent {
+	if wait := k.notDue(newest, age, p.Checkpoint); wait > 0 && (saved || p.Unpublished == 0) {
 		return wait, nil
 	}
 	done, err := k.begin()
@@ -190,7 +187,6 @@ func (k *snapshotter) makeIfDue(ctx context.Context) (next time.Duration, err er
 	}
 	defer done()
 	_, err = k.upload(ctx)
-	k.urgent = k.urgent && err != nil
 	return k.every, err
 }
 
