@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"example.org/registry/events/eventstest"
 	"example.org/registry/events/eventstest/relay"
 	"example.org/registry/events/leader"
+	"example.org/registry/events/natserr"
 	"example.org/registry/readmodel"
 	"example.org/registry/snapshots"
 )
@@ -303,26 +305,32 @@ func (s *system) sameTombstones(want, got *readmodel.Model) {
 	}
 }
 
-// replay is the naive projection: every message the stream has, one after the other. Each question
-// is bounded by itself: on a busy machine thousands take long.
-func (s *system) replay() *readmodel.Model {
+// replay is the naive projection: every message the stream has, one after the other.
+func (s *system) replay() *readmodel.Model { return s.replayTo(math.MaxUint64) }
+
+// replayTo is the naive projection of the messages up to last. A broker that does not answer, since
+// the machine is busy, is asked again.
+func (s *system) replayTo(last uint64) *readmodel.Model {
 	s.t.Helper()
-	ctx := context.Background()
-	m := readmodel.New()
-	renderer := readmodel.NewRenderer()
+	m, renderer := readmodel.New(), readmodel.NewRenderer()
+	stream := leader.Stream{JS: s.js, Name: events.DefaultStream}
 	for seq := uint64(1); ; seq++ {
-		msg, err := leader.Stream{JS: s.js, Name: events.DefaultStream}.NextMessage(ctx, seq, ">")
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
+		var msg leader.Message
+		var err error
+		s.until("an answer of the broker", func() bool {
+			msg, err = stream.NextMessage(context.Background(), seq, ">")
+			return !errors.Is(err, natserr.ErrSilent)
+		})
+		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && msg.Sequence > last {
 			return m
 		}
 		require.NoError(s.t, err)
 		seq = msg.Sequence
-		e, err := msg.Event()
-		if err != nil {
-			m.Apply(nil, seq)
-			continue
+		var records []readmodel.Record
+		if e, err := msg.Event(); err == nil {
+			records = append(records, renderer.Render(seq, e.Data))
 		}
-		m.Apply([]readmodel.Record{renderer.Render(seq, e.Data)}, seq)
+		m.Apply(records, seq)
 	}
 }
 
