@@ -39,7 +39,7 @@ func (l *changeLog) reload(*scratch) {
 	l.floor, l.items = l.version, nil
 }
 
-func (l *changeLog) publish(v *View) { v.changes = changeLog{l.version, l.floor, l.items} }
+func (l *changeLog) publish(v *View) { v.changes = *l }
 
 // since returns the changes after a version, or false if the log no longer reaches that far back.
 func (l *changeLog) since(version uint64) ([]loggedChange, bool) {

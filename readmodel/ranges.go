@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -128,21 +127,10 @@ func (v *View) RangeTag(n int) string {
 	return contentTag(fmt.Sprintf("range %d %d", n, v.chatIDs.ranges.lines), v.chatIDs.ranges.sums.get(uint32(n)).digest)
 }
 
-// rangeLine is a line of a range: the suffix of a hash, a colon, the listedAs of the id in two
-// hexadecimal digits, a line feed.
-type rangeLine [rangeSuffix + 4]byte
-
-func newRangeLine(digits []byte, as listedAs) (l rangeLine) {
-	copy(l[:], digits[:rangeSuffix])
-	const hexDigits = "0123456789abcdef"
-	copy(l[rangeSuffix:], []byte{':', hexDigits[as>>4], hexDigits[as&15], '\n'})
-	return l
-}
-
-func (l *rangeLine) suffix() []byte { return l[:rangeSuffix] }
-
 // AppendRange appends the lines of range n, from 0 to NumRanges-1, in order: one for each shown
-// chat id, and filler lines that match no id, so that all ranges are equally long.
+// chat id, and filler lines, so that all ranges are equally long. A line is the suffix of a hash, a
+// colon, the listedAs of the id in two hexadecimal digits, and a line feed. A filler's hash is of another
+// text than any id's, so it matches no id.
 func (v *View) AppendRange(dst []byte, n int) []byte {
 	listed := map[string]listedAs{}
 	low := uint64(n) << (64 - rangeBits)
@@ -150,29 +138,24 @@ func (v *View) AppendRange(dst []byte, n int) []byte {
 		r := v.Row(RowRef(n))
 		listed[r.ChatID()] |= r.listedAs()
 	})
-	lines := make([]rangeLine, 0, v.chatIDs.ranges.lines)
+	lines := make([]string, 0, v.chatIDs.ranges.lines)
 	var digits [2 * sha256.Size]byte
 	for id, as := range listed {
-		if as == 0 {
-			continue
+		if as != 0 {
+			hash := hashChatID(id)
+			hex.Encode(digits[:], hash[:])
+			lines = append(lines, string(digits[rangeBits/4:][:rangeSuffix])+":"+hex.EncodeToString([]byte{byte(as)})+"\n")
 		}
-		hash := hashChatID(id)
-		hex.Encode(digits[:], hash[:])
-		lines = append(lines, newRangeLine(digits[rangeBits/4:], as))
 	}
-	real := len(lines)
 	pad := fmt.Appendf(nil, "%03xpad", n)
 	for i := 0; len(lines) < v.chatIDs.ranges.lines; i++ {
 		hash := sha256.Sum256(strconv.AppendInt(pad, int64(i), 10))
 		hex.Encode(digits[:], hash[:])
-		filler := newRangeLine(digits[:], 0)
-		if !slices.ContainsFunc(lines[:real], func(l rangeLine) bool { return bytes.Equal(l.suffix(), filler.suffix()) }) {
-			lines = append(lines, filler)
-		}
+		lines = append(lines, string(digits[:rangeSuffix])+":00\n")
 	}
-	slices.SortFunc(lines, func(a, b rangeLine) int { return bytes.Compare(a[:], b[:]) })
-	for i := range lines {
-		dst = append(dst, lines[i][:]...)
+	slices.Sort(lines)
+	for _, line := range lines {
+		dst = append(dst, line...)
 	}
 	return dst
 }

@@ -117,7 +117,8 @@ func (x *similarIndex) findSome(hash uint64, left *int, f func(RowRef)) bool {
 	return all
 }
 
-// people holds the entries found, by list and verification. It is nil until the first one.
+// people holds the entries found, by list and verification, at most MaxGroup of each. It is nil until
+// the first one.
 type people struct{ found *[events.NumLists][2][]*Row }
 
 func (p *people) add(r *Row) {
@@ -134,14 +135,14 @@ func (p *people) add(r *Row) {
 	*of = keepNewest(*of, r)
 }
 
-// rows returns the entries found, at most MaxGroup verified and MaxGroup unverified of each list.
+// rows returns the entries found.
 func (p *people) rows() (found []*Row) {
 	if p.found == nil {
 		return nil
 	}
 	for _, list := range p.found {
 		for _, rows := range list {
-			found = append(found, rows[:min(len(rows), MaxGroup)]...)
+			found = append(found, rows...)
 		}
 	}
 	return found
