@@ -273,13 +273,9 @@ type rateLimit struct {
 	refused *rateError
 }
 
-// newRateLimit allows bursts of one second's worth. It returns nil if perSecond is zero.
-func newRateLimit(perSecond float64, proxies trustedProxies) *rateLimit {
-	return newRateLimitOf(1, perSecond, proxies)
-}
-
-// newRateLimitOf allows n times as many requests as newRateLimit.
-func newRateLimitOf(n int, perSecond float64, proxies trustedProxies) *rateLimit {
+// newRateLimit allows n times perSecond requests a second, and bursts of one second's worth. It returns
+// nil if perSecond is zero.
+func newRateLimit(n int, perSecond float64, proxies trustedProxies) *rateLimit {
 	if perSecond == 0 {
 		return nil
 	}

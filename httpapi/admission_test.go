@@ -438,7 +438,7 @@ func TestSubnet(t *testing.T) {
 
 // Each client has an allowance of its own, one second's worth at once; a /64 is one client.
 func TestRateLimit(t *testing.T) {
-	l := newRateLimit(3, prefixes(t, "10.0.0.0/8"))
+	l := newRateLimit(1, 3, prefixes(t, "10.0.0.0/8"))
 	take := func(client string) error {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = "10.0.0.1:1"
@@ -459,14 +459,14 @@ func TestRateLimit(t *testing.T) {
 	if err := take("2001:db8:0:1::2"); err != nil {
 		t.Errorf("another /64: %v", err)
 	}
-	if newRateLimit(0, nil) != nil {
+	if newRateLimit(1, 0, nil) != nil {
 		t.Error("there is a limit by default")
 	}
 }
 
 // The memory of clients is bounded.
 func TestRateLimitForgets(t *testing.T) {
-	l := newRateLimit(1, nil)
+	l := newRateLimit(1, 1, nil)
 	for i := range maxClients + 10 {
 		r := &http.Request{RemoteAddr: fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255)}
 		if err := l.allow(r); err != nil {

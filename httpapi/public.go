@@ -91,6 +91,7 @@ type Config struct {
 	Avatars upstream.AvatarConfig
 }
 
+// check checks what neither the site nor the upstreams check.
 func (cfg *Config) check() error {
 	if cfg.Health == nil || cfg.Health.Reader == nil || cfg.Health.Readiness == nil {
 		return errors.New("httpapi: Config.Health with Reader and Readiness is required")
@@ -102,18 +103,6 @@ func (cfg *Config) check() error {
 		if _, err := upstream.ParseURL(address); err != nil {
 			return fmt.Errorf("httpapi: Config.%s: %w", name, err)
 		}
-	}
-	if _, err := site.ParseAppeals(cfg.AppealsURL); err != nil {
-		return fmt.Errorf("httpapi: Config.AppealsURL: %w", err)
-	}
-	if err := site.CheckReports(cfg.ReportURL); err != nil {
-		return fmt.Errorf("httpapi: Config.ReportURL: %w", err)
-	}
-	if err := site.CheckAdvice(cfg.Advice); err != nil {
-		return fmt.Errorf("httpapi: Config.Advice: %w", err)
-	}
-	if err := site.CheckAbout(cfg.About); err != nil {
-		return fmt.Errorf("httpapi: Config.About: %w", err)
 	}
 	if err := CheckContact(cfg.Contact); err != nil {
 		return fmt.Errorf("httpapi: Config.Contact: %w", err)
@@ -146,10 +135,9 @@ type Public struct {
 	gate        gate
 	followers   *followers
 	searches    *searches
-	// rankedIndex is Config.Ranked, or a function that returns nil.
-	rankedIndex func() RankedIndex
-	limit       *rateLimit // nil for no limit
-	pictures    *rateLimit // of avatars; nil for no limit
+	rankedIndex func() RankedIndex // returns nil while there is none
+	limit       *rateLimit         // nil for no limit
+	pictures    *rateLimit         // of avatars; nil for no limit
 	preflight   gin.HandlerFunc
 	bodies      *respond.Cache[query]
 	routeCount  uint8 // of cacheable routes; fixed after construction
@@ -181,14 +169,16 @@ func NewPublic(cfg Config) (*Public, error) {
 		followers:   newFollowers(cfg.Health, waitingPlaces(cfg.MaxFollowers, "changes"), waitingPlaces(cfg.MaxFollowers, "events")),
 		searches:    newSearches(),
 		answers:     respond.NewBudget(cfg.AnswerMemory),
-		limit:       newRateLimit(cfg.RateLimit, cfg.TrustedProxies),
+		limit:       newRateLimit(1, cfg.RateLimit, cfg.TrustedProxies),
 		preflight:   respond.NewPreflight(),
 		sitePaths:   map[string]bool{},
 		began:       time.Now(),
-
 		rankedIndex: cfg.Ranked,
+		pastes:      paste.NewReader(paste.Config{BaseURL: cfg.BaseURL}),
 	}
-	p.pastes = paste.NewReader(paste.Config{BaseURL: cfg.BaseURL})
+	if p.rankedIndex == nil {
+		p.rankedIndex = func() RankedIndex { return nil }
+	}
 	var err error
 	if p.sender, err = respond.NewSender(p.answers, isAvatar, site.StylePolicy()); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
@@ -269,7 +259,7 @@ func (p *Public) routes(cfg Config) error {
 	p.get("/api/donate/status", p.donation)
 	p.get("/api/status", p.status)
 	// A page without its pictures looks broken, so they have a limit of their own.
-	p.pictures = newRateLimitOf(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies)
+	p.pictures = newRateLimit(bounds.MaxLimit, cfg.RateLimit, cfg.TrustedProxies)
 	p.unlimited(avatars+":chatUserId", limitedBy(p.pictures, p.avatar))
 	if cfg.ProofsURL == "" && cfg.Demo != nil && cfg.Site {
 		cfg.ProofsURL = site.DemoProofsPath

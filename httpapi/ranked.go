@@ -104,14 +104,6 @@ func (p *Public) rankedAnswer(at rankedState, body []byte, room *respond.Room) r
 	})
 }
 
-// currentIndex returns the index of ranked search, or nil if there is none.
-func (p *Public) currentIndex() RankedIndex {
-	if p.rankedIndex == nil {
-		return nil
-	}
-	return p.rankedIndex()
-}
-
 // rankedState is the basis of a response of ranked search.
 type rankedState struct {
 	state
@@ -121,7 +113,7 @@ type rankedState struct {
 // searchRanked waits for its turn, as other searches do, and runs the query. It acquires the index
 // before it loads the view, so that the view has every change of the index.
 func (p *Public) searchRanked(c *gin.Context, q readmodel.RankedQuery) (at rankedState, page readmodel.RankedPage, err error) {
-	index := p.currentIndex()
+	index := p.rankedIndex()
 	if index != nil {
 		defer index.Release()
 	}

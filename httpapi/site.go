@@ -228,7 +228,7 @@ func (p *Public) decide(ctx context.Context, view *readmodel.View, asked person,
 
 // rankName asks ranked search for a name. It returns nil if ranked search is not available.
 func (p *Public) rankName(ctx context.Context, view *readmodel.View, words string) (*readmodel.RankedPage, error) {
-	index := p.currentIndex()
+	index := p.rankedIndex()
 	if index == nil {
 		return nil, nil
 	}
@@ -248,7 +248,7 @@ func (p *Public) rankName(ctx context.Context, view *readmodel.View, words strin
 // indexTag is the part of a check's tag that names the index of ranked search, which may lag behind the
 // view.
 func (p *Public) indexTag(view *readmodel.View) string {
-	index := p.currentIndex()
+	index := p.rankedIndex()
 	if index == nil {
 		return "-"
 	}
