@@ -289,7 +289,7 @@ func TestAboutPage(t *testing.T) {
 			t.Errorf("%s: %d, does not lead to it", target, a.status)
 		}
 	}
-	if _, err := NewPublic(Config{Health: f.public.gate.health, About: " "}); err == nil {
+	if _, err := NewPublic(Config{Health: f.public.gate.health, Site: true, About: " "}); err == nil {
 		t.Error("a blank text is taken")
 	}
 }
