@@ -89,7 +89,7 @@ func delistedPeople() []events.Entry {
 }
 
 func newReplica(t *testing.T) *remaining {
-	return &remaining{drill: newDrill(t), copy: filepath.Join(t.TempDir(), "copy.ndjson")}
+	return &remaining{program: newProgram(t, "--snapshot-every=0"), copy: filepath.Join(t.TempDir(), "copy.ndjson")}
 }
 
 // begin starts the replica and waits for a line of its log. The one that makes snapshots erases in the stream.

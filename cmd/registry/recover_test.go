@@ -1,14 +1,11 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.org/registry/events"
 	"example.org/registry/events/eventstest"
 )
 
@@ -55,44 +52,4 @@ func TestRecoverForeign(t *testing.T) {
 	for _, p := range []*program{production, test, demo} {
 		p.stop()
 	}
-}
-
-// All is lost but a snapshot and the file of tombstones, and the timer runs before the operator: the
-// file stays whole, and nobody who was delisted comes back (the two worst of the drills).
-func TestRecoverFromFiles(t *testing.T) {
-	t.Parallel()
-	d := newDrill(t)
-	people := drillPeople(20)
-	d.start()
-	d.publish(ndjson(t, listings(people, 1)...))
-	d.run("snapshot", "create", "--output="+d.file)
-	w := world{here: map[string]bool{}}
-	var gone []events.Event
-	for i, e := range people {
-		if i < 7 {
-			gone = append(gone, delisting(e.List, e.EntryID, 2))
-		} else {
-			w.here[string(e.List)+"/"+e.EntryID] = true
-		}
-	}
-	d.publish(ndjson(t, gone...))
-	file := d.tombstones()
-	w.gone = d.stones()
-	d.stop()
-	require.NoError(t, os.RemoveAll(d.data))
-
-	d.start()
-	_, err := d.try("tombstones", "--output="+file)
-	require.ErrorContains(t, err, "stays as it is")
-	nats := "--nats-url=" + d.NATS
-	_, err = d.try("recover", d.file, "--yes", nats)
-	require.ErrorContains(t, err, "--tombstones FILE")
-	said := d.run("recover", d.file, "--tombstones="+file, "--yes", nats)
-	require.True(t, strings.Contains(said, "published: 20") && strings.Contains(said, "removals after"), said)
-	d.applied(21) // with the marker
-	d.isExactly(people, w)
-	require.Contains(t, d.run("recover", d.file, "--tombstones="+file, nats), "published: 0")
-	d.run("tombstones", "--output="+file) // of its history now
-	require.Contains(t, d.run("recover", nats), "published: 0")
-	d.stop()
 }

@@ -30,7 +30,7 @@ func hasCanary(b []byte) bool {
 
 // remaining are the places in which something could remain of a delisted entry.
 type remaining struct {
-	*drill
+	*program
 	copy string // of registry mirror
 }
 
@@ -58,8 +58,8 @@ func (r *remaining) places() map[string]func() []byte {
 // --keep-set-aside where that is short. The broker's own files are not looked at: the page says so.
 func TestRemains(t *testing.T) {
 	t.Parallel()
-	d := newDrill(t)
-	r := &remaining{drill: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
+	d := newProgram(t, "--snapshot-every=0")
+	r := &remaining{program: d, copy: filepath.Join(t.TempDir(), "copy.ndjson")}
 	d.start("--keep-set-aside=1s", "--snapshot-every=1s", "--snapshot-keep=2")
 	d.publish(drillEvents(t)) // others, who stay
 	entry := events.Entry{Revision: 1, List: events.Scammers, EntryID: "canary", ChatID: canaries()[2], Name: canaries()[0], ReportID: "R-1",

@@ -98,6 +98,7 @@ func found() map[string]string {
 		"true 1; publish 7 626; file 12 54; image 2 204; displace 1 942; rewind 58 202":                                                                                 "a rewind loses a repetition only",
 		"false 1; publish 7 975; losedir 0 0; displace 71 59; image 20 595":                                                                                             "a stream of rejected events alone",
 		"true 1; publish 7 1; image 0 308; publish 14 776; losedir 8 38; publish 1 74; publish 69 25; clone 10 3":                                                       "a copy for tests keeps the stream's epoch",
+		"false 1; publish 7 1; tombstones 0 0; loseall 0 0; publish 7 4; file 0 0; recoverfile 0 0":                                                                     "tombstones of another history",
 		"false 2; publish 7 6; losestream 45 1; losedir 21 30; takeaway 26 0; recover 2 191":                                                                            "a server knows nothing, and another stream comes",
 	}
 }
