@@ -23,6 +23,10 @@ const (
 	// In bulk, transactions are larger: a record with a random key costs a whole page.
 	bulkSaveCount = 32_768
 	bulkSaveEvery = 5 * time.Second
+
+	// maxSaveBytes of values are saved at once: the transaction holds them twice in memory, and
+	// strangers decide how long a reason is.
+	maxSaveBytes = 64 << 20
 )
 
 // saver saves applied events in the store, later and together: the latest state of each subject,
@@ -36,6 +40,7 @@ type saver struct {
 
 	mu      sync.Mutex
 	waiting map[events.Subject]readmodel.Record
+	bytes   int                         // of the values of waiting
 	lacking map[events.Subject]struct{} // whose sequence is to be cleared; none is in waiting
 	next    readmodel.Commit            // checkpoint and digest of the latest batch; no records
 	reached uint64                      // the model's checkpoint at next, even if next has checkpoint 0
@@ -81,6 +86,7 @@ func (s *saver) add(ctx context.Context, reached uint64, c readmodel.Commit, bul
 // put adds to what waits. The caller must hold s.mu.
 func (s *saver) put(records iter.Seq[readmodel.Record], lacking iter.Seq[events.Subject]) {
 	for r := range records {
+		s.bytes += r.ValueSize() - s.waiting[r.Subject].ValueSize()
 		s.waiting[r.Subject] = r
 		delete(s.lacking, r.Subject)
 	}
@@ -165,7 +171,7 @@ func (s *saver) due() (in time.Duration, dirty bool) {
 	if s.bulk {
 		every, count = bulkSaveEvery, bulkSaveCount
 	}
-	if !s.dirty || s.urgent > 0 || len(s.waiting) >= count {
+	if !s.dirty || s.urgent > 0 || len(s.waiting) >= count || s.bytes >= maxSaveBytes {
 		return 0, s.dirty
 	}
 	return time.Until(s.since.Add(every)), true
@@ -188,8 +194,8 @@ func (s *saver) sleep(ctx context.Context, d time.Duration) bool {
 // rejected events: no checkpoint on disk passes an event that is not copied.
 func (s *saver) save(ctx context.Context) bool {
 	s.mu.Lock()
-	batch, lacking, c, reached, added := s.waiting, s.lacking, s.next, s.reached, s.added
-	s.waiting, s.dirty, s.writing = make(map[events.Subject]readmodel.Record, len(batch)), false, batch
+	batch, size, lacking, c, reached, added := s.waiting, s.bytes, s.lacking, s.next, s.reached, s.added
+	s.waiting, s.bytes, s.dirty, s.writing = make(map[events.Subject]readmodel.Record, len(batch)), 0, false, batch
 	s.lacking = map[events.Subject]struct{}{}
 	s.mu.Unlock()
 	c.Records = slices.AppendSeq(make([]readmodel.Record, 0, len(batch)), maps.Values(batch))
@@ -206,7 +212,7 @@ func (s *saver) save(ctx context.Context) bool {
 	s.tried = make(chan struct{})
 	if err != nil {
 		newer, newerLacking := s.waiting, s.lacking
-		s.waiting, s.lacking = batch, lacking
+		s.waiting, s.bytes, s.lacking = batch, size, lacking
 		s.put(maps.Values(newer), maps.Keys(newerLacking))
 		if !s.dirty {
 			s.dirty, s.since = true, time.Now()

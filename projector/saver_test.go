@@ -178,6 +178,41 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 }
 
+// What waits is saved before it takes much memory, however few records it is; so is what could not
+// be saved.
+func TestSaveIsBounded(t *testing.T) {
+	fail := true
+	cfg := Config{SaveEvery: time.Hour, Store: storeFunc(func(readmodel.Commit) error {
+		if fail {
+			return errFault
+		}
+		return nil
+	})}.withDefaults()
+	st := &tracker{}
+	st.update(func(*Progress) {})
+	s := newSaver(cfg, st, newRejecter(cfg, leader.Stream{}, st, cfg.Logger), cfg.Logger)
+	record := readmodel.NewRenderer().Render(1, events.Entry{List: events.Scammers, Reason: strings.Repeat("<", events.MaxReason)})
+	add := func(id int, due bool) {
+		t.Helper()
+		record.Subject.ID = fmt.Sprint(id)
+		require.NoError(t, s.add(t.Context(), 1, readmodel.Commit{Records: []readmodel.Record{record}}, true))
+		in, _ := s.due()
+		require.Equal(t, due, in == 0, "record %d of %d bytes", id, record.ValueSize())
+	}
+	fits := (maxSaveBytes - 1) / record.ValueSize()
+	for range 3 { // the same subjects take no more
+		for id := range fits {
+			add(id, false)
+		}
+	}
+	add(fits, true)
+	require.False(t, s.save(t.Context()))
+	add(0, true)
+	fail = false
+	require.True(t, s.save(t.Context()))
+	add(0, false)
+}
+
 // Flush waits for nothing but the disk: here the store would have been written an hour later.
 func TestFlush(t *testing.T) {
 	s := newSystem(t)

@@ -246,7 +246,11 @@ func allQueries() (qs []ListQuery) {
 }
 
 func (p *pair) save(r Record) {
-	p.store[r.Subject] = r.AppendValue(nil)
+	value := r.AppendValue(nil)
+	if len(value) > r.ValueSize() {
+		panic("a value that is longer than ValueSize says")
+	}
+	p.store[r.Subject] = value
 }
 
 // restart is a new model out of the store, rendered again or not.

@@ -81,6 +81,15 @@ func (r Record) AppendValue(dst []byte) []byte {
 	return dst
 }
 
+// ValueSize returns a number of bytes in which AppendValue fits.
+func (r Record) ValueSize() int {
+	n := 5*binary.MaxVarintLen64 + len(r.state)
+	if r.row != nil {
+		n += rowHeader + len(r.row.blob)
+	}
+	return n
+}
+
 // DecodeRecord is the inverse of AppendValue; removed says that the value is a removal's. It
 // retains nothing of value, which may be memory of the store. With rerender it renders the row again
 // from the canonical state, since another RenderVersion wrote it. An error means a value that this

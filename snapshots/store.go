@@ -271,15 +271,12 @@ func writeRecords(tx *bolt.Tx, records []readmodel.Record, next meta) error {
 }
 
 // writer writes records into tables. bbolt does not copy values, so they stay in the arena until
-// the transaction ends. A new arena is started before the current one is full, because growing it
-// would copy the values.
+// the transaction ends. A value that does not fit gets a new arena, because growing one would copy
+// the values.
 type writer struct{ arena []byte }
 
-// An arena holds a few hundred values. Few values are longer than arenaSpare.
-const (
-	arenaSize  = 1 << 20
-	arenaSpare = 8 << 10
-)
+// An arena holds a few hundred values, or one that is longer.
+const arenaSize = 1 << 20
 
 // fullPages is how full bbolt makes pages if nearly all new records come after the existing ones,
 // as ids do that begin with a time. bbolt's default leaves half of each page free for records in
@@ -343,8 +340,8 @@ func (w *writer) record(bucket *bolt.Bucket, t table, r *readmodel.Record) (int,
 }
 
 func (w *writer) value(t table, key []byte, r *readmodel.Record) []byte {
-	if cap(w.arena)-len(w.arena) < arenaSpare {
-		w.arena = make([]byte, 0, arenaSize)
+	if size := sumSize + r.ValueSize(); cap(w.arena)-len(w.arena) < size {
+		w.arena = make([]byte, 0, max(arenaSize, size))
 	}
 	start := len(w.arena)
 	w.arena = append(w.arena, make([]byte, sumSize)...)
